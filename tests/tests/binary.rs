@@ -65,7 +65,9 @@ mod binary {
     mod setup_capture;
     mod shapes;
     mod slow_reader;
+    mod small_runs;
     mod source;
+    mod timing;
     mod writers;
     mod yields;
 

@@ -9,6 +9,7 @@ use engine::ports::{
 use protocol::ToolCall;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
+use super::launch_meter::LaunchMeter;
 use super::session_tools::{SessionTools, ToolSetup};
 use crate::deps::Deps;
 use crate::job::Job;
@@ -19,6 +20,8 @@ pub(crate) struct ToolExecutor;
 pub(crate) struct ToolExecutorArguments {
     pub(crate) deps: Deps,
     pub(crate) setup: ExecutorSetup,
+    /// Measures how long its commands take to start.
+    pub(crate) launches: LaunchMeter,
 }
 
 /// The kind of work that an executor does.
@@ -65,11 +68,16 @@ pub(crate) struct OpenedTools {
 
 /// The exclusive use of an executor. Dropping it kills every process.
 #[derive(Debug)]
-pub(crate) struct ExecutorLease(ActorRef<ToolExecutorMessage>);
+pub(crate) struct ExecutorLease(ActorRef<ToolExecutorMessage>, LaunchMeter);
 
 impl ExecutorLease {
-    pub(super) fn new(executor: ActorRef<ToolExecutorMessage>) -> Self {
-        Self(executor)
+    pub(super) fn new(executor: ActorRef<ToolExecutorMessage>, launches: LaunchMeter) -> Self {
+        Self(executor, launches)
+    }
+
+    /// Returns how long the commands of the executor took to start.
+    pub(crate) fn launches(&self) -> LaunchMeter {
+        self.1.clone()
     }
 
     pub(crate) fn executor(&self) -> &ActorRef<ToolExecutorMessage> {
@@ -217,10 +225,10 @@ impl Actor for ToolExecutor {
         myself: ActorRef<Self::Msg>,
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let ToolExecutorArguments { deps, setup } = arguments;
+        let ToolExecutorArguments { deps, setup, launches } = arguments;
         let stop = CancelToken::default();
         let mut state = ToolExecutorState {
-            commands: Arc::clone(&deps.commands).owner(),
+            commands: launches.over(Arc::clone(&deps.commands).owner()),
             tools: Tools::None,
             running: Jobs::new(&deps.faults),
             unfinished: 0,

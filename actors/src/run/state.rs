@@ -2,17 +2,19 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::fault::Faults;
 use engine::landing::land;
 use engine::ports::{CancelLevel, CancelToken, InputFiles, LandingRequest, Notice};
 use engine::run::{
-    AddTasksError, CancelTrigger, Effect, Input, ReplayCheck, RequestId, RunMachine, RunRecord,
+    AddTasksError, CancelTrigger, Effect, Input, PhaseTime, ReplayCheck, RequestId, RunMachine,
+    RunRecord, phase_times,
 };
 use engine::task::{TaskRecord, with_yields};
 use protocol::{
     CaptureRef, Event, EventKind, EventScope, Failure, FailureClass, LedgerEntry, OnFailure,
-    Outcome, RunId, TaskId, TaskName, TaskReport, TaskSpec,
+    Outcome, RunId, TaskId, TaskName, TaskReport, TaskSpec, TaskTimings, TimedPhase,
 };
 use ractor::{Actor, ActorId, ActorRef};
 use serde_json::Value;
@@ -28,7 +30,7 @@ use crate::job::Job;
 use crate::jobs::Jobs;
 use crate::ledger::LedgerMessage;
 use crate::messaging::{Durability, Notifier, Receipt, ask};
-use crate::task::{INPUTS, RunFacts, Task, TaskArguments, TaskMessage, artifacts_of};
+use crate::task::{INPUTS, RunFacts, Task, TaskArguments, TaskMessage, artifacts_of, micros};
 
 pub(crate) struct RunState {
     machine: RunMachine,
@@ -45,6 +47,12 @@ pub(crate) struct RunState {
     landing: CancelToken,
     seq: u64,
     began: Instant,
+    /// When tasks that were added to the running run were queued.
+    queued: BTreeMap<TaskId, Instant>,
+    /// When the start of a task was recorded.
+    admitted: BTreeMap<TaskId, Instant>,
+    /// How long the landing took.
+    pub(super) landings: Vec<Duration>,
     jobs: Jobs,
     arguments: RunArguments,
 }
@@ -66,6 +74,9 @@ impl RunState {
             landing: CancelToken::default(),
             seq: 0,
             began: Instant::now(),
+            queued: BTreeMap::new(),
+            admitted: BTreeMap::new(),
+            landings: Vec::new(),
             jobs: Jobs::new(&arguments.deps.faults),
             arguments,
         }
@@ -88,6 +99,10 @@ impl RunState {
     pub(super) fn recorded(&mut self, entry: LedgerEntry, durability: Durability) -> Vec<Effect> {
         match durability {
             Durability::Durable => {
+                if let LedgerEntry::TasksAdded { tasks, .. } = &entry {
+                    let now = Instant::now();
+                    self.queued.extend(tasks.iter().map(|task| (task.id, now)));
+                }
                 let checked = self.check.is_some().then(|| entry.clone());
                 let effects = self.machine.step(Input::Recorded(entry));
                 if let (Some(check), Some(entry)) = (&mut self.check, checked) {
@@ -114,7 +129,10 @@ impl RunState {
         while let Some(effect) = effects.pop_front() {
             let run = self.run();
             match effect {
-                Effect::Record(entry) => self.record(myself, entry, None),
+                Effect::Record(entry) => {
+                    self.note_times(&entry);
+                    self.record(myself, entry, None);
+                }
                 Effect::Announce(event) => self.publish(event),
                 Effect::Enqueue(entries) => self.schedule(ScheduleRequest::Enqueue(entries)),
                 Effect::Dequeue(task, left) => {
@@ -176,7 +194,7 @@ impl RunState {
         let arguments = TaskArguments {
             inputs: self.inputs(&spec, yields),
             spec,
-            record,
+            timings: self.times_until_start(task),
             contract: self.contracts.remove(&task).unwrap_or_else(contracts::any),
             predecessors,
             run: RunFacts {
@@ -192,6 +210,7 @@ impl RunState {
             deps: self.arguments.deps.clone(),
             events: Notifier::to(myself, RunMessage::TaskEvent),
         };
+        let arguments = (Box::new(arguments), Box::new(record));
         let started = Actor::spawn_linked(None, Task, arguments, myself.get_cell()).await;
         let (actor, _join) = started.map_err(|error| crashed(error.to_string()))?;
         self.tasks.insert(actor.get_id().pid(), task);
@@ -288,10 +307,12 @@ impl RunState {
         let lands = RepositoryLands(self.arguments.repository.clone());
         let (records, work) = (RunRecords(myself.clone()), (self.run(), request));
         let landing = self.arguments.deps.ids.landing();
+        let began = Instant::now();
         let job = async move {
             // The run gets the result from the ledger entries. It is also told about an entry that
             // could not be written.
             let _recorded = land(landing, work, &lands, &records, cancel, notify).await;
+            began.elapsed()
         };
         self.jobs.run(Job::RunLand, myself, job, RunMessage::Landed);
     }
@@ -309,6 +330,39 @@ impl RunState {
         });
         // If the ledger is gone, the dropped receipt reports `Durability::Lost`.
         let _gone = self.arguments.ledger.cast(LedgerMessage::Record(entry, recorded));
+    }
+
+    fn note_times(&mut self, entry: &LedgerEntry) {
+        match entry {
+            LedgerEntry::TaskStarted { task, .. } => {
+                self.admitted.insert(*task, Instant::now());
+            }
+            LedgerEntry::RunFinished { .. } => self.log_times(),
+            _ => {}
+        }
+    }
+
+    /// Returns how long a task that starts now has waited, for its turn and for the ledger.
+    fn times_until_start(&mut self, task: TaskId) -> TaskTimings {
+        let queued = self.queued.remove(&task).unwrap_or(self.began);
+        let mut times = TaskTimings::default();
+        if let Some(admitted) = self.admitted.remove(&task) {
+            let waited = admitted.saturating_duration_since(queued).as_micros();
+            times.add(TimedPhase::Waiting, u64::try_from(waited).unwrap_or(u64::MAX).max(1));
+            times.add(TimedPhase::Ledger, micros(admitted));
+        }
+        times
+    }
+
+    /// Writes the times of the phases to the log.
+    fn log_times(&self) {
+        let reports = self.machine.record().tasks().iter().filter_map(TaskRecord::report);
+        let tasks: Vec<_> =
+            reports.filter_map(|report| report.timings.as_deref().copied()).collect();
+        for PhaseTime { phase, count, sum, median, p95 } in phase_times(&tasks, &self.landings) {
+            let phase = phase.name();
+            tracing::info!(phase, count, ?sum, ?median, ?p95, "times");
+        }
     }
 
     fn schedule(&self, request: ScheduleRequest) {
@@ -358,5 +412,6 @@ fn unstarted(failure: Failure) -> TaskReport {
         ms: 0,
         setup_ms: None,
         usage: None,
+        timings: None,
     }
 }

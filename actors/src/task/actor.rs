@@ -1,7 +1,7 @@
 //! The task actor: feeds messages to the task's state machine and performs its effects.
 
 use engine::ports::OwnerEnd;
-use engine::task::Input;
+use engine::task::{Input, TaskRecord};
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::time::Instant; // the runtime's clock: a test can pause it
 
@@ -13,15 +13,17 @@ pub(crate) struct Task;
 
 impl Actor for Task {
     type Msg = TaskMessage;
-    type State = TaskState;
-    type Arguments = TaskArguments;
+    // On the heap: the runtime holds a state and its arguments several times.
+    type State = Box<TaskState>;
+    type Arguments = (Box<TaskArguments>, Box<TaskRecord>);
 
     async fn pre_start(
         &self,
         myself: ActorRef<Self::Msg>,
-        arguments: Self::Arguments,
+        (arguments, record): Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let (mut state, effects) = TaskState::begin(arguments);
+        let (state, effects) = TaskState::begin(*arguments, *record);
+        let mut state = Box::new(state);
         state.perform(&myself, effects).await?;
         Ok(state)
     }

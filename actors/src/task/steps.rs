@@ -30,6 +30,7 @@ impl TaskState {
         effects: Vec<Effect>,
     ) -> Result<(), ActorProcessingErr> {
         for effect in effects {
+            self.clock.on_effect(&effect);
             match effect {
                 Effect::Prepare => self.prepare(myself),
                 Effect::Record(entry) => self.record(myself, entry),
@@ -126,6 +127,7 @@ impl TaskState {
     }
 
     pub(super) fn leased(&mut self, executor: Option<ExecutorLease>) -> Input {
+        self.clock.launches.extend(executor.as_ref().map(ExecutorLease::launches));
         self.executor = executor;
         if self.executor.is_some() { Input::ExecutorLeased } else { Input::ExecutorUnavailable }
     }
@@ -299,7 +301,8 @@ impl TaskState {
         }
         let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let setup_ms = self.end_setup();
-        let report = TaskReport { outcome, captured, ms, setup_ms, usage: self.usage() };
+        let timings = Some(Box::new(self.clock.finish()));
+        let report = TaskReport { outcome, captured, ms, setup_ms, usage: self.usage(), timings };
         self.span.in_scope(|| tracing::info!(outcome = word(&report.outcome), ms, "finished"));
         self.report = Some(report);
         myself.stop(None);

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use engine::fault::Faults;
 use engine::ports::{
-    CancelLevel, CommandEnd, CommandError, CommandRequest, EndCause, ReportSink, Worker,
-    WorkerReport, WorkerStart,
+    CancelLevel, CommandEnd, CommandError, CommandRequest, EndCause, ReportSink, SilentOutput,
+    Worker, WorkerReport, WorkerStart,
 };
 use engine::task::Reminder;
 use protocol::{AgentEnd, Command, Failure, FailureClass, FailureDetail};
@@ -39,6 +39,7 @@ impl CommandWorker {
             environment,
             output: start.artifacts.join("output.log"),
             keep: start.limits.output,
+            silent: SilentOutput::NoFile,
         };
         let WorkerDeps { deps, executor, span, .. } = deps;
         Self { request, reports: start.reports, executor, faults: deps.faults, span }

@@ -85,7 +85,23 @@ Examples:
   regatta runs
   regatta runs show            the latest run
   regatta runs show r7k3f --json
+  regatta runs show --timing   where the time went
   regatta runs retry r7k3f     the tasks that failed or were cancelled, once more";
+
+pub(super) const SHOW: &str = "\
+Shows one run and its tasks, or how long the phases of its tasks took.
+
+Examples:
+  regatta runs show                   the latest run
+  regatta runs show r7k3f auth        one task of it
+  regatta runs show r7k3f --timing    where the time went
+  regatta runs show --timing --json
+
+The phases of --timing: waiting (for the task's turn and for the tasks it depends on), prepare (its
+copy of the tree is made), setup, work, capture, landing (of the whole run), discard (its copy is
+removed), ledger (waiting until the ledger is durable), launcher (starting commands, a part of the
+work). Each has the sum over all tasks, which ran at the same time, the median, and the time that 95
+of 100 tasks did not exceed.";
 
 pub(super) const RETRY: &str = "\
 Starts a new run of tasks of an earlier run that failed or were cancelled.

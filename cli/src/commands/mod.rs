@@ -24,3 +24,4 @@ pub mod runs;
 pub mod schema;
 mod setup_logs;
 mod target;
+mod timing;

@@ -7,12 +7,12 @@ use std::io::{self, PipeReader};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use engine::ports::{
     CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands, EndCause,
-    Namespaces, OwnerEnd, ProcessRequest, ProcessSession, ProcessStdio,
+    Namespaces, OwnerEnd, ProcessRequest, ProcessSession, ProcessStdio, SilentOutput,
 };
 use rustix::fs::{Mode, OFlags, open};
 use tokio_util::sync::CancellationToken;
@@ -109,13 +109,16 @@ impl CommandOwner for ShellOwner {
                 failure_line: None,
                 written: 0,
                 dropped: 0,
+                launch: Duration::ZERO,
             });
         }
 
         let start = format!("start the command in {:?}", request.folder);
         let process = self.shell.process(&request).map_err(|error| command_error(&start, error));
         let (process, Output { output, error }) = process?;
+        let asked = Instant::now();
         let mut running = self.owner.start(process, AfterExit::KillGroup, &start).await?;
+        let launch = asked.elapsed();
         let streams = OutputStreams::new(output.into(), error.into());
         let streams =
             streams.map_err(|error| command_error("read what the command writes", error))?;
@@ -140,7 +143,7 @@ impl CommandOwner for ShellOwner {
         }
         let (written, dropped) = (output.bytes, output.dropped);
         let failure_line = failure_line.filter(|_| cause != EndCause::Exited(0));
-        Ok(CommandEnd { cause, last_line, failure_line, written, dropped })
+        Ok(CommandEnd { cause, last_line, failure_line, written, dropped, launch })
     }
 
     async fn end(&self) -> OwnerEnd {
@@ -149,6 +152,10 @@ impl CommandOwner for ShellOwner {
 }
 
 async fn create(request: &CommandRequest) -> io::Result<OutputFile> {
-    let (path, keep) = (request.output.clone(), request.keep);
-    tokio::task::spawn_blocking(move || OutputFile::create(&path, keep)).await?
+    let (path, keep, silent) = (request.output.clone(), request.keep, request.silent);
+    tokio::task::spawn_blocking(move || match silent {
+        SilentOutput::EmptyFile => OutputFile::create(&path, keep),
+        SilentOutput::NoFile => OutputFile::create_when_written(&path, keep),
+    })
+    .await?
 }

@@ -18,6 +18,7 @@ mod path;
 mod session;
 mod spec;
 mod timestamp;
+mod timings;
 mod usage;
 
 pub use capture::{CaptureRef, Captured, ChangeSummary, LeftOut, LeftOutEntry, LeftOutKind};
@@ -44,6 +45,7 @@ pub use spec::{
     TaskLimits, TaskSpec, Work, WorkspaceNeeds, YieldPlaceholder,
 };
 pub use timestamp::Timestamp;
+pub use timings::{TaskTimings, TimedPhase};
 pub use usage::{Cost, Usage};
 
 #[cfg(test)]

@@ -2,7 +2,12 @@
 //! other. It contains captures, pins and the versions of landings.
 
 mod captures;
+mod gathering;
+mod group_log;
+mod journal;
 mod leftovers;
+mod objects;
+mod packed_refs;
 mod sync;
 mod task_store;
 #[cfg(test)]
@@ -10,5 +15,6 @@ mod tests;
 mod trees;
 
 pub(crate) use captures::Contents;
+pub(crate) use journal::Journal;
 pub(crate) use leftovers::remove_leftovers;
 pub(crate) use task_store::{Durability, TaskStore};

@@ -114,7 +114,14 @@ impl CommandOwner for FakeCommands {
                 EndCause::Exited(0)
             }
         };
-        Ok(CommandEnd { cause, last_line, failure_line: None, written: 0, dropped: 0 })
+        Ok(CommandEnd {
+            cause,
+            last_line,
+            failure_line: None,
+            written: 0,
+            dropped: 0,
+            launch: std::time::Duration::ZERO,
+        })
     }
 
     async fn end(&self) -> OwnerEnd {

@@ -319,6 +319,7 @@ impl CommandOwner for ScriptedCommands {
             failure_line: None,
             written: 0,
             dropped: 0,
+            launch: std::time::Duration::ZERO,
         };
         let mut print = |bytes: &[u8]| {
             fs::create_dir_all(request.output.parent().unwrap()).unwrap();

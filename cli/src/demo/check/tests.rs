@@ -42,6 +42,7 @@ fn well(sample: &Sample) -> Vec<TaskEvidence> {
             ms: 1,
             setup_ms: None,
             usage: Some(used),
+            timings: None,
         };
         let row = TaskRow {
             id: spec.id,

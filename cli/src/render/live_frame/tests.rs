@@ -36,6 +36,7 @@ fn run_view(tasks: usize, running: usize) -> RunView {
         ms: 5,
         setup_ms: None,
         usage: None,
+        timings: None,
     };
     tell(3, EventKind::TaskFinished { task: "broken".parse().unwrap(), report });
     run
@@ -207,7 +208,14 @@ fn who_was_cancelled_has_not_failed() {
     let failure = Failure::new(FailureClass::Command, "it ended with code 1");
     let ends = [Outcome::Cancelled, Outcome::Failed { failure }, Outcome::Cancelled];
     for (at, outcome) in ends.into_iter().enumerate() {
-        let report = TaskReport { outcome, captured: None, ms: 1, setup_ms: None, usage: None };
+        let report = TaskReport {
+            outcome,
+            captured: None,
+            ms: 1,
+            setup_ms: None,
+            usage: None,
+            timings: None,
+        };
         tell(EventKind::TaskFinished { task: format!("t{at}").parse().unwrap(), report });
     }
     let line = total_line(&run, run.head().unwrap(), at, 60, Palette::Plain);

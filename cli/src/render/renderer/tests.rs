@@ -46,6 +46,7 @@ fn events() -> Vec<Event> {
             ms: 31_000,
             setup_ms: None,
             usage: None,
+            timings: None,
         }
     };
     let done = || Outcome::Done { value: serde_json::Value::Null };
@@ -156,7 +157,7 @@ fn events_of_an_agent() -> Vec<Event> {
     let said = |event| EventKind::SessionEvent { task: Some(task()), event };
     let outcome = Outcome::Done { value: serde_json::Value::Null };
     let (ms, usage) = (31_000, Some(usage));
-    let report = TaskReport { outcome, captured: None, ms, setup_ms: None, usage };
+    let report = TaskReport { outcome, captured: None, ms, setup_ms: None, usage, timings: None };
     numbered(vec![
         EventKind::RunStarted {
             tasks: 1,

@@ -31,7 +31,7 @@ pub use model::{
 pub use processes::{
     CUT_LINE, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands, EndCause, LineSink,
     Namespaces, OwnerEnd, Process, ProcessEnd, ProcessRequest, ProcessSession, ProcessSignal,
-    ProcessStdio, Processes, ResourceLimit,
+    ProcessStdio, Processes, ResourceLimit, SilentOutput,
 };
 pub use recovery::{
     Completion, OpenRun, Recovered, RecoveredLanding, RecoveredTask, Recovery, Uncaptured,

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -69,6 +70,17 @@ pub struct CommandRequest {
     /// The maximum number of bytes of output to keep. Of longer output, the first and last half of
     /// this number are kept, with a line in between that says how much is missing.
     pub keep: u64,
+    /// What becomes of that file if the command writes nothing.
+    pub silent: SilentOutput,
+}
+
+/// What becomes of the output file of a command that writes nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SilentOutput {
+    /// It is there, and empty.
+    EmptyFile,
+    /// Neither the file nor the folders above it are made. An older file is removed.
+    NoFile,
 }
 
 /// How a command ended.
@@ -87,6 +99,8 @@ pub struct CommandEnd {
     pub written: u64,
     /// The number of bytes that were dropped from the middle of the output.
     pub dropped: u64,
+    /// The time from the request to start the command until it ran.
+    pub launch: Duration,
 }
 
 /// The end of a last line that was too long to be kept whole.

@@ -364,7 +364,7 @@ fn queued(spec: &TaskSpec) -> EventKind {
 
 /// Returns the report of a task that ended before it started.
 fn unstarted(outcome: Outcome) -> TaskReport {
-    TaskReport { outcome, captured: None, ms: 0, setup_ms: None, usage: None }
+    TaskReport { outcome, captured: None, ms: 0, setup_ms: None, usage: None, timings: None }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use engine::ports::{
     CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands as _,
+    SilentOutput,
 };
 use exec::{BaseEnvironment, EnvironmentRules, Processes, Shell};
 use tempfile::TempDir;
@@ -101,6 +102,7 @@ impl Harness {
 
 pub(crate) fn request(folder: &Path, output: &str, script: &str) -> CommandRequest {
     CommandRequest {
+        silent: SilentOutput::EmptyFile,
         script: script.to_owned(),
         arguments: Vec::new(),
         folder: folder.to_owned(),
