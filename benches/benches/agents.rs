@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use benches::{
-    Bound, Replay, Report, Rounds, Used, median, release_binary, scratch, session_files, used_by,
-    wrote_session_files,
+    Bound, Replay, Report, Rounds, Used, as_f64, median, ms, release_binary, scratch,
+    session_files, used_by, wrote_session_files,
 };
 use serde_json::json;
 use tests::model::{Answer, Asked, LoopbackModel, Pace, Script, marker};
@@ -91,10 +91,6 @@ fn main() -> ExitCode {
     report.finish()
 }
 
-fn ms(time: Duration) -> f64 {
-    time.as_secs_f64() * 1000.0
-}
-
 /// One run, and what the same requests take by themselves.
 struct Measured {
     run: Used,
@@ -140,9 +136,4 @@ fn two_turns(asked: &Asked) -> Answer {
         }
     };
     answer.after(THINKS)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts of a bench are small")]
-fn as_f64(count: usize) -> f64 {
-    count as f64
 }

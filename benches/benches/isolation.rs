@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use benches::{Bound, Report, Rounds, SampleTree, median, release_binary, scratch, timed};
+use benches::{Bound, Report, Rounds, SampleTree, median, ms, release_binary, scratch, timed};
 
 /// How many times `cp -a` of the tree one command task may cost.
 const MOST: f64 = 2.0;
@@ -38,7 +38,7 @@ fn measure(binary: &Path, folder: &Path, files: usize, full: usize, report: &mut
         let one = run(binary, &home, tree.root(), 1);
         let target = folder.join(format!("copy-{}", copies.len()));
         let copy = match Rounds::asked_for() {
-            Rounds::Full => copy(Command::new("cp"), tree.root(), &target),
+            Rounds::Full | Rounds::Trial => copy(Command::new("cp"), tree.root(), &target),
             Rounds::Short => copy(cut_off(one), tree.root(), &target),
         };
         held.push(one.as_secs_f64() <= MOST * copy.as_secs_f64());
@@ -50,10 +50,9 @@ fn measure(binary: &Path, folder: &Path, files: usize, full: usize, report: &mut
         }
     }
     let (copy, task) = (median(&copies), median(&tasks));
-    let ms = |time: Duration| time.as_secs_f64() * 1000.0;
     let ratio = |time: Duration| time.as_secs_f64() / copy.as_secs_f64();
     let cut = match Rounds::asked_for() {
-        Rounds::Full => "",
+        Rounds::Full | Rounds::Trial => "",
         Rounds::Short => ", cut off when it takes longer than the task",
     };
     report.figure(&format!("{files} files: cp -a{cut}"), ms(copy), "ms", Bound::None);
