@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use benches::{
-    Bound, Replay, Report, Rounds, Used, as_f64, median, ms, release_binary, scratch,
+    Bound, Replay, Report, Rounds, Used, as_f64, median, ms, phases, release_binary, scratch,
     session_files, used_by, wrote_session_files,
 };
 use serde_json::json;
@@ -88,6 +88,8 @@ fn main() -> ExitCode {
     report.figure(what, ms(least), "ms", Bound::AtMost(CPU));
     report.figure("memory per further agent", as_f64(memory), "KB", Bound::AtMost(300.0));
     report.figure("events of 200 agents", as_f64(bytes) / 1e6, "MB", Bound::AtMost(10.0));
+    let told = phases("200 agents", &binary, &home(held.len()), repository.root());
+    told.into_iter().for_each(|told| report.note(told));
     report.finish()
 }
 

@@ -84,9 +84,13 @@ impl Bench<'_> {
             assert_eq!(tree.restore(), edits, "each task has edited a file");
             let xargs = self.xargs(&tree, &items, EDIT);
             assert_eq!(tree.restore(), edits, "xargs has edited them");
-            held.push(run.wall.as_secs_f64() <= most * xargs.wall.as_secs_f64());
+            let ratio = run.wall.as_secs_f64() / xargs.wall.as_secs_f64();
+            held.push(ratio <= most);
             runs.push(run.wall);
             bare.push(xargs.wall);
+            if is_far_beyond(ratio, most) {
+                break;
+            }
         }
         let (bare, run) = (median(&bare), median(&runs));
         let what = format!("{edits} edits over {files} files {}", self.place);
@@ -100,7 +104,7 @@ impl Bench<'_> {
     fn edits_in_a_large_tree(&self, report: &mut Report) {
         let files = Rounds::asked_for().of(20_000, 20_000);
         let tree = SampleTree::make(&self.folder.join("edits"), files);
-        let edits = Rounds::asked_for().of(EDITS, EDITS / 4);
+        let edits = Rounds::asked_for().of(EDITS, EDITS);
         let items = self.list("edited", &tree.files(edits));
         let (mut costs, mut held) = (Vec::new(), Vec::new());
         while !Rounds::asked_for().suffice(3, &held) {
@@ -108,6 +112,9 @@ impl Bench<'_> {
             assert_eq!(tree.restore(), edits, "each task has edited a file");
             held.push(ms(each) <= LARGE_TREE);
             costs.push(each);
+            if is_far_beyond(ms(each), LARGE_TREE) {
+                break;
+            }
         }
         let what = format!("{edits} edits over {files} files {}", self.place);
         let bound = Bound::AtMost(LARGE_TREE);
@@ -117,16 +124,20 @@ impl Bench<'_> {
 
     fn nothing(&self, report: &mut Report) {
         let tree = SampleTree::make(&self.folder.join("nothing"), 100);
-        let count = Rounds::asked_for().of(1_000, 400);
+        let count = Rounds::asked_for().of(1_000, 1_000);
         let items = self.list("numbers", &numbers(count));
         self.xargs(&tree, &items, TRUE);
         let (mut own, mut beyond, mut held) = (Vec::new(), Vec::new(), Vec::new());
         while !Rounds::asked_for().suffice(5, &held) {
             let run = share(self.run(&tree, &items, TRUE).family_cpu, count);
             let xargs = share(self.xargs(&tree, &items, TRUE).family_cpu, count);
+            let each = run.saturating_sub(xargs);
             own.push(xargs);
-            beyond.push(run.saturating_sub(xargs));
-            held.push(beyond.last().is_some_and(|beyond| ms(*beyond) <= NOTHING));
+            beyond.push(each);
+            held.push(ms(each) <= NOTHING);
+            if is_far_beyond(ms(each), NOTHING) {
+                break;
+            }
         }
         let (own, beyond) = (median(&own), median(&beyond));
         let what = format!("{count} × true over 100 files {}", self.place);
@@ -176,6 +187,11 @@ impl Bench<'_> {
         let told = phases(what, self.binary, &self.home(tree), tree.root());
         told.into_iter().for_each(|told| report.note(told));
     }
+}
+
+/// Returns whether a figure is so far beyond its bound that no further round is worth its minutes.
+fn is_far_beyond(figure: f64, most: f64) -> bool {
+    figure > 3.0 * most
 }
 
 fn numbers(count: usize) -> Vec<String> {

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use benches::{Bound, Report, Rounds, SampleTree, median, ms, release_binary, scratch, timed};
+use benches::{
+    Bound, Report, Rounds, SampleTree, median, ms, phases, release_binary, scratch, timed,
+};
 
 /// How many times `cp -a` of the tree one command task may cost.
 const MOST: f64 = 2.0;
@@ -59,6 +61,9 @@ fn measure(binary: &Path, folder: &Path, files: usize, full: usize, report: &mut
     report.figure(&format!("{files} files: one task"), ms(task), "ms", Bound::None);
     let what = format!("{files} files: one task / cp -a");
     report.figure(&what, ratio(task), "×", Bound::AtMost(MOST));
+    // Of the run that was last: one task, or five one after the other.
+    let told = phases(&format!("{files} files"), binary, &home, tree.root());
+    told.into_iter().for_each(|told| report.note(told));
     if !fives.is_empty() {
         let each = median(&fives).saturating_sub(task) / 4;
         report.figure(&format!("{files} files: each further task"), ms(each), "ms", Bound::None);
