@@ -90,8 +90,13 @@ pub(crate) fn fork(child: impl FnOnce()) -> io::Result<Pid> {
             // flushing its streams, must not be done twice.
             unsafe { libc::_exit(0) }
         }
-        _ => Pid::from_raw(forked).filter(|_| forked > 0).ok_or_else(io::Error::last_os_error),
+        _ => positive(forked).ok_or_else(io::Error::last_os_error),
     }
+}
+
+/// Returns the process of a call that returns -1 if it has failed.
+fn positive(process: libc::pid_t) -> Option<Pid> {
+    if process > 0 { Pid::from_raw(process) } else { None }
 }
 
 /// Closes a descriptor in a forked process, which must not use it afterwards.
@@ -160,7 +165,7 @@ pub(crate) fn spawn(program: &Program<'_>, stack: &mut Stack) -> Result<Pid, (St
     // changed.
     let forked =
         unsafe { libc::clone(run, top.cast(), flags, (&raw const child).cast_mut().cast()) };
-    let Some(process) = Pid::from_raw(forked).filter(|_| forked > 0) else {
+    let Some(process) = positive(forked) else {
         return Err((Step::Fork, last_error()));
     };
     match child.failure.get() {
