@@ -93,7 +93,8 @@ fn living(spared: &HashSet<Pid>) -> Vec<Pid> {
     living
 }
 
-/// Visits the descendants, each before its children are read.
+/// Visits the descendants, generation by generation: all of one are seen before the children of any
+/// of them are read, so that many processes that fork are stopped at once.
 fn visit(spared: &HashSet<Pid>, mut see: impl FnMut(Pid)) {
     let own = getpid();
     let table = (!has_children_files(own)).then(process_table);
@@ -104,14 +105,12 @@ fn visit(spared: &HashSet<Pid>, mut see: impl FnMut(Pid)) {
             of_process.map(|(child, _)| *child).collect()
         }
     };
-    let mut seen = HashSet::new();
-    let mut waiting: Vec<_> = children(own);
-    waiting.retain(|child| !spared.contains(child));
-    while let Some(process) = waiting.pop() {
-        if seen.insert(process) {
-            see(process);
-            waiting.extend(children(process));
-        }
+    let mut seen = spared.clone();
+    let mut generation: Vec<_> = children(own);
+    while !generation.is_empty() {
+        generation.retain(|&process| seen.insert(process));
+        generation.iter().for_each(|&process| see(process));
+        generation = generation.into_iter().flat_map(children).collect();
     }
 }
 

@@ -56,8 +56,10 @@ impl Owner {
         let StartMessage { header, text, file } =
             encode(&argv, &environment, &options).map_err(failed)?;
         let (socket, theirs) = Socket::pair().map_err(failed)?;
-        // From here on, dropping this future kills the command.
+        // From here on, dropping this future kills the command. It does not wait for a reaper that
+        // never gets the other end of the socket, because that end is dropped first.
         let mut running = Running::new(socket);
+        let theirs = theirs;
         let ProcessStdio { input, output, error } = stdio;
         let mut descriptors =
             vec![theirs.as_fd(), folder.as_fd(), input.as_fd(), output.as_fd(), error.as_fd()];
