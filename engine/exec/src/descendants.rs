@@ -8,8 +8,10 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, kill_process, wait as wait_for_any, waitpid,
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process, wait as wait_for_any,
+    waitid, waitpid,
 };
 
 /// How long to wait for killed processes before looking again for others.
@@ -22,7 +24,15 @@ const ROUND: Duration = Duration::from_millis(20);
 /// appears, they are killed.
 pub(crate) fn end(signals: impl AsFd, spared: &HashSet<Pid>, limit: Duration) -> u32 {
     let until = Instant::now() + limit;
+    if is_childless() {
+        return 0;
+    }
     loop {
+        // The children come first, because most of what starts others without end is among them.
+        // What has ended is reaped when they start no more.
+        for child in children_of(getpid()).into_iter().filter(|child| !spared.contains(child)) {
+            let _gone = kill_process(child, Signal::STOP);
+        }
         if has_ended(spared) {
             return 0;
         }
@@ -53,13 +63,19 @@ pub(crate) fn wait(signals: impl AsFd, limit: Duration) {
     }
 }
 
+/// Returns whether there are no children, not even one that has ended.
+fn is_childless() -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    matches!(waitid(WaitId::All, look), Err(Errno::CHILD))
+}
+
 /// Reaps what has ended. Returns whether there are no children but the spared ones, which are left
 /// for the caller to reap.
 fn has_ended(spared: &HashSet<Pid>) -> bool {
     if spared.is_empty() {
         loop {
             match wait_for_any(WaitOptions::NOHANG) {
-                Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+                Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => return false,
                 Err(_) => return true,
             }
@@ -74,7 +90,7 @@ fn has_ended(spared: &HashSet<Pid>) -> bool {
 /// Stops the descendants that are not in `found` yet. Returns whether there were any.
 fn stop_new(found: &mut HashSet<Pid>, spared: &HashSet<Pid>) -> bool {
     let before = found.len();
-    visit(spared, |process| {
+    walk(spared, |process| {
         if found.insert(process) {
             let _gone = kill_process(process, Signal::STOP);
         }
@@ -85,7 +101,7 @@ fn stop_new(found: &mut HashSet<Pid>, spared: &HashSet<Pid>) -> bool {
 /// Returns the descendants that have not ended.
 fn living(spared: &HashSet<Pid>) -> Vec<Pid> {
     let mut living = Vec::new();
-    visit(spared, |process| {
+    walk(spared, |process| {
         if read_stat(process).is_some_and(|stat| !stat.is_dead()) {
             living.push(process);
         }
@@ -95,7 +111,7 @@ fn living(spared: &HashSet<Pid>) -> Vec<Pid> {
 
 /// Visits the descendants, generation by generation: all of one are seen before the children of any
 /// of them are read, so that many processes that fork are stopped at once.
-fn visit(spared: &HashSet<Pid>, mut see: impl FnMut(Pid)) {
+fn walk(spared: &HashSet<Pid>, mut see: impl FnMut(Pid)) {
     let own = getpid();
     let table = (!has_children_files(own)).then(process_table);
     let children = |process: Pid| match &table {

@@ -221,7 +221,7 @@ fn a_bomb_of_two_hundred_forking_processes_is_gone_a_second_after_its_task() {
     let bomb = r#"
         exec 9>>$HELD; flock -s 9
         i=0; while [ $i -lt 200 ]; do
-            setsid sh -c 'echo $$ >>$ALL; while :; do (sleep 0.05 &); sleep 0.01; done' &
+            setsid sh -c 'echo $$ >>$ALL; while :; do (: &); done' &
             i=$((i + 1))
         done
         until [ $(cat $ALL | wc -l) -ge 200 ]; do sleep 0.01; done
@@ -240,13 +240,16 @@ fn a_bomb_of_two_hundred_forking_processes_is_gone_a_second_after_its_task() {
 fn a_launcher_that_does_not_answer_is_killed_and_started_again() {
     let scene = Scene::new(None);
     let waits = "until [ -e $GO ]; do sleep 0.01; done";
+    // It waits for the other, though not as long as the launcher may take to answer.
+    let meet = "echo >>$GO; n=0
+        until [ $(cat $GO | wc -l) -eq 2 ] || [ $n -eq 100 ]; do n=$((n + 1)); sleep 0.01; done";
     let plan = Plan::default()
         .task("long", &format!("{SIX} : >$READY; exec sleep 600"))
         .task("first", waits)
         // One of them gets the reaper of `first`, the other needs a new one.
-        .task("second", "sleep 0.5")
+        .task("second", meet)
         .after(&["first"])
-        .task("third", "sleep 0.5")
+        .task("third", meet)
         .after(&["first"]);
     let engine = scene.start(&plan, "");
     scene.appears("ready");
