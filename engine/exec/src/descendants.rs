@@ -17,6 +17,10 @@ use rustix::process::{
 /// How long to wait for killed processes before looking again for others.
 const ROUND: Duration = Duration::from_millis(20);
 
+/// How many processes are reaped before others are looked for. They can end faster than they are
+/// reaped.
+pub(crate) const REAPED_AT_ONCE: usize = 256;
+
 /// Kills all descendants but the children in `spared`, and reaps them. `signals` is the descriptor
 /// that can be read when a child has ended. Returns how many are left after `limit`.
 ///
@@ -73,13 +77,14 @@ fn is_childless() -> bool {
 /// for the caller to reap.
 fn has_ended(spared: &HashSet<Pid>) -> bool {
     if spared.is_empty() {
-        loop {
+        for _ in 0..REAPED_AT_ONCE {
             match wait_for_any(WaitOptions::NOHANG) {
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => return false,
                 Err(_) => return true,
             }
         }
+        return false;
     }
     let strays: Vec<_> =
         children_of(getpid()).into_iter().filter(|child| !spared.contains(child)).collect();

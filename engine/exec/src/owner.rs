@@ -15,8 +15,8 @@ use crate::socket::Socket;
 use crate::start_message::{AfterExit, StartMessage, StartOptions, encode};
 use crate::wire;
 
-/// How long a reaper may take to answer that its owner has ended. It needs less than a second.
-const END_LIMIT: Duration = Duration::from_secs(3);
+/// How long a reaper may take to answer that its owner has ended. It needs two seconds at most.
+const END_LIMIT: Duration = Duration::from_secs(4);
 
 /// The owner of the commands and processes of one task or session. Dropping it kills all of them,
 /// and everything that they have started.

@@ -12,21 +12,18 @@ use rustix::process::{
 };
 
 use crate::child::{self, Program, Stack};
-use crate::descendants;
+use crate::descendants::{self, REAPED_AT_ONCE};
 use crate::running_command::RunningCommand;
 use crate::start_message::{ReceivedStart, Texts};
 use crate::wire::{self, CommandRequest, LONGEST, Received, Reply, StartStep};
 
-/// How long the end of an owner may take.
-const END_LIMIT: Duration = Duration::from_millis(900);
+/// How long the end of an owner may take. It takes a millisecond, or tenths of a second where hundreds
+/// of processes compete for the processor.
+const END_LIMIT: Duration = Duration::from_secs(2);
 
 /// How long a reaper tries to kill what is left when the engine or the launcher has died. Nobody
 /// waits for it.
 const LAST_LIMIT: Duration = Duration::from_secs(5);
-
-/// How many processes are reaped before the engine is heard again. Commands can end faster than they
-/// are reaped.
-const REAPED_AT_ONCE: usize = 256;
 
 /// Serves owners over `engine`, one after the other, until that or `launcher` is closed at the other
 /// end, and kills what is left then.

