@@ -17,9 +17,9 @@ use rustix::process::{
 /// How long to wait for killed processes before looking again for others.
 const ROUND: Duration = Duration::from_millis(20);
 
-/// How many processes are reaped before others are looked for. They can end faster than they are
+/// How long processes are reaped before others are looked for. They can end faster than they are
 /// reaped.
-pub(crate) const REAPED_AT_ONCE: usize = 256;
+const REAPING: Duration = Duration::from_millis(100);
 
 /// Kills all descendants but the children in `spared`, and reaps them. `signals` is the descriptor
 /// that can be read when a child has ended. Returns how many are left after `limit`.
@@ -34,9 +34,11 @@ pub(crate) fn end(signals: impl AsFd, spared: &HashSet<Pid>, limit: Duration) ->
     loop {
         // The children come first, because most of what starts others without end is among them.
         // What has ended is reaped when they start no more.
-        for child in children_of(getpid()).into_iter().filter(|child| !spared.contains(child)) {
-            let _gone = kill_process(child, Signal::STOP);
-        }
+        read_children(getpid(), |child| {
+            if !spared.contains(&child) {
+                let _gone = kill_process(child, Signal::STOP);
+            }
+        });
         if has_ended(spared) {
             return 0;
         }
@@ -77,7 +79,8 @@ fn is_childless() -> bool {
 /// for the caller to reap.
 fn has_ended(spared: &HashSet<Pid>) -> bool {
     if spared.is_empty() {
-        for _ in 0..REAPED_AT_ONCE {
+        let until = Instant::now() + REAPING;
+        while Instant::now() < until {
             match wait_for_any(WaitOptions::NOHANG) {
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => return false,
@@ -144,14 +147,28 @@ fn has_children_files(process: Pid) -> bool {
 /// Returns the children of all threads of a process.
 fn children_of(process: Pid) -> Vec<Pid> {
     let mut children = Vec::new();
-    let Ok(threads) = fs::read_dir(format!("/proc/{}/task", process.as_raw_pid())) else {
-        return children;
-    };
-    for thread in threads.flatten() {
-        let list = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-        children.extend(list.split_ascii_whitespace().filter_map(parse));
-    }
+    read_children(process, |child| children.push(child));
     children
+}
+
+/// Reads the children of all threads of a process, and shows each before the next is read: there can
+/// be thousands that have ended behind those that have not.
+fn read_children(process: Pid, mut see: impl FnMut(Pid)) {
+    let Ok(threads) = fs::read_dir(format!("/proc/{}/task", process.as_raw_pid())) else { return };
+    for thread in threads.flatten() {
+        let Ok(mut file) = fs::File::open(thread.path().join("children")) else { continue };
+        let (mut buffer, mut kept) = ([0; 1024], 0);
+        while let Ok(count @ 1..) = file.read(&mut buffer[kept..]) {
+            let text = &buffer[..kept + count];
+            // A number ends with a space. What is behind the last one is not complete.
+            let end = text.iter().rposition(|&byte| byte == b' ').map_or(0, |space| space + 1);
+            let numbers = std::str::from_utf8(&text[..end]).unwrap_or_default();
+            numbers.split_ascii_whitespace().filter_map(parse).for_each(&mut see);
+            let length = text.len();
+            buffer.copy_within(end..length, 0);
+            kept = length - end;
+        }
+    }
 }
 
 /// Returns all processes of the machine that can be read.

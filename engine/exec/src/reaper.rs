@@ -12,7 +12,7 @@ use rustix::process::{
 };
 
 use crate::child::{self, Program, Stack};
-use crate::descendants::{self, REAPED_AT_ONCE};
+use crate::descendants;
 use crate::running_command::RunningCommand;
 use crate::start_message::{ReceivedStart, Texts};
 use crate::wire::{self, CommandRequest, LONGEST, Received, Reply, StartStep};
@@ -24,6 +24,10 @@ const END_LIMIT: Duration = Duration::from_secs(2);
 /// How long a reaper tries to kill what is left when the engine or the launcher has died. Nobody
 /// waits for it.
 const LAST_LIMIT: Duration = Duration::from_secs(5);
+
+/// How many processes are reaped before the engine is heard again. They can end faster than they are
+/// reaped.
+const REAPED_AT_ONCE: usize = 256;
 
 /// Serves owners over `engine`, one after the other, until that or `launcher` is closed at the other
 /// end, and kills what is left then.
