@@ -60,8 +60,8 @@ impl Scene {
         for name in ["all", "held", "ready", "go"] {
             let _new = std::fs::remove_file(self.file(name)); // it is there from the second try on
         }
-        std::fs::write(self.file("all"), "").unwrap();
-        std::fs::write(self.file("held"), "").unwrap();
+        std::fs::write(self.file("all"), "").expect("it can be written");
+        std::fs::write(self.file("held"), "").expect("it can be written");
         if let Some(user) = self.user {
             user.own(&self.file(""));
         }
@@ -84,7 +84,7 @@ impl Scene {
 
     /// Returns whether nobody holds the lock.
     fn is_free(&self) -> bool {
-        let held = File::open(self.file("held")).unwrap();
+        let held = File::open(self.file("held")).expect("it can be opened");
         !matches!(held.try_lock(), Err(TryLockError::WouldBlock))
     }
 
@@ -148,7 +148,7 @@ fn six_do_not_outlive(death: Death, user: Option<User>) {
                 since = Instant::now();
             }
             Death::EnginePanicked => {
-                std::fs::write(scene.file("go"), "").unwrap();
+                std::fs::write(scene.file("go"), "").expect("it can be written");
                 drop(engine.wait().expect_code(70));
                 since = Instant::now();
             }
@@ -268,7 +268,8 @@ fn a_launcher_that_does_not_answer_is_killed_and_started_again() {
 
 /// The memory that a process shares with no other, in bytes.
 fn private_memory(process: &Process) -> u64 {
-    let rollup = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", process.id)).unwrap();
+    let rollup =
+        std::fs::read_to_string(format!("/proc/{}/smaps_rollup", process.id)).expect("it lives");
     let private = rollup.lines().filter(|line| line.starts_with("Private_"));
     let kilobytes = private.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
     kilobytes.sum::<u64>() * 1024
