@@ -242,8 +242,8 @@ fn a_launcher_that_does_not_answer_is_killed_and_started_again() {
     let scene = Scene::new(None);
     let waits = "until [ -e $GO ]; do sleep 0.01; done";
     // It waits for the other, though not as long as the launcher may take to answer.
-    let meet = "echo >>$GO; n=0
-        until [ $(cat $GO | wc -l) -eq 2 ] || [ $n -eq 100 ]; do n=$((n + 1)); sleep 0.01; done";
+    let meet = "echo >>$GO
+        timeout 1 sh -c 'until [ $(cat $GO | wc -l) -eq 2 ]; do sleep 0.01; done'; true";
     let plan = Plan::default()
         .task("long", &format!("{SIX} : >$READY; exec sleep 600"))
         .task("first", waits)
