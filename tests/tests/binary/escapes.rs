@@ -266,6 +266,39 @@ fn a_launcher_that_does_not_answer_is_killed_and_started_again() {
     scene.expect_all_gone(&processes, Instant::now());
 }
 
+/// A model that starts the six, reads what became of its call, runs another command and yields.
+const SCENARIO: &str = r#"
+version = 1
+[[turn]]
+calls = [{ tool = "bash", arguments = { command = '''SIX''' } }]
+[[turn]]
+remember = { died = '(the launcher or the reaper of the command has died)' }
+calls = [{ tool = "bash", arguments = { command = "echo still here" } }]
+[[turn]]
+remember = { ran = '(still here)' }
+calls = [{ tool = "yield", arguments = { result = { data = "{{died}}, {{ran}}" } } }]
+"#;
+
+#[test]
+fn an_agent_reads_that_the_launcher_died_and_goes_on() {
+    let scene = Scene::new(None);
+    let scenario = scene.place.folder().join("scenario.toml");
+    let six = format!("{SIX} : >$READY; exec sleep 600");
+    std::fs::write(&scenario, SCENARIO.replace("SIX", &six)).expect("it can be written");
+    let plan = Plan::default()
+        .agent("agent", "Start six.")
+        .with(&format!("model = \"offline/{}\"", scenario.display()));
+    let engine = scene.start(&plan, "");
+    scene.appears("ready");
+    let processes = Processes::below(engine.id());
+    let killed = Instant::now();
+    launcher(&processes).signal(Signal::KILL);
+    scene.expect_all_gone(&processes, killed);
+    let finished = engine.wait().expect_code(0);
+    let read = "the launcher or the reaper of the command has died, still here";
+    assert_eq!(finished.task("agent")["yield"], read, "{finished}");
+}
+
 /// The memory that a process shares with no other, in bytes.
 fn private_memory(process: &Process) -> u64 {
     let rollup =
