@@ -52,11 +52,9 @@ fn serve(socket: OwnedFd) -> io::Result<()> {
         let mut polled =
             [PollFd::new(&socket, PollFlags::IN), PollFd::new(&signals, PollFlags::IN)];
         let _interrupted = poll(&mut polled, None);
-        let [request, ended] = polled.map(|polled| !polled.revents().is_empty());
-        if ended {
-            descendants::drain(&signals);
-            reap(&mut reapers, &signals);
-        }
+        let request = !polled[0].revents().is_empty();
+        descendants::drain(&signals);
+        reap(&mut reapers, &signals);
         if !request {
             continue;
         }

@@ -15,8 +15,9 @@ use crate::socket::Socket;
 use crate::start_message::{AfterExit, StartMessage, StartOptions, encode};
 use crate::wire;
 
-/// How long a reaper may take to answer that its owner has ended. It needs two seconds at most.
-const END_LIMIT: Duration = Duration::from_secs(4);
+/// How long a reaper may take to answer that its owner has ended. It needs two seconds at most, and is
+/// killed if it takes much longer.
+const END_LIMIT: Duration = Duration::from_secs(8);
 
 /// The owner of the commands and processes of one task or session. Dropping it kills all of them,
 /// and everything that they have started.
@@ -105,7 +106,10 @@ impl Owner {
                 if died == 0 { OwnerEnd::Childless } else { OwnerEnd::Unknown }
             }
             Ok(Ok(Some(wire::Reply::Ended(left)))) => OwnerEnd::Left(left),
-            _died_or_suspended => OwnerEnd::Unknown,
+            _died_or_suspended => {
+                reaper.kill();
+                OwnerEnd::Unknown
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitOptions, getppid, kill_process, set_parent_process_death_signal, wait,
+    Pid, Signal, WaitOptions, getpid, getppid, kill_process, set_parent_process_death_signal, wait,
 };
 
 use crate::child::{self, Program, Stack};
@@ -45,7 +45,8 @@ pub(crate) fn run(engine: OwnedFd, launcher: OwnedFd) {
             return;
         }
     };
-    let _gone = wire::send(&engine, &[&Reply::Ready.encode()], &[]);
+    let ready = Reply::Ready(getpid().as_raw_pid());
+    let _gone = wire::send(&engine, &[&ready.encode()], &[]);
     let mut reaper = Reaper {
         engine,
         launcher,

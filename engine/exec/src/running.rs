@@ -97,7 +97,7 @@ impl Running {
             }
             Some(Reply::Gone | Reply::Failed(..)) => self.group = Group::Gone,
             Some(Reply::Started(_)) => {}
-            Some(Reply::Ready | Reply::Ended(_)) => {
+            Some(Reply::Ready(_) | Reply::Ended(_)) => {
                 return Err(io::ErrorKind::InvalidData.into());
             }
             None => {

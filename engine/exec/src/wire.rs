@@ -153,8 +153,8 @@ pub(crate) enum Group {
 /// What a reaper says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
-    /// It serves an owner.
-    Ready,
+    /// It serves an owner, as this process.
+    Ready(i32),
     /// The command runs as this process.
     Started(i32),
     /// The command, or the reaper, could not be started.
@@ -171,7 +171,7 @@ impl Reply {
     /// Returns the message.
     pub(crate) fn encode(self) -> [u8; SHORT] {
         match self {
-            Self::Ready => short(1, 0, 0),
+            Self::Ready(process) => short(1, 0, process),
             Self::Started(process) => short(2, 0, process),
             Self::Failed(step, error) => short(3, step as u8, error.raw_os_error()),
             Self::Exited(status, Group::Runs) => short(4, 0, status),
@@ -184,7 +184,7 @@ impl Reply {
     /// Reads a message.
     pub(crate) fn decode(message: &[u8]) -> Option<Self> {
         Some(match parts(message)? {
-            (1, 0, _) => Self::Ready,
+            (1, 0, process) => Self::Ready(process),
             (2, 0, process) => Self::Started(process),
             (3, step, error) => {
                 let step = *StartStep::ALL.get(usize::from(step))?;
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn every_message_is_read_as_it_was_written() {
-        let mut replies = vec![Reply::Ready, Reply::Started(77), Reply::Gone, Reply::Ended(3)];
+        let mut replies = vec![Reply::Ready(76), Reply::Started(77), Reply::Gone, Reply::Ended(3)];
         replies.extend([Group::Runs, Group::Gone].map(|group| Reply::Exited(-9, group)));
         replies.extend(StartStep::ALL.map(|step| Reply::Failed(step, Errno::NOENT)));
         for reply in replies {
