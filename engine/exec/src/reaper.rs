@@ -57,8 +57,9 @@ pub(crate) fn run(engine: OwnedFd, launcher: OwnedFd) {
         buffer: vec![0; LONGEST],
     };
     while reaper.turn() == Turn::GoOn {}
-    drop(reaper.commands);
+    // In this order: when the engine sees that a command is gone, it sends the next to another reaper.
     drop(reaper.engine);
+    drop(reaper.commands);
     if getppid() == parent
         && let Some(launcher) = parent
     {

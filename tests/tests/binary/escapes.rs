@@ -266,6 +266,34 @@ fn a_launcher_that_does_not_answer_is_killed_and_started_again() {
     scene.expect_all_gone(&processes, Instant::now());
 }
 
+#[test]
+fn what_a_killed_reaper_has_left_is_killed_by_the_launcher() {
+    let scene = Scene::new(None);
+    let plan = Plan::default()
+        .task("six", &format!("{SIX} : >$READY; exec sleep 600"))
+        .task("other", "until [ -e $GO ]; do sleep 0.01; done");
+    let engine = scene.start(&plan, "");
+    scene.appears("ready");
+    let processes = Processes::below(engine.id());
+    let own = std::fs::read_to_string(scene.file("all")).expect("it is there");
+    let own: Vec<i32> = own.lines().filter_map(|line| line.parse().ok()).collect();
+    let reaper = processes.iter().find(|process| {
+        let below = rustix::process::Pid::from_raw(process.id).map(Processes::below);
+        process.id != launcher(&processes).id
+            && below.is_some_and(|below| below.iter().any(|process| own.contains(&process.id)))
+    });
+    let killed = Instant::now();
+    reaper.expect("the six have a reaper").signal(Signal::KILL);
+    let six: Vec<_> = processes.iter().filter(|process| own.contains(&process.id)).collect();
+    assert_eq!(six.len(), 6, "{processes:?}");
+    let gone = || !six.iter().any(|process| process.is_alive());
+    assert!(test_limit::within(GONE.saturating_sub(killed.elapsed()), gone), "{six:?}");
+    std::fs::write(scene.file("go"), "").expect("it can be written");
+    let finished = engine.wait().expect_code(3);
+    assert_eq!(finished.task("six")["failure"]["class"], "crashed", "{finished}");
+    assert_eq!(finished.task("other")["outcome"], "done", "{finished}");
+}
+
 /// A model that starts the six, reads what became of its call, runs another command and yields.
 const SCENARIO: &str = r#"
 version = 1
