@@ -13,7 +13,7 @@ use rustix::process::{
 };
 use rustix::stdio::dup2_stdin;
 
-use crate::wire::{self, FORK, Received, Reply, Step};
+use crate::wire::{self, FORK, Received, Reply, StartStep};
 use crate::{child, descendants, reaper};
 
 /// How long the launcher waits for its reapers when the engine has ended.
@@ -52,11 +52,9 @@ fn serve(socket: OwnedFd) -> io::Result<()> {
         let mut polled =
             [PollFd::new(&socket, PollFlags::IN), PollFd::new(&signals, PollFlags::IN)];
         let _interrupted = poll(&mut polled, None);
-        let [request, ended] = polled.map(|polled| !polled.revents().is_empty());
-        if ended {
-            descendants::drain(&signals);
-            reap(&mut reapers, &signals);
-        }
+        let request = !polled[0].revents().is_empty();
+        descendants::drain(&signals);
+        reap(&mut reapers, &signals);
         if !request {
             continue;
         }
@@ -98,7 +96,8 @@ fn fork_reaper(
         Ok(reaper) => Some(reaper),
         Err(error) => {
             let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
-            let _gone = wire::send(&engine, &[&Reply::Failed(Step::Fork, errno).encode()], &[]);
+            let _gone =
+                wire::send(&engine, &[&Reply::Failed(StartStep::Fork, errno).encode()], &[]);
             None
         }
     }

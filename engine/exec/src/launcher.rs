@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use engine::ports::CommandError;
 use engine::restarts::{CrashLog, Decision, RestartBudget};
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
@@ -18,8 +19,9 @@ use crate::wire::{FORK, Reply};
 /// How often the launcher is started again before no command can be started any more.
 const BUDGET: RestartBudget = RestartBudget { restarts: 5, window: Duration::from_secs(60) };
 
-/// How long the launcher may take to answer. One that takes longer is killed.
-const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+/// How long the launcher may take to answer, which it does within a millisecond. One that takes longer
+/// is killed, and with it every command.
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 /// How many reapers without an owner are kept. More are forked when they are needed.
 const IDLE: usize = 64;
@@ -55,8 +57,22 @@ struct Process {
 pub(crate) struct Reaper {
     /// The socket over which the owner's requests go.
     pub(crate) socket: Socket,
+    process: i32,
     /// The number of the launcher that has forked it.
     launcher: u64,
+}
+
+impl Reaper {
+    /// Kills a reaper that does not answer. What it has started comes to the launcher, and is killed
+    /// there.
+    pub(crate) fn kill(self) {
+        // It is not reaped while its end of the socket is open, so that its number is its own.
+        if !self.socket.is_dead()
+            && let Some(process) = Pid::from_raw(self.process).filter(|_| self.process > 1)
+        {
+            let _gone = kill_process(process, Signal::KILL);
+        }
+    }
 }
 
 /// Why there is no reaper.
@@ -118,7 +134,7 @@ async fn fork(launcher: &Socket, number: u64) -> Result<Reaper, NoReaper> {
         socket.receive().await
     };
     match timeout(ANSWER_LIMIT, ask).await {
-        Ok(Ok(Some(Reply::Ready))) => Ok(Reaper { socket, launcher: number }),
+        Ok(Ok(Some(Reply::Ready(process)))) => Ok(Reaper { socket, process, launcher: number }),
         Ok(Ok(Some(Reply::Failed(_, error)))) => Err(NoReaper::Exhausted(error.into())),
         Ok(Err(error)) if is_shortage(&error) => Err(NoReaper::Exhausted(error)),
         Ok(Ok(_) | Err(_)) => Err(NoReaper::Dead("it has died")),

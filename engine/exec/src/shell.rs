@@ -117,7 +117,7 @@ impl CommandOwner for ShellOwner {
         let process = self.shell.process(&request).map_err(|error| command_error(&start, error));
         let (process, Output { output, error }) = process?;
         let asked = Instant::now();
-        let mut running = self.owner.start(process, AfterExit::KillGroup, &start).await?;
+        let mut running = self.owner.start_command(process, AfterExit::KillGroup, &start).await?;
         let launch = asked.elapsed();
         let streams = OutputStreams::new(output.into(), error.into());
         let streams =

@@ -83,3 +83,43 @@ fn listen(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     let listener = unsafe { AsyncFd::register_with_interest(descriptor, interest) };
     Ok(listener?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    async fn a_full_socket_holds_up_the_sender_and_nobody_else() {
+        let (socket, theirs) = Socket::pair().unwrap();
+        let mut sent = 0;
+        while wire::send(socket.0.get_ref(), &[&wire::end()], &[]).is_ok() {
+            sent += 1;
+        }
+        let order = std::sync::Mutex::new(Vec::new());
+        let send = async {
+            socket.send(&[&wire::end()], &[]).await.unwrap();
+            order.lock().unwrap().push("sent");
+        };
+        let other = async {
+            tokio::task::yield_now().await;
+            order.lock().unwrap().push("read");
+            for _ in 0..sent {
+                assert!(wire::receive(&theirs, &mut [0; SHORT]).is_ok());
+            }
+        };
+        tokio::join!(send, other);
+        assert_eq!(*order.lock().unwrap(), ["read", "sent"]);
+        assert!(wire::receive(&theirs, &mut [0; SHORT]).is_ok());
+    }
+
+    #[test]
+    async fn what_is_no_reply_is_an_error_and_a_closed_socket_none() {
+        let (socket, theirs) = Socket::pair().unwrap();
+        assert!(!socket.is_dead());
+        wire::send(&theirs, &[b"nonsense"], &[]).unwrap();
+        assert_eq!(socket.receive().await.unwrap_err().kind(), io::ErrorKind::InvalidData);
+        drop(theirs);
+        assert_eq!(socket.receive().await.unwrap(), None);
+        assert!(socket.is_dead());
+    }
+}

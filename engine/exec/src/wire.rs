@@ -106,7 +106,7 @@ fn parts(message: &[u8]) -> Option<(u8, u8, i32)> {
 
 /// A step of starting a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum StartStep {
     /// Reading the request.
     Request,
     /// Making the process.
@@ -127,7 +127,7 @@ pub(crate) enum Step {
     Program,
 }
 
-impl Step {
+impl StartStep {
     const ALL: [Self; 9] = [
         Self::Request,
         Self::Fork,
@@ -153,12 +153,12 @@ pub(crate) enum Group {
 /// What a reaper says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
-    /// It serves an owner.
-    Ready,
+    /// It serves an owner, as this process.
+    Ready(i32),
     /// The command runs as this process.
     Started(i32),
     /// The command, or the reaper, could not be started.
-    Failed(Step, Errno),
+    Failed(StartStep, Errno),
     /// The command has exited with this status.
     Exited(i32, Group),
     /// No process of the command's group runs any more.
@@ -171,7 +171,7 @@ impl Reply {
     /// Returns the message.
     pub(crate) fn encode(self) -> [u8; SHORT] {
         match self {
-            Self::Ready => short(1, 0, 0),
+            Self::Ready(process) => short(1, 0, process),
             Self::Started(process) => short(2, 0, process),
             Self::Failed(step, error) => short(3, step as u8, error.raw_os_error()),
             Self::Exited(status, Group::Runs) => short(4, 0, status),
@@ -184,10 +184,10 @@ impl Reply {
     /// Reads a message.
     pub(crate) fn decode(message: &[u8]) -> Option<Self> {
         Some(match parts(message)? {
-            (1, 0, _) => Self::Ready,
+            (1, 0, process) => Self::Ready(process),
             (2, 0, process) => Self::Started(process),
             (3, step, error) => {
-                let step = *Step::ALL.get(usize::from(step))?;
+                let step = *StartStep::ALL.get(usize::from(step))?;
                 Self::Failed(step, Errno::from_raw_os_error(error))
             }
             (4, 0, status) => Self::Exited(status, Group::Runs),
@@ -249,9 +249,9 @@ mod tests {
 
     #[test]
     fn every_message_is_read_as_it_was_written() {
-        let mut replies = vec![Reply::Ready, Reply::Started(77), Reply::Gone, Reply::Ended(3)];
+        let mut replies = vec![Reply::Ready(76), Reply::Started(77), Reply::Gone, Reply::Ended(3)];
         replies.extend([Group::Runs, Group::Gone].map(|group| Reply::Exited(-9, group)));
-        replies.extend(Step::ALL.map(|step| Reply::Failed(step, Errno::NOENT)));
+        replies.extend(StartStep::ALL.map(|step| Reply::Failed(step, Errno::NOENT)));
         for reply in replies {
             assert_eq!(Reply::decode(&reply.encode()), Some(reply));
         }
