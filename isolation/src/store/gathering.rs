@@ -3,10 +3,10 @@
 use std::io;
 
 use git2::{ObjectType, Oid};
+use group_log::Announced;
 
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
-use crate::store::group_log::Announced;
 use crate::store::journal::Record;
 use crate::store::objects::{Added, Objects};
 use crate::store::{Durability, Journal, TaskStore, sync};

@@ -3,14 +3,12 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
-
-use crate::store::sync;
 
 /// The longest time for which a group waits for announced records. It also never waits longer than
 /// the last sync took, because sharing saves no more than one sync.
@@ -21,7 +19,7 @@ const HEADER: usize = 12;
 
 /// The log at one path, shared by the threads that append to it. Other processes may append to the
 /// same file.
-pub(crate) struct GroupLog {
+pub struct GroupLog {
     path: PathBuf,
     state: Mutex<State>,
     changed: Condvar,
@@ -48,13 +46,13 @@ struct State {
 struct Group(OnceLock<Result<(), (io::ErrorKind, String)>>);
 
 /// An announced record. A group waits for it for a short time.
-pub(crate) struct Announced {
+pub struct Announced {
     log: Arc<GroupLog>,
 }
 
 impl GroupLog {
     /// Returns the log at `path`. The file is made with the first record.
-    pub(crate) fn at(path: PathBuf) -> Self {
+    pub fn at(path: PathBuf) -> Self {
         let state = State {
             coming: 0,
             next: Arc::default(),
@@ -68,14 +66,14 @@ impl GroupLog {
     }
 
     /// Announces a record, so that groups wait for it for a short time.
-    pub(crate) fn announce(self: &Arc<Self>) -> Announced {
+    pub fn announce(self: &Arc<Self>) -> Announced {
         self.lock().coming += 1;
         Announced { log: Arc::clone(self) }
     }
 
     /// Returns the number of groups that were written, each with one sync.
     #[cfg(test)]
-    pub(crate) fn groups(&self) -> u64 {
+    pub fn groups(&self) -> u64 {
         self.lock().groups
     }
 
@@ -131,7 +129,7 @@ impl Announced {
     /// # Errors
     /// The file cannot be locked, written or synced. [`io::ErrorKind::Unsupported`] on a file
     /// system without locks.
-    pub(crate) fn append(self, record: &[u8]) -> io::Result<()> {
+    pub fn append(self, record: &[u8]) -> io::Result<()> {
         let log = Arc::clone(&self.log);
         std::mem::forget(self); // `append` withdraws the announcement itself
         log.append(record)
@@ -149,11 +147,16 @@ impl Drop for Announced {
 
 /// Appends framed records under the lock of the file, and syncs it.
 fn write(path: &Path, open: &mut Option<(File, u64)>, records: &[u8]) -> io::Result<()> {
-    let (mut file, known) = match open.take() {
+    let (mut file, mut known) = match open.take() {
         Some(open) => open,
         None => (open_log(path)?, 0),
     };
     lock_file(&file)?;
+    while file.metadata()?.nlink() == 0 {
+        // Another process has removed it after it was opened here.
+        (file, known) = (open_log(path)?, 0);
+        lock_file(&file)?;
+    }
     let length = file.metadata()?.len();
     // Another process has written to the file, or has emptied it.
     let end = if length == known { length } else { read(&mut file)?.1 };
@@ -178,7 +181,7 @@ fn open_log(path: &Path) -> io::Result<File> {
     match options.open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let file = options.create(true).truncate(false).open(path)?;
-            sync::sync(path.parent().unwrap_or(path))?;
+            File::open(path.parent().unwrap_or(path))?.sync_all()?;
             Ok(file)
         }
         opened => opened,
@@ -189,8 +192,12 @@ fn lock_file(file: &File) -> io::Result<()> {
     file.lock().map_err(|error| io::Error::new(io::ErrorKind::Unsupported, error))
 }
 
-/// Opens the log at `path` under its lock. Returns `None` if it has no records.
-pub(super) fn open_locked(path: &Path) -> io::Result<Option<File>> {
+/// Opens the log at `path` under its lock. Returns `None` if it has no records. Until the file is
+/// closed, nobody appends to it. Whoever has moved the records elsewhere empties or removes it.
+///
+/// # Errors
+/// The file cannot be opened or locked.
+pub fn open_locked(path: &Path) -> io::Result<Option<File>> {
     let file = match OpenOptions::new().read(true).write(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
@@ -199,13 +206,16 @@ pub(super) fn open_locked(path: &Path) -> io::Result<Option<File>> {
         return Ok(None);
     }
     lock_file(&file)?;
-    // Another process may have emptied it while this one waited.
+    // Another process may have emptied or removed it while this one waited.
     Ok((file.metadata()?.len() > 0).then_some(file))
 }
 
 /// Returns the complete records of a locked log, and where the last of them ends. Whatever follows
 /// was never reported as durable.
-pub(super) fn read(file: &mut File) -> io::Result<(Vec<Vec<u8>>, u64)> {
+///
+/// # Errors
+/// The file cannot be read.
+pub fn read(file: &mut File) -> io::Result<(Vec<Vec<u8>>, u64)> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(0))?;
     file.read_to_end(&mut bytes)?;
