@@ -202,3 +202,6 @@ impl TaskStore {
 
 /// The priority of a backend that comes before the files of the store.
 const FIRST: i32 = 1000;
+
+#[cfg(test)]
+mod tests;
