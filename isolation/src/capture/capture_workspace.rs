@@ -72,7 +72,7 @@ fn take(
     if manifest.setup == SetupState::Pending {
         // The set-up was stopped or has failed: the task has done nothing.
         let bytes = ContentReader::open(snapshot)?;
-        bytes.store.gather(&snapshot.context.paths.journal);
+        bytes.store.begin_capture(&snapshot.context.paths.journal);
         return Ok((bytes, ChangeList::default()));
     }
     must_be_there(folder)?;
@@ -83,7 +83,7 @@ fn take(
     let git = snapshot.context.repo.git()?;
     let rules = Rules::of(&git, &tree);
     let bytes = ContentReader::open(snapshot)?;
-    bytes.store.gather(&snapshot.context.paths.journal);
+    bytes.store.begin_capture(&snapshot.context.paths.journal);
     let mut list = ChangeList::default();
     let force_added = ForceAdded::of(snapshot, folder);
     let walk::Walked { candidates, left_out, .. } =

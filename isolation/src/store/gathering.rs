@@ -20,7 +20,7 @@ pub(crate) struct Gathering {
 
 impl TaskStore {
     /// Gathers the objects of one capture in memory from now on, until it is written.
-    pub(crate) fn gather(&self, journal: &Journal) {
+    pub(crate) fn begin_capture(&self, journal: &Journal) {
         let announced = journal.announce();
         let objects = Objects::default();
         *self.gathering.borrow_mut() =

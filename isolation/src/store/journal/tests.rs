@@ -29,7 +29,7 @@ impl Stage {
     /// Captures `bytes` as what one task has made.
     fn put(&self, number: usize, bytes: &[u8]) -> CaptureRef {
         let store = TaskStore::open(&self.store()).unwrap();
-        store.gather(&self.journal);
+        store.begin_capture(&self.journal);
         let oid = store.write(bytes).unwrap();
         let task = Some(Entry { mode: Mode::File, oid });
         let changes = vec![Change { path: path("a/f"), base: None, task }];
