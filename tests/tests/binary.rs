@@ -56,6 +56,7 @@ mod binary {
     mod readme_commands;
     mod recovery;
     mod recovery_killed;
+    mod reflink;
     mod registry_crate;
     mod results;
     mod retry;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use engine::ports::{CancelToken, CommandEnd, CommandError, CommandRequest, Commands, LineSink};
+use engine::ports::{
+    CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest, LineSink, OwnerEnd,
+};
 
 /// The sum of the times that commands took to start, shared with the executor that starts them.
 #[derive(Clone, Debug, Default)]
@@ -17,18 +19,18 @@ impl LaunchMeter {
     }
 
     /// Returns `commands`, measured.
-    pub(super) fn over(&self, commands: Arc<dyn Commands>) -> Arc<dyn Commands> {
+    pub(super) fn over(&self, commands: Arc<dyn CommandOwner>) -> Arc<dyn CommandOwner> {
         Arc::new(Metered { commands, meter: self.clone() })
     }
 }
 
 struct Metered {
-    commands: Arc<dyn Commands>,
+    commands: Arc<dyn CommandOwner>,
     meter: LaunchMeter,
 }
 
 #[async_trait]
-impl Commands for Metered {
+impl CommandOwner for Metered {
     async fn run(
         &self,
         request: CommandRequest,
@@ -39,5 +41,9 @@ impl Commands for Metered {
         let launch = u64::try_from(end.launch.as_micros()).unwrap_or(u64::MAX);
         self.meter.0.fetch_add(launch, Ordering::Relaxed);
         Ok(end)
+    }
+
+    async fn end(&self) -> OwnerEnd {
+        self.commands.end().await
     }
 }

@@ -33,9 +33,9 @@ impl Actor for Executors {
         deps: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         let ExecutorsMessage::Lease(setup, reply) = message;
-        let (launches, mut deps) = (LaunchMeter::default(), deps.clone());
-        deps.commands = launches.over(deps.commands);
-        let arguments = ToolExecutorArguments { deps, setup };
+        let launches = LaunchMeter::default();
+        let arguments =
+            ToolExecutorArguments { deps: deps.clone(), setup, launches: launches.clone() };
         let started = Actor::spawn_linked(None, ToolExecutor, arguments, myself.get_cell()).await;
         if let Ok((executor, _join)) = started {
             // If the caller is gone, the lease comes back in the error and is dropped here.

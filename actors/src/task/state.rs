@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::ports::{CancelLevel, Gate, InputFiles, IsolationError, WorkerReport};
+use engine::ports::{CancelLevel, Gate, InputFiles, IsolationError, OwnerEnd, WorkerReport};
 use engine::task::{
     Effect, Input, SetupPolicy, TaskMachine, TaskRecord, Timer, WorkerPolicy, YieldContract,
 };
@@ -63,13 +63,13 @@ pub(crate) enum TaskMessage {
     Recorded(Box<LedgerEntry>, Durability),
     Leased(Option<ExecutorLease>),
     /// The processes of the crashed worker were stopped, or could not be stopped.
-    Cleared(Result<(), NoAnswer>),
+    Cleared(Result<OwnerEnd, NoAnswer>),
     SetupEnded(Result<Result<(), Failure>, Panicked>),
     WorkerEnded(Result<AgentEnd, Panicked>),
     /// A worker that did not stop was dropped.
     WorkerKilled,
     TimerFired(Timer),
-    Sealed(Result<(), NoAnswer>),
+    Sealed(Result<OwnerEnd, NoAnswer>),
     Captured(Option<Result<Option<Captured>, IsolationError>>),
     Discarded,
     Reported(WorkerReport),
@@ -84,6 +84,8 @@ pub(crate) struct TaskState {
     pub(super) began: Instant,
     pub(super) lease: Option<Lease>,
     pub(super) writers: Writers,
+    /// Whether a process is left of those that the task has started; known when it is sealed.
+    pub(super) owner_end: OwnerEnd,
     pub(super) executor: Option<ExecutorLease>,
     pub(super) setup: SetupProgress,
     pub(super) clock: PhaseClock,
@@ -114,6 +116,7 @@ impl TaskState {
             began: Instant::now(),
             lease: None,
             writers: Writers::Stopped,
+            owner_end: OwnerEnd::Childless,
             executor: None,
             setup: SetupProgress::None,
             clock: PhaseClock::new(arguments.timings),

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::{IsolationError, Worker, Workspace as Place, WorkspaceRequest, WorkspaceStart};
+use engine::ports::{
+    IsolationError, OwnerEnd, Reuse, Worker, Workspace as Place, WorkspaceRequest, WorkspaceStart,
+};
 use engine::task::{Effect, Input, Reminder};
 use protocol::{
     AgentEnd, Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport,
@@ -199,7 +201,7 @@ impl TaskState {
         tracing::warn!(%error, "the worker crashed and is started again");
         self.worker = None;
         let Some(executor) = &self.executor else {
-            let _dying = myself.cast(TaskMessage::Cleared(Ok(())));
+            let _dying = myself.cast(TaskMessage::Cleared(Ok(OwnerEnd::Childless)));
             return;
         };
         let (executor, seal) = (executor.executor().clone(), ToolExecutorMessage::Seal);
@@ -207,8 +209,9 @@ impl TaskState {
         ask_within(Job::TaskClear, jobs, ends, deadline, seal, TaskMessage::Cleared);
     }
 
-    pub(super) fn cleared(&mut self) -> Input {
+    pub(super) fn cleared(&mut self, end: OwnerEnd) -> Input {
         self.executor = None;
+        self.note_owner_end(end);
         Input::CleanedUp
     }
 
@@ -221,7 +224,7 @@ impl TaskState {
     fn seal(&mut self, myself: &ActorRef<TaskMessage>, deadline: Duration) {
         self.worker = None;
         let Some(executor) = &self.executor else {
-            let _dying = myself.cast(TaskMessage::Sealed(Ok(()))); // nothing was ever started
+            let _dying = myself.cast(TaskMessage::Sealed(Ok(OwnerEnd::Childless))); // nothing was ever started
             return;
         };
         let (executor, seal) = (executor.executor().clone(), ToolExecutorMessage::Seal);
@@ -229,8 +232,28 @@ impl TaskState {
         ask_within(Job::TaskSeal, jobs, ends, deadline, seal, TaskMessage::Sealed);
     }
 
+    pub(super) fn sealed(&mut self, end: OwnerEnd) -> Input {
+        self.note_owner_end(end);
+        Input::Sealed
+    }
+
+    /// Notes what is left of the processes of an executor.
+    fn note_owner_end(&mut self, end: OwnerEnd) {
+        match end {
+            OwnerEnd::Childless => return,
+            OwnerEnd::Left(processes) => self.span.in_scope(|| {
+                tracing::warn!(processes, "processes of the task could not be killed")
+            }),
+            OwnerEnd::Unknown => self
+                .span
+                .in_scope(|| tracing::warn!("processes of the task may be left: their owner died")),
+        }
+        self.owner_end = end;
+    }
+
     pub(super) fn not_sealed(&mut self) -> Input {
         self.writers = Writers::MayRemain;
+        self.owner_end = OwnerEnd::Unknown;
         self.span.in_scope(|| tracing::error!("gave up stopping what still runs"));
         Input::NotSealed
     }
@@ -256,9 +279,14 @@ impl TaskState {
 
     fn discard(&mut self, myself: &ActorRef<TaskMessage>) {
         let Some(lease) = &self.lease else { return };
+        let reuse = match self.owner_end {
+            OwnerEnd::Childless => Reuse::Allowed,
+            OwnerEnd::Left(_) | OwnerEnd::Unknown => Reuse::Refused,
+        };
         let owner = lease.owner().clone();
+        let question = |reply| WorkspaceMessage::Discard(reuse, reply);
         let (jobs, ends) = (&mut self.jobs, (myself, &owner));
-        ask(Job::TaskDiscard, jobs, ends, WorkspaceMessage::Discard, |_| TaskMessage::Discarded);
+        ask(Job::TaskDiscard, jobs, ends, question, |_| TaskMessage::Discarded);
     }
 
     fn finish(

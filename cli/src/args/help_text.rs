@@ -67,9 +67,11 @@ What a workspace needs:
   A workspace has the files of the repository, but none that git ignores. --setup runs a command in
   each workspace before its task, with the environment of the task, in the folder where the task
   works and within its time limit. What it changes there is no work of the task, and does not land;
-  if it fails, so does the task. It is not confined, as no command is. --carry copies ignored files
-  into each workspace, at most isolation.carryLimit (1 GiB). A glob begins where the tasks work; one
-  that names a folder stands for all in it. What tasks do to carried files is never captured.
+  if it fails, so does the task. It is not confined, as no command is: what it writes outside of the
+  workspace stays there, and nothing looks for it. What it adds to a .gitignore hides no work.
+  --carry copies ignored files into each workspace, at most isolation.carryLimit (1 GiB). A glob
+  begins where the tasks work; one that names a folder stands for all in it. What tasks do to
+  carried files is never captured.
 
 The yield of a command:
   The last line that a command writes to standard output is its yield, as JSON if it is valid JSON.

@@ -12,6 +12,7 @@ pub mod dispatch;
 mod fake_repository;
 pub mod help;
 mod kept_work;
+mod landable_work;
 mod landed_work;
 pub mod logs;
 pub mod manual;

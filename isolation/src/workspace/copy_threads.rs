@@ -13,7 +13,7 @@ const FEW: usize = 64;
 
 /// Runs `copy` in as many threads as copying `files` files needs. Each call copies until nothing is
 /// left to copy.
-pub(super) fn in_threads(files: usize, copy: &(dyn Fn() -> Result<()> + Sync)) -> Result<()> {
+pub(crate) fn in_threads(files: usize, copy: &(dyn Fn() -> Result<()> + Sync)) -> Result<()> {
     let threads = if files < FEW { 1 } else { THREADS };
     thread::scope(|scope| {
         // If no second thread can be started, the current thread copies everything.

@@ -17,7 +17,7 @@ mod user;
 pub use fingerprint::Fingerprint;
 pub use home::{Home, LedgerTask};
 pub use invocation::Invocation;
-pub use machine::{ClosedPort, SmallDisk, rustup_home, skip};
+pub use machine::{ClosedPort, LoopDisk, SmallDisk, rustup_home, skip};
 pub use place::Sandbox;
 pub use plan::Plan;
 pub use processes::Processes;

@@ -5,4 +5,6 @@ mod captures;
 mod ends;
 mod kit;
 mod plain_copy;
+mod reuse;
+mod reuse_kit;
 mod workspaces;

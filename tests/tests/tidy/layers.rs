@@ -79,7 +79,7 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("proptest", &[]),
     ("ractor", &["regatta-actors"]),
     ("regex", &["regatta-providers"]),
-    ("reqwest", &["regatta-providers"]),
+    ("reqwest", &["regatta-providers", "regatta-benches"]),
     ("rusqlite", &["regatta-store", "regatta-tests"]),
     (
         "rustix",
@@ -92,7 +92,7 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
             "regatta",
         ],
     ),
-    ("rustls", &["regatta-providers"]),
+    ("rustls", &["regatta-providers", "regatta-benches"]),
     ("schemars", &["regatta", "regatta-tools"]),
     ("serde", &[]),
     ("serde-saphyr", &["regatta-config"]),

@@ -9,7 +9,7 @@ use protocol::{
 
 use super::super::live_notes::LiveNote;
 use super::super::terminal::{ColorEnv, OutputOptions, TermCapability, Terminal};
-use super::super::test_terminal::{SIZE, TestTerminal};
+use super::super::test_terminal::{SIZE, TestTerminal, run_started};
 use super::*;
 use crate::args::{Globals, ProgressStyle};
 
@@ -61,15 +61,7 @@ fn events() -> Vec<Event> {
         with: Some(task("auth")),
     };
     let mut kinds = vec![
-        EventKind::RunStarted {
-            tasks: 3,
-            jobs: 2,
-            isolation: IsolationMode::Worktree,
-            merge: MergeMode::Patch,
-            pass_env: Vec::new(),
-            needs: WorkspaceNeeds::default(),
-            retry_of: None,
-        },
+        run_started(3, 2),
         EventKind::Degraded {
             from: "copies share blocks".into(),
             to: "plain\u{9b}copies".into(),
