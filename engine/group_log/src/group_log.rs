@@ -43,7 +43,7 @@ struct State {
 
 /// The result of one group, set when it was written.
 #[derive(Default)]
-struct Group(OnceLock<Result<(), (io::ErrorKind, String)>>);
+struct Group(OnceLock<Result<(), io::Error>>);
 
 /// An announced record. A group waits for it for a short time.
 pub struct Announced {
@@ -89,7 +89,7 @@ impl GroupLog {
         self.changed.notify_all();
         loop {
             if let Some(end) = group.0.get() {
-                return end.clone().map_err(|(kind, text)| io::Error::new(kind, text));
+                return end.as_ref().map_err(copy).copied();
             }
             state = if state.is_writing {
                 self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
@@ -117,7 +117,7 @@ impl GroupLog {
         state.last_sync = took;
         state.groups += 1;
         state.file = file.filter(|_| end.is_ok());
-        let _set_once = group.0.set(end.map_err(|error| (error.kind(), error.to_string())));
+        let _set_once = group.0.set(end);
         self.changed.notify_all();
         state
     }
@@ -188,6 +188,15 @@ fn open_log(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Returns the same error for another caller, with its number if the system gave it one.
+#[must_use]
+pub fn copy(error: &io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(number) => io::Error::from_raw_os_error(number),
+        None => io::Error::new(error.kind(), error.to_string()),
+    }
+}
+
 fn lock_file(file: &File) -> io::Result<()> {
     file.lock().map_err(|error| io::Error::new(io::ErrorKind::Unsupported, error))
 }
@@ -198,13 +207,16 @@ fn lock_file(file: &File) -> io::Result<()> {
 /// # Errors
 /// The file cannot be opened or locked.
 pub fn open_locked(path: &Path) -> io::Result<Option<File>> {
+    // An empty log needs no right to write.
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Ok(empty) if empty.len() == 0 => return Ok(None),
+        found => drop(found?),
+    }
     let file = match OpenOptions::new().read(true).write(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
     };
-    if file.metadata()?.len() == 0 {
-        return Ok(None);
-    }
     lock_file(&file)?;
     // Another process may have emptied or removed it while this one waited.
     Ok((file.metadata()?.len() > 0).then_some(file))
@@ -283,6 +295,24 @@ mod tests {
         log.announce().append(b"two").unwrap();
         assert_eq!((log.groups(), log.lock().coming), (2, 0));
         assert_eq!(records(&home.path().join("log")), [b"one", b"two"]);
+    }
+
+    #[test]
+    fn an_error_reaches_everyone_of_the_group_with_its_number() {
+        let home = tempfile::tempdir().unwrap();
+        let log = Arc::new(GroupLog::at(home.path().join("nowhere/log")));
+        let announced: Vec<_> = (0..4_u8).map(|_| log.announce()).collect();
+        std::thread::scope(|scope| {
+            for announced in announced {
+                scope.spawn(move || {
+                    let error = announced.append(b"lost").unwrap_err();
+                    assert_eq!(error.raw_os_error(), Some(2), "{error}");
+                });
+            }
+        });
+        std::fs::create_dir(home.path().join("nowhere")).unwrap();
+        log.announce().append(b"kept").unwrap();
+        assert_eq!(records(&home.path().join("nowhere/log")), [b"kept"]);
     }
 
     #[test]

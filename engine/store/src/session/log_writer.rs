@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use engine::fault::Faults;
+use group_log::copy;
 use protocol::{SessionEntry, Timestamp};
 use tokio::sync::oneshot;
 
@@ -238,10 +239,7 @@ fn write_batch(batch: Vec<WriteRequest>) {
                 results[place] = Ok(match error.kind() {
                     // There are no locks, so there is no journal: each file is synced.
                     io::ErrorKind::Unsupported => sync(&batch[place]),
-                    kind => {
-                        let error = io::Error::new(kind, error.to_string());
-                        Err(locked(&batch[place].writing).fail(error.into()))
-                    }
+                    _ => Err(locked(&batch[place].writing).fail(copy(&error).into())),
                 });
             }
         }
