@@ -211,7 +211,8 @@ pub fn open_locked(path: &Path) -> io::Result<Option<File>> {
     match std::fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Ok(empty) if empty.len() == 0 => return Ok(None),
-        found => drop(found?),
+        Ok(_records) => {}
+        Err(error) => return Err(error),
     }
     let file = match OpenOptions::new().read(true).write(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
