@@ -77,7 +77,7 @@ impl Actor for Run {
             }
             // The ledger entries hold the result.
             RunMessage::Landed(Ok(took)) => {
-                state.landings.push(took);
+                state.times.landed(took);
                 return Ok(());
             }
             RunMessage::Landed(Err(panicked)) => Input::LandingCrashed(panicked.to_string()),

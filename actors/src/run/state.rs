@@ -2,19 +2,17 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
 use engine::fault::Faults;
 use engine::landing::land;
 use engine::ports::{CancelLevel, CancelToken, InputFiles, LandingRequest, Notice};
 use engine::run::{
-    AddTasksError, CancelTrigger, Effect, Input, PhaseTime, ReplayCheck, RequestId, RunMachine,
-    RunRecord, phase_times,
+    AddTasksError, CancelTrigger, Effect, Input, ReplayCheck, RequestId, RunMachine, RunRecord,
 };
 use engine::task::{TaskRecord, with_yields};
 use protocol::{
     CaptureRef, Event, EventKind, EventScope, Failure, FailureClass, LedgerEntry, OnFailure,
-    Outcome, RunId, TaskId, TaskName, TaskReport, TaskSpec, TaskTimings, TimedPhase,
+    Outcome, RunId, TaskId, TaskName, TaskReport, TaskSpec,
 };
 use ractor::{Actor, ActorId, ActorRef};
 use serde_json::Value;
@@ -24,13 +22,14 @@ use super::landing_ports::{RepositoryLands, RunRecords};
 use super::messages::{
     AddTasksReply, AwaitChildrenReply, CheckedTasks, RunArguments, RunMessage, ScheduleRequest,
 };
+use super::times::RunTimes;
 use crate::contracts::{self, Contracts, SchemaFault};
 use crate::isolation::RepositoryMessage;
 use crate::job::Job;
 use crate::jobs::Jobs;
 use crate::ledger::LedgerMessage;
 use crate::messaging::{Durability, Notifier, Receipt, ask};
-use crate::task::{INPUTS, RunFacts, Task, TaskArguments, TaskMessage, artifacts_of, micros};
+use crate::task::{INPUTS, RunFacts, Task, TaskArguments, TaskMessage, artifacts_of};
 
 pub(crate) struct RunState {
     machine: RunMachine,
@@ -46,13 +45,7 @@ pub(crate) struct RunState {
     requests: u64,
     landing: CancelToken,
     seq: u64,
-    began: Instant,
-    /// When tasks that were added to the running run were queued.
-    queued: BTreeMap<TaskId, Instant>,
-    /// When the start of a task was recorded.
-    admitted: BTreeMap<TaskId, Instant>,
-    /// How long the landing took.
-    pub(super) landings: Vec<Duration>,
+    pub(super) times: RunTimes,
     jobs: Jobs,
     arguments: RunArguments,
 }
@@ -73,10 +66,7 @@ impl RunState {
             requests: 0,
             landing: CancelToken::default(),
             seq: 0,
-            began: Instant::now(),
-            queued: BTreeMap::new(),
-            admitted: BTreeMap::new(),
-            landings: Vec::new(),
+            times: RunTimes::begin(),
             jobs: Jobs::new(&arguments.deps.faults),
             arguments,
         }
@@ -87,7 +77,7 @@ impl RunState {
     }
 
     pub(super) fn ms(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+        self.times.ms()
     }
 
     pub(super) async fn step(&mut self, myself: &ActorRef<RunMessage>, input: Input) {
@@ -99,10 +89,7 @@ impl RunState {
     pub(super) fn recorded(&mut self, entry: LedgerEntry, durability: Durability) -> Vec<Effect> {
         match durability {
             Durability::Durable => {
-                if let LedgerEntry::TasksAdded { tasks, .. } = &entry {
-                    let now = Instant::now();
-                    self.queued.extend(tasks.iter().map(|task| (task.id, now)));
-                }
+                self.times.note_durable(&entry);
                 let checked = self.check.is_some().then(|| entry.clone());
                 let effects = self.machine.step(Input::Recorded(entry));
                 if let (Some(check), Some(entry)) = (&mut self.check, checked) {
@@ -130,7 +117,7 @@ impl RunState {
             let run = self.run();
             match effect {
                 Effect::Record(entry) => {
-                    self.note_times(&entry);
+                    self.times.note(&entry, self.machine.record());
                     self.record(myself, entry, None);
                 }
                 Effect::Announce(event) => self.publish(event),
@@ -194,7 +181,7 @@ impl RunState {
         let arguments = TaskArguments {
             inputs: self.inputs(&spec, yields),
             spec,
-            timings: self.times_until_start(task),
+            timings: self.times.until_start(task),
             contract: self.contracts.remove(&task).unwrap_or_else(contracts::any),
             predecessors,
             run: RunFacts {
@@ -330,39 +317,6 @@ impl RunState {
         });
         // If the ledger is gone, the dropped receipt reports `Durability::Lost`.
         let _gone = self.arguments.ledger.cast(LedgerMessage::Record(entry, recorded));
-    }
-
-    fn note_times(&mut self, entry: &LedgerEntry) {
-        match entry {
-            LedgerEntry::TaskStarted { task, .. } => {
-                self.admitted.insert(*task, Instant::now());
-            }
-            LedgerEntry::RunFinished { .. } => self.log_times(),
-            _ => {}
-        }
-    }
-
-    /// Returns how long a task that starts now has waited, for its turn and for the ledger.
-    fn times_until_start(&mut self, task: TaskId) -> TaskTimings {
-        let queued = self.queued.remove(&task).unwrap_or(self.began);
-        let mut times = TaskTimings::default();
-        if let Some(admitted) = self.admitted.remove(&task) {
-            let waited = admitted.saturating_duration_since(queued).as_micros();
-            times.add(TimedPhase::Waiting, u64::try_from(waited).unwrap_or(u64::MAX).max(1));
-            times.add(TimedPhase::Ledger, micros(admitted));
-        }
-        times
-    }
-
-    /// Writes the times of the phases to the log.
-    fn log_times(&self) {
-        let reports = self.machine.record().tasks().iter().filter_map(TaskRecord::report);
-        let tasks: Vec<_> =
-            reports.filter_map(|report| report.timings.as_deref().copied()).collect();
-        for PhaseTime { phase, count, sum, median, p95 } in phase_times(&tasks, &self.landings) {
-            let phase = phase.name();
-            tracing::info!(phase, count, ?sum, ?median, ?p95, "times");
-        }
     }
 
     fn schedule(&self, request: ScheduleRequest) {

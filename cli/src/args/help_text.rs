@@ -98,10 +98,10 @@ Examples:
   regatta runs show --timing --json
 
 The phases of --timing: waiting (for the task's turn and for the tasks it depends on), prepare (its
-copy of the tree is made), setup, work, capture, landing (of the whole run), discard (its copy is
-removed), ledger (waiting until the ledger is durable), launcher (starting commands, a part of the
-work). Each has the sum over all tasks, which ran at the same time, the median, and the time that 95
-of 100 tasks did not exceed.";
+copy of the tree is made), setup, work, capture, landing (of the whole run), discard (its copy is made
+ready for another task, or removed), ledger (until the ledger is durable), launcher (starting commands, a
+part of the work). Each has the sum over all tasks, which ran at the same time, the median, and the
+time that 95 of 100 tasks did not exceed.";
 
 pub(super) const RETRY: &str = "\
 Starts a new run of tasks of an earlier run that failed or were cancelled.

@@ -195,6 +195,8 @@ pub(super) fn output(row: &TaskRow, path: &Path, out: Out<'_>) -> Result<(), Err
 fn ran_silently(row: &TaskRow) -> bool {
     match row.report.as_ref().map(|report| &report.outcome) {
         Some(Outcome::Done { .. }) => true,
+        // The message of a failed set-up begins with its command.
+        Some(Outcome::Failed { failure }) if failure.message.starts_with("set-up `") => false,
         Some(Outcome::Failed { failure }) => matches!(
             failure.detail,
             Some(FailureDetail::Exit { .. } | FailureDetail::Signal { .. })

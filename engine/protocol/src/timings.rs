@@ -18,7 +18,7 @@ pub enum TimedPhase {
     Capture,
     /// The work of the run lands.
     Landing,
-    /// Its workspace is removed.
+    /// Its workspace is removed, or its files are made ready for another task.
     Discard,
     /// The task waits until its entries are durable in the ledger.
     Ledger,

@@ -79,13 +79,13 @@ fn take(
     if manifest.setup == SetupState::Pending {
         // The set-up was stopped or has failed: the task has done nothing.
         let bytes = ContentReader::open(snapshot)?;
-        bytes.store.gather(&snapshot.context.paths.journal);
+        bytes.store.begin_capture(&snapshot.context.paths.journal);
         return Ok((bytes, ChangeList::default()));
     }
     must_be_there(folder)?;
     let tree = Tree::open_at(&tree_of(folder))?;
     let bytes = ContentReader::open(snapshot)?;
-    bytes.store.gather(&snapshot.context.paths.journal);
+    bytes.store.begin_capture(&snapshot.context.paths.journal);
     let rules = WorkRules::of_the_work(snapshot, manifest, &tree, &bytes)?;
     let mut list = ChangeList::default();
     let force_added = ForceAdded::of(snapshot, folder);

@@ -3,10 +3,10 @@
 use std::io;
 
 use git2::{ObjectType, Oid};
+use group_log::Announced;
 
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
-use crate::store::group_log::Announced;
 use crate::store::journal::Record;
 use crate::store::objects::{Added, Objects};
 use crate::store::{Durability, Journal, TaskStore, sync};
@@ -20,7 +20,7 @@ pub(crate) struct Gathering {
 
 impl TaskStore {
     /// Gathers the objects of one capture in memory from now on, until it is written.
-    pub(crate) fn gather(&self, journal: &Journal) {
+    pub(crate) fn begin_capture(&self, journal: &Journal) {
         let announced = journal.announce();
         let objects = Objects::default();
         *self.gathering.borrow_mut() =

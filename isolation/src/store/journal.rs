@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use git2::{ObjectType, Oid, Repository};
+use group_log::{Announced, GroupLog, open_locked, read};
 
 use crate::error::{OrCannot, Result};
-use crate::store::group_log::{Announced, GroupLog, open_locked, read};
 use crate::store::objects::Object;
 use crate::store::{TaskStore, packed_refs, sync};
 
@@ -202,3 +202,6 @@ impl TaskStore {
 
 /// The priority of a backend that comes before the files of the store.
 const FIRST: i32 = 1000;
+
+#[cfg(test)]
+mod tests;

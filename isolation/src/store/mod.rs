@@ -3,7 +3,6 @@
 
 mod captures;
 mod gathering;
-mod group_log;
 mod journal;
 mod leftovers;
 mod objects;

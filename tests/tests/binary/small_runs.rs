@@ -7,9 +7,9 @@ use super::sandbox_on_disk;
 
 /// Returns the bytes that the files and folders below `folder` take on the disk.
 fn allocated(folder: &Path) -> u64 {
-    let own = std::fs::symlink_metadata(folder).unwrap().blocks() * 512;
+    let own = std::fs::symlink_metadata(folder).expect("it is there").blocks() * 512;
     let Ok(entries) = std::fs::read_dir(folder) else { return own };
-    own + entries.map(|entry| allocated(&entry.unwrap().path())).sum::<u64>()
+    own + entries.map(|entry| allocated(&entry.expect("it can be listed").path())).sum::<u64>()
 }
 
 #[test]

@@ -16,7 +16,9 @@ fn the_time_of_a_run_is_shown_by_phase_in_a_table_as_json_and_in_its_log() {
     let place = sandbox();
     let repository = place.repository();
     let call = place.run_in(&repository).words("--each - --jobs 2 --setup true");
-    let call = call.exec("sleep 0.1; echo {{item}} > {{item}}.txt").stdin("1\n2\n3\n4");
+    let call = call
+        .exec("for i in $(seq 20000); do :; done; echo {{item}} > {{item}}.txt")
+        .stdin("1\n2\n3\n4");
     let finished = call.run().expect_code(0);
     let run = finished.run_name();
     let show = || place.regatta(repository.root()).words("runs show --timing");
@@ -32,7 +34,7 @@ fn the_time_of_a_run_is_shown_by_phase_in_a_table_as_json_and_in_its_log() {
         assert!(0.0 < median && median <= most && most <= sum, "{name}: {document}");
     }
     assert_eq!(phase(&document, "landing")["count"], 1, "{document}");
-    assert!(number("work", "median_ms") >= 100.0 && number("work", "sum_ms") >= 400.0);
+    assert!(number("work", "median_ms") > number("launcher", "median_ms"), "{document}");
     let whole = finished.events_of("run_finished")[0]["ms"].as_f64().unwrap();
     let sum: f64 = names[1..7].iter().map(|name| number(name, "sum_ms")).sum();
     assert!(sum <= 2.0 * whole + 100.0, "two tasks at once: {sum} ms in {whole} ms");

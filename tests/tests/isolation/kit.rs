@@ -156,6 +156,9 @@ impl Fixture {
 
     /// Returns the names of all that the task store keeps, as git lists them.
     pub(super) fn references(&self) -> Vec<String> {
+        // A reader moves into git's format what is only in the journal of the store.
+        let captures = Captures::of(self.user.root(), &self.places());
+        let _moved = captures.list(&run()).expect("captures can be listed");
         let stores = std::fs::read_dir(self.places().stores).expect("there is a task store");
         let store = stores.flatten().next().expect("of the one repository");
         let store = UserRepository::at(&store.path());

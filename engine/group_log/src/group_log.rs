@@ -3,14 +3,12 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
-
-use crate::store::sync;
 
 /// The longest time for which a group waits for announced records. It also never waits longer than
 /// the last sync took, because sharing saves no more than one sync.
@@ -21,7 +19,7 @@ const HEADER: usize = 12;
 
 /// The log at one path, shared by the threads that append to it. Other processes may append to the
 /// same file.
-pub(crate) struct GroupLog {
+pub struct GroupLog {
     path: PathBuf,
     state: Mutex<State>,
     changed: Condvar,
@@ -45,16 +43,16 @@ struct State {
 
 /// The result of one group, set when it was written.
 #[derive(Default)]
-struct Group(OnceLock<Result<(), (io::ErrorKind, String)>>);
+struct Group(OnceLock<Result<(), io::Error>>);
 
 /// An announced record. A group waits for it for a short time.
-pub(crate) struct Announced {
+pub struct Announced {
     log: Arc<GroupLog>,
 }
 
 impl GroupLog {
     /// Returns the log at `path`. The file is made with the first record.
-    pub(crate) fn at(path: PathBuf) -> Self {
+    pub fn at(path: PathBuf) -> Self {
         let state = State {
             coming: 0,
             next: Arc::default(),
@@ -68,14 +66,14 @@ impl GroupLog {
     }
 
     /// Announces a record, so that groups wait for it for a short time.
-    pub(crate) fn announce(self: &Arc<Self>) -> Announced {
+    pub fn announce(self: &Arc<Self>) -> Announced {
         self.lock().coming += 1;
         Announced { log: Arc::clone(self) }
     }
 
     /// Returns the number of groups that were written, each with one sync.
     #[cfg(test)]
-    pub(crate) fn groups(&self) -> u64 {
+    pub fn groups(&self) -> u64 {
         self.lock().groups
     }
 
@@ -91,7 +89,7 @@ impl GroupLog {
         self.changed.notify_all();
         loop {
             if let Some(end) = group.0.get() {
-                return end.clone().map_err(|(kind, text)| io::Error::new(kind, text));
+                return end.as_ref().map_err(copy).copied();
             }
             state = if state.is_writing {
                 self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
@@ -119,7 +117,7 @@ impl GroupLog {
         state.last_sync = took;
         state.groups += 1;
         state.file = file.filter(|_| end.is_ok());
-        let _set_once = group.0.set(end.map_err(|error| (error.kind(), error.to_string())));
+        let _set_once = group.0.set(end);
         self.changed.notify_all();
         state
     }
@@ -131,7 +129,7 @@ impl Announced {
     /// # Errors
     /// The file cannot be locked, written or synced. [`io::ErrorKind::Unsupported`] on a file
     /// system without locks.
-    pub(crate) fn append(self, record: &[u8]) -> io::Result<()> {
+    pub fn append(self, record: &[u8]) -> io::Result<()> {
         let log = Arc::clone(&self.log);
         std::mem::forget(self); // `append` withdraws the announcement itself
         log.append(record)
@@ -149,11 +147,16 @@ impl Drop for Announced {
 
 /// Appends framed records under the lock of the file, and syncs it.
 fn write(path: &Path, open: &mut Option<(File, u64)>, records: &[u8]) -> io::Result<()> {
-    let (mut file, known) = match open.take() {
+    let (mut file, mut known) = match open.take() {
         Some(open) => open,
         None => (open_log(path)?, 0),
     };
     lock_file(&file)?;
+    while file.metadata()?.nlink() == 0 {
+        // Another process has removed it after it was opened here.
+        (file, known) = (open_log(path)?, 0);
+        lock_file(&file)?;
+    }
     let length = file.metadata()?.len();
     // Another process has written to the file, or has emptied it.
     let end = if length == known { length } else { read(&mut file)?.1 };
@@ -178,10 +181,19 @@ fn open_log(path: &Path) -> io::Result<File> {
     match options.open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let file = options.create(true).truncate(false).open(path)?;
-            sync::sync(path.parent().unwrap_or(path))?;
+            File::open(path.parent().unwrap_or(path))?.sync_all()?;
             Ok(file)
         }
         opened => opened,
+    }
+}
+
+/// Returns the same error for another caller, with its number if the system gave it one.
+#[must_use]
+pub fn copy(error: &io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(number) => io::Error::from_raw_os_error(number),
+        None => io::Error::new(error.kind(), error.to_string()),
     }
 }
 
@@ -189,23 +201,34 @@ fn lock_file(file: &File) -> io::Result<()> {
     file.lock().map_err(|error| io::Error::new(io::ErrorKind::Unsupported, error))
 }
 
-/// Opens the log at `path` under its lock. Returns `None` if it has no records.
-pub(super) fn open_locked(path: &Path) -> io::Result<Option<File>> {
+/// Opens the log at `path` under its lock. Returns `None` if it has no records. Until the file is
+/// closed, nobody appends to it. Whoever has moved the records elsewhere empties or removes it.
+///
+/// # Errors
+/// The file cannot be opened or locked.
+pub fn open_locked(path: &Path) -> io::Result<Option<File>> {
+    // An empty log needs no right to write.
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Ok(empty) if empty.len() == 0 => return Ok(None),
+        Ok(_records) => {}
+        Err(error) => return Err(error),
+    }
     let file = match OpenOptions::new().read(true).write(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
     };
-    if file.metadata()?.len() == 0 {
-        return Ok(None);
-    }
     lock_file(&file)?;
-    // Another process may have emptied it while this one waited.
+    // Another process may have emptied or removed it while this one waited.
     Ok((file.metadata()?.len() > 0).then_some(file))
 }
 
 /// Returns the complete records of a locked log, and where the last of them ends. Whatever follows
 /// was never reported as durable.
-pub(super) fn read(file: &mut File) -> io::Result<(Vec<Vec<u8>>, u64)> {
+///
+/// # Errors
+/// The file cannot be read.
+pub fn read(file: &mut File) -> io::Result<(Vec<Vec<u8>>, u64)> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(0))?;
     file.read_to_end(&mut bytes)?;
@@ -273,6 +296,24 @@ mod tests {
         log.announce().append(b"two").unwrap();
         assert_eq!((log.groups(), log.lock().coming), (2, 0));
         assert_eq!(records(&home.path().join("log")), [b"one", b"two"]);
+    }
+
+    #[test]
+    fn an_error_reaches_everyone_of_the_group_with_its_number() {
+        let home = tempfile::tempdir().unwrap();
+        let log = Arc::new(GroupLog::at(home.path().join("nowhere/log")));
+        let announced: Vec<_> = (0..4_u8).map(|_| log.announce()).collect();
+        std::thread::scope(|scope| {
+            for announced in announced {
+                scope.spawn(move || {
+                    let error = announced.append(b"lost").unwrap_err();
+                    assert_eq!(error.raw_os_error(), Some(2), "{error}");
+                });
+            }
+        });
+        std::fs::create_dir(home.path().join("nowhere")).unwrap();
+        log.announce().append(b"kept").unwrap();
+        assert_eq!(records(&home.path().join("nowhere/log")), [b"kept"]);
     }
 
     #[test]
