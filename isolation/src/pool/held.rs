@@ -5,6 +5,7 @@
 use std::fs;
 use std::io::{Error, ErrorKind};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// Returns whether certainly no process that is younger than this one uses anything in `folder`: as
@@ -36,10 +37,18 @@ fn all_unused(folder: &Path) -> std::io::Result<bool> {
             Ok(false) => {}
             Ok(true) => return Ok(false),
             Err(error) if has_ended(&error) => {}
+            // A program of another user, who has no business in a workspace.
+            Err(error)
+                if error.kind() == ErrorKind::PermissionDenied && !is_of_this_user(&path) => {}
             Err(error) => return Err(error),
         }
     }
     Ok(true)
+}
+
+fn is_of_this_user(process: &Path) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    fs::metadata(process).is_ok_and(|meta| meta.uid() == own)
 }
 
 /// What the kernel tells about every process.
