@@ -165,7 +165,8 @@ impl RandomTask<'_> {
             10 => fs::write(&new, "new\n"),
             11 => fs::create_dir(&new).and_then(|()| fs::write(new.join("file"), "new\n")),
             12 | 13 => self.set_xattr(&path),
-            14..=16 => self.git(),
+            14 | 15 => self.git(),
+            16 => fs::File::create(&path).map(drop),
             17 => fs::create_dir_all(new.join(".git")).and_then(|()| fs::write(new.join("x"), "x")),
             18 => {
                 fs::remove_file(&path)?;
