@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::ports::{CancelLevel, Gate, InputFiles, IsolationError, Reuse, WorkerReport};
+use engine::ports::{CancelLevel, Gate, InputFiles, IsolationError, OwnerEnd, WorkerReport};
 use engine::task::{
     Effect, Input, SetupPolicy, TaskMachine, TaskRecord, Timer, WorkerPolicy, YieldContract,
 };
@@ -62,13 +62,13 @@ pub(crate) enum TaskMessage {
     Recorded(Box<LedgerEntry>, Durability),
     Leased(Option<ExecutorLease>),
     /// The processes of the crashed worker were stopped, or could not be stopped.
-    Cleared(Result<(), NoAnswer>),
+    Cleared(Result<OwnerEnd, NoAnswer>),
     SetupEnded(Result<Result<(), Failure>, Panicked>),
     WorkerEnded(Result<AgentEnd, Panicked>),
     /// A worker that did not stop was dropped.
     WorkerKilled,
     TimerFired(Timer),
-    Sealed(Result<(), NoAnswer>),
+    Sealed(Result<OwnerEnd, NoAnswer>),
     Captured(Option<Result<Option<Captured>, IsolationError>>),
     Discarded,
     Reported(WorkerReport),
@@ -83,8 +83,8 @@ pub(crate) struct TaskState {
     pub(super) began: Instant,
     pub(super) lease: Option<Lease>,
     pub(super) writers: Writers,
-    /// Whether the files of the workspace may be used again after this task.
-    pub(super) reuse: Reuse,
+    /// Whether a process is left of those that the task has started; known when it is sealed.
+    pub(super) owner_end: OwnerEnd,
     pub(super) executor: Option<ExecutorLease>,
     pub(super) setup: SetupProgress,
     pub(super) worker: Option<RunningWorker>,
@@ -114,7 +114,7 @@ impl TaskState {
             began: Instant::now(),
             lease: None,
             writers: Writers::Stopped,
-            reuse: Reuse::Allowed, // nothing was started yet
+            owner_end: OwnerEnd::Childless,
             executor: None,
             setup: SetupProgress::None,
             worker: None,

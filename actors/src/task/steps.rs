@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::{
-    IsolationError, Reuse, Worker, Workspace as Place, WorkspaceRequest, WorkspaceStart,
+    IsolationError, OwnerEnd, Reuse, Worker, Workspace as Place, WorkspaceRequest, WorkspaceStart,
 };
 use engine::task::{Effect, Input, Reminder};
 use protocol::{
@@ -126,9 +126,6 @@ impl TaskState {
     }
 
     pub(super) fn leased(&mut self, executor: Option<ExecutorLease>) -> Input {
-        // With an executor, a worker may start processes. Whether all have ended is known only of
-        // those that stay in their process group.
-        self.reuse = Reuse::IfUnused;
         self.executor = executor;
         if self.executor.is_some() { Input::ExecutorLeased } else { Input::ExecutorUnavailable }
     }
@@ -202,7 +199,7 @@ impl TaskState {
         tracing::warn!(%error, "the worker crashed and is started again");
         self.worker = None;
         let Some(executor) = &self.executor else {
-            let _dying = myself.cast(TaskMessage::Cleared(Ok(())));
+            let _dying = myself.cast(TaskMessage::Cleared(Ok(OwnerEnd::Childless)));
             return;
         };
         let (executor, seal) = (executor.executor().clone(), ToolExecutorMessage::Seal);
@@ -210,8 +207,9 @@ impl TaskState {
         ask_within(Job::TaskClear, jobs, ends, deadline, seal, TaskMessage::Cleared);
     }
 
-    pub(super) fn cleared(&mut self) -> Input {
+    pub(super) fn cleared(&mut self, end: OwnerEnd) -> Input {
         self.executor = None;
+        self.note_owner_end(end);
         Input::CleanedUp
     }
 
@@ -224,7 +222,7 @@ impl TaskState {
     fn seal(&mut self, myself: &ActorRef<TaskMessage>, deadline: Duration) {
         self.worker = None;
         let Some(executor) = &self.executor else {
-            let _dying = myself.cast(TaskMessage::Sealed(Ok(()))); // nothing was ever started
+            let _dying = myself.cast(TaskMessage::Sealed(Ok(OwnerEnd::Childless))); // nothing was ever started
             return;
         };
         let (executor, seal) = (executor.executor().clone(), ToolExecutorMessage::Seal);
@@ -232,15 +230,28 @@ impl TaskState {
         ask_within(Job::TaskSeal, jobs, ends, deadline, seal, TaskMessage::Sealed);
     }
 
-    /// The executor died before it could answer that nothing runs any more. Its processes have ended
-    /// with it, but nobody has seen that.
-    pub(super) fn sealed_unseen(&mut self) -> Input {
-        self.reuse = Reuse::Refused;
+    pub(super) fn sealed(&mut self, end: OwnerEnd) -> Input {
+        self.note_owner_end(end);
         Input::Sealed
+    }
+
+    /// Notes what is left of the processes of an executor.
+    fn note_owner_end(&mut self, end: OwnerEnd) {
+        match end {
+            OwnerEnd::Childless => return,
+            OwnerEnd::Left(processes) => self.span.in_scope(|| {
+                tracing::warn!(processes, "processes of the task could not be killed")
+            }),
+            OwnerEnd::Unknown => self
+                .span
+                .in_scope(|| tracing::warn!("processes of the task may be left: their owner died")),
+        }
+        self.owner_end = end;
     }
 
     pub(super) fn not_sealed(&mut self) -> Input {
         self.writers = Writers::MayRemain;
+        self.owner_end = OwnerEnd::Unknown;
         self.span.in_scope(|| tracing::error!("gave up stopping what still runs"));
         Input::NotSealed
     }
@@ -266,10 +277,20 @@ impl TaskState {
 
     fn discard(&mut self, myself: &ActorRef<TaskMessage>) {
         let Some(lease) = &self.lease else { return };
-        let (owner, reuse) = (lease.owner().clone(), self.reuse);
+        let (owner, reuse) = (lease.owner().clone(), self.reuse());
         let question = |reply| WorkspaceMessage::Discard(reuse, reply);
         let (jobs, ends) = (&mut self.jobs, (myself, &owner));
         ask(Job::TaskDiscard, jobs, ends, question, |_| TaskMessage::Discarded);
+    }
+
+    /// Returns whether the files of the workspace may be used again, now that the task is sealed.
+    fn reuse(&self) -> Reuse {
+        match (self.owner_end, worker::external_program(&self.arguments.spec.work)) {
+            (OwnerEnd::Childless, None) => Reuse::Allowed,
+            // The program is no command of an owner.
+            (OwnerEnd::Childless, Some(_)) => Reuse::IfUnused,
+            (OwnerEnd::Left(_) | OwnerEnd::Unknown, _) => Reuse::Refused,
+        }
     }
 
     fn finish(

@@ -126,6 +126,9 @@ pub(super) fn unable(error: &CommandError) -> Failure {
         CommandError::Resources { source, .. } => {
             Failure::new(FailureClass::Resources, format!("{error}: {source}"))
         }
+        CommandError::Launcher { source, .. } => {
+            Failure::new(FailureClass::Crashed, format!("{error}: {source}"))
+        }
         CommandError::Failed { source, .. } => {
             Failure::new(FailureClass::Command, format!("{error}: {source}"))
         }

@@ -43,7 +43,7 @@ fn expect_no_key_found(repository: &Repository, finished: &Finished) {
     let lines = |name: &str| repository.text(name).lines().map(str::to_owned).collect::<Vec<_>>();
     assert!(!lines("seen.txt").is_empty(), "it can look at its own: {finished}");
     let engine = lines("engine.txt").join("\n");
-    assert!(engine.contains("run --json") && engine.contains("__watch"), "{engine}");
+    assert!(engine.contains("run --json") && engine.contains("__launcher"), "{engine}");
     assert_eq!(lines("found.txt"), Vec::<String>::new(), "{finished}");
 }
 
@@ -81,7 +81,7 @@ fn the_watcher_starts_without_keys_also_for_those_who_may_look() {
     let engine = run.exec(&script).start();
     eventually(Duration::from_secs(60), "the task is at work", || ready.exists());
     let alive = place.processes().alive();
-    let watchers = alive.iter().filter(|(_, what)| what.contains("__watch"));
+    let watchers = alive.iter().filter(|(_, what)| what.contains("__launcher"));
     let environments: Vec<_> = watchers
         .map(|(id, _)| std::fs::read(format!("/proc/{}/environ", id.as_raw_nonzero())).unwrap())
         .collect();

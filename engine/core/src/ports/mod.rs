@@ -29,9 +29,9 @@ pub use model::{
     ModelStream, Models, Provider, ProviderInfo, ToolChoice,
 };
 pub use processes::{
-    CUT_LINE, CommandEnd, CommandError, CommandRequest, Commands, EndCause, LineSink, Namespaces,
-    Process, ProcessEnd, ProcessRequest, ProcessSession, ProcessSignal, ProcessStdio, Processes,
-    ResourceLimit,
+    CUT_LINE, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands, EndCause, LineSink,
+    Namespaces, OwnerEnd, Process, ProcessEnd, ProcessRequest, ProcessSession, ProcessSignal,
+    ProcessStdio, Processes, ResourceLimit,
 };
 pub use recovery::{
     Completion, OpenRun, Recovered, RecoveredLanding, RecoveredTask, Recovery, Uncaptured,

@@ -10,11 +10,18 @@ use async_trait::async_trait;
 
 use super::CancelToken;
 
-/// Runs shell commands. Each has its own process group, of which nothing outlives the call.
-#[async_trait]
+/// Runs shell commands for owners.
 pub trait Commands: Send + Sync {
+    /// Returns a new owner of commands. Nothing is started before its first command.
+    fn owner(self: Arc<Self>) -> Arc<dyn CommandOwner>;
+}
+
+/// The owner of the commands of one task or session: everything that they start belongs to it, also
+/// what leaves its process group and loses its parent. Dropping it kills all of that.
+#[async_trait]
+pub trait CommandOwner: Send + Sync {
     /// Runs one command until it ends or is cancelled. When the future completes or is dropped, no
-    /// process of its group is left.
+    /// process of its group is left; a process that left the group is ended with the owner.
     ///
     /// `line` receives the lines of output, at most a few per second. Cancelled gently, the group
     /// gets SIGTERM, and SIGKILL after the grace period; cancelled at once, it gets SIGKILL.
@@ -24,6 +31,23 @@ pub trait Commands: Send + Sync {
         line: LineSink,
         stop: CancelToken,
     ) -> Result<CommandEnd, CommandError>;
+
+    /// Kills everything that the commands of this owner have started, and waits, for a bounded time,
+    /// until it has ended. The owner can run commands again afterwards.
+    async fn end(&self) -> OwnerEnd;
+}
+
+/// What is left of the processes of an owner after its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum OwnerEnd {
+    /// Nothing: every process has ended.
+    Childless,
+    /// So many processes could not be killed in time, for instance because they changed their user
+    /// or hang in the kernel.
+    Left(u32),
+    /// Nobody knows: the process that watches over the owner's commands was killed.
+    Unknown,
 }
 
 /// Receives lines of output.
@@ -88,6 +112,16 @@ pub enum CommandError {
         /// What was attempted.
         what: String,
         /// The error of the system.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The launcher, which starts the commands, has died, and every command was killed; or it cannot
+    /// be started.
+    #[error("cannot {what}")]
+    Launcher {
+        /// What was attempted.
+        what: String,
+        /// What happened to the launcher.
         #[source]
         source: std::io::Error,
     },

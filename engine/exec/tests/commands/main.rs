@@ -1,4 +1,4 @@
-//! Commands as they really run: with processes, pipes, signals and a watcher.
+//! Commands as they really run: with processes, pipes, signals and a launcher.
 
 #[cfg(test)]
 #[macro_use]

@@ -34,7 +34,7 @@ struct Ends {
 impl Bench {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let processes = Processes::new(part("watch", folder.path())).unwrap();
+        let processes = Processes::new(part("launcher", folder.path()));
         Self { folder, processes }
     }
 
