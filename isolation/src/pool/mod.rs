@@ -8,7 +8,7 @@ mod look;
 mod restore;
 mod run_table;
 
-pub(crate) use copies::{Lent, Pool, SinceCapture, is_in_pool};
+pub(crate) use copies::{Lent, Pool, SinceCapture, Source, is_in_pool};
 pub(crate) use copy_stats::CopyStats;
 pub(crate) use held::is_unused;
 pub(crate) use look::{Differences, SameEntries};

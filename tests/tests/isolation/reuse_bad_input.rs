@@ -11,15 +11,16 @@ use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
 use tests::sandbox::{SmallDisk, skip};
 
 use super::kit::{Fixture, capture, over_worktree, prepare, tree_of};
+use super::reuse_kit::identity;
 
 /// Captures the workspace of the task `first`, gives it up, and makes one for the next task. Returns
 /// it, and whether it has the files of the first.
 async fn next(baseline: &Arc<dyn Baseline>, first: &Workspace, reuse: Reuse) -> (Workspace, bool) {
-    let folder = fs::metadata(&first.folder).expect("it is there").ino();
+    let folder = identity(&first.folder).expect("it is there");
     capture(baseline, first).await;
     baseline.discard(first, reuse).await.expect("it can be given up");
     let second = prepare(baseline, "second").await;
-    let again = fs::metadata(&second.folder).expect("it is there").ino() == folder;
+    let again = identity(&second.folder) == Some(folder);
     (second, again)
 }
 

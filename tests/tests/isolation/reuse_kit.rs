@@ -7,9 +7,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::SystemTime;
 
 use rustix::fs::{CWD, FileType, Mode, XattrFlags, lgetxattr, llistxattr, lsetxattr, mknodat};
 use tests::fuzz::Random;
+
+/// Returns what no other file or folder has, also none that comes later.
+pub(super) fn identity(path: &Path) -> Option<(u64, SystemTime)> {
+    let meta = fs::symlink_metadata(path).ok()?;
+    Some((meta.ino(), meta.created().ok()?))
+}
 
 /// What can be seen of one entry.
 #[derive(Clone, PartialEq, Eq)]
