@@ -28,6 +28,7 @@ mod binary {
     mod each;
     mod endings;
     mod engines;
+    mod escapes;
     mod failures;
     mod fan_out;
     mod faults;

@@ -16,7 +16,7 @@ use rustix::process::{
 };
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stdin};
 
-use crate::wire::Step;
+use crate::wire::StartStep;
 
 /// The signals that terminals and users send, which the launcher and the reapers ignore.
 const IGNORED: [libc::c_int; 8] = [
@@ -90,8 +90,13 @@ pub(crate) fn fork(child: impl FnOnce()) -> io::Result<Pid> {
             // flushing its streams, must not be done twice.
             unsafe { libc::_exit(0) }
         }
-        _ => Pid::from_raw(forked).filter(|_| forked > 0).ok_or_else(io::Error::last_os_error),
+        _ => positive(forked).ok_or_else(io::Error::last_os_error),
     }
+}
+
+/// Returns the process of a call that returns -1 if it has failed.
+fn positive(process: libc::pid_t) -> Option<Pid> {
+    if process > 0 { Pid::from_raw(process) } else { None }
 }
 
 /// Closes a descriptor in a forked process, which must not use it afterwards.
@@ -131,7 +136,7 @@ struct Child<'start> {
     identity: Option<IdMap>,
     argv: Vec<*const libc::c_char>,
     environment: Vec<*const libc::c_char>,
-    failure: Cell<Option<(Step, Errno)>>,
+    failure: Cell<Option<(StartStep, Errno)>>,
 }
 
 /// Starts a program in a session and a process group of its own, which the kernel kills when the
@@ -140,7 +145,7 @@ struct Child<'start> {
 /// The child gets a session, because a session has no terminal: a program that asks for a password
 /// fails at once. In a background group of the user's session, the terminal would suspend it for
 /// ever.
-pub(crate) fn spawn(program: &Program<'_>, stack: &mut Stack) -> Result<Pid, (Step, Errno)> {
+pub(crate) fn spawn(program: &Program<'_>, stack: &mut Stack) -> Result<Pid, (StartStep, Errno)> {
     let pointers = |texts: &[&CStr]| -> Vec<_> {
         texts.iter().map(|text| text.as_ptr()).chain([ptr::null()]).collect()
     };
@@ -160,8 +165,8 @@ pub(crate) fn spawn(program: &Program<'_>, stack: &mut Stack) -> Result<Pid, (St
     // changed.
     let forked =
         unsafe { libc::clone(run, top.cast(), flags, (&raw const child).cast_mut().cast()) };
-    let Some(process) = Pid::from_raw(forked).filter(|_| forked > 0) else {
-        return Err((Step::Fork, last_error()));
+    let Some(process) = positive(forked) else {
+        return Err((StartStep::Fork, last_error()));
     };
     match child.failure.get() {
         None => Ok(process),
@@ -175,7 +180,7 @@ pub(crate) fn spawn(program: &Program<'_>, stack: &mut Stack) -> Result<Pid, (St
 extern "C" fn run(child: *mut libc::c_void) -> libc::c_int {
     // SAFETY: `spawn` passes a `Child`, and keeps it until this process shares no memory any more.
     let child = unsafe { &*child.cast::<Child<'_>>() };
-    let failure = child.prepare().err().unwrap_or_else(|| (Step::Program, child.execute()));
+    let failure = child.prepare().err().unwrap_or_else(|| (StartStep::Program, child.execute()));
     child.failure.set(Some(failure));
     127
 }
@@ -187,32 +192,32 @@ fn last_error() -> Errno {
 impl Child<'_> {
     /// Does everything before exec. It makes system calls only, as it runs on a small stack in the
     /// memory of its parent.
-    fn prepare(&self) -> Result<(), (Step, Errno)> {
+    fn prepare(&self) -> Result<(), (StartStep, Errno)> {
         let at = |step| move |error| (step, error);
         let Program { folder, streams, session, namespaces, limits, .. } = *self.program;
-        setsid().map_err(at(Step::Session))?;
-        set_parent_process_death_signal(Some(Signal::KILL)).map_err(at(Step::Session))?;
+        setsid().map_err(at(StartStep::Session))?;
+        set_parent_process_death_signal(Some(Signal::KILL)).map_err(at(StartStep::Session))?;
         if getppid() != Some(self.parent) {
-            return Err((Step::Session, Errno::SRCH));
+            return Err((StartStep::Session, Errno::SRCH));
         }
-        fchdir(folder).map_err(at(Step::Folder))?;
+        fchdir(folder).map_err(at(StartStep::Folder))?;
         let [input, output, error] = streams;
-        dup2_stdin(input).map_err(at(Step::Streams))?;
-        dup2_stdout(output).map_err(at(Step::Streams))?;
-        dup2_stderr(error).map_err(at(Step::Streams))?;
+        dup2_stdin(input).map_err(at(StartStep::Streams))?;
+        dup2_stdout(output).map_err(at(StartStep::Streams))?;
+        dup2_stderr(error).map_err(at(StartStep::Streams))?;
         if session == ProcessSession::Terminal {
-            ioctl_tiocsctty(stdin()).map_err(at(Step::Terminal))?;
+            ioctl_tiocsctty(stdin()).map_err(at(StartStep::Terminal))?;
         }
         set_close_on_exec();
         if namespaces == Namespaces::Private
             && let Some(identity) = &self.identity
         {
-            unshare(identity).map_err(at(Step::Namespaces))?;
+            unshare(identity).map_err(at(StartStep::Namespaces))?;
         }
         for &(resource, most) in limits {
             let most = Some(most);
             let limit = Rlimit { current: most, maximum: most };
-            setrlimit(resource, limit).map_err(at(Step::Limits))?;
+            setrlimit(resource, limit).map_err(at(StartStep::Limits))?;
         }
         for signal in IGNORED {
             // SAFETY: the default action is no handler, and the actions of the parent are its own.

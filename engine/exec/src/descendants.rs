@@ -8,12 +8,18 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, kill_process, wait as wait_for_any, waitpid,
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process, wait as wait_for_any,
+    waitid, waitpid,
 };
 
 /// How long to wait for killed processes before looking again for others.
 const ROUND: Duration = Duration::from_millis(20);
+
+/// How long processes are reaped before others are looked for. They can end faster than they are
+/// reaped.
+const REAPING: Duration = Duration::from_millis(100);
 
 /// Kills all descendants but the children in `spared`, and reaps them. `signals` is the descriptor
 /// that can be read when a child has ended. Returns how many are left after `limit`.
@@ -22,7 +28,17 @@ const ROUND: Duration = Duration::from_millis(20);
 /// appears, they are killed.
 pub(crate) fn end(signals: impl AsFd, spared: &HashSet<Pid>, limit: Duration) -> u32 {
     let until = Instant::now() + limit;
+    if is_childless() {
+        return 0;
+    }
     loop {
+        // The children come first, because most of what starts others without end is among them.
+        // What has ended is reaped when they start no more.
+        read_children(getpid(), |child| {
+            if !spared.contains(&child) {
+                let _gone = kill_process(child, Signal::STOP);
+            }
+        });
         if has_ended(spared) {
             return 0;
         }
@@ -53,17 +69,25 @@ pub(crate) fn wait(signals: impl AsFd, limit: Duration) {
     }
 }
 
+/// Returns whether there are no children, not even one that has ended.
+fn is_childless() -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    matches!(waitid(WaitId::All, look), Err(Errno::CHILD))
+}
+
 /// Reaps what has ended. Returns whether there are no children but the spared ones, which are left
 /// for the caller to reap.
 fn has_ended(spared: &HashSet<Pid>) -> bool {
     if spared.is_empty() {
-        loop {
+        let until = Instant::now() + REAPING;
+        while Instant::now() < until {
             match wait_for_any(WaitOptions::NOHANG) {
-                Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+                Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => return false,
                 Err(_) => return true,
             }
         }
+        return false;
     }
     let strays: Vec<_> =
         children_of(getpid()).into_iter().filter(|child| !spared.contains(child)).collect();
@@ -74,7 +98,7 @@ fn has_ended(spared: &HashSet<Pid>) -> bool {
 /// Stops the descendants that are not in `found` yet. Returns whether there were any.
 fn stop_new(found: &mut HashSet<Pid>, spared: &HashSet<Pid>) -> bool {
     let before = found.len();
-    visit(spared, |process| {
+    walk(spared, |process| {
         if found.insert(process) {
             let _gone = kill_process(process, Signal::STOP);
         }
@@ -85,7 +109,7 @@ fn stop_new(found: &mut HashSet<Pid>, spared: &HashSet<Pid>) -> bool {
 /// Returns the descendants that have not ended.
 fn living(spared: &HashSet<Pid>) -> Vec<Pid> {
     let mut living = Vec::new();
-    visit(spared, |process| {
+    walk(spared, |process| {
         if read_stat(process).is_some_and(|stat| !stat.is_dead()) {
             living.push(process);
         }
@@ -93,8 +117,9 @@ fn living(spared: &HashSet<Pid>) -> Vec<Pid> {
     living
 }
 
-/// Visits the descendants, each before its children are read.
-fn visit(spared: &HashSet<Pid>, mut see: impl FnMut(Pid)) {
+/// Visits the descendants, generation by generation: all of one are seen before the children of any
+/// of them are read, so that many processes that fork are stopped at once.
+fn walk(spared: &HashSet<Pid>, mut see: impl FnMut(Pid)) {
     let own = getpid();
     let table = (!has_children_files(own)).then(process_table);
     let children = |process: Pid| match &table {
@@ -104,14 +129,12 @@ fn visit(spared: &HashSet<Pid>, mut see: impl FnMut(Pid)) {
             of_process.map(|(child, _)| *child).collect()
         }
     };
-    let mut seen = HashSet::new();
-    let mut waiting: Vec<_> = children(own);
-    waiting.retain(|child| !spared.contains(child));
-    while let Some(process) = waiting.pop() {
-        if seen.insert(process) {
-            see(process);
-            waiting.extend(children(process));
-        }
+    let mut seen = spared.clone();
+    let mut generation: Vec<_> = children(own);
+    while !generation.is_empty() {
+        generation.retain(|&process| seen.insert(process));
+        generation.iter().for_each(|&process| see(process));
+        generation = generation.into_iter().flat_map(children).collect();
     }
 }
 
@@ -124,14 +147,28 @@ fn has_children_files(process: Pid) -> bool {
 /// Returns the children of all threads of a process.
 fn children_of(process: Pid) -> Vec<Pid> {
     let mut children = Vec::new();
-    let Ok(threads) = fs::read_dir(format!("/proc/{}/task", process.as_raw_pid())) else {
-        return children;
-    };
-    for thread in threads.flatten() {
-        let list = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-        children.extend(list.split_ascii_whitespace().filter_map(parse));
-    }
+    read_children(process, |child| children.push(child));
     children
+}
+
+/// Reads the children of all threads of a process, and shows each before the next is read: there can
+/// be thousands that have ended behind those that have not.
+fn read_children(process: Pid, mut see: impl FnMut(Pid)) {
+    let Ok(threads) = fs::read_dir(format!("/proc/{}/task", process.as_raw_pid())) else { return };
+    for thread in threads.flatten() {
+        let Ok(mut file) = fs::File::open(thread.path().join("children")) else { continue };
+        let (mut buffer, mut kept) = ([0; 1024], 0);
+        while let Ok(count @ 1..) = file.read(&mut buffer[kept..]) {
+            let text = &buffer[..kept + count];
+            // A number ends with a space. What is behind the last one is not complete.
+            let end = text.iter().rposition(|&byte| byte == b' ').map_or(0, |space| space + 1);
+            let numbers = std::str::from_utf8(&text[..end]).unwrap_or_default();
+            numbers.split_ascii_whitespace().filter_map(parse).for_each(&mut see);
+            let length = text.len();
+            buffer.copy_within(end..length, 0);
+            kept = length - end;
+        }
+    }
 }
 
 /// Returns all processes of the machine that can be read.

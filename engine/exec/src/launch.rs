@@ -13,7 +13,7 @@ use rustix::process::{
 };
 use rustix::stdio::dup2_stdin;
 
-use crate::wire::{self, FORK, Received, Reply, Step};
+use crate::wire::{self, FORK, Received, Reply, StartStep};
 use crate::{child, descendants, reaper};
 
 /// How long the launcher waits for its reapers when the engine has ended.
@@ -98,7 +98,8 @@ fn fork_reaper(
         Ok(reaper) => Some(reaper),
         Err(error) => {
             let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
-            let _gone = wire::send(&engine, &[&Reply::Failed(Step::Fork, errno).encode()], &[]);
+            let _gone =
+                wire::send(&engine, &[&Reply::Failed(StartStep::Fork, errno).encode()], &[]);
             None
         }
     }

@@ -26,6 +26,7 @@ mod running_command;
 
 pub use environment::{BaseEnvironment, EnvironmentRules};
 pub use launch::launch;
+pub use owner::Owner;
 pub use processes::Processes;
 pub use shell::{GRACE, Shell};
 

@@ -15,12 +15,13 @@ use crate::socket::Socket;
 use crate::start_message::{AfterExit, StartMessage, StartOptions, encode};
 use crate::wire;
 
-/// How long a reaper may take to answer that its owner has ended. It needs less than a second.
-const END_LIMIT: Duration = Duration::from_secs(3);
+/// How long a reaper may take to answer that its owner has ended. It needs two seconds at most.
+const END_LIMIT: Duration = Duration::from_secs(4);
 
-/// The owner of the commands of one task or session. Dropping it kills all their processes.
+/// The owner of the commands and processes of one task or session. Dropping it kills all of them,
+/// and everything that they have started.
 #[derive(Debug)]
-pub(crate) struct Owner {
+pub struct Owner {
     launcher: Arc<Launcher>,
     state: Mutex<State>,
 }
@@ -43,7 +44,7 @@ impl Owner {
     /// Starts a command; `what` names the operation in the error.
     ///
     /// If the future is dropped early, the command is not started or is killed.
-    pub(crate) async fn start(
+    pub(crate) async fn start_command(
         &self,
         request: ProcessRequest,
         after_exit: AfterExit,
@@ -56,8 +57,10 @@ impl Owner {
         let StartMessage { header, text, file } =
             encode(&argv, &environment, &options).map_err(failed)?;
         let (socket, theirs) = Socket::pair().map_err(failed)?;
-        // From here on, dropping this future kills the command.
+        // From here on, dropping this future kills the command. It does not wait for a reaper that
+        // never gets the other end of the socket, because that end is dropped first.
         let mut running = Running::new(socket);
+        let theirs = theirs;
         let ProcessStdio { input, output, error } = stdio;
         let mut descriptors =
             vec![theirs.as_fd(), folder.as_fd(), input.as_fd(), output.as_fd(), error.as_fd()];
@@ -85,8 +88,8 @@ impl Owner {
         Ok(running)
     }
 
-    /// Ends everything that was started.
-    pub(crate) async fn end(&self) -> OwnerEnd {
+    /// Kills everything that was started, and returns what is left of it.
+    pub async fn end(&self) -> OwnerEnd {
         let mut state = self.state.lock().await;
         let State { reaper, died } = std::mem::take(&mut *state);
         let Some(reaper) = reaper else {

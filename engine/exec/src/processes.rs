@@ -1,4 +1,4 @@
-//! Starts processes from requests, and implements the port of owned processes.
+//! The processes of an owner, started from requests: implements the port of owned processes.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
@@ -14,7 +14,7 @@ use crate::running::Running;
 use crate::start_message::AfterExit;
 use crate::wire::CommandRequest;
 
-/// Starts processes, each in a session of its own. Clones share one launcher.
+/// Makes owners, which start processes, each in a session of its own. Clones share one launcher.
 ///
 /// The launcher is a separate process, which starts all others, so that this process never forks.
 /// When either of the two ends, however it ends, everything that was started is killed.
@@ -29,14 +29,15 @@ impl Processes {
         Self(Arc::new(Launcher::new(launcher)))
     }
 
-    /// Returns a new owner.
-    pub(crate) fn owner(&self) -> Owner {
+    /// Returns a new owner, which has started nothing.
+    #[must_use]
+    pub fn owner(&self) -> Owner {
         Owner::new(Arc::clone(&self.0))
     }
 }
 
 #[async_trait]
-impl engine::ports::Processes for Processes {
+impl engine::ports::Processes for Owner {
     async fn start(&self, request: ProcessRequest) -> Result<Box<dyn Process>, CommandError> {
         let Some(program) = request.argv.first() else {
             let source = std::io::ErrorKind::InvalidInput.into();
@@ -46,18 +47,17 @@ impl engine::ports::Processes for Processes {
             Namespaces::Shared => "",
             Namespaces::Private => " in namespaces of its own",
         };
-        let (owner, what) = (self.owner(), format!("start {program:?}{private}"));
-        let running = owner.start(request, AfterExit::KeepGroup, &what).await?;
-        Ok(Box::new(Started { running, end: None, _owner: owner }))
+        let what = format!("start {program:?}{private}");
+        let running = self.start_command(request, AfterExit::KeepGroup, &what).await?;
+        Ok(Box::new(Started { running, end: None }))
     }
 }
 
-/// A started process. Dropping it kills its group, and then everything else that it has started.
+/// A started process.
 struct Started {
     running: Running,
     /// How the process ended, once that is known.
     end: Option<ProcessEnd>,
-    _owner: Owner,
 }
 
 #[async_trait]

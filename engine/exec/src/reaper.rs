@@ -15,14 +15,19 @@ use crate::child::{self, Program, Stack};
 use crate::descendants;
 use crate::running_command::RunningCommand;
 use crate::start_message::{ReceivedStart, Texts};
-use crate::wire::{self, CommandRequest, LONGEST, Received, Reply, Step};
+use crate::wire::{self, CommandRequest, LONGEST, Received, Reply, StartStep};
 
-/// How long the end of an owner may take.
-const END_LIMIT: Duration = Duration::from_millis(900);
+/// How long the end of an owner may take. It takes a millisecond, or tenths of a second where hundreds
+/// of processes compete for the processor.
+const END_LIMIT: Duration = Duration::from_secs(2);
 
 /// How long a reaper tries to kill what is left when the engine or the launcher has died. Nobody
 /// waits for it.
 const LAST_LIMIT: Duration = Duration::from_secs(5);
+
+/// How many processes are reaped before the engine is heard again. They can end faster than they are
+/// reaped.
+const REAPED_AT_ONCE: usize = 256;
 
 /// Serves owners over `engine`, one after the other, until that or `launcher` is closed at the other
 /// end, and kills what is left then.
@@ -35,7 +40,8 @@ pub(crate) fn run(engine: OwnedFd, launcher: OwnedFd) {
         Ok(signals) => signals,
         Err(error) => {
             let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
-            let _gone = wire::send(&engine, &[&Reply::Failed(Step::Fork, errno).encode()], &[]);
+            let _gone =
+                wire::send(&engine, &[&Reply::Failed(StartStep::Fork, errno).encode()], &[]);
             return;
         }
     };
@@ -44,6 +50,7 @@ pub(crate) fn run(engine: OwnedFd, launcher: OwnedFd) {
         engine,
         launcher,
         signals,
+        has_more: false,
         commands: Vec::new(),
         stack: Stack::new(),
         buffer: vec![0; LONGEST],
@@ -71,6 +78,8 @@ struct Reaper {
     engine: OwnedFd,
     launcher: OwnedFd,
     signals: OwnedFd,
+    /// Whether more may have ended than was reaped.
+    has_more: bool,
     commands: Vec<RunningCommand>,
     stack: Stack,
     buffer: Vec<u8>,
@@ -80,19 +89,20 @@ impl Reaper {
     /// Waits until something happens, and deals with it.
     fn turn(&mut self) -> Turn {
         let now = Instant::now();
-        let pause = self.commands.iter().filter_map(|command| command.pause(now)).min();
+        let pauses = self.commands.iter().filter_map(|command| command.pause(now));
+        let pause = pauses.chain(self.has_more.then_some(Duration::ZERO)).min();
         let ready = self.wait(pause);
         let is_ready = |socket: &OwnedFd| ready.contains(&socket.as_raw_fd());
         if is_ready(&self.launcher) {
             return Turn::Stop; // nobody writes: the launcher has died
         }
-        if is_ready(&self.signals) {
+        if self.has_more || is_ready(&self.signals) {
             descendants::drain(&self.signals);
             self.reap();
         }
         for command in &mut self.commands {
             if ready.contains(&command.socket().as_raw_fd()) {
-                Self::obey(command);
+                Self::read_requests(command);
             }
         }
         let now = Instant::now();
@@ -120,7 +130,8 @@ impl Reaper {
         for command in &mut self.commands {
             command.kill_rest_if_exited();
         }
-        loop {
+        self.has_more = false;
+        for _ in 0..REAPED_AT_ONCE {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((process, status))) => {
                     let leader = |command: &&mut RunningCommand| command.leader() == process;
@@ -132,17 +143,18 @@ impl Reaper {
                 Ok(None) | Err(_) => return,
             }
         }
+        self.has_more = true;
     }
 
     /// Does what the engine wants of a command.
-    fn obey(command: &mut RunningCommand) {
+    fn read_requests(command: &mut RunningCommand) {
         let mut message = [0; wire::SHORT];
         loop {
             match wire::receive(command.socket(), &mut message) {
                 Err(Errno::AGAIN) => return,
                 Ok(Received { length, .. }) if length > 0 => {
                     if let Some(request) = CommandRequest::decode(&message[..length]) {
-                        command.obey(request);
+                        command.handle(request);
                     }
                 }
                 Ok(_end) => return command.abandon(),
@@ -188,7 +200,7 @@ impl Reaper {
         let Some(socket) = descriptors.next() else { return };
         let started = match message.is_whole {
             true => self.start(bytes, descriptors.collect()),
-            false => Err((Step::Request, Errno::MFILE)),
+            false => Err((StartStep::Request, Errno::MFILE)),
         };
         let reply = match &started {
             Ok((process, _)) => Reply::Started(process.as_raw_pid()),
@@ -205,8 +217,8 @@ impl Reaper {
         &mut self,
         bytes: &[u8],
         descriptors: Vec<OwnedFd>,
-    ) -> Result<(Pid, crate::start_message::AfterExit), (Step, Errno)> {
-        let invalid = (Step::Request, Errno::INVAL);
+    ) -> Result<(Pid, crate::start_message::AfterExit), (StartStep, Errno)> {
+        let invalid = (StartStep::Request, Errno::INVAL);
         let start = ReceivedStart::read(bytes).ok_or(invalid)?;
         let mut descriptors = descriptors.into_iter();
         let mut next = || descriptors.next().ok_or(invalid);
@@ -214,7 +226,7 @@ impl Reaper {
         let text = match start.is_long() {
             false => Vec::new(),
             true => start.read_file(next()?).map_err(|error| {
-                (Step::Request, Errno::from_io_error(&error).unwrap_or(Errno::IO))
+                (StartStep::Request, Errno::from_io_error(&error).unwrap_or(Errno::IO))
             })?,
         };
         let Texts { programs, argv, environment } = start.texts(bytes, &text).ok_or(invalid)?;

@@ -11,7 +11,7 @@ use tokio::time::{self, sleep_until, timeout};
 
 use crate::command_error::command_error;
 use crate::socket::Socket;
-use crate::wire::{CommandRequest, Group, Reply, Step};
+use crate::wire::{CommandRequest, Group, Reply, StartStep};
 
 /// How long a reaper may take to start a command. It takes long if the program lies on a slow disk.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -129,15 +129,15 @@ fn launcher_died() -> io::Error {
 }
 
 /// Returns what the message about a failed start says about the step.
-fn at(step: Step) -> &'static str {
+fn at(step: StartStep) -> &'static str {
     match step {
-        Step::Request | Step::Fork | Step::Program => "",
-        Step::Session => " in a session of its own",
-        Step::Folder => ": cannot enter its folder",
-        Step::Streams => ": cannot set its standard streams",
-        Step::Terminal => ": cannot give it its terminal",
-        Step::Namespaces => ": cannot enter the namespaces",
-        Step::Limits => ": cannot set its limits",
+        StartStep::Request | StartStep::Fork | StartStep::Program => "",
+        StartStep::Session => " in a session of its own",
+        StartStep::Folder => ": cannot enter its folder",
+        StartStep::Streams => ": cannot set its standard streams",
+        StartStep::Terminal => ": cannot give it its terminal",
+        StartStep::Namespaces => ": cannot enter the namespaces",
+        StartStep::Limits => ": cannot set its limits",
     }
 }
 

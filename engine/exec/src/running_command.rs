@@ -21,12 +21,12 @@ pub(crate) struct RunningCommand {
     leader: Pid,
     socket: OwnedFd,
     after_exit: AfterExit,
-    stage: Stage,
+    state: State,
 }
 
 /// How far a command has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum State {
     /// The leader runs, or has not been reaped.
     Running,
     /// The leader was reaped at this moment, and others of its group ran.
@@ -40,7 +40,7 @@ enum Stage {
 impl RunningCommand {
     /// Returns a command that was just started.
     pub(crate) fn new(leader: Pid, socket: OwnedFd, after_exit: AfterExit) -> Self {
-        Self { leader, socket, after_exit, stage: Stage::Running }
+        Self { leader, socket, after_exit, state: State::Running }
     }
 
     /// Returns the leader of the group.
@@ -55,15 +55,15 @@ impl RunningCommand {
 
     /// Returns whether the engine may still say something about the command.
     pub(crate) fn is_heard(&self) -> bool {
-        self.stage != Stage::Abandoned
+        self.state != State::Abandoned
     }
 
     /// Sends the group a signal if any process of it is left.
     fn signal(&self, signal: Signal) {
-        let is_there = match self.stage {
-            Stage::Running | Stage::Abandoned => true,
-            Stage::Exited(_) => !self.is_empty(),
-            Stage::Gone => false,
+        let is_there = match self.state {
+            State::Running | State::Abandoned => true,
+            State::Exited(_) => !self.is_empty(),
+            State::Gone => false,
         };
         if is_there {
             let _gone = kill_process_group(self.leader, signal);
@@ -75,7 +75,7 @@ impl RunningCommand {
     }
 
     /// Does what the engine wants.
-    pub(crate) fn obey(&mut self, request: CommandRequest) {
+    pub(crate) fn handle(&mut self, request: CommandRequest) {
         match request {
             CommandRequest::Kill => {
                 self.after_exit = AfterExit::KillGroup;
@@ -96,16 +96,16 @@ impl RunningCommand {
     pub(crate) fn abandon(&mut self) {
         self.after_exit = AfterExit::KillGroup;
         self.signal(Signal::KILL);
-        self.stage = match self.stage {
-            Stage::Running | Stage::Abandoned => Stage::Abandoned,
-            Stage::Exited(_) | Stage::Gone => Stage::Gone,
+        self.state = match self.state {
+            State::Running | State::Abandoned => State::Abandoned,
+            State::Exited(_) | State::Gone => State::Gone,
         };
     }
 
     /// Kills the rest of the group if the leader has exited and was not reaped.
     pub(crate) fn kill_rest_if_exited(&self) {
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        if self.stage == Stage::Running
+        if self.state == State::Running
             && self.after_exit == AfterExit::KillGroup
             && matches!(waitid(WaitId::Pid(self.leader), look), Ok(Some(_)))
         {
@@ -115,37 +115,37 @@ impl RunningCommand {
 
     /// The leader was reaped. Tells the engine its status, and whether the group is gone.
     pub(crate) fn reaped(&mut self, status: i32) {
-        if self.stage == Stage::Abandoned {
-            self.stage = Stage::Gone;
+        if self.state == State::Abandoned {
+            self.state = State::Gone;
             return;
         }
         let is_gone = self.is_empty();
-        self.stage = if is_gone { Stage::Gone } else { Stage::Exited(Instant::now()) };
+        self.state = if is_gone { State::Gone } else { State::Exited(Instant::now()) };
         let group = if is_gone { Group::Gone } else { Group::Runs };
-        self.tell(Reply::Exited(status, group));
+        self.report(Reply::Exited(status, group));
     }
 
     /// Returns whether the command must be kept; tells the engine when its group is gone.
     pub(crate) fn is_under_way(&mut self, now: Instant) -> bool {
-        if let Stage::Exited(since) = self.stage {
+        if let State::Exited(since) = self.state {
             let is_late = now.duration_since(since) >= BEFORE_PROC_SCAN;
             if self.is_empty() || (is_late && is_group_dead(self.leader)) {
-                self.stage = Stage::Gone;
-                self.tell(Reply::Gone);
+                self.state = State::Gone;
+                self.report(Reply::Gone);
             }
         }
-        self.stage != Stage::Gone
+        self.state != State::Gone
     }
 
     /// Returns how long to wait before looking at the group again. Its last process may be the child
     /// of another.
     pub(crate) fn pause(&self, now: Instant) -> Option<Duration> {
-        let Stage::Exited(since) = self.stage else { return None };
+        let State::Exited(since) = self.state else { return None };
         let passed = now.duration_since(since);
         Some(passed.clamp(Duration::from_millis(1), Duration::from_millis(50)))
     }
 
-    fn tell(&self, reply: Reply) {
+    fn report(&self, reply: Reply) {
         // The socket has room for all replies about one command. The engine may be gone.
         let _gone = wire::send(&self.socket, &[&reply.encode()], &[]);
     }

@@ -115,7 +115,7 @@ impl CommandOwner for ShellOwner {
         let start = format!("start the command in {:?}", request.folder);
         let process = self.shell.process(&request).map_err(|error| command_error(&start, error));
         let (process, Output { output, error }) = process?;
-        let mut running = self.owner.start(process, AfterExit::KillGroup, &start).await?;
+        let mut running = self.owner.start_command(process, AfterExit::KillGroup, &start).await?;
         let streams = OutputStreams::new(output.into(), error.into());
         let streams =
             streams.map_err(|error| command_error("read what the command writes", error))?;

@@ -95,9 +95,8 @@ pub(crate) fn encode(
         push(&[name, OsStr::new("="), value])?;
     }
     let counts = [programs.len(), argv.len(), environment.len(), text.len()];
-    let is_long = HEADER + options.limits.len() * LIMIT + text.len() > LONGEST;
-    let header = header(options, counts, is_long)?;
-    if !is_long {
+    let header = header(options, counts)?;
+    if !is_long(options, text.len()) {
         return Ok(StartMessage { header, text, file: None });
     }
     let mut file = File::from(memfd_create("start", MemfdFlags::CLOEXEC)?);
@@ -105,13 +104,13 @@ pub(crate) fn encode(
     Ok(StartMessage { header, text: Vec::new(), file: Some(file.into()) })
 }
 
-fn header(options: &StartOptions, counts: [usize; 4], is_long: bool) -> io::Result<Vec<u8>> {
+fn header(options: &StartOptions, counts: [usize; 4]) -> io::Result<Vec<u8>> {
     let flags = [
         START,
         u8::from(options.session == ProcessSession::Terminal),
         u8::from(options.namespaces == Namespaces::Private),
         u8::from(options.after_exit == AfterExit::KeepGroup),
-        u8::from(is_long),
+        u8::from(is_long(options, counts[3])),
         u8::try_from(options.limits.len()).map_err(io::Error::other)?,
         0,
         0,
@@ -126,6 +125,11 @@ fn header(options: &StartOptions, counts: [usize; 4], is_long: bool) -> io::Resu
         header.extend(most.to_ne_bytes());
     }
     Ok(header)
+}
+
+/// Returns whether texts of this length are too long for a message.
+fn is_long(options: &StartOptions, text: usize) -> bool {
+    HEADER + options.limits.len() * LIMIT + text > LONGEST
 }
 
 /// Returns the files that may be the program, in the order in which they are tried.

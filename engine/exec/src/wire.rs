@@ -106,7 +106,7 @@ fn parts(message: &[u8]) -> Option<(u8, u8, i32)> {
 
 /// A step of starting a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum StartStep {
     /// Reading the request.
     Request,
     /// Making the process.
@@ -127,7 +127,7 @@ pub(crate) enum Step {
     Program,
 }
 
-impl Step {
+impl StartStep {
     const ALL: [Self; 9] = [
         Self::Request,
         Self::Fork,
@@ -158,7 +158,7 @@ pub(crate) enum Reply {
     /// The command runs as this process.
     Started(i32),
     /// The command, or the reaper, could not be started.
-    Failed(Step, Errno),
+    Failed(StartStep, Errno),
     /// The command has exited with this status.
     Exited(i32, Group),
     /// No process of the command's group runs any more.
@@ -187,7 +187,7 @@ impl Reply {
             (1, 0, _) => Self::Ready,
             (2, 0, process) => Self::Started(process),
             (3, step, error) => {
-                let step = *Step::ALL.get(usize::from(step))?;
+                let step = *StartStep::ALL.get(usize::from(step))?;
                 Self::Failed(step, Errno::from_raw_os_error(error))
             }
             (4, 0, status) => Self::Exited(status, Group::Runs),
@@ -251,7 +251,7 @@ mod tests {
     fn every_message_is_read_as_it_was_written() {
         let mut replies = vec![Reply::Ready, Reply::Started(77), Reply::Gone, Reply::Ended(3)];
         replies.extend([Group::Runs, Group::Gone].map(|group| Reply::Exited(-9, group)));
-        replies.extend(Step::ALL.map(|step| Reply::Failed(step, Errno::NOENT)));
+        replies.extend(StartStep::ALL.map(|step| Reply::Failed(step, Errno::NOENT)));
         for reply in replies {
             assert_eq!(Reply::decode(&reply.encode()), Some(reply));
         }

@@ -20,7 +20,7 @@ pub use invocation::Invocation;
 pub use machine::{ClosedPort, SmallDisk, rustup_home, skip};
 pub use place::Sandbox;
 pub use plan::Plan;
-pub use processes::Processes;
+pub use processes::{Process, Processes};
 pub use repository::{Dirt, Repository};
 pub use running::{Finished, Running};
 pub use screen::Screen;

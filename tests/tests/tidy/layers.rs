@@ -48,7 +48,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("regatta-test-limit", &["regatta-test-limit-macros"]),
     ("regatta-test-limit-macros", &[]),
-    ("regatta-benches", &["regatta-actors", "regatta-engine", "regatta-protocol", "regatta-tests"]),
+    (
+        "regatta-benches",
+        // The launcher is measured alone.
+        &["regatta-actors", "regatta-engine", "regatta-exec", "regatta-protocol", "regatta-tests"],
+    ),
 ];
 
 /// What the tests of every crate may use, and nothing else in it.

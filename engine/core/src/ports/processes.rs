@@ -136,8 +136,8 @@ pub enum CommandError {
     },
 }
 
-/// Starts processes. Each is the leader of its own session and process group, of which nothing
-/// outlives the engine.
+/// Starts processes for one owner. Each is the leader of its own session and process group. Nothing
+/// that they start outlives the owner.
 #[async_trait]
 pub trait Processes: Send + Sync {
     /// Starts a process. If the future is dropped early, the process is not started or is killed.

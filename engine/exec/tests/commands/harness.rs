@@ -116,6 +116,12 @@ pub(crate) fn shell(grace: Duration, launcher: Command) -> Arc<dyn CommandOwner>
     Arc::new(Shell::new(environment, grace, Processes::new(launcher))).owner()
 }
 
+/// Returns what makes owners of commands.
+pub(crate) fn commands(launcher: Command) -> Arc<Shell> {
+    let environment = BaseEnvironment::new(std::env::vars_os(), &EnvironmentRules::default());
+    Arc::new(Shell::new(environment, Duration::from_millis(300), Processes::new(launcher)))
+}
+
 /// Returns a command that plays `part` in `folder`.
 pub(crate) fn part(part: &str, folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -131,6 +137,8 @@ fn a_process_plays_the_part_it_is_given() {
     let folder = std::env::var_os("STAGE_FOLDER").map(PathBuf::from).unwrap_or_default();
     match std::env::var("STAGE_PART").as_deref() {
         Ok("launcher") => exec::launch().unwrap(),
+        Ok("subreaper") => crate::owners::subreaper(&folder),
+        Ok("suspended") => crate::owners::suspended(&folder),
         Ok("engine") => crate::engine_killed::engine(&folder),
         Ok("short") => crate::leaks::short_of_descriptors(&folder),
         Ok("leaks") => crate::leaks::two_hundred_commands(&folder),

@@ -17,4 +17,6 @@ mod leaks;
 #[cfg(test)]
 mod output;
 #[cfg(test)]
+mod owners;
+#[cfg(test)]
 mod processes;
