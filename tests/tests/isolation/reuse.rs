@@ -17,7 +17,7 @@ use tests::sandbox::{Repository as UserRepository, skip};
 use tokio::runtime::{Builder, Runtime};
 
 use super::kit::{link, raw};
-use super::reuse_kit::{self, RandomTask, observe};
+use super::reuse_kit::{self, RandomTask, Times, observe};
 
 /// A repository of the user's with two runs, so that a workspace can be compared with a new one.
 struct Bench {
@@ -176,8 +176,8 @@ fn compare_a_pair(bench: &Bench, random: &mut Random) {
     if identity == reuse_kit::identity(&again.folder) {
         REUSED.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     }
-    let predecessors = before.is_some();
-    compare(&again, &new, predecessors);
+    let times = if before.is_some() { Times::Vary } else { Times::Compared };
+    compare(&again, &new, times);
     let captured = [(pooled, &again), (fresh, &new)].map(|(baseline, workspace)| {
         let mut random = random.clone();
         RandomTask { root: &workspace.root, random: &mut random }.work(8);
@@ -192,12 +192,11 @@ fn compare_a_pair(bench: &Bench, random: &mut Random) {
 /// How many second tasks worked in the files of the first.
 static REUSED: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
-/// Fails unless the two workspaces look the same. The work of predecessors has the time at which it
-/// was written.
-fn compare(again: &Workspace, new: &Workspace, predecessors: bool) {
+/// Fails unless the two workspaces look the same.
+fn compare(again: &Workspace, new: &Workspace, times: Times) {
     let [again, new] = [again, new].map(|workspace| {
         let folder = &workspace.folder;
-        observe(folder, folder.to_str().expect("the path of a test is text"), predecessors)
+        observe(folder, folder.to_str().expect("the path of a test is text"), times)
     });
     let differing: Vec<_> = again
         .keys()

@@ -109,11 +109,11 @@ async fn what_is_mounted_in_a_workspace_is_detached_and_stays_whole() {
     .await;
 }
 
-/// Sets or clears a flag. Returns whether that is possible.
-fn set_flag(path: &Path, flag: IFlags, on: bool) -> bool {
+/// Changes the flags of a file. Returns whether that is possible.
+fn change_flags(path: &Path, change: impl FnOnce(&mut IFlags)) -> bool {
     let file = fs::File::open(path).expect("it can be opened");
     let Ok(mut flags) = ioctl_getflags(&file) else { return false };
-    flags.set(flag, on);
+    change(&mut flags);
     ioctl_setflags(file, flags).is_ok()
 }
 
@@ -131,10 +131,13 @@ async fn flags_that_forbid_changes_forbid_nothing_to_the_next_task() {
             ("added/file", IFlags::IMMUTABLE),
             ("added", IFlags::APPEND),
         ];
-        if !locked.iter().all(|(path, flag)| set_flag(&first.root.join(path), *flag, true)) {
+        if !locked
+            .iter()
+            .all(|(path, flag)| change_flags(&first.root.join(path), |flags| flags.insert(*flag)))
+        {
             skip("isolation::reuse_bad_input", "this user or file system has no such flags");
             for (path, flag) in locked {
-                set_flag(&first.root.join(path), flag, false);
+                change_flags(&first.root.join(path), |flags| flags.remove(flag));
             }
             return;
         }

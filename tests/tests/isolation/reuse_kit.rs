@@ -38,9 +38,16 @@ impl std::fmt::Debug for Seen {
     }
 }
 
-/// Takes down everything in `folder`. `own` is written as `OWN` where it is in a file. The times of
-/// files of today are not taken down if `today_varies`.
-pub(super) fn observe(folder: &Path, own: &str, today_varies: bool) -> BTreeMap<PathBuf, Seen> {
+/// Whether the times of files are compared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Times {
+    Compared,
+    /// The work of predecessors has the time at which it was written.
+    Vary,
+}
+
+/// Takes down everything in `folder`. `own` is written as `OWN` where it is in a file.
+pub(super) fn observe(folder: &Path, own: &str, times: Times) -> BTreeMap<PathBuf, Seen> {
     let mut seen = BTreeMap::new();
     let mut waiting = vec![folder.to_path_buf()];
     while let Some(path) = waiting.pop() {
@@ -60,8 +67,9 @@ pub(super) fn observe(folder: &Path, own: &str, today_varies: bool) -> BTreeMap<
         }
         // The link is written for each task, and most of what is git's for each run.
         let is_tree = name.starts_with("tree") && name != Path::new("tree/.git");
-        let is_dated =
-            !meta.is_dir() && (is_tree || name == Path::new("git/index")) && !today_varies;
+        let is_dated = !meta.is_dir()
+            && (is_tree || name == Path::new("git/index"))
+            && times == Times::Compared;
         let entry = Seen {
             mode: meta.mode(),
             owner: (meta.uid(), meta.gid()),
@@ -278,7 +286,7 @@ impl RandomTask<'_> {
             true => self.root.to_path_buf(),
             false => (*self.random.pick(&folders)).clone(),
         };
-        let name: &[u8] = *self.random.pick::<&[u8]>(NAMES);
+        let name: &[u8] = self.random.pick::<&[u8]>(NAMES);
         folder.join(OsStr::from_bytes(name))
     }
 }
