@@ -51,6 +51,7 @@ mod binary {
     mod odd;
     mod output;
     mod plans;
+    mod pool;
     mod private;
     mod progress;
     mod readme;

@@ -279,14 +279,21 @@ impl TaskState {
 
     fn discard(&mut self, myself: &ActorRef<TaskMessage>) {
         let Some(lease) = &self.lease else { return };
-        let reuse = match self.owner_end {
-            OwnerEnd::Childless => Reuse::Allowed,
-            OwnerEnd::Left(_) | OwnerEnd::Unknown => Reuse::Refused,
-        };
-        let owner = lease.owner().clone();
+        let (owner, reuse) = (lease.owner().clone(), self.reuse());
         let question = |reply| WorkspaceMessage::Discard(reuse, reply);
         let (jobs, ends) = (&mut self.jobs, (myself, &owner));
         ask(Job::TaskDiscard, jobs, ends, question, |_| TaskMessage::Discarded);
+    }
+
+    /// Returns whether the files of the workspace may be used again, now that the task is sealed.
+    fn reuse(&self) -> Reuse {
+        match (self.owner_end, worker::external_program(&self.arguments.spec.work)) {
+            (OwnerEnd::Childless, None) => Reuse::Allowed,
+            // An external program is no command of an owner.
+            (OwnerEnd::Childless, Some(_)) | (OwnerEnd::Left(_) | OwnerEnd::Unknown, _) => {
+                Reuse::Refused
+            }
+        }
     }
 
     fn finish(

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use engine::ports::Workspace;
 use protocol::{RepoPath, TaskName};
@@ -20,7 +20,7 @@ use crate::baseline::Snapshot;
 use crate::error::{OrCannot, Result, is_exhausted};
 use crate::tree::Tree;
 use crate::workspace::{
-    self, FileCopier, Manifest, keep_carried, remove_entry, set_aside, tree_of,
+    self, COPY_THREADS, FileCopier, Manifest, keep_carried, remove_entry, set_aside, tree_of,
 };
 
 /// The prefix of the folders of copies that no task uses. The name is also the mark that the work of
@@ -38,6 +38,8 @@ pub(crate) fn is_in_pool(entry: &fs::DirEntry) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     state: Mutex<State>,
+    /// Notified when a copy comes back, or is made.
+    changed: Condvar,
     /// The run's copy of the carried files, once it is made; `None` in it if no file is carried.
     carried: Mutex<Option<Option<PathBuf>>>,
     copier: Mutex<Option<Arc<FileCopier>>>,
@@ -47,6 +49,33 @@ pub(crate) struct Pool {
 struct State {
     idle: Vec<PooledCopy>,
     lent: BTreeMap<TaskName, Lent>,
+    /// How many copies are being made.
+    making: usize,
+}
+
+/// What a new workspace is made of.
+pub(crate) enum Source<'a> {
+    /// A copy that no task uses any more.
+    Pooled(PooledCopy),
+    /// A new copy, which may be made until this is dropped.
+    New(Turn<'a>),
+}
+
+/// The turn of one thread to make a copy.
+pub(crate) struct Turn<'a>(&'a Pool);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.state().making -= 1;
+        self.0.changed.notify_all();
+    }
+}
+
+/// Returns how many copies are made at the same time: each takes as many threads as copy best. More
+/// would let all tasks wait for the last copy.
+fn turns() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    cores.div_ceil(COPY_THREADS)
 }
 
 /// What is known about a copy that a task uses.
@@ -96,16 +125,25 @@ pub(crate) struct Restored {
 }
 
 impl Pool {
-    /// Returns a copy that no task uses.
-    pub(crate) fn take(&self) -> Option<PooledCopy> {
-        self.state().idle.pop()
+    /// Returns a copy that no task uses, or the turn to make one. Waits for one or the other. Who
+    /// waits while a short task ends gets its copy, so that no more copies are made than are needed.
+    pub(crate) fn take(&self) -> Source<'_> {
+        let (mut state, turns) = (self.state(), turns());
+        loop {
+            if let Some(pooled) = state.idle.pop() {
+                return Source::Pooled(pooled);
+            }
+            if state.making < turns {
+                state.making += 1;
+                return Source::New(Turn(self));
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     /// Keeps what is known about the copy of a task.
-    pub(crate) fn lend(&self, task: &TaskName, lent: Option<Lent>) {
-        if let Some(lent) = lent {
-            self.state().lent.insert(task.clone(), lent);
-        }
+    pub(crate) fn lend(&self, task: &TaskName, lent: Lent) {
+        self.state().lent.insert(task.clone(), lent);
     }
 
     /// Returns the copier of the run. `probe` is a folder of the file system of its workspaces.
@@ -176,6 +214,7 @@ impl Pool {
         context.faults.failpoint("capture.discarded").or_cannot(what)?;
         Manifest::remove(&context.folder, workspace.task.as_str())?;
         self.state().idle.push(PooledCopy { folder: pooled, lent });
+        self.changed.notify_one();
         Ok(true)
     }
 

@@ -7,6 +7,6 @@ mod look;
 mod restore;
 mod run_table;
 
-pub(crate) use copies::{Lent, Pool, is_in_pool};
+pub(crate) use copies::{Lent, Pool, Source, is_in_pool};
 pub(crate) use copy_stats::CopyStats;
 pub(crate) use look::{Differences, SameEntries};

@@ -13,7 +13,7 @@ use engine::ports::{IsolationError, Workspace, WorkspaceRequest, WorkspaceStart}
 use crate::backends::RunContext;
 use crate::baseline::Snapshot;
 use crate::error::{OrCannot, Result};
-use crate::pool::{CopyStats, Lent};
+use crate::pool::{CopyStats, Lent, Source};
 use crate::tree::Tree;
 use crate::workspace::copy_tree::copy_tree;
 use crate::workspace::manifest::{Manifest, tree_of};
@@ -100,26 +100,33 @@ fn complete(
 /// of its own. A copy in the pool of the run is used if there is one.
 pub(crate) fn prepare(snapshot: &Snapshot, request: &WorkspaceRequest) -> Result<Workspace> {
     let pool = &snapshot.pool;
+    let workspace = free_place(&snapshot.context, request)?;
     let mut lent = None;
-    while let Some(pooled) = pool.take() {
-        // An error of what follows may be one of this copy only.
-        let Some((folder, restored)) = pooled.restore(snapshot) else { continue };
-        let workspace = free_place(&snapshot.context, request)?;
-        let workspace = complete(folder, workspace, |new| {
-            lent = furnish(snapshot, new, request, |tree| Ok(Some(restored.finish(tree)?)))?;
-            Ok(())
-        })?;
+    let workspace = loop {
+        match pool.take() {
+            Source::Pooled(pooled) => {
+                // A copy that cannot be restored is removed.
+                let Some((folder, restored)) = pooled.restore(snapshot) else { continue };
+                break complete(folder, workspace, |new| {
+                    let record = |tree: &Tree| restored.finish(tree).map(Some);
+                    lent = furnish(snapshot, new, request, record)?;
+                    Ok(())
+                })?;
+            }
+            Source::New(turn) => {
+                break make(&snapshot.context, request, |new| {
+                    copy_tree(snapshot, &new.tree, pool.carried_files(snapshot)?.as_deref())?;
+                    drop(turn);
+                    let record = |tree: &Tree| Ok(CopyStats::record(snapshot, &new.folder, tree));
+                    lent = furnish(snapshot, new, request, record)?;
+                    Ok(())
+                })?;
+            }
+        }
+    };
+    if let Some(lent) = lent {
         pool.lend(&request.task, lent);
-        return Ok(workspace);
     }
-    let workspace = make(&snapshot.context, request, |new| {
-        copy_tree(snapshot, &new.tree, pool.carried_files(snapshot)?.as_deref())?;
-        lent = furnish(snapshot, new, request, |tree| {
-            Ok(CopyStats::record(snapshot, &new.folder, tree))
-        })?;
-        Ok(())
-    })?;
-    pool.lend(&request.task, lent);
     Ok(workspace)
 }
 

@@ -53,6 +53,14 @@ where
     assert!(!names.is_empty(), "a test that nothing is fit for");
 }
 
+/// Runs a test over the mode `worktree`.
+pub(super) async fn over_worktree<F>(test: fn(Fixture) -> F)
+where
+    F: Future<Output = ()>,
+{
+    test(Fixture::new(SUBJECTS[0])).await;
+}
+
 /// The name of the run in each test.
 pub(super) const RUN: &str = "raaaa";
 

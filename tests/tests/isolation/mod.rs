@@ -6,5 +6,6 @@ mod ends;
 mod kit;
 mod plain_copy;
 mod reuse;
+mod reuse_bad_input;
 mod reuse_kit;
 mod workspaces;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use engine::fault::Faults;
@@ -12,11 +13,11 @@ use engine::ports::{
 use isolation::{Captures, IsolationPaths, PathFilter, Repositories};
 use protocol::{CaptureRef, Captured, IsolationMode, RunName};
 use tests::fuzz::{Random, Rounds};
-use tests::sandbox::Repository as UserRepository;
+use tests::sandbox::{Repository as UserRepository, skip};
 use tokio::runtime::{Builder, Runtime};
 
 use super::kit::{link, raw};
-use super::reuse_kit::{RandomTask, observe};
+use super::reuse_kit::{self, RandomTask, Times, observe};
 
 /// A repository of the user's with two runs, so that a workspace can be compared with a new one.
 struct Bench {
@@ -29,8 +30,12 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
+        Self::new_in(&std::env::temp_dir())
+    }
+
+    fn new_in(folder: &Path) -> Self {
         isolation::initialise();
-        let home = tempfile::tempdir().expect("a folder can be made");
+        let home = tempfile::tempdir_in(folder).expect("a folder can be made");
         let user = UserRepository::init(&home.path().join("app"));
         for path in
             ["one", "two", "sub/deep/file", "sub/other", "wide/a", "wide/b", "-odd \n\"name"]
@@ -161,18 +166,18 @@ fn compare_a_pair(bench: &Bench, random: &mut Random) {
     if random.chance(90) {
         bench.capture(pooled, &first);
     }
-    let inode = inode(&first.folder);
+    let identity = reuse_kit::identity(&first.folder);
     bench.discard(pooled, &first, Reuse::Allowed);
     assert!(!first.folder.exists(), "the first workspace is given up");
 
     let before = before.filter(|_| random.chance(50));
     let again = bench.prepare(pooled, "second", before.as_ref(), at_once);
     let new = bench.prepare(fresh, "second", before.as_ref(), at_once);
-    if inode == self::inode(&again.folder) {
+    if identity == reuse_kit::identity(&again.folder) {
         REUSED.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     }
-    let predecessors = before.is_some();
-    compare(&again, &new, predecessors);
+    let times = if before.is_some() { Times::Vary } else { Times::Compared };
+    compare(&again, &new, times);
     let captured = [(pooled, &again), (fresh, &new)].map(|(baseline, workspace)| {
         let mut random = random.clone();
         RandomTask { root: &workspace.root, random: &mut random }.work(8);
@@ -187,17 +192,11 @@ fn compare_a_pair(bench: &Bench, random: &mut Random) {
 /// How many second tasks worked in the files of the first.
 static REUSED: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
-fn inode(path: &Path) -> Option<u64> {
-    use std::os::unix::fs::MetadataExt as _;
-    fs::symlink_metadata(path).ok().map(|meta| meta.ino())
-}
-
-/// Fails unless the two workspaces look the same. The work of predecessors has the time at which it
-/// was written.
-fn compare(again: &Workspace, new: &Workspace, predecessors: bool) {
+/// Fails unless the two workspaces look the same.
+fn compare(again: &Workspace, new: &Workspace, times: Times) {
     let [again, new] = [again, new].map(|workspace| {
         let folder = &workspace.folder;
-        observe(folder, folder.to_str().expect("the path of a test is text"), predecessors)
+        observe(folder, folder.to_str().expect("the path of a test is text"), times)
     });
     let differing: Vec<_> = again
         .keys()
@@ -221,4 +220,46 @@ fn a_task_in_the_files_of_another_sees_and_captures_what_it_would_in_new_files()
     });
     let reused = REUSED.load(std::sync::atomic::Ordering::Relaxed);
     assert!(reused * 10 >= rounds.count * 6, "only {reused} of {} were used again", rounds.count);
+}
+
+/// A file system whose times are whole seconds, unmounted when dropped.
+struct CoarseDisk(tempfile::TempDir);
+
+impl CoarseDisk {
+    fn mount() -> Result<Self, String> {
+        let home = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let (image, folder) = (home.path().join("image"), home.path().join("disk"));
+        let file = fs::File::create(&image).and_then(|file| file.set_len(64 << 20));
+        file.and_then(|()| fs::create_dir(&folder)).map_err(|error| error.to_string())?;
+        let run = |command: &mut Command| match command.output() {
+            Ok(output) if output.status.success() => Ok(()),
+            Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+            Err(error) => Err(format!("{command:?}: {error}")),
+        };
+        // Inodes of 128 bytes have no room for nanoseconds.
+        run(Command::new("mkfs.ext2").args(["-q", "-F", "-I", "128"]).arg(&image))?;
+        run(Command::new("mount").args(["-o", "loop"]).arg(&image).arg(&folder))?;
+        Ok(Self(home))
+    }
+}
+
+impl Drop for CoarseDisk {
+    fn drop(&mut self) {
+        let disk = self.0.path().join("disk");
+        let unmounted = Command::new("umount").arg("--lazy").arg(disk).status();
+        assert!(unmounted.is_ok_and(|status| status.success()), "it can be unmounted");
+    }
+}
+
+#[test]
+fn where_times_are_whole_seconds_a_task_in_the_files_of_another_sees_what_it_would_in_new_files() {
+    let disk = match CoarseDisk::mount() {
+        Ok(disk) => disk,
+        Err(why) => return skip("isolation::reuse", &why),
+    };
+    let bench = Bench::new_in(&disk.0.path().join("disk"));
+    for seed in 0..12 {
+        compare_a_pair(&bench, &mut Random::new(seed));
+    }
+    drop(bench);
 }

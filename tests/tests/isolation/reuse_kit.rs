@@ -7,9 +7,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::SystemTime;
 
 use rustix::fs::{CWD, FileType, Mode, XattrFlags, lgetxattr, llistxattr, lsetxattr, mknodat};
 use tests::fuzz::Random;
+
+/// Returns what no other file or folder has, also none that comes later.
+pub(super) fn identity(path: &Path) -> Option<(u64, SystemTime)> {
+    let meta = fs::symlink_metadata(path).ok()?;
+    Some((meta.ino(), meta.created().ok()?))
+}
 
 /// What can be seen of one entry.
 #[derive(Clone, PartialEq, Eq)]
@@ -31,9 +38,16 @@ impl std::fmt::Debug for Seen {
     }
 }
 
-/// Takes down everything in `folder`. `own` is written as `OWN` where it is in a file. The times of
-/// files of today are not taken down if `today_varies`.
-pub(super) fn observe(folder: &Path, own: &str, today_varies: bool) -> BTreeMap<PathBuf, Seen> {
+/// Whether the times of files are compared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Times {
+    Compared,
+    /// The work of predecessors has the time at which it was written.
+    Vary,
+}
+
+/// Takes down everything in `folder`. `own` is written as `OWN` where it is in a file.
+pub(super) fn observe(folder: &Path, own: &str, times: Times) -> BTreeMap<PathBuf, Seen> {
     let mut seen = BTreeMap::new();
     let mut waiting = vec![folder.to_path_buf()];
     while let Some(path) = waiting.pop() {
@@ -53,8 +67,9 @@ pub(super) fn observe(folder: &Path, own: &str, today_varies: bool) -> BTreeMap<
         }
         // The link is written for each task, and most of what is git's for each run.
         let is_tree = name.starts_with("tree") && name != Path::new("tree/.git");
-        let is_dated =
-            !meta.is_dir() && (is_tree || name == Path::new("git/index")) && !today_varies;
+        let is_dated = !meta.is_dir()
+            && (is_tree || name == Path::new("git/index"))
+            && times == Times::Compared;
         let entry = Seen {
             mode: meta.mode(),
             owner: (meta.uid(), meta.gid()),
@@ -165,7 +180,8 @@ impl RandomTask<'_> {
             10 => fs::write(&new, "new\n"),
             11 => fs::create_dir(&new).and_then(|()| fs::write(new.join("file"), "new\n")),
             12 | 13 => self.set_xattr(&path),
-            14..=16 => self.git(),
+            14 | 15 => self.git(),
+            16 => fs::File::create(&path).map(drop),
             17 => fs::create_dir_all(new.join(".git")).and_then(|()| fs::write(new.join("x"), "x")),
             18 => {
                 fs::remove_file(&path)?;
@@ -270,7 +286,7 @@ impl RandomTask<'_> {
             true => self.root.to_path_buf(),
             false => (*self.random.pick(&folders)).clone(),
         };
-        let name: &[u8] = *self.random.pick::<&[u8]>(NAMES);
+        let name: &[u8] = self.random.pick::<&[u8]>(NAMES);
         folder.join(OsStr::from_bytes(name))
     }
 }
