@@ -14,6 +14,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use super::copy_stats::{CopyStats, Seen};
+use super::git_folder::GitFolder;
 use super::look::{Differences, Look, look};
 use super::restore::restore;
 use crate::baseline::Snapshot;
@@ -56,7 +57,7 @@ struct State {
 /// What a new workspace is made of.
 pub(crate) enum Source<'a> {
     /// A copy that no task uses any more.
-    Pooled(PooledCopy),
+    Pooled(Box<PooledCopy>),
     /// A new copy, which may be made until this is dropped.
     New(Turn<'a>),
 }
@@ -87,13 +88,16 @@ pub(crate) struct Lent {
     overwritten: BTreeSet<Vec<u8>>,
     /// How the copy differed when it was captured.
     differences: Option<Differences>,
+    /// Its git folder when that was new; `None` if it is made anew for the next task.
+    git: Option<GitFolder>,
 }
 
 impl Lent {
-    /// Returns what is known about a copy that was complete at `marker_ns`. The work of predecessors
-    /// was written to the paths in `changes`.
+    /// Returns what is known about a copy that was complete at `marker_ns`, with the new git folder
+    /// `git`. The work of predecessors was written to the paths in `changes`.
     pub(crate) fn new<'a>(
         stats: CopyStats,
+        git: Option<GitFolder>,
         marker_ns: i64,
         changes: impl Iterator<Item = &'a RepoPath>,
     ) -> Self {
@@ -103,7 +107,7 @@ impl Lent {
             overwritten.insert(Vec::new());
             overwritten.extend(path.folders().map(|folder| folder.as_bytes().to_vec()));
         }
-        Self { stats, marker_ns, overwritten, differences: None }
+        Self { stats, marker_ns, overwritten, differences: None, git }
     }
 
     fn look(&self, snapshot: &Snapshot, tree: &Tree) -> Result<Differences> {
@@ -122,6 +126,7 @@ pub(crate) struct PooledCopy {
 /// A restored copy, except for its link to the git folder.
 pub(crate) struct Restored {
     stats: CopyStats,
+    git: Option<GitFolder>,
 }
 
 impl Pool {
@@ -131,7 +136,7 @@ impl Pool {
         let (mut state, turns) = (self.state(), turns());
         loop {
             if let Some(pooled) = state.idle.pop() {
-                return Source::Pooled(pooled);
+                return Source::Pooled(Box::new(pooled));
             }
             if state.making < turns {
                 state.making += 1;
@@ -253,7 +258,8 @@ impl PooledCopy {
         let top = openat(CWD, &folder, flags, Mode::empty()).or_cannot(what)?;
         let tree = Tree::open_at(&tree_of(&folder))?;
         lent.stats.check_top(&top)?;
-        clear_top(&folder, &top).or_cannot(what)?;
+        let git = lent.git.take().filter(|git| git.is_untouched(&top, lent.marker_ns));
+        clear_top(&folder, &top, git.as_ref()).or_cannot(what)?;
         let differences = match lent.differences.take() {
             Some(differences) => differences,
             None => lent.look(snapshot, &tree)?,
@@ -262,15 +268,17 @@ impl PooledCopy {
         restore(snapshot, &tree, &mut lent.stats, &differences, carried.as_deref())?;
         let link = tree.open(b"").or_cannot(what)?;
         remove_entry(&link, OsStr::new(".git")).or_cannot(what)?;
-        Ok(Restored { stats: lent.stats })
+        Ok(Restored { stats: lent.stats, git })
     }
 }
 
-/// Removes everything in the folder of a workspace but the tree itself.
-fn clear_top(folder: &Path, top: &OwnedFd) -> std::io::Result<()> {
+/// Removes everything in the folder of a workspace but the tree itself, and a git folder that is used
+/// again.
+fn clear_top(folder: &Path, top: &OwnedFd, git: Option<&GitFolder>) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name();
-        if folder.join(&name) != tree_of(folder) {
+        let is_git = git.is_some_and(|git| *git.name() == name);
+        if !is_git && folder.join(&name) != tree_of(folder) {
             remove_entry(top, &name)?;
         }
     }
@@ -278,6 +286,11 @@ fn clear_top(folder: &Path, top: &OwnedFd) -> std::io::Result<()> {
 }
 
 impl Restored {
+    /// Takes the git folder of the copy if it is used again.
+    pub(crate) fn take_git(&mut self) -> Option<GitFolder> {
+        self.git.take()
+    }
+
     /// Returns the stats of the copy at `tree`, now that it is linked to its git folder.
     pub(crate) fn finish(mut self, tree: &Tree) -> Result<CopyStats> {
         let what = || format!("record the copy {}", tree.root().display());

@@ -74,7 +74,7 @@ pub(crate) struct MountId {
 }
 
 /// What `statx` says about an entry.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) stat: Stat,
     pub(super) links: u32,

@@ -3,10 +3,12 @@
 
 mod copies;
 mod copy_stats;
+mod git_folder;
 mod look;
 mod restore;
 mod run_table;
 
 pub(crate) use copies::{Lent, Pool, Source, is_in_pool};
 pub(crate) use copy_stats::CopyStats;
+pub(crate) use git_folder::GitFolder;
 pub(crate) use look::{Differences, SameEntries};

@@ -73,13 +73,9 @@ impl GitTemplate {
         Ok(())
     }
 
-    /// Copies the template to `copy`, and writes a `.git` file to the workspace at `tree` that
-    /// names `git_dir`, the final path of the copy.
-    pub(super) fn copy_for_task(&self, copy: &Path, git_dir: &Path, tree: &Path) -> Result<()> {
-        copy_folder(&self.folder, copy)?;
-        let link = [b"gitdir: ", git_dir.as_os_str().as_bytes(), b"\n"].concat();
-        fs::write(tree.join(".git"), link)
-            .or_cannot(|| format!("write {}", tree.join(".git").display()))
+    /// Copies the template to `copy`. Nothing in it names the workspace.
+    pub(super) fn copy_to(&self, copy: &Path) -> Result<()> {
+        copy_folder(&self.folder, copy)
     }
 
     /// Writes HEAD, as a symbolic reference if the user's is one.
@@ -138,6 +134,14 @@ impl GitTemplate {
         }
         Ok(())
     }
+}
+
+/// Writes a `.git` file to the workspace at `tree` that names `git_dir`, the final path of its git
+/// directory.
+pub(super) fn link(git_dir: &Path, tree: &Path) -> Result<()> {
+    let link = [b"gitdir: ", git_dir.as_os_str().as_bytes(), b"\n"].concat();
+    fs::write(tree.join(".git"), link)
+        .or_cannot(|| format!("write {}", tree.join(".git").display()))
 }
 
 /// Returns the lines of an alternates file: the folder `objects`, and its own alternates.

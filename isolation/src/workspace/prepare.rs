@@ -13,12 +13,12 @@ use engine::ports::{IsolationError, Workspace, WorkspaceRequest, WorkspaceStart}
 use crate::backends::RunContext;
 use crate::baseline::Snapshot;
 use crate::error::{OrCannot, Result};
-use crate::pool::{CopyStats, Lent, Source};
+use crate::pool::{CopyStats, GitFolder, Lent, Source};
 use crate::tree::Tree;
 use crate::workspace::copy_tree::copy_tree;
 use crate::workspace::manifest::{Manifest, tree_of};
 use crate::workspace::remove_tree::rename_new;
-use crate::workspace::{GitTemplate, SetupState, predecessors, remove_tree};
+use crate::workspace::{GitTemplate, SetupState, git_dir, predecessors, remove_tree};
 
 /// The prefix of workspaces that are being made.
 const UNFINISHED: &str = ".new-";
@@ -106,10 +106,11 @@ pub(crate) fn prepare(snapshot: &Snapshot, request: &WorkspaceRequest) -> Result
         match pool.take() {
             Source::Pooled(pooled) => {
                 // A copy that cannot be restored is removed.
-                let Some((folder, restored)) = pooled.restore(snapshot) else { continue };
+                let Some((folder, mut restored)) = pooled.restore(snapshot) else { continue };
+                let git = restored.take_git();
                 break complete(folder, workspace, |new| {
                     let record = |tree: &Tree| restored.finish(tree).map(Some);
-                    lent = furnish(snapshot, new, request, record)?;
+                    lent = furnish(snapshot, new, request, git, record)?;
                     Ok(())
                 })?;
             }
@@ -118,7 +119,7 @@ pub(crate) fn prepare(snapshot: &Snapshot, request: &WorkspaceRequest) -> Result
                     copy_tree(snapshot, &new.tree, pool.carried_files(snapshot)?.as_deref())?;
                     drop(turn);
                     let record = |tree: &Tree| Ok(CopyStats::record(snapshot, &new.folder, tree));
-                    lent = furnish(snapshot, new, request, record)?;
+                    lent = furnish(snapshot, new, request, None, record)?;
                     Ok(())
                 })?;
             }
@@ -136,22 +137,30 @@ pub(crate) fn is_unfinished(entry: &fs::DirEntry) -> bool {
     entry.file_name().as_bytes().starts_with(UNFINISHED.as_bytes())
 }
 
-/// Turns a copy of the snapshot into the workspace of a task. `record` returns what the copy looks
-/// like before the work of predecessors is written to it.
+/// Turns a copy of the snapshot into the workspace of a task. Its git folder is made anew if there is
+/// none that can be used again. `record` returns what the copy looks like before the work of
+/// predecessors is written to it.
 fn furnish(
     snapshot: &Snapshot,
     new: &NewWorkspace,
     request: &WorkspaceRequest,
+    git: Option<GitFolder>,
     record: impl FnOnce(&Tree) -> Result<Option<CopyStats>>,
 ) -> Result<Option<Lent>> {
     let NewWorkspace { folder, tree, destination } = new;
-    let git = GitTemplate::of_run(&snapshot.context.folder);
-    git.copy_for_task(&folder.join(GIT), &destination.join(GIT), tree)?;
+    let git = match git {
+        Some(git) => Some(git),
+        None => {
+            GitTemplate::of_run(&snapshot.context.folder).copy_to(&folder.join(GIT))?;
+            GitFolder::record(folder, GIT)
+        }
+    };
+    git_dir::link(&destination.join(GIT), tree)?;
     let stats = record(&Tree::open_at(tree)?)?;
     let predecessor_changes =
         predecessors::apply_predecessors_to(snapshot, tree, &request.predecessors)?;
     let marker_ns = mark(folder)?;
-    let lent = stats.map(|stats| Lent::new(stats, marker_ns, predecessor_changes.keys()));
+    let lent = stats.map(|stats| Lent::new(stats, git, marker_ns, predecessor_changes.keys()));
     let manifest = Manifest {
         run: snapshot.context.run.clone(),
         task: request.task.clone(),

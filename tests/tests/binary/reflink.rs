@@ -28,7 +28,8 @@ fn where_files_can_share_blocks_a_workspace_shares_them_until_a_task_writes() {
     repository.write("cache/carried.bin", vec![2; 5 << 20]);
     repository.write("cache/deep/carried.bin", vec![3; 1 << 20]);
     repository.write("cache/small.txt", "small\n".repeat(2000));
-    // One file that cannot be shared, because its blocks are written in place, ends it for no other.
+    // One file that cannot be shared with the user's, because its blocks are written in place, ends it
+    // for no other. The copies for workspaces share it with the run's copy.
     repository.write("cache/a_first", "");
     let marked = Command::new("chattr").arg("+C").arg(repository.path("cache/a_first")).status();
     assert!(marked.is_ok_and(|status| status.success()), "it can be marked");
@@ -52,7 +53,7 @@ fn where_files_can_share_blocks_a_workspace_shares_them_until_a_task_writes() {
         "cache/deep/carried.bin shared",
         "cache/small.txt shared",
         "plain own",
-        "cache/a_first own",
+        "cache/a_first shared",
         "cache/carried.bin mixed",
         "same",
     ] {
