@@ -65,6 +65,7 @@ mod binary {
     mod shapes;
     mod slow_reader;
     mod source;
+    mod union;
     mod writers;
     mod yields;
 

@@ -222,6 +222,7 @@ fn request(
             }
         },
         tasks: landing_tasks(context, &target.run.name, &work.chosen, &work.landed)?,
+        union: target.run.spec.union.clone(),
     })
 }
 

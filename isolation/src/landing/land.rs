@@ -16,6 +16,7 @@ use crate::landing::attempt::{Attempt, Exclusions, attempt, merge};
 use crate::landing::finish::LandingContext;
 use crate::landing::journal::{Journals, State, is_of};
 use crate::landing::landing_lock::LandingLock;
+use crate::merge::MergeRules;
 use crate::paths::RepoPaths;
 use crate::repository::Repo;
 use crate::store::TaskStore;
@@ -58,7 +59,8 @@ pub(crate) fn land(
     if reported_later.iter().any(|landing| landing.run == request.run) {
         return Err(landed_before(&request.run));
     }
-    in_tree(&context, landing, &request)
+    let rules = MergeRules::of(repo, &request.union)?;
+    in_tree(&context, landing, &request, &rules)
 }
 
 /// Reports what [`land`] would do with each task of `request` now.
@@ -73,7 +75,8 @@ pub(crate) fn dry_run(
         return branch::make_branches(repo, &store, faults, prefix, request, Publish::No);
     }
     let tree = Tree::open_at(&repo.root)?;
-    Ok(merge(&tree, &store, &request.tasks, &Exclusions::default()).report)
+    let rules = MergeRules::of(repo, &request.union)?;
+    Ok(merge((&tree, &store), &request.tasks, &rules, &Exclusions::default()).report)
 }
 
 /// Finishes the open landings of dead engines and returns their reports. Every recovery returns a
@@ -166,12 +169,13 @@ fn in_tree(
     context: &LandingContext<'_>,
     landing: LandingId,
     request: &LandingRequest,
+    rules: &MergeRules,
 ) -> Result<LandingReport> {
     let mut exclusions = Exclusions::default();
     let mut interrupted = BTreeSet::new();
     let mut tried = 0;
     loop {
-        match attempt(context, (&request.run, landing), &request.tasks, &exclusions)? {
+        match attempt(context, (&request.run, landing), (&request.tasks, rules), &exclusions)? {
             Attempt::Finished(report) => return Ok(report),
             Attempt::Interrupted(paths) => {
                 interrupted.extend(paths);

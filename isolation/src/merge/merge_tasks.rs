@@ -7,7 +7,7 @@ use protocol::{CaptureRef, Conflict, ConflictReason, Landed, RepoPath, TaskLandi
 
 use crate::error::{Result, error_text};
 use crate::file_entry::{Change, Entry};
-use crate::merge::{MergeTarget, Merger};
+use crate::merge::{MergeRules, MergeTarget, Merger};
 use crate::store::TaskStore;
 
 /// Merges each task, and returns the results as if everything that was merged had landed.
@@ -42,7 +42,7 @@ fn merge_task(
         return Ok(Landed::Waiting { on });
     }
     Ok(match merger.add(&task.task, &changes)? {
-        Ok(()) => Landed::Landed { branch: None },
+        Ok(joined) => Landed::Landed { branch: None, joined },
         Err(conflicts) => Landed::Conflicted { conflicts },
     })
 }
@@ -79,9 +79,10 @@ pub(crate) fn mark_setup_conflicts(conflicts: &mut [Conflict], setup: &BTreeSet<
 pub(crate) fn merge_captures(
     start: &dyn MergeTarget,
     store: &TaskStore,
+    rules: &MergeRules,
     captures: &[(TaskName, CaptureRef)],
 ) -> Result<BTreeMap<RepoPath, Option<Entry>>> {
-    let mut merger = Merger::over(start, store);
+    let mut merger = Merger::over(start, store).under(rules);
     for (task, capture) in captures {
         if let Err(conflicts) = merger.add(task, &store.changes(capture)?)? {
             let with = conflicts.iter().filter_map(|conflict| conflict.with.clone());

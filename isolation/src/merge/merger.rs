@@ -9,12 +9,16 @@ use protocol::{Conflict, ConflictReason, RepoPath, TaskName};
 
 use crate::error::Result;
 use crate::file_entry::{Change, Entry};
-use crate::merge::{Blobs, EntryState, MergeTarget, three_way};
+use crate::merge::{
+    Blobs, EntryState, Joined, MergeRule, MergeRules, MergeTarget, MergedEntry, three_way,
+};
 
 /// A tree in memory: a [`MergeTarget`] and the work of the tasks that were added so far.
 pub(crate) struct Merger<'a> {
     pub(super) target: &'a dyn MergeTarget,
     blobs: &'a dyn Blobs,
+    /// How each file is merged; without rules, line by line.
+    rules: Option<&'a MergeRules>,
     /// Paths that must not change, because another program keeps writing them.
     contested: BTreeSet<RepoPath>,
     /// The paths that the tasks changed.
@@ -58,10 +62,17 @@ impl<'a> Merger<'a> {
         Self {
             target,
             blobs,
+            rules: None,
             contested: BTreeSet::new(),
             changed: BTreeMap::new(),
             seen: RefCell::default(),
         }
+    }
+
+    /// Merges each file by its rule.
+    pub(crate) fn under(mut self, rules: &'a MergeRules) -> Self {
+        self.rules = Some(rules);
+        self
     }
 
     /// Makes every change of a contested path a conflict.
@@ -71,18 +82,21 @@ impl<'a> Merger<'a> {
     }
 
     /// Merges the work of one task into the tree. On any conflict the tree stays as it was, and the
-    /// conflicts are returned, sorted by path.
+    /// conflicts are returned, sorted by path. Returns the files that were joined.
     pub(crate) fn add(
         &mut self,
         task: &TaskName,
         changes: &[Change],
-    ) -> Result<std::result::Result<(), Vec<Conflict>>> {
+    ) -> Result<std::result::Result<Vec<RepoPath>, Vec<Conflict>>> {
         let mut wanted = Wanted::new();
-        let mut conflicts = Vec::new();
+        let (mut conflicts, mut joined) = (Vec::new(), Vec::new());
         for change in changes {
             match self.merge(change)? {
-                Ok(entry) => {
-                    wanted.insert(change.path.clone(), entry);
+                Ok(merged) => {
+                    wanted.insert(change.path.clone(), merged.entry);
+                    if merged.joined == Joined::Union {
+                        joined.push(change.path.clone());
+                    }
                 }
                 Err(reason) => conflicts.push(self.conflict(change, reason)?),
             }
@@ -108,7 +122,7 @@ impl<'a> Merger<'a> {
             changed.entry = entry;
             changed.by.push(task.clone());
         }
-        Ok(Ok(()))
+        Ok(Ok(joined))
     }
 
     /// Returns every path that differs from the target, sorted.
@@ -140,7 +154,7 @@ impl<'a> Merger<'a> {
     }
 
     /// Merges one path.
-    fn merge(&self, change: &Change) -> Result<std::result::Result<Option<Entry>, ConflictReason>> {
+    fn merge(&self, change: &Change) -> Result<std::result::Result<MergedEntry, ConflictReason>> {
         let ours = self.entry(&change.path)?;
         if self.contested.contains(&change.path) {
             return Ok(Err(ConflictReason::Contested));
@@ -149,7 +163,8 @@ impl<'a> Merger<'a> {
         if in_the_source && self.state_of(&change.path)? == EntryState::Foreign {
             return Ok(Err(ConflictReason::InTheWay));
         }
-        three_way(self.blobs, change.base, ours, change.task)
+        let rule = || self.rules.map_or(Ok(MergeRule::Text), |rules| rules.of_path(&change.path));
+        three_way(self.blobs, &rule, change.base, ours, change.task)
     }
 
     fn conflict(&self, change: &Change, reason: ConflictReason) -> Result<Conflict> {

@@ -209,7 +209,10 @@ fn every_pair_of_changes_of_one_path_has_the_outcome_it_should() {
         (file(two), file("A\nb\nc\nd\n"), run("a\nb\nc\nD\n"), Ok(run("A\nb\nc\nD\n"))),
         (file("x"), file(""), file("x\ny"), Err(Content)),
     ] {
-        let merged = super::three_way(&memory.bytes, base, ours, theirs).unwrap();
+        let rule = || Ok(super::MergeRule::Text);
+        let merged = super::three_way(&memory.bytes, &rule, base, ours, theirs)
+            .unwrap()
+            .map(|merged| merged.entry);
         assert_eq!(merged, expected, "{base:?} {ours:?} {theirs:?}");
     }
 }
@@ -313,7 +316,7 @@ fn a_task_waits_for_predecessors_that_did_not_land_and_an_empty_one_has_nothing_
             Landed::Waiting { on: vec![task(0)] },
             Landed::Waiting { on: vec![task(1)] },
             Landed::Unchanged,
-            Landed::Landed { branch: None },
+            Landed::Landed { branch: None, joined: Vec::new() },
         ]
     );
     assert_eq!(merger.finish().into_keys().collect::<Vec<_>>(), [path("d")]);

@@ -94,7 +94,7 @@ fn events() -> Vec<Event> {
             report: report("search", Outcome::Failed { failure }),
         },
         EventKind::LandingStarted { tasks: 2 },
-        EventKind::TaskLanded { task: task("auth"), branch: None },
+        EventKind::TaskLanded { task: task("auth"), branch: None, joined: Vec::new() },
         EventKind::TaskConflicted { task: task("billing"), conflicts: vec![conflict] },
         EventKind::RunFinished {
             totals: Totals { done: 2, failed: 1, ms: 108_000, ..Totals::default() },
