@@ -311,6 +311,7 @@ pub(super) fn conflicting(with: &str) -> Option<Landed> {
         ours: side("b"),
         theirs: None,
         with: Some(with.parse().unwrap()),
+        renamed: None,
     };
     Some(Landed::Conflicted { conflicts: vec![conflict] })
 }

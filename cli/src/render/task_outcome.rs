@@ -244,6 +244,7 @@ mod tests {
             ours: None,
             theirs: None,
             with: Some("auth".parse().unwrap()),
+            renamed: None,
         };
         let failed =
             Outcome::Failed { failure: Failure::new(FailureClass::Timeout, "30m\u{1b}[2J passed") };

@@ -68,6 +68,20 @@ pub struct Conflict {
     pub theirs: Option<Side>,
     /// The task of the same run that wrote `ours`, if one did.
     pub with: Option<TaskName>,
+    /// The names of the file, if a side renamed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renamed: Option<RenamedFile>,
+}
+
+/// The names of a file that one side of a conflict renamed, or both.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RenamedFile {
+    /// Its path when the task started.
+    pub from: RepoPath,
+    /// Its path in the tree; `None` if it was removed.
+    pub ours: Option<RepoPath>,
+    /// The path that the task gave it; `None` if the task removed it.
+    pub theirs: Option<RepoPath>,
 }
 
 /// One version of a file.

@@ -1,5 +1,7 @@
 //! Makes one branch per task.
 
+use std::collections::BTreeSet;
+
 use git2::{Commit, DiffOptions, Oid, Repository, Signature};
 use protocol::{Conflict, ConflictReason, Landed, LandingReport, TaskLanding};
 
@@ -104,7 +106,7 @@ impl Maker<'_> {
         let target = CommitTree { git: self.git, tree: self.tree_of(parent)? };
         let blobs = RepoBlobs(self.git);
         let mut merger = Merger::over(&target, &blobs).under(&self.rules);
-        let joined = match merger.add(&task.task, &clean)? {
+        let joined = match merger.add(&task.task, &BTreeSet::new(), &clean)? {
             Ok(joined) => joined,
             Err(conflicts) => {
                 let mut landed = self.conflicted(conflicts, &changes, &clean)?;
@@ -196,7 +198,7 @@ impl Maker<'_> {
         let blobs = RepoBlobs(self.git);
         let mut merger = Merger::over(&target, &blobs).under(&self.rules);
         for (task, changes) in self.lineage.works(ancestry) {
-            if let Err(conflicts) = merger.add(task, changes)? {
+            if let Err(conflicts) = merger.add(task, &BTreeSet::new(), changes)? {
                 return Ok(Err(conflicts));
             }
         }

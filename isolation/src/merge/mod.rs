@@ -1,16 +1,22 @@
 //! Three-way merging of tasks' work in memory: of one path, of all paths of a task, and of the
 //! tasks of a run one after the other. Nothing here touches a working tree.
 
+mod folder_changes;
 mod merge_tasks;
 mod merger;
+mod obstacles;
 #[cfg(test)]
 mod random;
+mod renames;
 mod rules;
 mod target;
 #[cfg(test)]
 mod tests;
 mod text;
 mod three_way;
+mod tree_merge;
+#[cfg(test)]
+mod tree_tests;
 
 pub(crate) use merge_tasks::{
     mark_setup_conflicts, merge_captures, merge_tasks, missing_predecessors,

@@ -62,7 +62,9 @@ impl Memory {
         let mut merger = Merger::over(self, &self.bytes);
         let mut conflicts = Vec::new();
         for (number, changes) in tasks.iter().enumerate() {
-            conflicts.push(merger.add(&task(number), changes).unwrap().err().unwrap_or_default());
+            conflicts.push(
+                merger.add(&task(number), &none(), changes).unwrap().err().unwrap_or_default(),
+            );
         }
         let mut after = self.entries.clone();
         for (path, touched) in merger.finish() {
@@ -104,6 +106,10 @@ impl MergeTarget for Memory {
 
 fn path(text: &str) -> RepoPath {
     RepoPath::new(text).unwrap()
+}
+
+fn none() -> std::collections::BTreeSet<TaskName> {
+    std::collections::BTreeSet::new()
 }
 
 fn task(number: usize) -> TaskName {
@@ -277,9 +283,10 @@ fn a_contested_path_is_a_conflict_and_the_other_paths_land() {
     let memory = Memory::of(&[("a", "1"), ("b", "2")]);
     let contested = [path("a")].into();
     let mut merger = Merger::over(&memory, &memory.bytes).without(&contested);
-    let conflicts = merger.add(&task(0), &[memory.change("a", "1", "x")]).unwrap().unwrap_err();
+    let conflicts =
+        merger.add(&task(0), &none(), &[memory.change("a", "1", "x")]).unwrap().unwrap_err();
     assert_eq!(reasons(&conflicts), [("a".to_owned(), ConflictReason::Contested, None)]);
-    merger.add(&task(1), &[memory.change("b", "2", "x")]).unwrap().unwrap();
+    merger.add(&task(1), &none(), &[memory.change("b", "2", "x")]).unwrap().unwrap();
     assert_eq!(merger.finish().len(), 1);
 }
 

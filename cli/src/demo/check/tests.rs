@@ -20,6 +20,7 @@ fn well(sample: &Sample) -> Vec<TaskEvidence> {
             ours: None,
             theirs: None,
             with: Some(with.parse().unwrap()),
+            renamed: None,
         };
         let (outcome, landing) = match ticket.expected {
             ExpectedEnd::Lands | ExpectedEnd::LandsAfterReminder => {

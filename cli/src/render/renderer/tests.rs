@@ -58,6 +58,7 @@ fn events() -> Vec<Event> {
         ours: None,
         theirs: None,
         with: Some(task("auth")),
+        renamed: None,
     };
     let mut kinds = vec![
         EventKind::RunStarted {

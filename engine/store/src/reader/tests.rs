@@ -178,6 +178,7 @@ async fn of_several_landings_of_a_task_the_last_stands() {
         ours: None,
         theirs: Some(side),
         with: Some(asked.tasks[0].name.clone()),
+        renamed: None,
     };
     let first = [
         Landed::Landed { branch: Some("regatta/r1/a".to_owned()), joined: Vec::new() },

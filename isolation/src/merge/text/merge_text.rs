@@ -110,12 +110,6 @@ pub(crate) fn merge_text<'a>(
 }
 
 impl ConflictedText<'_> {
-    /// Returns the conflicts.
-    #[cfg_attr(not(test), expect(dead_code, reason = "conflicts will be shown region by region"))]
-    pub(crate) fn conflicts(&self) -> impl Iterator<Item = &Merged> {
-        self.hunks.iter().filter(|hunk| hunk.take == Take::Conflict)
-    }
-
     #[cfg_attr(not(test), expect(dead_code, reason = "conflicts will be written with markers"))]
     /// Returns the text with git's markers around each conflict.
     pub(crate) fn with_markers(&self, labels: &Labels<'_>) -> Vec<u8> {
