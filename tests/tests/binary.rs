@@ -57,6 +57,7 @@ mod binary {
     mod recovery;
     mod recovery_killed;
     mod registry_crate;
+    mod renames;
     mod results;
     mod retry;
     mod retry_bad_input;

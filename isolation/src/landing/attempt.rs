@@ -12,6 +12,7 @@ use crate::landing::finish::LandingContext;
 use crate::landing::journal::{Journal, State};
 use crate::landing::plan::Plan;
 use crate::landing::plan::{FileChange, WriteMethod};
+use crate::landing::user_moves::UserMoves;
 use crate::landing::working_tree::WorkingTree;
 use crate::merge::{MergeRules, MergedPath, Merger, mark_setup_conflicts, merge_tasks};
 use crate::store::TaskStore;
@@ -64,7 +65,7 @@ impl AttemptError {
 pub(super) fn attempt(
     context: &LandingContext<'_>,
     (run, landing): (&RunName, LandingId),
-    (tasks, rules): (&[LandingTask], &MergeRules),
+    (tasks, rules): (&[LandingTask], &LandingRules<'_>),
     exclusions: &Exclusions,
 ) -> Result<Attempt> {
     let places = (context.tree, context.store);
@@ -102,6 +103,14 @@ pub(super) fn attempt(
     }
 }
 
+/// What decides how the tasks are merged, besides their work and the tree.
+pub(super) struct LandingRules<'a> {
+    /// How each file is merged.
+    pub(super) files: MergeRules,
+    /// What the user renamed meanwhile.
+    pub(super) moves: UserMoves<'a>,
+}
+
 /// The result of merging the tasks.
 pub(super) struct Merged {
     /// The report of each task.
@@ -114,11 +123,14 @@ pub(super) struct Merged {
 pub(super) fn merge(
     (tree, store): (&Tree, &TaskStore),
     tasks: &[LandingTask],
-    rules: &MergeRules,
+    rules: &LandingRules<'_>,
     exclusions: &Exclusions,
 ) -> Merged {
     let target = WorkingTree { tree, store };
-    let mut merger = Merger::over(&target, store).under(rules).without(&exclusions.contested);
+    let mut merger = Merger::over(&target, store)
+        .under(&rules.files)
+        .beside(&rules.moves)
+        .without(&exclusions.contested);
     let changes_of = |capture: &CaptureRef| match exclusions.refused.get(capture) {
         Some(why) => Err(cannot("land it", why.as_str())),
         None => store.changes(capture),

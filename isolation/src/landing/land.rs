@@ -12,10 +12,11 @@ use protocol::{LandingId, LandingReport, RunName};
 
 use crate::branch::{self, Publish};
 use crate::error::{OrCannot, Result};
-use crate::landing::attempt::{Attempt, Exclusions, attempt, merge};
+use crate::landing::attempt::{Attempt, Exclusions, LandingRules, attempt, merge};
 use crate::landing::finish::LandingContext;
 use crate::landing::journal::{Journals, State, is_of};
 use crate::landing::landing_lock::LandingLock;
+use crate::landing::user_moves::UserMoves;
 use crate::merge::MergeRules;
 use crate::paths::RepoPaths;
 use crate::repository::Repo;
@@ -59,7 +60,7 @@ pub(crate) fn land(
     if reported_later.iter().any(|landing| landing.run == request.run) {
         return Err(landed_before(&request.run));
     }
-    let rules = MergeRules::of(repo, &request.union)?;
+    let rules = landing_rules(repo, paths, &request)?;
     in_tree(&context, landing, &request, &rules)
 }
 
@@ -75,7 +76,7 @@ pub(crate) fn dry_run(
         return branch::make_branches(repo, &store, faults, prefix, request, Publish::No);
     }
     let tree = Tree::open_at(&repo.root)?;
-    let rules = MergeRules::of(repo, &request.union)?;
+    let rules = landing_rules(repo, paths, request)?;
     Ok(merge((&tree, &store), &request.tasks, &rules, &Exclusions::default()).report)
 }
 
@@ -165,11 +166,20 @@ fn landed_before(run: &RunName) -> IsolationError {
     }
 }
 
+fn landing_rules<'a>(
+    repo: &'a Repo,
+    paths: &'a RepoPaths,
+    request: &'a LandingRequest,
+) -> Result<LandingRules<'a>> {
+    let files = MergeRules::of(repo, &request.union)?;
+    Ok(LandingRules { files, moves: UserMoves::of(repo, paths, &request.run) })
+}
+
 fn in_tree(
     context: &LandingContext<'_>,
     landing: LandingId,
     request: &LandingRequest,
-    rules: &MergeRules,
+    rules: &LandingRules<'_>,
 ) -> Result<LandingReport> {
     let mut exclusions = Exclusions::default();
     let mut interrupted = BTreeSet::new();

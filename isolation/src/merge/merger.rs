@@ -11,7 +11,8 @@ use crate::file_entry::{Change, Entry};
 use crate::merge::obstacles::in_the_way;
 use crate::merge::tree_merge::{Pathwise, RenameConflict, Untouched, Versions, follow_renames};
 use crate::merge::{
-    Blobs, EntryState, Joined, MergeRule, MergeRules, MergeTarget, MergedEntry, three_way,
+    Blobs, EntryState, Joined, MergeRule, MergeRules, MergeTarget, MergedEntry, OutsideChanges,
+    three_way,
 };
 
 /// A tree in memory: a [`MergeTarget`] and the work of the tasks that were added so far.
@@ -20,6 +21,8 @@ pub(crate) struct Merger<'a> {
     blobs: &'a dyn Blobs,
     /// How each file is merged; without rules, line by line.
     rules: Option<&'a MergeRules>,
+    /// What changed in the target besides the work of tasks.
+    outside: Option<&'a dyn OutsideChanges>,
     /// Paths that must not change, because another program keeps writing them.
     contested: BTreeSet<RepoPath>,
     /// The paths that the tasks changed.
@@ -66,6 +69,7 @@ impl<'a> Merger<'a> {
             target,
             blobs,
             rules: None,
+            outside: None,
             contested: BTreeSet::new(),
             changed: BTreeMap::new(),
             seen: RefCell::default(),
@@ -75,6 +79,12 @@ impl<'a> Merger<'a> {
     /// Merges each file by its rule.
     pub(crate) fn under(mut self, rules: &'a MergeRules) -> Self {
         self.rules = Some(rules);
+        self
+    }
+
+    /// Follows files that were renamed in the target since the tasks began.
+    pub(crate) fn beside(mut self, outside: &'a dyn OutsideChanges) -> Self {
+        self.outside = Some(outside);
         self
     }
 
@@ -175,7 +185,38 @@ impl<'a> Merger<'a> {
                 paths.insert(path.clone(), Versions { base: changed.base, sides });
             }
         }
+        if let Some(outside) = self.outside
+            && self.is_gone_outside(changes, outside)?
+        {
+            for (path, base) in outside.bases()? {
+                if !paths.contains_key(path) && !self.changed.contains_key(path) {
+                    let sides = [self.entry(path)?, *base];
+                    paths.insert(path.clone(), Versions { base: *base, sides });
+                }
+            }
+        }
         Ok(paths)
+    }
+
+    /// Returns whether a file that the task changed, or the folder of a file that it added, is not
+    /// in the target any more, and no task removed it.
+    fn is_gone_outside(&self, changes: &[Change], outside: &dyn OutsideChanges) -> Result<bool> {
+        for change in changes.iter().filter(|change| change.task.is_some()) {
+            if change.base.is_some() {
+                let is_gone = self.entry(&change.path)?.is_none();
+                if is_gone && !self.changed.contains_key(&change.path) {
+                    return Ok(true);
+                }
+                continue;
+            }
+            let Some(folder) = change.path.folders().next() else { continue };
+            let by_tasks = || self.changed.keys().any(|path| path.is_below(&folder));
+            let is_missing = self.state_of(&folder)? == EntryState::Missing;
+            if is_missing && !by_tasks() && outside.had_folder(&folder) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns every path that differs from the target, sorted.

@@ -22,6 +22,8 @@ pub(crate) use merge_tasks::{
     mark_setup_conflicts, merge_captures, merge_tasks, missing_predecessors,
 };
 pub(crate) use merger::{MergedPath, Merger};
+pub(crate) use renames::Rename;
 pub(crate) use rules::MergeRules;
-pub(crate) use target::{Blobs, EntryState, MergeTarget};
+pub(crate) use target::{Blobs, EntryState, MergeTarget, OutsideChanges};
 pub(crate) use three_way::{Joined, MergeRule, MergedEntry, three_way};
+pub(crate) use tree_merge::renames_of;

@@ -7,7 +7,7 @@ use git2::Oid;
 use protocol::{ConflictReason, RepoPath};
 
 use crate::error::Result;
-use crate::file_entry::{Entry, Mode};
+use crate::file_entry::{Change, Entry, Mode};
 use crate::merge::Blobs;
 use crate::merge::folder_changes::removed_folders;
 use crate::merge::renames::{
@@ -105,6 +105,15 @@ pub(crate) fn follow_renames(
     let Following { paths, mut result, .. } = merge;
     result.paths = paths;
     Ok(result)
+}
+
+/// Returns the renames among the changes of one task, as `git diff` finds them.
+pub(crate) fn renames_of(blobs: &dyn Blobs, changes: &[Change]) -> Result<Vec<Rename>> {
+    let versions = |change: &Change| Versions { base: change.base, sides: [None, change.task] };
+    let paths = changes.iter().map(|change| (change.path.clone(), versions(change))).collect();
+    let folders = RemovedSide::default();
+    // The other side has removed everything, so that the place of each file is of interest.
+    Ok(SideRenames::find(blobs, &paths, SideName::Theirs, &folders)?.files)
 }
 
 /// Returns whether a side removed a file and added another, so that a rename is possible.

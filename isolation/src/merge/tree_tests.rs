@@ -183,7 +183,7 @@ const FOLDERS: [&str; 7] = ["", "a", "b", "a/x", "a/x/deep", "c", "lib"];
 
 fn free_path(random: &mut Random, files: &Files, folders: &[&str]) -> Option<String> {
     let folder = folders[random.below(folders.len())];
-    let name = format!("f{}.{}", random.below(40), ["rs", "txt"][random.below(2)]);
+    let name = format!("f{}.{}", random.below(12), ["rs", "txt"][random.below(2)]);
     let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
     is_free(files, &path).then_some(path)
 }
@@ -221,7 +221,10 @@ fn edit(random: &mut Random, file: &mut (Mode, Vec<u8>)) {
     }
     let mut lines: Vec<Vec<u8>> =
         file.1.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
-    for _ in 0..=random.below(2) {
+    for _ in 0..=random.below(2).min(lines.len().saturating_sub(1)) {
+        if lines.is_empty() {
+            break;
+        }
         let at = random.below(lines.len());
         let ending: &str = if lines[at].ends_with(b"\r\n") { "\r\n" } else { "\n" };
         let new = format!("{}{ending}", new_line(random)).into_bytes();
@@ -327,7 +330,7 @@ fn three_trees(random: &mut Random) -> [Files; 3] {
     }
     let mut side = || {
         let mut files = base.clone();
-        for _ in 0..1 + random.below(4) {
+        for _ in 0..2 + random.below(5) {
             change(random, &mut files);
         }
         files

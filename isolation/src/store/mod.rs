@@ -3,6 +3,7 @@
 
 mod captures;
 mod leftovers;
+mod renamed_patch;
 mod sync;
 mod task_store;
 #[cfg(test)]
