@@ -7,7 +7,8 @@ use protocol::RepoPath;
 
 use crate::error::Result;
 use crate::merge::renames::{Folder, Relevance, folder_of};
-use crate::merge::tree_merge::{RemovedSide, Untouched, Versions};
+use crate::merge::side_renames::RemovedSide;
+use crate::merge::tree_merge::{Untouched, Versions};
 
 /// What is in a folder.
 #[derive(Clone, Copy, Debug, Default)]

@@ -106,7 +106,7 @@ impl<'a> Merger<'a> {
         let paths = self.versions(changes, predecessors)?;
         let touched: BTreeSet<RepoPath> = paths.keys().cloned().collect();
         let untouched = UntouchedPaths { merger: self, touched: &touched };
-        let pathwise = follow_renames(self.blobs, paths, &untouched)?;
+        let pathwise = follow_renames(self.blobs, paths, &untouched, &|path| self.author(path))?;
         let mut wanted = Wanted::new();
         let (mut conflicts, mut joined) = (Vec::new(), Vec::new());
         for conflict in &pathwise.conflicts {
@@ -143,6 +143,13 @@ impl<'a> Merger<'a> {
         let bases = changes.iter().map(|change| (&change.path, change.base)).collect();
         self.keep(task, wanted, &bases)?;
         Ok(Ok(joined))
+    }
+
+    /// Returns the task that removed or added a path; `None` if no task did.
+    fn author(&self, path: &RepoPath) -> Option<TaskName> {
+        let changed = self.changed.get(path)?;
+        let by = if changed.entry.is_none() { changed.by.last() } else { changed.by.first() };
+        by.cloned()
     }
 
     /// Keeps the merged entries of a task.

@@ -9,12 +9,15 @@ mod obstacles;
 mod random;
 mod renames;
 mod rules;
+mod side_renames;
 mod target;
 #[cfg(test)]
 mod tests;
 mod text;
 mod three_way;
 mod tree_merge;
+#[cfg(test)]
+mod tree_samples;
 #[cfg(test)]
 mod tree_tests;
 
@@ -24,6 +27,6 @@ pub(crate) use merge_tasks::{
 pub(crate) use merger::{MergedPath, Merger};
 pub(crate) use renames::Rename;
 pub(crate) use rules::MergeRules;
+pub(crate) use side_renames::renames_of;
 pub(crate) use target::{Blobs, EntryState, MergeTarget, OutsideChanges};
 pub(crate) use three_way::{Joined, MergeRule, MergedEntry, three_way};
-pub(crate) use tree_merge::renames_of;

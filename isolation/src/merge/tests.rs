@@ -329,6 +329,24 @@ fn a_task_waits_for_predecessors_that_did_not_land_and_an_empty_one_has_nothing_
     assert_eq!(merger.finish().into_keys().collect::<Vec<_>>(), [path("d")]);
 }
 
+#[test]
+fn what_one_task_removed_and_another_added_like_it_is_no_rename() {
+    let lines: String = (0..20).map(|line| format!("line {line}\n")).collect();
+    let memory = Memory::of(&[("old/file", &lines), ("keep", "1")]);
+    let tasks = [
+        vec![memory.change("old/file", &lines, "")],
+        vec![memory.change("new/file", "", &lines)],
+        vec![memory.change("old/fresh", "", "2")],
+    ];
+    let end = [("keep", "1"), ("new/file", &lines), ("old/fresh", "2")];
+    let expected = Memory::of(&end).merge_all(&[]).0;
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1]] {
+        let (after, conflicts) = memory.merge_all(&order.map(|at: usize| tasks[at].clone()));
+        assert!(conflicts.iter().all(Vec::is_empty), "{conflicts:?}");
+        assert_eq!(after, expected, "{order:?}");
+    }
+}
+
 /// Up to six tasks on paths of their own, in folders they share.
 fn disjoint() -> impl Strategy<Value = Vec<Vec<(String, u8)>>> {
     let change = (0..4_u8, 0..3_u8, any::<u8>());

@@ -3,16 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use git2::Oid;
-use protocol::{ConflictReason, RepoPath};
+use protocol::{ConflictReason, RepoPath, TaskName};
 
 use crate::error::Result;
-use crate::file_entry::{Change, Entry, Mode};
+use crate::file_entry::{Entry, Mode};
 use crate::merge::Blobs;
 use crate::merge::folder_changes::removed_folders;
-use crate::merge::renames::{
-    Added, FolderCounts, FolderRenames, Removed, RemovedFolders, Rename, Wanted, detect, folder_of,
-};
+use crate::merge::side_renames::SideRenames;
 
 /// The three versions of a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,16 +27,19 @@ pub(crate) enum SideName {
 }
 
 impl SideName {
+    /// Both sides, ours first.
     const BOTH: [Self; 2] = [Self::Ours, Self::Theirs];
 
-    fn other(self) -> Self {
+    /// Returns the other side.
+    pub(super) fn other(self) -> Self {
         match self {
             Self::Ours => Self::Theirs,
             Self::Theirs => Self::Ours,
         }
     }
 
-    fn at(self) -> usize {
+    /// Returns its index.
+    pub(super) fn at(self) -> usize {
         self as usize
     }
 }
@@ -83,11 +83,12 @@ pub(crate) struct RenameConflict {
 }
 
 /// Pairs what each side renamed, and moves versions to where they belong. `paths` has every path
-/// that a side changed.
+/// that a side changed; `author` returns the task that removed or added a path on our side.
 pub(crate) fn follow_renames(
     blobs: &dyn Blobs,
     paths: BTreeMap<RepoPath, Versions>,
     untouched: &dyn Untouched,
+    author: &dyn Fn(&RepoPath) -> Option<TaskName>,
 ) -> Result<Pathwise> {
     if !may_matter(&paths) {
         return Ok(Pathwise { paths, ..Pathwise::default() });
@@ -95,7 +96,13 @@ pub(crate) fn follow_renames(
     let removed = removed_folders(&paths, untouched)?;
     let mut found = Vec::new();
     for side in SideName::BOTH {
-        found.push(SideRenames::find(blobs, &paths, side, &removed[side.at()])?);
+        let of_one = |_: &RepoPath| None;
+        let author: &dyn Fn(&RepoPath) -> Option<TaskName> = match side {
+            SideName::Ours => author,
+            SideName::Theirs => &of_one,
+        };
+        let folders = &removed[side.at()];
+        found.push(SideRenames::of_authors(blobs, &paths, side, folders, author)?);
     }
     let mut merge = Following { paths, untouched, found, result: Pathwise::default() };
     merge.refuse_split_folders();
@@ -107,15 +114,6 @@ pub(crate) fn follow_renames(
     Ok(result)
 }
 
-/// Returns the renames among the changes of one task, as `git diff` finds them.
-pub(crate) fn renames_of(blobs: &dyn Blobs, changes: &[Change]) -> Result<Vec<Rename>> {
-    let versions = |change: &Change| Versions { base: change.base, sides: [None, change.task] };
-    let paths = changes.iter().map(|change| (change.path.clone(), versions(change))).collect();
-    let folders = RemovedSide::default();
-    // The other side has removed everything, so that the place of each file is of interest.
-    Ok(SideRenames::find(blobs, &paths, SideName::Theirs, &folders)?.files)
-}
-
 /// Returns whether a side removed a file and added another, so that a rename is possible.
 fn may_matter(paths: &BTreeMap<RepoPath, Versions>) -> bool {
     SideName::BOTH.iter().any(|side| {
@@ -124,68 +122,6 @@ fn may_matter(paths: &BTreeMap<RepoPath, Versions>) -> bool {
         let adds = |v: &Versions| v.base.is_none() && v.sides[at].is_some();
         paths.values().any(removes) && paths.values().any(adds)
     })
-}
-
-/// Returns the id of an empty file. Empty files are alike whatever they are for, so that none counts
-/// as renamed.
-fn empty_blob() -> Oid {
-    Oid::from_str("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391").expect("it is an id")
-}
-
-/// The renames of one side.
-struct SideRenames {
-    files: Vec<Rename>,
-    folders: FolderRenames,
-    /// Every path that the side added, also by a rename.
-    added: Vec<RepoPath>,
-}
-
-impl SideRenames {
-    fn find(
-        blobs: &dyn Blobs,
-        paths: &BTreeMap<RepoPath, Versions>,
-        side: SideName,
-        folders: &RemovedSide,
-    ) -> Result<Self> {
-        let empty = empty_blob();
-        let (at, other) = (side.at(), side.other().at());
-        let mut removed = Vec::new();
-        let mut added = Vec::new();
-        let mut all_added = Vec::new();
-        for (path, versions) in paths {
-            match (versions.base, versions.sides[at]) {
-                (Some(base), None) if base.oid != empty => {
-                    let is_changed = versions.sides[other] != Some(base);
-                    let in_wanted_folder = folders.wanted.contains(folder_of(path.as_bytes()));
-                    let wanted =
-                        if is_changed || in_wanted_folder { Wanted::Yes } else { Wanted::No };
-                    removed.push(Removed { path: path.clone(), entry: base, wanted });
-                }
-                (None, Some(entry)) => {
-                    all_added.push(path.clone());
-                    if entry.oid != empty {
-                        added.push(Added { path: path.clone(), entry });
-                    }
-                }
-                _ => {}
-            }
-        }
-        let mut counts = FolderCounts::new(&folders.removed);
-        let is_any_wanted = removed.iter().any(|file| file.wanted == Wanted::Yes);
-        let files = match is_any_wanted {
-            true => detect(blobs, &removed, &added, &mut counts)?,
-            false => Vec::new(),
-        };
-        Ok(Self { files, folders: counts.renames(), added: all_added })
-    }
-}
-
-/// The folders that one side removed.
-#[derive(Debug, Default)]
-pub(crate) struct RemovedSide {
-    pub(crate) removed: RemovedFolders,
-    /// The folders whose files' places are of interest.
-    pub(crate) wanted: BTreeSet<Vec<u8>>,
 }
 
 struct Following<'a> {

@@ -114,6 +114,27 @@ fn a_predecessors_list_is_joined_for_the_task_that_depends_on_both() {
 }
 
 #[test]
+fn a_merge_driver_of_the_repository_is_never_run_and_that_is_told() {
+    let place = sandbox();
+    let repository = place.repository();
+    let lines: String = (1..=40).map(|line| format!("line {line}\n")).collect();
+    repository.write("notes.txt", &lines);
+    repository.write(".gitattributes", "notes.txt merge=mine\n");
+    repository.commit("files");
+    let ran = place.folder().join("ran");
+    repository.git(&["config", "merge.mine.driver", &format!("touch {}", ran.display())]);
+    let plan = Plan::default()
+        .task("top", "sed -i 's/^line 2$/two/' notes.txt")
+        .task("end", "sed -i 's/^line 39$/end/' notes.txt");
+    let finished = place.run_plan(&repository, &plan).run().expect_code(0);
+    assert_eq!(finished.landed(), ["top", "end"], "{finished}");
+    assert!(!ran.exists());
+    let told = finished.events_of("degraded");
+    let of_drivers = told.iter().find(|note| note["from"] == "merge drivers (mine)");
+    assert!(of_drivers.is_some(), "{finished}");
+}
+
+#[test]
 fn a_glob_that_cannot_match_is_refused() {
     let place = sandbox();
     let repository = repository(&place);

@@ -44,10 +44,6 @@ pub(crate) struct Rename {
     pub(crate) percent: u64,
 }
 
-/// The largest number of files on both sides that are compared with each other: the product is at
-/// most the square of this.
-const LIMIT: usize = 7_000;
-
 /// A file is compared by its content up to this size only.
 const LARGEST: usize = 64 << 20;
 
@@ -55,11 +51,13 @@ const LARGEST: usize = 64 << 20;
 const CANDIDATES: usize = 4;
 
 /// Finds the renamed files of one side. Both lists are sorted by path. `counts` counts how often
-/// files moved from one folder to another.
+/// files moved from one folder to another. Files are compared with each other if the product of
+/// their numbers is at most the square of `limit`.
 pub(crate) fn detect(
     blobs: &dyn Blobs,
     removed: &[Removed],
     added: &[Added],
+    limit: usize,
     counts: &mut FolderCounts<'_>,
 ) -> Result<Vec<Rename>> {
     let mut pairing = Pairing {
@@ -72,7 +70,7 @@ pub(crate) fn detect(
     };
     pairing.same_content(counts);
     pairing.same_name(counts)?;
-    pairing.similar(counts)?;
+    pairing.similar(limit, counts)?;
     Ok(pairing.renames())
 }
 
@@ -174,12 +172,12 @@ impl Pairing<'_> {
     }
 
     /// Pairs the most similar files.
-    fn similar(&mut self, counts: &mut FolderCounts<'_>) -> Result<()> {
+    fn similar(&mut self, limit: usize, counts: &mut FolderCounts<'_>) -> Result<()> {
         let wanted = |at: &usize| !self.used[*at] && self.removed[*at].wanted == Wanted::Yes;
         let sources: Vec<usize> = (0..self.removed.len()).filter(wanted).collect();
         let targets: Vec<usize> =
             (0..self.added.len()).filter(|at| self.from[*at].is_none()).collect();
-        if sources.len().saturating_mul(targets.len()) > LIMIT * LIMIT {
+        if sources.len().saturating_mul(targets.len()) > limit * limit {
             return Ok(());
         }
         let mut candidates = Vec::new();

@@ -85,7 +85,7 @@ impl<'a> FolderCounts<'a> {
     pub(crate) fn renames(self) -> FolderRenames {
         let mut renames = FolderRenames::default();
         for (old, targets) in self.counts {
-            if self.removed.get(&old) != Some(&Relevance::ForItself) {
+            if matches!(self.removed.get(&old), None | Some(Relevance::None)) {
                 continue;
             }
             let most = targets.values().max().copied().unwrap_or_default();
