@@ -286,6 +286,12 @@ impl Following<'_> {
     fn one_renamed(&mut self, rename: &Followed) {
         let Followed { from, to, by } = rename;
         let other = by.other();
+        if from == to {
+            // The other side renamed another folder to the one that this side renamed. Whoever
+            // takes such a file for renamed loses it.
+            self.conflict(ConflictReason::SameName, from, [Some(to), Some(to)]);
+            return;
+        }
         let Some(old) = self.paths.get(from).cloned() else { return };
         let new = self.paths.get(to).cloned().unwrap_or_default();
         let (source, renamed) = (old.sides[other.at()], new.sides[by.at()]);

@@ -127,7 +127,7 @@ fn a_merge_driver_of_the_repository_is_never_run_and_that_is_told() {
         .task("top", "sed -i 's/^line 2$/two/' notes.txt")
         .task("end", "sed -i 's/^line 39$/end/' notes.txt");
     let finished = place.run_plan(&repository, &plan).run().expect_code(0);
-    assert_eq!(finished.landed(), ["top", "end"], "{finished}");
+    assert_eq!(finished.landed(), ["end", "top"], "{finished}");
     assert!(!ran.exists());
     let told = finished.events_of("degraded");
     let of_drivers = told.iter().find(|note| note["from"] == "merge drivers (mine)");

@@ -18,7 +18,7 @@ pub(crate) struct Budget(u64);
 
 /// The budget is used up.
 #[derive(Debug)]
-pub(super) struct Exhausted;
+pub(super) struct OverBudget;
 
 impl Budget {
     /// The budget of a merge: a few seconds.
@@ -26,13 +26,13 @@ impl Budget {
         Self(1 << 30)
     }
 
-    pub(super) fn spend(&mut self, steps: usize) -> Result<(), Exhausted> {
-        self.0 = self.0.checked_sub(steps as u64).ok_or(Exhausted)?;
+    pub(super) fn spend(&mut self, steps: usize) -> Result<(), OverBudget> {
+        self.0 = self.0.checked_sub(steps as u64).ok_or(OverBudget)?;
         Ok(())
     }
 
     /// Spends what the fallback takes at most: lines times the square root of their number.
-    pub(super) fn spend_on_fallback(&mut self, regions: &Regions) -> Result<(), Exhausted> {
+    pub(super) fn spend_on_fallback(&mut self, regions: &Regions) -> Result<(), OverBudget> {
         let lines = regions.old.len() + regions.new.len();
         self.spend(lines.saturating_mul(lines.isqrt().max(256)) / 16)
     }
@@ -51,7 +51,7 @@ pub(super) fn diff(
     new: Slice<'_>,
     different_lines: usize,
     budget: &mut Budget,
-) -> Result<Vec<Hunk>, Exhausted> {
+) -> Result<Vec<Hunk>, OverBudget> {
     let mut fall_back = |regions: &Regions, marks: &mut Marks| classic(old, new, regions, marks);
     let found = histogram(old.numbers, new.numbers, different_lines, budget, &mut fall_back)?;
     let Marks { old: mut removed, new: mut added } = found;

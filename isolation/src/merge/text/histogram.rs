@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::diff::{Budget, Exhausted};
+use super::diff::{Budget, OverBudget};
 
 /// The number of occurrences from which on a line is too frequent to split at.
 const MAX_OCCURRENCES: u32 = 64;
@@ -28,7 +28,7 @@ pub(super) fn histogram(
     different_lines: usize,
     budget: &mut Budget,
     fall_back: &mut dyn FnMut(&Regions, &mut Marks),
-) -> Result<Marks, Exhausted> {
+) -> Result<Marks, OverBudget> {
     let mut marks = Marks { old: vec![false; old.len()], new: vec![false; new.len()] };
     let mut index = Index::new(old.len(), different_lines);
     // A list of the regions that are left, because recursion would be as deep as the file is long.
@@ -123,7 +123,7 @@ impl Index {
         new: &[u32],
         regions: &Regions,
         budget: &mut Budget,
-    ) -> Result<Split, Exhausted> {
+    ) -> Result<Split, OverBudget> {
         let mut best = Best { run: None, count: MAX_OCCURRENCES + 1 };
         let mut any_common = false;
         let mut at = regions.new.start;
@@ -156,7 +156,7 @@ impl Index {
         (at, record): (usize, Record),
         best: &mut Best,
         budget: &mut Budget,
-    ) -> Result<usize, Exhausted> {
+    ) -> Result<usize, OverBudget> {
         let mut continue_at = at + 1;
         let mut occurrence = record.first;
         while occurrence != NONE {

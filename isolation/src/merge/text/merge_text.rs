@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::diff::{Budget, Exhausted, Hunk, Slice, diff};
+use super::diff::{Budget, Hunk, OverBudget, Slice, diff};
 use super::lines::{LineNumbers, Lines};
 use super::markers::{self, Labels};
 
@@ -92,7 +92,7 @@ pub(crate) fn merge_text<'a>(
         different_lines: numbers.count(),
     };
     match merge_hunks(&versions, refinement, budget) {
-        Err(Exhausted) => TextMerge::TooLarge,
+        Err(OverBudget) => TextMerge::TooLarge,
         Ok(HunkMerge::Ours) => TextMerge::Clean(ours.to_vec()),
         Ok(HunkMerge::Theirs) => TextMerge::Clean(theirs.to_vec()),
         Ok(HunkMerge::Hunks(mut hunks)) => {
@@ -127,7 +127,7 @@ fn merge_hunks(
     versions: &Versions<'_>,
     refinement: Refinement,
     budget: &mut Budget,
-) -> Result<HunkMerge, Exhausted> {
+) -> Result<HunkMerge, OverBudget> {
     let Versions { base, ours, theirs, different_lines } = versions;
     let our_hunks = diff(whole(base), whole(ours), *different_lines, budget)?;
     let their_hunks = diff(whole(base), whole(theirs), *different_lines, budget)?;
@@ -235,7 +235,7 @@ fn refine(
     versions: &Versions<'_>,
     joined: Vec<Merged>,
     budget: &mut Budget,
-) -> Result<Vec<Merged>, Exhausted> {
+) -> Result<Vec<Merged>, OverBudget> {
     let mut refined = Vec::with_capacity(joined.len());
     for hunk in joined {
         if hunk.take != Take::Conflict || hunk.ours.is_empty() || hunk.theirs.is_empty() {
