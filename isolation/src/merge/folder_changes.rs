@@ -42,7 +42,7 @@ pub(crate) fn removed_folders(
         if is_wanted {
             wanted.insert(folder.clone());
         }
-        for side in 0..2 {
+        for (side, result) in result.iter_mut().enumerate() {
             if content.on_sides[side] {
                 continue;
             }
@@ -53,7 +53,7 @@ pub(crate) fn removed_folders(
             } else {
                 Relevance::None
             };
-            result[side].removed.insert(folder.clone(), relevance);
+            result.removed.insert(folder.clone(), relevance);
         }
     }
     for side in &mut result {

@@ -114,7 +114,7 @@ impl<'a> Merger<'a> {
         }
         let own: BTreeSet<&RepoPath> = changes.iter().map(|change| &change.path).collect();
         for (path, versions) in &pathwise.paths {
-            match self.merge(path, versions, own.contains(path))? {
+            match self.merge(path, versions, &own)? {
                 Ok(merged) if !own.contains(path) && merged.entry == self.entry(path)? => {}
                 Ok(merged) => {
                     wanted.insert(path.clone(), merged.entry);
@@ -254,19 +254,19 @@ impl<'a> Merger<'a> {
         Ok(standing)
     }
 
-    /// Merges one path. `is_own` is whether the task itself changed the path.
+    /// Merges one path. `own` are the paths that the task itself changed.
     fn merge(
         &self,
         path: &RepoPath,
         versions: &Versions,
-        is_own: bool,
+        own: &BTreeSet<&RepoPath>,
     ) -> Result<std::result::Result<MergedEntry, ConflictReason>> {
         let rule = || self.rules.map_or(Ok(MergeRule::Text), |rules| rules.of_path(path));
         let [ours, theirs] = versions.sides;
         let merged = three_way(self.blobs, &rule, versions.base, ours, theirs)?;
         let now = self.entry(path)?;
         let stays = merged.is_ok_and(|merged| merged.entry == now);
-        if stays && !is_own {
+        if stays && !own.contains(path) {
             return Ok(merged);
         }
         if self.contested.contains(path) {

@@ -279,6 +279,18 @@ fn compare(share: u64) {
     assert!(conflicts * 10 >= cases * 3, "{conflicts} conflicts in {cases} cases");
 }
 
+/// Returns whether git lost a file, where there is a conflict here: renamed folders bring it back to
+/// its old name, or put another file where its folder is.
+fn git_loses_a_file([base, ours, theirs]: &[Entries; 3], git: &Outcome, here: &Outcome) -> bool {
+    let (Outcome::Merged(merged), Outcome::Conflicts(here)) = (git, here) else { return false };
+    let is_in = |tree: &Entries, oid: Oid| tree.values().any(|entry| entry.oid == oid);
+    let is_lost = |(path, entry): (&String, &Entry)| {
+        !base.contains_key(path) && !is_in(base, entry.oid) && !is_in(merged, entry.oid)
+    };
+    let any_lost = ours.iter().chain(theirs).any(is_lost);
+    here.lines().all(|line| line.ends_with(BACK) || line.starts_with("InTheWay ") && any_lost)
+}
+
 fn described(
     seed: u64,
     [base, ours, theirs]: &[Entries; 3],

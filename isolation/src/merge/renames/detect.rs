@@ -1,5 +1,6 @@
 //! Pairs removed files with added ones.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use git2::Oid;
@@ -191,12 +192,12 @@ impl Pairing<'_> {
                 let same_name = name_of(&self.removed[from].path) == name_of(&self.added[to].path);
                 best.push((score, same_name, from, to));
                 // The order among equals stays.
-                best.sort_by(|one, other| (other.0, other.1).cmp(&(one.0, one.1)));
+                best.sort_by_key(|found| Reverse((found.0, found.1)));
                 best.truncate(CANDIDATES);
             }
             candidates.extend(best);
         }
-        candidates.sort_by(|one, other| (other.0, other.1).cmp(&(one.0, one.1)));
+        candidates.sort_by_key(|found| Reverse((found.0, found.1)));
         for (score, _, from, to) in candidates {
             if !self.used[from] && self.from[to].is_none() {
                 self.pair(from, to, score, counts);
