@@ -29,6 +29,10 @@ lint:
 bench:
     cargo bench
 
+# Whether the measurements run at all, in the dev profile: one round of a few tasks.
+bench-trial:
+    cargo bench --profile dev
+
 # The sample, live.
 demo:
     cargo run --quiet -- demo

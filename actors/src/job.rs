@@ -67,6 +67,7 @@ jobs! {
     ExecutorRun = "executor.run", "Running a command.";
     ExecutorClassify = "executor.classify", "Determining how tool calls access their surroundings.";
     ExecutorCall = "executor.call", "Executing a tool call.";
+    ExecutorEnd = "executor.end", "Ending the processes of a task or session.";
     SessionOpen = "session.open", "Opening a session before its first input.";
     SessionWork = "session.work", "The turns of a session.";
     SessionModel = "session.model", "Resolving the route of another model.";

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use benches::{
-    Bound, Replay, Report, Rounds, Used, median, release_binary, scratch, session_files, used_by,
-    wrote_session_files,
+    Bound, Replay, Report, Rounds, Used, as_f64, median, ms, phases, release_binary, scratch,
+    session_files, used_by, wrote_session_files,
 };
 use serde_json::json;
 use tests::model::{Answer, Asked, LoopbackModel, Pace, Script, marker};
@@ -88,11 +88,9 @@ fn main() -> ExitCode {
     report.figure(what, ms(least), "ms", Bound::AtMost(CPU));
     report.figure("memory per further agent", as_f64(memory), "KB", Bound::AtMost(300.0));
     report.figure("events of 200 agents", as_f64(bytes) / 1e6, "MB", Bound::AtMost(10.0));
+    let told = phases("200 agents", &binary, &home(held.len()), repository.root());
+    told.into_iter().for_each(|told| report.note(told));
     report.finish()
-}
-
-fn ms(time: Duration) -> f64 {
-    time.as_secs_f64() * 1000.0
 }
 
 /// One run, and what the same requests take by themselves.
@@ -140,9 +138,4 @@ fn two_turns(asked: &Asked) -> Answer {
         }
     };
     answer.after(THINKS)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts of a bench are small")]
-fn as_f64(count: usize) -> f64 {
-    count as f64
 }

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use benches::{Bound, Report, Rounds, SampleTree, median, release_binary, scratch, timed};
+use benches::{
+    Bound, Report, Rounds, SampleTree, median, ms, phases, release_binary, scratch, timed,
+};
 
 /// How many times `cp -a` of the tree one command task may cost.
 const MOST: f64 = 2.0;
@@ -38,7 +40,7 @@ fn measure(binary: &Path, folder: &Path, files: usize, full: usize, report: &mut
         let one = run(binary, &home, tree.root(), 1);
         let target = folder.join(format!("copy-{}", copies.len()));
         let copy = match Rounds::asked_for() {
-            Rounds::Full => copy(Command::new("cp"), tree.root(), &target),
+            Rounds::Full | Rounds::Trial => copy(Command::new("cp"), tree.root(), &target),
             Rounds::Short => copy(cut_off(one), tree.root(), &target),
         };
         held.push(one.as_secs_f64() <= MOST * copy.as_secs_f64());
@@ -50,16 +52,18 @@ fn measure(binary: &Path, folder: &Path, files: usize, full: usize, report: &mut
         }
     }
     let (copy, task) = (median(&copies), median(&tasks));
-    let ms = |time: Duration| time.as_secs_f64() * 1000.0;
     let ratio = |time: Duration| time.as_secs_f64() / copy.as_secs_f64();
     let cut = match Rounds::asked_for() {
-        Rounds::Full => "",
+        Rounds::Full | Rounds::Trial => "",
         Rounds::Short => ", cut off when it takes longer than the task",
     };
     report.figure(&format!("{files} files: cp -a{cut}"), ms(copy), "ms", Bound::None);
     report.figure(&format!("{files} files: one task"), ms(task), "ms", Bound::None);
     let what = format!("{files} files: one task / cp -a");
     report.figure(&what, ratio(task), "×", Bound::AtMost(MOST));
+    // Of the run that was last: one task, or five one after the other.
+    let told = phases(&format!("{files} files"), binary, &home, tree.root());
+    told.into_iter().for_each(|told| report.note(told));
     if !fives.is_empty() {
         let each = median(&fives).saturating_sub(task) / 4;
         report.figure(&format!("{files} files: each further task"), ms(each), "ms", Bound::None);

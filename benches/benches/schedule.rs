@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use benches::{Bound, Report, Rounds, median};
+use benches::{Bound, Report, Rounds, as_f64, median};
 use protocol::{EventKind, TaskSpec};
 use tests::fakes::{TestEngine, task};
 
@@ -78,11 +78,6 @@ async fn measure() -> Measured {
     let grown = as_f64(largest.saturating_sub(before));
     engine.engine.close().await;
     Measured { took, peak, kilobytes: grown / as_f64(RUNNING) }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts of a bench are small")]
-fn as_f64(count: usize) -> f64 {
-    count as f64
 }
 
 /// Returns how much memory this process holds.

@@ -1,17 +1,24 @@
-//! Finds the release binary that a bench drives.
+//! Finds the binary that a bench drives.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::Rounds;
+
 /// Builds the release binary, which takes no time when it is there already, and returns its path.
+/// For a trial in the dev profile it is the binary of that.
 ///
 /// # Panics
 /// When it cannot be built.
 #[must_use]
 pub fn release_binary() -> PathBuf {
-    // A bench lies in TARGET/release/deps.
+    // A bench lies in TARGET/release/deps, or in TARGET/debug/deps.
     let bench = std::env::current_exe().expect("a bench knows where it is");
     let target = bench.ancestors().nth(3).expect("a bench lies in a target folder");
+    let (profile, folder) = match Rounds::asked_for() {
+        Rounds::Full | Rounds::Short => ("release", "release"),
+        Rounds::Trial => ("dev", "debug"),
+    };
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     // What cargo tells a bench about its package would tell build scripts that they are out of date.
     for (name, _) in std::env::vars_os() {
@@ -22,10 +29,11 @@ pub fn release_binary() -> PathBuf {
     }
     let status = cargo
         // Of the whole workspace, as the benches are, so that it takes the same crates.
-        .args(["build", "--quiet", "--release", "--workspace", "--bin", "regatta", "--target-dir"])
+        .args(["build", "--quiet", "--profile", profile, "--workspace", "--bin", "regatta"])
+        .arg("--target-dir")
         .arg(target)
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
         .status();
     assert!(status.is_ok_and(|status| status.success()), "the release binary can be built");
-    target.join("release").join("regatta")
+    target.join(folder).join("regatta")
 }

@@ -1,19 +1,23 @@
 //! Measurements: what a bench needs to state a figure, hold it against a bound and say so.
 
+mod bare_client;
 mod binary;
 mod files;
+mod phases;
 mod replay;
 mod report;
 mod sample;
 mod timing;
 mod used;
 
+pub use bare_client::{BareCall, BareTurn, BareWork, bare_client, was_bare_client};
 pub use binary::release_binary;
 pub use files::{session_files, wrote_session_files};
+pub use phases::phases;
 pub use replay::Replay;
 pub use report::{Bound, Report};
-pub use sample::{SampleTree, scratch};
-pub use timing::{Rounds, median, timed};
+pub use sample::{SampleTree, scratch, scratch_in_memory};
+pub use timing::{Rounds, as_f64, median, ms, percentile, timed};
 pub use used::{Used, used_by};
 
 #[cfg(test)]

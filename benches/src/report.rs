@@ -4,6 +4,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use crate::Rounds;
+
 /// What a figure may be at most.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
@@ -21,6 +23,7 @@ pub struct Report {
     title: &'static str,
     about: &'static str,
     rows: Vec<[String; 4]>,
+    notes: Vec<String>,
     beyond: Vec<String>,
 }
 
@@ -28,7 +31,7 @@ impl Report {
     /// Begins the report of a bench.
     #[must_use]
     pub fn new(title: &'static str, about: &'static str) -> Self {
-        Self { title, about, rows: Vec::new(), beyond: Vec::new() }
+        Self { title, about, rows: Vec::new(), notes: Vec::new(), beyond: Vec::new() }
     }
 
     /// States a figure.
@@ -51,21 +54,27 @@ impl Report {
         self.rows.push([what.to_owned(), format!("{value} {unit}"), text, verdict.to_owned()]);
     }
 
+    /// Adds a sentence below the table.
+    pub fn note(&mut self, note: String) {
+        self.notes.push(note);
+    }
+
     /// Prints the report, writes it into docs/benchmarks.md where `REGATTA_BENCH_WRITE=1` asks for
     /// it, and returns how the bench ends: a figure beyond its bound is a failure, unless
-    /// `REGATTA_BENCH_PRINT_ONLY=1`.
+    /// `REGATTA_BENCH_PRINT_ONLY=1`. A trial is neither written down nor judged.
     #[must_use]
     pub fn finish(self) -> ExitCode {
         let section = self.section();
         let mut out = std::io::stdout().lock();
         let _unread = writeln!(out, "{section}"); // whoever reads may have read enough
-        if is_set("REGATTA_BENCH_WRITE") {
+        let is_trial = Rounds::asked_for() == Rounds::Trial;
+        if is_set("REGATTA_BENCH_WRITE") && !is_trial {
             write_down(self.title, &section);
         }
         for line in &self.beyond {
             let _unread = writeln!(out, "beyond its bound: {line}");
         }
-        if self.beyond.is_empty() || is_set("REGATTA_BENCH_PRINT_ONLY") {
+        if self.beyond.is_empty() || is_trial || is_set("REGATTA_BENCH_PRINT_ONLY") {
             ExitCode::SUCCESS
         } else {
             ExitCode::FAILURE
@@ -78,6 +87,9 @@ impl Report {
         text.push_str("| figure | measured | bound | |\n|---|---|---|---|\n");
         for row in &self.rows {
             text.push_str(&format!("| {} |\n", row.join(" | ")));
+        }
+        for note in &self.notes {
+            text.push_str(&format!("\n{note}\n"));
         }
         text
     }

@@ -24,6 +24,22 @@ pub fn scratch() -> TempDir {
     TempDir::with_prefix_in("regatta-bench-", beside).expect("a folder can be made")
 }
 
+/// The file system in memory.
+const MEMORY: &str = "/dev/shm";
+
+/// How many bytes must be free there.
+const NEEDED: u64 = 256 << 20;
+
+/// Makes a folder in memory that goes away again. Returns `None` where there is no room for one.
+#[must_use]
+pub fn scratch_in_memory() -> Option<TempDir> {
+    let stat = rustix::fs::statvfs(MEMORY).ok()?;
+    if stat.f_bavail * stat.f_frsize < NEEDED {
+        return None;
+    }
+    TempDir::with_prefix_in("regatta-bench-", MEMORY).ok()
+}
+
 impl SampleTree {
     /// Makes one with `files` files of seven kilobytes on average, two hundred to a folder.
     ///
@@ -32,11 +48,11 @@ impl SampleTree {
     #[must_use]
     pub fn make(root: &Path, files: usize) -> Self {
         for file in 0..files {
-            let folder = root.join(format!("folder-{}", file / 200));
+            let path = root.join(path_of(file));
             if file % 200 == 0 {
-                std::fs::create_dir_all(&folder).expect("a folder can be made");
+                let folder = path.parent().expect("a file is in a folder");
+                std::fs::create_dir_all(folder).expect("a folder can be made");
             }
-            let path = folder.join(format!("file-{file}.txt"));
             std::fs::write(path, text(file)).expect("a file can be written");
         }
         let tree = Self { root: root.to_owned() };
@@ -56,12 +72,35 @@ impl SampleTree {
         &self.root
     }
 
+    /// Returns the paths of its first files.
+    #[must_use]
+    pub fn files(&self, count: usize) -> Vec<String> {
+        (0..count).map(path_of).collect()
+    }
+
+    /// Returns how many files differ from what was committed, and makes them what they were.
+    ///
+    /// # Panics
+    /// When git does not play along.
+    #[must_use]
+    pub fn restore(&self) -> usize {
+        let mut git = Command::new("git");
+        git.current_dir(&self.root).env("GIT_CONFIG_GLOBAL", "/dev/null");
+        let changed = git.args(["diff", "--name-only"]).output().expect("git can be run").stdout;
+        self.git(&["checkout", "--quiet", "."]);
+        changed.iter().filter(|byte| **byte == b'\n').count()
+    }
+
     fn git(&self, arguments: &[&str]) {
         let mut git = Command::new("git");
         git.current_dir(&self.root).env("GIT_CONFIG_GLOBAL", "/dev/null");
         let status = git.args(arguments).status();
         assert!(status.is_ok_and(|status| status.success()), "git {arguments:?}");
     }
+}
+
+fn path_of(file: usize) -> String {
+    format!("folder-{}/file-{file}.txt", file / 200)
 }
 
 /// Returns the text of a file: lines that no two files share, between two and twelve kilobytes.

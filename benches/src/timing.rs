@@ -12,16 +12,31 @@ pub enum Rounds {
     Full,
     /// Often enough to see that a bound holds.
     Short,
+    /// Once, with little: `cargo bench --profile dev` shows that a bench runs, and judges nothing.
+    Trial,
 }
 
 impl Rounds {
-    /// Returns what the environment asks for: `REGATTA_BENCH_SHORT=1` for the short form.
+    /// Returns what is asked for: by `REGATTA_BENCH_SHORT=1` the short form, and by the dev profile a
+    /// trial.
     #[must_use]
     pub fn asked_for() -> Self {
-        if std::env::var_os("REGATTA_BENCH_SHORT").is_some_and(|value| value == "1") {
+        if cfg!(debug_assertions) {
+            Self::Trial
+        } else if std::env::var_os("REGATTA_BENCH_SHORT").is_some_and(|value| value == "1") {
             Self::Short
         } else {
             Self::Full
+        }
+    }
+
+    /// Returns how many of something are measured: `full`, `short`, or a few for a trial.
+    #[must_use]
+    pub fn of(self, full: usize, short: usize) -> usize {
+        match self {
+            Self::Full => full,
+            Self::Short => short,
+            Self::Trial => short.min(8),
         }
     }
 
@@ -32,7 +47,9 @@ impl Rounds {
     #[must_use]
     pub fn suffice(self, full: usize, held: &[bool]) -> bool {
         let good = held.iter().filter(|held| **held).count();
-        held.len() >= full || self == Self::Short && 2 * good >= held.len() + SHORT
+        held.len() >= full
+            || self == Self::Short && 2 * good >= held.len() + SHORT
+            || self == Self::Trial && !held.is_empty()
     }
 }
 
@@ -54,6 +71,30 @@ pub fn median(times: &[Duration]) -> Duration {
     times[times.len() / 2]
 }
 
+/// Returns the time within which so many of a hundred are.
+///
+/// # Panics
+/// When there are none.
+#[must_use]
+pub fn percentile(times: &[Duration], percent: usize) -> Duration {
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    times[(times.len() * percent).div_ceil(100).max(1) - 1]
+}
+
+/// Returns a time in milliseconds.
+#[must_use]
+pub fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+/// Returns a count as a number to calculate with.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "counts of a bench are small")]
+pub fn as_f64(count: usize) -> f64 {
+    count as f64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,6 +103,13 @@ mod tests {
     fn the_median_is_the_middle_whatever_the_order() {
         let times = [5, 1, 900, 3, 4].map(Duration::from_millis);
         assert_eq!(median(&times), Duration::from_millis(4));
+    }
+
+    #[test]
+    fn of_twenty_times_the_last_but_one_is_the_95th_percentile() {
+        let times: Vec<_> = (1..=20).rev().map(Duration::from_millis).collect();
+        assert_eq!(percentile(&times, 95), Duration::from_millis(19));
+        assert_eq!(percentile(&times[..1], 95), Duration::from_millis(20));
     }
 
     #[test]

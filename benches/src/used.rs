@@ -3,9 +3,13 @@
 use std::io::Read;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, WaitId, WaitIdOptions, WaitOptions, getpid, set_child_subreaper, wait, waitid,
+};
 
 /// What a program used, and what it said.
 #[derive(Clone, Debug)]
@@ -14,18 +18,32 @@ pub struct Used {
     pub wall: Duration,
     /// Of all its threads, in itself and in the system; without its children.
     pub cpu: Duration,
+    /// The same with all that it started, and what that started: also of a process that outlives it.
+    pub family_cpu: Duration,
     /// The most memory it held at once.
     pub peak_kilobytes: usize,
     /// What it wrote to standard output.
     pub stdout: Vec<u8>,
 }
 
-/// Runs a program to its end and returns what it used.
+/// How long processes may outlive the program that started them.
+const OUTLIVES: Duration = Duration::from_secs(10);
+
+/// One program at a time: the processes of two could not be told apart.
+static RUNNING: Mutex<()> = Mutex::new(());
+
+/// Runs a program to its end and returns what it used. No other process may be started meanwhile.
+///
+/// A process counts when it is collected, with all that it has collected itself. So that none is
+/// missed, this process becomes the parent of those that outlive theirs, and collects them.
 ///
 /// # Panics
-/// When it cannot be run, or fails.
+/// When it cannot be run, or fails, or leaves a process that does not end.
 #[must_use]
 pub fn used_by(mut command: Command) -> Used {
+    let _alone = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    set_child_subreaper(Some(getpid())).expect("any process can be asked for that");
+    let before = cpu_of_collected();
     let began = Instant::now();
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("it starts");
     let mut stdout = child.stdout.take().expect("its output is a pipe");
@@ -55,10 +73,12 @@ pub fn used_by(mut command: Command) -> Used {
     awaited.expect("a child can be awaited");
     let cpu = cpu_of(id);
     let status = child.wait().expect("a child can be awaited");
+    collect_the_rest(&command);
+    let family_cpu = cpu_of_collected().saturating_sub(before);
     let stdout = reader.join().expect("reading does not panic");
     assert!(status.success(), "{command:?}: {status}: {}", String::from_utf8_lossy(&stdout));
     let peak_kilobytes = sampler.join().expect("looking does not panic");
-    Used { wall, cpu, peak_kilobytes, stdout }
+    Used { wall, cpu, family_cpu, peak_kilobytes, stdout }
 }
 
 fn peak_of(id: u32) -> Option<usize> {
@@ -67,14 +87,42 @@ fn peak_of(id: u32) -> Option<usize> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Returns the processor time of a process, to a hundredth of a second.
+/// Collects what the program has started and not collected itself.
+fn collect_the_rest(command: &Command) {
+    let latest = Instant::now() + OUTLIVES;
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) => {}
+            Ok(None) => {
+                assert!(Instant::now() < latest, "{command:?}: processes of it live on");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(Errno::INTR) => {}
+            Err(_none) => break,
+        }
+    }
+}
+
+/// Returns the processor time of a process without its children, to a hundredth of a second.
 fn cpu_of(id: u32) -> Duration {
-    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).expect("it was not collected");
+    // Fields 14 and 15 of the line.
+    cpu_in(&format!("/proc/{id}/stat"), 14)
+}
+
+/// Returns the processor time of all processes that this one has collected, and of those that they
+/// had collected, to a hundredth of a second.
+fn cpu_of_collected() -> Duration {
+    cpu_in("/proc/self/stat", 16)
+}
+
+/// Returns the sum of two fields, of which the first has this number.
+fn cpu_in(stat: &str, field: usize) -> Duration {
+    let stat = std::fs::read_to_string(stat).expect("it was not collected");
     let (_name, rest) = stat.rsplit_once(')').expect("the name of a process is in parentheses");
     let fields: Vec<_> = rest.split_whitespace().collect();
     let ticks = |at: usize| fields[at].parse::<u64>().expect("times are numbers");
-    // Fields 14 and 15 of the line; the third is the first after the name. A tick is 10 ms.
-    Duration::from_millis(10 * (ticks(11) + ticks(12)))
+    // The third field is the first after the name. A tick is 10 ms.
+    Duration::from_millis(10 * (ticks(field - 3) + ticks(field - 2)))
 }
 
 #[cfg(test)]
@@ -89,5 +137,19 @@ mod tests {
         assert_eq!(used.stdout, b"done\n");
         assert!(used.cpu > Duration::ZERO && used.cpu <= used.wall + Duration::from_millis(20));
         assert!(used.peak_kilobytes > 100, "{}", used.peak_kilobytes);
+    }
+
+    #[test]
+    fn what_its_children_used_counts_also_when_they_outlive_it() {
+        let work = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+        let script = format!("/bin/sh -c '{work}'; (setsid /bin/sh -c '{work}' >/dev/null &)");
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", &script]);
+        let family = used_by(shell);
+        let mut alone = Command::new("/bin/sh");
+        alone.args(["-c", work]);
+        let alone = used_by(alone).cpu;
+        assert!(family.cpu < alone, "{family:?}, {alone:?}");
+        assert!(family.family_cpu > alone + alone / 2, "{family:?}, {alone:?}");
     }
 }

@@ -1,7 +1,6 @@
 //! The application context: names the concrete type behind each port, and wires them together.
 
 use std::collections::BTreeMap;
-use std::process::Command;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -18,7 +17,6 @@ use schema::{CachedSchemas, JsonSchemas};
 use store::{ArtifactFolders, Ledger, SessionLogFiles};
 use tools::Builtins;
 
-use crate::args::WATCH;
 use crate::error::{Error, ErrorKind};
 use crate::model::{is_scripted, routes};
 use crate::process;
@@ -95,10 +93,7 @@ impl AppContext {
         process::hide_memory();
         let rules = self.environment_rules(spec);
         let environment = BaseEnvironment::new(std::env::vars_os(), &rules);
-        let keyless = EnvironmentRules { pass: Vec::new(), ..rules };
-        let watcher = watcher(&BaseEnvironment::new(std::env::vars_os(), &keyless));
-        let processes = Processes::new(watcher)
-            .map_err(|error| machine_error("cannot start the shell").caused_by(&error))?;
+        let processes = Processes::new(process::launcher());
         let commands: Arc<dyn Commands> = Arc::new(Shell::new(environment, GRACE, processes));
         let schemas: Arc<dyn Schemas> = Arc::new(CachedSchemas::<JsonSchemas>::default());
         let tools = Builtins::new(self.faults.clone());
@@ -201,15 +196,6 @@ pub fn isolation_places(places: &DataPaths) -> isolation::IsolationPaths {
         stores: places.stores(),
         landings: places.landings(),
     }
-}
-
-/// Returns the command that starts this program as the watcher of process groups. It runs
-/// `/proc/self/exe`, which is the running binary even if its path names another file by now. Every
-/// process of the user can read the watcher's environment, so `environment` must have no keys.
-fn watcher(environment: &BaseEnvironment) -> Command {
-    let mut command = Command::new("/proc/self/exe");
-    command.arg(WATCH).env_clear().envs(environment.variables());
-    command
 }
 
 fn machine_error(what: &str) -> Error {

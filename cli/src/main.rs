@@ -11,6 +11,9 @@ use regatta::{args, process};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    if let Some(ended) = process::launch() {
+        return ended;
+    }
     process::hide_memory();
     isolation::initialise();
     process::report(args::parse(std::env::args_os()).and_then(dispatch))

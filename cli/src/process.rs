@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
 use engine::fault::{FaultHooks, Faults};
@@ -62,6 +63,35 @@ fn kill_self() {
     if rustix::process::kill_process(me, rustix::process::Signal::KILL).is_err() {
         std::process::abort();
     }
+}
+
+/// The word with which the program starts itself as the launcher. It is not in the grammar, so that
+/// no help or completion shows it.
+const LAUNCHER: &str = "__launcher";
+
+/// Returns the command that starts this program as the launcher of commands. It runs
+/// `/proc/self/exe`, which is the running binary even if its path names another file by now. Every
+/// process of the user can read the launcher's environment, so it has none.
+pub(crate) fn launcher() -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg(LAUNCHER).env_clear();
+    command
+}
+
+/// Is the launcher if the program was started as that, and returns its exit code. Call it first of
+/// all: the memory of the launcher should stay as small as it is then.
+#[must_use]
+pub fn launch() -> Option<std::process::ExitCode> {
+    if std::env::args_os().nth(1).is_none_or(|word| word != LAUNCHER) {
+        return None;
+    }
+    // Nobody reads what the launcher writes. The engine notices its end.
+    let ended = exec::launch();
+    Some(if ended.is_ok() {
+        std::process::ExitCode::SUCCESS
+    } else {
+        std::process::ExitCode::FAILURE
+    })
 }
 
 /// Prints the error of a command, if it failed, and returns the exit code of the process.

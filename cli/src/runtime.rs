@@ -22,8 +22,7 @@ const BLOCKING: usize = 64;
 const BLOCKING_KEPT: usize = 4;
 
 /// How many other threads and processes a run needs: the writers of the ledger and of session logs,
-/// the thread that starts commands, the watcher and the thread that waits for it, and a few
-/// processes of a task.
+/// the launcher, a reaper, and a few processes of a task.
 const OTHER_THREADS: usize = 12;
 
 /// How many files a small run has open at the same time, with some to spare.

@@ -146,6 +146,9 @@ impl Captures {
 
     fn existing(&self, what: impl FnOnce() -> String) -> Result<TaskStore> {
         let because = || format!("there is no task store at {}", self.paths.store.display());
-        TaskStore::open_existing(&self.paths.store)?.ok_or_else(|| cannot(what(), because()))
+        let store = TaskStore::open_existing(&self.paths.store)?;
+        let store = store.ok_or_else(|| cannot(what(), because()))?;
+        store.settle()?;
+        Ok(store)
     }
 }

@@ -17,6 +17,7 @@ mod landing;
 mod libgit_setup;
 mod merge;
 mod paths;
+mod pool;
 mod port;
 mod recovery;
 mod repository;

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use protocol::RunName;
 use sha2::{Digest, Sha256};
 
+use crate::store::Journal;
+
 /// The maximum number of bytes of a repository's folder name that the name of its data on disk
 /// contains.
 const LONGEST: usize = 100;
@@ -37,9 +39,11 @@ impl IsolationPaths {
         let name = name(root);
         let mut bare = name.clone();
         bare.push(".git");
+        let store = self.stores.join(bare);
         RepoPaths {
             workspaces: self.workspaces.join(&name),
-            store: self.stores.join(bare),
+            journal: Journal::of(&store),
+            store,
             landings: self.landings.join(&name),
         }
     }
@@ -52,6 +56,8 @@ pub(crate) struct RepoPaths {
     pub(crate) workspaces: PathBuf,
     /// The task store.
     pub(crate) store: PathBuf,
+    /// The journal of the task store.
+    pub(crate) journal: Journal,
     /// Journals of landings: `ID.STATE`, or `done/ID.json` once done; and the file lists of
     /// snapshots: `lists/RUN`.
     pub(crate) landings: PathBuf,

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use engine::fault::Faults;
 use engine::ports::{
     Baseline, CancelToken, FreezeRequest, Isolation, IsolationError, LandingNotice, LandingRequest,
-    Notice, OpenRun, Recovered, Recovery, Repository, RepositoryFacts, RunLock, Workspace,
+    Notice, OpenRun, Recovered, Recovery, Repository, RepositoryFacts, Reuse, RunLock, Workspace,
     WorkspaceRequest, WorkspaceView,
 };
 use protocol::{Capabilities, Captured, LandingId, LandingReport, RunName, WorkspaceKind};
@@ -224,13 +224,13 @@ impl Baseline for FrozenBaseline {
         blocking(move || run.tree.checkpoint(&workspace).map(Some)).await
     }
 
-    async fn discard(&self, workspace: &Workspace) -> Result<()> {
+    async fn discard(&self, workspace: &Workspace, reuse: Reuse) -> Result<()> {
         match self.capabilities.workspace {
             WorkspaceKind::Shared => return Ok(()),
             WorkspaceKind::Private => {}
         }
         let (run, workspace) = (Arc::clone(&self.run), workspace.clone());
-        blocking(move || run.tree.discard(&workspace)).await
+        blocking(move || run.tree.discard(&workspace, reuse)).await
     }
 
     async fn close(&self) -> Result<()> {

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use protocol::{RunName, TaskName};
 
 use crate::baseline::{TABLE, keep_file_list, pins_reference};
-use crate::carry::CARRIED;
+use crate::carry::{CARRIED, CARRIED_FILES};
 use crate::error::{OrCannot, Result};
 use crate::paths::RepoPaths;
+use crate::pool::is_in_pool;
 use crate::run_lock::LOCK;
 use crate::store::TaskStore;
 use crate::workspace::{
@@ -27,7 +28,8 @@ const TEMPORARY: &str = ".tmp";
 pub(crate) struct RunFolder {
     /// The tasks that have a workspace, sorted.
     pub(crate) workspaces: Vec<TaskName>,
-    /// Workspaces that were never complete or are being removed. They hold no work.
+    /// Workspaces that were never complete or are being removed, and copies that no task uses. They
+    /// hold no work that is not captured.
     pub(crate) leftovers: Vec<PathBuf>,
     /// Entries that this program did not make, sorted.
     pub(crate) foreign: Vec<PathBuf>,
@@ -43,9 +45,9 @@ impl RunFolder {
             let name = entry.file_name();
             if is_workspace(&entry) {
                 listed.workspaces.extend(task_of(&entry));
-            } else if is_unfinished(&entry) || is_being_removed(&entry) {
+            } else if is_unfinished(&entry) || is_being_removed(&entry) || is_in_pool(&entry) {
                 listed.leftovers.push(entry.path());
-            } else if ![LOCK, TABLE, CARRIED, GIT_TEMPLATE, MANIFESTS, BACKEND]
+            } else if ![LOCK, TABLE, CARRIED, CARRIED_FILES, GIT_TEMPLATE, MANIFESTS, BACKEND]
                 .iter()
                 .any(|ours| name == **ours)
                 && !name.as_bytes().starts_with(TEMPORARY.as_bytes())

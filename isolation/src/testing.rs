@@ -236,7 +236,7 @@ pub(crate) fn captured(snapshot: &Snapshot, workspace: &Workspace) -> Captured {
 /// Captures a workspace.
 pub(crate) fn try_capture(snapshot: &Snapshot, workspace: &Workspace) -> Result<Captured> {
     let manifest = Manifest::read(&snapshot.context.folder, &workspace.task).unwrap();
-    capture::capture(snapshot, &workspace.folder, &manifest)
+    capture::capture(snapshot, &workspace.folder, &manifest, None)
 }
 
 /// Writes a file below `root` and the folders it needs.

@@ -28,6 +28,7 @@ mod binary {
     mod each;
     mod endings;
     mod engines;
+    mod escapes;
     mod failures;
     mod fan_out;
     mod faults;
@@ -50,12 +51,14 @@ mod binary {
     mod odd;
     mod output;
     mod plans;
+    mod pool;
     mod private;
     mod progress;
     mod readme;
     mod readme_commands;
     mod recovery;
     mod recovery_killed;
+    mod reflink;
     mod registry_crate;
     mod renames;
     mod results;
@@ -65,7 +68,9 @@ mod binary {
     mod setup_capture;
     mod shapes;
     mod slow_reader;
+    mod small_runs;
     mod source;
+    mod timing;
     mod union;
     mod writers;
     mod yields;

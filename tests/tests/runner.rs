@@ -13,6 +13,7 @@ mod jobs;
 mod opening;
 mod own_tool;
 mod panics;
+mod registry_steps;
 mod sessions;
 mod side_by_side;
 mod tidy;

@@ -75,8 +75,8 @@ async fn a_run_that_is_cancelled_does_not_concern_the_one_beside_it() {
     assert_eq!((totals.done, totals.landed, *exit_code), (3, 3, ExitCode::Success));
     let [landing] = &engine.repository.landings()[..] else { panic!("one run lands") };
     assert_eq!(landing.run, wanted.name);
-    assert_eq!((engine.repository.leaked(), engine.repository.closed()), (0, 2));
     assert_eq!(engine.engine.close().await, None);
+    assert_eq!((engine.repository.leaked(), engine.repository.closed()), (0, 2));
 }
 
 /// Where the log of the session is that works beside the runs.
@@ -147,8 +147,8 @@ async fn a_run_that_is_cancelled_concerns_neither_the_run_nor_the_session_beside
     let expected =
         [words, "", "waited", "on we go", "one", "and now", "two", "still there", "three"];
     assert_eq!(said(&engine), expected);
-    assert_eq!((engine.repository.leaked(), engine.repository.closed()), (0, 2));
     assert_eq!(engine.engine.close().await, None);
+    assert_eq!((engine.repository.leaked(), engine.repository.closed()), (0, 2));
 }
 
 /// How the work of a session ends beside two runs.
@@ -202,7 +202,7 @@ async fn a_session_that_is_aborted_closed_or_crashes_does_not_concern_the_runs_b
             let came = (totals.done, totals.landed, *exit_code);
             assert_eq!(came, (2, 2, ExitCode::Success), "{farewell:?}");
         }
-        assert_eq!((engine.repository.leaked(), engine.repository.closed()), (0, 2));
         assert_eq!(engine.engine.close().await, None);
+        assert_eq!((engine.repository.leaked(), engine.repository.closed()), (0, 2));
     }
 }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use engine::ports::{
-    Access, CancelLevel, CancelToken, CommandEnd, CommandError, CommandRequest, Commands, LineSink,
-    ToolBuildError, ToolDeclaration, ToolOutcome,
+    Access, CancelLevel, CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest,
+    LineSink, OwnerEnd, ToolBuildError, ToolDeclaration, ToolOutcome,
 };
 use protocol::ToolCall;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
+use super::launch_meter::LaunchMeter;
 use super::session_tools::{SessionTools, ToolSetup};
 use crate::deps::Deps;
 use crate::job::Job;
@@ -19,6 +20,8 @@ pub(crate) struct ToolExecutor;
 pub(crate) struct ToolExecutorArguments {
     pub(crate) deps: Deps,
     pub(crate) setup: ExecutorSetup,
+    /// Measures how long its commands take to start.
+    pub(crate) launches: LaunchMeter,
 }
 
 /// The kind of work that an executor does.
@@ -44,12 +47,14 @@ pub(crate) enum ToolExecutorMessage {
     Interrupt(CancelLevel),
     /// Answers when nothing runs any more.
     Settle(RpcReplyPort<()>),
-    /// Kills every process, and replies once all jobs have ended.
-    Seal(RpcReplyPort<()>),
+    /// Stops all jobs, ends the owner of the commands, and replies what is left of its processes.
+    Seal(RpcReplyPort<OwnerEnd>),
     /// The result of the job that builds the tools; `None` if the job was stopped.
     Built(Result<Option<SessionTools>, Panicked>),
     /// A job of the actor ended or panicked.
     Ended,
+    /// The owner of the commands has ended.
+    OwnerEnded(Result<OwnerEnd, Panicked>),
 }
 
 /// The result of building the tools of a session.
@@ -63,11 +68,16 @@ pub(crate) struct OpenedTools {
 
 /// The exclusive use of an executor. Dropping it kills every process.
 #[derive(Debug)]
-pub(crate) struct ExecutorLease(ActorRef<ToolExecutorMessage>);
+pub(crate) struct ExecutorLease(ActorRef<ToolExecutorMessage>, LaunchMeter);
 
 impl ExecutorLease {
-    pub(super) fn new(executor: ActorRef<ToolExecutorMessage>) -> Self {
-        Self(executor)
+    pub(super) fn new(executor: ActorRef<ToolExecutorMessage>, launches: LaunchMeter) -> Self {
+        Self(executor, launches)
+    }
+
+    /// Returns how long the commands of the executor took to start.
+    pub(crate) fn launches(&self) -> LaunchMeter {
+        self.1.clone()
     }
 
     pub(crate) fn executor(&self) -> &ActorRef<ToolExecutorMessage> {
@@ -82,7 +92,8 @@ impl Drop for ExecutorLease {
 }
 
 pub(crate) struct ToolExecutorState {
-    commands: Arc<dyn Commands>,
+    /// The owner of every process of the executor.
+    commands: Arc<dyn CommandOwner>,
     tools: Tools,
     running: Jobs,
     /// The number of jobs that have not ended.
@@ -92,6 +103,15 @@ pub(crate) struct ToolExecutorState {
     /// Stops the calls under way. The next call after its cancellation gets a new token.
     interrupt: CancelToken,
     settling: Vec<RpcReplyPort<()>>,
+    sealing: Sealing,
+}
+
+/// The replies to `Seal` that are due.
+enum Sealing {
+    /// They wait for the end of all jobs.
+    Waiting(Vec<RpcReplyPort<OwnerEnd>>),
+    /// They wait for the end of the owner.
+    Ending(Vec<RpcReplyPort<OwnerEnd>>),
 }
 
 /// The tools of the session.
@@ -102,6 +122,21 @@ enum Tools {
     Building(Vec<RpcReplyPort<OpenedTools>>),
     /// The tools are built.
     Built(Arc<SessionTools>),
+}
+
+impl Sealing {
+    fn push(&mut self, reply: RpcReplyPort<OwnerEnd>) {
+        let (Self::Waiting(replies) | Self::Ending(replies)) = self;
+        replies.push(reply);
+    }
+
+    fn reply(&mut self, end: OwnerEnd) {
+        let (Self::Waiting(replies) | Self::Ending(replies)) = self;
+        for reply in replies.drain(..) {
+            let _gone = reply.send(end);
+        }
+        *self = Self::Waiting(Vec::new());
+    }
 }
 
 impl ToolExecutorState {
@@ -125,13 +160,25 @@ impl ToolExecutorState {
         self.interrupt.clone()
     }
 
+    /// Ends the owner of the commands if a `Seal` waits for that.
+    fn end_owner(&mut self, myself: &ActorRef<ToolExecutorMessage>) {
+        if let Sealing::Waiting(waiting) = &mut self.sealing
+            && !waiting.is_empty()
+        {
+            self.sealing = Sealing::Ending(std::mem::take(waiting));
+            let commands = Arc::clone(&self.commands);
+            let end = async move { commands.end().await };
+            self.running.run(Job::ExecutorEnd, myself, end, ToolExecutorMessage::OwnerEnded);
+        }
+    }
+
     fn build(&mut self, myself: &ActorRef<ToolExecutorMessage>, deps: Deps, setup: ToolSetup) {
         self.unfinished += 1;
         self.tools = Tools::Building(Vec::new());
-        let stop = self.stop.clone();
+        let (stop, commands) = (self.stop.clone(), Arc::clone(&self.commands));
         let build = async move {
             tokio::select! {
-                built = SessionTools::build(deps, setup) => Some(built),
+                built = SessionTools::build(deps, commands, setup) => Some(built),
                 () = stop.cancelled_at_once() => None,
             }
         };
@@ -178,16 +225,17 @@ impl Actor for ToolExecutor {
         myself: ActorRef<Self::Msg>,
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let ToolExecutorArguments { deps, setup } = arguments;
+        let ToolExecutorArguments { deps, setup, launches } = arguments;
         let stop = CancelToken::default();
         let mut state = ToolExecutorState {
-            commands: Arc::clone(&deps.commands),
+            commands: launches.over(Arc::clone(&deps.commands).owner()),
             tools: Tools::None,
             running: Jobs::new(&deps.faults),
             unfinished: 0,
             interrupt: stop.child(),
             stop,
             settling: Vec::new(),
+            sealing: Sealing::Waiting(Vec::new()),
         };
         match setup {
             ExecutorSetup::Commands => {}
@@ -231,7 +279,10 @@ impl Actor for ToolExecutor {
             ToolExecutorMessage::Stop(level) => state.stop.cancel(level),
             ToolExecutorMessage::Seal(reply) => {
                 state.stop.cancel(CancelLevel::AtOnce);
-                state.settling.push(reply);
+                state.sealing.push(reply);
+            }
+            ToolExecutorMessage::OwnerEnded(end) => {
+                state.sealing.reply(end.unwrap_or(OwnerEnd::Unknown));
             }
             ToolExecutorMessage::Built(built) => state.built(built?),
             ToolExecutorMessage::Ended => state.unfinished -= 1,
@@ -240,6 +291,7 @@ impl Actor for ToolExecutor {
             for reply in state.settling.drain(..) {
                 let _gone = reply.send(());
             }
+            state.end_owner(&myself);
         }
         Ok(())
     }

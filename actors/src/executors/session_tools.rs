@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::{
-    Access, Artifacts, CancelToken, Commands, Concurrency, LineSink, Tool, ToolBuildError,
+    Access, Artifacts, CancelToken, CommandOwner, Concurrency, LineSink, Tool, ToolBuildError,
     ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, WorkspaceView,
 };
 use engine::tools::ToolSet;
@@ -37,14 +37,18 @@ pub(crate) struct SessionTools {
     pub(super) set: ToolSet,
     /// The tools that could not be built.
     pub(super) left_out: Vec<ToolBuildError>,
-    commands: Arc<dyn Commands>,
+    commands: Arc<dyn CommandOwner>,
     view: Arc<dyn WorkspaceView>,
     artifacts: Arc<dyn Artifacts>,
 }
 
 impl SessionTools {
     /// Builds the tools of a session. Tools that cannot be built are listed in `left_out`.
-    pub(super) async fn build(deps: Deps, setup: ToolSetup) -> Self {
+    pub(super) async fn build(
+        deps: Deps,
+        commands: Arc<dyn CommandOwner>,
+        setup: ToolSetup,
+    ) -> Self {
         let ToolSetup { view, env, artifacts } = setup;
         let built = deps.tools.iter().map(|factory| built(factory.as_ref(), &env));
         let built = join_all(built).await.into_iter().flatten().collect();
@@ -53,7 +57,7 @@ impl SessionTools {
             tracing::warn!(%error, "a tool is left out");
         }
         let artifacts = deps.artifacts.open(&artifacts);
-        Self { set, left_out, commands: deps.commands, view, artifacts }
+        Self { set, left_out, commands, view, artifacts }
     }
 
     /// Returns the access class of each call. A call whose tool panics here runs alone.

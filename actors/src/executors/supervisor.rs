@@ -3,6 +3,7 @@
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
 use super::executor::{ExecutorLease, ExecutorSetup, ToolExecutor, ToolExecutorArguments};
+use super::launch_meter::LaunchMeter;
 use crate::deps::Deps;
 
 pub(crate) struct Executors;
@@ -32,11 +33,13 @@ impl Actor for Executors {
         deps: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         let ExecutorsMessage::Lease(setup, reply) = message;
-        let arguments = ToolExecutorArguments { deps: deps.clone(), setup };
+        let launches = LaunchMeter::default();
+        let arguments =
+            ToolExecutorArguments { deps: deps.clone(), setup, launches: launches.clone() };
         let started = Actor::spawn_linked(None, ToolExecutor, arguments, myself.get_cell()).await;
         if let Ok((executor, _join)) = started {
             // If the caller is gone, the lease comes back in the error and is dropped here.
-            let _gone = reply.send(ExecutorLease::new(executor));
+            let _gone = reply.send(ExecutorLease::new(executor, launches));
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use engine::fault::Faults;
 use engine::ports::{
-    Baseline, IsolationError, Workspace as Place, WorkspaceRequest, WorkspaceView,
+    Baseline, IsolationError, Reuse, Workspace as Place, WorkspaceRequest, WorkspaceView,
 };
 use protocol::{Captured, TaskName};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
@@ -30,9 +30,9 @@ pub(crate) enum WorkspaceMessage {
     AcceptSetup(RpcReplyPort<Result<(), IsolationError>>),
     /// Captures the changes in the workspace.
     Capture(RpcReplyPort<Result<Option<Captured>, IsolationError>>),
-    /// Removes the captured workspace, then answers. A workspace that cannot be removed is left for
+    /// Gives up the captured workspace, then answers. A workspace that cannot be removed is left for
     /// the next recovery.
-    Discard(RpcReplyPort<()>),
+    Discard(Reuse, RpcReplyPort<()>),
     /// Stops the actor. A workspace that was not discarded is kept for the next recovery. Sent by
     /// [`Lease::settle`] only.
     Keep(Writers),
@@ -181,9 +181,9 @@ impl Actor for Workspace {
                     WorkspaceMessage::Captured(ended("capture its workspace", captured), reply)
                 });
             }
-            (WorkspaceMessage::Discard(reply), Some(place)) => {
+            (WorkspaceMessage::Discard(reuse, reply), Some(place)) => {
                 // After a panic, as after an error, the next start removes the workspace.
-                let job = async move { discard(baseline.as_ref(), &place).await };
+                let job = async move { discard(baseline.as_ref(), &place, reuse).await };
                 let then = |_| WorkspaceMessage::Discarded(reply);
                 state.jobs.run(Job::WorkspaceDiscard, &myself, job, then);
             }
@@ -211,7 +211,7 @@ impl Actor for Workspace {
             (
                 WorkspaceMessage::AcceptSetup(_)
                 | WorkspaceMessage::Capture(_)
-                | WorkspaceMessage::Discard(_)
+                | WorkspaceMessage::Discard(..)
                 | WorkspaceMessage::Return,
                 None,
             ) => {} // unreachable: a lease sends these, and it exists only with a workspace
@@ -236,13 +236,13 @@ pub(super) async fn take_back(baseline: &dyn Baseline, place: &Place) -> Option<
     match baseline.capture(place).await {
         Ok(captured) => {
             if !captured.as_ref().is_some_and(Captured::holds_uncaptured_files) {
-                discard(baseline, place).await;
+                discard(baseline, place, Reuse::Refused).await;
             }
             captured
         }
         Err(error @ IsolationError::Vanished { .. }) => {
             tracing::warn!(%error, "nothing to capture");
-            discard(baseline, place).await;
+            discard(baseline, place, Reuse::Refused).await;
             None
         }
         Err(error) => {
@@ -252,8 +252,8 @@ pub(super) async fn take_back(baseline: &dyn Baseline, place: &Place) -> Option<
     }
 }
 
-async fn discard(baseline: &dyn Baseline, place: &Place) {
-    if let Err(error) = baseline.discard(place).await {
+async fn discard(baseline: &dyn Baseline, place: &Place, reuse: Reuse) {
+    if let Err(error) = baseline.discard(place, reuse).await {
         tracing::error!(%error, workspace = %place.root.display(), "left for the next start");
     }
 }

@@ -75,7 +75,11 @@ impl Actor for Run {
                 state.perform(&myself, effects).await;
                 return Ok(());
             }
-            RunMessage::Landed(Ok(())) => return Ok(()), // the ledger entries hold the result
+            // The ledger entries hold the result.
+            RunMessage::Landed(Ok(took)) => {
+                state.times.landed(took);
+                return Ok(());
+            }
             RunMessage::Landed(Err(panicked)) => Input::LandingCrashed(panicked.to_string()),
             RunMessage::Settled(settled) => {
                 let SettledRun { late } = settled.unwrap_or_default();
@@ -95,8 +99,8 @@ impl Actor for Run {
     ) -> Result<(), ActorProcessingErr> {
         let (child, report) = match event {
             SupervisionEvent::ActorTerminated(child, last_state, reason) => {
-                let last = last_state.and_then(|mut boxed| boxed.take::<TaskState>().ok());
-                let report = last.and_then(TaskState::into_end).map(|(report, record)| {
+                let last = last_state.and_then(|mut boxed| boxed.take::<Box<TaskState>>().ok());
+                let report = last.and_then(|last| last.into_end()).map(|(report, record)| {
                     state.compare(&record);
                     report
                 });

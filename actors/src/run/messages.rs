@@ -1,6 +1,7 @@
 //! The arguments and messages of a run's actor, and its requests to the schedule.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, Gate, LandingNotice, Notice};
@@ -83,7 +84,7 @@ pub(crate) enum RunMessage {
     /// A notice of the landing.
     LandingNotice(LandingNotice),
     /// The landing job ended or panicked. The ledger entries hold the result.
-    Landed(Result<(), Panicked>),
+    Landed(Result<Duration, Panicked>),
     Settled(Option<SettledRun>),
     /// The lock on the run's workspaces is released.
     Closed,

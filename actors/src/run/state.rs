@@ -22,6 +22,7 @@ use super::landing_ports::{RepositoryLands, RunRecords};
 use super::messages::{
     AddTasksReply, AwaitChildrenReply, CheckedTasks, RunArguments, RunMessage, ScheduleRequest,
 };
+use super::times::RunTimes;
 use crate::contracts::{self, Contracts, SchemaFault};
 use crate::isolation::RepositoryMessage;
 use crate::job::Job;
@@ -44,7 +45,7 @@ pub(crate) struct RunState {
     requests: u64,
     landing: CancelToken,
     seq: u64,
-    began: Instant,
+    pub(super) times: RunTimes,
     jobs: Jobs,
     arguments: RunArguments,
 }
@@ -65,7 +66,7 @@ impl RunState {
             requests: 0,
             landing: CancelToken::default(),
             seq: 0,
-            began: Instant::now(),
+            times: RunTimes::begin(),
             jobs: Jobs::new(&arguments.deps.faults),
             arguments,
         }
@@ -76,7 +77,7 @@ impl RunState {
     }
 
     pub(super) fn ms(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+        self.times.ms()
     }
 
     pub(super) async fn step(&mut self, myself: &ActorRef<RunMessage>, input: Input) {
@@ -88,6 +89,7 @@ impl RunState {
     pub(super) fn recorded(&mut self, entry: LedgerEntry, durability: Durability) -> Vec<Effect> {
         match durability {
             Durability::Durable => {
+                self.times.note_durable(&entry);
                 let checked = self.check.is_some().then(|| entry.clone());
                 let effects = self.machine.step(Input::Recorded(entry));
                 if let (Some(check), Some(entry)) = (&mut self.check, checked) {
@@ -114,7 +116,10 @@ impl RunState {
         while let Some(effect) = effects.pop_front() {
             let run = self.run();
             match effect {
-                Effect::Record(entry) => self.record(myself, entry, None),
+                Effect::Record(entry) => {
+                    self.times.note(&entry, self.machine.record());
+                    self.record(myself, entry, None);
+                }
                 Effect::Announce(event) => self.publish(event),
                 Effect::Enqueue(entries) => self.schedule(ScheduleRequest::Enqueue(entries)),
                 Effect::Dequeue(task, left) => {
@@ -176,7 +181,7 @@ impl RunState {
         let arguments = TaskArguments {
             inputs: self.inputs(&spec, yields),
             spec,
-            record,
+            timings: self.times.until_start(task),
             contract: self.contracts.remove(&task).unwrap_or_else(contracts::any),
             predecessors,
             run: RunFacts {
@@ -192,6 +197,7 @@ impl RunState {
             deps: self.arguments.deps.clone(),
             events: Notifier::to(myself, RunMessage::TaskEvent),
         };
+        let arguments = (Box::new(arguments), Box::new(record));
         let started = Actor::spawn_linked(None, Task, arguments, myself.get_cell()).await;
         let (actor, _join) = started.map_err(|error| crashed(error.to_string()))?;
         self.tasks.insert(actor.get_id().pid(), task);
@@ -288,10 +294,12 @@ impl RunState {
         let lands = RepositoryLands(self.arguments.repository.clone());
         let (records, work) = (RunRecords(myself.clone()), (self.run(), request));
         let landing = self.arguments.deps.ids.landing();
+        let began = Instant::now();
         let job = async move {
             // The run gets the result from the ledger entries. It is also told about an entry that
             // could not be written.
             let _recorded = land(landing, work, &lands, &records, cancel, notify).await;
+            began.elapsed()
         };
         self.jobs.run(Job::RunLand, myself, job, RunMessage::Landed);
     }
@@ -358,5 +366,6 @@ fn unstarted(failure: Failure) -> TaskReport {
         ms: 0,
         setup_ms: None,
         usage: None,
+        timings: None,
     }
 }

@@ -1,6 +1,6 @@
 //! The messages of the sessions' supervisor.
 
-use engine::ports::CancelLevel;
+use engine::ports::{CancelLevel, OwnerEnd};
 use protocol::{Failure, ModelRoute, SessionEvent, SessionId};
 use ractor::{ActorId, ActorRef, RpcReplyPort};
 
@@ -59,9 +59,9 @@ pub(crate) enum SessionsMessage {
     /// A session actor failed with this error.
     Crashed(ActorId, String),
     /// The processes of a crashed session were stopped, or could not be stopped.
-    Cleared(SessionKey, Result<(), NoAnswer>),
+    Cleared(SessionKey, Result<OwnerEnd, NoAnswer>),
     /// The work of a closing session ended, or its deadline passed.
     Ended(SessionKey),
     /// The processes of a closing session were stopped, or could not be stopped.
-    Sealed(SessionKey, Result<(), NoAnswer>),
+    Sealed(SessionKey, Result<OwnerEnd, NoAnswer>),
 }

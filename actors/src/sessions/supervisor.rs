@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::Gate;
+use engine::ports::{Gate, OwnerEnd};
 use engine::restarts::Decision;
 use protocol::{AgentEnd, Failure, FailureClass, SessionEvent, SessionId};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
@@ -316,14 +316,14 @@ impl SessionsState {
         &mut self,
         myself: &ActorRef<SessionsMessage>,
         key: SessionKey,
-        cleared: Result<(), NoAnswer>,
+        cleared: Result<OwnerEnd, NoAnswer>,
     ) {
         let Some(record) = self.records.get_mut(&key) else { return };
         record.executor = None;
         match (record.state, cleared) {
             (State::Closing, _) => self.seal(myself, key),
             // If the executor has crashed, its processes have ended with it.
-            (State::Open, Ok(()) | Err(NoAnswer::Died)) => self.lease(myself, key),
+            (State::Open, Ok(_) | Err(NoAnswer::Died)) => self.lease(myself, key),
             (State::Open, Err(NoAnswer::Late | NoAnswer::Unheard)) => {
                 self.give_up(myself, key, "it crashed, and its processes did not stop in time");
             }
@@ -365,7 +365,7 @@ impl SessionsState {
             session.stop(None);
         }
         let Some(executor) = self.executor(key) else {
-            let _dying = myself.cast(SessionsMessage::Sealed(key, Ok(()))); // nothing was started
+            let _dying = myself.cast(SessionsMessage::Sealed(key, Ok(OwnerEnd::Childless))); // nothing was started
             return;
         };
         let seal = ToolExecutorMessage::Seal;
@@ -375,9 +375,12 @@ impl SessionsState {
         });
     }
 
-    fn remove(&mut self, key: SessionKey, sealed: Result<(), NoAnswer>) {
-        if let Err(NoAnswer::Late | NoAnswer::Unheard) = sealed {
-            tracing::error!("processes of a closed session did not stop in time");
+    fn remove(&mut self, key: SessionKey, sealed: Result<OwnerEnd, NoAnswer>) {
+        match sealed {
+            Ok(OwnerEnd::Childless) | Err(NoAnswer::Died) => {}
+            Ok(OwnerEnd::Left(_) | OwnerEnd::Unknown) | Err(NoAnswer::Late | NoAnswer::Unheard) => {
+                tracing::error!("processes of a closed session did not stop in time");
+            }
         }
         let Some(record) = self.records.remove(&key) else { return };
         if let Some(scope) = record.scope() {

@@ -1,6 +1,7 @@
 //! The task actor: feeds messages to the task's state machine and performs its effects.
 
-use engine::task::Input;
+use engine::ports::OwnerEnd;
+use engine::task::{Input, TaskRecord};
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::time::Instant; // the runtime's clock: a test can pause it
 
@@ -12,15 +13,17 @@ pub(crate) struct Task;
 
 impl Actor for Task {
     type Msg = TaskMessage;
-    type State = TaskState;
-    type Arguments = TaskArguments;
+    // On the heap: the runtime holds a state and its arguments several times.
+    type State = Box<TaskState>;
+    type Arguments = (Box<TaskArguments>, Box<TaskRecord>);
 
     async fn pre_start(
         &self,
         myself: ActorRef<Self::Msg>,
-        arguments: Self::Arguments,
+        (arguments, record): Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let (mut state, effects) = TaskState::begin(arguments);
+        let (state, effects) = TaskState::begin(*arguments, *record);
+        let mut state = Box::new(state);
         state.perform(&myself, effects).await?;
         Ok(state)
     }
@@ -38,14 +41,16 @@ impl Actor for Task {
             TaskMessage::Recorded(entry, Durability::Lost) => Input::NotRecorded(*entry),
             TaskMessage::Leased(executor) => state.leased(executor),
             // If the executor has crashed, its processes have ended with it.
-            TaskMessage::Cleared(Ok(()) | Err(NoAnswer::Died)) => state.cleared(),
+            TaskMessage::Cleared(Ok(end)) => state.cleared(end),
+            TaskMessage::Cleared(Err(NoAnswer::Died)) => state.cleared(OwnerEnd::Unknown),
             TaskMessage::Cleared(Err(NoAnswer::Late | NoAnswer::Unheard)) => Input::NotCleanedUp,
             TaskMessage::SetupEnded(ended) => state.setup_ended(ended),
             TaskMessage::WorkerEnded(Ok(end)) => Input::WorkerEnded(end),
             TaskMessage::WorkerEnded(Err(panicked)) => crashed(panicked.to_string()),
             TaskMessage::WorkerKilled => Input::WorkerStopped,
             TaskMessage::TimerFired(timer) => Input::TimerFired(timer),
-            TaskMessage::Sealed(Ok(()) | Err(NoAnswer::Died)) => Input::Sealed,
+            TaskMessage::Sealed(Ok(end)) => state.sealed(end),
+            TaskMessage::Sealed(Err(NoAnswer::Died)) => state.sealed(OwnerEnd::Unknown),
             TaskMessage::Sealed(Err(NoAnswer::Late | NoAnswer::Unheard)) => state.not_sealed(),
             TaskMessage::Captured(captured) => TaskState::captured(captured),
             TaskMessage::Discarded => Input::Discarded,

@@ -2,6 +2,7 @@
 
 mod actor;
 mod agent_activity;
+mod phase_clock;
 mod progress;
 mod setup;
 mod setup_progress;
@@ -10,5 +11,6 @@ mod steps;
 mod worker_setup;
 
 pub(crate) use actor::Task;
+pub(crate) use phase_clock::micros;
 pub(crate) use state::{RunFacts, TaskArguments, TaskMessage, TaskState};
 pub(crate) use worker_setup::{INPUTS, artifacts_of};

@@ -3,18 +3,19 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::ports::{CancelLevel, Gate, InputFiles, IsolationError, WorkerReport};
+use engine::ports::{CancelLevel, Gate, InputFiles, IsolationError, OwnerEnd, WorkerReport};
 use engine::task::{
     Effect, Input, SetupPolicy, TaskMachine, TaskRecord, Timer, WorkerPolicy, YieldContract,
 };
 use protocol::{
     AgentEnd, CaptureRef, Captured, EventKind, Failure, LedgerEntry, RunName, TaskName, TaskReport,
-    TaskSpec,
+    TaskSpec, TaskTimings,
 };
 use ractor::{ActorProcessingErr, ActorRef};
 use tokio::time::Instant;
 
 use super::agent_activity::AgentActivity;
+use super::phase_clock::PhaseClock;
 use super::setup_progress::SetupProgress;
 use crate::contracts;
 use crate::deps::Deps;
@@ -26,8 +27,8 @@ use crate::worker::{RunningWorker, restarts};
 
 pub(crate) struct TaskArguments {
     pub(crate) spec: TaskSpec,
-    /// The fold of its ledger entries.
-    pub(crate) record: TaskRecord,
+    /// The times of its phases until now.
+    pub(crate) timings: TaskTimings,
     pub(crate) contract: YieldContract,
     pub(crate) run: RunFacts,
     /// The captures of its predecessors, in the order in which they build on each other.
@@ -62,13 +63,13 @@ pub(crate) enum TaskMessage {
     Recorded(Box<LedgerEntry>, Durability),
     Leased(Option<ExecutorLease>),
     /// The processes of the crashed worker were stopped, or could not be stopped.
-    Cleared(Result<(), NoAnswer>),
+    Cleared(Result<OwnerEnd, NoAnswer>),
     SetupEnded(Result<Result<(), Failure>, Panicked>),
     WorkerEnded(Result<AgentEnd, Panicked>),
     /// A worker that did not stop was dropped.
     WorkerKilled,
     TimerFired(Timer),
-    Sealed(Result<(), NoAnswer>),
+    Sealed(Result<OwnerEnd, NoAnswer>),
     Captured(Option<Result<Option<Captured>, IsolationError>>),
     Discarded,
     Reported(WorkerReport),
@@ -83,8 +84,11 @@ pub(crate) struct TaskState {
     pub(super) began: Instant,
     pub(super) lease: Option<Lease>,
     pub(super) writers: Writers,
+    /// Whether a process is left of those that the task has started; known when it is sealed.
+    pub(super) owner_end: OwnerEnd,
     pub(super) executor: Option<ExecutorLease>,
     pub(super) setup: SetupProgress,
+    pub(super) clock: PhaseClock,
     pub(super) worker: Option<RunningWorker>,
     /// The usage and activity of a model; `None` for a command.
     pub(super) activity: Option<Box<AgentActivity>>,
@@ -95,7 +99,7 @@ pub(crate) struct TaskState {
 }
 
 impl TaskState {
-    pub(super) fn begin(mut arguments: TaskArguments) -> (Self, Vec<Effect>) {
+    pub(super) fn begin(mut arguments: TaskArguments, record: TaskRecord) -> (Self, Vec<Effect>) {
         let contract = std::mem::replace(&mut arguments.contract, contracts::any());
         let policy = WorkerPolicy {
             setup: match arguments.run.setup.is_empty() {
@@ -105,15 +109,17 @@ impl TaskState {
             restarts: restarts(&arguments.spec.work, arguments.deps.external.as_ref()),
             grace: arguments.deps.policy.grace,
         };
-        let (lifecycle, effects) = TaskMachine::begin(arguments.record.clone(), contract, policy);
+        let (lifecycle, effects) = TaskMachine::begin(record, contract, policy);
         let state = Self {
             lifecycle,
             report: None,
             began: Instant::now(),
             lease: None,
             writers: Writers::Stopped,
+            owner_end: OwnerEnd::Childless,
             executor: None,
             setup: SetupProgress::None,
+            clock: PhaseClock::new(arguments.timings),
             worker: None,
             activity: AgentActivity::of(&arguments.spec.work),
             jobs: Jobs::new(&arguments.deps.faults),
@@ -139,6 +145,7 @@ impl TaskState {
         myself: &ActorRef<TaskMessage>,
         input: Input,
     ) -> Result<(), ActorProcessingErr> {
+        self.clock.on_input(&input);
         let effects = self.lifecycle.step(input);
         self.perform(myself, effects).await
     }

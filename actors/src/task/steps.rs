@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::{IsolationError, Worker, Workspace as Place, WorkspaceRequest, WorkspaceStart};
+use engine::ports::{
+    IsolationError, OwnerEnd, Reuse, Worker, Workspace as Place, WorkspaceRequest, WorkspaceStart,
+};
 use engine::task::{Effect, Input, Reminder};
 use protocol::{
     AgentEnd, Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport,
@@ -28,6 +30,7 @@ impl TaskState {
         effects: Vec<Effect>,
     ) -> Result<(), ActorProcessingErr> {
         for effect in effects {
+            self.clock.on_effect(&effect);
             match effect {
                 Effect::Prepare => self.prepare(myself),
                 Effect::Record(entry) => self.record(myself, entry),
@@ -124,6 +127,7 @@ impl TaskState {
     }
 
     pub(super) fn leased(&mut self, executor: Option<ExecutorLease>) -> Input {
+        self.clock.launches.extend(executor.as_ref().map(ExecutorLease::launches));
         self.executor = executor;
         if self.executor.is_some() { Input::ExecutorLeased } else { Input::ExecutorUnavailable }
     }
@@ -197,7 +201,7 @@ impl TaskState {
         tracing::warn!(%error, "the worker crashed and is started again");
         self.worker = None;
         let Some(executor) = &self.executor else {
-            let _dying = myself.cast(TaskMessage::Cleared(Ok(())));
+            let _dying = myself.cast(TaskMessage::Cleared(Ok(OwnerEnd::Childless)));
             return;
         };
         let (executor, seal) = (executor.executor().clone(), ToolExecutorMessage::Seal);
@@ -205,8 +209,9 @@ impl TaskState {
         ask_within(Job::TaskClear, jobs, ends, deadline, seal, TaskMessage::Cleared);
     }
 
-    pub(super) fn cleared(&mut self) -> Input {
+    pub(super) fn cleared(&mut self, end: OwnerEnd) -> Input {
         self.executor = None;
+        self.note_owner_end(end);
         Input::CleanedUp
     }
 
@@ -219,7 +224,7 @@ impl TaskState {
     fn seal(&mut self, myself: &ActorRef<TaskMessage>, deadline: Duration) {
         self.worker = None;
         let Some(executor) = &self.executor else {
-            let _dying = myself.cast(TaskMessage::Sealed(Ok(()))); // nothing was ever started
+            let _dying = myself.cast(TaskMessage::Sealed(Ok(OwnerEnd::Childless))); // nothing was ever started
             return;
         };
         let (executor, seal) = (executor.executor().clone(), ToolExecutorMessage::Seal);
@@ -227,8 +232,28 @@ impl TaskState {
         ask_within(Job::TaskSeal, jobs, ends, deadline, seal, TaskMessage::Sealed);
     }
 
+    pub(super) fn sealed(&mut self, end: OwnerEnd) -> Input {
+        self.note_owner_end(end);
+        Input::Sealed
+    }
+
+    /// Notes what is left of the processes of an executor.
+    fn note_owner_end(&mut self, end: OwnerEnd) {
+        match end {
+            OwnerEnd::Childless => return,
+            OwnerEnd::Left(processes) => self.span.in_scope(|| {
+                tracing::warn!(processes, "processes of the task could not be killed")
+            }),
+            OwnerEnd::Unknown => self
+                .span
+                .in_scope(|| tracing::warn!("processes of the task may be left: their owner died")),
+        }
+        self.owner_end = end;
+    }
+
     pub(super) fn not_sealed(&mut self) -> Input {
         self.writers = Writers::MayRemain;
+        self.owner_end = OwnerEnd::Unknown;
         self.span.in_scope(|| tracing::error!("gave up stopping what still runs"));
         Input::NotSealed
     }
@@ -254,9 +279,21 @@ impl TaskState {
 
     fn discard(&mut self, myself: &ActorRef<TaskMessage>) {
         let Some(lease) = &self.lease else { return };
-        let owner = lease.owner().clone();
+        let (owner, reuse) = (lease.owner().clone(), self.reuse());
+        let question = |reply| WorkspaceMessage::Discard(reuse, reply);
         let (jobs, ends) = (&mut self.jobs, (myself, &owner));
-        ask(Job::TaskDiscard, jobs, ends, WorkspaceMessage::Discard, |_| TaskMessage::Discarded);
+        ask(Job::TaskDiscard, jobs, ends, question, |_| TaskMessage::Discarded);
+    }
+
+    /// Returns whether the files of the workspace may be used again, now that the task is sealed.
+    fn reuse(&self) -> Reuse {
+        match (self.owner_end, worker::external_program(&self.arguments.spec.work)) {
+            (OwnerEnd::Childless, None) => Reuse::Allowed,
+            // An external program is no command of an owner.
+            (OwnerEnd::Childless, Some(_)) | (OwnerEnd::Left(_) | OwnerEnd::Unknown, _) => {
+                Reuse::Refused
+            }
+        }
     }
 
     fn finish(
@@ -271,7 +308,8 @@ impl TaskState {
         }
         let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let setup_ms = self.end_setup();
-        let report = TaskReport { outcome, captured, ms, setup_ms, usage: self.usage() };
+        let timings = Some(Box::new(self.clock.finish()));
+        let report = TaskReport { outcome, captured, ms, setup_ms, usage: self.usage(), timings };
         self.span.in_scope(|| tracing::info!(outcome = word(&report.outcome), ms, "finished"));
         self.report = Some(report);
         myself.stop(None);

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use engine::fault::Faults;
 use engine::ports::{
-    CancelLevel, CommandEnd, CommandError, CommandRequest, EndCause, ReportSink, Worker,
-    WorkerReport, WorkerStart,
+    CancelLevel, CommandEnd, CommandError, CommandRequest, EndCause, ReportSink, SilentOutput,
+    Worker, WorkerReport, WorkerStart,
 };
 use engine::task::Reminder;
 use protocol::{AgentEnd, Command, Failure, FailureClass, FailureDetail};
@@ -39,6 +39,7 @@ impl CommandWorker {
             environment,
             output: start.artifacts.join("output.log"),
             keep: start.limits.output,
+            silent: SilentOutput::NoFile,
         };
         let WorkerDeps { deps, executor, span, .. } = deps;
         Self { request, reports: start.reports, executor, faults: deps.faults, span }
@@ -125,6 +126,9 @@ pub(super) fn unable(error: &CommandError) -> Failure {
     match error {
         CommandError::Resources { source, .. } => {
             Failure::new(FailureClass::Resources, format!("{error}: {source}"))
+        }
+        CommandError::Launcher { source, .. } => {
+            Failure::new(FailureClass::Crashed, format!("{error}: {source}"))
         }
         CommandError::Failed { source, .. } => {
             Failure::new(FailureClass::Command, format!("{error}: {source}"))

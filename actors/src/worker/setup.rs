@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::ports::{CommandRequest, ReportSink, WorkerReport, WorkerStart};
+use engine::ports::{CommandRequest, ReportSink, SilentOutput, WorkerReport, WorkerStart};
 use protocol::{AgentEnd, Failure, FailureClass, Work};
 use ractor::ActorRef;
 
@@ -46,6 +46,8 @@ impl SetupRun {
                 environment: self.start.environment.clone(),
                 output: output(&self.start, number),
                 keep: self.start.limits.output,
+                // The file shows that the command was started.
+                silent: SilentOutput::EmptyFile,
             };
             let reports: ReportSink = Arc::clone(&self.start.reports);
             reports(WorkerReport::Line(quoted(script)));

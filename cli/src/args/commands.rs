@@ -135,10 +135,15 @@ pub enum RunsCommand {
         limit: usize,
     },
     /// Show one run and its tasks
+    #[command(long_about = help_text::SHOW)]
     Show {
         /// What to show.
         #[command(flatten)]
         target: TargetArgs,
+
+        /// Show how long the phases of the tasks took
+        #[arg(long)]
+        timing: bool,
     },
     /// Start a new run of tasks that failed or were cancelled
     #[command(long_about = help_text::RETRY, after_long_help = help_text::RETRY_DETAILS)]

@@ -67,9 +67,11 @@ What a workspace needs:
   A workspace has the files of the repository, but none that git ignores. --setup runs a command in
   each workspace before its task, with the environment of the task, in the folder where the task
   works and within its time limit. What it changes there is no work of the task, and does not land;
-  if it fails, so does the task. It is not confined, as no command is. --carry copies ignored files
-  into each workspace, at most isolation.carryLimit (1 GiB). A glob begins where the tasks work; one
-  that names a folder stands for all in it. What tasks do to carried files is never captured.
+  if it fails, so does the task. It is not confined, as no command is: what it writes outside of the
+  workspace stays there, and nothing looks for it. What it adds to a .gitignore hides no work.
+  --carry copies ignored files into each workspace, at most isolation.carryLimit (1 GiB). A glob
+  begins where the tasks work; one that names a folder stands for all in it. What tasks do to
+  carried files is never captured.
 
 Files that several tasks append to:
   Where two tasks changed the same lines, the second conflicts. In a file with the attribute
@@ -88,7 +90,23 @@ Examples:
   regatta runs
   regatta runs show            the latest run
   regatta runs show r7k3f --json
+  regatta runs show --timing   where the time went
   regatta runs retry r7k3f     the tasks that failed or were cancelled, once more";
+
+pub(super) const SHOW: &str = "\
+Shows one run and its tasks, or how long the phases of its tasks took.
+
+Examples:
+  regatta runs show                   the latest run
+  regatta runs show r7k3f auth        one task of it
+  regatta runs show r7k3f --timing    where the time went
+  regatta runs show --timing --json
+
+The phases of --timing: waiting (for the task's turn and for the tasks it depends on), prepare (its
+copy of the tree is made), setup, work, capture, landing (of the whole run), discard (its copy is made
+ready for another task, or removed), ledger (until the ledger is durable), launcher (starting commands, a
+part of the work). Each has the sum over all tasks, which ran at the same time, the median, and the
+time that 95 of 100 tasks did not exceed.";
 
 pub(super) const RETRY: &str = "\
 Starts a new run of tasks of an earlier run that failed or were cancelled.

@@ -15,7 +15,6 @@ pub use commands::{Arguments, Command, CompletionsArgs, HelpArgs, ManArgs, Schem
 pub use commands::{OnlyOutcome, ResultsArgs, ResultsForm, TargetArgs};
 pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 pub(crate) use help_text::no_task;
-pub(crate) use parse::WATCH;
 pub use parse::{Parsed, help_of, parse, public_grammar};
 pub use retry::{RetryArgs, TaskEnding};
 pub use run::{AgentChoice, IsolationChoice, LimitSetting, MergeChoice, RunArgs, VariableName};

@@ -19,14 +19,7 @@ pub enum Parsed {
     Command(Box<Arguments>),
     /// A text to print: help that was asked for, or the version.
     Text(String),
-    /// Watch over process groups for an engine at the other end of standard input. Only the program
-    /// itself starts this.
-    Watch,
 }
-
-/// The word with which the program starts itself as a watcher. It is not in the grammar, so that no
-/// help or completion shows it.
-pub(crate) const WATCH: &str = "__watch";
 
 /// Parses a command line, whose first word is the name of the program.
 ///
@@ -34,9 +27,6 @@ pub(crate) const WATCH: &str = "__watch";
 /// The command line is invalid. The usage error suggests what to type instead.
 pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> {
     let line: Vec<OsString> = line.into_iter().collect();
-    if line.get(1).is_some_and(|word| word == WATCH) {
-        return Ok(Parsed::Watch);
-    }
     let matches = match grammar().try_get_matches_from(&line) {
         Ok(matches) => matches,
         Err(error) => match error.kind() {

@@ -64,7 +64,8 @@ pub struct RunArgs {
     #[arg(short, long, value_name = "MODE")]
     pub merge: Option<MergeChoice>,
 
-    /// Run a command in each workspace before its task, such as 'npm ci'. Can be used more than once
+    /// Run a command in each workspace before its task, such as 'npm ci'. It is not confined: what it
+    /// writes outside stays there. Can be used more than once
     #[arg(long, value_name = "CMD")]
     pub setup: Vec<String>,
 

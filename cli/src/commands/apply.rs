@@ -17,13 +17,13 @@ use store::TaskRow;
 
 use super::apply_output;
 use super::context::{CommandContext, Out, say};
-use super::kept_work::{has_landed, kept_reason, labels_of, landing_tasks, wanted};
-use super::landed_work::{LandedWork, ThrownAway};
+use super::kept_work::{has_landed, kept_reason, labels_of, landing_tasks};
+use super::landable_work::LandableWork;
 use super::target::{Target, TargetKind};
 use crate::app_context::UniqueIds;
 use crate::args::{ApplyArgs, Execution, Form, LandAgain};
 use crate::error::Error;
-use crate::render::{conflicts_text, count, cut, one_line, rescue_line};
+use crate::render::{conflicts_text, count, one_line, rescue_line};
 use crate::signals::CancelOnSignal;
 
 /// Lands the kept work of one task, or all complete kept work of a run. The work of a task lands as
@@ -41,7 +41,7 @@ pub async fn run(
     let target = Target::find(context, &args.target)?;
     target.check_has_ended("land")?;
     let again = args.land_again();
-    let work = Work::of(context, &target, again)?;
+    let work = LandableWork::of(context, &target, again)?;
     if work.chosen.is_empty() {
         return nothing_to_land(context, &target, &work, out);
     }
@@ -67,7 +67,7 @@ async fn land(
     again: LandAgain,
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
-    let work = Work::of(context, target, again)?;
+    let work = LandableWork::of(context, target, again)?;
     if work.chosen.is_empty() {
         return nothing_to_land(context, target, &work, out);
     }
@@ -111,9 +111,11 @@ async fn land(
     };
     let gone = work.gone_names();
     apply_output::print_landing(context, &target.run.name, &report, &target.tasks, &gone, out)?;
-    if let (Form::Text, Some(lines)) = (context.view.form, work.gone_lines(context, target)) {
-        // The work has landed even if the note about other work cannot be written.
-        let _unread = writeln!(std::io::stderr(), "note: {}", lines.join("; "));
+    if context.view.form == Form::Text {
+        for lines in work.notes(context, target) {
+            // The work has landed even if the note about other work cannot be written.
+            let _unread = writeln!(std::io::stderr(), "note: {}", lines.join("; "));
+        }
     }
     Ok(stop.code().unwrap_or_else(|| exit_code(&report)))
 }
@@ -145,73 +147,11 @@ async fn check_lands_again(
     Ok(())
 }
 
-/// The work of a target, as far as a landing is concerned.
-struct Work<'a> {
-    /// The tasks whose work can land, and is asked for.
-    chosen: Vec<&'a TaskRow>,
-    /// The tasks whose work has landed and was thrown away since, and is not asked for.
-    gone: Vec<&'a TaskRow>,
-    /// The work of the run that has landed.
-    landed: LandedWork,
-}
-
-impl<'a> Work<'a> {
-    fn of(context: &CommandContext, target: &'a Target, again: LandAgain) -> Result<Self, Error> {
-        let landed = match (LandedWork::compare(context, &target.run.name), again) {
-            (Err(error), LandAgain::Yes) => return Err(error),
-            // Other work can land even if this cannot be compared with the repository.
-            (Err(_), LandAgain::No) => LandedWork::default(),
-            (Ok(landed), _) => landed,
-        };
-        let (mut chosen, mut gone) = (Vec::new(), Vec::new());
-        for row in &target.tasks {
-            match (landed.thrown_away(row), again) {
-                _ if wanted(row, target.kind) => chosen.push(row),
-                (Some(_), LandAgain::Yes) => chosen.push(row),
-                (Some(_), LandAgain::No) => gone.push(row),
-                (None, _) => {}
-            }
-        }
-        Ok(Self { chosen, gone, landed })
-    }
-
-    fn gone_names(&self) -> Vec<&TaskName> {
-        self.gone.iter().map(|row| &row.name).collect()
-    }
-
-    /// Returns lines about work that was thrown away: what is missing, and how to land it again.
-    fn gone_lines(&self, context: &CommandContext, target: &Target) -> Option<Vec<String>> {
-        let run = &target.run.name;
-        let (first, what, name) = match self.gone[..] {
-            [] => return None,
-            [row] => {
-                let name = format!("{run}/{}", row.name);
-                let gone = self.landed.thrown_away(row).map(ThrownAway::text).unwrap_or_default();
-                (format!("the work of task {name} has landed, and {gone}"), "it", name)
-            }
-            ref several => {
-                let names: Vec<_> = several.iter().map(|row| row.name.to_string()).collect();
-                let (tasks, names) = (count(several.len(), "task"), names.join(", "));
-                let names = cut(&names, LONGEST_NAMES);
-                let gone = "is not in the repository any more, or not all of it";
-                let line =
-                    format!("the work of {tasks} of run {run} has landed, and {gone}: {names}");
-                (line, "them", run.to_string())
-            }
-        };
-        let command = context.hints.command(&format!("apply {name} --again"));
-        Some(vec![first, format!("land {what} again: {command}")])
-    }
-}
-
-/// The longest list of names in a line, in characters.
-const LONGEST_NAMES: usize = 200;
-
 /// Returns the request that lands the work of the chosen tasks.
 fn request(
     context: &CommandContext,
     target: &Target,
-    work: &Work<'_>,
+    work: &LandableWork<'_>,
 ) -> Result<LandingRequest, Error> {
     Ok(LandingRequest {
         run: target.run.name.clone(),
@@ -221,7 +161,7 @@ fn request(
                 LandingTarget::Branches { prefix: target.run.spec.branch_prefix.clone() }
             }
         },
-        tasks: landing_tasks(context, &target.run.name, &work.chosen, &work.landed)?,
+        tasks: landing_tasks(context, &target.run.name, work)?,
         union: target.run.spec.union.clone(),
     })
 }
@@ -240,7 +180,7 @@ fn cancelled(context: &CommandContext, target: &Target, code: Option<ExitCode>) 
 fn nothing_to_land(
     context: &CommandContext,
     target: &Target,
-    work: &Work<'_>,
+    work: &LandableWork<'_>,
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
     let name = &target.run.name;
@@ -255,15 +195,18 @@ fn nothing_to_land(
         let what = format!("there is no work of task {name}/{} to land", row.name);
         return Err(Error::usage(what).because(why));
     }
+    if let (Some(error), true) = (&work.uncompared, target.tasks.iter().any(has_landed)) {
+        return Err(error.clone());
+    }
     let unfinished =
         target.tasks.iter().filter(|row| kept_reason(row).is_some()).collect::<Vec<_>>();
-    let gone = work.gone_lines(context, target);
+    let notes = work.notes(context, target).concat();
     match (context.view.form, unfinished.first()) {
         (Form::Json, _) => {
             let report = LandingReport::default();
             apply_output::print_landing(context, name, &report, &[], &work.gone_names(), out)?;
         }
-        (Form::Text, _) if gone.is_some() => say(out, &gone.unwrap_or_default().join("\n"))?,
+        (Form::Text, _) if !notes.is_empty() => say(out, &notes.join("\n"))?,
         (Form::Text, None) => say(out, &nothing_left(target))?,
         (Form::Text, Some(row)) => {
             let command = context.hints.command(&format!("apply {name}/{}", row.name));

@@ -36,10 +36,6 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
             process::print(&text)?;
             return Ok(ExitCode::Success);
         }
-        Parsed::Watch => {
-            exec::watch(io::stdin().lock());
-            return Ok(ExitCode::Success);
-        }
         Parsed::Command(arguments) => *arguments,
     };
     let globals = &arguments.globals;

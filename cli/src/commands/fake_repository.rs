@@ -254,8 +254,14 @@ impl Bench {
             let at = captured.clone();
             entries.push(LedgerEntry::TaskCaptured { task, attempt: 1, captured: at });
             usages.extend(usage);
-            let report =
-                TaskReport { outcome, captured: Some(captured), ms: 1200, setup_ms: None, usage };
+            let report = TaskReport {
+                outcome,
+                captured: Some(captured),
+                ms: 1200,
+                setup_ms: None,
+                usage,
+                timings: None,
+            };
             entries.push(LedgerEntry::TaskFinished { task, report });
         }
         let run = spec.id;

@@ -9,7 +9,7 @@ use protocol::{Landed, RunName, TaskName, TaskState};
 use store::TaskRow;
 
 use super::context::CommandContext;
-use super::landed_work::LandedWork;
+use super::landable_work::LandableWork;
 use super::target::TargetKind;
 use crate::error::{Error, ErrorKind};
 use crate::render::{
@@ -105,9 +105,9 @@ pub(super) fn wanted(row: &TaskRow, kind: TargetKind) -> bool {
 pub(super) fn landing_tasks(
     context: &CommandContext,
     run: &RunName,
-    chosen: &[&TaskRow],
-    landed: &LandedWork,
+    work: &LandableWork<'_>,
 ) -> Result<Vec<LandingTask>, Error> {
+    let chosen = &work.chosen;
     let record = context.reader.record(run)?;
     let gone = || Error::new(ErrorKind::Bug, format!("the ledger has lost run {run}"));
     let record = record.ok_or_else(gone)?;
@@ -117,13 +117,19 @@ pub(super) fn landing_tasks(
         let on = record.task(row.id).map(|task| landing::changed_predecessors(&record, task));
         for on in on.into_iter().flatten().filter(|on| !ids.contains(&on.spec.id)) {
             let Some(on) = rows.iter().find(|row| row.id == on.spec.id) else { continue };
-            let (why, again) = match landed.thrown_away(on) {
-                Some(gone) => (gone.text(), " --again"),
-                None if kept_reason(on).is_some() => ("has not landed".to_owned(), ""),
-                None => continue,
+            let (why, first) = match (work.landed.thrown_away(on), work.superseded.by(on)) {
+                (Some(gone), _) => (gone.text(), format!("apply {run}/{} --again", on.name)),
+                (None, Some(by)) => {
+                    let why = format!("was done again in run {by}");
+                    (why, format!("runs retry {run} {}", row.name))
+                }
+                (None, None) if kept_reason(on).is_some() => {
+                    ("has not landed".to_owned(), format!("apply {run}/{}", on.name))
+                }
+                (None, None) => continue,
             };
             let what = format!("cannot land the work of task {run}/{}", row.name);
-            let first = context.hints.command(&format!("apply {run}/{}{again}", on.name));
+            let first = context.hints.command(&first);
             return Err(Error::new(ErrorKind::Usage, what)
                 .because(format!("it builds on {}, which {why}", on.name))
                 .hint(first));

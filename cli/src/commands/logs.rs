@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use protocol::{Command, ExitCode, Outcome, TaskName, TaskState, Usage, Work};
+use protocol::{Command, ExitCode, FailureDetail, Outcome, TaskName, TaskState, Usage, Work};
 use serde::Serialize;
 use store::{RunRow, SessionLine, TaskRow, read_session, used_in};
 
@@ -81,9 +81,9 @@ fn log<'a>(context: &CommandContext, run: &'a RunRow, row: &'a TaskRow) -> Resul
         Work::Agent(_) => Log { entries: if_exists(read_session(&path), &path)?, ..log },
         Work::Command(command) => {
             let (script, arguments) = (Some(command.script.as_str()), &command.arguments[..]);
-            Log { script, arguments, output: whole_output(&path)?, ..log }
+            Log { script, arguments, output: whole_output(row, &path)?, ..log }
         }
-        Work::External(_) => Log { output: whole_output(&path)?, ..log },
+        Work::External(_) => Log { output: whole_output(row, &path)?, ..log },
     })
 }
 
@@ -95,8 +95,9 @@ impl<'a> Log<'a> {
     }
 }
 
-fn whole_output(path: &Path) -> Result<Option<String>, Error> {
+fn whole_output(row: &TaskRow, path: &Path) -> Result<Option<String>, Error> {
     let output = if_exists(std::fs::read(path), path)?;
+    let output = output.or_else(|| ran_silently(row).then(Vec::new));
     Ok(output.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
@@ -172,7 +173,9 @@ fn heading(context: &CommandContext, row: &TaskRow, more: &str, out: Out<'_>) ->
 
 /// Prints the output of a command.
 pub(super) fn output(row: &TaskRow, path: &Path, out: Out<'_>) -> Result<(), Error> {
-    let Some(file) = if_exists(File::open(path), path)? else { return no_log(row, out) };
+    let Some(file) = if_exists(File::open(path), path)? else {
+        return if ran_silently(row) { say(out, "(no output)") } else { no_log(row, out) };
+    };
     let mut from = BufReader::new(file);
     let mut to = io::BufWriter::new(out);
     let mut line = Vec::new();
@@ -186,6 +189,20 @@ pub(super) fn output(row: &TaskRow, path: &Path, out: Out<'_>) -> Result<(), Err
         written.map_err(|error| Error::output(&error))?;
     }
     to.flush().map_err(|error| Error::output(&error))
+}
+
+/// Returns whether a task without a file of output ran its command, which wrote nothing.
+fn ran_silently(row: &TaskRow) -> bool {
+    match row.report.as_ref().map(|report| &report.outcome) {
+        Some(Outcome::Done { .. }) => true,
+        // The message of a failed set-up begins with its command.
+        Some(Outcome::Failed { failure }) if failure.message.starts_with("set-up `") => false,
+        Some(Outcome::Failed { failure }) => matches!(
+            failure.detail,
+            Some(FailureDetail::Exit { .. } | FailureDetail::Signal { .. })
+        ),
+        Some(Outcome::Cancelled) | None => false,
+    }
 }
 
 /// Prints why there is no log.

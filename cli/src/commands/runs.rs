@@ -7,6 +7,7 @@ use super::context::{CommandContext, Out, print_json, say};
 use super::kept_work::{NAMES, has_landed, kept_reason, label, labels_of, table_row};
 use super::run_document::print_run;
 use super::target::{Located, Target, TargetKind};
+use super::timing;
 use crate::args::{Form, RetryArgs, RunsArgs, RunsCommand, TargetArgs};
 use crate::error::Error;
 use crate::render::{
@@ -31,6 +32,8 @@ pub enum RunsView<'a> {
     List(usize),
     /// One run; the latest if none is named.
     Show(&'a TargetArgs),
+    /// How long the phases of a run's tasks took.
+    Timing(&'a TargetArgs),
 }
 
 impl RunsArgs {
@@ -39,7 +42,8 @@ impl RunsArgs {
         match &self.command {
             None => Ok(RunsView::List(LISTED)),
             Some(RunsCommand::List { limit }) => Ok(RunsView::List(*limit)),
-            Some(RunsCommand::Show { target }) => Ok(RunsView::Show(target)),
+            Some(RunsCommand::Show { target, timing: false }) => Ok(RunsView::Show(target)),
+            Some(RunsCommand::Show { target, timing: true }) => Ok(RunsView::Timing(target)),
             Some(RunsCommand::Retry(args)) => Err(args),
         }
     }
@@ -53,6 +57,7 @@ pub fn run(context: &CommandContext, view: RunsView<'_>, out: Out<'_>) -> Result
     match view {
         RunsView::List(limit) => list(context, limit, out)?,
         RunsView::Show(target) => show(context, target, out)?,
+        RunsView::Timing(target) => timing::show(context, target, out)?,
     }
     Ok(ExitCode::Success)
 }

@@ -54,6 +54,10 @@ pub(super) fn headline(head: &RunInfo) -> String {
     format!("run {}{retry} · {tasks} · {} at once · {isolation} · {lands}", head.run, head.jobs)
 }
 
+/// What a run says once about its set-up commands.
+const SETUP_NOTE: &str =
+    "set-up commands are not confined: what they write outside of their workspace stays there";
+
 /// Returns the lines about what a run does for all of its tasks: the environment variables that it
 /// passes on, and what it adds to their workspaces.
 pub fn run_conditions(pass_env: &[String], needs: &WorkspaceNeeds) -> Vec<String> {
@@ -72,6 +76,9 @@ pub fn run_conditions(pass_env: &[String], needs: &WorkspaceNeeds) -> Vec<String
         let script = cut(&one_line(script.trim()), 100);
         format!("sets up each workspace with `{script}`")
     }));
+    if !needs.setup.is_empty() {
+        lines.push(SETUP_NOTE.into());
+    }
     lines
 }
 

@@ -276,5 +276,6 @@ fn without_yield(report: &TaskReport) -> TaskReport {
         ms: report.ms,
         setup_ms: report.setup_ms,
         usage: report.usage,
+        timings: None,
     }
 }

@@ -1,4 +1,4 @@
-//! A terminal in memory, for tests of the live view.
+//! A terminal in memory, and the first event of a run, for tests of what is shown.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -7,11 +7,26 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use indicatif::{ProgressDrawTarget, TermLike};
 
+use protocol::{EventKind, IsolationMode, MergeMode, WorkspaceNeeds};
+
 use super::live_view::LiveView;
 use super::terminal::{Palette, Size};
 
 /// The size that the terminal has at first.
 pub(super) const SIZE: Size = Size { columns: 80, rows: 24 };
+
+/// Returns the first event of a run in workspaces, which lands patches.
+pub(super) fn run_started(tasks: usize, jobs: usize) -> EventKind {
+    EventKind::RunStarted {
+        tasks,
+        jobs,
+        isolation: IsolationMode::Worktree,
+        merge: MergeMode::Patch,
+        pass_env: Vec::new(),
+        needs: WorkspaceNeeds::default(),
+        retry_of: None,
+    }
+}
 
 /// A terminal, which is shared by its clones.
 #[derive(Clone)]

@@ -1,206 +1,238 @@
-//! The one thread that starts processes.
-//!
-//! Each child asks the kernel to kill it when its parent dies. For the kernel, the parent is the
-//! thread that started the child. Therefore one thread, which lives as long as the `Launcher`,
-//! starts all processes.
+//! The engine's side of the launcher: starts it with the first command and again when it has died,
+//! and hands out reapers.
 
 use std::io;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use tokio::sync::oneshot;
+use engine::ports::CommandError;
+use engine::restarts::{CrashLog, Decision, RestartBudget};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
 
-use crate::pre_exec::{ChildSetup, prepare_command};
-use crate::process_group::ProcessGroup;
-use crate::running::{DROP_LIMIT, Leftover, Running};
-use crate::watcher::{Token, Watcher};
+use crate::command_error::{command_error, is_shortage};
+use crate::socket::Socket;
+use crate::wire::{FORK, Reply};
 
-/// How often dying children are reaped.
-const REAP_INTERVAL: Duration = Duration::from_millis(10);
+/// How often the launcher is started again before no command can be started any more.
+const BUDGET: RestartBudget = RestartBudget { restarts: 5, window: Duration::from_secs(60) };
 
-/// The longest time the thread waits at its end for processes to end.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long the launcher may take to answer, which it does within a millisecond. One that takes longer
+/// is killed, and with it every command.
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
-/// The handle of the thread that starts processes. Dropping it ends the thread.
+/// How many reapers without an owner are kept. More are forked when they are needed.
+const IDLE: usize = 64;
+
+/// The longest time that closing waits for the launcher, which waits for its reapers.
+const CLOSE_LIMIT: Duration = Duration::from_secs(3);
+
+/// The handle of the launcher. Dropping it ends the launcher.
 #[derive(Debug)]
-pub(crate) struct Launcher {
-    orders: Sender<LauncherMessage>,
-    thread: Option<JoinHandle<()>>,
+pub(crate) struct Launcher(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    command: Command,
+    process: Option<Process>,
+    /// The number of processes that were started.
+    started: u64,
+    idle: Vec<Reaper>,
+    crashes: CrashLog,
+    given_up: Option<String>,
 }
 
-/// A message to the thread.
-enum LauncherMessage {
-    /// Start a process.
-    Start { command: Box<(Command, ChildSetup)>, reply: oneshot::Sender<io::Result<Running>> },
-    /// Reply when all messages before this one are handled.
-    Sync(SyncSender<()>),
-    /// The owner of a command has dropped it.
-    Released(Leftover),
-    /// The watcher process with this number has ended.
-    WatcherEnded(u64),
-    /// End the thread.
-    Close,
+/// A running launcher.
+#[derive(Debug)]
+struct Process {
+    number: u64,
+    child: Child,
+    socket: Arc<Socket>,
+}
+
+/// A reaper that serves an owner, or none. Dropping it has the reaper kill everything and end.
+#[derive(Debug)]
+pub(crate) struct Reaper {
+    /// The socket over which the owner's requests go.
+    pub(crate) socket: Socket,
+    process: i32,
+    /// The number of the launcher that has forked it.
+    launcher: u64,
+}
+
+impl Reaper {
+    /// Kills a reaper that does not answer. What it has started comes to the launcher, and is killed
+    /// there.
+    pub(crate) fn kill(self) {
+        // It is not reaped while its end of the socket is open, so that its number is its own.
+        if !self.socket.is_dead()
+            && let Some(process) = Pid::from_raw(self.process).filter(|_| self.process > 1)
+        {
+            let _gone = kill_process(process, Signal::KILL);
+        }
+    }
+}
+
+/// Why there is no reaper.
+enum NoReaper {
+    /// The launcher cannot fork one: a resource is exhausted.
+    Exhausted(io::Error),
+    /// The launcher has died or does not answer.
+    Dead(&'static str),
 }
 
 impl Launcher {
-    /// Starts the thread; `watcher` is the command that starts the watcher process.
-    pub(crate) fn spawn(watcher: Command) -> io::Result<Self> {
-        let (orders, received) = channel();
-        let notify = orders.clone();
-        let ended = Arc::new(move |number| {
-            let _closed = notify.send(LauncherMessage::WatcherEnded(number));
-        });
-        let running = orders.clone();
-        let on_release = Arc::new(move |left| {
-            let _closed = running.send(LauncherMessage::Released(left));
-        });
-        let watcher = Watcher::new(watcher, ended);
-        let state = State { watcher, on_release, started: 0, dying: Vec::new() };
-        let thread = thread::Builder::new()
-            .name("commands".to_owned())
-            .spawn(move || state.run(received))?;
-        Ok(Self { orders, thread: Some(thread) })
+    /// Returns the handle of a launcher that `command` starts when it is needed.
+    pub(crate) fn new(mut command: Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self(Mutex::new(State {
+            command,
+            process: None,
+            started: 0,
+            idle: Vec::new(),
+            crashes: CrashLog::default(),
+            given_up: None,
+        }))
     }
 
-    /// Starts a command. If the future is dropped before it completes, no process is left running.
-    pub(crate) async fn start(
-        &self,
-        command: Command,
-        preparation: ChildSetup,
-    ) -> io::Result<Running> {
-        let (reply, answer) = oneshot::channel();
-        let order = LauncherMessage::Start { command: Box::new((command, preparation)), reply };
-        self.orders.send(order).map_err(|_| thread_ended())?;
-        let mut asking = PendingStart { orders: &self.orders, answer };
-        let answer = (&mut asking.answer).await;
-        answer.map_err(|_| thread_ended())?
-    }
-}
-
-fn thread_ended() -> io::Error {
-    io::Error::other("the thread that starts commands has ended")
-}
-
-/// A start that the caller waits for.
-struct PendingStart<'a> {
-    orders: &'a Sender<LauncherMessage>,
-    answer: oneshot::Receiver<io::Result<Running>>,
-}
-
-impl Drop for PendingStart<'_> {
-    fn drop(&mut self) {
-        if self.answer.is_terminated() {
-            return;
+    /// Returns a reaper without an owner; `what` names in the error what it is for.
+    pub(crate) async fn reaper(&self, what: &str) -> Result<Reaper, CommandError> {
+        loop {
+            let (number, socket) = {
+                let mut state = self.0.lock().await;
+                if let Some(reaper) = state.take_idle() {
+                    return Ok(reaper);
+                }
+                state.running(what)?
+            };
+            match fork(&socket, number).await {
+                Ok(reaper) => return Ok(reaper),
+                Err(NoReaper::Exhausted(error)) => return Err(command_error(what, error)),
+                Err(NoReaper::Dead(why)) => self.0.lock().await.note_death(number, why),
+            }
         }
-        // The thread may be starting the command now. It then fails to send the reply and kills the
-        // process, before it handles the `Sync` message.
-        self.answer.close();
-        let (handled, wait) = sync_channel(1);
-        if self.orders.send(LauncherMessage::Sync(handled)).is_ok() {
-            let _late = wait.recv_timeout(DROP_LIMIT);
+    }
+
+    /// Keeps a reaper whose owner has ended without leaving a process.
+    pub(crate) async fn keep(&self, reaper: Reaper) {
+        let mut state = self.0.lock().await;
+        if state.idle.len() < IDLE {
+            state.idle.push(reaper);
+        }
+    }
+}
+
+/// Has the launcher fork a reaper.
+async fn fork(launcher: &Socket, number: u64) -> Result<Reaper, NoReaper> {
+    let (socket, theirs) = Socket::pair().map_err(NoReaper::Exhausted)?;
+    let ask = async {
+        use std::os::fd::AsFd as _;
+        launcher.send(&[FORK], &[theirs.as_fd()]).await?;
+        drop(theirs);
+        socket.receive().await
+    };
+    match timeout(ANSWER_LIMIT, ask).await {
+        Ok(Ok(Some(Reply::Ready(process)))) => Ok(Reaper { socket, process, launcher: number }),
+        Ok(Ok(Some(Reply::Failed(_, error)))) => Err(NoReaper::Exhausted(error.into())),
+        Ok(Err(error)) if is_shortage(&error) => Err(NoReaper::Exhausted(error)),
+        Ok(Ok(_) | Err(_)) => Err(NoReaper::Dead("it has died")),
+        Err(_elapsed) => Err(NoReaper::Dead("it does not answer")),
+    }
+}
+
+impl State {
+    /// Returns an idle reaper of the running launcher.
+    fn take_idle(&mut self) -> Option<Reaper> {
+        let number = self.process.as_ref().map(|process| process.number);
+        loop {
+            let reaper = self.idle.pop()?;
+            if Some(reaper.launcher) == number && !reaper.socket.is_dead() {
+                return Some(reaper);
+            }
+        }
+    }
+
+    /// Returns the running launcher, which is started if there is none.
+    fn running(&mut self, what: &str) -> Result<(u64, Arc<Socket>), CommandError> {
+        loop {
+            if let Some(process) = &self.process {
+                return Ok((process.number, Arc::clone(&process.socket)));
+            }
+            if let Some(why) = &self.given_up {
+                let source = io::Error::other(format!(
+                    "the launcher, which starts commands, has failed {} times: {why}",
+                    BUDGET.restarts + 1
+                ));
+                return Err(CommandError::Launcher { what: what.to_owned(), source });
+            }
+            match self.start() {
+                Ok(process) => self.process = Some(process),
+                Err(error) if is_shortage(&error) => return Err(command_error(what, error)),
+                Err(error) => self.note_crash(&error.to_string()),
+            }
+        }
+    }
+
+    fn start(&mut self) -> io::Result<Process> {
+        let (socket, theirs) = Socket::pair()?;
+        let child = self.command.stdin(theirs).spawn();
+        // Nobody but the launcher keeps its end of the socket open.
+        self.command.stdin(Stdio::null());
+        self.started += 1;
+        Ok(Process { number: self.started, child: child?, socket: Arc::new(socket) })
+    }
+
+    /// Ends the launcher with this number, which has died or does not answer.
+    fn note_death(&mut self, number: u64, why: &str) {
+        // Others may have noted it before.
+        if let Some(process) = self.process.take_if(|process| process.number == number) {
+            process.kill();
+            self.note_crash(why);
+        }
+    }
+
+    fn note_crash(&mut self, why: &str) {
+        self.idle.clear();
+        match self.crashes.record(BUDGET, Instant::now()) {
+            Decision::Restart => tracing::warn!(why, "the launcher is started again"),
+            Decision::GiveUp => {
+                tracing::error!(why, "the launcher is not started again");
+                self.given_up = Some(why.to_owned());
+            }
+        }
+    }
+}
+
+impl Process {
+    /// Kills the process. Its reapers notice, and kill what they have started.
+    fn kill(mut self) {
+        let _gone = self.child.kill();
+        let _failed = self.child.wait();
+    }
+
+    /// Waits until the process has ended by itself, which it does when its socket is closed.
+    fn close(self) {
+        let Self { mut child, socket, .. } = self;
+        drop(socket);
+        let until = Instant::now() + CLOSE_LIMIT;
+        while matches!(child.try_wait(), Ok(None)) {
+            if Instant::now() >= until {
+                let _gone = child.kill();
+                let _failed = child.wait();
+            }
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 }
 
 impl Drop for Launcher {
     fn drop(&mut self) {
-        let _gone = self.orders.send(LauncherMessage::Close);
-        if let Some(thread) = self.thread.take() {
-            let _panicked = thread.join();
-        }
-    }
-}
-
-/// The state of the thread.
-struct State {
-    watcher: Watcher,
-    on_release: Arc<dyn Fn(Leftover) + Send + Sync>,
-    started: Token,
-    dying: Vec<(Child, Token)>,
-}
-
-impl State {
-    fn run(mut self, received: Receiver<LauncherMessage>) {
-        loop {
-            let order = if self.dying.is_empty() {
-                received.recv().map_err(|_| RecvTimeoutError::Disconnected)
-            } else {
-                received.recv_timeout(REAP_INTERVAL)
-            };
-            match order {
-                Ok(LauncherMessage::Start { command, reply }) => {
-                    if !reply.is_closed() {
-                        // A command that the caller no longer waits for kills its group when dropped.
-                        let _unwanted = reply.send(self.start(*command));
-                    }
-                }
-                Ok(LauncherMessage::Sync(handled)) => {
-                    let _unheard = handled.try_send(());
-                }
-                Ok(LauncherMessage::Released(Leftover::Nothing(token))) => {
-                    self.watcher.remove(token)
-                }
-                Ok(LauncherMessage::Released(Leftover::Dying(child, token))) => {
-                    self.dying.push((child, token))
-                }
-                Ok(LauncherMessage::WatcherEnded(number)) => self.watcher.note_end(number),
-                Ok(LauncherMessage::Close) | Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-            self.reap();
-        }
-        self.close(&received);
-    }
-
-    fn start(&mut self, (mut command, preparation): (Command, ChildSetup)) -> io::Result<Running> {
-        self.started += 1;
-        let token = self.started;
-        prepare_command(&mut command, preparation, self.watcher.registration(token)?);
-        let child = match command.spawn() {
-            Ok(child) => child,
-            Err(error) => {
-                // The child may have registered itself with the watcher before it failed.
-                self.watcher.remove(token);
-                return Err(error);
-            }
-        };
-        let group =
-            ProcessGroup::led_by(child.id()).expect("a child of ours is not the first process");
-        self.watcher.add(token, group);
-        Ok(Running::new(child, group, token, Arc::clone(&self.on_release)))
-    }
-
-    fn reap(&mut self) {
-        let watcher = &mut self.watcher;
-        self.dying.retain_mut(|(child, token)| {
-            let alive = matches!(child.try_wait(), Ok(None));
-            if !alive {
-                watcher.remove(*token);
-            }
-            alive
-        });
-    }
-
-    /// Reaps dying children and ends the watcher process, so that none is left at the end.
-    fn close(mut self, received: &Receiver<LauncherMessage>) {
-        let until = Instant::now() + CLOSE_TIMEOUT;
-        while !self.dying.is_empty() && Instant::now() < until {
-            thread::sleep(REAP_INTERVAL);
-            self.reap();
-        }
-        let Some(ending) = self.watcher.end() else { return };
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            match received.recv_timeout(left) {
-                Ok(LauncherMessage::WatcherEnded(number)) if number == ending.number => {
-                    return ending.finish();
-                }
-                Ok(_late) => {}
-                Err(_) => return ending.force(),
-            }
+        let state = self.0.get_mut();
+        state.idle.clear();
+        if let Some(process) = state.process.take() {
+            process.close();
         }
     }
 }

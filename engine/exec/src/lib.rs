@@ -1,25 +1,34 @@
-//! Runs commands: each in a process group of its own, watched so that none of its processes outlives
-//! the engine. The output is kept in a file of bounded size.
+//! Runs commands: each in a process group of its own, and all of one owner below one reaper, so that
+//! no process outlives its owner or the engine. The output is kept in a file of bounded size.
 
 mod command_error;
 mod environment;
 mod failure_line;
-mod launcher;
 mod lines;
 mod output;
 mod output_file;
-mod pre_exec;
-mod process_group;
+
+mod launcher;
+mod owner;
 mod processes;
 mod running;
 mod shell;
-mod watcher;
-mod watcher_main;
+mod socket;
+
+mod start_message;
+mod wire;
+
+mod child;
+mod descendants;
+mod launch;
+mod reaper;
+mod running_command;
 
 pub use environment::{BaseEnvironment, EnvironmentRules};
+pub use launch::launch;
+pub use owner::Owner;
 pub use processes::Processes;
 pub use shell::{GRACE, Shell};
-pub use watcher_main::watch;
 
 #[cfg(test)]
 #[macro_use]

@@ -15,7 +15,7 @@ use crate::lines::{LastLine, NewestLine, RateLimit, printable};
 use crate::output_file::{OutputFile, WrittenOutput};
 
 /// The capacity of a pipe.
-const BUFFER: usize = 64 << 10;
+const BUFFER: usize = 16 << 10;
 
 /// The maximum time for reading what is left in the pipes after the process group has ended. Only
 /// processes that have left the group can still write to them.

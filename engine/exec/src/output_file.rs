@@ -1,9 +1,9 @@
 //! The file with the output of a command. Of long output it keeps the beginning and the end.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How far the file grows beyond its limit before the middle is removed, which costs as much as
 /// writing the end again.
@@ -48,7 +48,7 @@ impl Storage for File {
 /// Writing never fails: a command must be able to go on even if the disk is full. The error is
 /// returned when the file is closed.
 #[derive(Debug)]
-pub(crate) struct OutputFile<S = File> {
+pub(crate) struct OutputFile<S = LazyFile> {
     storage: S,
     /// How many bytes of the beginning are kept.
     head: u64,
@@ -74,16 +74,59 @@ pub(crate) struct WrittenOutput {
     pub(crate) error: Option<io::Error>,
 }
 
+/// A file that is created with its first byte.
+#[derive(Debug)]
+pub(crate) struct LazyFile {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl LazyFile {
+    /// Creates the file and the folders above it, if there is none yet.
+    fn created(&mut self) -> io::Result<&mut File> {
+        if self.file.is_none() {
+            if let Some(folder) = self.path.parent() {
+                DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            }
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create(true).truncate(true).mode(0o600);
+            self.file = Some(options.open(&self.path)?);
+        }
+        self.file.as_mut().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+    }
+}
+
+impl Storage for LazyFile {
+    fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        Storage::write_at(self.created()?, bytes, offset)
+    }
+
+    fn read_at(&mut self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        Storage::read_at(self.created()?, buffer, offset)
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        Storage::truncate(self.created()?, length)
+    }
+}
+
 impl OutputFile {
+    /// Creates the file with the first byte of output, as [`Self::create`] does. Removes the file of
+    /// an earlier attempt.
+    pub(crate) fn create_when_written(path: &Path, keep: u64) -> io::Result<Self> {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        Ok(Self::over(LazyFile { path: path.to_owned(), file: None }, keep))
+    }
+
     /// Creates the empty file and the folders above it. Only this user can read it, because output may
     /// contain secrets.
     pub(crate) fn create(path: &Path, keep: u64) -> io::Result<Self> {
-        if let Some(folder) = path.parent() {
-            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        }
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(true).mode(0o600);
-        Ok(Self::over(options.open(path)?, keep))
+        let mut file = LazyFile { path: path.to_owned(), file: None };
+        file.created()?;
+        Ok(Self::over(file, keep))
     }
 }
 

@@ -2,102 +2,144 @@
 //! dropped.
 
 use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Child, ExitStatus};
-use std::sync::Arc;
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use engine::ports::{CancelToken, EndCause};
-use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, waitid};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
-use tokio::time::{self, sleep_until};
+use engine::ports::{CancelToken, CommandError, EndCause};
+use tokio::time::{self, sleep_until, timeout};
 
-use crate::process_group::ProcessGroup;
-use crate::watcher::Token;
+use crate::command_error::command_error;
+use crate::socket::Socket;
+use crate::wire::{CommandRequest, Group, Reply, StartStep};
+
+/// How long a reaper may take to start a command. It takes long if the program lies on a slow disk.
+const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// The longest time dropping a command may take. A killed process ends within milliseconds; one that
-/// hangs in the kernel is handed to the launcher.
-pub(crate) const DROP_LIMIT: Duration = Duration::from_secs(1);
+/// hangs in the kernel is left to its reaper.
+const DROP_LIMIT: Duration = Duration::from_secs(1);
 
-/// A started command. Dropping it kills its process group, and waits until that has ended.
+/// How long to wait for a killed group to end.
+const KILLED_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A command that was started, or is about to be. Dropping it kills its process group, and waits until
+/// that has ended.
+#[derive(Debug)]
 pub(crate) struct Running {
-    leader: Option<Child>,
-    group: ProcessGroup,
-    token: Token,
-    on_release: Arc<dyn Fn(Leftover) + Send + Sync>,
-}
-
-/// What is left of a command when its owner has dropped it.
-pub(crate) enum Leftover {
-    /// No process.
-    Nothing(Token),
-    /// The killed process, which has not been reaped yet.
-    Dying(Child, Token),
+    socket: Socket,
+    /// The leader of the group; 0 until the command has started.
+    leader: u32,
+    /// How the leader has exited.
+    status: Option<ExitStatus>,
+    group: Group,
 }
 
 impl Running {
-    /// Takes ownership of a child that leads `group`. `on_release` is called when it is dropped.
-    pub(crate) fn new(
-        child: Child,
-        group: ProcessGroup,
-        token: Token,
-        on_release: Arc<dyn Fn(Leftover) + Send + Sync>,
-    ) -> Self {
-        Self { leader: Some(child), group, token, on_release }
+    /// Returns a command about which the reaper at the other end of `socket` will report.
+    pub(crate) fn new(socket: Socket) -> Self {
+        Self { socket, leader: 0, status: None, group: Group::Runs }
     }
 
-    /// Returns the process group.
-    pub(crate) fn group(&self) -> ProcessGroup {
-        self.group
-    }
-
-    /// Reaps the command, which has exited, and returns its status.
-    pub(crate) fn reap(&mut self) -> io::Result<ExitStatus> {
-        let reaped = || io::Error::other("the command was reaped already");
-        let status = self.leader.as_mut().ok_or_else(reaped)?.wait()?;
-        self.leader = None;
-        Ok(status)
-    }
-
-    /// Kills all processes of the group.
-    pub(crate) fn kill(&self) {
-        match &self.leader {
-            // The id of the group is not reused before the leader is reaped.
-            Some(_) => self.group.signal(Signal::KILL),
-            None => self.group.kill_if_there(),
+    /// Waits until the command has started; `what` names the operation in the error.
+    pub(crate) async fn started(&mut self, what: &str) -> Result<(), CommandError> {
+        match timeout(START_LIMIT, self.socket.receive()).await {
+            Ok(Ok(Some(Reply::Started(leader)))) => {
+                self.leader = leader.unsigned_abs();
+                Ok(())
+            }
+            Ok(Ok(Some(Reply::Failed(step, error)))) => {
+                self.group = Group::Gone;
+                Err(command_error(format!("{what}{}", at(step)), error.into()))
+            }
+            _dead_or_suspended => {
+                Err(CommandError::Launcher { what: what.to_owned(), source: launcher_died() })
+            }
         }
+    }
+
+    /// Returns the leader of the group, which may have exited.
+    pub(crate) fn leader(&self) -> u32 {
+        self.leader
+    }
+
+    /// Asks the reaper for something, if any process of the group is left.
+    pub(crate) fn ask(&self, request: CommandRequest) {
+        if self.group == Group::Runs {
+            self.socket.try_send(&request.encode());
+        }
+    }
+
+    /// Waits until the command has exited. It is cancel safe.
+    pub(crate) async fn exited(&mut self) -> io::Result<ExitStatus> {
+        loop {
+            if let Some(status) = self.status {
+                return Ok(status);
+            }
+            let reply = self.socket.receive().await;
+            self.note(reply?)?;
+        }
+    }
+
+    /// Waits until no process of the group runs. It is cancel safe.
+    async fn gone(&mut self) -> io::Result<()> {
+        while self.group == Group::Runs {
+            let reply = self.socket.receive().await;
+            self.note(reply?)?;
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, reply: Option<Reply>) -> io::Result<()> {
+        match reply {
+            Some(Reply::Exited(status, group)) => {
+                (self.status, self.group) = (Some(ExitStatus::from_raw(status)), group);
+            }
+            Some(Reply::Gone | Reply::Failed(..)) => self.group = Group::Gone,
+            Some(Reply::Started(_)) => {}
+            Some(Reply::Ready(_) | Reply::Ended(_)) => {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            None => {
+                self.group = Group::Gone;
+                return Err(launcher_died());
+            }
+        }
+        Ok(())
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.kill();
+        self.ask(CommandRequest::Kill);
         let until = Instant::now() + DROP_LIMIT;
-        while let Some(leader) = &mut self.leader {
-            let alive = matches!(leader.try_wait(), Ok(None));
-            if !alive {
-                self.leader = None;
-            } else if Instant::now() >= until {
-                break;
-            } else {
-                std::thread::sleep(Duration::from_millis(1));
-            }
+        while self.group == Group::Runs {
+            let Some(reply) = self.socket.receive_blocking(until) else { return };
+            let _ended = self.note(Some(reply));
         }
-        (self.on_release)(match self.leader.take() {
-            None => {
-                self.group.wait(until.saturating_duration_since(Instant::now()));
-                Leftover::Nothing(self.token)
-            }
-            Some(leader) => Leftover::Dying(leader, self.token),
-        });
     }
 }
 
-/// How long to wait for a killed group to end.
-const KILLED_TIMEOUT: Duration = Duration::from_secs(2);
+/// Returns the error of a command whose reaper has closed its socket.
+fn launcher_died() -> io::Error {
+    io::Error::other(
+        "the launcher or the reaper of the command has died, and the command was killed; something \
+         outside of Regatta has ended it",
+    )
+}
+
+/// Returns what the message about a failed start says about the step.
+fn at(step: StartStep) -> &'static str {
+    match step {
+        StartStep::Request | StartStep::Fork | StartStep::Program => "",
+        StartStep::Session => " in a session of its own",
+        StartStep::Folder => ": cannot enter its folder",
+        StartStep::Streams => ": cannot set its standard streams",
+        StartStep::Terminal => ": cannot give it its terminal",
+        StartStep::Namespaces => ": cannot enter the namespaces",
+        StartStep::Limits => ": cannot set its limits",
+    }
+}
 
 /// Whether a command was asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,39 +155,31 @@ enum StopRequest {
 /// Waits until the command exits, or stops it when asked, and then ends its whole group.
 pub(crate) async fn wait_or_stop(
     running: &mut Running,
-    exit: &Exit,
     stop: &CancelToken,
     grace: Duration,
 ) -> io::Result<EndCause> {
-    let request = until_exit(running, exit, stop, grace).await;
-    let status = if let StopRequest::Graceful(until) = request {
+    let (request, status) = until_exit(running, stop, grace).await?;
+    if let StopRequest::Graceful(until) = request {
         // A shell may exit before its children. The grace period applies to the whole group.
-        let status = running.reap()?;
-        let left = until.saturating_duration_since(time::Instant::now());
         tokio::select! {
             biased;
             () = stop.cancelled_at_once() => {}
-            _gone = running.group().gone(left) => {}
+            gone = running.gone() => gone?,
+            () = sleep_until(until) => {}
         }
-        running.kill();
-        status
-    } else {
-        running.kill();
-        running.reap()?
-    };
-    if !running.group().gone(KILLED_TIMEOUT).await {
-        let group = running.group().leader().as_raw_nonzero().get();
-        tracing::warn!(group, "a killed process group is still there");
+    }
+    running.ask(CommandRequest::Kill);
+    if timeout(KILLED_TIMEOUT, running.gone()).await.is_err() {
+        tracing::warn!(group = running.leader, "a killed process group is still there");
     }
     Ok(cause(request, status))
 }
 
 async fn until_exit(
-    running: &Running,
-    exit: &Exit,
+    running: &mut Running,
     stop: &CancelToken,
     grace: Duration,
-) -> StopRequest {
+) -> io::Result<(StopRequest, ExitStatus)> {
     let mut request = StopRequest::None;
     loop {
         let grace_end = match request {
@@ -154,19 +188,17 @@ async fn until_exit(
         };
         tokio::select! {
             biased;
-            () = exit.wait() => return request,
+            status = running.exited() => return Ok((request, status?)),
             () = stop.cancelled_at_once(), if request != StopRequest::Kill => {
-                running.kill();
+                running.ask(CommandRequest::Kill);
                 request = StopRequest::Kill;
             }
             () = stop.cancelled(), if request == StopRequest::None => {
-                running.group().signal(Signal::TERM);
-                // A process that SIGSTOP suspended handles SIGTERM only after SIGCONT.
-                running.group().signal(Signal::CONT);
+                running.ask(CommandRequest::Stop);
                 request = StopRequest::Graceful(time::Instant::now() + grace);
             }
             () = sleep_until(grace_end.unwrap_or_else(time::Instant::now)), if grace_end.is_some() => {
-                running.kill();
+                running.ask(CommandRequest::Kill);
                 request = StopRequest::Kill;
             }
         }
@@ -181,65 +213,8 @@ fn cause(request: StopRequest, status: ExitStatus) -> EndCause {
     }
 }
 
-/// How often the exit is polled where the kernel has no process descriptors.
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
-
-/// Waits for the exit of a child without reaping it, so that its process id is not reused.
-#[derive(Debug)]
-pub(crate) enum Exit {
-    /// By a process descriptor.
-    Pidfd(AsyncFd<OwnedFd>),
-    /// By polling, where process descriptors are not available or not permitted.
-    Polled(Pid),
-}
-
-impl Exit {
-    /// Begins to wait for the exit of `child`, which has not been reaped.
-    pub(crate) fn watch(child: Pid) -> io::Result<Self> {
-        match pidfd_open(child, PidfdFlags::NONBLOCK) {
-            Ok(descriptor) => listen(descriptor).map(Self::Pidfd),
-            Err(Errno::NOSYS | Errno::INVAL | Errno::PERM | Errno::ACCESS) => {
-                Ok(Self::Polled(child))
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Waits until the process has exited. The caller has to reap it afterwards.
-    pub(crate) async fn wait(&self) {
-        if let Self::Pidfd(descriptor) = self
-            && descriptor.readable().await.is_ok()
-        {
-            return;
-        }
-        while !self.has_ended() {
-            time::sleep(POLL_INTERVAL).await;
-        }
-    }
-
-    fn has_ended(&self) -> bool {
-        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        let found = match self {
-            Self::Pidfd(descriptor) => waitid(WaitId::PidFd(descriptor.get_ref().as_fd()), look),
-            Self::Polled(child) => waitid(WaitId::Pid(*child), look),
-        };
-        // An error means that the child has been reaped.
-        !matches!(found, Ok(None) | Err(Errno::INTR))
-    }
-}
-
-#[expect(unsafe_code, reason = "tokio has no safe way to listen to a descriptor of any kind")]
-fn listen(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: the descriptor is owned, so it stays open until the listener is dropped.
-    let listener = unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) };
-    Ok(listener?)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
-    use std::process::{Command, Stdio};
-
     use super::*;
 
     #[test]
@@ -252,36 +227,5 @@ mod tests {
         }
         assert_eq!(cause(StopRequest::None, ended), EndCause::Exited(0));
         assert_eq!(cause(StopRequest::None, killed), EndCause::Signalled(9));
-    }
-
-    fn child(script: &str) -> (std::process::Child, Pid) {
-        let mut shell = Command::new("sh");
-        let child = shell.args(["-c", script]).stdin(Stdio::piped()).spawn().unwrap();
-        let process = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-        (child, process)
-    }
-
-    #[test]
-    async fn the_end_of_a_child_is_learned_and_the_child_left_to_be_collected() {
-        let (mut child, process) = child("exit 3");
-        Exit::watch(process).unwrap().wait().await;
-        assert_eq!(child.wait().unwrap().code(), Some(3));
-    }
-
-    #[test]
-    async fn a_kernel_that_cannot_tell_is_asked() {
-        let (mut child, process) = child("read word; exit 4");
-        let exit = Exit::Polled(process);
-        assert!(!exit.has_ended());
-        let mut input = child.stdin.take().unwrap();
-        // It ends when it has been asked for in vain.
-        let end = async { input.write_all(b"end\n").unwrap() };
-        let wait = async {
-            exit.wait().await;
-            exit.has_ended()
-        };
-        assert!(tokio::join!(wait, end).0);
-        assert_eq!(child.wait().unwrap().code(), Some(4));
-        assert!(exit.has_ended(), "a child that was collected has ended");
     }
 }

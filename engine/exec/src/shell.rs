@@ -7,12 +7,12 @@ use std::io::{self, PipeReader};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use engine::ports::{
-    CancelToken, CommandEnd, CommandError, CommandRequest, Commands, EndCause, Namespaces,
-    ProcessRequest, ProcessSession, ProcessStdio,
+    CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands, EndCause,
+    Namespaces, OwnerEnd, ProcessRequest, ProcessSession, ProcessStdio, SilentOutput,
 };
 use rustix::fs::{Mode, OFlags, open};
 use tokio_util::sync::CancellationToken;
@@ -21,8 +21,10 @@ use crate::command_error::command_error;
 use crate::environment::BaseEnvironment;
 use crate::output::{CollectedOutput, OutputStreams, collect_output};
 use crate::output_file::OutputFile;
+use crate::owner::Owner;
 use crate::processes::Processes;
-use crate::running::{Exit, wait_or_stop};
+use crate::running::wait_or_stop;
+use crate::start_message::AfterExit;
 
 /// The default time between SIGTERM and SIGKILL when a command is stopped.
 pub const GRACE: Duration = Duration::from_millis(700);
@@ -77,8 +79,21 @@ fn folder(path: &Path) -> io::Result<OwnedFd> {
     Ok(open(path, flags, Mode::empty())?)
 }
 
-#[async_trait]
 impl Commands for Shell {
+    fn owner(self: Arc<Self>) -> Arc<dyn CommandOwner> {
+        let owner = self.processes.owner();
+        Arc::new(ShellOwner { shell: self, owner })
+    }
+}
+
+/// The owner of commands of a shell.
+struct ShellOwner {
+    shell: Arc<Shell>,
+    owner: Owner,
+}
+
+#[async_trait]
+impl CommandOwner for ShellOwner {
     async fn run(
         &self,
         request: CommandRequest,
@@ -94,28 +109,29 @@ impl Commands for Shell {
                 failure_line: None,
                 written: 0,
                 dropped: 0,
+                launch: Duration::ZERO,
             });
         }
 
         let start = format!("start the command in {:?}", request.folder);
-        let process = self.process(&request).map_err(|error| command_error(&start, error));
+        let process = self.shell.process(&request).map_err(|error| command_error(&start, error));
         let (process, Output { output, error }) = process?;
-        let mut running = self.processes.launch(process, || start).await?;
-        let exit = Exit::watch(running.group().leader());
-        let exit =
-            exit.map_err(|error| command_error("listen for the end of the command", error))?;
+        let asked = Instant::now();
+        let mut running = self.owner.start_command(process, AfterExit::KillGroup, &start).await?;
+        let launch = asked.elapsed();
         let streams = OutputStreams::new(output.into(), error.into());
         let streams =
             streams.map_err(|error| command_error("read what the command writes", error))?;
 
         let gone = CancellationToken::new();
         let controlled = async {
-            let cause = wait_or_stop(&mut running, &exit, &stop, self.grace).await;
+            let cause = wait_or_stop(&mut running, &stop, self.shell.grace).await;
             gone.cancel();
             cause
         };
         let (cause, pumped) = tokio::join!(controlled, collect_output(streams, file, line, &gone));
-        let cause = cause.map_err(|error| command_error("wait for the command", error))?;
+        let what = || "run the command to its end".to_owned();
+        let cause = cause.map_err(|source| CommandError::Launcher { what: what(), source })?;
         let CollectedOutput { last_line, failure_line, written: output } =
             pumped.map_err(|error| command_error(&keep_output, error))?;
         if let Some(error) = output.error {
@@ -127,11 +143,19 @@ impl Commands for Shell {
         }
         let (written, dropped) = (output.bytes, output.dropped);
         let failure_line = failure_line.filter(|_| cause != EndCause::Exited(0));
-        Ok(CommandEnd { cause, last_line, failure_line, written, dropped })
+        Ok(CommandEnd { cause, last_line, failure_line, written, dropped, launch })
+    }
+
+    async fn end(&self) -> OwnerEnd {
+        self.owner.end().await
     }
 }
 
 async fn create(request: &CommandRequest) -> io::Result<OutputFile> {
-    let (path, keep) = (request.output.clone(), request.keep);
-    tokio::task::spawn_blocking(move || OutputFile::create(&path, keep)).await?
+    let (path, keep, silent) = (request.output.clone(), request.keep, request.silent);
+    tokio::task::spawn_blocking(move || match silent {
+        SilentOutput::EmptyFile => OutputFile::create(&path, keep),
+        SilentOutput::NoFile => OutputFile::create_when_written(&path, keep),
+    })
+    .await?
 }

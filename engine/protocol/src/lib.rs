@@ -18,6 +18,7 @@ mod path;
 mod session;
 mod spec;
 mod timestamp;
+mod timings;
 mod usage;
 
 pub use capture::{CaptureRef, Captured, ChangeSummary, LeftOut, LeftOutEntry, LeftOutKind};
@@ -45,6 +46,7 @@ pub use spec::{
     TaskLimits, TaskSpec, Work, WorkspaceNeeds, YieldPlaceholder,
 };
 pub use timestamp::Timestamp;
+pub use timings::{TaskTimings, TimedPhase};
 pub use usage::{Cost, Usage};
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Captured, TaskName, Timestamp, Usage};
+use crate::{Captured, TaskName, TaskTimings, Timestamp, Usage};
 
 /// How a task ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -159,4 +159,8 @@ pub struct TaskReport {
     /// The tokens and money that its model used; absent for a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// How long the phases of the task took; absent if it was not started, and in ledgers that were
+    /// written before phases were measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timings: Option<Box<TaskTimings>>,
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use engine::ports::LedgerError;
-use protocol::{RunId, RunName, TaskName};
+use protocol::{RunId, RunName, TaskName, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::columns::{
@@ -217,6 +218,34 @@ impl Reader {
                 ledger.prepare_cached(&format!("{SELECT_TASKS} AND task.name = ?2"))?;
             let found = select.query_row(params![run.to_string(), name.as_str()], task_row);
             Ok(found.optional()?)
+        })
+    }
+
+    /// Returns how long each landing of a run took, from its begin in the ledger to its end there.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn landing_times(&self, run: RunId) -> Result<Vec<Duration>, LedgerError> {
+        self.read(|ledger| {
+            let mut select = ledger.prepare_cached(
+                "SELECT transition.type, transition.at FROM transition
+                 JOIN run ON run.number = transition.run WHERE run.id = ?1
+                 AND transition.type IN ('landing_started', 'landing_finished')
+                 ORDER BY transition.seq",
+            )?;
+            let (mut began, mut times) = (None, Vec::new());
+            let mut rows = select.query([run.to_string()])?;
+            while let Some(row) = rows.next()? {
+                let at = read_word::<Timestamp>(row, "at")?.as_millisecond();
+                match (row.get::<_, String>("type")?.as_str(), began.take()) {
+                    ("landing_started", _) => began = Some(at),
+                    (_, Some(began)) => {
+                        times.push(Duration::from_millis(u64::try_from(at - began).unwrap_or(0)));
+                    }
+                    (_, None) => {}
+                }
+            }
+            Ok(times)
         })
     }
 

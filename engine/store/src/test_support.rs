@@ -103,5 +103,6 @@ pub(crate) fn done(captured: Option<Captured>) -> TaskReport {
         ms: 31_000,
         setup_ms: None,
         usage: None,
+        timings: None,
     }
 }

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use engine::ports::{
     Access, AccessClass, Artifact, CancelLevel, CommandEnd, CommandError, CommandRequest,
-    Concurrency, EndCause, Found, ToolContext, ToolOutcome, ToolOutput, WorkspaceView,
+    Concurrency, EndCause, Found, SilentOutput, ToolContext, ToolOutcome, ToolOutput,
+    WorkspaceView,
 };
 use protocol::quote;
 use schemars::JsonSchema;
@@ -90,6 +91,7 @@ impl Builtin for Bash {
         let folder = folder(context.view.as_ref(), &self.0.paths, cwd).await?;
         let artifact = context.artifacts.reserve(Self::NAME).await;
         let request = CommandRequest {
+            silent: SilentOutput::EmptyFile,
             // Standard output and standard error share one pipe, which keeps their order.
             script: format!("exec 2>&1; {}", arguments.command),
             arguments: Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::ports::{FreezeRequest, Notice, Workspace, WorkspaceRequest, WorkspaceView};
+use engine::ports::{FreezeRequest, Notice, Reuse, Workspace, WorkspaceRequest, WorkspaceView};
 use protocol::{Captured, IsolationMode, TaskName};
 
 use crate::backends::RunContext;
@@ -78,11 +78,12 @@ pub trait FrozenTree: Send + Sync {
     /// As [`Self::capture`].
     fn checkpoint(&self, workspace: &Workspace) -> Result<Captured>;
 
-    /// Removes a workspace. Succeeds if it is already gone. Called only if workspaces are private.
+    /// Removes a workspace. Its files may be used for another workspace, if `reuse` allows it.
+    /// Succeeds if it is already gone. Called only if workspaces are private.
     ///
     /// # Errors
     /// The workspace cannot be removed.
-    fn discard(&self, workspace: &Workspace) -> Result<()>;
+    fn discard(&self, workspace: &Workspace, reuse: Reuse) -> Result<()>;
 
     /// Captures the workspace of `task` that a dead engine has left. If a capture with the same
     /// changes exists, returns that one. If its changes differ, keeps both captures. Removes

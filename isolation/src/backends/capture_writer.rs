@@ -29,6 +29,7 @@ pub struct CaptureWriter<'a> {
 impl<'a> CaptureWriter<'a> {
     pub(super) fn open(context: &'a RunContext) -> Result<Self> {
         let store = TaskStore::open(&context.paths.store)?;
+        store.begin_capture(&context.paths.journal);
         Ok(Self { context, store, list: ChangeList::default() })
     }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::ports::{FreezeRequest, Notice, Workspace, WorkspaceRequest};
+use engine::ports::{FreezeRequest, Notice, Reuse, Workspace, WorkspaceRequest};
 use protocol::{Captured, IsolationMode, TaskName};
 
 use crate::backends::{Backend, FrozenTree, RecoveredWorkspace, RunContext};
@@ -72,7 +72,7 @@ impl FrozenTree for UsersTree {
         self.uncaptured()
     }
 
-    fn discard(&self, _: &Workspace) -> Result<()> {
+    fn discard(&self, _: &Workspace, _: Reuse) -> Result<()> {
         // The workspace is the user's own tree, which is never removed.
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::ports::{FreezeRequest, Notice, Workspace, WorkspaceRequest};
+use engine::ports::{FreezeRequest, Notice, Reuse, Workspace, WorkspaceRequest};
 use protocol::{Captured, IsolationMode, TaskName};
 
 use crate::backends::{Backend, FrozenTree, RecoveredWorkspace, RunContext};
@@ -43,14 +43,25 @@ impl FrozenTree for Snapshot {
     }
 
     fn capture(&self, workspace: &Workspace) -> Result<Captured> {
-        capture::capture(self, &workspace.folder, &self.manifest(workspace)?)
+        let manifest = self.manifest(workspace)?;
+        let differences = self.pool.differences(self, workspace);
+        let captured = capture::capture(self, &workspace.folder, &manifest, differences.as_ref())?;
+        if let Some(differences) = differences {
+            self.pool.keep_differences(&workspace.task, differences);
+        }
+        Ok(captured)
     }
 
     fn checkpoint(&self, workspace: &Workspace) -> Result<Captured> {
         capture::checkpoint(self, &workspace.folder, &self.manifest(workspace)?)
     }
 
-    fn discard(&self, workspace: &Workspace) -> Result<()> {
+    fn discard(&self, workspace: &Workspace, reuse: Reuse) -> Result<()> {
+        match reuse {
+            Reuse::Allowed if self.pool.take_back(self, workspace)? => return Ok(()),
+            Reuse::Allowed => {}
+            Reuse::Refused => self.pool.forget(&workspace.task),
+        }
         workspace::discard(&workspace.folder, &self.context.faults)
     }
 

@@ -20,6 +20,7 @@ use crate::carry::{self, Carried, IgnoredFiles, Selection};
 use crate::error::{OrCannot, Result, cannot};
 use crate::file_entry::Entry;
 use crate::paths::RepoPaths;
+use crate::pool::Pool;
 use crate::store::TaskStore;
 use crate::tree::{Tree, TreeEntry};
 use crate::workspace::GitTemplate;
@@ -31,6 +32,8 @@ pub(crate) struct Snapshot {
     pub(crate) notices: Vec<Notice>,
     /// The ignored files that each workspace contains.
     pub(crate) carried: Carried,
+    /// The copies that no task uses.
+    pub(crate) pool: Pool,
 }
 
 impl Snapshot {
@@ -49,7 +52,13 @@ impl Snapshot {
         };
         let table = decode_table(&written).ok_or("it is damaged").or_cannot(what)?;
         let carried = Carried::read(&context.folder)?;
-        Ok(Some(Self { context: context.clone(), table, notices: Vec::new(), carried }))
+        Ok(Some(Self {
+            context: context.clone(),
+            table,
+            notices: Vec::new(),
+            carried,
+            pool: Pool::default(),
+        }))
     }
 }
 
@@ -160,7 +169,7 @@ impl Scanned {
         GitTemplate::of_run(folder).write(&context.repo, &git)?;
         carried.write(folder)?;
         write_whole(&folder.join(TABLE), &encode_table(&table))?;
-        Ok(Snapshot { context: context.clone(), table, notices, carried })
+        Ok(Snapshot { context: context.clone(), table, notices, carried, pool: Pool::default() })
     }
 }
 

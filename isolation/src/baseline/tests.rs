@@ -250,7 +250,7 @@ fn expect_no_lock(sample: &Sample, snapshot: crate::error::Result<FrozenRun<Snap
     let error = snapshot.err().expect("without the lock nothing is snapshot");
     let git = sample.root.join(".git");
     assert_eq!(error.to_string(), format!("cannot lock {} for landing", git.display()));
-    let RepoPaths { workspaces, store, landings } = sample.paths();
+    let RepoPaths { workspaces, store, landings, .. } = sample.paths();
     for place in [workspaces, store, landings] {
         assert!(!place.exists(), "{}", place.display());
     }

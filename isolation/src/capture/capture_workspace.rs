@@ -11,20 +11,26 @@ use protocol::{CaptureRef, Captured, ChangeSummary, RepoPath};
 use crate::backends::ChangeList;
 use crate::baseline::{ContentReader, Snapshot};
 use crate::capture::compare::{Compared, compare, count_lines};
-use crate::capture::own_commit::{head, own_commit_message};
+use crate::capture::own_commit::{has_readable_index, head, own_commit_message};
 use crate::capture::walk;
 use crate::capture::without_setup::Basis;
+use crate::capture::work_rules::WorkRules;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
-use crate::ignore::Rules;
+use crate::pool::Differences;
 use crate::store::TaskStore;
 use crate::tree::Tree;
 use crate::workspace::{GIT, GIT_TEMPLATE, Manifest, SetupState, must_be_there, tree_of};
 
 /// Writes the changes in the workspace at `folder` to the task store. No process may be writing to
-/// it.
-pub(crate) fn capture(snapshot: &Snapshot, folder: &Path, manifest: &Manifest) -> Result<Captured> {
-    let (bytes, list) = take(snapshot, folder, manifest)?;
+/// it. `differences` says what of it was found to differ just now, if that is known.
+pub(crate) fn capture(
+    snapshot: &Snapshot,
+    folder: &Path,
+    manifest: &Manifest,
+    differences: Option<&Differences>,
+) -> Result<Captured> {
+    let (bytes, list) = take(snapshot, folder, manifest, differences)?;
     list.keep(&snapshot.context, &bytes.store, &manifest.task, manifest.attempt)
 }
 
@@ -34,7 +40,7 @@ pub(crate) fn checkpoint(
     folder: &Path,
     manifest: &Manifest,
 ) -> Result<Captured> {
-    let (bytes, list) = take(snapshot, folder, manifest)?;
+    let (bytes, list) = take(snapshot, folder, manifest, None)?;
     list.keep_checkpoint(&snapshot.context, &bytes.store, &manifest.task, manifest.attempt)
 }
 
@@ -45,7 +51,7 @@ pub(crate) fn recapture(
     folder: &Path,
     manifest: &Manifest,
 ) -> Result<Captured> {
-    let (bytes, list) = take(snapshot, folder, manifest)?;
+    let (bytes, list) = take(snapshot, folder, manifest, None)?;
     list.keep_recovered(&snapshot.context, &bytes.store, &manifest.task, manifest.attempt)
 }
 
@@ -66,25 +72,25 @@ fn take(
     snapshot: &Snapshot,
     folder: &Path,
     manifest: &Manifest,
+    differences: Option<&Differences>,
 ) -> Result<(ContentReader, ChangeList)> {
     let what = || format!("capture {}", folder.display());
     snapshot.context.faults.failpoint("capture.begin").or_cannot(what)?;
     if manifest.setup == SetupState::Pending {
         // The set-up was stopped or has failed: the task has done nothing.
-        return Ok((ContentReader::open(snapshot)?, ChangeList::default()));
+        let bytes = ContentReader::open(snapshot)?;
+        bytes.store.begin_capture(&snapshot.context.paths.journal);
+        return Ok((bytes, ChangeList::default()));
     }
     must_be_there(folder)?;
     let tree = Tree::open_at(&tree_of(folder))?;
-    // Ignore rules for the whole tree come from the user's repository, those of folders from the
-    // files in the workspace. Rules in the private git folder of the workspace are not used,
-    // because the task may have changed them.
-    let git = snapshot.context.repo.git()?;
-    let rules = Rules::of(&git, &tree);
     let bytes = ContentReader::open(snapshot)?;
+    bytes.store.begin_capture(&snapshot.context.paths.journal);
+    let rules = WorkRules::of_the_work(snapshot, manifest, &tree, &bytes)?;
     let mut list = ChangeList::default();
     let force_added = ForceAdded::of(snapshot, folder);
     let walk::Walked { candidates, left_out, .. } =
-        walk::candidates(snapshot, manifest, &tree, &rules, &force_added)?;
+        walk::candidates(snapshot, manifest, &tree, &rules, &force_added, differences)?;
     for candidate in candidates {
         let compared = compare(&bytes, &tree, &candidate)?;
         let Some(Compared { change, before, after, basis }) = compared else { continue };
@@ -108,14 +114,14 @@ fn take(
 /// use, because a workspace without ignored files does not need these paths.
 pub(super) struct ForceAdded<'a> {
     snapshot: &'a Snapshot,
-    index: PathBuf,
+    git_dir: PathBuf,
     paths: OnceCell<BTreeSet<Vec<u8>>>,
 }
 
 impl<'a> ForceAdded<'a> {
     /// Returns the paths for the workspace at `folder`; none if the task damaged the index.
     pub(super) fn of(snapshot: &'a Snapshot, folder: &Path) -> Self {
-        Self { snapshot, index: folder.join("git/index"), paths: OnceCell::new() }
+        Self { snapshot, git_dir: folder.join(GIT), paths: OnceCell::new() }
     }
 
     /// Returns whether `path` is tracked.
@@ -132,12 +138,10 @@ impl<'a> ForceAdded<'a> {
 
     fn paths(&self) -> &BTreeSet<Vec<u8>> {
         self.paths.get_or_init(|| {
-            // A FIFO in its place would block.
-            let is_file = std::fs::symlink_metadata(&self.index).is_ok_and(|meta| meta.is_file());
-            if !is_file {
+            if !has_readable_index(&self.git_dir) {
                 return BTreeSet::new();
             }
-            let read = match Index::open(&self.index) {
+            let read = match Index::open(&self.git_dir.join("index")) {
                 Ok(read) => read,
                 Err(error) => {
                     tracing::warn!(%error, "the index of a workspace cannot be read");

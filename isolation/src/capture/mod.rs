@@ -9,6 +9,7 @@ mod setup;
 mod tests;
 mod walk;
 mod without_setup;
+mod work_rules;
 
 pub(crate) use capture_workspace::{capture, checkpoint, recapture, summary};
 pub(crate) use compare::count_lines;

@@ -14,6 +14,9 @@ use git2::{Odb, Oid};
 /// The largest file that is read to find a reference.
 const LARGEST_REFERENCES: u64 = 64 << 20;
 
+/// The largest index that is read: that of some million files.
+const LARGEST_INDEX: u64 = 512 << 20;
+
 /// The longest message, in bytes.
 const LONGEST_MESSAGE: usize = 64 << 10;
 
@@ -46,8 +49,18 @@ pub(super) fn own_commit_message(
     (!message.trim().is_empty()).then_some(message)
 }
 
+/// Returns whether the index in a git directory can be read: a FIFO in its place would block, and a
+/// file without an end would fill the memory.
+pub(super) fn has_readable_index(git_dir: &Path) -> bool {
+    let meta = fs::symlink_metadata(git_dir.join("index"));
+    is_folder(git_dir) && meta.is_ok_and(|meta| meta.is_file() && meta.len() <= LARGEST_INDEX)
+}
+
 /// Returns the commit that HEAD names, or `None` if there is none.
 pub(super) fn head(git_dir: &Path) -> Option<Oid> {
+    if !is_folder(git_dir) {
+        return None;
+    }
     let text = regular(&git_dir.join("HEAD"))?;
     let text = text.trim_ascii();
     let Some(name) = text.strip_prefix(b"ref: ") else { return oid(text) };
@@ -88,7 +101,8 @@ fn read_commit(git_dir: &Path, template: &Path, id: Oid) -> Option<Vec<u8>> {
     let objects = git_dir.join("objects");
     let id_text = id.to_string();
     let loose = objects.join(&id_text[..2]).join(&id_text[2..]);
-    let may_be_read = is_file_or_missing(&loose)
+    let may_be_read = is_folder(&objects)
+        && is_file_or_missing(&loose)
         && alternates(git_dir) == alternates(template)
         && holds_only_files(&objects.join("pack"));
     if !may_be_read {
@@ -106,6 +120,11 @@ fn read_commit(git_dir: &Path, template: &Path, id: Oid) -> Option<Vec<u8>> {
 /// Returns where a git directory looks for further objects.
 fn alternates(git_dir: &Path) -> Option<Vec<u8>> {
     regular(&git_dir.join("objects/info/alternates"))
+}
+
+/// Returns whether this is a folder, and not a symlink that leads to one.
+fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir())
 }
 
 fn is_file_or_missing(path: &Path) -> bool {

@@ -12,9 +12,9 @@ use crate::capture::capture_workspace::ForceAdded;
 use crate::capture::compare::{begin, is_certainly, read_with_stat};
 use crate::capture::own_commit;
 use crate::capture::walk::{self, Candidate};
+use crate::capture::work_rules::WorkRules;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
-use crate::ignore::Rules;
 use crate::tree::Tree;
 use crate::workspace::{
     GIT, LeftFile, LeftOrigin, Manifest, SetupChanges, SetupFile, SetupState, mark, must_be_there,
@@ -32,12 +32,12 @@ pub(crate) fn accept_setup(snapshot: &Snapshot, folder: &Path, manifest: Manifes
     must_be_there(folder)?;
     let tree = Tree::open_at(&tree_of(folder))?;
     let git = snapshot.context.repo.git()?;
-    let rules = Rules::of(&git, &tree);
+    let rules = WorkRules::as_it_is(&git, &tree);
     let bytes = ContentReader::open(snapshot)?;
     let before = Manifest { setup: SetupState::None, ..manifest };
     let force_added = ForceAdded::of(snapshot, folder);
     let walk::Walked { candidates, fingerprints, ignored, .. } =
-        walk::candidates(snapshot, &before, &tree, &rules, &force_added)?;
+        walk::candidates(snapshot, &before, &tree, &rules, &force_added, None)?;
     let mut files = BTreeMap::new();
     // Tests switch this step off to prove that they detect its absence.
     let recorded = if snapshot.context.faults.is_off("F312") { &[] } else { candidates.as_slice() };

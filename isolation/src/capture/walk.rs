@@ -8,12 +8,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use protocol::{LeftOut, RepoPath, is_temporary_name, quote_path};
 use rustix::fs::FileType;
 
-use crate::baseline::{Folder, FolderKind, FrozenEntry, Snapshot};
+use crate::baseline::{Folder, FolderKind, FrozenEntry, Snapshot, split_path};
 use crate::capture::capture_workspace::ForceAdded;
 use crate::capture::left_out::LeftOutCollector;
+use crate::capture::work_rules::WorkRules;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
-use crate::ignore::{PathKind, Rules};
+use crate::ignore::PathKind;
+use crate::pool::{Differences, SameEntries};
 use crate::tree::{FolderListing, ListedEntry, RepositoryRoot, Stat, Tree, join};
 use crate::workspace::{LeftFile, Manifest, SetupFile};
 
@@ -55,14 +57,18 @@ pub(super) struct Walked<'a> {
 /// Walks over the workspace at `tree`.
 ///
 /// `rules` decide which paths git ignores. `force_added` contains ignored paths that the workspace
-/// tracks nevertheless.
+/// tracks nevertheless. With `differences`, a folder that has the same entries as a new copy is not
+/// listed again.
 pub(super) fn candidates<'a>(
     snapshot: &'a Snapshot,
     manifest: &'a Manifest,
     tree: &Tree,
-    rules: &Rules<'_>,
+    rules: &WorkRules<'_>,
     force_added: &ForceAdded<'_>,
+    differences: Option<&Differences>,
 ) -> Result<Walked<'a>> {
+    let same = differences.map(|differences| differences.same_entries(snapshot));
+    let same = same.unwrap_or_default();
     let mut walk = Walk {
         snapshot,
         manifest,
@@ -76,6 +82,11 @@ pub(super) fn candidates<'a>(
     let mut visited = BTreeSet::new();
     let mut waiting = vec![Vec::new()];
     while let Some(path) = waiting.pop() {
+        if let Some(entries) = same.get(path.as_slice()) {
+            walk.visit_same(&path, entries, &same, tree, &mut waiting)?;
+            visited.insert(path);
+            continue;
+        }
         let Some(listing) = tree.list_readable(&path)? else { continue };
         walk.visit_folder(&path, &listing, &mut waiting)?;
         visited.insert(path);
@@ -94,7 +105,7 @@ pub(super) fn candidates<'a>(
 struct Walk<'a, 'g> {
     snapshot: &'a Snapshot,
     manifest: &'a Manifest,
-    rules: &'g Rules<'g>,
+    rules: &'g WorkRules<'g>,
     force_added: &'g ForceAdded<'g>,
     found: Vec<Candidate<'a>>,
     left_out: LeftOutCollector<'g>,
@@ -126,7 +137,9 @@ impl<'a> Walk<'a, '_> {
                 }
             } else if entry.stat.kind().is_none() {
                 let below = join(path, &entry.name);
-                if self.is_work(&below, PathKind::File)? {
+                if !self.is_left_ignored(&below, &entry.stat)
+                    && self.is_work(&below, PathKind::File)?
+                {
                     self.left_out.special(below, &entry.stat);
                 }
             } else {
@@ -137,6 +150,34 @@ impl<'a> Walk<'a, '_> {
         }
         if let Some(folder) = folder {
             self.note_absent(path, folder, &present);
+        }
+        Ok(())
+    }
+
+    /// Visits a folder with the same entries as in a new copy. Of its files, only those that were
+    /// written to may be candidates.
+    fn visit_same(
+        &mut self,
+        path: &[u8],
+        entries: &SameEntries<'_>,
+        same: &BTreeMap<&[u8], SameEntries<'_>>,
+        tree: &Tree,
+        waiting: &mut Vec<Vec<u8>>,
+    ) -> Result<()> {
+        for below in &entries.folders {
+            let is_submodule = self.is_submodule(below);
+            if is_submodule && !same.contains_key(below) {
+                self.left_out.submodule(below.to_vec());
+            } else if !is_submodule && self.descends(below)? {
+                waiting.push(below.to_vec());
+            }
+        }
+        let folder = self.snapshot.table.folders.get(path);
+        for name in &entries.written {
+            let what = || format!("look at {}", quote_path(&join(path, name)));
+            let Some(stat) = tree.stat_below(path, name).or_cannot(what)? else { continue };
+            let frozen = folder.and_then(|folder| folder.files.get(*name));
+            self.visit_file(path, &ListedEntry { name: name.into(), stat }, frozen)?;
         }
         Ok(())
     }
@@ -177,12 +218,7 @@ impl<'a> Walk<'a, '_> {
             tracing::warn!(%path, "what is left of an interrupted write is left out");
             return Ok(());
         }
-        // What a set-up has left in an ignored place is no work, even if the place is not ignored now.
-        if original.is_none()
-            && entry.stat.ctime_ns < *marker_ns
-            && setup.was_ignored(&path)
-            && !self.force_added.has(path.as_bytes())
-        {
+        if original.is_none() && self.is_left_ignored(path.as_bytes(), &entry.stat) {
             return Ok(());
         }
         // Ignore rules do not apply to a path of the snapshot, even if a predecessor removed it.
@@ -212,7 +248,8 @@ impl<'a> Walk<'a, '_> {
     /// Reports as left out a `.git` in the folder and names that some file systems treat as one.
     fn note_git_names(&mut self, folder: &[u8], listing: &FolderListing) -> Result<()> {
         // The `.git` in the root belongs to the workspace, so it is not reported.
-        if listing.repository == RepositoryRoot::Yes && !folder.is_empty() {
+        let is_of_the_task = !self.was_ignored(folder);
+        if listing.repository == RepositoryRoot::Yes && !folder.is_empty() && is_of_the_task {
             self.left_out.repository(folder);
         }
         for name in &listing.invalid_names {
@@ -223,11 +260,26 @@ impl<'a> Walk<'a, '_> {
                 FileType::Directory => PathKind::Folder,
                 _ => PathKind::File,
             };
-            if self.is_work(&path, kind)? {
+            if !self.is_left_ignored(&path, &stat) && self.is_work(&path, kind)? {
                 self.left_out.git_lookalike(path, &stat);
             }
         }
         Ok(())
+    }
+
+    /// Returns whether a set-up has left this in an ignored place. It is no work, even if the place is
+    /// not ignored now.
+    fn is_left_ignored(&self, path: &[u8], stat: &Stat) -> bool {
+        stat.ctime_ns < self.manifest.marker_ns
+            && self.was_ignored(path)
+            && !self.force_added.has(path)
+    }
+
+    /// Returns whether a path was ignored when the set-up had ended, or the folder of a name that
+    /// cannot be in a repository.
+    fn was_ignored(&self, path: &[u8]) -> bool {
+        let path = RepoPath::new(path).or_else(|| RepoPath::new(split_path(path).0));
+        path.is_some_and(|path| self.manifest.setup.was_ignored(&path))
     }
 
     /// Returns whether a path counts as the task's work. Ignored paths count only if they existed

@@ -14,6 +14,9 @@ use crate::tree::join;
 /// The name of the list's file in the run's folder. No task can have this name.
 pub(crate) const CARRIED: &str = ".carried";
 
+/// The name of the folder, in the run's folder, with the run's copy of the carried files.
+pub(crate) const CARRIED_FILES: &str = ".carried-files";
+
 /// The carried files of a run, by folder.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Carried {

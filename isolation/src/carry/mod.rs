@@ -12,5 +12,5 @@ mod tests;
 
 pub use globs::{CarryGlobs, GlobError};
 
-pub(crate) use carried::{CARRIED, Carried};
+pub(crate) use carried::{CARRIED, CARRIED_FILES, Carried, CarriedFolder};
 pub(crate) use select::{IgnoredFiles, Selection, select};

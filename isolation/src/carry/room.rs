@@ -13,7 +13,7 @@ use crate::error::{OrCannot, Result};
 use crate::tree::{Parent, Tree, join};
 
 /// Refuses files of `bytes` bytes if there is no room for them in `workspaces` workspaces at the
-/// same time. Copies that share their blocks with the originals need no room.
+/// same time and in the run's folder, from which they are copied. Copies that share their blocks with the originals need no room.
 pub(super) fn check_room(
     tree: &Tree,
     carried: &Carried,
@@ -25,11 +25,11 @@ pub(super) fn check_room(
     let disk = statvfs(run_folder).or_cannot(what)?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     let copies = u64::try_from(workspaces).unwrap_or(u64::MAX);
-    let needed = bytes.saturating_mul(copies);
+    let needed = bytes.saturating_mul(copies.saturating_add(1));
     if needed <= free || can_share_blocks(tree, carried, run_folder) {
         return Ok(());
     }
-    let jobs = free.checked_div(bytes).unwrap_or_default();
+    let jobs = free.checked_div(bytes).unwrap_or_default().saturating_sub(1);
     let fewer =
         if jobs > 0 { format!("--jobs {jobs}, or carry less") } else { "carry less".into() };
     Err(IsolationError::Refused {
@@ -38,7 +38,7 @@ pub(super) fn check_room(
             tree.root().display()
         ),
         because: format!(
-            "they are {}, {copies} workspaces at once need {}, and {} are free in {}",
+            "they are {}, copies for the run and for {copies} workspaces at once need {}, and {} are free in {}",
             size_text(bytes),
             size_text(needed),
             size_text(free),

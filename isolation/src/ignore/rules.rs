@@ -19,6 +19,8 @@ pub(crate) struct Rules<'a> {
     case: Case,
     /// The patterns that apply to the whole tree, by file. An earlier file overrides a later one.
     everywhere: Vec<Vec<Pattern>>,
+    /// The content of some `.gitignore` files, which counts instead of what is in the tree.
+    given: BTreeMap<RepoPath, Vec<u8>>,
     /// The patterns of each folder, read when they are first needed.
     folders: RefCell<BTreeMap<Vec<u8>, Rc<FolderRules>>>,
 }
@@ -51,7 +53,13 @@ impl<'a> Rules<'a> {
         let everywhere = files.into_iter().flatten();
         let everywhere =
             everywhere.map(|file| read_patterns(&user_git_files::content(&file), case)).collect();
-        Self { tree, case, everywhere, folders: RefCell::default() }
+        let (given, folders) = (BTreeMap::new(), RefCell::default());
+        Self { tree, case, everywhere, given, folders }
+    }
+
+    /// Returns the same rules with other contents of some `.gitignore` files.
+    pub(crate) fn with_files(self, given: BTreeMap<RepoPath, Vec<u8>>) -> Self {
+        Self { given, folders: RefCell::default(), ..self }
     }
 
     /// Returns whether git ignores `path`, provided that it is untracked.
@@ -113,6 +121,9 @@ impl<'a> Rules<'a> {
     fn read(&self, folder: &[u8]) -> Result<Vec<Pattern>> {
         let path = join(folder, ".gitignore".as_ref());
         let Some(path) = RepoPath::new(path) else { return Ok(Vec::new()) };
+        if let Some(content) = self.given.get(&path) {
+            return Ok(read_patterns(content, self.case));
+        }
         let found = match self.tree.read_entry(&path) {
             // Git warns about an unreadable file and continues.
             Err(error) if is_denied(&error) => return Ok(Vec::new()),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::fault::Faults;
-use engine::ports::{Recovered, Workspace};
+use engine::ports::{Recovered, Reuse, Workspace};
 use protocol::RunName;
 
 use crate::backends::FrozenTree;
@@ -69,7 +69,7 @@ impl Cleanup {
         for LockedRun { name: run, folder, lock, discard } in self.runs {
             let known = !unrecorded.contains(&run);
             for (frozen, workspace) in discard.iter().filter(|_| known) {
-                end = end.and(frozen.discard(workspace));
+                end = end.and(frozen.discard(workspace, Reuse::Refused));
             }
             let removed = faults.failpoint("recover.remove").or_cannot(|| "remove a run's folder");
             end = end.and(removed.and_then(|()| remove_if_unused(&folder, paths, &run)));

@@ -13,7 +13,7 @@ use crate::captures::PathFilter;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Change, Entry, Rename};
 use crate::store::renamed_patch::ShownRenames;
-use crate::store::{Durability, TaskStore, trees};
+use crate::store::{TaskStore, journal, trees};
 
 /// The version of the format. Captures of version 1 do not name their version.
 const VERSION: u32 = 2;
@@ -75,12 +75,18 @@ impl TaskStore {
             let path = serde_json::to_string(path).or_cannot(|| format!("write {capture}"))?;
             message.push_str(&format!("{SETUP_KEY}{path}\n"));
         }
-        self.write_reference(capture.as_str(), &entries, &message, Durability::Synced)
+        self.write_capture(capture.as_str(), &entries, &message)
+    }
+
+    /// Moves the captures in the journal into git's format, so that they can be read.
+    pub(crate) fn settle(&self) -> Result<()> {
+        journal::settle(&self.path)
     }
 
     /// Returns the content of a capture.
     pub(crate) fn contents(&self, capture: &CaptureRef) -> Result<Contents> {
         let what = || format!("read {capture} from the task store {}", self.path.display());
+        self.settle()?;
         let commit = self
             .git
             .find_reference(capture.as_str())
@@ -120,6 +126,7 @@ impl TaskStore {
 
     /// Returns whether there is a capture of this name.
     pub(crate) fn has_capture(&self, capture: &CaptureRef) -> Result<bool> {
+        self.settle()?;
         match self.git.find_reference(capture.as_str()) {
             Ok(_) => Ok(true),
             Err(error) if error.code() == ErrorCode::NotFound => Ok(false),
@@ -130,6 +137,7 @@ impl TaskStore {
     /// Returns the captures of a run, sorted by task and attempt.
     pub(crate) fn captures(&self, run: &RunName) -> Result<Vec<CaptureRef>> {
         let what = || format!("list the task store {}", self.path.display());
+        self.settle()?;
         let found = self.git.references_glob(&format!("refs/tasks/{run}/*")).or_cannot(what)?;
         let mut captures = Vec::new();
         for reference in found {
@@ -148,6 +156,7 @@ impl TaskStore {
     /// Removes the checkpoints of a run.
     pub(crate) fn remove_checkpoints(&self, run: &RunName) -> Result<()> {
         let what = || format!("list the task store {}", self.path.display());
+        self.settle()?;
         let found =
             self.git.references_glob(&format!("refs/checkpoints/{run}/*")).or_cannot(what)?;
         for reference in found {
@@ -159,6 +168,7 @@ impl TaskStore {
 
     /// Removes a capture. Succeeds if it is already gone.
     pub(crate) fn remove(&self, capture: &CaptureRef) -> Result<()> {
+        self.settle()?;
         self.release(capture.as_str())
     }
 }

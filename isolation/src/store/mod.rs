@@ -2,7 +2,11 @@
 //! other. It contains captures, pins and the versions of landings.
 
 mod captures;
+mod gathering;
+mod journal;
 mod leftovers;
+mod objects;
+mod packed_refs;
 mod renamed_patch;
 mod sync;
 mod task_store;
@@ -11,5 +15,6 @@ mod tests;
 mod trees;
 
 pub(crate) use captures::Contents;
+pub(crate) use journal::Journal;
 pub(crate) use leftovers::remove_leftovers;
 pub(crate) use task_store::{Durability, TaskStore};

@@ -1,5 +1,6 @@
 //! Opens the task store, and reads and writes its blobs and references.
 
+use std::cell::RefCell;
 use std::fs::{self, DirBuilder, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -7,12 +8,13 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use git2::{ErrorCode, ObjectType, Oid, Repository, RepositoryInitOptions, Signature};
+use git2::{ErrorCode, ObjectType, Oid, Repository, RepositoryInitOptions};
 
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
+use crate::store::gathering::Gathering;
 use crate::store::leftovers::NEW_STORE;
-use crate::store::{sync, trees};
+use crate::store::{objects, sync, trees};
 
 /// How often a reference that another process has locked is tried, a few milliseconds apart.
 const TRIES: u32 = 50;
@@ -21,6 +23,8 @@ const TRIES: u32 = 50;
 pub(crate) struct TaskStore {
     pub(super) git: Repository,
     pub(super) path: PathBuf,
+    /// The objects of the capture that is being made; `None` if objects are written at once.
+    pub(super) gathering: RefCell<Option<Gathering>>,
     /// The shared lock that every writer of objects holds, so that no other process removes the
     /// objects it is writing as leftovers. `None` on file systems without locks, where leftovers
     /// are never removed.
@@ -46,7 +50,8 @@ impl TaskStore {
             .or_cannot(|| format!("open the task store {}", path.display()))?;
         let writing = File::open(path.join("objects")).ok();
         let writing = writing.filter(|objects| objects.lock_shared().is_ok());
-        Ok(Self { git, path: path.to_path_buf(), _writing: writing })
+        let gathering = RefCell::default();
+        Ok(Self { git, path: path.to_path_buf(), gathering, _writing: writing })
     }
 
     /// Opens the store at `path` if there is one.
@@ -61,12 +66,15 @@ impl TaskStore {
 
     /// Writes a blob. It is kept if something refers to it before the next clean-up.
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<Oid> {
-        let written = self.git.odb().and_then(|odb| odb.write(ObjectType::Blob, bytes));
+        let written = self.write_object(ObjectType::Blob, bytes.to_vec());
         written.or_cannot(|| format!("write to the task store {}", self.path.display()))
     }
 
     /// Reads a blob.
     pub(crate) fn read(&self, oid: Oid) -> Result<Vec<u8>> {
+        if let Some(bytes) = self.gathered(oid) {
+            return Ok(bytes);
+        }
         let blob = self.git.find_blob(oid).map(|blob| blob.content().to_vec());
         blob.or_cannot(|| format!("read {oid} from the task store {}", self.path.display()))
     }
@@ -103,32 +111,50 @@ impl TaskStore {
         durability: Durability,
     ) -> Result<()> {
         let what = || format!("write {reference} to the task store {}", self.path.display());
-        let trees = trees::write(&self.git, entries).or_cannot(what)?;
-        let commit = self.commit(trees.root, message).or_cannot(what)?;
+        let mut written = Vec::new();
+        let commit = self.write_commit(entries, message, &mut written).or_cannot(what)?;
         if durability == Durability::Synced {
             let blobs = entries.iter().map(|(_, entry)| entry.oid);
-            let objects = blobs.chain(trees.written).chain([commit]);
-            sync::sync_objects(&self.path, objects).or_cannot(what)?;
+            sync::sync_objects(&self.path, blobs.chain(written)).or_cannot(what)?;
         }
-        self.with_store_lock(reference, || {
-            self.git.reference(reference, commit, true, message).map(drop)
-        })
-        .or_cannot(what)?;
+        self.set_reference(reference, commit, message).or_cannot(what)?;
         if durability == Durability::Synced {
             sync::sync_reference(&self.path, reference).or_cannot(what)?;
         }
         Ok(())
     }
 
-    fn commit(&self, tree: Oid, message: &str) -> std::result::Result<Oid, git2::Error> {
-        let author = Signature::now("Regatta", "regatta@localhost")?;
-        let tree = self.git.find_tree(tree)?;
-        self.git.commit(None, &author, &author, message, &tree, &[])
+    /// Writes a commit without parents, and its trees. Adds what was written to `written`.
+    pub(super) fn write_commit(
+        &self,
+        entries: &[(Vec<u8>, Entry)],
+        message: &str,
+        written: &mut Vec<Oid>,
+    ) -> std::result::Result<Oid, git2::Error> {
+        let mut write = |kind, bytes| {
+            let oid = self.write_object(kind, bytes)?;
+            written.push(oid);
+            Ok(oid)
+        };
+        let tree = trees::write(&mut write, entries)?;
+        write(ObjectType::Commit, objects::commit(tree, message)?)
+    }
+
+    /// Makes `reference` point at `commit`.
+    pub(super) fn set_reference(
+        &self,
+        reference: &str,
+        commit: Oid,
+        message: &str,
+    ) -> std::result::Result<(), git2::Error> {
+        self.with_store_lock(reference, || {
+            self.git.reference(reference, commit, true, message).map(drop)
+        })
     }
 
     /// Changes `reference` under the lock on the store's folder, which every writer takes. A lock
     /// file that is in the way was therefore left by a dead process.
-    fn with_store_lock<T>(
+    pub(super) fn with_store_lock<T>(
         &self,
         reference: &str,
         mut step: impl FnMut() -> std::result::Result<T, git2::Error>,

@@ -17,50 +17,52 @@ const DEEPEST: usize = 2_100;
 /// The components of a path, and its entry.
 type Split<'a> = (Vec<&'a [u8]>, Entry);
 
-/// A tree that was written.
-pub(crate) struct Trees {
-    /// The tree itself.
-    pub(crate) root: Oid,
-    /// The tree and every tree below it.
-    pub(crate) written: Vec<Oid>,
-}
+/// Writes one object, and returns its id.
+pub(crate) type WriteObject<'a> = &'a mut dyn FnMut(ObjectType, Vec<u8>) -> Result<Oid, Error>;
 
-/// Writes a tree with `entries`.
-pub(crate) fn write(git: &Repository, entries: &[(Vec<u8>, Entry)]) -> Result<Trees, Error> {
+/// Writes the tree with `entries` and every tree below it, and returns its id.
+pub(crate) fn write(write: WriteObject<'_>, entries: &[(Vec<u8>, Entry)]) -> Result<Oid, Error> {
     let mut split: Vec<Split<'_>> = entries
         .iter()
         .map(|(path, entry)| (path.split(|byte| *byte == b'/').collect(), *entry))
         .collect();
     split.sort_by(|(left, _), (right, _)| left.cmp(right));
-    let mut written = Vec::new();
-    let root = folder(git, &mut split.iter().peekable(), &[], &mut written)?;
-    Ok(Trees { root, written })
+    folder(write, &mut split.iter().peekable(), &[])
 }
 
 /// Writes the tree of the folder `here` from the entries at the head of `rest` that lie in it.
 fn folder(
-    git: &Repository,
+    write: WriteObject<'_>,
     rest: &mut Peekable<Iter<'_, Split<'_>>>,
     here: &[&[u8]],
-    written: &mut Vec<Oid>,
 ) -> Result<Oid, Error> {
-    let mut builder = git.treebuilder(None)?;
+    let mut found: Vec<(&[u8], i32, Oid)> = Vec::new();
     while let Some((path, entry)) = rest.peek() {
         if !path.starts_with(here) || path.len() <= here.len() {
             break;
         }
         let name = path[here.len()];
         if path.len() == here.len() + 1 {
-            builder.insert(name, entry.oid, entry.mode.to_git().cast_signed())?;
+            found.push((name, entry.mode.to_git().cast_signed(), entry.oid));
             rest.next();
         } else {
-            let below = folder(git, rest, &path[..=here.len()], written)?;
-            builder.insert(name, below, FOLDER)?;
+            let below = folder(write, rest, &path[..=here.len()])?;
+            found.push((name, FOLDER, below));
         }
     }
-    let tree = builder.write()?;
-    written.push(tree);
-    Ok(tree)
+    // git sorts folders as if their names ended with a slash.
+    let key = |(name, mode, _): &(&[u8], i32, Oid)| {
+        [*name, if *mode == FOLDER { b"/" } else { b"" }].concat()
+    };
+    found.sort_by_cached_key(key);
+    let mut tree = Vec::new();
+    for (name, mode, oid) in found {
+        tree.extend_from_slice(format!("{mode:o} ").as_bytes());
+        tree.extend_from_slice(name);
+        tree.push(0);
+        tree.extend_from_slice(oid.as_bytes());
+    }
+    write(ObjectType::Tree, tree)
 }
 
 /// Returns every file and symlink of a tree with its path, sorted as git sorts.

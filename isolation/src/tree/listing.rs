@@ -86,6 +86,32 @@ impl Tree {
         self.list(folder)
     }
 
+    /// Returns the stat of the file `name` in a folder, if it exists.
+    pub(crate) fn stat_below(
+        &self,
+        folder: &[u8],
+        name: &OsStr,
+    ) -> std::result::Result<Option<Stat>, Errno> {
+        match statat(&self.open(folder)?, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(Stat::of(&stat))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Opens a folder of a workspace. If its permissions forbid that, makes it readable for its owner
+    /// first.
+    pub(crate) fn open_readable(&self, folder: &[u8]) -> Result<OwnedFd> {
+        let what = || format!("open {}", self.root().join(OsStr::from_bytes(folder)).display());
+        match (self.open(folder), RepoPath::new(folder)) {
+            (Err(Errno::ACCESS), Some(path)) => {
+                self.make_readable(&path)?;
+                self.open(folder).or_cannot(what)
+            }
+            (opened, _) => opened.or_cannot(what),
+        }
+    }
+
     /// Makes the entry at `path` readable for its owner. A symlink is left alone.
     pub(crate) fn make_readable(&self, path: &RepoPath) -> Result<()> {
         let what = || format!("read {path} in {}", self.root().display());

@@ -1,28 +1,70 @@
-//! Copies carried files into a workspace. They are copied as they are now: unlike the files of the
-//! snapshot, nobody has another version of them.
+//! Copies carried files: once per run to the run's folder, as they are when the first workspace is
+//! made, and from there into each workspace.
 
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use rustix::fs::{AtFlags, Mode, OFlags, chmodat, mkdirat, openat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, chmodat, mkdirat, openat};
 use rustix::io::Errno;
 
 use crate::baseline::{Snapshot, printable, size_text};
-use crate::carry::Carried;
+use crate::carry::{CARRIED_FILES, Carried};
 use crate::error::{OrCannot, Result, cannot};
 use crate::tree::{Tree, join};
 use crate::workspace::copy_file::FileCopier;
 use crate::workspace::copy_threads::in_threads;
+use crate::workspace::remove_tree;
 
 /// The number of files that a thread copies at once.
 const CHUNK: usize = 32;
 
-/// Copies the carried files to the tree at `root`, with their permissions and times.
-pub(super) fn copy_carried(snapshot: &Snapshot, root: &OwnedFd, copier: &FileCopier) -> Result<()> {
+/// Copies the carried files from the user's tree to the run's folder. Unlike the files of the
+/// snapshot, nobody has another version of them. Returns the path of the copy; `None` if no file is
+/// carried.
+pub(crate) fn keep_carried(snapshot: &Snapshot) -> Result<Option<PathBuf>> {
     let carried = &snapshot.carried;
-    make_folders(carried, root)?;
+    if carried.folders.is_empty() {
+        return Ok(None);
+    }
+    let target = snapshot.context.folder.join(CARRIED_FILES);
+    let what = || format!("keep the carried files in {}", target.display());
+    // An attempt before this one may have failed.
+    remove_tree(&target)?;
+    fs::DirBuilder::new().mode(0o700).create(&target).or_cannot(what)?;
+    for folder in carried.folders.keys() {
+        fs::create_dir_all(target.join(OsStr::from_bytes(folder))).or_cannot(what)?;
+    }
+    let root = open_folder(&target).or_cannot(what)?;
+    let copier = snapshot.pool.copier(&root).or_cannot(what)?;
+    copy_files(snapshot, &snapshot.context.repo.root, &root, &copier)?;
+    Ok(Some(target))
+}
+
+/// Copies the carried files from the run's folder to the tree at `root`, with their permissions and
+/// times.
+pub(super) fn copy_carried(
+    snapshot: &Snapshot,
+    carried_files: &Path,
+    root: &OwnedFd,
+    copier: &FileCopier,
+) -> Result<()> {
+    make_folders(&snapshot.carried, root)?;
+    copy_files(snapshot, carried_files, root, copier)?;
+    close_folders(&snapshot.carried, root)
+}
+
+fn open_folder(path: &Path) -> std::result::Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(CWD, path, flags, Mode::empty())
+}
+
+fn copy_files(snapshot: &Snapshot, from: &Path, root: &OwnedFd, copier: &FileCopier) -> Result<()> {
+    let carried = &snapshot.carried;
     let mut chunks = Vec::new();
     let mut files = 0;
     for (folder, found) in &carried.folders {
@@ -32,6 +74,7 @@ pub(super) fn copy_carried(snapshot: &Snapshot, root: &OwnedFd, copier: &FileCop
     }
     let job = CarryJob {
         snapshot,
+        from,
         root,
         copier,
         chunks,
@@ -39,8 +82,7 @@ pub(super) fn copy_carried(snapshot: &Snapshot, root: &OwnedFd, copier: &FileCop
         bytes: AtomicU64::new(0),
         failed: AtomicBool::new(false),
     };
-    in_threads(files, &|| job.run())?;
-    close_folders(carried, root)
+    in_threads(files, &|| job.run())
 }
 
 /// Makes every folder that the snapshot does not contain. A folder stays writable until its files
@@ -71,6 +113,8 @@ fn close_folders(carried: &Carried, root: &OwnedFd) -> Result<()> {
 /// The state that the threads share.
 struct CarryJob<'a> {
     snapshot: &'a Snapshot,
+    /// The root of the tree with the files.
+    from: &'a Path,
     root: &'a OwnedFd,
     copier: &'a FileCopier,
     /// Files of one folder each.
@@ -84,7 +128,7 @@ struct CarryJob<'a> {
 impl CarryJob<'_> {
     /// Copies files until none is left or a thread has failed.
     fn run(&self) -> Result<()> {
-        let tree = Tree::open_at(&self.snapshot.context.repo.root)?;
+        let tree = Tree::open_at(self.from)?;
         let mut buffer = Vec::new();
         while !self.failed.load(Ordering::Relaxed) {
             let next = self.next.fetch_add(1, Ordering::Relaxed);

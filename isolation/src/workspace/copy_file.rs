@@ -11,7 +11,7 @@ use rustix::fs::{
     AtFlags, Mode, OFlags, Timespec, Timestamps, copy_file_range, fchmod, fstat, ftruncate,
     futimens, ioctl_ficlone, openat, readlinkat, statat, symlinkat, utimensat,
 };
-use rustix::io::Errno;
+use rustix::io::{Errno, read, write};
 
 use crate::baseline::FrozenEntry;
 use crate::tree::Stat;
@@ -24,8 +24,9 @@ const SMALL: u64 = 128 << 10;
 const ATTEMPTS: u32 = 3;
 
 /// Copies files to a workspace, in the way that its file system supports.
-pub(super) struct FileCopier {
-    /// Whether the file system can share blocks between files. False once a clone has failed.
+#[derive(Debug)]
+pub(crate) struct FileCopier {
+    /// Whether the file system can share blocks between files. False once it has refused a clone.
     clones: AtomicBool,
     /// The permissions that the umask of the process removes from a new file.
     mask: u32,
@@ -43,7 +44,7 @@ pub(super) enum Copied {
 impl FileCopier {
     /// Returns a copier for the folder `probe`. Makes a temporary file in `probe` to find the umask
     /// of the process.
-    pub(super) fn find(probe: &OwnedFd) -> std::result::Result<Self, Errno> {
+    pub(crate) fn find(probe: &OwnedFd) -> std::result::Result<Self, Errno> {
         let name = ".mask";
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let file = openat(probe, name, flags, Mode::from_raw_mode(0o777))?;
@@ -66,6 +67,9 @@ impl FileCopier {
         let Ok(source) = openat(from, name, flags, Mode::empty()) else {
             return Ok(Copied::Stale);
         };
+        if frozen.stat.size <= SMALL && !self.clones.load(Ordering::Relaxed) {
+            return self.copy_small(&source, (to, name), &frozen.stat, buffer);
+        }
         if Stat::of(&fstat(&source)?) != frozen.stat {
             return Ok(Copied::Stale);
         }
@@ -84,9 +88,38 @@ impl FileCopier {
         Ok(Copied::Stale)
     }
 
+    /// Copies a small file through memory. Its stat is compared once, when its bytes are read: if it
+    /// is that of the snapshot, so were the bytes.
+    fn copy_small(
+        &self,
+        source: &OwnedFd,
+        (to, name): (&OwnedFd, &OsStr),
+        stat: &Stat,
+        buffer: &mut Vec<u8>,
+    ) -> std::io::Result<Copied> {
+        buffer.resize(usize::try_from(stat.size).unwrap_or_default(), 0);
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match read(source, &mut buffer[filled..]) {
+                Ok(0) => return Ok(Copied::Stale),
+                Ok(length) => filled += length,
+                Err(Errno::INTR) => {}
+                // It is not the file of the snapshot, or its bytes are restored from elsewhere.
+                Err(_) => return Ok(Copied::Stale),
+            }
+        }
+        if Stat::of(&fstat(source)?) != *stat {
+            return Ok(Copied::Stale);
+        }
+        let target = self.create(to, name, stat)?;
+        write_whole(&target, buffer)?;
+        self.finish(&target, stat)?;
+        Ok(Copied::Whole)
+    }
+
     /// Copies the file or symlink `name` as it is now. Returns the number of bytes, or `None` if
     /// there is no such file any more. A file that keeps changing is copied as it is read last.
-    pub(super) fn copy_present(
+    pub(crate) fn copy_present(
         &self,
         from: &OwnedFd,
         to: &OwnedFd,
@@ -171,6 +204,8 @@ impl FileCopier {
         if self.clones.load(Ordering::Relaxed) {
             match ioctl_ficlone(target, &*source) {
                 Ok(()) => return Ok(true),
+                // This file cannot be cloned, such as one whose blocks are written in place.
+                Err(Errno::INVAL | Errno::PERM | Errno::TXTBSY) => {}
                 Err(_) => self.clones.store(false, Ordering::Relaxed),
             }
         }
@@ -209,7 +244,6 @@ fn through_memory(
     buffer: &mut Vec<u8>,
 ) -> std::io::Result<bool> {
     buffer.resize(usize::try_from(size.min(SMALL)).unwrap_or_default(), 0);
-    let mut target = File::from(target.try_clone()?);
     let mut left = size;
     while left > 0 {
         let read = match source.read(buffer) {
@@ -218,10 +252,22 @@ fn through_memory(
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        target.write_all(&buffer[..read])?;
+        write_whole(target, &buffer[..read])?;
         left = left.saturating_sub(read as u64);
     }
     Ok(true)
+}
+
+fn write_whole(target: &OwnedFd, mut bytes: &[u8]) -> std::io::Result<()> {
+    while !bytes.is_empty() {
+        match write(target, bytes) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }
 
 /// Returns whether an error is about reading the user's file, not about writing the copy.

@@ -18,12 +18,17 @@ use crate::workspace::copy_carried::copy_carried;
 use crate::workspace::copy_file::{Copied, FileCopier};
 use crate::workspace::copy_threads::in_threads;
 
-/// Fills the empty folder `target` with the snapshot and the carried files.
-pub(super) fn copy_tree(snapshot: &Snapshot, target: &Path) -> Result<()> {
+/// Fills the empty folder `target` with the snapshot and the carried files. `carried_files` is the
+/// run's copy of these.
+pub(super) fn copy_tree(
+    snapshot: &Snapshot,
+    target: &Path,
+    carried_files: Option<&Path>,
+) -> Result<()> {
     let what = || format!("copy the working tree to {}", target.display());
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = openat(CWD, target, flags, Permissions::empty()).or_cannot(what)?;
-    let copier = FileCopier::find(&root).or_cannot(what)?;
+    let copier = snapshot.pool.copier(&root).or_cannot(what)?;
     make_folders(snapshot, &root).or_cannot(what)?;
     let folders: Vec<(&Vec<u8>, &Folder)> =
         snapshot.table.folders.iter().filter(|(_, folder)| !folder.files.is_empty()).collect();
@@ -31,13 +36,15 @@ pub(super) fn copy_tree(snapshot: &Snapshot, target: &Path) -> Result<()> {
     let job = CopyJob {
         snapshot,
         root,
-        copier,
+        copier: &copier,
         folders,
         next: AtomicUsize::new(0),
         failed: AtomicBool::new(false),
     };
     in_threads(files, &|| job.run())?;
-    copy_carried(snapshot, &job.root, &job.copier)?;
+    if let Some(carried_files) = carried_files {
+        copy_carried(snapshot, carried_files, &job.root, &copier)?;
+    }
     close_folders(snapshot, &job.root).or_cannot(what)
 }
 
@@ -65,7 +72,7 @@ fn close_folders(snapshot: &Snapshot, root: &OwnedFd) -> std::result::Result<(),
 struct CopyJob<'a> {
     snapshot: &'a Snapshot,
     root: OwnedFd,
-    copier: FileCopier,
+    copier: &'a FileCopier,
     folders: Vec<(&'a Vec<u8>, &'a Folder)>,
     next: AtomicUsize,
     failed: AtomicBool,
@@ -74,67 +81,87 @@ struct CopyJob<'a> {
 impl CopyJob<'_> {
     /// Copies one folder after the other, until none is left or a thread has failed.
     fn run(&self) -> Result<()> {
-        let tree = Tree::open_at(&self.snapshot.context.repo.root)?;
-        let mut thread = CopyThread { job: self, bytes: None, buffer: Vec::new() };
+        let mut files = FrozenFiles::open(self.snapshot, self.copier)?;
         while !self.failed.load(Ordering::Relaxed) {
             let next = self.next.fetch_add(1, Ordering::Relaxed);
             let Some((path, folder)) = self.folders.get(next) else { break };
-            if let Err(error) = thread.folder(&tree, path, folder) {
+            if let Err(error) = self.folder(&mut files, path, folder) {
                 self.failed.store(true, Ordering::Relaxed);
                 return Err(error);
             }
         }
         Ok(())
     }
+
+    fn folder(&self, files: &mut FrozenFiles<'_>, path: &[u8], folder: &Folder) -> Result<()> {
+        let printable = || format!("copy {}", Path::new(OsStr::from_bytes(path)).display());
+        self.snapshot.context.faults.failpoint("prepare.copy").or_cannot(printable)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let place = if path.is_empty() { OsStr::new(".") } else { OsStr::from_bytes(path) };
+        let to = openat(&self.root, place, flags, Permissions::empty()).or_cannot(printable)?;
+        let from = files.open_folder(path)?;
+        for (name, frozen) in &folder.files {
+            files.copy(from.as_ref(), &to, (path, name), frozen)?;
+        }
+        Ok(())
+    }
 }
 
-/// The state of one thread.
-struct CopyThread<'a> {
-    job: &'a CopyJob<'a>,
+/// Copies files of the snapshot one by one. Each thread has its own.
+pub(crate) struct FrozenFiles<'a> {
+    snapshot: &'a Snapshot,
+    copier: &'a FileCopier,
+    tree: Tree,
     /// The reader of blobs and pins, opened when the first file needs it.
     bytes: Option<ContentReader>,
     buffer: Vec<u8>,
 }
 
-impl CopyThread<'_> {
-    fn folder(&mut self, tree: &Tree, path: &[u8], folder: &Folder) -> Result<()> {
-        let printable = || format!("copy {}", Path::new(OsStr::from_bytes(path)).display());
-        self.job.snapshot.context.faults.failpoint("prepare.copy").or_cannot(printable)?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let place = if path.is_empty() { OsStr::new(".") } else { OsStr::from_bytes(path) };
-        let to = openat(&self.job.root, place, flags, Permissions::empty()).or_cannot(printable)?;
-        // If the user's folder is gone, every file is restored from its blob or pin.
-        let from = match tree.open(path) {
-            Ok(from) => Some(from),
-            Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => {
-                return Err(Errno::MFILE).or_cannot(printable);
-            }
-            Err(_) => None,
-        };
-        for (name, frozen) in &folder.files {
-            let what = || {
-                let path = join(path, name);
-                format!("copy {}", Path::new(OsStr::from_bytes(&path)).display())
-            };
-            if let Some(from) = &from
-                && matches!(frozen.source, ContentLocation::Blob(_) | ContentLocation::Crlf(_))
-                && frozen.mode != Mode::Link
-            {
-                let copied = self.job.copier.copy(from, &to, name, frozen, &mut self.buffer);
-                if copied.or_cannot(what)? == Copied::Whole {
-                    continue;
-                }
-            }
-            let bytes = self.restore(path, name, frozen)?;
-            self.job.copier.write(&to, name, frozen, &bytes).or_cannot(what)?;
+impl<'a> FrozenFiles<'a> {
+    /// Opens the user's tree.
+    pub(crate) fn open(snapshot: &'a Snapshot, copier: &'a FileCopier) -> Result<Self> {
+        let tree = Tree::open_at(&snapshot.context.repo.root)?;
+        Ok(Self { snapshot, copier, tree, bytes: None, buffer: Vec::new() })
+    }
+
+    /// Opens a folder of the user's. Returns `None` if it is gone: then every file in it is restored
+    /// from its blob or pin.
+    pub(crate) fn open_folder(&self, path: &[u8]) -> Result<Option<OwnedFd>> {
+        match self.tree.open(path) {
+            Ok(from) => Ok(Some(from)),
+            Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => Err(Errno::MFILE)
+                .or_cannot(|| format!("copy {}", Path::new(OsStr::from_bytes(path)).display())),
+            Err(_) => Ok(None),
         }
-        Ok(())
+    }
+
+    /// Copies one file or symlink to the folder `to`. `from` is the user's folder with its path.
+    pub(crate) fn copy(
+        &mut self,
+        from: Option<&OwnedFd>,
+        to: &OwnedFd,
+        (folder, name): (&[u8], &OsStr),
+        frozen: &FrozenEntry,
+    ) -> Result<()> {
+        let what =
+            || format!("copy {}", Path::new(OsStr::from_bytes(&join(folder, name))).display());
+        if let Some(from) = from
+            && matches!(frozen.source, ContentLocation::Blob(_) | ContentLocation::Crlf(_))
+            && frozen.mode != Mode::Link
+        {
+            let copied = self.copier.copy(from, to, name, frozen, &mut self.buffer);
+            if copied.or_cannot(what)? == Copied::Whole {
+                return Ok(());
+            }
+        }
+        let bytes = self.restore(folder, name, frozen)?;
+        self.copier.write(to, name, frozen, &bytes).or_cannot(what)
     }
 
     fn restore(&mut self, folder: &[u8], name: &OsStr, frozen: &FrozenEntry) -> Result<Vec<u8>> {
         let bytes = match &mut self.bytes {
             Some(bytes) => bytes,
-            none => none.insert(ContentReader::open(self.job.snapshot)?),
+            none => none.insert(ContentReader::open(self.snapshot)?),
         };
         let path = RepoPath::new(join(folder, name))
             .ok_or("a path in it is none")

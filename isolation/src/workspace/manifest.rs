@@ -117,7 +117,7 @@ impl Manifest {
     }
 
     /// Removes the manifest of the workspace called `task`. Succeeds if there is none.
-    pub(super) fn remove(run_folder: &Path, task: &str) -> Result<()> {
+    pub(crate) fn remove(run_folder: &Path, task: &str) -> Result<()> {
         let file = file(run_folder, task);
         match fs::remove_file(&file) {
             Err(error) if error.kind() != ErrorKind::NotFound => {

@@ -15,11 +15,17 @@ mod tests;
 
 pub use prepare::NewWorkspace;
 
+pub(crate) use copy_carried::keep_carried;
+pub(crate) use copy_file::FileCopier;
+pub(crate) use copy_threads::{COPY_THREADS, in_threads};
+pub(crate) use copy_tree::FrozenFiles;
 pub(crate) use git_dir::{GIT_TEMPLATE, GitTemplate};
 pub(crate) use manifest::{MANIFESTS, Manifest, is_workspace, task_of, tree_of};
 pub(crate) use predecessors::apply_predecessors;
 pub(crate) use prepare::{
     GIT, is_unfinished, make, mark, must_be_there, must_be_there_beside, prepare,
 };
-pub(crate) use remove_tree::{discard, is_being_removed, remove, remove_tree};
+pub(crate) use remove_tree::{
+    discard, is_being_removed, remove, remove_entry, remove_tree, set_aside,
+};
 pub(crate) use setup_state::{LeftFile, LeftOrigin, SetupChanges, SetupFile, SetupState};

@@ -13,6 +13,8 @@ use engine::ports::{IsolationError, Workspace, WorkspaceRequest, WorkspaceStart}
 use crate::backends::RunContext;
 use crate::baseline::Snapshot;
 use crate::error::{OrCannot, Result};
+use crate::pool::{CopyStats, Lent, Source};
+use crate::tree::Tree;
 use crate::workspace::copy_tree::copy_tree;
 use crate::workspace::manifest::{Manifest, tree_of};
 use crate::workspace::remove_tree::rename_new;
@@ -48,25 +50,41 @@ pub(crate) fn make(
     request: &WorkspaceRequest,
     fill: impl FnOnce(&NewWorkspace) -> Result<()>,
 ) -> Result<Workspace> {
-    let workspace = context.workspace(&request.task, request.attempt);
-    let folder = &workspace.folder;
-    let what = || format!("make the workspace {}", folder.display());
-    // An existing folder may hold work. The folder stays, and the call fails.
-    if folder.symlink_metadata().is_ok() {
-        return Err("it is there already").or_cannot(what);
-    }
+    let workspace = free_place(context, request)?;
     let unfinished = tempfile::Builder::new()
         .prefix(&format!("{UNFINISHED}{}-", request.task))
         .permissions(fs::Permissions::from_mode(0o700))
         .tempdir_in(&context.folder)
-        .or_cannot(what)?
+        .or_cannot(|| format!("make the workspace {}", workspace.folder.display()))?
         .keep();
-    let tree = tree_of(&unfinished);
-    let new = NewWorkspace { folder: unfinished, tree, destination: folder.clone() };
-    let made = fs::create_dir(&new.tree)
-        .or_cannot(|| format!("make {}", new.tree.display()))
-        .and_then(|()| fill(&new))
-        .and_then(|()| rename_new(&new.folder, folder).or_cannot(what));
+    complete(unfinished, workspace, |new| {
+        fs::create_dir(&new.tree).or_cannot(|| format!("make {}", new.tree.display()))?;
+        fill(new)
+    })
+}
+
+/// Returns the workspace that `request` asks for, which does not exist yet.
+fn free_place(context: &RunContext, request: &WorkspaceRequest) -> Result<Workspace> {
+    let workspace = context.workspace(&request.task, request.attempt);
+    let folder = &workspace.folder;
+    // An existing folder may hold work. The folder stays, and the call fails.
+    if folder.symlink_metadata().is_ok() {
+        let what = || format!("make the workspace {}", folder.display());
+        return Err("it is there already").or_cannot(what);
+    }
+    Ok(workspace)
+}
+
+/// Makes `workspace` of a folder with a temporary name. After a failure, the folder is removed.
+fn complete(
+    folder: PathBuf,
+    workspace: Workspace,
+    fill: impl FnOnce(&NewWorkspace) -> Result<()>,
+) -> Result<Workspace> {
+    let what = || format!("make the workspace {}", workspace.folder.display());
+    let tree = tree_of(&folder);
+    let new = NewWorkspace { folder, tree, destination: workspace.folder.clone() };
+    let made = fill(&new).and_then(|()| rename_new(&new.folder, &workspace.folder).or_cannot(what));
     match made {
         Ok(()) => Ok(workspace),
         Err(error) => {
@@ -79,9 +97,37 @@ pub(crate) fn make(
 }
 
 /// Makes a workspace with a copy of the snapshot, the work of the predecessors and a git directory
-/// of its own.
+/// of its own. A copy in the pool of the run is used if there is one.
 pub(crate) fn prepare(snapshot: &Snapshot, request: &WorkspaceRequest) -> Result<Workspace> {
-    make(&snapshot.context, request, |new| fill(snapshot, new, request))
+    let pool = &snapshot.pool;
+    let workspace = free_place(&snapshot.context, request)?;
+    let mut lent = None;
+    let workspace = loop {
+        match pool.take() {
+            Source::Pooled(pooled) => {
+                // A copy that cannot be restored is removed.
+                let Some((folder, restored)) = pooled.restore(snapshot) else { continue };
+                break complete(folder, workspace, |new| {
+                    let record = |tree: &Tree| restored.finish(tree).map(Some);
+                    lent = furnish(snapshot, new, request, record)?;
+                    Ok(())
+                })?;
+            }
+            Source::New(turn) => {
+                break make(&snapshot.context, request, |new| {
+                    copy_tree(snapshot, &new.tree, pool.carried_files(snapshot)?.as_deref())?;
+                    drop(turn);
+                    let record = |tree: &Tree| Ok(CopyStats::record(snapshot, &new.folder, tree));
+                    lent = furnish(snapshot, new, request, record)?;
+                    Ok(())
+                })?;
+            }
+        }
+    };
+    if let Some(lent) = lent {
+        pool.lend(&request.task, lent);
+    }
+    Ok(workspace)
 }
 
 /// Returns whether an entry of a run's folder is a workspace that was never complete. No task ever
@@ -90,18 +136,27 @@ pub(crate) fn is_unfinished(entry: &fs::DirEntry) -> bool {
     entry.file_name().as_bytes().starts_with(UNFINISHED.as_bytes())
 }
 
-fn fill(snapshot: &Snapshot, new: &NewWorkspace, request: &WorkspaceRequest) -> Result<()> {
+/// Turns a copy of the snapshot into the workspace of a task. `record` returns what the copy looks
+/// like before the work of predecessors is written to it.
+fn furnish(
+    snapshot: &Snapshot,
+    new: &NewWorkspace,
+    request: &WorkspaceRequest,
+    record: impl FnOnce(&Tree) -> Result<Option<CopyStats>>,
+) -> Result<Option<Lent>> {
     let NewWorkspace { folder, tree, destination } = new;
-    copy_tree(snapshot, tree)?;
-    let predecessor_changes =
-        predecessors::apply_predecessors_to(snapshot, tree, &request.predecessors)?;
     let git = GitTemplate::of_run(&snapshot.context.folder);
     git.copy_for_task(&folder.join(GIT), &destination.join(GIT), tree)?;
+    let stats = record(&Tree::open_at(tree)?)?;
+    let predecessor_changes =
+        predecessors::apply_predecessors_to(snapshot, tree, &request.predecessors)?;
+    let marker_ns = mark(folder)?;
+    let lent = stats.map(|stats| Lent::new(stats, marker_ns, predecessor_changes.keys()));
     let manifest = Manifest {
         run: snapshot.context.run.clone(),
         task: request.task.clone(),
         attempt: request.attempt,
-        marker_ns: mark(folder)?,
+        marker_ns,
         predecessor_changes,
         setup: match request.start {
             WorkspaceStart::AtOnce => SetupState::None,
@@ -110,7 +165,8 @@ fn fill(snapshot: &Snapshot, new: &NewWorkspace, request: &WorkspaceRequest) -> 
     };
     snapshot.context.faults.failpoint("prepare.manifest").or_cannot(|| "write the manifest")?;
     manifest.write(&snapshot.context.folder)?;
-    snapshot.context.faults.failpoint("prepare.rename").or_cannot(|| "name the workspace")
+    snapshot.context.faults.failpoint("prepare.rename").or_cannot(|| "name the workspace")?;
+    Ok(lent)
 }
 
 /// Waits for `TICK` at most until the clock of the workspace's file system advances, and returns

@@ -4,16 +4,17 @@
 use std::ffi::{CString, OsStr, OsString};
 use std::fs;
 use std::io::ErrorKind;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use engine::fault::Faults;
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, chmodat, fchmod, openat, renameat_with,
-    statat, unlinkat,
+    AtFlags, CWD, Dir, FileType, IFlags, Mode, OFlags, RenameFlags, Statx, StatxFlags, chmodat,
+    fchmod, ioctl_getflags, ioctl_setflags, openat, renameat_with, statat, statx, unlinkat,
 };
 use rustix::io::Errno;
+use rustix::mount::{UnmountFlags, unmount};
 
 use crate::error::{OrCannot, Result};
 use crate::workspace::manifest::Manifest;
@@ -50,7 +51,15 @@ pub(crate) fn remove(
     let (Some(run), Some(name)) = (folder.parent(), folder.file_name()) else {
         return Err("it is not a workspace").or_cannot(what);
     };
-    let aside = set_aside(folder, run, name).or_cannot(what)?;
+    let named = |number| match number {
+        0 => [OsStr::new(GONE), name].into_iter().collect(),
+        number => [OsStr::new(GONE), name, OsStr::new(&format!("-{number}"))].into_iter().collect(),
+    };
+    let aside = match set_aside(folder, run, named) {
+        // On a full disk, the workspace is removed without a rename.
+        Err(error) if crate::error::is_exhausted(&error) => Some(folder.to_path_buf()),
+        aside => aside.or_cannot(what)?,
+    };
     faults.failpoint("capture.discarded").or_cannot(what)?;
     forget()?;
     match aside {
@@ -59,24 +68,19 @@ pub(crate) fn remove(
     }
 }
 
-/// Renames a workspace to a name that no task can have, and returns its new path. Returns `None` if
-/// the workspace is gone.
-fn set_aside(folder: &Path, run: &Path, name: &OsStr) -> std::io::Result<Option<PathBuf>> {
+/// Renames a workspace in the run's folder to the first free one of the names that `named` returns,
+/// which no task can have. Returns the new path, or `None` if the workspace is gone.
+pub(crate) fn set_aside(
+    folder: &Path,
+    run: &Path,
+    named: impl Fn(u32) -> OsString,
+) -> std::io::Result<Option<PathBuf>> {
     for number in 0_u32.. {
-        let mut aside = OsString::from(GONE);
-        aside.push(name);
-        if number > 0 {
-            aside.push(format!("-{number}"));
-        }
-        let aside = run.join(aside);
+        let aside = run.join(named(number));
         match rename_new(folder, &aside) {
             Ok(()) => return Ok(Some(aside)),
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            // On a full disk, the workspace is removed without a rename.
-            Err(error) if crate::error::is_exhausted(&error) => {
-                return Ok(Some(folder.to_path_buf()));
-            }
             Err(error) => return Err(error),
         }
     }
@@ -108,14 +112,25 @@ pub(crate) fn remove_tree(folder: &Path) -> Result<()> {
         Err(Errno::NOENT) => return Ok(()),
         Err(error) => return Err(error).or_cannot(what),
     };
-    let top = match open_writable(&parent, name) {
+    remove_entry(&parent, name).or_cannot(what)
+}
+
+/// Removes the entry `name` of a folder with everything in it. Succeeds if it is already gone.
+pub(crate) fn remove_entry(parent: &OwnedFd, name: &OsStr) -> SysResult<()> {
+    match kind_of(parent, name, FileType::Unknown)? {
+        None => return Ok(()),
+        Some(FileType::Directory) => {}
+        Some(_) => return remove_file(parent, name),
+    }
+    let mount = Mount::of(&statx(parent, "", AtFlags::EMPTY_PATH, Mount::MASK)?);
+    let top = match open_writable(parent, name, mount) {
         Ok(top) => top,
         Err(Errno::NOENT) => return Ok(()),
-        Err(error) => return Err(error).or_cannot(what),
+        Err(error) => return Err(error),
     };
-    let mut removal = Removal { top, raised: 0 };
-    while removal.empty_top().or_cannot(what)? == Remaining::More {}
-    gone(unlinkat(&parent, name, AtFlags::REMOVEDIR)).or_cannot(what)
+    let mut removal = Removal { top, mount, raised: 0 };
+    while removal.empty_top()? == Remaining::More {}
+    remove_folder(parent, name)
 }
 
 type SysResult<T> = std::result::Result<T, Errno>;
@@ -123,6 +138,8 @@ type SysResult<T> = std::result::Result<T, Errno>;
 /// A removal in progress: its topmost folder, and how many folders were moved up to it.
 struct Removal {
     top: OwnedFd,
+    /// The mount that everything in it belongs to.
+    mount: Mount,
     raised: u64,
 }
 
@@ -145,10 +162,10 @@ impl Removal {
         for (name, kind) in names(folder)? {
             let name = OsStr::from_bytes(name.as_bytes());
             if kind_of(folder, name, kind)? != Some(FileType::Directory) {
-                gone(unlinkat(folder, name, AtFlags::empty()))?;
+                remove_file(folder, name)?;
                 continue;
             }
-            let below = match open_writable(folder, name) {
+            let below = match open_writable(folder, name, self.mount) {
                 Err(Errno::NOENT) => continue,
                 opened => opened?,
             };
@@ -158,7 +175,7 @@ impl Removal {
             }
             self.empty(&below, depth + 1)?;
             drop(below);
-            gone(unlinkat(folder, name, AtFlags::REMOVEDIR))?;
+            remove_folder(folder, name)?;
         }
         Ok(())
     }
@@ -189,8 +206,63 @@ fn kind_of(folder: &OwnedFd, name: &OsStr, listed: FileType) -> SysResult<Option
     }
 }
 
-/// Opens a folder whose entries are to be removed, and makes it writable.
-fn open_writable(parent: &OwnedFd, name: &OsStr) -> SysResult<OwnedFd> {
+/// Removes a file. What a task did to keep it is undone: flags that forbid its removal, and a mount
+/// over it.
+fn remove_file(folder: &OwnedFd, name: &OsStr) -> SysResult<()> {
+    match gone(unlinkat(folder, name, AtFlags::empty())) {
+        Err(Errno::PERM) => {
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            if let Ok(file) = openat(folder, name, flags, Mode::empty()) {
+                unlock(&file);
+            }
+            unlock(folder);
+            gone(unlinkat(folder, name, AtFlags::empty()))
+        }
+        Err(Errno::BUSY) => {
+            unmount_at(folder, name)?;
+            gone(unlinkat(folder, name, AtFlags::empty()))
+        }
+        end => end,
+    }
+}
+
+/// Removes an empty folder.
+fn remove_folder(parent: &OwnedFd, name: &OsStr) -> SysResult<()> {
+    match gone(unlinkat(parent, name, AtFlags::REMOVEDIR)) {
+        Err(Errno::PERM) => {
+            unlock(parent);
+            gone(unlinkat(parent, name, AtFlags::REMOVEDIR))
+        }
+        end => end,
+    }
+}
+
+/// Clears the flags of a file or folder that forbid to change or remove it (`chattr(1)`). Whether
+/// that helped shows at the next attempt to remove something.
+fn unlock(file: &OwnedFd) {
+    if let Ok(flags) = ioctl_getflags(file) {
+        let _still_locked = ioctl_setflags(file, flags - (IFlags::IMMUTABLE | IFlags::APPEND));
+    }
+}
+
+/// Detaches what is mounted over the entry `name`. Its contents are not a workspace's.
+fn unmount_at(folder: &OwnedFd, name: &OsStr) -> SysResult<()> {
+    let mut path = OsString::from(format!("/proc/self/fd/{}/", folder.as_raw_fd()));
+    path.push(name);
+    unmount(path, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW)
+}
+
+/// Opens a folder whose entries are to be removed, and makes it writable. What is mounted over it is
+/// detached, and neither changed nor entered.
+fn open_writable(parent: &OwnedFd, name: &OsStr, mount: Mount) -> SysResult<OwnedFd> {
+    let mut seen = statx(parent, name, AtFlags::SYMLINK_NOFOLLOW, Mount::MASK)?;
+    for _ in 0..MOUNTS {
+        if Mount::of(&seen) == mount {
+            break;
+        }
+        unmount_at(parent, name).map_err(|_| Errno::BUSY)?;
+        seen = statx(parent, name, AtFlags::SYMLINK_NOFOLLOW, Mount::MASK)?;
+    }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let ours = Mode::RWXU;
     let folder = match openat(parent, name, flags, Mode::empty()) {
@@ -200,11 +272,30 @@ fn open_writable(parent: &OwnedFd, name: &OsStr) -> SysResult<OwnedFd> {
         }
         opened => opened?,
     };
-    let mode = Mode::from_raw_mode(rustix::fs::fstat(&folder)?.st_mode);
-    if !mode.contains(ours) {
+    let mode = Mode::from_raw_mode(seen.stx_mode.into());
+    if !mode.contains(ours) && fchmod(&folder, ours) == Err(Errno::PERM) {
+        unlock(&folder);
         fchmod(&folder, ours)?;
     }
     Ok(folder)
+}
+
+/// How many mounts over one folder are detached.
+const MOUNTS: usize = 64;
+
+/// The mount that a folder belongs to: its number, where the kernel has such numbers, and its
+/// device.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Mount(u64, u32, u32);
+
+impl Mount {
+    const MASK: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::MNT_ID);
+
+    fn of(seen: &Statx) -> Self {
+        let numbered = seen.stx_mask & StatxFlags::MNT_ID.bits() != 0;
+        let number = if numbered { seen.stx_mnt_id } else { 0 };
+        Self(number, seen.stx_dev_major, seen.stx_dev_minor)
+    }
 }
 
 fn names(folder: &OwnedFd) -> SysResult<Vec<(CString, FileType)>> {

@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use engine::ports::{CancelToken, CommandEnd, CommandError, CommandRequest, Commands, EndCause};
+use engine::ports::{
+    CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands, EndCause,
+    OwnerEnd,
+};
 use protocol::TaskName;
 use tokio::sync::Notify;
 
@@ -64,7 +67,7 @@ impl Drop for Running<'_> {
 }
 
 #[async_trait]
-impl Commands for FakeCommands {
+impl CommandOwner for FakeCommands {
     async fn run(
         &self,
         request: CommandRequest,
@@ -111,6 +114,23 @@ impl Commands for FakeCommands {
                 EndCause::Exited(0)
             }
         };
-        Ok(CommandEnd { cause, last_line, failure_line: None, written: 0, dropped: 0 })
+        Ok(CommandEnd {
+            cause,
+            last_line,
+            failure_line: None,
+            written: 0,
+            dropped: 0,
+            launch: std::time::Duration::ZERO,
+        })
+    }
+
+    async fn end(&self) -> OwnerEnd {
+        OwnerEnd::Childless
+    }
+}
+
+impl Commands for FakeCommands {
+    fn owner(self: Arc<Self>) -> Arc<dyn CommandOwner> {
+        self
     }
 }

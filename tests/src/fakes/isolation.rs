@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use async_trait::async_trait;
 use engine::ports::{
     Baseline, CancelToken, FreezeRequest, IsolationError, LandingNotice, LandingRequest, Notice,
-    OpenRun, Recovery, Repository, RepositoryFacts, RunLock, Workspace, WorkspaceRequest,
+    OpenRun, Recovery, Repository, RepositoryFacts, Reuse, RunLock, Workspace, WorkspaceRequest,
     WorkspaceView,
 };
 use protocol::{
@@ -255,7 +255,7 @@ impl Baseline for FakeBaseline {
         unreachable!("nobody makes checkpoints")
     }
 
-    async fn discard(&self, workspace: &Workspace) -> Result<(), IsolationError> {
+    async fn discard(&self, workspace: &Workspace, _reuse: Reuse) -> Result<(), IsolationError> {
         self.failpoints.reach("discard").await;
         self.trace.note(Step::Discarded(workspace.task.clone()));
         self.counts.gone.fetch_add(1, Ordering::SeqCst);

@@ -44,6 +44,7 @@ pub(super) const POINTS: &[Point] = &[
     // Only where a program writes.
     point("landing.wait", 0, 0),
     point("ledger.append", 24, 2),
+    point("pool.restore", 4, 0),
     point("prepare.copy", 16, 0),
     point("prepare.manifest", 8, 0),
     point("prepare.rename", 8, 0),

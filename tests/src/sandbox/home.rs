@@ -67,7 +67,11 @@ impl Home {
     #[must_use]
     pub fn output(&self, run: &str, task: &str) -> Vec<u8> {
         let file = self.data().join("artifacts").join(run).join(task).join("output.log");
-        std::fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
+        match std::fs::read(&file) {
+            // A command that wrote nothing has no file.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            read => read.unwrap_or_else(|e| panic!("{}: {e}", file.display())),
+        }
     }
 
     /// Returns the lines of a task's session log, each a JSON document.

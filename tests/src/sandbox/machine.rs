@@ -53,6 +53,51 @@ impl ClosedPort {
     }
 }
 
+/// A file system of a kind in a file, unmounted when dropped.
+#[derive(Debug)]
+pub struct LoopDisk {
+    folder: PathBuf,
+}
+
+impl LoopDisk {
+    /// Makes one of `mebibytes` and mounts it at `folder`, which is made, as is the file beside it.
+    ///
+    /// # Errors
+    /// Why this machine does not allow it.
+    pub fn mount(folder: &Path, kind: &str, mebibytes: u64) -> Result<Self, String> {
+        std::fs::create_dir_all(folder).map_err(|error| error.to_string())?;
+        let image = folder.with_extension("image");
+        let file = std::fs::File::create(&image).map_err(|error| error.to_string())?;
+        file.set_len(mebibytes << 20).map_err(|error| error.to_string())?;
+        succeed(Command::new(format!("mkfs.{kind}")).arg("-q").arg(&image))?;
+        succeed(Command::new("mount").args(["-t", kind, "-o", "loop"]).arg(&image).arg(folder))?;
+        Ok(Self { folder: folder.to_owned() })
+    }
+
+    /// Returns the folder where it is mounted.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Drop for LoopDisk {
+    fn drop(&mut self) {
+        let _gone = Command::new("umount").arg("-l").arg(&self.folder).status();
+    }
+}
+
+/// Runs a program of the system to its end.
+fn succeed(command: &mut Command) -> Result<(), String> {
+    let program = command.get_program().display().to_string();
+    let output = command.output().map_err(|error| format!("cannot run {program}: {error}"))?;
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+    }
+}
+
 /// A file system of a few megabytes, unmounted when dropped.
 #[derive(Debug)]
 pub struct SmallDisk {
@@ -69,12 +114,8 @@ impl SmallDisk {
         let size = format!("size={kibibytes}k,mode=0700");
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder);
-        let output = mount.output().map_err(|error| format!("cannot run mount: {error}"))?;
-        if output.status.success() {
-            Ok(Self { folder: folder.to_owned() })
-        } else {
-            Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
-        }
+        succeed(&mut mount)?;
+        Ok(Self { folder: folder.to_owned() })
     }
 
     /// Gives it another size while it is mounted.

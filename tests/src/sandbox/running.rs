@@ -72,6 +72,12 @@ impl Running {
         Self { said, id, ended, lines, seen, errors, reading_errors, over: false }
     }
 
+    /// Returns its process.
+    #[must_use]
+    pub fn id(&self) -> Pid {
+        self.id
+    }
+
     /// Sends it a signal.
     pub fn signal(&self, signal: Signal) {
         kill_process(self.id, signal).expect("it lives");

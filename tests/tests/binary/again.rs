@@ -148,3 +148,80 @@ fn a_branch_that_was_deleted_is_made_again() {
     let _again = regatta(&place, &repository, "apply --again").expect_code(0);
     assert_eq!(repository.git(&["show", &format!("{branch}:x.txt")]), "x\n");
 }
+
+#[test]
+fn a_branch_that_was_merged_and_deleted_has_landed() {
+    let place = sandbox();
+    let repository = place.repository();
+    for (number, merge) in [(1, "--no-ff"), (2, "--squash"), (3, "--ff-only")] {
+        let script = format!("echo {number} > {number}.txt; echo {number} >> README.md");
+        let call = place.run_in(&repository).words("--merge branch").exec(&script);
+        let run = call.run().expect_code(0).run_name();
+        let branch = format!("regatta/{run}/t1");
+        repository.git(&["merge", "--quiet", merge, &branch]);
+        repository.commit("what was squashed");
+        repository.git(&["branch", "--quiet", "-D", &branch]);
+        // The lines beside it go on changing.
+        repository.write("src/run.rs", format!("pub fn run() {{ {number} }}\n"));
+        let there = regatta(&place, &repository, &format!("apply {run}")).expect_code(0);
+        assert!(there.stdout.contains("has landed already"), "{merge}: {there}");
+        let json = regatta(&place, &repository, &format!("apply {run} --json")).expect_code(0);
+        assert!(json.json().get("gone").is_none(), "{merge}: {json}");
+        // What was merged, and then thrown away, is gone.
+        std::fs::remove_file(repository.path(format!("{number}.txt"))).unwrap();
+        let gone = regatta(&place, &repository, &format!("apply {run}")).expect_code(4);
+        assert!(gone.stdout.contains(&branch) && gone.stdout.contains("--again"), "{gone}");
+        repository.git(&["checkout", "--quiet", &format!("{number}.txt")]);
+    }
+}
+
+#[test]
+fn landed_work_that_cannot_be_compared_is_not_said_to_be_there() {
+    let place = sandbox();
+    let repository = place.repository();
+    let run = landed(&place, &repository);
+    let store = place.home().stores().remove(0);
+    std::fs::rename(store.join("objects"), store.join("elsewhere")).unwrap();
+    std::fs::create_dir(store.join("objects")).unwrap();
+    for words in [format!("apply {run}"), format!("apply {run} --json"), "apply first".to_owned()] {
+        let told = regatta(&place, &repository, &words);
+        assert_ne!(told.code, 0, "{told}");
+        assert!(!told.stdout.contains("landed already"), "{told}");
+        assert!(told.stderr.starts_with("error: cannot "), "{told}");
+    }
+    std::fs::remove_dir_all(store.join("objects")).unwrap();
+    std::fs::rename(store.join("elsewhere"), store.join("objects")).unwrap();
+    let there = regatta(&place, &repository, "apply").expect_code(0);
+    assert!(there.stdout.contains("has landed already"), "{there}");
+}
+
+#[test]
+fn what_a_retry_has_landed_does_not_land_a_second_time_unless_it_is_named() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("colour.txt", "white\n");
+    repository.commit("a colour");
+    let plan = Plan::default()
+        .task("red", "echo red > colour.txt; echo red > red.txt")
+        .task("blue", "echo blue > colour.txt; echo blue >> blue.txt")
+        .task("late", "echo late > late.txt; echo late > colour.txt");
+    let old = place.run_plan(&repository, &plan).run().expect_code(4).run_name();
+    let retry = regatta(&place, &repository, &format!("runs retry {old} --json blue"));
+    let new = retry.expect_code(0).run_name();
+    repository.git(&["checkout", "--quiet", "colour.txt"]);
+    let dry = regatta(&place, &repository, &format!("apply {old} --dry-run")).expect_code(0);
+    assert!(dry.stdout.contains("late") && !dry.stdout.contains("blue"), "{dry}");
+    let applied = regatta(&place, &repository, &format!("apply {old}")).expect_code(0);
+    assert!(applied.stdout.contains("late  landed"), "{applied}");
+    let told = format!("the work of task {old}/blue was done again, and landed in run {new}");
+    assert!(applied.stderr.contains(&told), "{applied}");
+    assert_eq!(repository.text("colour.txt"), "late\n");
+    // Nothing else is left of it, which is told, with how to land it nevertheless.
+    let nothing = regatta(&place, &repository, &format!("apply {old}"));
+    assert!(nothing.stdout.contains(&told), "{nothing}");
+    assert!(nothing.stdout.contains(&format!("regatta apply {old}/blue")), "{nothing}");
+    std::fs::remove_file(repository.path("blue.txt")).unwrap();
+    repository.write("colour.txt", "white\n");
+    let named = regatta(&place, &repository, &format!("apply {old}/blue")).expect_code(0);
+    assert!(named.stdout.contains("blue  landed"), "{named}");
+}

@@ -193,8 +193,8 @@ fn copies_for_which_the_disk_has_no_room_are_refused_with_the_sizes() {
     let run = || place.run_plan(&repository, &plan).words("--carry target/**");
     let refused = run().words("--jobs 4").run();
     refused.expect_refusal(&[
-        "they are 20.0 MiB, 4 workspaces at once need 80.0 MiB, and 6",
-        "--jobs 3",
+        "they are 20.0 MiB, copies for the run and for 4 workspaces at once need 100.0 MiB, and 6",
+        "--jobs 2",
     ]);
     let _fits = run().words("--jobs 2").run().expect_code(0);
 }

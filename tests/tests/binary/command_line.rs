@@ -55,7 +55,7 @@ fn completions_of_each_shell_name_every_command_and_bash_completes_with_them() {
         for name in ["demo", "runs", "logs", "conflicts", "man", "pass-env"] {
             assert!(script.contains(name), "{name} in {shell}: {script}");
         }
-        assert!(!script.contains("__watch") && !script.contains("undo"), "{script}");
+        assert!(!script.contains("__launcher") && !script.contains("undo"), "{script}");
     }
     let refused = place.regatta(place.folder()).words("completions csh").run().expect_code(1);
     for word in ["csh", "bash", "zsh", "fish"] {
@@ -77,7 +77,7 @@ fn the_manual_has_a_page_for_the_program_and_for_each_command() {
     let page = |words: &str| place.regatta(place.folder()).words(words).run().expect_code(0).stdout;
     let whole = page("man");
     assert!(whole.contains(".TH regatta 1") && whole.contains("regatta\\-conflicts"), "{whole}");
-    assert!(!whole.contains("undo") && !whole.contains("__watch"), "{whole}");
+    assert!(!whole.contains("undo") && !whole.contains("__launcher"), "{whole}");
     let run = page("man run");
     assert!(run.contains(".TH regatta-run 1") && run.contains("\\-\\-pass\\-env"), "{run}");
     assert!(page("man runs show").contains(".TH regatta-runs-show 1"));

@@ -119,23 +119,56 @@ fn a_capture_is_on_the_disk_before_the_ledger_says_so_and_its_workspace_goes() {
     // Killed when the ledger has the capture, and before the workspace is removed.
     let call = place.run_in(&repository).exec(script).fault("kill@capture.discard:1");
     let (finished, seen) = witnessed(&place, call, 128 + 9);
-    let reference = format!("refs/tasks/{}/t1/1", finished.run_name());
+    let run = finished.run_name();
     let last = |what: &str, ending: &str| {
         let found = |(kind, path): &(String, String)| kind == what && path.ends_with(ending);
         seen.iter().rposition(found).unwrap_or_else(|| panic!("{what} {ending}: {seen:?}"))
     };
-    let named = last("sync", &reference);
-    let objects = place.home().store_git(&["rev-list", "--objects", &reference]);
-    assert!(objects.lines().count() >= 8, "commit, trees and blobs: {objects}");
-    for line in objects.lines() {
-        let (folder, file) = line.split_at(2);
-        let file = file.split(' ').next().expect("an id comes first");
-        assert!(last("sync", &format!("/objects/{folder}/{file}")) < named, "{line}: {seen:?}");
-        assert!(last("sync", &format!("/objects/{folder}")) < named, "{line}: {seen:?}");
+    let journal = place.home().stores()[0].join("captures.journal");
+    let (kept, recorded) = (last("sync", "/captures.journal"), last("sync", "/ledger.db-wal"));
+    assert!(kept < recorded, "{seen:?}");
+    let store = place.home().stores()[0].display().to_string();
+    assert!(last("sync", &store) < kept, "the name of the journal is durable, too: {seen:?}");
+    assert_eq!(place.home().captures(), Vec::<String>::new(), "git does not have it yet");
+    let bytes = std::fs::read(&journal).expect("there is a journal");
+    assert!(String::from_utf8_lossy(&bytes).contains(&format!("refs/tasks/{run}/t1/1")));
+    // Nothing but the journal is left, and bytes of a record that was never complete.
+    std::fs::write(&journal, [&bytes[..], &bytes[..bytes.len() - 1]].concat()).unwrap();
+    std::fs::remove_dir_all(place.home().data().join("workspaces")).unwrap();
+    let diff = place.regatta(repository.root()).words("diff").run().expect_code(0);
+    for line in ["+more", "+1", "+2", "+++ b/d/other.txt"] {
+        assert!(diff.stdout.lines().any(|shown| shown == line), "{diff}");
     }
-    let task = reference.trim_end_matches("/1");
-    let recorded = last("sync", "/ledger.db-wal");
-    assert!(named < recorded && last("sync", task) < recorded, "{seen:?}");
+    assert_eq!(place.home().captures(), [format!("{run}/t1/1")]);
+    assert_eq!(std::fs::metadata(&journal).unwrap().len(), 0, "the journal was moved");
+    let _clean = place.home().store_git(&["fsck", "--full", "--strict", "--no-dangling"]);
+}
+
+#[test]
+fn a_capture_takes_one_sync_at_most_and_a_landing_moves_all_of_them_at_once() {
+    let place = sandbox();
+    let repository = place.repository();
+    let items: Vec<String> = (1..=40).map(|number| number.to_string()).collect();
+    let call = place.run_in(&repository).words("--each - --jobs 8");
+    let call = call.exec("mkdir {{item}}; echo 1 > {{item}}/file").stdin(items.join("\n"));
+    let (finished, seen) = witnessed(&place, call, 0);
+    assert_eq!(finished.landed().len(), 40, "{finished}");
+    let store = place.home().stores()[0].display().to_string();
+    let made = seen.iter().position(|(what, path)| what == "rename" && *path == store);
+    let after = &seen[made.expect("the store was made")..];
+    let synced = |part: &str| {
+        let is_it = |(what, path): &&(String, String)| {
+            what == "sync" && path.starts_with(&store) && path.contains(part)
+        };
+        after.iter().filter(is_it).count()
+    };
+    let groups = synced("/captures.journal");
+    assert!((1..=41).contains(&groups), "{groups} syncs of the journal: {seen:?}");
+    let rest = synced("") - groups;
+    assert!(rest <= 24, "{rest} syncs of the store besides: {seen:?}");
+    let kept = place.home().captures();
+    assert_eq!(kept.len(), 40, "{kept:?}");
+    let _clean = place.home().store_git(&["fsck", "--full", "--strict", "--no-dangling"]);
 }
 
 #[test]
@@ -158,8 +191,14 @@ calls = [{ tool = "yield", arguments = { result = { data = "done" } } }]
     let task = finished.names_in("task_finished").concat();
     let messages = place.home().messages(&finished.run_name(), &task).len();
     assert_eq!(messages, 5);
-    let log = |(what, path): &&(String, String)| what == "sync" && path.ends_with("/session.jsonl");
+    let log =
+        |(what, path): &&(String, String)| what == "sync" && path.ends_with("/sessions.journal");
     assert!(seen.iter().filter(log).count() >= messages, "{seen:?}");
+    let artifacts = place.home().data().join("artifacts").join(finished.run_name());
+    assert!(!artifacts.join("sessions.journal").exists(), "the log needs it no more");
+    let closed =
+        seen.iter().rposition(|(what, path)| what == "sync" && path.ends_with("/session.jsonl"));
+    assert!(closed > seen.iter().rposition(|seen| log(&seen)), "{seen:?}");
 }
 
 #[test]

@@ -2,12 +2,15 @@
 
 use std::time::{Duration, SystemTime};
 
-use tests::sandbox::{Plan, eventually};
+use tests::sandbox::{Invocation, Plan, eventually};
 
 use super::sandbox;
 
 /// How long a file is young after it was written.
 const YOUNG: Duration = Duration::from_millis(20);
+
+/// Lets every task work in a new copy: none can be restored.
+const NEW_COPIES: &str = "fail@pool.restore:*";
 
 /// A plan of which the second task begins when the first has changed the user's own tree.
 fn change_then_look(change: &str, look: &str) -> Plan {
@@ -17,6 +20,15 @@ fn change_then_look(change: &str, look: &str) -> Plan {
 
 #[test]
 fn a_task_sees_nothing_that_changed_after_the_run_began() {
+    sees_nothing_later(|run| run);
+}
+
+#[test]
+fn a_task_in_a_new_copy_sees_nothing_that_changed_after_the_run_began() {
+    sees_nothing_later(|run| run.fault(NEW_COPIES));
+}
+
+fn sees_nothing_later(with: fn(Invocation) -> Invocation) {
     let place = sandbox();
     let repository = place.repository();
     repository.write(".gitattributes", "*.win text eol=crlf\n*.id ident\n");
@@ -40,7 +52,7 @@ fn a_task_sees_nothing_that_changed_after_the_run_began() {
         ! grep later clean.id
         echo seen > seen.txt";
     let run = place.run_plan(&repository, &change_then_look(change, look));
-    let finished = run.run().expect_code(0);
+    let finished = with(run).run().expect_code(0);
     assert_eq!(finished.task("look")["changes"]["files"], 1, "{finished}");
     assert_eq!(repository.text("seen.txt"), "seen\n");
     assert_eq!(repository.text("src/run.rs"), "pub fn run() {}\nlater\n", "the user's own edits");
@@ -62,7 +74,7 @@ fn a_file_behind_a_filter_that_changed_after_the_run_began_fails_the_task_that_n
         SystemTime::now() > written + YOUNG
     });
     let plan = change_then_look("echo later >> a.psd", "true");
-    let finished = place.run_plan(&repository, &plan).run().expect_code(3);
+    let finished = place.run_plan(&repository, &plan).fault(NEW_COPIES).run().expect_code(3);
     let failure = finished.task("look")["failure"].clone();
     assert_eq!(failure["class"], "workspace", "{finished}");
     assert!(failure["message"].as_str().unwrap().contains("a.psd"), "{failure}");

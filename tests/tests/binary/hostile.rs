@@ -200,3 +200,50 @@ fn a_run_from_a_real_hook_works() {
     assert_eq!(repository.git(&["status", "--porcelain"]), "?? x.txt\n");
     place.expect_nothing_left(&repository);
 }
+
+#[test]
+fn what_a_task_puts_in_place_of_its_own_git_files_holds_up_no_capture_and_leads_nowhere() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write(".gitignore", "*.o\n");
+    repository.commit("ignore");
+    // Its commit would be the only one of the task, if it were read.
+    let other = Repository::init(&place.folder().join("other"));
+    let from = repository.root().to_str().expect("the folder has a plain name");
+    other.git(&["pull", "--quiet", from, "main"]);
+    other.write("theirs", "theirs\n");
+    other.commit("of-another-repository");
+    let theirs = other.git(&["rev-parse", "HEAD"]);
+    let (theirs, others) = (theirs.trim(), other.path(".git").display().to_string());
+    let work = "echo work > work; echo o > x.o; d=$(git rev-parse --git-dir)";
+    let subject = |script: &str| {
+        let call = place.run_in(&repository).words("--merge branch");
+        let finished = call.exec(&format!("{work}; {script}")).run().expect_code(0);
+        assert_eq!(finished.task("t1")["changes"]["files"], 1, "{script}: {finished}");
+        place.expect_nothing_left(&repository);
+        let branch = format!("regatta/{}/t1", finished.run_name());
+        repository.git(&["log", "-1", "--format=%s", &branch])
+    };
+    for script in [
+        // A commit of another repository, which only these alternates lead to.
+        format!("echo {others}/objects >> $d/objects/info/alternates; echo {theirs} > $d/HEAD"),
+        format!(
+            "rm $d/objects/info/alternates; ln -s {others}/objects/info/alternates \
+                 $d/objects/info/alternates; echo {theirs} > $d/HEAD"
+        ),
+        format!("rm -rf $d/objects; ln -s {others}/objects $d/objects; echo {theirs} > $d/HEAD"),
+        format!("rm -rf $d; ln -s {others} $d"),
+        // What would block whoever opens it, or fill the memory.
+        "rm $d/objects/info/alternates; mkfifo $d/objects/info/alternates; \
+         echo 1111111111111111111111111111111111111111 > $d/HEAD"
+            .to_owned(),
+        "rm $d/index; mkfifo $d/index".to_owned(),
+        "rm $d/index; ln -s /dev/zero $d/index".to_owned(),
+        "truncate -s 900G $d/index || truncate -s 4G $d/index".to_owned(),
+        "echo DIRC > $d/index".to_owned(),
+        "rm $d/HEAD; mkfifo $d/HEAD".to_owned(),
+    ] {
+        let found = subject(&script);
+        assert!(!found.contains("of-another-repository"), "{script}: {found}");
+    }
+}

@@ -160,6 +160,7 @@ fn killed_at_five_moments_of_capturing_the_work_is_kept() {
         "capture.ref:1",
         "capture.ref:9",
         "capture.discard:4",
+        "capture.discarded:5",
     ] {
         survives(Death::At(point));
     }
@@ -169,6 +170,8 @@ fn killed_at_five_moments_of_capturing_the_work_is_kept() {
 fn killed_at_the_other_durable_writes_nothing_is_lost_and_nothing_is_left() {
     for point in [
         "prepare.copy:2",
+        "pool.restore:2",
+        "prepare.manifest:9",
         "ledger.append:1",
         "ledger.append:30",
         "landing.begin:1",

@@ -57,13 +57,13 @@ fn ctrl_c_is_heard_while_nobody_reads_what_the_run_says() {
             place.home().ledger("SELECT exit_code FROM run", |row| row.get(0))
         };
         eventually(Duration::from_secs(30), "the run is over", || codes() == [Some(130)]);
-        let captures = place.home().captures();
-        assert_eq!(captures.len(), 1, "{words}: {captures:?}");
-        assert_eq!(place.home().captured(&captures[0], "kept.txt"), "kept\n");
         assert!(!repository.has("kept.txt"), "{words}: nothing lands");
         // Whoever insists earlier leaves the tidying up to the next start.
         let tidy = || place.home().leftovers().is_empty();
         eventually(Duration::from_secs(60), "what the run had made is gone", tidy);
+        let captures = place.home().captures();
+        assert_eq!(captures.len(), 1, "{words}: {captures:?}");
+        assert_eq!(place.home().captured(&captures[0], "kept.txt"), "kept\n");
         // What is left of the program waits for its reader; whoever insists ends it. Two signals
         // may arrive as one.
         let mut ended = None;

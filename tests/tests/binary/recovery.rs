@@ -199,7 +199,7 @@ fn of_a_run_that_was_cut_short_all_kept_work_is_counted() {
     let repository = place.repository();
     let plan = Plan::default().task("a", "true").task("b", "true");
     let died = place.run_plan(&repository, &plan).fault("kill@capture.begin:1").run();
-    // The other command may be just starting: until its `exec`, or until the watcher kills it, its
+    // The other command may be just starting: until its `exec`, or until its reaper kills it, its
     // process holds the lock of the run.
     let mut told = String::new();
     eventually(Duration::from_secs(20), "the run is recovered", || {

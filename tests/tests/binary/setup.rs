@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::json;
-use tests::sandbox::{Finished, Plan, Repository, Sandbox, eventually};
+use tests::sandbox::{Finished, Plan, Repository, Running, Sandbox, eventually};
 
 use super::sandbox;
 
@@ -18,6 +18,15 @@ fn failure(finished: &Finished) -> (String, String) {
     let failure = &finished.task("t1")["failure"];
     let word = |key: &str| failure[key].as_str().unwrap_or_default().to_owned();
     (word("class"), word("message"))
+}
+
+/// Starts a run whose set-up has made a file, and does not end.
+fn setting_up(place: &Sandbox, repository: &Repository) -> Running {
+    let ready = place.folder().join("ready");
+    let setup = format!("echo x > made.txt; touch '{}'; sleep 300", ready.display());
+    let run = place.run_in(repository).arg("--setup").arg(setup).exec("echo never").start();
+    eventually(Duration::from_secs(60), "the set-up is at work", || ready.exists());
+    run
 }
 
 #[test]
@@ -200,13 +209,30 @@ fn what_a_setup_writes_outside_of_its_workspace_is_left_there_and_is_no_work() {
 }
 
 #[test]
+fn a_run_with_a_setup_says_once_that_it_is_not_confined() {
+    let place = sandbox();
+    let repository = place.repository();
+    let call = |words: &str| place.regatta(repository.root()).words("run --each -").words(words);
+    let run = |words: &str| {
+        let finished = call(words).stdin("a\nb\n").exec("true {{item}}").run().expect_code(0);
+        format!("{}{}", finished.stdout, finished.stderr)
+    };
+    let note = "set-up commands are not confined: what they write outside";
+    for words in ["--setup true --setup true", "--setup true --dry-run"] {
+        let said = run(words);
+        assert_eq!(said.matches(note).count(), 1, "{words}: {said}");
+    }
+    assert!(!run("--jobs 1").contains("confined"));
+    let help = place.regatta(repository.root()).words("run --help").run().expect_code(0).stdout;
+    let help: Vec<_> = help.split_whitespace().collect();
+    assert!(help.join(" ").contains("It is not confined: what it writes outside stays there"));
+}
+
+#[test]
 fn ctrl_c_ends_a_setup_and_captures_nothing_of_it() {
     let place = sandbox();
     let repository = place.repository();
-    let ready = place.folder().join("ready");
-    let setup = format!("echo x > made.txt; touch '{}'; sleep 300", ready.display());
-    let run = place.run_in(&repository).arg("--setup").arg(setup).exec("echo never").start();
-    eventually(Duration::from_secs(60), "the set-up is at work", || ready.exists());
+    let run = setting_up(&place, &repository);
     run.signal(Signal::INT);
     let finished = run.wait().expect_code(130);
     assert_eq!(finished.task("t1")["outcome"], "cancelled");
@@ -219,10 +245,7 @@ fn ctrl_c_ends_a_setup_and_captures_nothing_of_it() {
 fn an_engine_killed_during_a_setup_leaves_no_work_behind() {
     let place = sandbox();
     let repository = place.repository();
-    let ready = place.folder().join("ready");
-    let setup = format!("echo x > made.txt; touch '{}'; sleep 300", ready.display());
-    let run = place.run_in(&repository).arg("--setup").arg(setup).exec("echo never").start();
-    eventually(Duration::from_secs(60), "the set-up is at work", || ready.exists());
+    let run = setting_up(&place, &repository);
     let _killed = run.kill();
     place.expect_no_process(Duration::from_secs(1));
     let shown = regatta(&place, &repository, "runs show --json").expect_code(0).json();

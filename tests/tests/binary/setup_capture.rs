@@ -244,3 +244,93 @@ fn the_message_of_a_commit_of_the_setup_is_not_that_of_the_task() {
                    git -c user.name=t -c user.email=t@t commit --quiet -m of-task";
     assert_eq!(subject(commits).trim(), "of-task");
 }
+
+/// Returns what a task lands after a set-up: its status in the user's tree, with ignored files.
+fn landed(place: &Sandbox, setup: &str, script: &str) -> Vec<String> {
+    let repository = place.repository();
+    repository.write(".gitignore", "*.o\n");
+    repository.write("sub/.gitignore", "*.a\n");
+    repository.write("sub/file", "file\n");
+    repository.commit("files");
+    let call = place.run_in(&repository).arg("--setup").arg(setup).exec(script);
+    let finished = call.run().expect_code(0);
+    assert!(finished.task("t1").get("left_out").is_none(), "{finished}");
+    let status = repository.git(&["status", "--porcelain", "--ignored", "-uall"]);
+    place.expect_nothing_left(&repository);
+    std::fs::remove_dir_all(repository.root()).expect("it can be removed");
+    status.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn what_a_setup_ignores_hides_no_work() {
+    let place = sandbox();
+    let made = "mkdir -p dist/deep; echo s > dist/deep/made; echo s > s.log; mkfifo dist/pipe; \
+                git init -q dist/clone; mkdir dist/.GIT";
+    let work = "mkdir -p dist/deep sub/dist; touch dist/deep/of-task; echo t > t.log; \
+                echo t > sub/t.log; echo t > sub/dist/t; echo t > t.o; cat s.log dist/deep/made";
+    let found = ["?? dist/deep/of-task", "?? sub/dist/t", "?? sub/t.log", "?? t.log"];
+    // In the file of the root, and in that of a folder; by a file that ignores itself; for the whole
+    // repository.
+    for ignore in [
+        "printf 'dist/\\n*.log\\n' >> .gitignore",
+        "printf 'dist/\\n*.log\\n' >> .gitignore; printf '*\\n' >> sub/.gitignore",
+        "printf '*\\n' >> .gitignore",
+        "d=$(git rev-parse --git-dir); mkdir -p $d/info; echo '*' >> $d/info/exclude",
+        "d=$(git rev-parse --git-dir); echo '*' > $d/own; git config core.excludesFile $d/own",
+    ] {
+        for setup in [format!("{made}; {ignore}"), format!("{ignore}; {made}")] {
+            assert_eq!(landed(&place, &setup, work), found, "{setup}");
+        }
+    }
+}
+
+#[test]
+fn a_gitignore_that_a_setup_makes_counts_in_folders_of_its_own_only() {
+    let place = sandbox();
+    // As a tool does that makes a folder for itself.
+    let setup = "mkdir .venv; echo '*' > .venv/.gitignore; echo s > .venv/made";
+    assert!(landed(&place, setup, "echo t > .venv/cache").is_empty());
+    let setup = "mkdir .venv; echo '*' > .venv/.gitignore; echo .venv >> .gitignore";
+    assert!(landed(&place, setup, "echo t > .venv/cache").is_empty());
+    // In a folder of the user's it hides no work, even if it ignores itself.
+    for rules in ["*", "of-task"] {
+        let setup = format!("echo '{rules}' > src/.gitignore; echo s > src/of-setup");
+        assert_eq!(landed(&place, &setup, "echo t > src/of-task"), ["?? src/of-task"]);
+    }
+}
+
+#[test]
+fn what_a_setup_ends_the_ignoring_of_is_work_only_when_it_is_the_tasks() {
+    let place = sandbox();
+    for shrink in [": > .gitignore", "rm .gitignore", "echo '!x.o' >> .gitignore"] {
+        let setup = format!("echo s > s.o; {shrink}; echo s > u.o; echo s > x.o");
+        // Ignored where it lands, as a file that was added by force is.
+        let found = landed(&place, &setup, "echo t >> x.o; cat s.o u.o");
+        assert_eq!(found, ["!! x.o"], "{shrink}");
+    }
+}
+
+#[test]
+fn the_rules_of_a_task_count_beside_those_that_its_setup_changed() {
+    let place = sandbox();
+    let setup = "echo dist >> .gitignore; mkdir dist; echo s > dist/made";
+    // At the same place as the set-up, which is a conflict, but no reason to lose anything.
+    let repository = repository(&place);
+    let script = "echo '*.tmp' >> .gitignore; touch a.tmp a.o dist/work";
+    let _finished = run(&place, &repository, setup, script);
+    let patch = diff(&place, &repository);
+    assert_eq!(paths(&patch), [".gitignore", "dist/work"].into(), "{patch}");
+    // Elsewhere, it lands without what the set-up did.
+    repository.write(".gitignore", "*.o\n\n# Ours.\n*.b\n\n# The last ones.\n*.c\n");
+    repository.commit("rules");
+    let script = "sed -i '1i *.tmp' .gitignore; sed -i /b$/d .gitignore; \
+                  touch a.tmp a.o a.b a.c dist/work";
+    let finished = run(&place, &repository, setup, script);
+    let patch = diff(&place, &repository);
+    assert_eq!(paths(&patch), [".gitignore", "a.b", "dist/work"].into(), "{finished}{patch}");
+    // What the task takes back is as the user has it.
+    let _finished = run(&place, &repository, setup, "git checkout -q .gitignore; touch dist/work");
+    assert_eq!(paths(&diff(&place, &repository)), ["dist/work"].into());
+    let _finished = run(&place, &repository, setup, "rm .gitignore; touch dist/work a.o");
+    assert_eq!(paths(&diff(&place, &repository)), [".gitignore", "a.o", "dist/work"].into());
+}

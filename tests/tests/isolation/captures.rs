@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use engine::ports::{IsolationError, Workspace};
+use engine::ports::{IsolationError, Reuse, Workspace};
 use protocol::{ChangeSummary, Landed};
 
 use super::kit::{
@@ -114,7 +114,7 @@ async fn a_landed_capture_makes_the_users_tree_what_the_task_made_of_its_own() {
             // As git does: a folder that has nothing left goes too.
             fs::remove_dir_all(workspace.root.join("sub")).expect("it is there");
             let made = tree_of(&workspace);
-            baseline.discard(&workspace).await.expect("it is captured");
+            baseline.discard(&workspace, Reuse::Allowed).await.expect("it is captured");
             baseline.close().await.expect("the run is over");
             let report = fixture.land(&[("a", &captured)]).await;
             assert_eq!(report.tasks[0].landed, Landed::Landed { branch: None, joined: Vec::new() });
@@ -194,7 +194,7 @@ async fn a_checkpoint_is_the_start_of_another_workspace_and_goes_with_the_run() 
             assert_eq!(captured.changes.files, 10, "a capture is whole all the same");
             checkpoints(&fixture, 1);
             for workspace in [&workspace, &resumed] {
-                baseline.discard(workspace).await.expect("it is not needed");
+                baseline.discard(workspace, Reuse::Allowed).await.expect("it is not needed");
             }
             baseline.close().await.expect("the run is over");
             checkpoints(&fixture, 0);
@@ -221,7 +221,7 @@ async fn where_nothing_can_be_captured_nothing_is_and_the_work_stays_where_it_wa
             write(&workspace, "clean", "in place\n");
             assert_eq!(baseline.capture(&workspace).await.expect("it is not asked"), None);
             assert_eq!(baseline.checkpoint(&workspace).await.expect("nor this"), None);
-            baseline.discard(&workspace).await.expect("nothing is removed");
+            baseline.discard(&workspace, Reuse::Allowed).await.expect("nothing is removed");
             baseline.close().await.expect("the run is over");
             assert_eq!(fixture.user.text("clean"), "in place\n");
             assert!(!fixture.run_folder().exists());

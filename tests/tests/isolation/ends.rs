@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use engine::ports::{IsolationError, Recovered, Uncaptured, Workspace};
+use engine::ports::{IsolationError, Recovered, Reuse, Uncaptured, Workspace};
 
 use super::kit::{capture, over_all, prepare, run, write};
 
@@ -22,8 +22,8 @@ async fn discarding_a_workspace_leaves_its_capture_and_every_other_workspace() {
             write(&a, "new", "of a\n");
             write(&b, "new", "of b\n");
             let captured = capture(&baseline, &a).await;
-            baseline.discard(&a).await.expect("it is captured");
-            baseline.discard(&a).await.expect("it is gone already");
+            baseline.discard(&a, Reuse::Allowed).await.expect("it is captured");
+            baseline.discard(&a, Reuse::Allowed).await.expect("it is gone already");
             assert!(!a.folder.exists());
             assert_eq!(fixture.paths(&captured), ["new"]);
             assert_eq!(fs::read(b.root.join("new")).expect("it is there"), b"of b\n");
@@ -48,7 +48,7 @@ async fn closing_a_run_removes_its_folder_unless_a_workspace_is_in_it() {
             assert!(!fixture.run_folder().exists());
             let baseline = fixture.freeze().await;
             let workspace = prepare(&baseline, "b").await;
-            baseline.discard(&workspace).await.expect("it is not needed");
+            baseline.discard(&workspace, Reuse::Allowed).await.expect("it is not needed");
             baseline.close().await.expect("the run is over");
             assert!(!fixture.run_folder().exists());
         },

@@ -53,6 +53,14 @@ where
     assert!(!names.is_empty(), "a test that nothing is fit for");
 }
 
+/// Runs a test over the mode `worktree`.
+pub(super) async fn over_worktree<F>(test: fn(Fixture) -> F)
+where
+    F: Future<Output = ()>,
+{
+    test(Fixture::new(SUBJECTS[0])).await;
+}
+
 /// The name of the run in each test.
 pub(super) const RUN: &str = "raaaa";
 
@@ -158,6 +166,9 @@ impl Fixture {
 
     /// Returns the names of all that the task store keeps, as git lists them.
     pub(super) fn references(&self) -> Vec<String> {
+        // A reader moves into git's format what is only in the journal of the store.
+        let captures = Captures::of(self.user.root(), &self.places());
+        let _moved = captures.list(&run()).expect("captures can be listed");
         let stores = std::fs::read_dir(self.places().stores).expect("there is a task store");
         let store = stores.flatten().next().expect("of the one repository");
         let store = UserRepository::at(&store.path());

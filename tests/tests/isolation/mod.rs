@@ -5,4 +5,7 @@ mod captures;
 mod ends;
 mod kit;
 mod plain_copy;
+mod reuse;
+mod reuse_bad_input;
+mod reuse_kit;
 mod workspaces;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::ports::{
-    FreezeRequest, IsolationError, Notice, Workspace, WorkspaceRequest, WorkspaceStart,
+    FreezeRequest, IsolationError, Notice, Reuse, Workspace, WorkspaceRequest, WorkspaceStart,
 };
 use isolation::{
     Backend, CaptureWriter, FileMode, FileVersion, FrozenTree, RecoveredWorkspace, RunContext,
@@ -129,7 +129,7 @@ impl FrozenTree for CopiedTree {
         self.compare(workspace)?.keep_checkpoint(&workspace.task, workspace.attempt)
     }
 
-    fn discard(&self, workspace: &Workspace) -> Result<()> {
+    fn discard(&self, workspace: &Workspace, _reuse: Reuse) -> Result<()> {
         let base = self.base(&workspace.task);
         self.context.remove_workspace(workspace, || {
             failed("remove what a workspace began as", || match fs::remove_dir_all(&base) {

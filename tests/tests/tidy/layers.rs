@@ -9,12 +9,13 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("regatta-protocol", &[]),
     ("regatta-engine", &["regatta-protocol"]),
     ("regatta-config", &["regatta-protocol"]),
-    ("regatta-store", &["regatta-engine", "regatta-protocol"]),
+    ("regatta-group-log", &[]),
+    ("regatta-store", &["regatta-engine", "regatta-group-log", "regatta-protocol"]),
     ("regatta-exec", &["regatta-engine", "regatta-protocol"]),
     ("regatta-schema", &["regatta-engine", "regatta-protocol"]),
     ("regatta-providers", &["regatta-engine", "regatta-protocol"]),
     ("regatta-tools", &["regatta-engine", "regatta-protocol"]),
-    ("regatta-isolation", &["regatta-engine", "regatta-protocol"]),
+    ("regatta-isolation", &["regatta-engine", "regatta-group-log", "regatta-protocol"]),
     ("regatta-actors", &["regatta-engine", "regatta-protocol"]),
     (
         "regatta",
@@ -48,7 +49,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("regatta-test-limit", &["regatta-test-limit-macros"]),
     ("regatta-test-limit-macros", &[]),
-    ("regatta-benches", &["regatta-actors", "regatta-engine", "regatta-protocol", "regatta-tests"]),
+    (
+        "regatta-benches",
+        // The launcher is measured alone.
+        &["regatta-actors", "regatta-engine", "regatta-exec", "regatta-protocol", "regatta-tests"],
+    ),
 ];
 
 /// What the tests of every crate may use, and nothing else in it.
@@ -78,7 +83,7 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("proptest", &[]),
     ("ractor", &["regatta-actors"]),
     ("regex", &["regatta-providers"]),
-    ("reqwest", &["regatta-providers"]),
+    ("reqwest", &["regatta-providers", "regatta-benches"]),
     ("rusqlite", &["regatta-store", "regatta-tests"]),
     (
         "rustix",
@@ -91,12 +96,12 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
             "regatta",
         ],
     ),
-    ("rustls", &["regatta-providers"]),
+    ("rustls", &["regatta-providers", "regatta-benches"]),
     ("schemars", &["regatta", "regatta-tools"]),
     ("serde", &[]),
     ("serde-saphyr", &["regatta-config"]),
     ("serde_json", &[]),
-    ("sha2", &["regatta-isolation"]),
+    ("sha2", &["regatta-group-log", "regatta-isolation"]),
     ("similar", &["regatta-tools"]),
     ("strsim", &["regatta-config", "regatta-providers"]),
     ("tempfile", &[]),

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use engine::fault::{FaultHooks, Faults};
 use engine::ports::{
-    ArtifactStore as _, CancelToken, CommandEnd, CommandError, CommandRequest, Commands, EndCause,
-    ToolContext, ToolDeclaration, ToolEnv, ToolFactory as _, ToolOutcome, ToolOutput, ViewPath,
-    Visibility, WorkspaceView,
+    ArtifactStore as _, CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest,
+    EndCause, OwnerEnd, ToolContext, ToolDeclaration, ToolEnv, ToolFactory as _, ToolOutcome,
+    ToolOutput, ViewPath, Visibility, WorkspaceView,
 };
 use engine::tools::ToolSet;
 use isolation::DirectoryView;
@@ -304,7 +304,7 @@ pub(crate) enum Script {
 }
 
 #[async_trait]
-impl Commands for ScriptedCommands {
+impl CommandOwner for ScriptedCommands {
     async fn run(
         &self,
         request: CommandRequest,
@@ -319,6 +319,7 @@ impl Commands for ScriptedCommands {
             failure_line: None,
             written: 0,
             dropped: 0,
+            launch: std::time::Duration::ZERO,
         };
         let mut print = |bytes: &[u8]| {
             fs::create_dir_all(request.output.parent().unwrap()).unwrap();
@@ -348,5 +349,9 @@ impl Commands for ScriptedCommands {
             }
         }
         Ok(end)
+    }
+
+    async fn end(&self) -> OwnerEnd {
+        OwnerEnd::Childless
     }
 }

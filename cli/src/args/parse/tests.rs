@@ -225,7 +225,7 @@ fn landing_at_the_end_is_what_happens_anyway() {
 #[test]
 fn every_command_has_help_with_examples_and_hides_what_is_not_there() {
     let root = text(&["--help"]);
-    assert!(!root.contains("resume") && !root.contains("__watch"), "{root}");
+    assert!(!root.contains("resume") && !root.contains("__launcher"), "{root}");
     for name in [
         "logs",
         "completions",

@@ -38,7 +38,9 @@ async fn a_list_has_a_line_per_run() {
 #[test]
 async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
     let (bench, name) = bench().await;
-    let args = RunsArgs { command: Some(RunsCommand::Show { target: TargetArgs::default() }) };
+    let args = RunsArgs {
+        command: Some(RunsCommand::Show { target: TargetArgs::default(), timing: false }),
+    };
     let shown = text(|out| run(&bench.context, args.view().unwrap(), out));
     assert_eq!(
         shown,
@@ -66,7 +68,9 @@ async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
 async fn programs_get_one_document_with_the_run_and_its_tasks() {
     let (mut bench, name) = bench().await;
     bench.context.view.form = Form::Json;
-    let args = RunsArgs { command: Some(RunsCommand::Show { target: Some(name.clone()).into() }) };
+    let args = RunsArgs {
+        command: Some(RunsCommand::Show { target: Some(name.clone()).into(), timing: false }),
+    };
     let shown: serde_json::Value =
         serde_json::from_str(&text(|out| run(&bench.context, args.view().unwrap(), out))).unwrap();
     assert_eq!(shown["run"]["name"], name);
@@ -138,7 +142,9 @@ async fn what_models_used_is_told_of_runs_and_of_tasks() {
     assert_eq!(listed.lines().nth(1), Some(line.as_str()));
     let show = |target: &str| {
         let run_or_task = Some(target.to_owned());
-        let args = RunsArgs { command: Some(RunsCommand::Show { target: run_or_task.into() }) };
+        let args = RunsArgs {
+            command: Some(RunsCommand::Show { target: run_or_task.into(), timing: false }),
+        };
         text(|out| run(&bench.context, args.view().unwrap(), out))
     };
     let whole = show("@");
@@ -159,7 +165,9 @@ async fn what_models_used_is_told_of_runs_and_of_tasks() {
 
     let mut context = bench.context.clone();
     context.view.form = Form::Json;
-    let args = RunsArgs { command: Some(RunsCommand::Show { target: TargetArgs::default() }) };
+    let args = RunsArgs {
+        command: Some(RunsCommand::Show { target: TargetArgs::default(), timing: false }),
+    };
     let document: serde_json::Value =
         serde_json::from_str(&text(|out| run(&context, args.view().unwrap(), out))).unwrap();
     let usage = serde_json::json!({

@@ -43,6 +43,7 @@ fn well(sample: &Sample) -> Vec<TaskEvidence> {
             ms: 1,
             setup_ms: None,
             usage: Some(used),
+            timings: None,
         };
         let row = TaskRow {
             id: spec.id,

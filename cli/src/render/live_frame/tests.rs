@@ -1,10 +1,10 @@
 use protocol::{
-    AssistantMessage, Cost, Event, EventKind, EventScope, Failure, FailureClass, IsolationMode,
-    MergeMode, Outcome, Phase, SessionEvent, StopReason, TaskName, TaskReport, Usage,
-    WorkspaceNeeds,
+    AssistantMessage, Cost, Event, EventKind, EventScope, Failure, FailureClass, Outcome, Phase,
+    SessionEvent, StopReason, TaskName, TaskReport, Usage,
 };
 
 use super::super::printable::{fit, width};
+use super::super::test_terminal::run_started;
 use super::*;
 
 fn at(seconds: i64) -> Timestamp {
@@ -20,19 +20,7 @@ fn run_view(tasks: usize, running: usize) -> RunView {
     let mut tell = |seconds, kind| {
         run.apply(&Event { seq: 1, at: at(seconds), scope: Some(scope()), kind });
     };
-    let (isolation, merge) = (IsolationMode::Worktree, MergeMode::Patch);
-    tell(
-        0,
-        EventKind::RunStarted {
-            tasks,
-            jobs: 8,
-            isolation,
-            merge,
-            pass_env: Vec::new(),
-            needs: WorkspaceNeeds::default(),
-            retry_of: None,
-        },
-    );
+    tell(0, run_started(tasks, 8));
     for task in (0..running).map(|at| format!("task{at}").parse::<TaskName>().unwrap()) {
         tell(1, EventKind::TaskStarted { task: task.clone(), attempt: 1 });
         let line = Some(format!("line of {task}\u{1b}[2J 日本語"));
@@ -48,6 +36,7 @@ fn run_view(tasks: usize, running: usize) -> RunView {
         ms: 5,
         setup_ms: None,
         usage: None,
+        timings: None,
     };
     tell(3, EventKind::TaskFinished { task: "broken".parse().unwrap(), report });
     run
@@ -215,19 +204,18 @@ fn who_was_cancelled_has_not_failed() {
         seq += 1;
         run.apply(&Event { seq, at, scope: Some(scope()), kind });
     };
-    tell(EventKind::RunStarted {
-        tasks: 3,
-        jobs: 3,
-        isolation: IsolationMode::Worktree,
-        merge: MergeMode::Patch,
-        pass_env: Vec::new(),
-        needs: WorkspaceNeeds::default(),
-        retry_of: None,
-    });
+    tell(run_started(3, 3));
     let failure = Failure::new(FailureClass::Command, "it ended with code 1");
     let ends = [Outcome::Cancelled, Outcome::Failed { failure }, Outcome::Cancelled];
     for (at, outcome) in ends.into_iter().enumerate() {
-        let report = TaskReport { outcome, captured: None, ms: 1, setup_ms: None, usage: None };
+        let report = TaskReport {
+            outcome,
+            captured: None,
+            ms: 1,
+            setup_ms: None,
+            usage: None,
+            timings: None,
+        };
         tell(EventKind::TaskFinished { task: format!("t{at}").parse().unwrap(), report });
     }
     let line = total_line(&run, run.head().unwrap(), at, 60, Palette::Plain);

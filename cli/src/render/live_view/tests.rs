@@ -1,24 +1,16 @@
 use std::cell::Cell;
 
-use protocol::{Event, EventKind, EventScope, IsolationMode, MergeMode, TaskName, WorkspaceNeeds};
+use protocol::{Event, EventKind, EventScope, TaskName};
 
 use super::super::terminal::Meaning;
-use super::super::test_terminal::{SIZE, TestTerminal};
+use super::super::test_terminal::{SIZE, TestTerminal, run_started};
 use super::*;
 
 /// A run of three tasks, of which one works.
 fn run() -> RunView {
     let task: TaskName = "auth".parse().unwrap();
     let kinds = [
-        EventKind::RunStarted {
-            tasks: 3,
-            jobs: 2,
-            isolation: IsolationMode::Worktree,
-            merge: MergeMode::Patch,
-            pass_env: Vec::new(),
-            needs: WorkspaceNeeds::default(),
-            retry_of: None,
-        },
+        run_started(3, 2),
         EventKind::TaskQueued {
             task: task.clone(),
             title: "make \u{7}it".into(),

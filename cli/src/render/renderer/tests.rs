@@ -9,7 +9,7 @@ use protocol::{
 
 use super::super::live_notes::LiveNote;
 use super::super::terminal::{ColorEnv, OutputOptions, TermCapability, Terminal};
-use super::super::test_terminal::{SIZE, TestTerminal};
+use super::super::test_terminal::{SIZE, TestTerminal, run_started};
 use super::*;
 use crate::args::{Globals, ProgressStyle};
 
@@ -46,6 +46,7 @@ fn events() -> Vec<Event> {
             ms: 31_000,
             setup_ms: None,
             usage: None,
+            timings: None,
         }
     };
     let done = || Outcome::Done { value: serde_json::Value::Null };
@@ -61,15 +62,7 @@ fn events() -> Vec<Event> {
         renamed: None,
     };
     let mut kinds = vec![
-        EventKind::RunStarted {
-            tasks: 3,
-            jobs: 2,
-            isolation: IsolationMode::Worktree,
-            merge: MergeMode::Patch,
-            pass_env: Vec::new(),
-            needs: WorkspaceNeeds::default(),
-            retry_of: None,
-        },
+        run_started(3, 2),
         EventKind::Degraded {
             from: "copies share blocks".into(),
             to: "plain\u{9b}copies".into(),
@@ -165,7 +158,7 @@ fn events_of_an_agent() -> Vec<Event> {
     let said = |event| EventKind::SessionEvent { task: Some(task()), event };
     let outcome = Outcome::Done { value: serde_json::Value::Null };
     let (ms, usage) = (31_000, Some(usage));
-    let report = TaskReport { outcome, captured: None, ms, setup_ms: None, usage };
+    let report = TaskReport { outcome, captured: None, ms, setup_ms: None, usage, timings: None };
     numbered(vec![
         EventKind::RunStarted {
             tasks: 1,

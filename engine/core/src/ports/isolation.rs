@@ -105,8 +105,9 @@ pub trait Baseline: Send + Sync {
     /// Returns `None` if the mode has no checkpoints. The errors are those of [`Self::capture`].
     async fn checkpoint(&self, workspace: &Workspace) -> Result<Option<Captured>, IsolationError>;
 
-    /// Removes a workspace. Succeeds if it does not exist.
-    async fn discard(&self, workspace: &Workspace) -> Result<(), IsolationError>;
+    /// Removes a workspace whose work is captured or not needed. Its files may become those of
+    /// another task's workspace, if `reuse` allows it. Succeeds if it does not exist.
+    async fn discard(&self, workspace: &Workspace, reuse: Reuse) -> Result<(), IsolationError>;
 
     /// Releases the workspace folder of the run, and removes it if it is empty. The next start of
     /// an engine captures workspaces that were kept.
@@ -187,6 +188,16 @@ pub enum WorkspaceStart {
     /// After set-up commands have changed the workspace, at [`Baseline::accept_setup`]. What they change
     /// is no work of the task.
     AfterSetup,
+}
+
+/// Whether the files of a discarded workspace may be used again. A process that still runs could
+/// write to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reuse {
+    /// Every process that was started in the workspace has ended, with all that it had started.
+    Allowed,
+    /// It is not known which processes still run.
+    Refused,
 }
 
 /// The workspace of one task.

@@ -21,7 +21,7 @@ pub use gate::{Gate, GateEvent, GateReport, GateWait, Permit, RequestOutcome};
 pub use isolation::{
     Baseline, CarryRequest, FreezeRequest, HeadMove, HeadMoveKind, Isolation, IsolationError,
     LandingNotice, LandingRequest, LandingTarget, LandingTask, Notice, Repository, RepositoryFacts,
-    Workspace, WorkspaceRequest, WorkspaceStart,
+    Reuse, Workspace, WorkspaceRequest, WorkspaceStart,
 };
 pub use ledger::{LedgerError, LedgerStore, LockRun, RunLock};
 pub use model::{
@@ -29,9 +29,9 @@ pub use model::{
     ModelStream, Models, Provider, ProviderInfo, ToolChoice,
 };
 pub use processes::{
-    CUT_LINE, CommandEnd, CommandError, CommandRequest, Commands, EndCause, LineSink, Namespaces,
-    Process, ProcessEnd, ProcessRequest, ProcessSession, ProcessSignal, ProcessStdio, Processes,
-    ResourceLimit,
+    CUT_LINE, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands, EndCause, LineSink,
+    Namespaces, OwnerEnd, Process, ProcessEnd, ProcessRequest, ProcessSession, ProcessSignal,
+    ProcessStdio, Processes, ResourceLimit, SilentOutput,
 };
 pub use recovery::{
     Completion, OpenRun, Recovered, RecoveredLanding, RecoveredTask, Recovery, Uncaptured,

@@ -5,16 +5,24 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
 use super::CancelToken;
 
-/// Runs shell commands. Each has its own process group, of which nothing outlives the call.
-#[async_trait]
+/// Runs shell commands for owners.
 pub trait Commands: Send + Sync {
+    /// Returns a new owner of commands. Nothing is started before its first command.
+    fn owner(self: Arc<Self>) -> Arc<dyn CommandOwner>;
+}
+
+/// The owner of the commands of one task or session: everything that they start belongs to it, also
+/// what leaves its process group and loses its parent. Dropping it kills all of that.
+#[async_trait]
+pub trait CommandOwner: Send + Sync {
     /// Runs one command until it ends or is cancelled. When the future completes or is dropped, no
-    /// process of its group is left.
+    /// process of its group is left; a process that left the group is ended with the owner.
     ///
     /// `line` receives the lines of output, at most a few per second. Cancelled gently, the group
     /// gets SIGTERM, and SIGKILL after the grace period; cancelled at once, it gets SIGKILL.
@@ -24,6 +32,23 @@ pub trait Commands: Send + Sync {
         line: LineSink,
         stop: CancelToken,
     ) -> Result<CommandEnd, CommandError>;
+
+    /// Kills everything that the commands of this owner have started, and waits, for a bounded time,
+    /// until it has ended. The owner can run commands again afterwards.
+    async fn end(&self) -> OwnerEnd;
+}
+
+/// What is left of the processes of an owner after its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum OwnerEnd {
+    /// Nothing: every process has ended.
+    Childless,
+    /// So many processes could not be killed in time, for instance because they changed their user
+    /// or hang in the kernel.
+    Left(u32),
+    /// Nobody knows: the process that watches over the owner's commands was killed.
+    Unknown,
 }
 
 /// Receives lines of output.
@@ -45,6 +70,17 @@ pub struct CommandRequest {
     /// The maximum number of bytes of output to keep. Of longer output, the first and last half of
     /// this number are kept, with a line in between that says how much is missing.
     pub keep: u64,
+    /// What becomes of that file if the command writes nothing.
+    pub silent: SilentOutput,
+}
+
+/// What becomes of the output file of a command that writes nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SilentOutput {
+    /// It is there, and empty.
+    EmptyFile,
+    /// Neither the file nor the folders above it are made. An older file is removed.
+    NoFile,
 }
 
 /// How a command ended.
@@ -63,6 +99,8 @@ pub struct CommandEnd {
     pub written: u64,
     /// The number of bytes that were dropped from the middle of the output.
     pub dropped: u64,
+    /// The time from the request to start the command until it ran.
+    pub launch: Duration,
 }
 
 /// The end of a last line that was too long to be kept whole.
@@ -91,6 +129,16 @@ pub enum CommandError {
         #[source]
         source: std::io::Error,
     },
+    /// The launcher, which starts the commands, has died, and every command was killed; or it cannot
+    /// be started.
+    #[error("cannot {what}")]
+    Launcher {
+        /// What was attempted.
+        what: String,
+        /// What happened to the launcher.
+        #[source]
+        source: std::io::Error,
+    },
     /// Another error.
     #[error("cannot {what}")]
     Failed {
@@ -102,8 +150,8 @@ pub enum CommandError {
     },
 }
 
-/// Starts processes. Each is the leader of its own session and process group, of which nothing
-/// outlives the engine.
+/// Starts processes for one owner. Each is the leader of its own session and process group. Nothing
+/// that they start outlives the owner.
 #[async_trait]
 pub trait Processes: Send + Sync {
     /// Starts a process. If the future is dropped early, the process is not started or is killed.

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use protocol::{Content, TaskName, ToolCall};
 use serde_json::{Map, Value};
 
-use super::{CancelToken, Commands, LineSink, WorkspaceView};
+use super::{CancelToken, CommandOwner, LineSink, WorkspaceView};
 
 /// A tool of one session, built in or supplied by another program.
 #[async_trait]
@@ -99,7 +99,7 @@ pub struct ToolContext {
     /// The files of the workspace.
     pub view: Arc<dyn WorkspaceView>,
     /// Runs commands.
-    pub commands: Arc<dyn Commands>,
+    pub commands: Arc<dyn CommandOwner>,
     /// Keeps long output.
     pub artifacts: Arc<dyn Artifacts>,
     /// Receives lines about the progress of the call.

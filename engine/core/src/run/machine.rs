@@ -141,7 +141,7 @@ impl RunMachine {
             Input::WorkspacesReleased { late, ms } => {
                 self.workspaces_released(late, ms, &mut effects)
             }
-            Input::Closed => self.closed(&mut effects),
+            Input::Closed => effects.push(Effect::End),
         }
         effects
     }
@@ -272,7 +272,7 @@ impl RunMachine {
             }
             LedgerEntry::LandingStarted { .. } => self.landing_started(effects),
             LedgerEntry::LandingFinished { report, .. } => self.finish_landing(report, effects),
-            LedgerEntry::RunFinished { .. } => effects.push(Effect::Close),
+            LedgerEntry::RunFinished { .. } => self.over(effects),
             LedgerEntry::SessionStarted { .. }
             | LedgerEntry::TaskUsed { .. }
             | LedgerEntry::TaskDiscarded { .. }
@@ -364,7 +364,7 @@ fn queued(spec: &TaskSpec) -> EventKind {
 
 /// Returns the report of a task that ended before it started.
 fn unstarted(outcome: Outcome) -> TaskReport {
-    TaskReport { outcome, captured: None, ms: 0, setup_ms: None, usage: None }
+    TaskReport { outcome, captured: None, ms: 0, setup_ms: None, usage: None, timings: None }
 }
 
 #[cfg(test)]

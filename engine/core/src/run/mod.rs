@@ -2,6 +2,7 @@
 //! its last.
 
 mod machine;
+mod phase_times;
 mod record;
 mod replay_check;
 
@@ -11,5 +12,6 @@ mod test_support;
 pub use machine::{
     AddTasksError, CancelTrigger, Effect, FinishedChild, Input, RequestId, RunMachine, WaitError,
 };
+pub use phase_times::{PhaseTime, phase_times};
 pub use record::{LandingRecord, RunRecord, RunStatus, totals};
 pub use replay_check::{Divergence, ReplayCheck};

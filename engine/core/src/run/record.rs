@@ -281,7 +281,7 @@ pub fn totals(run: &RunRecord, ms: u64) -> Totals {
             Some(Landed::Unwritten { .. } | Landed::Waiting { .. }) | None => false,
         };
         // Files that exist only in a workspace do not land.
-        let held = task.captured.as_ref().is_some_and(Captured::holds_uncaptured_files);
+        let held = task.captured.as_deref().is_some_and(Captured::holds_uncaptured_files);
         totals.kept += usize::from(held || (changed && !landed));
         totals.usage = match (totals.usage, report.usage) {
             (Some(all), Some(one)) => Some(all + one),

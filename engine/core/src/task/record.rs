@@ -16,11 +16,11 @@ pub struct TaskRecord {
     /// The status of the task.
     pub status: TaskStatus,
     /// The last captured work.
-    pub captured: Option<Captured>,
+    pub captured: Option<Box<Captured>>,
     /// Whether that work was discarded by the user.
     pub is_discarded: bool,
     /// The usage of the models of the task; absent while it runs, or if it asked no model.
-    pub usage: Option<Usage>,
+    pub usage: Option<Box<Usage>>,
     /// The result of the last landing that included the task.
     pub landed: Option<Landed>,
 }
@@ -73,7 +73,7 @@ impl TaskRecord {
     /// Returns the captured work, if it changes anything.
     #[must_use]
     pub fn changes(&self) -> Option<&Captured> {
-        self.captured.as_ref().filter(|captured| captured.changes.files > 0)
+        self.captured.as_deref().filter(|captured| captured.changes.files > 0)
     }
 
     /// Applies one entry. An entry of another task or of a run changes nothing.
@@ -96,12 +96,12 @@ impl TaskRecord {
                 }
             }
             LedgerEntry::TaskCaptured { captured, .. } => self.keep(captured),
-            LedgerEntry::TaskUsed { usage, .. } => self.usage = Some(*usage),
+            LedgerEntry::TaskUsed { usage, .. } => self.usage = Some(Box::new(*usage)),
             LedgerEntry::TaskFinished { report, .. } => {
                 if let Some(captured) = &report.captured {
                     self.keep(captured);
                 }
-                self.usage = report.usage;
+                self.usage = report.usage.map(Box::new);
                 self.status = TaskStatus::Finished(Box::new(report.clone()));
             }
             LedgerEntry::TaskDiscarded { .. } => self.is_discarded = true,
@@ -123,7 +123,7 @@ impl TaskRecord {
     }
 
     fn keep(&mut self, captured: &Captured) {
-        self.captured = Some(captured.clone());
+        self.captured = Some(Box::new(captured.clone()));
         self.is_discarded = false;
     }
 }

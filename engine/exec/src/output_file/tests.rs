@@ -22,6 +22,21 @@ fn lines(from: u64, to: u64) -> Vec<u8> {
 }
 
 #[test]
+fn a_file_that_waits_for_its_first_byte_is_not_made_without_one() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("run/task/output.log");
+    let silent = OutputFile::create_when_written(&path, 10).unwrap().close();
+    assert!(silent.error.is_none());
+    assert!(!home.path().join("run").exists());
+    let mut heard = OutputFile::create_when_written(&path, 10).unwrap();
+    heard.push(b"one");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "one");
+    assert!(heard.close().error.is_none());
+    OutputFile::create_when_written(&path, 10).unwrap().close();
+    assert!(!path.exists(), "what an earlier attempt wrote is gone");
+}
+
+#[test]
 fn what_fits_is_kept_whole_and_without_a_notice() {
     let (text, filled) = fill(8, &[b"1234", b"5678"]);
     assert_eq!(text, "12345678");

@@ -20,12 +20,20 @@ fn none_runs(harness: &Harness, file: &str) {
 #[test]
 async fn a_command_ends_with_its_code_or_its_signal() {
     let harness = Harness::new();
-    let expected =
-        |cause| CommandEnd { cause, last_line: None, failure_line: None, written: 0, dropped: 0 };
-    assert_eq!(harness.run("exit 0").await, expected(EndCause::Exited(0)));
-    assert_eq!(harness.run("exit 7").await, expected(EndCause::Exited(7)));
-    assert_eq!(harness.run("kill -SEGV $$").await, expected(EndCause::Signalled(11)));
-    assert_eq!(harness.run("no-such-command 2>/dev/null").await, expected(EndCause::Exited(127)));
+    let ends = [
+        ("exit 0", EndCause::Exited(0)),
+        ("exit 7", EndCause::Exited(7)),
+        ("kill -SEGV $$", EndCause::Signalled(11)),
+        ("no-such-command 2>/dev/null", EndCause::Exited(127)),
+    ];
+    for (script, cause) in ends {
+        let end = harness.run(script).await;
+        let launch = end.launch;
+        assert!(!launch.is_zero(), "{end:?}");
+        let (last_line, failure_line, written, dropped) = (None, None, 0, 0);
+        let expected = CommandEnd { cause, last_line, failure_line, written, dropped, launch };
+        assert_eq!(end, expected);
+    }
 }
 
 #[test]

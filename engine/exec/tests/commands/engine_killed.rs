@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::ports::{CancelToken, Commands as _, EndCause};
+use engine::ports::{CancelToken, CommandError, OwnerEnd};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::harness::{Harness, numbers, part, request, runs, shell, wait_until};
@@ -26,7 +26,7 @@ while :; do sleep 600; done
 /// The part of the engine: runs four trees until it is killed.
 pub(crate) fn engine(folder: &Path) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let shell = Arc::new(shell(Duration::from_millis(700), part("watch", folder)));
+    let shell = shell(Duration::from_millis(700), part("launcher", folder));
     runtime.block_on(async {
         let mut trees = Vec::new();
         for number in 0..4 {
@@ -43,14 +43,6 @@ pub(crate) fn engine(folder: &Path) {
             tree.await.unwrap().unwrap();
         }
     });
-}
-
-/// The part of an engine that can have no watcher: runs one command until it is killed.
-pub(crate) fn unwatched_engine(folder: &Path) {
-    let shell = shell(Duration::from_millis(700), Command::new("/no/such/program"));
-    let request = request(folder, "log", "trap '' TERM; echo $$ >tree; : >ready; exec sleep 600");
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(shell.run(request, Arc::new(|_| {}), CancelToken::default())).unwrap();
 }
 
 struct Engine {
@@ -77,8 +69,8 @@ impl Engine {
         trees.flat_map(|tree| numbers(&tree)).collect()
     }
 
-    /// Returns the process that watches.
-    fn watcher(&self) -> Option<Pid> {
+    /// Returns the launcher.
+    fn launcher(&self) -> Option<Pid> {
         children(self.child.id()).into_iter().find(|child| {
             let command = fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
             command.windows(7).any(|word| word == b"harness")
@@ -121,75 +113,92 @@ async fn within_a_second_of_a_killed_engine_nothing_of_any_group_lives() {
 }
 
 #[test]
-async fn the_watcher_is_deaf_to_what_is_meant_for_the_engine() {
+async fn the_launcher_is_deaf_to_what_is_meant_for_the_engine() {
     let engine = Engine::start().await;
-    let watcher = engine.watcher().unwrap();
+    let launcher = engine.launcher().unwrap();
     // It hears the last one after the others.
     for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT, Signal::STOP] {
-        kill_process(watcher, signal).unwrap();
+        kill_process(launcher, signal).unwrap();
     }
-    let stat = || fs::read_to_string(format!("/proc/{watcher}/stat")).unwrap_or_default();
-    wait_until(|| stat().contains(") T ") || engine.watcher() != Some(watcher));
-    assert_eq!(engine.watcher(), Some(watcher));
-    kill_process(watcher, Signal::CONT).unwrap();
+    let stat = || fs::read_to_string(format!("/proc/{launcher}/stat")).unwrap_or_default();
+    wait_until(|| stat().contains(") T ") || engine.launcher() != Some(launcher));
+    assert_eq!(engine.launcher(), Some(launcher));
+    kill_process(launcher, Signal::CONT).unwrap();
     let stat = stat();
     let session = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(3));
-    assert_eq!(session, Some(watcher.to_string().as_str()), "it has a session of its own");
-    assert_eq!(fs::read_link(format!("/proc/{watcher}/cwd")).unwrap(), Path::new("/"));
+    assert_eq!(session, Some(launcher.to_string().as_str()), "it has a session of its own");
+    assert_eq!(fs::read_link(format!("/proc/{launcher}/cwd")).unwrap(), Path::new("/"));
     engine.kill().await;
 }
 
 #[test]
-async fn a_watcher_that_was_killed_is_started_again_and_told_everything() {
+async fn a_suspended_launcher_keeps_nothing_alive() {
     let engine = Engine::start().await;
-    let first = engine.watcher().unwrap();
-    kill_process(first, Signal::KILL).unwrap();
-    wait_until(|| engine.watcher().is_some_and(|watcher| watcher != first));
+    let launcher = engine.launcher().unwrap();
+    kill_process(launcher, Signal::STOP).unwrap();
     engine.kill().await;
+    wait_until(|| !runs(&launcher.to_string()));
 }
 
 #[test]
-async fn a_command_that_nobody_watches_still_dies_with_the_engine() {
-    let folder = tempfile::tempdir().unwrap();
-    let unwatched = part("unwatched engine", folder.path()).stdout(Stdio::null()).spawn();
-    let (mut engine, ready) = (unwatched.unwrap(), folder.path().join("ready"));
-    wait_until(|| ready.exists());
-    let command = fs::read_to_string(folder.path().join("tree")).unwrap();
-    assert!(runs(command.trim()));
-    let killed = Instant::now();
-    engine.kill().unwrap();
-    wait_until(|| !runs(command.trim()));
+async fn within_a_second_of_a_killed_launcher_nothing_of_any_owner_lives_and_its_command_fails() {
+    let harness = Harness::new();
+    let script = "setsid sh -c 'echo $$ >>all; : >ready; exec sleep 600' & echo $$ >>all; wait";
+    let launcher =
+        || children(std::process::id()).into_iter().find(|child| names(*child, &harness));
+    let run = harness.ask(harness.request(script), CancelToken::default());
+    let kill = async {
+        harness.appears("ready").await;
+        kill_process(launcher().unwrap(), Signal::KILL).unwrap();
+        Instant::now()
+    };
+    let (ended, killed) = tokio::join!(run, kill);
+    let error = ended.unwrap_err();
+    let CommandError::Launcher { source, .. } = &error else { panic!("{error:?}") };
+    assert!(source.to_string().contains("launcher"), "{source}");
+    let left = numbers(&harness.read("all"));
+    assert_eq!(left.len(), 2);
+    wait_until(|| !left.iter().any(|process| runs(process)));
     assert!(killed.elapsed() < Duration::from_secs(1), "{:?}", killed.elapsed());
-    engine.wait().unwrap();
+    // The next command finds another.
+    assert_eq!(harness.run("echo ran").await.last_line.as_deref(), Some("ran"));
 }
 
 #[test]
-async fn commands_run_where_no_watcher_can_be_had() {
+async fn where_no_launcher_can_be_had_every_start_fails_with_one_clear_error() {
     let folder = tempfile::tempdir().unwrap();
-    for watcher in [Command::new("/no/such/program"), Command::new("false")] {
-        let shell = shell(Duration::from_millis(300), watcher);
-        for _ in 0..12 {
+    for launcher in [Command::new("/no/such/program"), Command::new("false")] {
+        let shell = shell(Duration::from_millis(300), launcher);
+        for _ in 0..3 {
             let request = request(folder.path(), "log", "echo ran");
-            let end = shell.run(request, Arc::new(|_| {}), CancelToken::default()).await.unwrap();
-            assert_eq!(end.cause, EndCause::Exited(0));
-            assert_eq!(end.last_line.as_deref(), Some("ran"));
+            let error = shell.run(request, Arc::new(|_| {}), CancelToken::default()).await;
+            let error = error.unwrap_err();
+            let CommandError::Launcher { source, .. } = &error else { panic!("{error:?}") };
+            assert!(source.to_string().contains("has failed 6 times"), "{source}");
+            assert_eq!(shell.end().await, OwnerEnd::Childless);
         }
     }
 }
 
 #[test]
-async fn a_shell_that_is_dropped_takes_its_watcher_along() {
+async fn a_shell_that_is_dropped_takes_its_launcher_along() {
     let harness = Harness::new();
     harness.run("true").await;
     let mine = harness.path("");
-    let watches = move || {
-        children(std::process::id()).into_iter().any(|child| {
-            let environment = fs::read(format!("/proc/{child}/environ")).unwrap_or_default();
-            let folder = mine.to_str().unwrap().trim_end_matches('/').as_bytes();
-            environment.windows(folder.len()).any(|words| words == folder)
-        })
-    };
-    assert!(watches());
+    let has_launcher =
+        move || children(std::process::id()).into_iter().any(|child| has_environment(child, &mine));
+    assert!(has_launcher());
     drop(harness);
-    assert!(!watches());
+    assert!(!has_launcher());
+}
+
+/// Returns whether a process was started for this harness.
+fn names(process: Pid, harness: &Harness) -> bool {
+    has_environment(process, &harness.path(""))
+}
+
+fn has_environment(process: Pid, folder: &Path) -> bool {
+    let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+    let folder = folder.to_str().unwrap().trim_end_matches('/').as_bytes();
+    environment.windows(folder.len()).any(|words| words == folder)
 }

@@ -1,4 +1,4 @@
-//! The harness: a folder, a shell, and this test binary as the engine and watcher processes.
+//! The harness: a folder, a shell, and this test binary as the engine and the launcher.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,10 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use engine::ports::{CancelToken, CommandEnd, CommandError, CommandRequest, Commands as _};
+use engine::ports::{
+    CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands as _,
+    SilentOutput,
+};
 use exec::{BaseEnvironment, EnvironmentRules, Processes, Shell};
 use tempfile::TempDir;
 
@@ -19,7 +22,7 @@ const KEEP: u64 = 1 << 20;
 
 pub(crate) struct Harness {
     folder: TempDir,
-    pub(crate) shell: Shell,
+    pub(crate) shell: Arc<dyn CommandOwner>,
     pub(crate) lines: Arc<Mutex<Vec<String>>>,
 }
 
@@ -30,7 +33,7 @@ impl Harness {
 
     pub(crate) fn with_grace(grace: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let shell = shell(grace, part("watch", folder.path()));
+        let shell = shell(grace, part("launcher", folder.path()));
         Self { folder, shell, lines: Arc::default() }
     }
 
@@ -99,6 +102,7 @@ impl Harness {
 
 pub(crate) fn request(folder: &Path, output: &str, script: &str) -> CommandRequest {
     CommandRequest {
+        silent: SilentOutput::EmptyFile,
         script: script.to_owned(),
         arguments: Vec::new(),
         folder: folder.to_owned(),
@@ -108,9 +112,16 @@ pub(crate) fn request(folder: &Path, output: &str, script: &str) -> CommandReque
     }
 }
 
-pub(crate) fn shell(grace: Duration, watcher: Command) -> Shell {
+/// Returns an owner of commands.
+pub(crate) fn shell(grace: Duration, launcher: Command) -> Arc<dyn CommandOwner> {
     let environment = BaseEnvironment::new(std::env::vars_os(), &EnvironmentRules::default());
-    Shell::new(environment, grace, Processes::new(watcher).unwrap())
+    Arc::new(Shell::new(environment, grace, Processes::new(launcher))).owner()
+}
+
+/// Returns what makes owners of commands.
+pub(crate) fn commands(launcher: Command) -> Arc<Shell> {
+    let environment = BaseEnvironment::new(std::env::vars_os(), &EnvironmentRules::default());
+    Arc::new(Shell::new(environment, Duration::from_millis(300), Processes::new(launcher)))
 }
 
 /// Returns a command that plays `part` in `folder`.
@@ -127,9 +138,10 @@ pub(crate) fn part(part: &str, folder: &Path) -> Command {
 fn a_process_plays_the_part_it_is_given() {
     let folder = std::env::var_os("STAGE_FOLDER").map(PathBuf::from).unwrap_or_default();
     match std::env::var("STAGE_PART").as_deref() {
-        Ok("watch") => exec::watch(std::io::stdin()),
+        Ok("launcher") => exec::launch().unwrap(),
+        Ok("subreaper") => crate::owners::subreaper(&folder),
+        Ok("suspended") => crate::owners::suspended(&folder),
         Ok("engine") => crate::engine_killed::engine(&folder),
-        Ok("unwatched engine") => crate::engine_killed::unwatched_engine(&folder),
         Ok("short") => crate::leaks::short_of_descriptors(&folder),
         Ok("leaks") => crate::leaks::two_hundred_commands(&folder),
         Ok(unknown) => panic!("no part is called {unknown}"),

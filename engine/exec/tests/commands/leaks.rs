@@ -5,8 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::{CancelLevel, CancelToken, CommandError, Commands as _, EndCause};
-use exec::Shell;
+use engine::ports::{CancelLevel, CancelToken, CommandError, CommandOwner, EndCause};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::harness::{part, request, shell};
@@ -21,7 +20,7 @@ fn who_is_short_of_descriptors_is_told_so_and_loses_nothing_for_later() {
 /// The part of the process that may open only a few files.
 pub(crate) fn short_of_descriptors(folder: &Path) {
     let runtime = runtime();
-    let shell = shell(Duration::from_millis(700), part("watch", folder));
+    let shell = shell(Duration::from_millis(700), part("launcher", folder));
     let run = || {
         let request = request(folder, "log", "echo ran");
         runtime.block_on(shell.run(request, Arc::new(|_| {}), CancelToken::default()))
@@ -41,7 +40,7 @@ pub(crate) fn short_of_descriptors(folder: &Path) {
     setrlimit(Resource::Nofile, plenty).unwrap();
     assert_eq!(run().unwrap().last_line.as_deref(), Some("ran"));
     let children = Holdings::now().children;
-    assert_eq!(children.split_whitespace().count(), 1, "the watcher is there: {children}");
+    assert_eq!(children.split_whitespace().count(), 1, "the launcher is there: {children}");
 }
 
 #[test]
@@ -79,7 +78,7 @@ pub(crate) fn two_hundred_commands(folder: &Path) {
     drop(runtime());
     let before = Holdings::now();
     let runtime = runtime();
-    let shell = Arc::new(shell(Duration::from_millis(700), part("watch", folder)));
+    let shell = shell(Duration::from_millis(700), part("launcher", folder));
     runtime.block_on(all(&shell, folder));
     drop(shell);
     drop(runtime);
@@ -92,7 +91,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-async fn all(shell: &Arc<Shell>, folder: &Path) {
+async fn all(shell: &Arc<dyn CommandOwner>, folder: &Path) {
     let limit = Arc::new(tokio::sync::Semaphore::new(64));
     let mut commands = tokio::task::JoinSet::new();
     for number in 0..200 {

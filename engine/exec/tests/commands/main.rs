@@ -1,4 +1,4 @@
-//! Commands as they really run: with processes, pipes, signals and a watcher.
+//! Commands as they really run: with processes, pipes, signals and a launcher.
 
 #[cfg(test)]
 #[macro_use]
@@ -16,5 +16,7 @@ mod harness;
 mod leaks;
 #[cfg(test)]
 mod output;
+#[cfg(test)]
+mod owners;
 #[cfg(test)]
 mod processes;

@@ -12,7 +12,7 @@ use engine::ports::{
     CommandError, Namespaces, Process, ProcessEnd, ProcessRequest, ProcessSession, ProcessSignal,
     ProcessStdio, Processes as _, ResourceLimit,
 };
-use exec::Processes;
+use exec::{Owner, Processes};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::tcgetpgrp;
 use tempfile::TempDir;
@@ -22,7 +22,7 @@ use crate::harness::part;
 /// What starts processes, in a folder of its own.
 struct Bench {
     folder: TempDir,
-    processes: Processes,
+    processes: Owner,
 }
 
 /// The ends of a process's streams that stay with us.
@@ -34,7 +34,7 @@ struct Ends {
 impl Bench {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let processes = Processes::new(part("watch", folder.path())).unwrap();
+        let processes = Processes::new(part("launcher", folder.path())).owner();
         Self { folder, processes }
     }
 

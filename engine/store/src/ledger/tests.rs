@@ -74,6 +74,7 @@ async fn every_way_a_task_can_end_reads_back() {
             ms: 7,
             setup_ms: None,
             usage: None,
+            timings: None,
         },
         TaskReport {
             outcome: Outcome::Cancelled,
@@ -81,6 +82,7 @@ async fn every_way_a_task_can_end_reads_back() {
             ms: 0,
             setup_ms: None,
             usage: None,
+            timings: None,
         },
     ];
     let ends = asked.tasks.iter().zip(&reports);

@@ -47,6 +47,7 @@ fn entries(asked: &RunSpec, name: &RunName, added: &RunSpec) -> Vec<LedgerEntry>
                 ms: 3,
                 setup_ms: None,
                 usage: Some(usage),
+                timings: None,
             },
         },
         LedgerEntry::TaskDiscarded { task: task(0) },
@@ -62,6 +63,7 @@ fn entries(asked: &RunSpec, name: &RunName, added: &RunSpec) -> Vec<LedgerEntry>
                 ms: 0,
                 setup_ms: None,
                 usage: None,
+                timings: None,
             },
         },
         LedgerEntry::LandingStarted { run: asked.id, landing: None },
@@ -83,8 +85,11 @@ fn expect_same(row: &TaskRow, task: &TaskRecord) {
         },
     };
     assert_eq!((row.state, row.attempt), (state, task.attempt));
-    assert_eq!((row.report.as_ref(), row.usage), (task.report(), task.usage));
-    assert_eq!((&row.workspace, &row.captured), (&task.workspace, &task.captured));
+    assert_eq!((row.report.as_ref(), row.usage), (task.report(), task.usage.as_deref().copied()));
+    assert_eq!(
+        (&row.workspace, row.captured.as_ref()),
+        (&task.workspace, task.captured.as_deref())
+    );
     assert_eq!((row.discarded.is_some(), &row.landing), (task.is_discarded, &task.landed));
 }
 

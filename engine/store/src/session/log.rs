@@ -15,7 +15,7 @@ use tokio::task;
 
 use super::error::LogCause;
 use super::log_writer::{LogWriter, WriteRequest, WriterPool};
-use super::open::open;
+use super::open::{Opened, open};
 
 /// How long opening waits for the lock of a log. The process that holds the lock may be waiting for
 /// a slow sync.
@@ -58,7 +58,14 @@ impl SessionLogFiles {
 impl SessionLogs for SessionLogFiles {
     async fn open(&self, path: &Path, header: SessionHeader) -> Result<OpenedLog, SessionLogError> {
         let (place, lock_timeout) = (path.to_owned(), self.lock_timeout);
-        let opened = blocking(move || open(&place, &header, lock_timeout)).await;
+        let writers = self.writers.clone();
+        let opened = blocking(move || {
+            // It comes first, because it restores what a power cut has taken from the log.
+            let journal = writers.journal_of(&place);
+            let opened = open(&place, &header, lock_timeout)?;
+            Ok(Opened { writer: LogWriter { journal, ..opened.writer }, ..opened })
+        })
+        .await;
         let opened = opened.map_err(|trouble| trouble.to_error("open", path))?;
         let queue = self.writers.queue_for(path);
         let queue = queue.map_err(|error| LogCause::from(error).to_error("open", path))?;

@@ -1,5 +1,6 @@
-//! Writes session logs on a pool of threads. A thread writes all waiting entries, then syncs their
-//! files. After the first error of a log, nothing more is written to it.
+//! Writes session logs on a pool of threads. A thread writes all waiting entries to their files, and
+//! makes them durable together, in the journal of their folder. After the first error of a log,
+//! nothing more is written to it.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -12,10 +13,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use engine::fault::Faults;
+use group_log::copy;
 use protocol::{SessionEntry, Timestamp};
 use tokio::sync::oneshot;
 
 use super::error::LogCause;
+use super::journal::{Appended, Journals, SessionJournal};
 use super::line::{self, EntryIds};
 
 /// An open and locked log. Dropping it releases the lock.
@@ -26,17 +29,22 @@ pub(super) struct LogWriter {
     pub(super) ids: EntryIds,
     /// The id of the last entry.
     pub(super) leaf: Option<String>,
-    /// Whether the name of the file is durable.
-    pub(super) name: Name,
+    /// How its entries become durable.
+    pub(super) kept: Kept,
+    /// The journal; `None` until the log is in use, and where there can be none.
+    pub(super) journal: Option<Arc<SessionJournal>>,
     /// The first error; nothing is written after it.
     pub(super) failed: Option<LogCause>,
 }
 
-/// Whether the directory entry of a log survives a power failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Name {
-    Durable,
-    Fresh,
+/// How the entries of a log become durable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// The file may hold what no sync has made durable, and the name of the file may not be durable:
+    /// both are synced once.
+    Unsynced,
+    /// All of the file is durable but these last bytes.
+    UpTo { durable: u64, rest: String },
 }
 
 /// The step that has to follow the writing of an entry.
@@ -72,6 +80,10 @@ impl LogWriter {
         let id = self.ids.next();
         let line = line::entry(&id, self.leaf.as_deref(), at, entry)?;
         self.file.write_all(&line)?;
+        if let Kept::UpTo { rest, .. } = &mut self.kept {
+            // A line is JSON, which is UTF-8.
+            rest.push_str(&String::from_utf8_lossy(&line));
+        }
         self.leaf = Some(id);
         Ok(match entry {
             SessionEntry::Message { .. } => Due::Sync,
@@ -79,32 +91,35 @@ impl LogWriter {
         })
     }
 
-    /// Syncs the content of the file, but not its name.
-    pub(super) fn sync(&mut self, faults: &Faults) -> Result<(), LogCause> {
+    /// Returns what has to be written to the journal, with the journal; `None` if the file has to be
+    /// synced instead.
+    fn take_unjournaled(
+        &mut self,
+        faults: &Faults,
+    ) -> Result<Option<(Arc<SessionJournal>, Appended)>, LogCause> {
         if let Some(trouble) = &self.failed {
             return Err(trouble.clone());
         }
-        let synced = faults.failpoint("session.sync").and_then(|()| self.file.sync_data());
-        synced.map_err(|error| self.fail(error.into()))
+        faults.failpoint("session.sync").map_err(|error| self.fail(error.into()))?;
+        let (Kept::UpTo { durable, rest }, Some(journal)) = (&mut self.kept, &self.journal) else {
+            return Ok(None);
+        };
+        let (offset, lines) = (*durable, std::mem::take(rest));
+        *durable += lines.len() as u64;
+        let log = journal.name_of(&self.path);
+        Ok(Some((Arc::clone(journal), Appended { log, offset, lines })))
     }
 
-    /// Returns the folders that have to be synced to make the name of the file durable.
-    pub(super) fn fresh_folders(&self) -> Vec<PathBuf> {
-        match self.name {
-            Name::Durable => Vec::new(),
-            Name::Fresh => {
-                let folders = self.path.ancestors().skip(1).take(2);
-                folders
-                    .filter(|folder| !folder.as_os_str().is_empty())
-                    .map(Path::to_owned)
-                    .collect()
-            }
+    /// Syncs the file, and the folders that hold its name.
+    fn sync(&mut self) -> Result<(), LogCause> {
+        self.file.sync_data()?;
+        let folders = self.path.ancestors().skip(1).take(2);
+        for folder in folders.filter(|folder| !folder.as_os_str().is_empty()) {
+            File::open(folder)?.sync_all()?;
         }
-    }
-
-    /// Records that the name of the file is durable.
-    pub(super) fn set_name_durable(&mut self) {
-        self.name = Name::Durable;
+        let durable = self.file.metadata()?.len();
+        self.kept = Kept::UpTo { durable, rest: String::new() };
+        Ok(())
     }
 
     /// Stores the first error of the log, and returns it.
@@ -136,16 +151,24 @@ pub(super) type WriteResult = Result<Result<(), LogCause>, Box<dyn Any + Send>>;
 /// A handle to the pool of writing threads. A thread starts when a log first needs its queue, and
 /// ends when all handles and queues are dropped.
 #[derive(Clone, Default)]
-pub(super) struct WriterPool(Arc<[OnceLock<Sender<WriteRequest>>; THREADS]>);
+pub(super) struct WriterPool {
+    threads: Arc<[OnceLock<Sender<WriteRequest>>; THREADS]>,
+    journals: Arc<Journals>,
+}
 
 impl WriterPool {
+    /// Returns the journal of the log at `path`.
+    pub(super) fn journal_of(&self, path: &Path) -> Option<Arc<SessionJournal>> {
+        self.journals.of(path)
+    }
+
     /// Returns the queue of the thread that writes the log at `path`. The same path always gets the
     /// same thread, so that the entries of a log keep their order.
     pub(super) fn queue_for(&self, path: &Path) -> io::Result<Sender<WriteRequest>> {
         let bytes = path.as_os_str().as_encoded_bytes().iter();
         let sum =
             bytes.fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add((*byte).into()));
-        let place = &self.0[sum % THREADS];
+        let place = &self.threads[sum % THREADS];
         if let Some(queue) = place.get() {
             return Ok(queue.clone());
         }
@@ -170,22 +193,68 @@ fn work(queue: &Receiver<WriteRequest>) {
     }
 }
 
-/// Writes a batch of entries, and then syncs their files and folders.
+/// Writes a batch of entries to their files, and then makes them durable.
 fn write_batch(batch: Vec<WriteRequest>) {
+    let journals: BTreeMap<_, _> = batch.iter().filter_map(journal_of).collect();
+    let announced: Vec<_> =
+        journals.into_values().map(|journal| (journal.announce(), journal)).collect();
     let written: Vec<_> = batch.iter().map(write_entry).collect();
-    let mut folders = BTreeMap::new();
-    for (request, written) in batch.into_iter().zip(written) {
-        let done = match written {
-            Ok(Ok(Due::Sync)) => catch_panic(|| sync(&request, &mut folders)),
-            Ok(Ok(Due::Nothing)) => Ok(Ok(())),
+    let mut results = Vec::new();
+    let mut appended: Vec<Vec<(usize, Appended)>> = announced.iter().map(|_| Vec::new()).collect();
+    for (at, (request, written)) in batch.iter().zip(written).enumerate() {
+        let taken = match written {
+            Ok(Ok(Due::Sync)) => {
+                catch_panic(|| locked(&request.writing).take_unjournaled(&request.faults))
+            }
+            Ok(Ok(Due::Nothing)) => {
+                results.push(Ok(Ok(())));
+                continue;
+            }
             Ok(Err(trouble)) => Ok(Err(trouble)),
             Err(panic) => Err(panic),
         };
+        let place = |journal: &Arc<SessionJournal>| {
+            announced.iter().position(|(_, other)| Arc::ptr_eq(other, journal))
+        };
+        results.push(match taken {
+            Ok(Ok(Some((journal, bytes)))) => match place(&journal) {
+                Some(place) => {
+                    appended[place].push((at, bytes));
+                    Ok(Ok(()))
+                }
+                None => Ok(sync(request)),
+            },
+            Ok(Ok(None)) => Ok(sync(request)),
+            Ok(Err(trouble)) => Ok(Err(trouble)),
+            Err(panic) => Err(panic),
+        });
+    }
+    for ((announced, journal), appended) in announced.into_iter().zip(appended) {
+        if appended.is_empty() {
+            continue;
+        }
+        let (places, appended): (Vec<_>, Vec<_>) = appended.into_iter().unzip();
+        if let Err(error) = journal.append(announced, &appended) {
+            for place in places {
+                results[place] = Ok(match error.kind() {
+                    // There are no locks, so there is no journal: each file is synced.
+                    io::ErrorKind::Unsupported => sync(&batch[place]),
+                    _ => Err(locked(&batch[place].writing).fail(copy(&error).into())),
+                });
+            }
+        }
+    }
+    for (request, done) in batch.into_iter().zip(results) {
         // This reference to the log is dropped before the session is notified: the session may
         // then close the log, and its lock must be released.
         drop(request.writing);
         let _stopped = request.done.send(done);
     }
+}
+
+fn journal_of(request: &WriteRequest) -> Option<(usize, Arc<SessionJournal>)> {
+    let journal = locked(&request.writing).journal.clone()?;
+    Some((Arc::as_ptr(&journal).addr(), journal))
 }
 
 fn write_entry(request: &WriteRequest) -> Result<Result<Due, LogCause>, Box<dyn Any + Send>> {
@@ -203,19 +272,8 @@ fn locked(writing: &Arc<Mutex<LogWriter>>) -> std::sync::MutexGuard<'_, LogWrite
     writing.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Syncs a log, and the folders above it if its name is not durable yet.
-fn sync(
-    request: &WriteRequest,
-    folders: &mut BTreeMap<PathBuf, Result<(), LogCause>>,
-) -> Result<(), LogCause> {
+/// Syncs a log and its name.
+fn sync(request: &WriteRequest) -> Result<(), LogCause> {
     let mut writing = locked(&request.writing);
-    writing.sync(&request.faults)?;
-    for folder in writing.fresh_folders() {
-        let synced = folders.entry(folder).or_insert_with_key(|folder| {
-            File::open(folder).and_then(|folder| folder.sync_all()).map_err(LogCause::from)
-        });
-        synced.clone().map_err(|trouble| writing.fail(trouble))?;
-    }
-    writing.set_name_durable();
-    Ok(())
+    writing.sync().map_err(|trouble| writing.fail(trouble))
 }

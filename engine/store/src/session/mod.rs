@@ -2,6 +2,7 @@
 //! durable before the session goes on.
 
 mod error;
+mod journal;
 mod line;
 mod log;
 mod log_writer;

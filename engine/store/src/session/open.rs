@@ -13,7 +13,7 @@ use protocol::{Message, SessionEntry, SessionId, StopReason};
 
 use super::error::LogCause;
 use super::line::{self, EntryIds, First, Line};
-use super::log_writer::{LogWriter, Name};
+use super::log_writer::{Kept, LogWriter};
 use super::reader::{LogLines, RawLine};
 
 /// How often opening is tried if the file at the path is replaced or renamed meanwhile.
@@ -180,21 +180,25 @@ fn resume(path: &Path, file: File, id: SessionId, content: Content) -> Result<Op
         file,
         ids: EntryIds::new(id, &content.ids),
         leaf: content.ids.last().cloned(),
-        // The crashed session may have created the folder without syncing it.
-        name: Name::Fresh,
+        // The crashed session may have written what no journal has any more.
+        kept: Kept::Unsynced,
+        journal: None,
         failed: None,
     };
     Ok(Opened { session: id, messages: content.messages, model: content.model, writer })
 }
 
 fn create(path: &Path, mut file: File, header: &SessionHeader) -> Result<Opened, LogCause> {
-    file.write_all(&line::header(header)?)?;
+    let line = line::header(header)?;
+    file.write_all(&line)?;
     let writer = LogWriter {
         path: path.to_owned(),
         file,
         ids: EntryIds::new(header.id, &[]),
         leaf: None,
-        name: Name::Fresh,
+        // A line is JSON, which is UTF-8.
+        kept: Kept::UpTo { durable: 0, rest: String::from_utf8_lossy(&line).into_owned() },
+        journal: None,
         failed: None,
     };
     Ok(Opened { session: header.id, messages: Vec::new(), model: None, writer })

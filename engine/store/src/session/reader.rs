@@ -6,6 +6,7 @@ use std::path::Path;
 
 use protocol::Usage;
 
+use super::journal::settle_for;
 use super::line::{self, Line, SessionLine};
 
 /// The longest line that is read, in bytes.
@@ -95,6 +96,7 @@ pub fn used_in(lines: &[SessionLine]) -> Option<Usage> {
 /// # Errors
 /// The file does not exist or cannot be read.
 pub fn read_session(path: &Path) -> io::Result<Vec<SessionLine>> {
+    settle_for(path);
     let mut scan = LogLines::new(File::open(path)?);
     let mut lines = Vec::new();
     while let Some(found) = scan.next()? {

@@ -49,6 +49,15 @@ impl LogFixture {
         self.folder.path().join("r7k3f/auth/session.jsonl")
     }
 
+    fn journal(&self) -> PathBuf {
+        self.folder.path().join("r7k3f/sessions.journal")
+    }
+
+    /// Waits until closed logs are durable without their journal.
+    fn until_settled(&self) {
+        eventually(Duration::from_secs(60), "the log is synced", || !self.journal().exists());
+    }
+
     async fn open(&self) -> Result<OpenedLog, SessionLogError> {
         let header = SessionHeader { id: self.id, cwd: "/app".into(), at: at(0) };
         self.logs.open(&self.path(), header).await
@@ -144,6 +153,7 @@ async fn a_log_goes_on_where_it_ended() {
 async fn wherever_a_log_was_cut_its_whole_lines_are_there_and_it_goes_on() {
     let stage = LogFixture::new();
     stage.write(["a", "ä", "c"].map(said)).await;
+    stage.until_settled();
     let whole = fs::read(stage.path()).unwrap();
     let ends: Vec<_> = (1..=whole.len()).filter(|end| whole[end - 1] == b'\n').collect();
     for cut in ends[0]..whole.len() {
@@ -159,7 +169,50 @@ async fn wherever_a_log_was_cut_its_whole_lines_are_there_and_it_goes_on() {
             opened.log.append(at(9), said("on")).await.unwrap();
             assert_eq!(stage.lines().len(), left + 1, "cut at {cut}");
         }
+        drop(opened);
+        stage.until_settled();
     }
+}
+
+#[test]
+async fn what_a_power_cut_takes_from_a_log_is_in_the_journal() {
+    for left in ["", "{\"type\":\"session\"", "\0"] {
+        let stage = LogFixture::new();
+        let mut log = stage.open().await.unwrap().log;
+        for (second, text) in (1..).zip(["a", "ä", "c"]) {
+            log.append(at(second), said(text)).await.unwrap();
+        }
+        let whole = stage.text();
+        // The machine stops here, and only what was synced is there when it starts again.
+        let after = LogFixture { id: stage.id, ..LogFixture::new() };
+        fs::create_dir(after.journal().parent().unwrap()).unwrap();
+        fs::copy(stage.journal(), after.journal()).unwrap();
+        if !left.is_empty() {
+            fs::create_dir(after.path().parent().unwrap()).unwrap();
+            let left = if left == "\0" { left.repeat(whole.len()) } else { left.to_owned() };
+            fs::write(after.path(), left).unwrap();
+        }
+        let opened = after.open().await.unwrap();
+        assert_eq!(messages(&opened), ["a", "ä", "c"].map(user), "{left:?}");
+        assert_eq!(after.text(), whole, "{left:?}");
+        assert!(!after.journal().exists(), "it was read, and the log is synced");
+        drop((log, opened));
+        stage.until_settled();
+        assert_eq!(stage.text(), whole);
+    }
+}
+
+#[test]
+async fn a_journal_that_leads_elsewhere_is_left_alone() {
+    let stage = LogFixture::new();
+    let outside = stage.folder.path().join("outside");
+    fs::create_dir(stage.journal().parent().unwrap()).unwrap();
+    let log = std::sync::Arc::new(group_log::GroupLog::at(stage.journal()));
+    let record = r#"[{"log":"../outside","offset":0,"lines":"x\n"}]"#;
+    log.announce().append(record.as_bytes()).unwrap();
+    let opened = stage.open().await.unwrap();
+    assert_eq!(messages(&opened), []);
+    assert!(!outside.exists());
 }
 
 #[test]

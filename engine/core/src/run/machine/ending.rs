@@ -109,12 +109,14 @@ impl RunMachine {
         }
     }
 
-    pub(super) fn closed(&mut self, effects: &mut Vec<Effect>) {
+    /// Announces the recorded end of the run, and then removes what is left of it on the disk:
+    /// nobody has to wait for that to see the result.
+    pub(super) fn over(&self, effects: &mut Vec<Effect>) {
         if let RunRecord { status: RunStatus::Finished { totals, exit_code }, .. } = &self.record {
             let (totals, exit_code): (Totals, _) = (totals.clone(), *exit_code);
             effects.push(Effect::Announce(EventKind::RunFinished { totals, exit_code }));
-            effects.push(Effect::End);
         }
+        effects.push(Effect::Close);
     }
 }
 

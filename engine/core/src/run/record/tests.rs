@@ -22,7 +22,7 @@ fn each_entry_of_a_task_shows_in_its_record() {
     run.apply(&LedgerEntry::TaskCaptured { task, attempt: 1, captured: work.clone() });
     let one = &run.tasks()[0];
     assert_eq!((one.attempt, one.workspace.as_deref()), (1, Some("/w")));
-    assert_eq!((&one.status, one.captured.as_ref()), (&TaskStatus::Running, Some(&work)));
+    assert_eq!((&one.status, one.captured.as_deref()), (&TaskStatus::Running, Some(&work)));
 
     run.apply(&finished(&run, 0, done(Some(work.clone()))));
     run.apply(&LedgerEntry::TaskDiscarded { task });

@@ -125,7 +125,7 @@ fn record(task: &mut TaskMachine, captured: &Captured) -> Vec<Effect> {
     assert_eq!(effects, [Effect::Record(entry.clone())]);
     assert_eq!(task.record().captured, None, "it is not durable yet");
     let effects = task.step(Input::Recorded(entry));
-    assert_eq!(task.record().captured.as_ref(), Some(captured));
+    assert_eq!(task.record().captured.as_deref(), Some(captured));
     effects
 }
 

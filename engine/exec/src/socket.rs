@@ -1,0 +1,125 @@
+//! The engine's end of a socket, in the runtime.
+
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::wire::{self, Reply, SHORT};
+
+/// One end of a socket. No call blocks the runtime.
+#[derive(Debug)]
+pub(crate) struct Socket(AsyncFd<OwnedFd>);
+
+impl Socket {
+    /// Returns a socket for the engine, and its other end.
+    pub(crate) fn pair() -> io::Result<(Self, OwnedFd)> {
+        let (ours, theirs) = wire::pair()?;
+        Ok((Self(listen(ours)?), theirs))
+    }
+
+    /// Sends a message, when the socket has room for it.
+    pub(crate) async fn send(
+        &self,
+        parts: &[&[u8]],
+        descriptors: &[BorrowedFd<'_>],
+    ) -> io::Result<()> {
+        let send = |socket: &OwnedFd| Ok(wire::send(socket, parts, descriptors)?);
+        self.0.async_io(Interest::WRITABLE, send).await
+    }
+
+    /// Sends a message if the socket has room for it.
+    pub(crate) fn try_send(&self, message: &[u8]) {
+        let _full = wire::send(self.0.get_ref(), &[message], &[]);
+    }
+
+    /// Returns the next reply; `None` if the other end is closed. It is cancel safe.
+    pub(crate) async fn receive(&self) -> io::Result<Option<Reply>> {
+        self.0.async_io(Interest::READABLE, receive).await
+    }
+
+    /// Returns the next reply like [`Self::receive`], but blocks the thread until it is there; `None`
+    /// also if it does not come in time.
+    pub(crate) fn receive_blocking(&self, until: Instant) -> Option<Reply> {
+        loop {
+            match receive(self.0.get_ref()) {
+                Ok(reply) => return reply,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => return None,
+            }
+            let left = until.checked_duration_since(Instant::now())?;
+            let left = Timespec::try_from(left).ok();
+            let socket = self.0.get_ref().as_fd();
+            let _interrupted = poll(&mut [PollFd::new(&socket, PollFlags::IN)], left.as_ref());
+        }
+    }
+
+    /// Returns whether the other end is closed, or has sent something that nobody asked for.
+    pub(crate) fn is_dead(&self) -> bool {
+        !matches!(receive(self.0.get_ref()), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+}
+
+fn receive(socket: &OwnedFd) -> io::Result<Option<Reply>> {
+    let mut message = [0; SHORT];
+    match wire::receive(socket, &mut message) {
+        Ok(received) if received.length > 0 => {
+            let reply = Reply::decode(&message[..received.length]);
+            reply.map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
+        }
+        Ok(_) | Err(Errno::CONNRESET) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[expect(unsafe_code, reason = "tokio has no safe way to listen to a descriptor of any kind")]
+fn listen(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    let interest = Interest::READABLE | Interest::WRITABLE;
+    // SAFETY: the descriptor is owned, so it stays open until the listener is dropped.
+    let listener = unsafe { AsyncFd::register_with_interest(descriptor, interest) };
+    Ok(listener?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    async fn a_full_socket_holds_up_the_sender_and_nobody_else() {
+        let (socket, theirs) = Socket::pair().unwrap();
+        let mut sent = 0;
+        while wire::send(socket.0.get_ref(), &[&wire::end()], &[]).is_ok() {
+            sent += 1;
+        }
+        let order = std::sync::Mutex::new(Vec::new());
+        let send = async {
+            socket.send(&[&wire::end()], &[]).await.unwrap();
+            order.lock().unwrap().push("sent");
+        };
+        let other = async {
+            tokio::task::yield_now().await;
+            order.lock().unwrap().push("read");
+            for _ in 0..sent {
+                assert!(wire::receive(&theirs, &mut [0; SHORT]).is_ok());
+            }
+        };
+        tokio::join!(send, other);
+        assert_eq!(*order.lock().unwrap(), ["read", "sent"]);
+        assert!(wire::receive(&theirs, &mut [0; SHORT]).is_ok());
+    }
+
+    #[test]
+    async fn what_is_no_reply_is_an_error_and_a_closed_socket_none() {
+        let (socket, theirs) = Socket::pair().unwrap();
+        assert!(!socket.is_dead());
+        wire::send(&theirs, &[b"nonsense"], &[]).unwrap();
+        assert_eq!(socket.receive().await.unwrap_err().kind(), io::ErrorKind::InvalidData);
+        drop(theirs);
+        assert_eq!(socket.receive().await.unwrap(), None);
+        assert!(socket.is_dead());
+    }
+}

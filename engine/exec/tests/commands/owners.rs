@@ -1,0 +1,242 @@
+//! The end of an owner: nothing is left of what its commands have started, however it hides.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use engine::ports::{CancelToken, CommandOwner, Commands as _, EndCause, OwnerEnd};
+use rustix::process::{Pid, Signal, kill_process, set_child_subreaper};
+
+use crate::harness::{Harness, numbers, part, request, runs, shell, until, wait_until};
+
+/// Leaves a process in a session of its own, which notes its number.
+const STRAY: &str = "setsid sh -c 'echo $$ >>all; exec sleep 600' >/dev/null 2>&1 &";
+
+fn living(harness: &Harness) -> Vec<String> {
+    numbers(&harness.read("all")).into_iter().filter(|process| runs(process)).collect()
+}
+
+/// Returns the parent of a process.
+fn parent(process: &str) -> Pid {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let (_, rest) = stat.rsplit_once(") ").unwrap();
+    Pid::from_raw(rest.split(' ').nth(1).unwrap().parse().unwrap()).unwrap()
+}
+
+#[test]
+async fn what_left_the_group_lives_until_the_end_of_the_owner_who_then_can_go_on() {
+    let harness = Harness::new();
+    for round in 1..=3 {
+        let end = harness.run(&format!("{STRAY} until [ -s all ]; do :; done")).await;
+        assert_eq!(end.cause, EndCause::Exited(0));
+        harness.appears("all").await;
+        assert_eq!(living(&harness).len(), 1, "round {round}");
+        assert_eq!(harness.shell.end().await, OwnerEnd::Childless);
+        assert_eq!(living(&harness), Vec::<String>::new());
+        std::fs::remove_file(harness.path("all")).unwrap();
+    }
+}
+
+#[test]
+async fn an_owner_that_started_nothing_ends_childless() {
+    let harness = Harness::new();
+    assert_eq!(harness.shell.end().await, OwnerEnd::Childless);
+    harness.run("true").await;
+    assert_eq!(harness.shell.end().await, OwnerEnd::Childless);
+    assert_eq!(harness.shell.end().await, OwnerEnd::Childless);
+}
+
+#[test]
+async fn a_reaper_serves_one_owner_after_the_other_and_no_two_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let commands = crate::harness::commands(part("launcher", folder.path()));
+    let reaper = async |owner: &Arc<dyn CommandOwner>| {
+        let request = request(folder.path(), "log", "echo $PPID");
+        let end = owner.run(request, Arc::new(|_| {}), CancelToken::default()).await.unwrap();
+        end.last_line.unwrap()
+    };
+    let (first, second) = (Arc::clone(&commands).owner(), Arc::clone(&commands).owner());
+    let (one, two) = (reaper(&first).await, reaper(&second).await);
+    assert_ne!(one, two);
+    assert_eq!(reaper(&first).await, one, "an owner keeps its reaper");
+    assert_eq!(first.end().await, OwnerEnd::Childless);
+    assert_eq!(reaper(&Arc::clone(&commands).owner()).await, one, "another owner gets it");
+}
+
+#[test]
+async fn an_owner_that_is_dropped_takes_everything_along() {
+    let harness = Harness::new();
+    harness.run(&format!("{STRAY} until [ -s all ]; do :; done")).await;
+    let left = living(&harness);
+    assert_eq!(left.len(), 1);
+    let dropped = Instant::now();
+    drop(harness);
+    wait_until(|| !left.iter().any(|process| runs(process)));
+    assert!(dropped.elapsed() < Duration::from_secs(1), "{:?}", dropped.elapsed());
+}
+
+/// The part of a process that adopts its orphans: they do not come back to the reaper.
+pub(crate) fn subreaper(folder: &Path) {
+    set_child_subreaper(Some(rustix::process::getpid())).unwrap();
+    let script = format!("({STRAY}); ({STRAY}); exit");
+    let status = Command::new("sh").args(["-c", &script]).current_dir(folder).status();
+    assert!(status.unwrap().success());
+    let all = folder.join("all");
+    wait_until(|| std::fs::read_to_string(&all).is_ok_and(|all| numbers(&all).len() == 2));
+    std::fs::write(folder.join("ready"), "").unwrap();
+    loop {
+        std::thread::park();
+    }
+}
+
+#[test]
+async fn the_orphans_of_one_that_makes_itself_a_subreaper_are_found_below_it() {
+    let harness = Harness::new();
+    let subreaper = part("subreaper", &harness.path(""));
+    let mut script = String::from("setsid env");
+    for (name, value) in subreaper.get_envs() {
+        let value = value.unwrap().to_str().unwrap();
+        script += &format!(" {}='{value}'", name.to_str().unwrap());
+    }
+    script += &format!(" '{}'", subreaper.get_program().to_str().unwrap());
+    for argument in subreaper.get_args() {
+        script += &format!(" '{}'", argument.to_str().unwrap());
+    }
+    script += " >/dev/null 2>&1 & until [ -e ready ]; do sleep 0.01; done";
+    assert_eq!(harness.run(&script).await.cause, EndCause::Exited(0));
+    let left = living(&harness);
+    assert_eq!(left.len(), 2);
+    assert_eq!(parent(&left[0]), parent(&left[1]));
+    assert_eq!(harness.shell.end().await, OwnerEnd::Childless);
+    assert_eq!(living(&harness), Vec::<String>::new());
+}
+
+#[test]
+async fn what_a_killed_reaper_has_left_comes_to_the_launcher_and_is_killed_there() {
+    let harness = Harness::new();
+    let script =
+        format!("{STRAY} until [ -s all ]; do :; done; echo $$ >>all; : >ready; sleep 600");
+    let run = harness.ask(harness.request(&script), CancelToken::default());
+    let kill = async {
+        harness.appears("ready").await;
+        let command = numbers(&harness.read("all")).pop().unwrap();
+        kill_process(parent(&command), Signal::KILL).unwrap();
+    };
+    let (ended, ()) = tokio::join!(run, kill);
+    let error = ended.unwrap_err();
+    assert!(matches!(error, engine::ports::CommandError::Launcher { .. }), "{error:?}");
+    let all = numbers(&harness.read("all"));
+    assert_eq!(all.len(), 2);
+    // The next command gets another reaper, but nobody can vouch for the owner. The launcher here is a
+    // test, whose other thread gets its signals: the request wakes it up.
+    assert_eq!(harness.run("echo ran").await.last_line.as_deref(), Some("ran"));
+    until(move || !all.iter().any(|process| runs(process))).await;
+    assert_eq!(harness.shell.end().await, OwnerEnd::Unknown);
+}
+
+#[test]
+async fn a_suspended_reaper_does_not_keep_anything_alive_longer_than_the_engine() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut engine = part("suspended", folder.path()).stdout(Stdio::null()).spawn().unwrap();
+    let all = folder.path().join("all");
+    wait_until(|| folder.path().join("ready").exists());
+    let command = std::fs::read_to_string(&all).unwrap();
+    let reaper = parent(command.trim());
+    kill_process(reaper, Signal::STOP).unwrap();
+    engine.kill().unwrap();
+    engine.wait().unwrap();
+    wait_until(|| !runs(command.trim()) && !runs(&reaper.as_raw_nonzero().to_string()));
+}
+
+#[test]
+async fn a_suspended_reaper_is_killed_at_the_end_of_its_owner_with_all_that_it_has_started() {
+    let harness = Harness::new();
+    harness.run(&format!("{STRAY} until [ -s all ]; do :; done")).await;
+    let left = living(&harness);
+    assert_eq!(left.len(), 1);
+    kill_process(parent(&left[0]), Signal::STOP).unwrap();
+    assert_eq!(harness.shell.end().await, OwnerEnd::Unknown);
+    // The launcher here is a test, whose other thread gets its signals: a request wakes it up.
+    harness.run("true").await;
+    until(move || !left.iter().any(|process| runs(process))).await;
+}
+
+/// The part of an engine whose reaper somebody suspends.
+pub(crate) fn suspended(folder: &Path) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let shell = shell(Duration::from_millis(700), part("launcher", folder));
+    let request = request(folder, "log", "echo $$ >all; : >ready; sleep 600");
+    runtime.block_on(shell.run(request, Arc::new(|_| {}), CancelToken::default())).unwrap();
+}
+
+#[test]
+async fn a_bomb_of_two_hundred_forking_processes_is_gone_in_a_second() {
+    let harness = Harness::new();
+    // They begin when the lock is released, all at once.
+    let bomb = "exec 8>gate; flock -x 8
+        i=0; while [ $i -lt 200 ]; do
+            setsid sh -c 'echo $$ >>all; flock -s gate true; (: &); echo >>forked
+                while :; do (: &); done' 8<&- >/dev/null 2>&1 &
+            i=$((i + 1))
+        done
+        until [ $(cat all | wc -l) -eq 200 ]; do sleep 0.01; done
+        exec 8<&-
+        until [ $(cat forked | wc -l) -eq 200 ]; do sleep 0.01; done";
+    // What else the machine does must not decide: three times, of which one is quiet.
+    let mut took = Vec::new();
+    for _ in 0..3 {
+        for file in ["all", "forked"] {
+            std::fs::write(harness.path(file), "").unwrap();
+        }
+        assert_eq!(harness.run(bomb).await.cause, EndCause::Exited(0));
+        assert_eq!(living(&harness).len(), 200);
+        let began = Instant::now();
+        let end = harness.shell.end().await;
+        took.push((end, began.elapsed()));
+        let left = living(&harness);
+        until(move || !left.iter().any(|process| runs(process))).await;
+    }
+    let in_time = |(end, took): &(OwnerEnd, Duration)| {
+        *end == OwnerEnd::Childless && *took <= Duration::from_secs(1)
+    };
+    assert!(took.iter().any(in_time), "{took:?}");
+}
+
+#[test]
+async fn arguments_too_long_for_a_message_arrive_whole() {
+    let harness = Harness::new();
+    let mut request = harness.request("printf %s \"$1$LONG\" | wc -c");
+    request.arguments = vec!["x".repeat(100_000)];
+    request.environment.insert("LONG".to_owned(), "y".repeat(100_000).into());
+    let end = harness.ask(request, CancelToken::default()).await.unwrap();
+    assert_eq!(end.last_line.as_deref(), Some("200000"));
+    let mut request = harness.request("true");
+    request.arguments = vec!["x".repeat(1 << 20)];
+    let error = harness.ask(request, CancelToken::default()).await.unwrap_err();
+    let engine::ports::CommandError::Failed { source, .. } = &error else { panic!("{error:?}") };
+    assert_eq!(source.raw_os_error(), Some(7), "the argument list is too long: {source}");
+}
+
+#[test]
+async fn ten_thousand_commands_that_are_queued_all_run() {
+    const QUEUED: usize = 10_000;
+    let folder = tempfile::tempdir().unwrap();
+    let shell = shell(Duration::from_millis(700), part("launcher", folder.path()));
+    let permits = Arc::new(tokio::sync::Semaphore::new(64));
+    let mut commands = tokio::task::JoinSet::new();
+    for number in 0..QUEUED {
+        let (shell, permits) = (Arc::clone(&shell), Arc::clone(&permits));
+        let request = request(folder.path(), &format!("{}.log", number % 64), ":");
+        commands.spawn(async move {
+            let _permit = permits.acquire_owned().await.unwrap();
+            shell.run(request, Arc::new(|_| {}), CancelToken::default()).await.unwrap().cause
+        });
+    }
+    let mut ran = 0;
+    while let Some(cause) = commands.join_next().await {
+        assert_eq!(cause.unwrap(), EndCause::Exited(0));
+        ran += 1;
+    }
+    assert_eq!((ran, shell.end().await), (QUEUED, OwnerEnd::Childless));
+}

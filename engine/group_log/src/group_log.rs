@@ -1,0 +1,339 @@
+//! An append-only file whose writers share syncs: while one group of records is synced, the next
+//! one gathers.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use sha2::{Digest, Sha256};
+
+/// The longest time for which a group waits for announced records. It also never waits longer than
+/// the last sync took, because sharing saves no more than one sync.
+const LONGEST_WAIT: Duration = Duration::from_millis(5);
+
+/// The number of bytes before each record: its length and the beginning of its SHA-256.
+const HEADER: usize = 12;
+
+/// The log at one path, shared by the threads that append to it. Other processes may append to the
+/// same file.
+pub struct GroupLog {
+    path: PathBuf,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    /// The number of announced records that have not been appended yet.
+    coming: usize,
+    /// The group that gathers.
+    next: Arc<Group>,
+    /// The records of the group that gathers.
+    waiting: Vec<u8>,
+    /// Whether a thread gathers or writes a group.
+    is_writing: bool,
+    /// How long the last sync took.
+    last_sync: Duration,
+    /// The number of groups that were written.
+    groups: u64,
+    file: Option<(File, u64)>,
+}
+
+/// The result of one group, set when it was written.
+#[derive(Default)]
+struct Group(OnceLock<Result<(), io::Error>>);
+
+/// An announced record. A group waits for it for a short time.
+pub struct Announced {
+    log: Arc<GroupLog>,
+}
+
+impl GroupLog {
+    /// Returns the log at `path`. The file is made with the first record.
+    pub fn at(path: PathBuf) -> Self {
+        let state = State {
+            coming: 0,
+            next: Arc::default(),
+            waiting: Vec::new(),
+            is_writing: false,
+            last_sync: LONGEST_WAIT,
+            groups: 0,
+            file: None,
+        };
+        Self { path, state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    /// Announces a record, so that groups wait for it for a short time.
+    pub fn announce(self: &Arc<Self>) -> Announced {
+        self.lock().coming += 1;
+        Announced { log: Arc::clone(self) }
+    }
+
+    /// Returns the number of groups that were written, each with one sync.
+    #[cfg(test)]
+    pub fn groups(&self) -> u64 {
+        self.lock().groups
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn append(&self, record: &[u8]) -> io::Result<()> {
+        let mut state = self.lock();
+        state.coming = state.coming.saturating_sub(1);
+        frame(record, &mut state.waiting)?;
+        let group = Arc::clone(&state.next);
+        self.changed.notify_all();
+        loop {
+            if let Some(end) = group.0.get() {
+                return end.as_ref().map_err(copy).copied();
+            }
+            state = if state.is_writing {
+                self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+            } else {
+                self.write_group(state)
+            };
+        }
+    }
+
+    /// Gathers a group, writes it and syncs it.
+    fn write_group<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        state.is_writing = true;
+        let longest = state.last_sync.min(LONGEST_WAIT);
+        let wait = self.changed.wait_timeout_while(state, longest, |state| state.coming > 0);
+        state = wait.unwrap_or_else(PoisonError::into_inner).0;
+        let records = std::mem::take(&mut state.waiting);
+        let group = std::mem::take(&mut state.next);
+        let mut file = state.file.take();
+        drop(state);
+        let began = Instant::now();
+        let end = write(&self.path, &mut file, &records);
+        let took = began.elapsed();
+        state = self.lock();
+        state.is_writing = false;
+        state.last_sync = took;
+        state.groups += 1;
+        state.file = file.filter(|_| end.is_ok());
+        let _set_once = group.0.set(end);
+        self.changed.notify_all();
+        state
+    }
+}
+
+impl Announced {
+    /// Appends the record. It is durable when this returns.
+    ///
+    /// # Errors
+    /// The file cannot be locked, written or synced. [`io::ErrorKind::Unsupported`] on a file
+    /// system without locks.
+    pub fn append(self, record: &[u8]) -> io::Result<()> {
+        let log = Arc::clone(&self.log);
+        std::mem::forget(self); // `append` withdraws the announcement itself
+        log.append(record)
+    }
+}
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        let mut state = self.log.lock();
+        state.coming = state.coming.saturating_sub(1);
+        drop(state);
+        self.log.changed.notify_all();
+    }
+}
+
+/// Appends framed records under the lock of the file, and syncs it.
+fn write(path: &Path, open: &mut Option<(File, u64)>, records: &[u8]) -> io::Result<()> {
+    let (mut file, mut known) = match open.take() {
+        Some(open) => open,
+        None => (open_log(path)?, 0),
+    };
+    lock_file(&file)?;
+    while file.metadata()?.nlink() == 0 {
+        // Another process has removed it after it was opened here.
+        (file, known) = (open_log(path)?, 0);
+        lock_file(&file)?;
+    }
+    let length = file.metadata()?.len();
+    // Another process has written to the file, or has emptied it.
+    let end = if length == known { length } else { read(&mut file)?.1 };
+    if end < length {
+        file.set_len(end)?; // the record of a process that died while it wrote
+    }
+    let written = file.seek(SeekFrom::Start(end)).and_then(|_| file.write_all(records));
+    let written = written.and_then(|()| file.sync_data());
+    if written.is_err() {
+        let _torn = file.set_len(end); // what is left has no valid end
+    }
+    file.unlock()?;
+    written?;
+    *open = Some((file, end + records.len() as u64));
+    Ok(())
+}
+
+/// Opens the file, and makes its name durable if it is new.
+fn open_log(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let file = options.create(true).truncate(false).open(path)?;
+            File::open(path.parent().unwrap_or(path))?.sync_all()?;
+            Ok(file)
+        }
+        opened => opened,
+    }
+}
+
+/// Returns the same error for another caller, with its number if the system gave it one.
+#[must_use]
+pub fn copy(error: &io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(number) => io::Error::from_raw_os_error(number),
+        None => io::Error::new(error.kind(), error.to_string()),
+    }
+}
+
+fn lock_file(file: &File) -> io::Result<()> {
+    file.lock().map_err(|error| io::Error::new(io::ErrorKind::Unsupported, error))
+}
+
+/// Opens the log at `path` under its lock. Returns `None` if it has no records. Until the file is
+/// closed, nobody appends to it. Whoever has moved the records elsewhere empties or removes it.
+///
+/// # Errors
+/// The file cannot be opened or locked.
+pub fn open_locked(path: &Path) -> io::Result<Option<File>> {
+    // An empty log needs no right to write.
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Ok(empty) if empty.len() == 0 => return Ok(None),
+        Ok(_records) => {}
+        Err(error) => return Err(error),
+    }
+    let file = match OpenOptions::new().read(true).write(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    lock_file(&file)?;
+    // Another process may have emptied or removed it while this one waited.
+    Ok((file.metadata()?.len() > 0).then_some(file))
+}
+
+/// Returns the complete records of a locked log, and where the last of them ends. Whatever follows
+/// was never reported as durable.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn read(file: &mut File) -> io::Result<(Vec<Vec<u8>>, u64)> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.read_to_end(&mut bytes)?;
+    let (mut records, mut rest) = (Vec::new(), bytes.as_slice());
+    while let Some((header, after)) = rest.split_at_checked(HEADER) {
+        let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize;
+        let Some((record, after)) = after.split_at_checked(length) else { break };
+        if digest(record) != header[4..] {
+            break;
+        }
+        records.push(record.to_vec());
+        rest = after;
+    }
+    Ok((records, (bytes.len() - rest.len()) as u64))
+}
+
+fn frame(record: &[u8], into: &mut Vec<u8>) -> io::Result<()> {
+    let length = u32::try_from(record.len());
+    let length = length.map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
+    into.extend_from_slice(&length.to_le_bytes());
+    into.extend_from_slice(&digest(record));
+    into.extend_from_slice(record);
+    Ok(())
+}
+
+fn digest(record: &[u8]) -> [u8; HEADER - 4] {
+    let mut short = [0; HEADER - 4];
+    short.copy_from_slice(&Sha256::digest(record)[..HEADER - 4]);
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn records(path: &Path) -> Vec<Vec<u8>> {
+        open_locked(path).unwrap().map_or(vec![], |mut file| read(&mut file).unwrap().0)
+    }
+
+    #[test]
+    fn announced_records_of_many_threads_share_one_sync() {
+        let home = tempfile::tempdir().unwrap();
+        let log = Arc::new(GroupLog::at(home.path().join("log")));
+        // The writer of the group waits as long as the slowest of them takes.
+        log.lock().last_sync = LONGEST_WAIT;
+        let announced: Vec<_> = (0..64_u8).map(|_| log.announce()).collect();
+        std::thread::scope(|scope| {
+            for (number, announced) in (0_u8..).zip(announced) {
+                scope.spawn(move || announced.append(&[number]).unwrap());
+            }
+        });
+        let mut found = records(&home.path().join("log"));
+        found.sort();
+        assert_eq!(found, (0..64_u8).map(|number| vec![number]).collect::<Vec<_>>());
+        assert!(log.groups() <= 16, "{} syncs for 64 records", log.groups());
+    }
+
+    #[test]
+    fn a_lone_record_waits_for_nobody_and_a_withdrawn_one_is_not_waited_for() {
+        let home = tempfile::tempdir().unwrap();
+        let log = Arc::new(GroupLog::at(home.path().join("log")));
+        drop(log.announce());
+        assert_eq!(log.lock().coming, 0);
+        log.announce().append(b"one").unwrap();
+        log.announce().append(b"two").unwrap();
+        assert_eq!((log.groups(), log.lock().coming), (2, 0));
+        assert_eq!(records(&home.path().join("log")), [b"one", b"two"]);
+    }
+
+    #[test]
+    fn an_error_reaches_everyone_of_the_group_with_its_number() {
+        let home = tempfile::tempdir().unwrap();
+        let log = Arc::new(GroupLog::at(home.path().join("nowhere/log")));
+        let announced: Vec<_> = (0..4_u8).map(|_| log.announce()).collect();
+        std::thread::scope(|scope| {
+            for announced in announced {
+                scope.spawn(move || {
+                    let error = announced.append(b"lost").unwrap_err();
+                    assert_eq!(error.raw_os_error(), Some(2), "{error}");
+                });
+            }
+        });
+        std::fs::create_dir(home.path().join("nowhere")).unwrap();
+        log.announce().append(b"kept").unwrap();
+        assert_eq!(records(&home.path().join("nowhere/log")), [b"kept"]);
+    }
+
+    #[test]
+    fn what_a_dead_process_wrote_in_part_is_cut_off_and_another_process_may_empty_the_log() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("log");
+        let (mine, theirs) =
+            (Arc::new(GroupLog::at(path.clone())), Arc::new(GroupLog::at(path.clone())));
+        mine.announce().append(b"one").unwrap();
+        let mut torn = Vec::new();
+        frame(b"never finished", &mut torn).unwrap();
+        torn.pop();
+        OpenOptions::new().append(true).open(&path).unwrap().write_all(&torn).unwrap();
+        assert_eq!(records(&path), [b"one"]);
+        theirs.announce().append(b"two").unwrap();
+        mine.announce().append(b"six").unwrap();
+        assert_eq!(records(&path), [b"one", b"two", b"six"]);
+        open_locked(&path).unwrap().unwrap().set_len(0).unwrap();
+        mine.announce().append(b"new").unwrap();
+        theirs.announce().append(b"end").unwrap();
+        assert_eq!(records(&path), [b"new", b"end"]);
+    }
+}

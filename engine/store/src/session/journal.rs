@@ -1,0 +1,190 @@
+//! The journal of the session logs below one folder: what many sessions say at the same time
+//! becomes durable with one sync. The logs themselves are synced when the last of them is closed, or
+//! after a crash by the next reader.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::{self, JoinHandle};
+
+use group_log::{Announced, GroupLog, open_locked, read};
+use serde::{Deserialize, Serialize};
+
+/// The name of the journal. It lies beside the folders of the sessions.
+const FILE: &str = "sessions.journal";
+
+/// The size from which the logs are synced, and the journal begins anew.
+const LARGE: u64 = 32 << 20;
+
+/// Bytes that were appended to a log.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Appended {
+    /// The path of the log below the folder of the journal.
+    pub(super) log: PathBuf,
+    /// Where the bytes begin.
+    pub(super) offset: u64,
+    /// Whole lines.
+    pub(super) lines: String,
+}
+
+/// The journal of the open logs below one folder. Dropping the last handle syncs the logs.
+pub(super) struct SessionJournal {
+    folder: PathBuf,
+    log: Arc<GroupLog>,
+    closing: Closing,
+}
+
+impl fmt::Debug for SessionJournal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SessionJournal").field(&self.folder).finish()
+    }
+}
+
+/// The threads that sync closed logs.
+type Closing = Arc<Mutex<Vec<JoinHandle<()>>>>;
+
+/// The journals of a process. Dropping it waits until closed logs are synced.
+#[derive(Default)]
+pub(super) struct Journals {
+    open: Mutex<BTreeMap<PathBuf, Weak<SessionJournal>>>,
+    closing: Closing,
+}
+
+impl Journals {
+    /// Returns the journal of the log at `path`; `None` if the log is in no folder of its own. If a
+    /// dead process has left a journal there, writes what a power cut has taken from the logs.
+    pub(super) fn of(&self, path: &Path) -> Option<Arc<SessionJournal>> {
+        let folder = path.parent()?.parent().filter(|folder| folder.is_absolute())?;
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(journal) = open.get(folder).and_then(Weak::upgrade) {
+            return Some(journal);
+        }
+        open.retain(|_, journal| journal.strong_count() > 0);
+        settle_for(path);
+        let journal = Arc::new(SessionJournal {
+            folder: folder.to_owned(),
+            log: Arc::new(GroupLog::at(folder.join(FILE))),
+            closing: Arc::clone(&self.closing),
+        });
+        open.insert(folder.to_owned(), Arc::downgrade(&journal));
+        Some(journal)
+    }
+}
+
+impl Drop for Journals {
+    fn drop(&mut self) {
+        let closing =
+            std::mem::take(&mut *self.closing.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in closing {
+            let _panicked = thread.join();
+        }
+    }
+}
+
+impl SessionJournal {
+    /// Announces appended bytes, so that others wait for them for a short time.
+    pub(super) fn announce(&self) -> Announced {
+        self.log.announce()
+    }
+
+    /// Returns the path of a log as it stands in the journal.
+    pub(super) fn name_of(&self, log: &Path) -> PathBuf {
+        log.strip_prefix(&self.folder).unwrap_or(log).to_owned()
+    }
+
+    /// Makes appended bytes durable.
+    ///
+    /// # Errors
+    /// The journal cannot be written; [`io::ErrorKind::Unsupported`] on a file system without locks.
+    pub(super) fn append(&self, announced: Announced, appended: &[Appended]) -> io::Result<()> {
+        announced.append(&serde_json::to_vec(appended)?)?;
+        match fs::metadata(self.folder.join(FILE)) {
+            Ok(file) if file.len() > LARGE => settle(&self.folder),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for SessionJournal {
+    fn drop(&mut self) {
+        let folder = self.folder.clone();
+        let work = move || {
+            if let Err(error) = settle(&folder) {
+                tracing::warn!(%error, folder = %folder.display(), "a journal of sessions stays");
+            }
+        };
+        // Whoever closes a session does not wait for its syncs. Without a thread, the journal stays
+        // for the next reader.
+        if let Ok(thread) = thread::Builder::new().name("session-syncs".to_owned()).spawn(work) {
+            let mut closing = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
+            closing.retain(|thread| !thread.is_finished());
+            closing.push(thread);
+        }
+    }
+}
+
+/// Settles the journal of the log at `path`, if there is one. A reader that may not write goes on
+/// with the log as it is.
+pub(super) fn settle_for(path: &Path) {
+    let Some(folder) = path.parent().and_then(Path::parent) else { return };
+    if let Err(error) = settle(folder) {
+        tracing::warn!(%error, folder = %folder.display(), "a journal of sessions stays");
+    }
+}
+
+/// Writes what a power cut has taken from the logs below `folder`, syncs them, and removes the
+/// journal.
+fn settle(folder: &Path) -> io::Result<()> {
+    let path = folder.join(FILE);
+    let Some(mut file) = open_locked(&path)? else { return Ok(()) };
+    let (records, _end) = read(&mut file)?;
+    let mut logs = BTreeMap::new();
+    for record in records {
+        for appended in serde_json::from_slice::<Vec<Appended>>(&record)? {
+            restore(folder, &appended, &mut logs)?;
+        }
+    }
+    let mut folders = BTreeSet::new();
+    for (path, log) in logs {
+        log.sync_all()?;
+        folders.extend(path.parent().map(Path::to_owned));
+    }
+    for below in folders {
+        File::open(below)?.sync_all()?;
+    }
+    File::open(folder)?.sync_all()?;
+    fs::remove_file(&path)
+}
+
+/// Opens a log, and writes the appended bytes if they are not there. Bytes that somebody has changed
+/// stay: a power cut leaves a shorter file, or NULs in it.
+fn restore(
+    folder: &Path,
+    appended: &Appended,
+    logs: &mut BTreeMap<PathBuf, File>,
+) -> io::Result<()> {
+    if !appended.log.components().all(|part| matches!(part, Component::Normal(_))) {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a path in it leads elsewhere"));
+    }
+    let path = folder.join(&appended.log);
+    if !logs.contains_key(&path) {
+        if let Some(parent) = path.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+        }
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        logs.insert(path.clone(), file.open(&path)?);
+    }
+    let Some(log) = logs.get(&path) else { return Ok(()) }; // it was just inserted
+    let mut found = vec![0; appended.lines.len()];
+    let is_there = match log.read_exact_at(&mut found, appended.offset) {
+        Ok(()) => !found.contains(&0),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => false,
+        Err(error) => return Err(error),
+    };
+    if is_there { Ok(()) } else { log.write_all_at(appended.lines.as_bytes(), appended.offset) }
+}

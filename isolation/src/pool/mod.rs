@@ -1,0 +1,12 @@
+//! The pool of a run: copies of its snapshot that one task after the other works in. Between two
+//! tasks a copy is put back to what a new copy would be.
+
+mod copies;
+mod copy_stats;
+mod look;
+mod restore;
+mod run_table;
+
+pub(crate) use copies::{Lent, Pool, Source, is_in_pool};
+pub(crate) use copy_stats::CopyStats;
+pub(crate) use look::{Differences, SameEntries};

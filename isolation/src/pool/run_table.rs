@@ -1,0 +1,95 @@
+//! The table of a run: the folders and files of every new copy, from the snapshot and the carried
+//! files.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+
+use crate::baseline::{Folder, FrozenEntry, Snapshot};
+use crate::carry::CarriedFolder;
+
+/// One folder of every new copy.
+#[derive(Clone, Copy)]
+pub(super) struct TableFolder<'a> {
+    /// Its path, which is empty for the root.
+    pub(super) path: &'a [u8],
+    /// The permissions with which it is made.
+    pub(super) permissions: u32,
+    frozen: Option<&'a Folder>,
+    carried: Option<&'a BTreeSet<OsString>>,
+}
+
+/// One file or symlink of every new copy.
+#[derive(Clone, Copy)]
+pub(super) struct TableFile<'a> {
+    /// Its name.
+    pub(super) name: &'a OsStr,
+    /// The origin of its bytes.
+    pub(super) origin: Origin<'a>,
+}
+
+/// The origin of a file's bytes.
+#[derive(Clone, Copy)]
+pub(super) enum Origin<'a> {
+    /// The snapshot.
+    Frozen(&'a FrozenEntry),
+    /// The run's copy of the carried files.
+    Carried,
+}
+
+impl<'a> TableFolder<'a> {
+    /// Returns its files and symlinks, sorted by name.
+    pub(super) fn files(&self) -> Vec<TableFile<'a>> {
+        let mut files: Vec<TableFile<'a>> = Vec::new();
+        if let Some(folder) = self.frozen {
+            let frozen = folder.files.iter();
+            files.extend(
+                frozen.map(|(name, entry)| TableFile { name, origin: Origin::Frozen(entry) }),
+            );
+        }
+        if let Some(names) = self.carried {
+            files.extend(names.iter().map(|name| TableFile { name, origin: Origin::Carried }));
+            files.sort_by_key(|file| file.name);
+        }
+        files
+    }
+}
+
+/// Returns every folder of a new copy, sorted by path, so that each comes after those above it.
+pub(super) fn folders(snapshot: &Snapshot) -> Vec<TableFolder<'_>> {
+    let mut all: Vec<TableFolder<'_>> = snapshot
+        .table
+        .folders
+        .iter()
+        .map(|(path, folder)| TableFolder {
+            path,
+            permissions: folder.permissions,
+            frozen: Some(folder),
+            carried: None,
+        })
+        .collect();
+    let frozen = all.len();
+    for (path, CarriedFolder { permissions, files }) in &snapshot.carried.folders {
+        match all[..frozen].binary_search_by(|folder| folder.path.cmp(path)) {
+            Ok(place) => all[place].carried = Some(files),
+            Err(_) => all.push(TableFolder {
+                path,
+                permissions: permissions.unwrap_or(0o777),
+                frozen: None,
+                carried: Some(files),
+            }),
+        }
+    }
+    if all.len() > frozen {
+        all.sort_by_key(|folder| folder.path);
+    }
+    all
+}
+
+/// Returns the place of the folder above each folder; the root is its own.
+pub(super) fn parents(folders: &[TableFolder<'_>]) -> Vec<usize> {
+    let parent = |folder: &TableFolder<'_>| {
+        let (above, _) = crate::baseline::split_path(folder.path);
+        folders.binary_search_by(|other| other.path.cmp(above)).unwrap_or_default()
+    };
+    folders.iter().map(parent).collect()
+}

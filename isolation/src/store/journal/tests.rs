@@ -1,0 +1,141 @@
+//! Captures go to the journal, and from there into git's format.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use protocol::CaptureRef;
+
+use super::{FILE, Journal, LARGE};
+use crate::file_entry::{Change, Entry, Mode};
+use crate::store::{Contents, TaskStore};
+use crate::testing::{git, path, run};
+
+struct Stage {
+    home: tempfile::TempDir,
+    journal: Journal,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let journal = Journal::of(&home.path().join("app.git"));
+        Self { home, journal }
+    }
+
+    fn store(&self) -> PathBuf {
+        self.home.path().join("app.git")
+    }
+
+    /// Captures `bytes` as what one task has made.
+    fn put(&self, number: usize, bytes: &[u8]) -> CaptureRef {
+        let store = TaskStore::open(&self.store()).unwrap();
+        store.begin_capture(&self.journal);
+        let oid = store.write(bytes).unwrap();
+        let task = Some(Entry { mode: Mode::File, oid });
+        let changes = vec![Change { path: path("a/f"), base: None, task }];
+        let name = CaptureRef::of(&run("raaaa"), &format!("t{number}").parse().unwrap(), 1);
+        store.put_capture(&name, &Contents { changes, ..Contents::default() }, "x").unwrap();
+        name
+    }
+
+    /// Returns the bytes of a capture.
+    fn bytes(&self, capture: &CaptureRef) -> Vec<u8> {
+        let store = TaskStore::open(&self.store()).unwrap();
+        let changes = store.changes(capture).unwrap();
+        store.read(changes[0].task.unwrap().oid).unwrap()
+    }
+
+    fn waiting(&self) -> u64 {
+        fs::metadata(self.store().join(FILE)).map_or(0, |file| file.len())
+    }
+
+    fn expect_sound(&self) {
+        git(&self.store(), &["fsck", "--full", "--strict", "--no-dangling"]);
+    }
+}
+
+fn packs(store: &Path) -> usize {
+    let files = fs::read_dir(store.join("objects/pack")).unwrap();
+    files
+        .filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|end| end == "pack"))
+        .count()
+}
+
+#[test]
+fn captures_wait_in_the_journal_until_somebody_reads_one_of_them() {
+    for (count, expected) in [(3, 0), (30, 1)] {
+        let stage = Stage::new();
+        let bytes = |number: usize| format!("{number}\n").into_bytes();
+        let captures: Vec<_> = (0..count).map(|number| stage.put(number, &bytes(number))).collect();
+        assert!(stage.waiting() > 0);
+        assert_eq!(git(&stage.store(), &["for-each-ref"]).trim(), "");
+        for (number, capture) in captures.iter().enumerate() {
+            assert_eq!(stage.bytes(capture), bytes(number));
+            assert_eq!(stage.waiting(), 0);
+        }
+        let listed = TaskStore::open(&stage.store()).unwrap().captures(&run("raaaa")).unwrap();
+        assert_eq!(listed.len(), count);
+        assert_eq!(packs(&stage.store()), expected, "few captures are no pack of their own");
+        stage.expect_sound();
+    }
+}
+
+#[test]
+fn a_journal_that_comes_back_after_it_was_moved_changes_nothing() {
+    for count in [2, 20] {
+        let stage = Stage::new();
+        let captures: Vec<_> = (0..count).map(|number| stage.put(number, b"one\n")).collect();
+        let journal = fs::read(stage.store().join(FILE)).unwrap();
+        assert_eq!(stage.bytes(&captures[0]), b"one\n");
+        // As if the machine had stopped before the journal was emptied.
+        fs::write(stage.store().join(FILE), &journal).unwrap();
+        for capture in &captures {
+            assert_eq!(stage.bytes(capture), b"one\n");
+        }
+        assert_eq!(stage.waiting(), 0);
+        stage.expect_sound();
+        // And as if the machine had stopped while a loose object was written.
+        if count == 2 {
+            for file in
+                git(&stage.store(), &["rev-list", "--objects", captures[0].as_str()]).lines()
+            {
+                let file = stage.store().join("objects").join(&file[..2]).join(&file[2..40]);
+                fs::remove_file(&file).unwrap();
+                fs::write(&file, "").unwrap();
+            }
+            fs::write(stage.store().join(FILE), &journal).unwrap();
+            assert_eq!(stage.bytes(&captures[1]), b"one\n");
+            stage.expect_sound();
+        }
+    }
+}
+
+#[test]
+fn a_later_capture_of_the_same_name_replaces_the_one_in_the_journal() {
+    let stage = Stage::new();
+    stage.put(1, b"one\n");
+    let capture = stage.put(1, b"two\n");
+    assert_eq!(stage.bytes(&capture), b"two\n");
+    // A large one is not held in memory, and is in the store at once.
+    let large = vec![7; 300 << 10];
+    stage.put(1, b"three\n");
+    assert_eq!(stage.put(1, &large), capture);
+    assert_eq!(stage.waiting(), 0);
+    assert!(git(&stage.store(), &["for-each-ref"]).contains(capture.as_str()));
+    assert_eq!(stage.bytes(&capture), large);
+    stage.expect_sound();
+}
+
+#[test]
+fn a_journal_that_has_become_large_is_moved_by_who_writes_to_it() {
+    let stage = Stage::new();
+    let bytes = |number: usize| vec![u8::try_from(number % 200).unwrap(); (200 << 10) + number];
+    for number in 0..50 {
+        stage.put(number, &bytes(number));
+        assert!(stage.waiting() < LARGE + (300 << 10));
+    }
+    assert_eq!(packs(&stage.store()), 1);
+    let name = CaptureRef::of(&run("raaaa"), &"t49".parse().unwrap(), 1);
+    assert_eq!(stage.bytes(&name), bytes(49));
+    stage.expect_sound();
+}

@@ -1,0 +1,87 @@
+//! Adds many references at once, by writing git's file of packed references anew.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use git2::Oid;
+
+use crate::store::sync;
+
+/// The first line: the references are sorted, and those to tags have a second line.
+const HEADER: &str = "# pack-refs with: peeled fully-peeled sorted \n";
+
+/// Adds or replaces references, durably. The caller holds the lock on the store's folder.
+pub(super) fn add(store: &Path, references: &BTreeMap<String, Oid>) -> io::Result<()> {
+    let path = store.join("packed-refs");
+    let before = match fs::read_to_string(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        before => before?,
+    };
+    let mut all = parse(&before);
+    for (name, oid) in references {
+        all.insert(name, format!("{oid} {name}\n"));
+    }
+    let lines: Vec<&str> = all.values().map(String::as_str).collect();
+    let lock = store.join("packed-refs.lock");
+    // No other writer lives: each holds the lock on the folder.
+    let _absent = fs::remove_file(&lock);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(&lock)?;
+    file.write_all(HEADER.as_bytes())?;
+    file.write_all(lines.concat().as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&lock, &path)?;
+    sync::sync(store)?;
+    for name in references.keys() {
+        // A reference with a file of its own would hide the packed one.
+        let _absent = fs::remove_file(store.join(name));
+    }
+    Ok(())
+}
+
+/// Returns the lines of each reference, by its name.
+fn parse(text: &str) -> BTreeMap<&str, String> {
+    let mut found: BTreeMap<&str, String> = BTreeMap::new();
+    let mut last = None;
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        match (line.split_once(' '), last) {
+            (Some((_oid, name)), _) => {
+                found.insert(name, format!("{line}\n"));
+                last = Some(name);
+            }
+            // The object that the tag before it names.
+            (None, Some(name)) => {
+                if let Some(lines) = found.get_mut(name) {
+                    lines.push_str(&format!("{line}\n"));
+                }
+            }
+            (None, None) => {}
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_added_and_replaced_and_the_others_stay() {
+        let home = tempfile::tempdir().unwrap();
+        let oid = |digit: &str| Oid::from_str(&digit.repeat(40)).unwrap();
+        let tag = format!("{} refs/tags/v1\n^{}\n", oid("1"), oid("2"));
+        let old = format!("# pack-refs with: peeled \n{} refs/tasks/r/b/1\n{tag}", oid("3"));
+        fs::write(home.path().join("packed-refs"), old).unwrap();
+        fs::create_dir_all(home.path().join("refs/tasks/r/a")).unwrap();
+        fs::write(home.path().join("refs/tasks/r/a/1"), "hides").unwrap();
+        let new =
+            [("refs/tasks/r/a/1".to_owned(), oid("4")), ("refs/tasks/r/b/1".to_owned(), oid("5"))];
+        add(home.path(), &BTreeMap::from(new)).unwrap();
+        let expected =
+            format!("{HEADER}{tag}{} refs/tasks/r/a/1\n{} refs/tasks/r/b/1\n", oid("4"), oid("5"));
+        assert_eq!(fs::read_to_string(home.path().join("packed-refs")).unwrap(), expected);
+        assert!(!home.path().join("refs/tasks/r/a/1").exists());
+    }
+}

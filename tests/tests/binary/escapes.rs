@@ -1,0 +1,353 @@
+//! Nothing that a command starts outlives its task or its engine, however it hides and however the
+//! engine or the launcher ends.
+
+use std::fs::{File, TryLockError};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use tests::sandbox::{Plan, Process, Processes, Repository, Running, Sandbox, User, eventually};
+
+use super::sandbox;
+
+/// How long what was started may live after the end of whoever answers for it.
+const GONE: Duration = Duration::from_secs(1);
+
+/// Long enough for anything on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often each of these ends is tried, unless `REGATTA_TEST_TRIES` says otherwise.
+const TRIES: usize = 2;
+
+/// Six processes that hide, each in its own way: in a session, by a double fork, deaf to SIGTERM, with
+/// its streams closed, with nohup, and as daemon(3) does it, without an environment. They all hold
+/// the lock on `$HELD`, note their number in `$ALL` and sleep.
+const SIX: &str = r#"
+exec 9>>$HELD; flock -s 9
+note='echo $$ >>$ALL; exec sleep 600'
+setsid sh -c "$note" &
+(setsid sh -c "sh -c '$note' & exit" &)
+sh -c "trap '' TERM HUP INT; $note" &
+setsid sh -c "exec 0<&- 1>&- 2>&-; $note" &
+nohup setsid sh -c "$note" >/dev/null 2>&1 &
+setsid sh -c "cd /; exec </dev/null >/dev/null 2>&1; (env -i PATH=$PATH ALL=$ALL sh -c '$note' &); exit" &
+until [ $(cat $ALL | wc -l) -eq 6 ]; do sleep 0.01; done
+"#;
+
+/// A repository, and files in which commands leave traces.
+struct Scene {
+    place: Sandbox,
+    repository: Repository,
+    user: Option<User>,
+}
+
+impl Scene {
+    fn new(user: Option<User>) -> Self {
+        let mut place = sandbox();
+        let repository = place.repository();
+        if let Some(user) = user {
+            place.hand_to(user);
+        }
+        Self { place, repository, user }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.place.folder().join("user").join(name)
+    }
+
+    /// Starts a run of these tasks.
+    fn start(&self, plan: &Plan, fault: &str) -> Running {
+        for name in ["all", "held", "ready", "go"] {
+            let _new = std::fs::remove_file(self.file(name)); // it is there from the second try on
+        }
+        std::fs::write(self.file("all"), "").expect("it can be written");
+        std::fs::write(self.file("held"), "").expect("it can be written");
+        if let Some(user) = self.user {
+            user.own(&self.file(""));
+        }
+        let run = self.place.run_plan(&self.repository, plan).words("--jobs 4");
+        let run = ["all", "held", "ready", "go"]
+            .iter()
+            .fold(run, |run, name| run.env(&name.to_uppercase(), self.file(name)));
+        let run = if fault.is_empty() { run } else { run.fault(fault) };
+        match self.user {
+            Some(user) => run.by(user).start(),
+            None => run.start(),
+        }
+    }
+
+    /// Waits for a file.
+    fn appears(&self, name: &str) {
+        let file = self.file(name);
+        eventually(PATIENCE, name, || file.exists());
+    }
+
+    /// Returns whether nobody holds the lock.
+    fn is_free(&self) -> bool {
+        let held = File::open(self.file("held")).expect("it can be opened");
+        !matches!(held.try_lock(), Err(TryLockError::WouldBlock))
+    }
+
+    /// Checks that neither these processes nor any that holds the lock live a second after `since`.
+    fn expect_all_gone(&self, processes: &[Process], since: Instant) {
+        let left = || processes.iter().filter(|process| process.is_alive()).collect::<Vec<_>>();
+        let marked = self.place.processes();
+        let gone = test_limit::within(GONE.saturating_sub(since.elapsed()), || {
+            left().is_empty() && self.is_free()
+        });
+        let (left, marked) = (left(), marked.alive());
+        assert!(gone, "left: {left:?}, marked: {marked:?}, free: {}", self.is_free());
+    }
+}
+
+/// What ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Death {
+    EngineKilled,
+    EngineTerminated,
+    EnginePanicked,
+    LauncherKilled,
+    BothKilled,
+}
+
+fn launcher(processes: &[Process]) -> &Process {
+    processes.iter().find(|process| process.what.contains("__launcher")).expect("it runs")
+}
+
+/// Checks that nothing of the six is left after this death.
+fn six_do_not_outlive(death: Death, user: Option<User>) {
+    let tries = std::env::var("REGATTA_TEST_TRIES").ok();
+    let tries = tries.map_or(TRIES, |tries| tries.parse().expect("it is a number"));
+    let scene = Scene::new(user);
+    let plan = Plan::default().task("six", &format!("{SIX} : >$READY; exec sleep 600"));
+    // The ledger panics when it records one of the tasks that follow each other after `go`. Before
+    // that it has at most four entries for each of the first two.
+    let gate = plan.clone().task("0", "until [ -e $GO ]; do sleep 0.01; done");
+    let others = (1..=8).fold(gate, |plan, number: u32| {
+        plan.task(&number.to_string(), "true").after(&[&(number - 1).to_string()])
+    });
+    for _ in 0..tries {
+        let engine = match death {
+            Death::EnginePanicked => scene.start(&others, "crash@ledger.append:12"),
+            _ => scene.start(&plan, ""),
+        };
+        scene.appears("ready");
+        assert!(!scene.is_free());
+        let processes = Processes::below(engine.id());
+        assert!(processes.len() >= 9, "the launcher, the reaper and seven: {processes:?}");
+        let mut since = Instant::now();
+        match death {
+            Death::EngineKilled => drop(engine.kill()),
+            Death::BothKilled => {
+                launcher(&processes).signal(Signal::KILL);
+                drop(engine.kill());
+            }
+            Death::EngineTerminated => {
+                engine.signal(Signal::TERM);
+                drop(engine.wait().expect_code(143));
+                since = Instant::now();
+            }
+            Death::EnginePanicked => {
+                std::fs::write(scene.file("go"), "").expect("it can be written");
+                drop(engine.wait().expect_code(70));
+                since = Instant::now();
+            }
+            Death::LauncherKilled => {
+                launcher(&processes).signal(Signal::KILL);
+                scene.expect_all_gone(&processes, since);
+                let finished = engine.wait().expect_code(5);
+                let failure = &finished.task("six")["failure"];
+                assert_eq!(failure["class"], "crashed", "{finished}");
+                let message = failure["message"].as_str().unwrap_or_default();
+                assert!(message.contains("launcher"), "{finished}");
+            }
+        }
+        scene.expect_all_gone(&processes, since);
+    }
+}
+
+/// Does it as root, or whoever runs the tests, and as an ordinary user.
+fn for_both_users(death: Death) {
+    six_do_not_outlive(death, None);
+    six_do_not_outlive(death, User::fresh());
+}
+
+#[test]
+fn nothing_outlives_a_killed_engine() {
+    for_both_users(Death::EngineKilled);
+}
+
+#[test]
+fn nothing_outlives_an_engine_that_is_asked_to_end() {
+    for_both_users(Death::EngineTerminated);
+}
+
+#[test]
+fn nothing_outlives_an_engine_that_panics() {
+    for_both_users(Death::EnginePanicked);
+}
+
+#[test]
+fn nothing_outlives_a_killed_launcher_and_its_task_fails_as_crashed() {
+    for_both_users(Death::LauncherKilled);
+}
+
+#[test]
+fn nothing_outlives_an_engine_and_a_launcher_killed_at_once() {
+    for_both_users(Death::BothKilled);
+}
+
+#[test]
+fn what_a_task_leaves_behind_is_gone_before_its_work_is_captured() {
+    for user in [None, User::fresh()] {
+        let scene = Scene::new(user);
+        // Whoever lives on writes into the workspace.
+        let writes = "setsid sh -c 'until [ -e stop ]; do date +%N >late.txt; done' &";
+        let plan = Plan::default().task("six", &format!("{SIX} {writes} echo done >>README.md"));
+        let engine = scene.start(&plan, "");
+        let finished = engine.wait().expect_code(0);
+        assert!(scene.is_free(), "{finished}");
+        let numbers = std::fs::read_to_string(scene.file("all")).unwrap();
+        let left = |number: &&str| std::fs::exists(format!("/proc/{number}")).unwrap();
+        assert_eq!(numbers.lines().filter(left).collect::<Vec<_>>(), Vec::<&str>::new());
+        assert!(scene.repository.text("README.md").ends_with("done\n"), "{finished}");
+        scene.place.expect_nothing_left(&scene.repository);
+    }
+}
+
+#[test]
+fn a_bomb_of_two_hundred_forking_processes_is_gone_before_the_work_of_its_task_is_captured() {
+    let scene = Scene::new(None);
+    // They begin when the other lock is released, all at once.
+    let bomb = r#"
+        exec 9>>$HELD; flock -s 9; exec 8>gate; flock -x 8
+        i=0; while [ $i -lt 200 ]; do
+            setsid sh -c 'echo $$ >>$ALL; flock -s gate true; (: &); echo >>forked
+                while :; do (: &); done' 8<&- &
+            i=$((i + 1))
+        done
+        until [ $(cat $ALL | wc -l) -eq 200 ]; do sleep 0.01; done
+        exec 8<&-
+        until [ $(cat forked | wc -l) -eq 200 ]; do sleep 0.01; done
+    "#;
+    let mut engine = scene.start(&Plan::default().task("bomb", bomb), "");
+    engine.until_event("the capture", |event| event["phase"] == "capturing");
+    assert!(scene.is_free(), "{:?}", scene.place.processes().alive());
+    let finished = engine.wait().expect_code(0);
+    assert_eq!(finished.task("bomb")["outcome"], "done");
+}
+
+#[test]
+fn a_launcher_that_does_not_answer_is_killed_and_started_again() {
+    let scene = Scene::new(None);
+    let waits = "until [ -e $GO ]; do sleep 0.01; done";
+    // It waits for the other, though not as long as the launcher may take to answer.
+    let meet = "echo >>$GO
+        timeout 1 sh -c 'until [ $(cat $GO | wc -l) -eq 2 ]; do sleep 0.01; done'; true";
+    let plan = Plan::default()
+        .task("long", &format!("{SIX} : >$READY; exec sleep 600"))
+        .task("first", waits)
+        // One of them gets the reaper of `first`, the other needs a new one.
+        .task("second", meet)
+        .after(&["first"])
+        .task("third", meet)
+        .after(&["first"]);
+    let engine = scene.start(&plan, "");
+    scene.appears("ready");
+    let processes = Processes::below(engine.id());
+    launcher(&processes).signal(Signal::STOP);
+    std::fs::write(scene.file("go"), "").unwrap();
+    let finished = engine.wait().expect_code(3);
+    assert_eq!(finished.task("long")["failure"]["class"], "crashed", "{finished}");
+    assert_eq!(finished.task("first")["outcome"], "done", "{finished}");
+    // On a very busy machine the one that was started with the old launcher dies with it.
+    let done = |task: &&str| finished.task(task)["outcome"] == "done";
+    assert_ne!(["second", "third"].iter().filter(|task| done(task)).count(), 0, "{finished}");
+    scene.expect_all_gone(&processes, Instant::now());
+}
+
+#[test]
+fn what_a_killed_reaper_has_left_is_killed_by_the_launcher() {
+    let scene = Scene::new(None);
+    let plan = Plan::default()
+        .task("six", &format!("{SIX} : >$READY; exec sleep 600"))
+        .task("other", "until [ -e $GO ]; do sleep 0.01; done");
+    let engine = scene.start(&plan, "");
+    scene.appears("ready");
+    let processes = Processes::below(engine.id());
+    let own = std::fs::read_to_string(scene.file("all")).expect("it is there");
+    let own: Vec<i32> = own.lines().filter_map(|line| line.parse().ok()).collect();
+    let reaper = processes.iter().find(|process| {
+        let below = rustix::process::Pid::from_raw(process.id).map(Processes::below);
+        process.id != launcher(&processes).id
+            && below.is_some_and(|below| below.iter().any(|process| own.contains(&process.id)))
+    });
+    let killed = Instant::now();
+    reaper.expect("the six have a reaper").signal(Signal::KILL);
+    let six: Vec<_> = processes.iter().filter(|process| own.contains(&process.id)).collect();
+    assert_eq!(six.len(), 6, "{processes:?}");
+    let gone = || !six.iter().any(|process| process.is_alive());
+    assert!(test_limit::within(GONE.saturating_sub(killed.elapsed()), gone), "{six:?}");
+    std::fs::write(scene.file("go"), "").expect("it can be written");
+    let finished = engine.wait().expect_code(3);
+    assert_eq!(finished.task("six")["failure"]["class"], "crashed", "{finished}");
+    assert_eq!(finished.task("other")["outcome"], "done", "{finished}");
+}
+
+/// A model that starts the six, reads what became of its call, runs another command and yields.
+const SCENARIO: &str = r#"
+version = 1
+[[turn]]
+calls = [{ tool = "bash", arguments = { command = '''SIX''' } }]
+[[turn]]
+remember = { died = '(the launcher or the reaper of the command has died)' }
+calls = [{ tool = "bash", arguments = { command = "echo still here" } }]
+[[turn]]
+remember = { ran = '(still here)' }
+calls = [{ tool = "yield", arguments = { result = { data = "{{died}}, {{ran}}" } } }]
+"#;
+
+#[test]
+fn an_agent_reads_that_the_launcher_died_and_goes_on() {
+    let scene = Scene::new(None);
+    let scenario = scene.place.folder().join("scenario.toml");
+    let six = format!("{SIX} : >$READY; exec sleep 600");
+    std::fs::write(&scenario, SCENARIO.replace("SIX", &six)).expect("it can be written");
+    let plan = Plan::default()
+        .agent("agent", "Start six.")
+        .with(&format!("model = \"offline/{}\"", scenario.display()));
+    let engine = scene.start(&plan, "");
+    scene.appears("ready");
+    let processes = Processes::below(engine.id());
+    let killed = Instant::now();
+    launcher(&processes).signal(Signal::KILL);
+    scene.expect_all_gone(&processes, killed);
+    let finished = engine.wait().expect_code(0);
+    let read = "the launcher or the reaper of the command has died, still here";
+    assert_eq!(finished.task("agent")["yield"], read, "{finished}");
+}
+
+/// The memory that a process shares with no other, in bytes.
+fn private_memory(process: &Process) -> u64 {
+    let rollup =
+        std::fs::read_to_string(format!("/proc/{}/smaps_rollup", process.id)).expect("it lives");
+    let private = rollup.lines().filter(|line| line.starts_with("Private_"));
+    let kilobytes = private.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+    kilobytes.sum::<u64>() * 1024
+}
+
+#[test]
+fn the_launcher_and_its_reapers_are_small() {
+    let scene = Scene::new(None);
+    let plan = Plan::default().task("six", &format!("{SIX} : >$READY; exec sleep 600"));
+    let engine = scene.start(&plan, "");
+    scene.appears("ready");
+    let processes = Processes::below(engine.id());
+    let launched: Vec<_> =
+        processes.iter().filter(|process| process.what.contains("__launcher")).collect();
+    let [launcher, reaper] = launched[..] else { panic!("{processes:?}") };
+    let (launcher, reaper) = (private_memory(launcher), private_memory(reaper));
+    drop(engine.kill());
+    assert!(launcher <= 2_000_000, "the launcher has {launcher} bytes");
+    assert!(reaper <= 300_000, "the reaper has {reaper} bytes");
+}

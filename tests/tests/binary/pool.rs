@@ -1,0 +1,72 @@
+//! The copies of a run serve one task after the other.
+
+use std::collections::BTreeSet;
+
+use tests::sandbox::Plan;
+
+use super::sandbox;
+
+/// What a task does to be told from others by its copy.
+const WHICH_COPY: &str = "stat -c %i .";
+
+#[test]
+fn a_run_makes_no_more_copies_than_tasks_run_at_once_and_each_task_has_its_own_place() {
+    let place = sandbox();
+    let repository = place.repository();
+    let script =
+        "test ! -e ignored.log && test ! -e new.txt && test -z \"$(git status --porcelain)\" \
+                  && test \"$(basename \"$(dirname \"$PWD\")\")\" = \"$REGATTA_TASK\" || exit 9
+                  echo x > ignored.log; echo x > new.txt; rm README.md; git add -A; git commit -qm x
+                  rm new.txt; git checkout -q HEAD~1 README.md";
+    let plan = (0..12).fold(Plan::default(), |plan, task| {
+        plan.task(&format!("t{task}"), &format!("{script}; {WHICH_COPY}"))
+    });
+    let run = place.run_plan(&repository, &plan).words("--jobs 2");
+    let finished = run.run().expect_code(0);
+    let copies: BTreeSet<_> =
+        (0..12).map(|task| finished.task(&format!("t{task}"))["yield"].to_string()).collect();
+    assert!(copies.len() <= 2, "{copies:?}: {finished}");
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn a_copy_that_cannot_be_restored_is_removed_and_a_new_one_is_made() {
+    let place = sandbox();
+    let repository = place.repository();
+    let plan = (0..6).fold(Plan::default(), |plan, task| {
+        plan.task(&format!("t{task}"), &format!("echo {task} > {task}.txt; ls ?.txt | wc -l"))
+    });
+    let run = place.run_plan(&repository, &plan).words("--jobs 1").fault("fail@pool.restore:2");
+    let finished = run.run().expect_code(0);
+    for task in 0..6 {
+        assert_eq!(finished.task(&format!("t{task}"))["yield"], 1, "{finished}");
+    }
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn a_change_of_a_carried_file_during_a_run_reaches_no_task() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write(".gitignore", "deps/\n");
+    repository.commit("ignore");
+    repository.write("deps/lib", "as it was\n");
+    repository.write("deps/gone", "as it was\n");
+    let change = "cd \"$REGATTA_REPO\"/deps; echo later > lib; rm gone; echo later > new";
+    let look = "grep -q 'as it was' deps/lib && test -e deps/gone && test ! -e deps/new \
+                && echo mine > deps/lib && rm deps/gone && touch deps/mine";
+    let plan =
+        ["first", "second", "third"].iter().fold(Plan::default().top("jobs = 1"), |plan, it| {
+            let look = format!("set -e; test ! -e deps/mine; {look}");
+            plan.task(it, &if *it == "second" { format!("{look}; {change}") } else { look })
+        });
+    for fault in [None, Some("fail@pool.restore:*")] {
+        repository.write("deps/lib", "as it was\n");
+        repository.write("deps/gone", "as it was\n");
+        let _old = std::fs::remove_file(repository.path("deps/new"));
+        let run = place.run_plan(&repository, &plan).words("--carry deps/");
+        let run = fault.iter().fold(run, |run, fault| run.fault(fault));
+        let _finished = run.run().expect_code(0);
+        place.expect_nothing_left(&repository);
+    }
+}
