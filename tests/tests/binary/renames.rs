@@ -109,6 +109,30 @@ fn a_file_renamed_twice_or_renamed_and_removed_is_a_conflict_with_both_names() {
 }
 
 #[test]
+fn a_dependants_renamed_files_are_gone_from_its_copy_for_the_next_task() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let rename = format!("set -e; {RENAME}; mkdir new; git mv old/* new");
+    let edit = format!("set -e; {EDIT}; echo fresh > old/fresh.txt");
+    let follows = "set -e; test ! -e old; test ! -e single.txt; grep -q fresh new/fresh.txt
+                   grep -q top renamed.txt; grep -q end renamed.txt; stat -c %i .";
+    let fresh = "set -e; test -z \"$(git status --porcelain)\"; test ! -e new; test -e old/one.txt
+                 grep -q 'single line 2$' single.txt; stat -c %i .";
+    let plan = Plan::default()
+        .top("jobs = 1")
+        .task("rename", &rename)
+        .task("edit", &edit)
+        .task("both", follows)
+        .after(&["rename", "edit"])
+        .task("next", fresh);
+    let finished = place.run_plan(&repository, &plan).run().expect_code(0);
+    let copy = |task: &str| finished.task(task)["yield"].to_string();
+    assert_eq!(copy("both"), copy("next"), "they had one copy: {finished}");
+    expect_both(&repository);
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
 fn diff_shows_a_rename_and_git_applies_it() {
     let place = sandbox();
     let repository = repository(&place);
