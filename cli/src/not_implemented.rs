@@ -82,7 +82,6 @@ const MISSING: &[Missing] = &[
     option("run", "resolve", Takes::Value, OMIT),
     option("run", "land", Takes::Value, LANDS_AT_END),
     option("run", "onto", Takes::Value, LANDS_AT_END),
-    option("run", "union", Takes::Value, OMIT),
     option("run", "trust-changes", Takes::Nothing, OMIT),
     option("run", "require-confinement", Takes::Nothing, OMIT),
     option("run", "budget", Takes::Value, OMIT),

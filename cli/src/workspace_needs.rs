@@ -98,7 +98,8 @@ pub(crate) fn carry_glob(glob: &str) -> Result<(), String> {
     CarryGlobs::parse(&[glob.to_owned()]).map(drop).map_err(|error| error.to_string())
 }
 
-fn invalid_setting(setting: &Setting<Vec<String>>, fault: &str) -> Error {
+/// Returns the error of an invalid glob or command in the settings.
+pub(crate) fn invalid_setting(setting: &Setting<Vec<String>>, fault: &str) -> Error {
     Error::new(ErrorKind::Settings, fault.to_owned())
         .because(format!("{} names it", setting.origin))
 }
@@ -120,7 +121,7 @@ fn in_place(setup: Option<&[String]>, carry: Option<&[String]>) -> Result<(), Er
 }
 
 /// Returns a glob from the root of the repository on.
-fn below(subfolder: &Path, glob: &str) -> String {
+pub(crate) fn below(subfolder: &Path, glob: &str) -> String {
     let folder = globset::escape(&subfolder.to_string_lossy());
     let glob = glob.strip_prefix("./").unwrap_or(glob);
     if folder.is_empty() { glob.to_owned() } else { format!("{folder}/{glob}") }

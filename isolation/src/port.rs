@@ -122,7 +122,7 @@ impl Repository for OpenedRepository {
                 .into_held::<NewRunLock>()
                 .ok_or_else(|| cannot("begin the run", "its folder is not locked"))?;
             let landings = LandingWait { cancel: &cancel, notify: notify.as_ref() };
-            let context = RunContext::of(repo, paths, faults, &request.run);
+            let context = RunContext::of(repo, paths, faults, &request.run).joining(&request.union);
             let freeze = |context: &RunContext| backend.freeze(context, &request);
             FrozenRun::freeze(context, &request, lock, landings, freeze)
         })

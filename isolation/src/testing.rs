@@ -152,6 +152,7 @@ fn request(run: &str, limit: u64) -> FreezeRequest {
         untracked_limit: limit,
         branches: None,
         carry: CarryRequest::default(),
+        union: Vec::new(),
     }
 }
 
@@ -168,7 +169,11 @@ pub(crate) fn freeze_at(
     request: &FreezeRequest,
     landings: LandingWait<'_>,
 ) -> Result<FrozenRun<Snapshot>> {
-    freeze_in(RunContext::of(repo, paths, faults, &request.run), request, landings)
+    freeze_in(
+        RunContext::of(repo, paths, faults, &request.run).joining(&request.union),
+        request,
+        landings,
+    )
 }
 
 fn freeze_in(

@@ -60,6 +60,7 @@ mod binary {
     mod recovery_killed;
     mod reflink;
     mod registry_crate;
+    mod renames;
     mod results;
     mod retry;
     mod retry_bad_input;
@@ -70,6 +71,7 @@ mod binary {
     mod small_runs;
     mod source;
     mod timing;
+    mod union;
     mod writers;
     mod yields;
 

@@ -98,6 +98,7 @@ pub(super) async fn open(
             limit: spec.needs.carry_limit,
             workspaces: spec.jobs.get().min(spec.tasks.len()),
         },
+        union: spec.union.clone(),
     };
     let freezing = Freezing { request, lock, cancel, notify };
     match asked(&repository, |reply| RepositoryMessage::Freeze(freezing, reply)).await? {

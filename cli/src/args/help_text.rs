@@ -73,6 +73,11 @@ What a workspace needs:
   begins where the tasks work; one that names a folder stands for all in it. What tasks do to
   carried files is never captured.
 
+Files that several tasks append to:
+  Where two tasks changed the same lines, the second conflicts. In a file with the attribute
+  merge=union, or that a glob of --union matches, the lines of both are kept, in the order of
+  declaration, and the landing says which files were joined so. A glob begins where the tasks work.
+
 The yield of a command:
   The last line that a command writes to standard output is its yield, as JSON if it is valid JSON.
   In a plan, a task gets the yields of the tasks in its depends_on: {{tasks.ID.yield}} or

@@ -74,6 +74,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "GLOB")]
     pub carry: Vec<String>,
 
+    /// Keep the lines of both sides where two tasks changed the same lines of a file that matches,
+    /// such as 'src/mod.rs'. Can be used more than once
+    #[arg(long, value_name = "GLOB")]
+    pub union: Vec<String>,
+
     /// Cancel the other tasks when one fails
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) fail_fast: bool,

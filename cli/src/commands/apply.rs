@@ -162,6 +162,7 @@ fn request(
             }
         },
         tasks: landing_tasks(context, &target.run.name, work)?,
+        union: target.run.spec.union.clone(),
     })
 }
 

@@ -8,7 +8,9 @@ use crate::args::Form;
 use crate::commands::context::{CommandContext, Out, print_json, say};
 use crate::commands::kept_work::labels_of;
 use crate::error::Error;
-use crate::render::{Labels, Meaning, changed_lines, conflicts_text, count, one_line, width};
+use crate::render::{
+    Labels, Meaning, changed_lines, conflicts_text, count, landed_text, one_line, width,
+};
 
 /// The JSON document of a landing.
 #[derive(Serialize)]
@@ -73,14 +75,22 @@ pub(super) fn print_dry_run(
         let (meaning, [_, word]) = outcome_words(landed);
         let row = rows.iter().find(|row| row.name == *task);
         let note = match landed {
-            Landed::Landed { branch } => {
+            Landed::Landed { branch, joined } => {
                 let captured = row.and_then(|row| row.captured.as_ref());
                 let changes = captured.map(|captured| captured.changes).unwrap_or_default();
                 let place = match branch {
                     Some(branch) => format!("on branch {branch}"),
                     None => "in the working tree".to_owned(),
                 };
-                format!("{} {}  {place}", count(changes.files, "file"), changed_lines(changes))
+                let joined = match joined.is_empty() {
+                    true => String::new(),
+                    false => format!("; {}", landed_text(None, joined)),
+                };
+                format!(
+                    "{} {}  {place}{joined}",
+                    count(changes.files, "file"),
+                    changed_lines(changes)
+                )
             }
             _ => note(landed, &labels),
         };
@@ -124,8 +134,7 @@ fn outcome_words(landed: &Landed) -> (Meaning, [&'static str; 2]) {
 
 fn note(landed: &Landed, labels: Labels<'_>) -> String {
     match landed {
-        Landed::Landed { branch: None } => String::new(),
-        Landed::Landed { branch: Some(branch) } => format!("branch {branch}"),
+        Landed::Landed { branch, joined } => landed_text(branch.as_deref(), joined),
         Landed::Unchanged => "it is all there already".to_owned(),
         Landed::Conflicted { conflicts } => conflicts_text(conflicts, labels),
         Landed::Unwritten { message } => message.clone(),

@@ -1,6 +1,6 @@
 //! `regatta conflicts`: lists what could not land, path by path, and why.
 
-use protocol::{Conflict, ExitCode, Landed, RunName, Side, TaskName};
+use protocol::{Conflict, ExitCode, Landed, RenamedFile, RepoPath, RunName, Side, TaskName};
 use serde::Serialize;
 
 use super::context::{CommandContext, Out, print_json, say};
@@ -89,6 +89,7 @@ impl ConflictsDocument<'_> {
             let with = with.as_ref().map(|other| format!(", with {other}"));
             let reason = reason_text(conflict.reason);
             lines.push(format!("{label}  {path}  {reason}{}", with.unwrap_or_default()));
+            lines.extend(conflict.renamed.as_ref().map(names_text));
             let sides =
                 [("base", &conflict.base), ("ours", &conflict.ours), ("theirs", &conflict.theirs)];
             let sides = sides.map(|(name, side)| format!("{name} {}", side_text(side.as_ref())));
@@ -114,6 +115,14 @@ impl ConflictsDocument<'_> {
         lines.push(format!("try again       {again}"));
         lines.join("\n")
     }
+}
+
+/// Returns the line with the names of a renamed file.
+fn names_text(renamed: &RenamedFile) -> String {
+    let name = |path: &RepoPath| one_line(&path.to_string());
+    let side = |path: &Option<RepoPath>| path.as_ref().map_or("removed".to_owned(), name);
+    let (ours, theirs) = (side(&renamed.ours), side(&renamed.theirs));
+    format!("    {} -> {ours} (ours), {theirs} (theirs)", name(&renamed.from))
 }
 
 fn side_text(side: Option<&Side>) -> String {

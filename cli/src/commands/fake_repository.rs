@@ -72,7 +72,10 @@ impl Repository for FakeRepository {
     async fn dry_run(&self, request: LandingRequest) -> Result<LandingReport, IsolationError> {
         let fates = self.fates.lock().unwrap();
         let fate = |task: &TaskName| {
-            fates.get(task.as_str()).cloned().unwrap_or(Landed::Landed { branch: None })
+            fates
+                .get(task.as_str())
+                .cloned()
+                .unwrap_or(Landed::Landed { branch: None, joined: Vec::new() })
         };
         let landed = |task: &TaskName| TaskLanding { task: task.clone(), landed: fate(task) };
         Ok(LandingReport { tasks: request.tasks.iter().map(|t| landed(&t.task)).collect() })
@@ -209,6 +212,7 @@ impl Bench {
             isolation: IsolationMode::Worktree,
             merge: MergeMode::Patch,
             on_failure: OnFailure::Continue,
+            union: Vec::new(),
             branch_prefix: "regatta".to_owned(),
             untracked_limit: 0,
             pass_env: Vec::new(),
@@ -300,7 +304,7 @@ fn task(name: &str, on: &[&str]) -> TaskSpec {
 
 /// Returns a landing in the tree.
 pub(super) fn in_tree() -> Option<Landed> {
-    Some(Landed::Landed { branch: None })
+    Some(Landed::Landed { branch: None, joined: Vec::new() })
 }
 
 /// Returns a landing that conflicts with another task on one path.
@@ -313,6 +317,7 @@ pub(super) fn conflicting(with: &str) -> Option<Landed> {
         ours: side("b"),
         theirs: None,
         with: Some(with.parse().unwrap()),
+        renamed: None,
     };
     Some(Landed::Conflicted { conflicts: vec![conflict] })
 }

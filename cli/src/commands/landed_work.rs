@@ -42,7 +42,7 @@ impl LandedWork {
             let row = rows.get(&task.spec.id).filter(|row| row.discarded.is_none());
             let Some(captured) = row.and_then(|row| row.captured.as_ref()) else { continue };
             match row.and_then(|row| row.landing.as_ref()) {
-                Some(Landed::Landed { branch: Some(branch) }) => {
+                Some(Landed::Landed { branch: Some(branch), .. }) => {
                     if !context.captured.has_branch(&context.root, branch)? {
                         // It may have been merged before it was deleted.
                         let one = std::slice::from_ref(&captured.capture);
@@ -53,7 +53,7 @@ impl LandedWork {
                         }
                     }
                 }
-                Some(Landed::Landed { branch: None }) => {
+                Some(Landed::Landed { branch: None, .. }) => {
                     in_tree.push((task.spec.id, captured.capture.clone()));
                 }
                 Some(

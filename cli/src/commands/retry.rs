@@ -198,7 +198,7 @@ impl<'a> Predecessors<'a> {
         else {
             return Ok(());
         };
-        if let Some(Landed::Landed { branch: None }) = row.landing {
+        if let Some(Landed::Landed { branch: None, .. }) = row.landing {
             if !self.landed.contains_key(run) {
                 let landed = LandedWork::compare(self.context, run)?;
                 self.landed.insert(run.clone(), landed);
@@ -219,7 +219,7 @@ impl<'a> Predecessors<'a> {
         if found.iter().all(|found| *found == WorkInTree::Whole) {
             return Ok(());
         }
-        if let Some(Landed::Landed { branch: Some(branch) }) = &row.landing {
+        if let Some(Landed::Landed { branch: Some(branch), .. }) = &row.landing {
             let branch = one_line(branch);
             let why = format!("is on the branch {branch}, and not in the working tree");
             let merge = format!("git merge {}", shell_word(&branch));

@@ -78,7 +78,7 @@ fn check_ledger(ticket: &Ticket, nonce: &str, seen: &TaskEvidence, wrong: &mut d
     let landing = match (ticket.expected, &row.landing) {
         (
             ExpectedEnd::Lands | ExpectedEnd::LandsAfterReminder,
-            Some(Landed::Landed { branch: None }),
+            Some(Landed::Landed { branch: None, .. }),
         )
         | (ExpectedEnd::GivesUp(_), None) => true,
         (ExpectedEnd::ConflictsWith(other), Some(Landed::Conflicted { conflicts })) => {

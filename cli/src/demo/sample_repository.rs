@@ -146,6 +146,7 @@ impl Sample {
             isolation: IsolationMode::Worktree,
             merge: MergeMode::Patch,
             on_failure: OnFailure::Continue,
+            union: Vec::new(),
             branch_prefix: "regatta".to_owned(),
             untracked_limit: 1 << 20,
             pass_env: Vec::new(),

@@ -55,6 +55,11 @@ pub(super) struct PlanFile {
     #[schemars(with = "Option<Vec<String>>")]
     pub(super) carry: Option<Vec<Spanned<String>>>,
 
+    /// The files in which the lines of both sides are kept where two tasks changed the same lines,
+    /// as globs from the folder in which tasks work on.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub(super) union: Option<Vec<Spanned<String>>>,
+
     /// How much each task may use.
     #[serde(default)]
     pub(super) limits: LimitsTable,
@@ -187,6 +192,7 @@ mod tests {
             "context": "It is a library.",
             "setup": ["npm ci"],
             "carry": [".env", "target/**"],
+            "union": ["src/mod.rs"],
             "task": [{ "prompt": "Fix it.", "model": "smol" }, { "prompt_file": "a.md" }, {
                 "id": "auth.tests",
                 "exec": "make",

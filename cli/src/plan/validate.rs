@@ -58,6 +58,7 @@ pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Res
     let model = file.model.map(|model| task_work::model(text, folder, &model)).transpose()?;
     let base_url = task_work::base_url(text, model.as_ref(), file.base_url.as_ref())?;
     let setup = file.setup.map(|setup| text.checked(&setup, setup_command)).transpose()?;
+    let union = file.union.map(|union| text.checked(&union, carry_glob)).transpose()?;
     let carry = file.carry.map(|carry| text.checked(&carry, carry_glob)).transpose()?;
     let limits = file.limits;
     Ok(Plan {
@@ -73,6 +74,7 @@ pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Res
             .map(|MergeChoice(merge)| merge),
         setup,
         carry,
+        union,
         wall: limits.wall.map(|wall| text.parse(&wall, config::parse_duration)).transpose()?,
         output: limits.output.map(|size| text.parse(&size, config::parse_size)).transpose()?,
         turns: limits.turns.map(|turns| text.positive("turns", &turns)).transpose()?,
@@ -223,6 +225,8 @@ pub(crate) struct Plan {
     pub(crate) setup: Option<Vec<String>>,
     /// The globs of ignored files that are copied into each workspace.
     pub(crate) carry: Option<Vec<String>>,
+    /// The globs of files in which the lines of both sides are kept.
+    pub(crate) union: Option<Vec<String>>,
     /// How long a task may take.
     pub(crate) wall: Option<Duration>,
     /// How many bytes of a task's output are kept.

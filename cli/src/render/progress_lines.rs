@@ -13,7 +13,7 @@ use super::numbers::{changed_lines, count, duration, time_of_day, tokens, usage_
 use super::printable::one_line;
 use super::run_view::RunView;
 use super::task_label::Labels;
-use super::task_outcome::{OutcomeLine, conflicts_text, outcome_line};
+use super::task_outcome::{OutcomeLine, conflicts_text, landed_text, outcome_line};
 use super::task_view::TaskStage;
 use super::terminal::{Meaning, Palette};
 use crate::args::Verbosity;
@@ -54,13 +54,17 @@ impl ProgressLines {
             EventKind::LandingWaited | EventKind::LandingStarted { .. } => {
                 run.landing()?.to_owned()
             }
-            EventKind::TaskLanded { task, branch } => {
+            EventKind::TaskLanded { task, branch, joined } => {
                 let TaskStage::Ended { report, .. } = &run.find(task)?.stage else { return None };
                 let branch =
                     branch.as_deref().map(|branch| format!(" on branch {}", one_line(branch)));
                 let word = self.palette.paint(Meaning::Good, "landed");
                 let (task, branch) = (label(task), branch.unwrap_or_default());
-                format!("{task} {word}{branch}{}", change_size(report))
+                let joined = match joined.is_empty() {
+                    true => String::new(),
+                    false => format!(", {}", one_line(&landed_text(None, joined))),
+                };
+                format!("{task} {word}{branch}{}{joined}", change_size(report))
             }
             EventKind::TaskConflicted { task, conflicts } => {
                 let word = self.palette.paint(Meaning::Kept, "conflict");

@@ -98,8 +98,9 @@ impl RunView {
                 self.landing =
                     Some(format!("landing the work of {}", super::count(*tasks, "task")));
             }
-            EventKind::TaskLanded { task, branch } => {
-                self.land(task, Landed::Landed { branch: branch.clone() });
+            EventKind::TaskLanded { task, branch, joined } => {
+                let (branch, joined) = (branch.clone(), joined.clone());
+                self.land(task, Landed::Landed { branch, joined });
             }
             EventKind::TaskConflicted { task, conflicts } => {
                 self.land(task, Landed::Conflicted { conflicts: conflicts.clone() });

@@ -1,7 +1,9 @@
 //! The outcome of a task as a word and a note: `landed`, `conflict`, `failed: timeout`.
 
 use jiff::tz::TimeZone;
-use protocol::{Conflict, ConflictReason, Failure, FailureDetail, Landed, Outcome, TaskReport};
+use protocol::{
+    Conflict, ConflictReason, Failure, FailureDetail, Landed, Outcome, RepoPath, TaskReport,
+};
 
 use super::kept_files::left_out_note;
 use super::numbers::date_time;
@@ -107,9 +109,8 @@ pub fn retry_time_note(failure: &Failure) -> Option<String> {
 /// Returns the outcome of a task with captured work.
 fn work_outcome(landing: Option<&Landed>, labels: Labels<'_>) -> OutcomeLine {
     match landing {
-        Some(Landed::Landed { branch: None }) => OutcomeLine::new("landed", Meaning::Good, ""),
-        Some(Landed::Landed { branch: Some(branch) }) => {
-            OutcomeLine::new("landed", Meaning::Good, format!("branch {branch}"))
+        Some(Landed::Landed { branch, joined }) => {
+            OutcomeLine::new("landed", Meaning::Good, landed_text(branch.as_deref(), joined))
         }
         Some(Landed::Unchanged) => OutcomeLine::new("no change", Meaning::Neutral, ""),
         Some(Landed::Conflicted { conflicts }) => {
@@ -148,6 +149,18 @@ fn conflict_text(conflict: &Conflict, labels: Labels<'_>) -> String {
     }
 }
 
+/// Describes where work has landed, and which files were joined; empty for neither.
+#[must_use]
+pub fn landed_text(branch: Option<&str>, joined: &[RepoPath]) -> String {
+    let branch = branch.map(|branch| format!("branch {branch}"));
+    let joined = (!joined.is_empty()).then(|| {
+        let paths: Vec<_> = joined.iter().map(RepoPath::to_string).collect();
+        format!("joined {}", paths.join(", "))
+    });
+    let parts: Vec<_> = branch.into_iter().chain(joined).collect();
+    parts.join("; ")
+}
+
 /// Returns whose change a conflict is with: another task's, or one in the user's tree. `None` if the
 /// work itself cannot be written.
 #[must_use]
@@ -161,6 +174,11 @@ pub fn other_side_text(conflict: &Conflict, labels: Labels<'_>) -> Option<String
         | ConflictReason::BothAdded
         | ConflictReason::ChangedAndRemoved
         | ConflictReason::Kind
+        | ConflictReason::TooLarge
+        | ConflictReason::RenamedTwice
+        | ConflictReason::RenamedAndRemoved
+        | ConflictReason::SameName
+        | ConflictReason::FolderSplit
         | ConflictReason::InTheWay => Some("an edit in your tree since the run began".to_owned()),
         ConflictReason::Uncommitted
         | ConflictReason::Filter
@@ -181,6 +199,11 @@ pub fn reason_text(reason: ConflictReason) -> &'static str {
         ConflictReason::InTheWay => {
             "a file stands where a folder is wanted, or the other way round"
         }
+        ConflictReason::TooLarge => "both changed a file that is too large to merge by lines",
+        ConflictReason::RenamedTwice => "both renamed it, to different names",
+        ConflictReason::RenamedAndRemoved => "one renamed it, the other removed it",
+        ConflictReason::SameName => "different files would get this name",
+        ConflictReason::FolderSplit => "its folder was renamed to several places",
         ConflictReason::Setup => "it changed the same lines as its set-up, which does not land",
         ConflictReason::Uncommitted => "it builds on a change that is not committed",
         ConflictReason::Filter => "a filter program would have to run to commit it",
@@ -221,14 +244,23 @@ mod tests {
             ours: None,
             theirs: None,
             with: Some("auth".parse().unwrap()),
+            renamed: None,
         };
         let failed =
             Outcome::Failed { failure: Failure::new(FailureClass::Timeout, "30m\u{1b}[2J passed") };
         let cases = [
-            (report(done(), Some(1)), Some(Landed::Landed { branch: None }), "landed", ""),
             (
                 report(done(), Some(1)),
-                Some(Landed::Landed { branch: Some("regatta/r7k3f/t1".into()) }),
+                Some(Landed::Landed { branch: None, joined: Vec::new() }),
+                "landed",
+                "",
+            ),
+            (
+                report(done(), Some(1)),
+                Some(Landed::Landed {
+                    branch: Some("regatta/r7k3f/t1".into()),
+                    joined: Vec::new(),
+                }),
                 "landed",
                 "branch regatta/r7k3f/t1",
             ),
@@ -273,7 +305,10 @@ mod tests {
             report.captured = report.captured.map(|whole| Captured { left_out, ..whole });
             report
         };
-        let landed = |branch: Option<&str>| Landed::Landed { branch: branch.map(str::to_owned) };
+        let landed = |branch: Option<&str>| Landed::Landed {
+            branch: branch.map(str::to_owned),
+            joined: Vec::new(),
+        };
         let word = |report: &TaskReport, landing: Option<Landed>| {
             let OutcomeLine { word, note, .. } = outcome_line(report, landing.as_ref(), NAMES);
             format!("{word}: {note}")

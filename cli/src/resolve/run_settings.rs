@@ -12,7 +12,9 @@ use crate::args::{LimitSetting, RunArgs};
 use crate::error::{Error, ErrorKind};
 use crate::model::Roles;
 use crate::plan::Plan;
-use crate::workspace_needs::{GivenNeeds, NeedsSettings, workspace_needs};
+use crate::workspace_needs::{
+    GivenNeeds, NeedsSettings, below, carry_glob, invalid_setting, workspace_needs,
+};
 
 /// The settings of runs from the settings files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +38,8 @@ pub struct Defaults {
     pub pass_env: Setting<Vec<String>>,
     /// What each workspace needs besides the files of the repository.
     pub needs: NeedsSettings,
+    /// The globs of files in which the lines of both sides are kept.
+    pub union: Setting<Vec<String>>,
 }
 
 impl From<&Settings> for Defaults {
@@ -54,6 +58,7 @@ impl From<&Settings> for Defaults {
                 carry: settings.isolation_carry.clone(),
                 carry_limit: settings.carry_limit.value,
             },
+            union: settings.isolation_union.clone(),
         }
     }
 }
@@ -110,6 +115,31 @@ pub(super) fn needs(
         carry: plan.carry.as_deref(),
     });
     workspace_needs(typed, planned, &defaults.needs, subfolder, isolation)
+}
+
+/// Returns the globs of files in which the lines of both sides are kept, from the root of the
+/// repository on.
+///
+/// # Errors
+/// A glob is invalid.
+pub(super) fn union(
+    args: &RunArgs,
+    plan: Option<&Plan>,
+    defaults: &Defaults,
+    subfolder: &Path,
+) -> Result<Vec<String>, Error> {
+    for glob in &args.union {
+        carry_glob(glob).map_err(|fault| Error::usage(format!("--union: {fault}")))?;
+    }
+    for glob in &defaults.union.value {
+        carry_glob(glob).map_err(|fault| invalid_setting(&defaults.union, &fault))?;
+    }
+    let planned = plan.and_then(|plan| plan.union.as_deref());
+    let given = if args.union.is_empty() { planned } else { Some(args.union.as_slice()) };
+    Ok(match given {
+        Some(globs) => globs.iter().map(|glob| below(subfolder, glob)).collect(),
+        None => defaults.union.value.clone(),
+    })
 }
 
 fn read<T>(

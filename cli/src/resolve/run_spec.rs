@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::Defaults;
 use super::check::{check, has_model};
 use super::run_request::{RunRequest, TaskSource};
-use super::run_settings::{limits, needs, pass_env};
+use super::run_settings::{limits, needs, pass_env, union};
 use crate::args::{MergeChoice, RunArgs};
 use crate::each::{
     DraftWork, FanOut, ItemInput, ItemKind, PlanPrompt, TaskDraft, TrackedFiles, drafts,
@@ -63,6 +63,7 @@ pub fn resolve(
     let limits = limits(args, planned, defaults.limits)?;
     let pass_env = pass_env(args, defaults)?;
     let needs = needs(args, planned, defaults, subfolder, isolation)?;
+    let union = union(args, planned, defaults, subfolder)?;
     let schema = args.schema.as_deref().map(plan::schema_of).transpose()?;
     let label = planned.and_then(|plan| plan.name.clone());
     let asked = args.jobs.or(planned.and_then(|plan| plan.jobs));
@@ -84,6 +85,7 @@ pub fn resolve(
         jobs,
         isolation,
         merge,
+        union,
         on_failure: args.on_failure(),
         branch_prefix: defaults.branch_prefix.clone(),
         untracked_limit: defaults.untracked_limit,

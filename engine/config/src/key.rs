@@ -19,6 +19,8 @@ pub enum Key {
     IsolationSetup,
     /// The globs of ignored files that are copied into each workspace.
     IsolationCarry,
+    /// The globs of files in which the lines of both sides are kept.
+    IsolationUnion,
     /// The total size of those files.
     CarryLimit,
     /// The prefix of branch names.
@@ -72,7 +74,7 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::MaxConcurrency,
         Self::IsolationMode,
         Self::MergeMode,
@@ -81,6 +83,7 @@ impl Key {
         Self::IsolationSetup,
         Self::IsolationCarry,
         Self::CarryLimit,
+        Self::IsolationUnion,
         Self::BranchPrefix,
         Self::EnvRemove,
         Self::EnvKeepOnly,
@@ -114,6 +117,7 @@ impl Key {
             Self::IsolationSetup => "isolation.setup",
             Self::IsolationCarry => "isolation.carry",
             Self::CarryLimit => "isolation.carryLimit",
+            Self::IsolationUnion => "isolation.union",
             Self::BranchPrefix => "branch.prefix",
             Self::EnvRemove => "env.remove",
             Self::EnvKeepOnly => "env.keep_only",
@@ -175,6 +179,7 @@ impl Key {
             | Self::IsolationSetup
             | Self::IsolationCarry
             | Self::CarryLimit
+            | Self::IsolationUnion
             | Self::BranchPrefix
             | Self::EnvRemove
             | Self::EnvKeepOnly

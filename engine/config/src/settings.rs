@@ -62,6 +62,8 @@ pub struct Settings {
     pub isolation_carry: Setting<Vec<String>>,
     /// How many bytes of these files may be copied into each workspace.
     pub carry_limit: Setting<u64>,
+    /// The globs of files in which the lines of both sides are kept.
+    pub isolation_union: Setting<Vec<String>>,
     /// The prefix of branch names.
     pub branch_prefix: Setting<String>,
     /// The environment variables removed from tasks.
@@ -151,6 +153,7 @@ impl Settings {
             isolation_setup: required(values, Key::IsolationSetup, RawValue::commands)?,
             isolation_carry: required(values, Key::IsolationCarry, RawValue::globs)?,
             carry_limit: required(values, Key::CarryLimit, RawValue::size)?,
+            isolation_union: required(values, Key::IsolationUnion, RawValue::globs)?,
             branch_prefix: required(values, Key::BranchPrefix, RawValue::prefix)?,
             env_remove: required(values, Key::EnvRemove, RawValue::variables)?,
             env_keep_only: optional(values, Key::EnvKeepOnly, RawValue::some_variables)?,
@@ -190,7 +193,7 @@ fn check(key: Key, given: &RawValue, home: Option<&Path>) -> Result<(), Expected
         Key::IsolationDir => given.folder(home).map(drop),
         Key::UntrackedLimit | Key::CarryLimit | Key::LimitOutput => given.size().map(drop),
         Key::IsolationSetup => given.commands().map(drop),
-        Key::IsolationCarry => given.globs().map(drop),
+        Key::IsolationCarry | Key::IsolationUnion => given.globs().map(drop),
         Key::BranchPrefix => given.prefix().map(drop),
         Key::EnvRemove | Key::EnvPass => given.variables().map(drop),
         Key::EnvKeepOnly => given.some_variables().map(drop),

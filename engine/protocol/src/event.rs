@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Captured, Conflict, ExitCode, FailureClass, IsolationMode, MergeMode, Rescue, RunName,
-    SessionEvent, SessionId, TaskName, TaskReport, Timestamp, Usage, WorkspaceNeeds,
+    Captured, Conflict, ExitCode, FailureClass, IsolationMode, MergeMode, RepoPath, Rescue,
+    RunName, SessionEvent, SessionId, TaskName, TaskReport, Timestamp, Usage, WorkspaceNeeds,
 };
 
 /// An event. With `--json` each event is one line of output.
@@ -185,6 +185,9 @@ pub enum EventKind {
         /// The branch, if work lands on branches.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         branch: Option<String>,
+        /// The files in which lines of another task or of the user were kept beside the task's.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        joined: Vec<RepoPath>,
     },
     /// The work of a task was not landed because of conflicts. It stays in the task store.
     TaskConflicted {

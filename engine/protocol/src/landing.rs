@@ -29,6 +29,10 @@ pub enum Landed {
     Landed {
         /// The branch, if work lands on branches.
         branch: Option<String>,
+        /// The files in which lines that another task or the user changed too were kept beside
+        /// the task's, as `merge=union` or `--union` asks for.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        joined: Vec<RepoPath>,
     },
     /// The task changed nothing.
     Unchanged,
@@ -64,6 +68,20 @@ pub struct Conflict {
     pub theirs: Option<Side>,
     /// The task of the same run that wrote `ours`, if one did.
     pub with: Option<TaskName>,
+    /// The names of the file, if a side renamed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renamed: Option<RenamedFile>,
+}
+
+/// The names of a file that one side of a conflict renamed, or both.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RenamedFile {
+    /// Its path when the task started.
+    pub from: RepoPath,
+    /// Its path in the tree; `None` if it was removed.
+    pub ours: Option<RepoPath>,
+    /// The path that the task gave it; `None` if the task removed it.
+    pub theirs: Option<RepoPath>,
 }
 
 /// One version of a file.
@@ -100,6 +118,16 @@ pub enum ConflictReason {
     Contested,
     /// The task changed the same lines as the set-up of its workspace.
     Setup,
+    /// Both sides changed a file that is too large to be merged line by line.
+    TooLarge,
+    /// Both sides renamed the file, to different names.
+    RenamedTwice,
+    /// One side renamed the file, and the other removed it.
+    RenamedAndRemoved,
+    /// Different files would get this path, because one side renamed files or a folder.
+    SameName,
+    /// One side renamed a folder, and where to is not clear for a file that the other side added.
+    FolderSplit,
 }
 
 /// A kept version of a file: another program wrote the version just before a landing replaced it.

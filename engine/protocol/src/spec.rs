@@ -28,6 +28,10 @@ pub struct RunSpec {
     pub isolation: IsolationMode,
     /// Where the work of the tasks lands at the end of the run.
     pub merge: MergeMode,
+    /// The globs of files of which both sides' lines are kept where both changed the same lines,
+    /// relative to the root of the repository.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub union: Vec<String>,
     /// What happens to the other tasks when one fails.
     pub on_failure: OnFailure,
     /// The prefix of branch names.

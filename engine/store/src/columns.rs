@@ -113,7 +113,7 @@ fn landed(row: &Row<'_>) -> rusqlite::Result<Option<Landed>> {
     let result: Option<String> = row.get("result")?;
     let Some(result) = result else { return Ok(None) };
     let landed = match result.as_str() {
-        "landed" => Landed::Landed { branch: row.get("branch")? },
+        "landed" => Landed::Landed { branch: row.get("branch")?, joined: Vec::new() },
         "unchanged" => Landed::Unchanged,
         "conflicted" => Landed::Conflicted { conflicts: read_json(row, "conflicts")? },
         "unwritten" => Landed::Unwritten { message: row.get("message")? },

@@ -71,6 +71,7 @@ fn spec(row: RunRow, tasks: Vec<TaskSpec>, retry: Option<Retry>) -> RunSpec {
         untracked_limit,
         pass_env,
         needs,
+        union,
         retry_of: _, // `retry` names it, too
     } = spec;
     RunSpec {
@@ -87,6 +88,7 @@ fn spec(row: RunRow, tasks: Vec<TaskSpec>, retry: Option<Retry>) -> RunSpec {
         untracked_limit,
         pass_env,
         needs,
+        union,
         retry,
     }
 }

@@ -65,6 +65,9 @@ pub struct RunTerms {
     /// What each workspace needs besides the files of the repository.
     #[serde(default, skip_serializing_if = "WorkspaceNeeds::is_empty")]
     pub needs: WorkspaceNeeds,
+    /// The globs of files in which the lines of both sides are kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub union: Vec<String>,
     /// The run that this one retries, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<RunName>,
@@ -82,6 +85,7 @@ impl From<&RunSpec> for RunTerms {
             untracked_limit: run.untracked_limit,
             pass_env: run.pass_env.clone(),
             needs: run.needs.clone(),
+            union: run.union.clone(),
             retry_of: run.retry.as_ref().map(|retry| retry.run.clone()),
         }
     }

@@ -63,6 +63,7 @@ pub(crate) fn run(tasks: &[&str]) -> RunSpec {
         isolation: IsolationMode::Worktree,
         merge: MergeMode::Patch,
         on_failure: OnFailure::Continue,
+        union: Vec::new(),
         branch_prefix: "regatta".to_owned(),
         untracked_limit: 1 << 28,
         pass_env: Vec::new(),

@@ -115,6 +115,7 @@ fn run() -> RunSpec {
         isolation: IsolationMode::Worktree,
         merge: MergeMode::Patch,
         on_failure: OnFailure::Continue,
+        union: Vec::new(),
         branch_prefix: "regatta".to_owned(),
         untracked_limit: 0,
         pass_env: Vec::new(),

@@ -12,6 +12,7 @@ use crate::baseline::{TreeListing, list_tree, now_ns};
 use crate::error::Result;
 use crate::file_entry::Entry;
 use crate::landing::WorkingTree;
+use crate::merge::MergeRules;
 use crate::paths::RepoPaths;
 use crate::repository::Repo;
 use crate::run_folder::BACKEND;
@@ -28,6 +29,8 @@ pub struct RunContext {
     pub(crate) run: RunName,
     /// The folder that contains the workspaces of the run.
     pub(crate) folder: PathBuf,
+    /// The globs of files of which both sides' lines are kept.
+    pub(crate) union: Vec<String>,
     /// The clock: the time of day in nanoseconds since 1970.
     pub(crate) now_ns: fn() -> i64,
 }
@@ -40,8 +43,19 @@ impl RunContext {
             faults: faults.clone(),
             run: run.clone(),
             folder: paths.workspaces.join(run.as_str()),
+            union: Vec::new(),
             now_ns,
         }
+    }
+
+    /// Returns the context of a run that joins the files that these globs match.
+    pub(crate) fn joining(self, union: &[String]) -> Self {
+        Self { union: union.to_vec(), ..self }
+    }
+
+    /// Returns how files are merged in this run.
+    pub(crate) fn merge_rules(&self) -> Result<MergeRules> {
+        MergeRules::of(&self.repo, &self.union)
     }
 
     /// Returns the canonical path of the root of the user's working tree.
@@ -111,8 +125,9 @@ impl RunContext {
         let store = TaskStore::open(&self.paths.store)?;
         let copy = Tree::open_at(tree)?;
         let target = WorkingTree { tree: &copy, store: &store };
+        let rules = self.merge_rules()?;
         let _what_differs: BTreeMap<RepoPath, Option<Entry>> =
-            workspace::apply_predecessors(tree, &target, &store, predecessors)?;
+            workspace::apply_predecessors(tree, &target, (&store, &rules), predecessors)?;
         Ok(())
     }
 

@@ -74,9 +74,14 @@ pub(crate) struct ContentReader {
 impl ContentReader {
     /// Opens the user's tree, the user's repository and the task store.
     pub(crate) fn open(snapshot: &Snapshot) -> Result<Self> {
-        let store = TaskStore::open(&snapshot.context.paths.store)?;
-        let tree = Tree::open_at(&snapshot.context.repo.root)?;
-        Ok(Self { git: snapshot.context.repo.git()?, tree, store })
+        Self::of_run(&snapshot.context)
+    }
+
+    /// Opens the same for a run.
+    pub(crate) fn of_run(context: &RunContext) -> Result<Self> {
+        let store = TaskStore::open(&context.paths.store)?;
+        let tree = Tree::open_at(&context.repo.root)?;
+        Ok(Self { git: context.repo.git()?, tree, store })
     }
 
     /// Returns the bytes of a file, or the target of a symlink.

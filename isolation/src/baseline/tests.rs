@@ -293,6 +293,7 @@ fn our_own_places_inside_a_repository_are_not_part_of_it() {
         untracked_limit: 1 << 20,
         branches: None,
         carry: engine::ports::CarryRequest::default(),
+        union: Vec::new(),
     };
     let freeze = |run: &str| {
         let landings = LandingWait { cancel: &CancelToken::default(), notify: &|_| {} };

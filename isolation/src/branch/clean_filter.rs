@@ -38,6 +38,7 @@ impl Cleaner<'_> {
                     ours: self.committed(&change.path)?.map(Entry::to_side),
                     theirs: change.task.map(Entry::to_side),
                     with: None,
+                    renamed: None,
                 }),
             }
         }

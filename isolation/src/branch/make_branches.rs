@@ -1,5 +1,7 @@
 //! Makes one branch per task.
 
+use std::collections::BTreeSet;
+
 use git2::{Commit, DiffOptions, Oid, Repository, Signature};
 use protocol::{Conflict, ConflictReason, Landed, LandingReport, TaskLanding};
 
@@ -13,7 +15,7 @@ use crate::branch::publish::Branches;
 use crate::branch::publish::keep_in_memory;
 use crate::error::{OrCannot, Result, error_text};
 use crate::file_entry::{Change, Entry, Mode};
-use crate::merge::{Merger, mark_setup_conflicts, missing_predecessors};
+use crate::merge::{MergeRules, Merger, mark_setup_conflicts, missing_predecessors};
 use crate::repository::Repo;
 use crate::store::{Contents, TaskStore};
 
@@ -44,8 +46,8 @@ pub(crate) fn make_branches(
     let head = head(&git)?;
     let base = CommitTree { git: &git, tree: head.as_ref().map(Commit::tree_id) };
     let cleaner = Cleaner { git: &git, store, head: base };
-    let lineage = Lineage::default();
-    let mut maker = Maker { git: &git, store, branches, cleaner, head, lineage, publish };
+    let (lineage, rules) = (Lineage::default(), MergeRules::of(repo, &request.union)?);
+    let mut maker = Maker { git: &git, store, branches, cleaner, head, lineage, rules, publish };
     let mut landings: Vec<TaskLanding> = Vec::with_capacity(request.tasks.len());
     for task in &request.tasks {
         let landed = maker
@@ -72,6 +74,7 @@ struct Maker<'a> {
     cleaner: Cleaner<'a>,
     head: Option<Commit<'a>>,
     lineage: Lineage,
+    rules: MergeRules,
     publish: Publish,
 }
 
@@ -102,14 +105,17 @@ impl Maker<'_> {
         };
         let target = CommitTree { git: self.git, tree: self.tree_of(parent)? };
         let blobs = RepoBlobs(self.git);
-        let mut merger = Merger::over(&target, &blobs);
-        if let Err(conflicts) = merger.add(&task.task, &clean)? {
-            let mut landed = self.conflicted(conflicts, &changes, &clean)?;
-            if let Landed::Conflicted { conflicts } = &mut landed {
-                mark_setup_conflicts(conflicts, &setup);
+        let mut merger = Merger::over(&target, &blobs).under(&self.rules);
+        let joined = match merger.add(&task.task, &BTreeSet::new(), &clean)? {
+            Ok(joined) => joined,
+            Err(conflicts) => {
+                let mut landed = self.conflicted(conflicts, &changes, &clean)?;
+                if let Landed::Conflicted { conflicts } = &mut landed {
+                    mark_setup_conflicts(conflicts, &setup);
+                }
+                return Ok(landed);
             }
-            return Ok(landed);
-        }
+        };
         let tree = self.changed(target.tree, merger)?;
         let parents: Vec<Oid> = parent.into_iter().collect();
         let tip = match existing {
@@ -125,7 +131,7 @@ impl Maker<'_> {
             }
         };
         self.lineage.add(&task.task, ancestry, tip, clean);
-        Ok(Landed::Landed { branch: Some(branch) })
+        Ok(Landed::Landed { branch: Some(branch), joined })
     }
 
     /// Returns the ancestry of a task. Includes the branches of predecessors that an earlier
@@ -190,9 +196,9 @@ impl Maker<'_> {
         }
         let target = CommitTree { git: self.git, tree: self.cleaner.head.tree };
         let blobs = RepoBlobs(self.git);
-        let mut merger = Merger::over(&target, &blobs);
+        let mut merger = Merger::over(&target, &blobs).under(&self.rules);
         for (task, changes) in self.lineage.works(ancestry) {
-            if let Err(conflicts) = merger.add(task, changes)? {
+            if let Err(conflicts) = merger.add(task, &BTreeSet::new(), changes)? {
                 return Ok(Err(conflicts));
             }
         }

@@ -11,7 +11,7 @@ use protocol::{ConflictReason, Landed, LandingReport};
 use crate::landing::tests::kit::{Kit, git, landed, write};
 
 fn on(branch: &str) -> Landed {
-    Landed::Landed { branch: Some(format!("regatta/r7k3f/{branch}")) }
+    Landed::Landed { branch: Some(format!("regatta/r7k3f/{branch}")), joined: Vec::new() }
 }
 
 fn branches(kit: &Kit, tasks: &[LandingTask]) -> LandingReport {

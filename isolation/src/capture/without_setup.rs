@@ -6,7 +6,7 @@ use crate::capture::compare::{Compared, begin};
 use crate::capture::walk::{Candidate, Original};
 use crate::error::Result;
 use crate::file_entry::Change;
-use crate::merge::three_way;
+use crate::merge::{MergeRule, three_way};
 
 /// What the base of a change is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,11 +30,12 @@ pub(super) fn without_setup(
     };
     let Change { path, base, task } = compared.change.clone();
     let Some(start) = begin(bytes, &path, before_setup)? else { return Ok(Some(compared)) };
+    let text = || Ok(MergeRule::Text);
     let task = match task {
         // The original is removed as well as any other version.
         None => None,
-        Some(_) => match three_way(&bytes.store, base, Some(start), task)? {
-            Ok(merged) => merged,
+        Some(_) => match three_way(&bytes.store, &text, base, Some(start), task)? {
+            Ok(merged) => merged.entry,
             Err(_same_lines) => return Ok(Some(Compared { basis: Basis::Setup, ..compared })),
         },
     };

@@ -12,7 +12,7 @@ use crate::capture::walk::Original;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Entry, Mode};
 use crate::ignore::{PathKind, Rules};
-use crate::merge::three_way;
+use crate::merge::{MergeRule, three_way};
 use crate::tree::{Stat, Tree};
 use crate::workspace::{LeftFile, LeftOrigin, Manifest, SetupChanges, SetupFile, SetupState};
 
@@ -148,8 +148,9 @@ fn changed_without_setup(
     let oid = Oid::hash_object(ObjectType::Blob, &content).or_cannot(|| format!("hash {path}"))?;
     let now = Entry { mode, oid };
     bytes.store.write(&content)?;
-    if let Ok(landing) = three_way(&bytes.store, left.content, before, Some(now))? {
-        return rules_of(bytes, landing);
+    let text = || Ok(MergeRule::Text);
+    if let Ok(landing) = three_way(&bytes.store, &text, left.content, before, Some(now))? {
+        return rules_of(bytes, landing.entry);
     }
     let (before, left) = (rules_of(bytes, before)?, rules_of(bytes, left.content)?);
     Ok(merge_lines(&before, &left, &content))

@@ -70,7 +70,7 @@ impl CarryGlobs {
     }
 
     /// Returns whether a glob matches this path or a folder above it.
-    pub(super) fn matches_from_root(&self, path: &[u8]) -> bool {
+    pub(crate) fn matches_from_root(&self, path: &[u8]) -> bool {
         path_and_folders(path).any(|path| self.matches(path))
     }
 

@@ -20,6 +20,7 @@ fn freeze(sample: &Sample, globs: &[&str], limit: u64) -> Result<FrozenRun<Snaps
         untracked_limit: 1 << 20,
         branches: None,
         carry: CarryRequest { globs, limit, workspaces: 1 },
+        union: Vec::new(),
     };
     let landings = LandingWait { cancel: &CancelToken::default(), notify: &|_| {} };
     freeze_at(&sample.repo(), &sample.paths(), &faults(""), &request, landings)
@@ -80,6 +81,7 @@ fn our_own_folders_never_come_along() {
         untracked_limit: 1 << 20,
         branches: None,
         carry: CarryRequest { globs: vec!["ignored".to_owned()], limit: 1000, workspaces: 1 },
+        union: Vec::new(),
     };
     let freeze = || {
         let landings = LandingWait { cancel: &CancelToken::default(), notify: &|_| {} };

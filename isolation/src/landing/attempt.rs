@@ -12,8 +12,9 @@ use crate::landing::finish::LandingContext;
 use crate::landing::journal::{Journal, State};
 use crate::landing::plan::Plan;
 use crate::landing::plan::{FileChange, WriteMethod};
+use crate::landing::user_moves::UserMoves;
 use crate::landing::working_tree::WorkingTree;
-use crate::merge::{MergedPath, Merger, mark_setup_conflicts, merge_tasks};
+use crate::merge::{MergeRules, MergedPath, Merger, mark_setup_conflicts, merge_tasks};
 use crate::store::TaskStore;
 use crate::tree::Tree;
 
@@ -64,10 +65,11 @@ impl AttemptError {
 pub(super) fn attempt(
     context: &LandingContext<'_>,
     (run, landing): (&RunName, LandingId),
-    tasks: &[LandingTask],
+    (tasks, rules): (&[LandingTask], &LandingRules<'_>),
     exclusions: &Exclusions,
 ) -> Result<Attempt> {
-    let Merged { report, merged_paths } = merge(context.tree, context.store, tasks, exclusions);
+    let places = (context.tree, context.store);
+    let Merged { report, merged_paths } = merge(places, tasks, rules, exclusions);
     if merged_paths.is_empty() {
         return Ok(Attempt::Finished(report));
     }
@@ -101,6 +103,14 @@ pub(super) fn attempt(
     }
 }
 
+/// What decides how the tasks are merged, besides their work and the tree.
+pub(super) struct LandingRules<'a> {
+    /// How each file is merged.
+    pub(super) files: MergeRules,
+    /// What the user renamed meanwhile.
+    pub(super) moves: UserMoves<'a>,
+}
+
 /// The result of merging the tasks.
 pub(super) struct Merged {
     /// The report of each task.
@@ -111,13 +121,16 @@ pub(super) struct Merged {
 
 /// Merges the tasks, one after the other, into the current working tree.
 pub(super) fn merge(
-    tree: &Tree,
-    store: &TaskStore,
+    (tree, store): (&Tree, &TaskStore),
     tasks: &[LandingTask],
+    rules: &LandingRules<'_>,
     exclusions: &Exclusions,
 ) -> Merged {
     let target = WorkingTree { tree, store };
-    let mut merger = Merger::over(&target, store).without(&exclusions.contested);
+    let mut merger = Merger::over(&target, store)
+        .under(&rules.files)
+        .beside(&rules.moves)
+        .without(&exclusions.contested);
     let changes_of = |capture: &CaptureRef| match exclusions.refused.get(capture) {
         Some(why) => Err(cannot("land it", why.as_str())),
         None => store.changes(capture),

@@ -224,6 +224,7 @@ fn conflict(report: &mut LandingReport, change: &FileChange, ours: Option<Entry>
         ours: ours.map(Entry::to_side),
         theirs: change.new.map(Entry::to_side),
         with: None,
+        renamed: None,
     };
     for landing in report.tasks.iter_mut().filter(|landing| change.by.contains(&landing.task)) {
         match &mut landing.landed {

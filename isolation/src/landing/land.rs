@@ -12,10 +12,12 @@ use protocol::{LandingId, LandingReport, RunName};
 
 use crate::branch::{self, Publish};
 use crate::error::{OrCannot, Result};
-use crate::landing::attempt::{Attempt, Exclusions, attempt, merge};
+use crate::landing::attempt::{Attempt, Exclusions, LandingRules, attempt, merge};
 use crate::landing::finish::LandingContext;
 use crate::landing::journal::{Journals, State, is_of};
 use crate::landing::landing_lock::LandingLock;
+use crate::landing::user_moves::UserMoves;
+use crate::merge::MergeRules;
 use crate::paths::RepoPaths;
 use crate::repository::Repo;
 use crate::store::TaskStore;
@@ -60,7 +62,8 @@ pub(crate) fn land(
     if reported_later.iter().any(|landing| landing.run == request.run) {
         return Err(landed_before(&request.run));
     }
-    in_tree(&context, landing, &request)
+    let rules = landing_rules(repo, paths, &request)?;
+    in_tree(&context, landing, &request, &rules)
 }
 
 /// Reports what [`land`] would do with each task of `request` now.
@@ -75,7 +78,8 @@ pub(crate) fn dry_run(
         return branch::make_branches(repo, &store, faults, prefix, request, Publish::No);
     }
     let tree = Tree::open_at(&repo.root)?;
-    Ok(merge(&tree, &store, &request.tasks, &Exclusions::default()).report)
+    let rules = landing_rules(repo, paths, request)?;
+    Ok(merge((&tree, &store), &request.tasks, &rules, &Exclusions::default()).report)
 }
 
 /// Finishes the open landings of dead engines and returns their reports. Every recovery returns a
@@ -164,16 +168,26 @@ fn landed_before(run: &RunName) -> IsolationError {
     }
 }
 
+fn landing_rules<'a>(
+    repo: &'a Repo,
+    paths: &'a RepoPaths,
+    request: &'a LandingRequest,
+) -> Result<LandingRules<'a>> {
+    let files = MergeRules::of(repo, &request.union)?;
+    Ok(LandingRules { files, moves: UserMoves::of(repo, paths, &request.run) })
+}
+
 fn in_tree(
     context: &LandingContext<'_>,
     landing: LandingId,
     request: &LandingRequest,
+    rules: &LandingRules<'_>,
 ) -> Result<LandingReport> {
     let mut exclusions = Exclusions::default();
     let mut interrupted = BTreeSet::new();
     let mut tried = 0;
     loop {
-        match attempt(context, (&request.run, landing), &request.tasks, &exclusions)? {
+        match attempt(context, (&request.run, landing), (&request.tasks, rules), &exclusions)? {
             Attempt::Finished(report) => return Ok(report),
             Attempt::Interrupted(paths) => {
                 interrupted.extend(paths);

@@ -17,6 +17,7 @@ mod presence;
 mod rescue;
 #[cfg(test)]
 pub(crate) mod tests;
+mod user_moves;
 mod working_tree;
 mod write_file;
 

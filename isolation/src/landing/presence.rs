@@ -8,7 +8,7 @@ use protocol::{CaptureRef, RepoPath};
 use crate::error::Result;
 use crate::file_entry::{Change, Entry};
 use crate::landing::WorkingTree;
-use crate::merge::{MergeTarget as _, three_way};
+use crate::merge::{Joined, MergeRule, MergeTarget as _, MergedEntry, three_way};
 use crate::store::TaskStore;
 use crate::tree::Tree;
 
@@ -86,8 +86,9 @@ fn together(
     let Some((_, first)) = changes.first() else { return Ok(None) };
     let mut merged = first.base;
     for (_, change) in changes {
-        match three_way(store, change.base, merged, change.task)? {
-            Ok(entry) => merged = entry,
+        match three_way(store, &|| Ok(MergeRule::Union), change.base, merged, change.task)? {
+            Ok(MergedEntry { entry, joined: Joined::No }) => merged = entry,
+            Ok(MergedEntry { joined: Joined::Union, .. }) => return Ok(None),
             Err(_conflict) => return Ok(None),
         }
     }
@@ -101,8 +102,10 @@ fn state(
     ours: Option<Entry>,
     landed: Option<Entry>,
 ) -> Result<PathState> {
-    Ok(match three_way(store, base, ours, landed)? {
-        Ok(merged) if merged == ours => PathState::Whole,
+    // Joining lines tells whether all lines of the work are there, also where it was joined.
+    Ok(match three_way(store, &|| Ok(MergeRule::Union), base, ours, landed)? {
+        Ok(merged) if merged.entry == ours => PathState::Whole,
+        Ok(merged) if merged.joined == Joined::Union => PathState::Edited,
         Ok(_) => PathState::Missing,
         Err(_conflict) => PathState::Edited,
     })

@@ -7,7 +7,7 @@ use protocol::{CaptureRef, Conflict, ConflictReason, Landed, RepoPath, TaskLandi
 
 use crate::error::{Result, error_text};
 use crate::file_entry::{Change, Entry};
-use crate::merge::{MergeTarget, Merger};
+use crate::merge::{MergeRules, MergeTarget, Merger};
 use crate::store::TaskStore;
 
 /// Merges each task, and returns the results as if everything that was merged had landed.
@@ -20,7 +20,8 @@ pub(crate) fn merge_tasks(
 ) -> Vec<TaskLanding> {
     let mut landings: Vec<TaskLanding> = Vec::with_capacity(tasks.len());
     for task in tasks {
-        let landed = merge_task(merger, task, &landings, changes_of)
+        let predecessors = predecessors(task, tasks);
+        let landed = merge_task(merger, (task, &predecessors), &landings, changes_of)
             .unwrap_or_else(|error| Landed::Unwritten { message: error_text(&error) });
         landings.push(TaskLanding { task: task.task.clone(), landed });
     }
@@ -29,7 +30,7 @@ pub(crate) fn merge_tasks(
 
 fn merge_task(
     merger: &mut Merger<'_>,
-    task: &LandingTask,
+    (task, predecessors): (&LandingTask, &BTreeSet<TaskName>),
     landings: &[TaskLanding],
     changes_of: &dyn Fn(&CaptureRef) -> Result<Vec<Change>>,
 ) -> Result<Landed> {
@@ -41,10 +42,24 @@ fn merge_task(
     if !on.is_empty() {
         return Ok(Landed::Waiting { on });
     }
-    Ok(match merger.add(&task.task, &changes)? {
-        Ok(()) => Landed::Landed { branch: None },
+    Ok(match merger.add(&task.task, predecessors, &changes)? {
+        Ok(joined) => Landed::Landed { branch: None, joined },
         Err(conflicts) => Landed::Conflicted { conflicts },
     })
+}
+
+/// Returns the tasks on whose work `task` was based.
+fn predecessors(task: &LandingTask, tasks: &[LandingTask]) -> BTreeSet<TaskName> {
+    let mut found = BTreeSet::new();
+    let mut left: Vec<&TaskName> = task.depends_on.iter().collect();
+    while let Some(name) = left.pop() {
+        if let Some(on) = tasks.iter().find(|on| on.task.folded() == name.folded())
+            && found.insert(on.task.clone())
+        {
+            left.extend(&on.depends_on);
+        }
+    }
+    found
 }
 
 /// Returns the predecessors of `task` whose work has not landed.
@@ -79,11 +94,12 @@ pub(crate) fn mark_setup_conflicts(conflicts: &mut [Conflict], setup: &BTreeSet<
 pub(crate) fn merge_captures(
     start: &dyn MergeTarget,
     store: &TaskStore,
+    rules: &MergeRules,
     captures: &[(TaskName, CaptureRef)],
 ) -> Result<BTreeMap<RepoPath, Option<Entry>>> {
-    let mut merger = Merger::over(start, store);
+    let mut merger = Merger::over(start, store).under(rules);
     for (task, capture) in captures {
-        if let Err(conflicts) = merger.add(task, &store.changes(capture)?)? {
+        if let Err(conflicts) = merger.add(task, &BTreeSet::new(), &store.changes(capture)?)? {
             let with = conflicts.iter().filter_map(|conflict| conflict.with.clone());
             let mut tasks: Vec<TaskName> = with.chain([task.clone()]).collect();
             tasks.sort();

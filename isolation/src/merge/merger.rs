@@ -3,18 +3,26 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 
-use protocol::{Conflict, ConflictReason, RepoPath, TaskName};
+use protocol::{Conflict, ConflictReason, RenamedFile, RepoPath, TaskName};
 
 use crate::error::Result;
 use crate::file_entry::{Change, Entry};
-use crate::merge::{Blobs, EntryState, MergeTarget, three_way};
+use crate::merge::obstacles::in_the_way;
+use crate::merge::tree_merge::{Pathwise, RenameConflict, Untouched, Versions, follow_renames};
+use crate::merge::{
+    Blobs, EntryState, Joined, MergeRule, MergeRules, MergeTarget, MergedEntry, OutsideChanges,
+    three_way,
+};
 
 /// A tree in memory: a [`MergeTarget`] and the work of the tasks that were added so far.
 pub(crate) struct Merger<'a> {
     pub(super) target: &'a dyn MergeTarget,
     blobs: &'a dyn Blobs,
+    /// How each file is merged; without rules, line by line.
+    rules: Option<&'a MergeRules>,
+    /// What changed in the target besides the work of tasks.
+    outside: Option<&'a dyn OutsideChanges>,
     /// Paths that must not change, because another program keeps writing them.
     contested: BTreeSet<RepoPath>,
     /// The paths that the tasks changed.
@@ -27,6 +35,8 @@ pub(crate) struct Merger<'a> {
 /// The result of the tasks' changes to one path.
 pub(super) struct ChangedEntry {
     pub(super) entry: Option<Entry>,
+    /// The entry with which the first of the tasks began.
+    base: Option<Entry>,
     /// The tasks that changed it, in their order.
     by: Vec<TaskName>,
 }
@@ -58,10 +68,24 @@ impl<'a> Merger<'a> {
         Self {
             target,
             blobs,
+            rules: None,
+            outside: None,
             contested: BTreeSet::new(),
             changed: BTreeMap::new(),
             seen: RefCell::default(),
         }
+    }
+
+    /// Merges each file by its rule.
+    pub(crate) fn under(mut self, rules: &'a MergeRules) -> Self {
+        self.rules = Some(rules);
+        self
+    }
+
+    /// Follows files that were renamed in the target since the tasks began.
+    pub(crate) fn beside(mut self, outside: &'a dyn OutsideChanges) -> Self {
+        self.outside = Some(outside);
+        self
     }
 
     /// Makes every change of a contested path a conflict.
@@ -70,45 +94,136 @@ impl<'a> Merger<'a> {
         self
     }
 
-    /// Merges the work of one task into the tree. On any conflict the tree stays as it was, and the
-    /// conflicts are returned, sorted by path.
+    /// Merges the work of one task into the tree. `predecessors` are the tasks whose work the task
+    /// began with. On any conflict the tree stays as it was, and the conflicts are returned, sorted
+    /// by path. Returns the files that were joined.
     pub(crate) fn add(
         &mut self,
         task: &TaskName,
+        predecessors: &BTreeSet<TaskName>,
         changes: &[Change],
-    ) -> Result<std::result::Result<(), Vec<Conflict>>> {
+    ) -> Result<std::result::Result<Vec<RepoPath>, Vec<Conflict>>> {
+        let paths = self.versions(changes, predecessors)?;
+        let touched: BTreeSet<RepoPath> = paths.keys().cloned().collect();
+        let untouched = UntouchedPaths { merger: self, touched: &touched };
+        let pathwise = follow_renames(self.blobs, paths, &untouched, &|path| self.author(path))?;
         let mut wanted = Wanted::new();
-        let mut conflicts = Vec::new();
-        for change in changes {
-            match self.merge(change)? {
-                Ok(entry) => {
-                    wanted.insert(change.path.clone(), entry);
+        let (mut conflicts, mut joined) = (Vec::new(), Vec::new());
+        for conflict in &pathwise.conflicts {
+            conflicts.push(self.rename_conflict(conflict));
+        }
+        let own: BTreeSet<&RepoPath> = changes.iter().map(|change| &change.path).collect();
+        for (path, versions) in &pathwise.paths {
+            match self.merge(path, versions, &own)? {
+                Ok(merged) if !own.contains(path) && merged.entry == self.entry(path)? => {}
+                Ok(merged) => {
+                    wanted.insert(path.clone(), merged.entry);
+                    if merged.joined == Joined::Union {
+                        joined.push(path.clone());
+                    }
                 }
-                Err(reason) => conflicts.push(self.conflict(change, reason)?),
+                Err(reason) => conflicts.push(self.conflict(path, versions, reason, &pathwise)),
             }
         }
         // Obstacles are checked once the new entries of all paths are known.
         if conflicts.is_empty() {
-            for change in changes {
-                if let Some(by) = in_the_way(self, &wanted, &change.path)? {
-                    let conflict = self.conflict(change, ConflictReason::InTheWay)?;
+            let changed = pathwise.paths.iter().filter(|(path, _)| wanted.contains_key(*path));
+            for (path, versions) in changed {
+                if let Some(by) = in_the_way(self, &wanted, path)? {
+                    let reason = ConflictReason::InTheWay;
+                    let conflict = self.conflict(path, versions, reason, &pathwise);
                     conflicts.push(Conflict { with: by.or(conflict.with.clone()), ..conflict });
                 }
             }
         }
         if !conflicts.is_empty() {
+            conflicts.sort_by(|one, other| one.path.cmp(&other.path));
             return Ok(Err(conflicts));
         }
+        let bases = changes.iter().map(|change| (&change.path, change.base)).collect();
+        self.keep(task, wanted, &bases)?;
+        Ok(Ok(joined))
+    }
+
+    /// Returns the task that removed or added a path; `None` if no task did.
+    fn author(&self, path: &RepoPath) -> Option<TaskName> {
+        let changed = self.changed.get(path)?;
+        let by = if changed.entry.is_none() { changed.by.last() } else { changed.by.first() };
+        by.cloned()
+    }
+
+    /// Keeps the merged entries of a task.
+    fn keep(
+        &mut self,
+        task: &TaskName,
+        wanted: Wanted,
+        bases: &BTreeMap<&RepoPath, Option<Entry>>,
+    ) -> Result<()> {
         for (path, entry) in wanted {
-            if self.entry(&path)? == entry {
+            let before = self.entry(&path)?;
+            if before == entry {
                 continue;
             }
-            let changed =
-                self.changed.entry(path).or_insert(ChangedEntry { entry, by: Vec::new() });
+            let base = bases.get(&path).copied().unwrap_or(before);
+            let new = || ChangedEntry { entry, base, by: Vec::new() };
+            let changed = self.changed.entry(path).or_insert_with(new);
             changed.entry = entry;
             changed.by.push(task.clone());
         }
-        Ok(Ok(()))
+        Ok(())
+    }
+
+    /// Returns the three versions of each path that the task changed, or that others changed since
+    /// the task began.
+    fn versions(
+        &self,
+        changes: &[Change],
+        predecessors: &BTreeSet<TaskName>,
+    ) -> Result<BTreeMap<RepoPath, Versions>> {
+        let mut paths = BTreeMap::new();
+        for change in changes {
+            let sides = [self.entry(&change.path)?, change.task];
+            paths.insert(change.path.clone(), Versions { base: change.base, sides });
+        }
+        for (path, changed) in &self.changed {
+            let is_known = changed.by.iter().all(|task| predecessors.contains(task));
+            if !is_known && changed.entry != changed.base && !paths.contains_key(path) {
+                let sides = [changed.entry, changed.base];
+                paths.insert(path.clone(), Versions { base: changed.base, sides });
+            }
+        }
+        if let Some(outside) = self.outside
+            && self.is_gone_outside(changes, outside)?
+        {
+            for (path, base) in outside.bases()? {
+                if !paths.contains_key(path) && !self.changed.contains_key(path) {
+                    let sides = [self.entry(path)?, *base];
+                    paths.insert(path.clone(), Versions { base: *base, sides });
+                }
+            }
+        }
+        Ok(paths)
+    }
+
+    /// Returns whether a file that the task changed, or the folder of a file that it added, is not
+    /// in the target any more, and no task removed it.
+    fn is_gone_outside(&self, changes: &[Change], outside: &dyn OutsideChanges) -> Result<bool> {
+        for change in changes.iter().filter(|change| change.task.is_some()) {
+            if change.base.is_some() {
+                let is_gone = self.entry(&change.path)?.is_none();
+                if is_gone && !self.changed.contains_key(&change.path) {
+                    return Ok(true);
+                }
+                continue;
+            }
+            let Some(folder) = change.path.folders().next() else { continue };
+            let by_tasks = || self.changed.keys().any(|path| path.is_below(&folder));
+            let is_missing = self.state_of(&folder)? == EntryState::Missing;
+            if is_missing && !by_tasks() && outside.had_folder(&folder) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns every path that differs from the target, sorted.
@@ -139,114 +254,103 @@ impl<'a> Merger<'a> {
         Ok(standing)
     }
 
-    /// Merges one path.
-    fn merge(&self, change: &Change) -> Result<std::result::Result<Option<Entry>, ConflictReason>> {
-        let ours = self.entry(&change.path)?;
-        if self.contested.contains(&change.path) {
+    /// Merges one path. `own` are the paths that the task itself changed.
+    fn merge(
+        &self,
+        path: &RepoPath,
+        versions: &Versions,
+        own: &BTreeSet<&RepoPath>,
+    ) -> Result<std::result::Result<MergedEntry, ConflictReason>> {
+        let rule = || self.rules.map_or(Ok(MergeRule::Text), |rules| rules.of_path(path));
+        let [ours, theirs] = versions.sides;
+        let merged = three_way(self.blobs, &rule, versions.base, ours, theirs)?;
+        let now = self.entry(path)?;
+        let stays = merged.is_ok_and(|merged| merged.entry == now);
+        if stays && !own.contains(path) {
+            return Ok(merged);
+        }
+        if self.contested.contains(path) {
             return Ok(Err(ConflictReason::Contested));
         }
-        let in_the_source = !self.changed.contains_key(&change.path);
-        if in_the_source && self.state_of(&change.path)? == EntryState::Foreign {
+        let in_the_source = !self.changed.contains_key(path);
+        if in_the_source && self.state_of(path)? == EntryState::Foreign {
             return Ok(Err(ConflictReason::InTheWay));
         }
-        three_way(self.blobs, change.base, ours, change.task)
+        Ok(merged)
     }
 
-    fn conflict(&self, change: &Change, reason: ConflictReason) -> Result<Conflict> {
-        Ok(Conflict {
-            path: change.path.clone(),
+    fn conflict(
+        &self,
+        path: &RepoPath,
+        versions: &Versions,
+        reason: ConflictReason,
+        pathwise: &Pathwise,
+    ) -> Conflict {
+        let moved = pathwise.moves.iter().find(|moved| moved.to == *path);
+        let renamed = moved.map(|moved| {
+            let mut sides = [Some(moved.from.clone()), Some(moved.from.clone())];
+            sides[moved.by as usize] = Some(moved.to.clone());
+            let [ours, theirs] = sides;
+            RenamedFile { from: moved.from.clone(), ours, theirs }
+        });
+        let paths = [Some(path), moved.map(|moved| &moved.from)];
+        self.conflict_of((path, reason), versions, renamed, &paths)
+    }
+
+    fn rename_conflict(&self, conflict: &RenameConflict) -> Conflict {
+        let RenameConflict { reason, from, to: [ours, theirs], versions } = conflict;
+        let path = theirs.as_ref().or(ours.as_ref()).unwrap_or(from);
+        let (ours, theirs) = (ours.clone(), theirs.clone());
+        let paths = [ours.clone(), Some(from.clone())];
+        let renamed = RenamedFile { from: from.clone(), ours, theirs };
+        let paths = paths.each_ref().map(Option::as_ref);
+        self.conflict_of((path, *reason), versions, Some(renamed), &paths)
+    }
+
+    /// Returns a conflict with the task that last changed one of `paths`.
+    fn conflict_of(
+        &self,
+        (path, reason): (&RepoPath, ConflictReason),
+        versions: &Versions,
+        renamed: Option<RenamedFile>,
+        paths: &[Option<&RepoPath>],
+    ) -> Conflict {
+        let mut with = paths.iter().flatten().filter_map(|path| self.changed.get(*path));
+        let [ours, theirs] = versions.sides.map(|side| side.map(Entry::to_side));
+        Conflict {
+            path: path.clone(),
             reason,
-            base: change.base.map(Entry::to_side),
-            ours: self.entry(&change.path)?.map(Entry::to_side),
-            theirs: change.task.map(Entry::to_side),
-            with: self.changed.get(&change.path).and_then(ChangedEntry::last),
-        })
-    }
-}
-
-/// Returns `Some` if `path` cannot get the entry in `wanted` because of an obstacle. The inner
-/// value is the earlier task that made the obstacle, if there is one.
-fn in_the_way(
-    merger: &Merger<'_>,
-    wanted: &Wanted,
-    path: &RepoPath,
-) -> Result<Option<Option<TaskName>>> {
-    let after = wanted.get(path).copied().flatten();
-    if after == merger.entry(path)? {
-        return Ok(None);
-    }
-    let wants = if after.is_some() { Wants::Something } else { Wants::Nothing };
-    if let Some(found) = above(merger, wanted, path, wants)? {
-        return Ok(Some(found));
-    }
-    match wants {
-        Wants::Something => below(merger, wanted, path),
-        Wants::Nothing => Ok(None),
-    }
-}
-
-/// Whether a task wants an entry at a path.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Wants {
-    Something,
-    Nothing,
-}
-
-/// Finds an obstacle above the path: an entry where a folder is needed, or a foreign folder.
-fn above(
-    merger: &Merger<'_>,
-    wanted: &Wanted,
-    path: &RepoPath,
-    wants: Wants,
-) -> Result<Option<Option<TaskName>>> {
-    for folder in path.folders() {
-        // Nothing may be removed from a foreign folder either.
-        if merger.state_of(&folder)? == EntryState::Foreign {
-            return Ok(Some(None));
-        }
-        if wants == Wants::Something && entry_then(merger, wanted, &folder)? {
-            return Ok(Some(merger.changed.get(&folder).and_then(ChangedEntry::last)));
+            base: versions.base.map(Entry::to_side),
+            ours,
+            theirs,
+            with: with.find_map(ChangedEntry::last),
+            renamed,
         }
     }
-    Ok(None)
 }
 
-/// Returns whether `path` will have a file or symlink.
-fn entry_then(merger: &Merger<'_>, wanted: &Wanted, path: &RepoPath) -> Result<bool> {
-    match wanted.get(path) {
-        Some(entry) => Ok(entry.is_some()),
-        None => Ok(merger.entry(path)?.is_some()),
-    }
+/// The paths of the tree that neither a task nor an earlier one changed.
+struct UntouchedPaths<'m, 'a> {
+    merger: &'m Merger<'a>,
+    touched: &'m BTreeSet<RepoPath>,
 }
 
-/// Finds an obstacle below the path: an entry that is not removed, so that `path` stays a folder.
-fn below(
-    merger: &Merger<'_>,
-    wanted: &Wanted,
-    path: &RepoPath,
-) -> Result<Option<Option<TaskName>>> {
-    let after = (Bound::Excluded(path), Bound::Unbounded);
-    let ours = wanted.range(after).take_while(|(next, _)| begins(next, path));
-    if ours.into_iter().any(|(next, entry)| next.is_below(path) && entry.is_some()) {
-        return Ok(Some(None));
-    }
-    let theirs = merger.changed.range(after).take_while(|(next, _)| begins(next, path));
-    for (next, changed) in theirs.filter(|(next, _)| next.is_below(path)) {
-        if changed.entry.is_some() && !wanted.contains_key(next) {
-            return Ok(Some(changed.last()));
+impl Untouched for UntouchedPaths<'_, '_> {
+    fn is_below(&self, folder: &[u8]) -> Result<bool> {
+        // The root is never removed.
+        let Some(folder) = RepoPath::new(folder) else { return Ok(true) };
+        let Self { merger, touched } = self;
+        let added = merger.changed.iter().any(|(path, changed)| {
+            changed.entry.is_some() && path.is_below(&folder) && !touched.contains(path)
+        });
+        if added || merger.state_of(&folder)? != EntryState::Folder {
+            return Ok(added);
         }
+        let goes = |path: &RepoPath| touched.contains(path) || merger.changed.contains_key(path);
+        Ok(merger.target.obstacle(&folder, &goes)?.is_some())
     }
-    if merger.state_of(path)? != EntryState::Folder {
-        return Ok(None);
-    }
-    let goes = |path: &RepoPath| match wanted.get(path) {
-        Some(entry) => entry.is_none(),
-        // The changes of earlier tasks were checked above.
-        None => merger.changed.contains_key(path),
-    };
-    Ok(merger.target.obstacle(path, &goes)?.map(|_| None))
-}
 
-fn begins(path: &RepoPath, with: &RepoPath) -> bool {
-    path.as_bytes().starts_with(with.as_bytes())
+    fn is_at(&self, path: &RepoPath) -> Result<bool> {
+        Ok(!self.touched.contains(path) && self.merger.entry(path)?.is_some())
+    }
 }

@@ -1,16 +1,32 @@
 //! Three-way merging of tasks' work in memory: of one path, of all paths of a task, and of the
 //! tasks of a run one after the other. Nothing here touches a working tree.
 
+mod folder_changes;
 mod merge_tasks;
 mod merger;
+mod obstacles;
+#[cfg(test)]
+mod random;
+mod renames;
+mod rules;
+mod side_renames;
 mod target;
 #[cfg(test)]
 mod tests;
+mod text;
 mod three_way;
+mod tree_merge;
+#[cfg(test)]
+mod tree_samples;
+#[cfg(test)]
+mod tree_tests;
 
 pub(crate) use merge_tasks::{
     mark_setup_conflicts, merge_captures, merge_tasks, missing_predecessors,
 };
 pub(crate) use merger::{MergedPath, Merger};
-pub(crate) use target::{Blobs, EntryState, MergeTarget};
-pub(crate) use three_way::three_way;
+pub(crate) use renames::Rename;
+pub(crate) use rules::MergeRules;
+pub(crate) use side_renames::renames_of;
+pub(crate) use target::{Blobs, EntryState, MergeTarget, OutsideChanges};
+pub(crate) use three_way::{Joined, MergeRule, MergedEntry, three_way};

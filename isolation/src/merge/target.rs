@@ -1,5 +1,7 @@
 //! The interfaces that merging needs: the tree to merge into, and a store of blobs.
 
+use std::collections::BTreeMap;
+
 use git2::Oid;
 use protocol::RepoPath;
 
@@ -45,6 +47,15 @@ impl EntryState {
             Self::Missing | Self::Folder | Self::Foreign => None,
         }
     }
+}
+
+/// What changed in the target since the tasks began, besides their work.
+pub(crate) trait OutsideChanges {
+    /// Returns whether there was a folder when the tasks began.
+    fn had_folder(&self, folder: &RepoPath) -> bool;
+
+    /// Returns the paths that were removed, each with the entry it had, and those that were added.
+    fn bases(&self) -> Result<&BTreeMap<RepoPath, Option<Entry>>>;
 }
 
 /// A store of blobs.

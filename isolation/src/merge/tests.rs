@@ -62,7 +62,9 @@ impl Memory {
         let mut merger = Merger::over(self, &self.bytes);
         let mut conflicts = Vec::new();
         for (number, changes) in tasks.iter().enumerate() {
-            conflicts.push(merger.add(&task(number), changes).unwrap().err().unwrap_or_default());
+            conflicts.push(
+                merger.add(&task(number), &none(), changes).unwrap().err().unwrap_or_default(),
+            );
         }
         let mut after = self.entries.clone();
         for (path, touched) in merger.finish() {
@@ -104,6 +106,10 @@ impl MergeTarget for Memory {
 
 fn path(text: &str) -> RepoPath {
     RepoPath::new(text).unwrap()
+}
+
+fn none() -> std::collections::BTreeSet<TaskName> {
+    std::collections::BTreeSet::new()
 }
 
 fn task(number: usize) -> TaskName {
@@ -209,7 +215,10 @@ fn every_pair_of_changes_of_one_path_has_the_outcome_it_should() {
         (file(two), file("A\nb\nc\nd\n"), run("a\nb\nc\nD\n"), Ok(run("A\nb\nc\nD\n"))),
         (file("x"), file(""), file("x\ny"), Err(Content)),
     ] {
-        let merged = super::three_way(&memory.bytes, base, ours, theirs).unwrap();
+        let rule = || Ok(super::MergeRule::Text);
+        let merged = super::three_way(&memory.bytes, &rule, base, ours, theirs)
+            .unwrap()
+            .map(|merged| merged.entry);
         assert_eq!(merged, expected, "{base:?} {ours:?} {theirs:?}");
     }
 }
@@ -274,9 +283,10 @@ fn a_contested_path_is_a_conflict_and_the_other_paths_land() {
     let memory = Memory::of(&[("a", "1"), ("b", "2")]);
     let contested = [path("a")].into();
     let mut merger = Merger::over(&memory, &memory.bytes).without(&contested);
-    let conflicts = merger.add(&task(0), &[memory.change("a", "1", "x")]).unwrap().unwrap_err();
+    let conflicts =
+        merger.add(&task(0), &none(), &[memory.change("a", "1", "x")]).unwrap().unwrap_err();
     assert_eq!(reasons(&conflicts), [("a".to_owned(), ConflictReason::Contested, None)]);
-    merger.add(&task(1), &[memory.change("b", "2", "x")]).unwrap().unwrap();
+    merger.add(&task(1), &none(), &[memory.change("b", "2", "x")]).unwrap().unwrap();
     assert_eq!(merger.finish().len(), 1);
 }
 
@@ -313,10 +323,28 @@ fn a_task_waits_for_predecessors_that_did_not_land_and_an_empty_one_has_nothing_
             Landed::Waiting { on: vec![task(0)] },
             Landed::Waiting { on: vec![task(1)] },
             Landed::Unchanged,
-            Landed::Landed { branch: None },
+            Landed::Landed { branch: None, joined: Vec::new() },
         ]
     );
     assert_eq!(merger.finish().into_keys().collect::<Vec<_>>(), [path("d")]);
+}
+
+#[test]
+fn what_one_task_removed_and_another_added_like_it_is_no_rename() {
+    let lines: String = (0..20).map(|line| format!("line {line}\n")).collect();
+    let memory = Memory::of(&[("old/file", &lines), ("keep", "1")]);
+    let tasks = [
+        vec![memory.change("old/file", &lines, "")],
+        vec![memory.change("new/file", "", &lines)],
+        vec![memory.change("old/fresh", "", "2")],
+    ];
+    let end = [("keep", "1"), ("new/file", &lines), ("old/fresh", "2")];
+    let expected = Memory::of(&end).merge_all(&[]).0;
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1]] {
+        let (after, conflicts) = memory.merge_all(&order.map(|at: usize| tasks[at].clone()));
+        assert!(conflicts.iter().all(Vec::is_empty), "{conflicts:?}");
+        assert_eq!(after, expected, "{order:?}");
+    }
 }
 
 /// Up to six tasks on paths of their own, in folders they share.

@@ -1,39 +1,96 @@
 //! Merges three versions of one path: its kind, its mode and its bytes.
 
-use git2::{MergeFileInput, Oid};
 use protocol::ConflictReason;
 
-use crate::error::{OrCannot, Result};
+use crate::error::Result;
 use crate::file_entry::{Entry, Mode};
 use crate::merge::Blobs;
+use crate::merge::text::{Budget, Favor, Refinement, TextMerge, merge_text};
+
+/// How the lines of a file are merged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum MergeRule {
+    /// Line by line; the same lines changed twice are a conflict.
+    #[default]
+    Text,
+    /// Line by line; of the same lines changed twice, both versions are kept, ours first.
+    Union,
+    /// Not at all: any two changes are a conflict.
+    Binary,
+}
+
+/// The merged version of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MergedEntry {
+    /// The entry; `None` if the path is removed.
+    pub(crate) entry: Option<Entry>,
+    /// Whether both sides' versions of the same lines were kept.
+    pub(crate) joined: Joined,
+}
+
+/// Whether a file has both sides' versions of the same lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Joined {
+    /// It was joined under [`MergeRule::Union`]; any other rule would have made it a conflict.
+    Union,
+    /// It has no such lines.
+    No,
+}
+
+impl MergedEntry {
+    fn of(entry: Option<Entry>) -> Self {
+        Self { entry, joined: Joined::No }
+    }
+}
 
 /// Merges two changed versions of a path. If they conflict, nothing is written, and the reason is
 /// returned.
 pub(crate) fn three_way(
     blobs: &dyn Blobs,
+    rule: &dyn Fn() -> Result<MergeRule>,
     base: Option<Entry>,
     ours: Option<Entry>,
     theirs: Option<Entry>,
-) -> Result<std::result::Result<Option<Entry>, ConflictReason>> {
+) -> Result<std::result::Result<MergedEntry, ConflictReason>> {
     if ours == theirs || base == theirs {
-        return Ok(Ok(ours));
+        return Ok(Ok(MergedEntry::of(ours)));
     }
     if base == ours {
-        return Ok(Ok(theirs));
+        return Ok(Ok(MergedEntry::of(theirs)));
     }
     match (base, ours, theirs) {
-        (None, _, _) => Ok(Err(ConflictReason::BothAdded)),
-        (Some(base), Some(ours), Some(theirs)) => three_entries(blobs, base, ours, theirs),
-        (Some(_), _, _) => Ok(Err(ConflictReason::ChangedAndRemoved)),
+        (None, Some(ours), Some(theirs)) => both_added(blobs, rule, ours, theirs),
+        (Some(base), Some(ours), Some(theirs)) => three_entries(blobs, rule, base, ours, theirs),
+        (_, _, _) => Ok(Err(ConflictReason::ChangedAndRemoved)),
     }
+}
+
+/// Merges two new files of one path as changes of an empty one.
+fn both_added(
+    blobs: &dyn Blobs,
+    rule: &dyn Fn() -> Result<MergeRule>,
+    ours: Entry,
+    theirs: Entry,
+) -> Result<std::result::Result<MergedEntry, ConflictReason>> {
+    if ours.mode != theirs.mode || ours.mode == Mode::Link {
+        return Ok(Err(ConflictReason::BothAdded));
+    }
+    let texts = [Vec::new(), blobs.read(ours.oid)?, blobs.read(theirs.oid)?];
+    Ok(match merge_bytes(&texts, rule()?) {
+        Merged::Bytes(bytes, joined) => {
+            Ok(MergedEntry { entry: Some(Entry { oid: blobs.write(&bytes)?, ..ours }), joined })
+        }
+        Merged::SameLines | Merged::Binary | Merged::TooLarge => Err(ConflictReason::BothAdded),
+    })
 }
 
 fn three_entries(
     blobs: &dyn Blobs,
+    rule: &dyn Fn() -> Result<MergeRule>,
     base: Entry,
     ours: Entry,
     theirs: Entry,
-) -> Result<std::result::Result<Option<Entry>, ConflictReason>> {
+) -> Result<std::result::Result<MergedEntry, ConflictReason>> {
     let links = [base, ours, theirs].iter().filter(|side| side.mode == Mode::Link).count();
     match links {
         0 => {}
@@ -43,65 +100,68 @@ fn three_entries(
     }
     // A file has one of two modes. If both sides change the mode, they set the same one.
     let mode = if ours.mode == base.mode { theirs.mode } else { ours.mode };
-    let merged = |oid| Ok(Ok(Some(Entry { mode, oid })));
+    let merged = |oid, joined| Ok(Ok(MergedEntry { entry: Some(Entry { mode, oid }), joined }));
     if base.oid == ours.oid || ours.oid == theirs.oid {
-        return merged(theirs.oid);
+        return merged(theirs.oid, Joined::No);
     }
     if base.oid == theirs.oid {
-        return merged(ours.oid);
+        return merged(ours.oid, Joined::No);
     }
-    let bytes = [blobs.read(base.oid)?, blobs.read(ours.oid)?, blobs.read(theirs.oid)?];
-    match merge_bytes(&bytes[0], &bytes[1], &bytes[2])? {
-        Merged::Bytes(bytes) => merged(blobs.write(&bytes)?),
+    let texts = [blobs.read(base.oid)?, blobs.read(ours.oid)?, blobs.read(theirs.oid)?];
+    match merge_bytes(&texts, rule()?) {
+        Merged::Bytes(bytes, joined) => merged(blobs.write(&bytes)?, joined),
         Merged::SameLines => Ok(Err(ConflictReason::Content)),
         Merged::Binary => Ok(Err(ConflictReason::Binary)),
+        Merged::TooLarge => Ok(Err(ConflictReason::TooLarge)),
     }
 }
 
 /// The result of merging the content of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Merged {
+enum Merged {
     /// The merged content.
-    Bytes(Vec<u8>),
+    Bytes(Vec<u8>, Joined),
     /// Both sides changed the same lines.
     SameLines,
     /// One version is binary.
     Binary,
+    /// Comparing the versions line by line would take too long.
+    TooLarge,
 }
 
-/// The size above which a file is not merged line by line. libgit2 counts lines in 32 bits.
+/// The size above which a file is not merged line by line.
 const LARGEST: usize = 256 << 20;
 
-/// Merges two changed versions line by line. Line endings are part of a line, so that they stay as
-/// they are.
-fn merge_bytes(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Merged> {
+/// Merges two versions line by line. Line endings are part of a line, so that they stay as they
+/// are.
+fn merge_bytes(texts: &[Vec<u8>; 3], rule: MergeRule) -> Merged {
     // The whole content is checked, not only its beginning as in git: a file that is binary further
     // on cannot be merged by lines either.
-    if [base, ours, theirs].iter().any(|side| side.len() > LARGEST || side.contains(&0)) {
-        return Ok(Merged::Binary);
+    if rule == MergeRule::Binary || texts.iter().any(|text| text.contains(&0)) {
+        return Merged::Binary;
     }
-    if ours == theirs || base == theirs {
-        return Ok(Merged::Bytes(ours.to_vec()));
+    if texts.iter().any(|text| text.len() > LARGEST) {
+        return Merged::TooLarge;
     }
-    if base == ours {
-        return Ok(Merged::Bytes(theirs.to_vec()));
+    let [base, ours, theirs] = texts;
+    let budget = &mut Budget::of_a_merge();
+    let merge = |favor, budget: &mut Budget| match merge_text(
+        [base, ours, theirs],
+        favor,
+        Refinement::Zealous,
+        budget,
+    ) {
+        TextMerge::Clean(bytes) => Merged::Bytes(bytes, Joined::No),
+        TextMerge::Conflicts(_) => Merged::SameLines,
+        TextMerge::TooLarge => Merged::TooLarge,
+    };
+    match (merge(Favor::Conflicts, budget), rule) {
+        (Merged::SameLines, MergeRule::Union) => match merge(Favor::Union, budget) {
+            Merged::Bytes(bytes, _) => Merged::Bytes(bytes, Joined::Union),
+            failed => failed,
+        },
+        (merged, _) => merged,
     }
-    // One side removed every line, or both added lines to an empty file. libgit2 must not merge
-    // such versions: it returns a null pointer as the content of an empty merge.
-    if [base, ours, theirs].iter().any(|side| side.is_empty()) {
-        return Ok(Merged::SameLines);
-    }
-    // `merge_file` needs an initialized libgit2; hashing initializes it.
-    let _empty = Oid::hash_object(git2::ObjectType::Blob, b"").or_cannot(|| "set libgit2 up")?;
-    let (mut first, mut second, mut third) =
-        (MergeFileInput::new(), MergeFileInput::new(), MergeFileInput::new());
-    let merged =
-        git2::merge_file(first.content(base), second.content(ours), third.content(theirs), None)
-            .or_cannot(|| "merge three versions of a file")?;
-    if !merged.is_automergeable() {
-        return Ok(Merged::SameLines);
-    }
-    Ok(Merged::Bytes(merged.content().to_vec()))
 }
 
 #[cfg(test)]
@@ -109,11 +169,11 @@ mod tests {
     use super::*;
 
     fn merged(base: &str, ours: &str, theirs: &str) -> Merged {
-        merge_bytes(base.as_bytes(), ours.as_bytes(), theirs.as_bytes()).unwrap()
+        merge_bytes(&[base, ours, theirs].map(|text| text.as_bytes().to_vec()), MergeRule::Text)
     }
 
     fn bytes(text: &str) -> Merged {
-        Merged::Bytes(text.as_bytes().to_vec())
+        Merged::Bytes(text.as_bytes().to_vec(), Joined::No)
     }
 
     #[test]
@@ -154,6 +214,7 @@ mod tests {
     #[test]
     fn bytes_without_lines_are_never_merged_wherever_the_nul_is() {
         let late = [vec![b'\n'; 9_000], vec![0]].concat();
-        assert_eq!(merge_bytes(b"a\n", &late, b"b\n").unwrap(), Merged::Binary);
+        let texts = [b"a\n".to_vec(), late, b"b\n".to_vec()];
+        assert_eq!(merge_bytes(&texts, MergeRule::Union), Merged::Binary);
     }
 }

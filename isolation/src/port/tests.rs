@@ -25,6 +25,7 @@ fn freeze(mode: IsolationMode) -> FreezeRequest {
         untracked_limit: 1 << 20,
         branches: None,
         carry: CarryRequest::default(),
+        union: Vec::new(),
     }
 }
 
@@ -77,12 +78,13 @@ async fn a_task_goes_from_a_subfolder_to_the_users_tree() {
             depends_on: vec![],
             message: String::new(),
         }],
+        union: Vec::new(),
     };
     let report = repository
         .land(LandingId::generate(), request, CancelToken::default(), Arc::new(|_| {}))
         .await
         .unwrap();
-    assert_eq!(report.tasks[0].landed, Landed::Landed { branch: None });
+    assert_eq!(report.tasks[0].landed, Landed::Landed { branch: None, joined: Vec::new() });
     assert_eq!(sample.git(&["status", "--porcelain"]), " M other\n M sub/file\n");
     assert_eq!(fs::read(sample.root.join("sub/file")).unwrap(), b"two\n");
     assert!(!sample.paths().workspaces.exists());
@@ -135,8 +137,12 @@ async fn a_landing_whose_engine_died_before_it_could_tell_of_it_is_told_at_the_n
     baseline.discard(&workspace, Reuse::Allowed).await.unwrap();
     let (run, task): (RunName, TaskName) = ("raaaa".parse().unwrap(), "a".parse().unwrap());
     let work = LandingTask { task, capture, depends_on: vec![], message: String::new() };
-    let request =
-        LandingRequest { run: run.clone(), target: LandingTarget::Tree, tasks: vec![work] };
+    let request = LandingRequest {
+        run: run.clone(),
+        target: LandingTarget::Tree,
+        tasks: vec![work],
+        union: Vec::new(),
+    };
     let id = LandingId::generate();
     let report =
         repository.land(id, request, CancelToken::default(), Arc::new(|_| {})).await.unwrap();

@@ -1,5 +1,6 @@
 //! Notices about a repository: submodules, filter programs, partial clones.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,8 @@ const ATTRIBUTES: u64 = 1 << 20;
 /// Returns the notices about a repository.
 pub(super) fn notices(git: &Repository, root: &Path) -> Result<Vec<Notice>> {
     let index = git.index().or_cannot(|| format!("read the index of {}", root.display()))?;
-    let found = [submodules(&index), filters(git, &index, root), partial(git)];
+    let words = attribute_words(git, &index, root);
+    let found = [submodules(&index), filters(&words), merge_drivers(git, &words), partial(git)];
     Ok(found.into_iter().flatten().collect())
 }
 
@@ -30,7 +32,8 @@ fn submodules(index: &Index) -> Option<Notice> {
     })
 }
 
-fn filters(git: &Repository, index: &Index, root: &Path) -> Option<Notice> {
+/// Returns the words of all attributes files that are not patterns: attributes and their values.
+fn attribute_words(git: &Repository, index: &Index, root: &Path) -> BTreeSet<String> {
     let names = b"/.gitattributes";
     let tracked = index
         .iter()
@@ -38,11 +41,29 @@ fn filters(git: &Repository, index: &Index, root: &Path) -> Option<Notice> {
         .filter_map(|entry| protocol::RepoPath::new(entry.path))
         .map(|path| root.join(path.as_path()));
     let own = [git.commondir().join("info/attributes")];
-    let filtered = tracked.chain(own).chain(global(git)).any(|file| names_a_filter(&file));
-    filtered.then(|| Notice {
+    tracked.chain(own).chain(global(git)).flat_map(|file| words_of(&file)).collect()
+}
+
+fn filters(words: &BTreeSet<String>) -> Option<Notice> {
+    let is_filter =
+        |word: &String| word.starts_with("filter=") || word.starts_with("working-tree-encoding=");
+    words.iter().any(is_filter).then(|| Notice {
         from: "filter programs (LFS, git-crypt and such)".to_owned(),
         to: "files are taken as they are in the working tree, and land as they are".to_owned(),
         why: "the attributes name a filter, and a repository's programs are never run".to_owned(),
+    })
+}
+
+/// Returns the notice about merge drivers that git would run.
+fn merge_drivers(git: &Repository, words: &BTreeSet<String>) -> Option<Notice> {
+    let config = git.config().ok()?.snapshot().ok()?;
+    let is_program = |name: &&str| config.get_str(&format!("merge.{name}.driver")).is_ok();
+    let names: Vec<&str> =
+        words.iter().filter_map(|word| word.strip_prefix("merge=")).filter(is_program).collect();
+    (!names.is_empty()).then(|| Notice {
+        from: format!("merge drivers ({})", names.join(", ")),
+        to: "their files are merged line by line".to_owned(),
+        why: "they are programs, and a repository's programs are never run".to_owned(),
     })
 }
 
@@ -52,17 +73,14 @@ fn global(git: &Repository) -> Option<PathBuf> {
     config.get_path("core.attributesfile").ok()
 }
 
-fn names_a_filter(file: &Path) -> bool {
+fn words_of(file: &Path) -> Vec<String> {
     // Only regular files: a symlink may lead to a device.
     let small =
         fs::symlink_metadata(file).is_ok_and(|meta| meta.is_file() && meta.len() <= ATTRIBUTES);
     let bytes = if small { fs::read(file).unwrap_or_default() } else { Vec::new() };
     let text = String::from_utf8_lossy(&bytes);
-    text.lines().filter(|line| !line.trim_start().starts_with('#')).any(|line| {
-        line.split_whitespace()
-            .skip(1)
-            .any(|word| word.starts_with("filter=") || word.starts_with("working-tree-encoding="))
-    })
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+    lines.flat_map(|line| line.split_whitespace().skip(1)).map(str::to_owned).collect()
 }
 
 /// Returns the notice about a partial clone. Missing objects are not fetched, so a run works only

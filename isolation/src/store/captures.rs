@@ -12,6 +12,7 @@ use protocol::{CaptureRef, RepoPath, RunName, TaskName};
 use crate::captures::PathFilter;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Change, Entry, Rename};
+use crate::store::renamed_patch::ShownRenames;
 use crate::store::{TaskStore, journal, trees};
 
 /// The version of the format. Captures of version 1 do not name their version.
@@ -219,14 +220,20 @@ impl TaskStore {
     /// Returns a capture as a patch in git's format.
     pub(crate) fn patch(&self, capture: &CaptureRef, filter: &PathFilter) -> Result<Vec<u8>> {
         let what = || format!("show {capture} of the task store {}", self.path.display());
-        self.settle()?;
-        self.try_patch(capture, filter).or_cannot(what)
+        let wanted = |change: &Change| match filter {
+            PathFilter::Everything => true,
+            PathFilter::Below(path) => change.path == *path || change.path.is_below(path),
+        };
+        let changes: Vec<_> = self.changes(capture)?.into_iter().filter(wanted).collect();
+        let renames = ShownRenames::find(self, &changes)?;
+        self.try_patch(capture, filter, &renames).or_cannot(what)
     }
 
     fn try_patch(
         &self,
         capture: &CaptureRef,
         filter: &PathFilter,
+        renames: &ShownRenames,
     ) -> std::result::Result<Vec<u8>, git2::Error> {
         let whole = self.git.find_reference(capture.as_str())?.peel_to_tree()?;
         let (base, task) = (self.side(&whole, "base")?, self.side(&whole, "task")?);
@@ -236,8 +243,17 @@ impl TaskStore {
             options.pathspec(path.as_bytes()).disable_pathspec_match(true);
         }
         let diff = self.git.diff_tree_to_tree(base.as_ref(), task.as_ref(), Some(&mut options))?;
-        let mut text = Vec::new();
-        diff.print(DiffFormat::Patch, |_, _, line| {
+        let path_of = |delta: &git2::DiffDelta<'_>| {
+            let path = delta.new_file().path_bytes().or_else(|| delta.old_file().path_bytes());
+            path.and_then(RepoPath::new)
+        };
+        let mut texts: Vec<(Option<RepoPath>, Vec<u8>)> = Vec::new();
+        diff.print(DiffFormat::Patch, |delta, _, line| {
+            let path = path_of(&delta);
+            if texts.last().is_none_or(|(last, _)| *last != path) {
+                texts.push((path, Vec::new()));
+            }
+            let Some((_, text)) = texts.last_mut() else { return false };
             // libgit2 returns lines of content without their sign, and all other lines complete.
             if matches!(line.origin(), '+' | '-' | ' ') {
                 text.extend(u8::try_from(line.origin()));
@@ -245,7 +261,17 @@ impl TaskStore {
             text.extend_from_slice(line.content());
             true
         })?;
-        Ok(text)
+        let mut whole = Vec::new();
+        for (path, text) in texts {
+            match &path {
+                Some(path) if renames.is_source(path) => {}
+                Some(path) => {
+                    whole.extend(renames.patch(&self.git, path, &mut options)?.unwrap_or(text))
+                }
+                None => whole.extend(text),
+            }
+        }
+        Ok(whole)
     }
 
     /// Returns one side of a capture; `None` if it is empty.

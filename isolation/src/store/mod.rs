@@ -7,6 +7,7 @@ mod journal;
 mod leftovers;
 mod objects;
 mod packed_refs;
+mod renamed_patch;
 mod sync;
 mod task_store;
 #[cfg(test)]

@@ -12,7 +12,7 @@ use protocol::{CaptureRef, RepoPath, TaskName};
 use crate::baseline::{ContentReader, FolderKind, Snapshot};
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Entry, Mode};
-use crate::merge::{self, EntryState, MergeTarget};
+use crate::merge::{self, EntryState, MergeRules, MergeTarget};
 use crate::store::TaskStore;
 use crate::workspace::remove_tree;
 
@@ -62,7 +62,8 @@ pub(super) fn apply_predecessors_to(
         return Ok(BTreeMap::new());
     }
     let target = SnapshotTarget::open(snapshot)?;
-    apply_predecessors(tree, &target, &target.bytes.store, predecessors)
+    let rules = snapshot.context.merge_rules()?;
+    apply_predecessors(tree, &target, (&target.bytes.store, &rules), predecessors)
 }
 
 /// Merges the predecessors' captures over `target` and writes the result to its copy at `tree`.
@@ -70,10 +71,10 @@ pub(super) fn apply_predecessors_to(
 pub(crate) fn apply_predecessors(
     tree: &Path,
     target: &dyn MergeTarget,
-    store: &TaskStore,
+    (store, rules): (&TaskStore, &MergeRules),
     predecessors: &[(TaskName, CaptureRef)],
 ) -> Result<BTreeMap<RepoPath, Option<Entry>>> {
-    let predecessor_changes = merge::merge_captures(target, store, predecessors)?;
+    let predecessor_changes = merge::merge_captures(target, store, rules, predecessors)?;
     // Removals come first, because a new file or folder may need a removed path.
     for (path, change) in predecessor_changes.iter().rev() {
         if change.is_none() {

@@ -329,6 +329,7 @@ fn a_linked_worktree_and_its_references_are_seen_as_they_are() {
         untracked_limit: 1 << 20,
         branches: None,
         carry: engine::ports::CarryRequest::default(),
+        union: Vec::new(),
     };
     let snapshot = {
         let landings = LandingWait { cancel: &CancelToken::default(), notify: &|_| {} };

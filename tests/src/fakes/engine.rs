@@ -243,6 +243,7 @@ impl TestEngine {
             isolation: IsolationMode::Worktree,
             merge: MergeMode::Patch,
             on_failure: OnFailure::Continue,
+            union: Vec::new(),
             branch_prefix: "regatta".to_owned(),
             untracked_limit: u64::MAX,
             pass_env: Vec::new(),

@@ -177,7 +177,7 @@ impl Repository for FakeRepository {
         }
         let landed = |task: &TaskName| TaskLanding {
             task: task.clone(),
-            landed: Landed::Landed { branch: None },
+            landed: Landed::Landed { branch: None, joined: Vec::new() },
         };
         let tasks = request.tasks.iter().map(|task| landed(&task.task)).collect();
         self.counts.landings.lock().expect("no test panics with it").push(request);

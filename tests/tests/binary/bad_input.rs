@@ -59,7 +59,6 @@ fn what_comes_later_is_refused_by_name_and_never_ignored() {
         "run --exec true --resolve task",
         "run --exec true --land eager",
         "run --exec true --onto main",
-        "run --exec true --union *.md",
         "run --exec true --merge stack",
         "run --exec true --isolation overlayfs",
         "run --exec true --isolation fuse-overlay",

@@ -36,7 +36,7 @@ fn sees_nothing_later(with: fn(Invocation) -> Invocation) {
     repository.write("clean.id", "$Id$\n");
     repository.write("gone.txt", "still here\n");
     repository.commit("clean files");
-    std::fs::remove_file(repository.path("clean.id")).unwrap();
+    std::fs::remove_file(repository.path("clean.id")).expect("the file is there");
     repository.git(&["checkout", "--", "clean.id"]);
     repository.write("README.md", "# App, edited\n");
     repository.write("notes.txt", "untracked\n");

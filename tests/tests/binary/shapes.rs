@@ -168,20 +168,21 @@ fn two_tasks_in_one_crlf_file_both_land_and_its_line_ends_stay() {
 }
 
 #[test]
-fn a_rename_against_an_edit_is_a_conflict() {
+fn a_rename_takes_an_edit_along_and_a_removal_against_an_edit_is_a_conflict() {
     let place = sandbox();
     let repository = place.repository();
     let plan = Plan::default()
         .task("edit", "echo '// edited' >> src/run.rs")
+        .task("remove", "rm src/run.rs; echo other > src/walk.rs")
         .task("move", "mv src/run.rs src/walk.rs");
     let finished = place.run_plan(&repository, &plan).run().expect_code(4);
-    assert_eq!(finished.landed(), ["edit"], "{finished}");
+    assert_eq!(finished.landed(), ["edit", "move"], "{finished}");
     let conflicts = finished.events_of("task_conflicted");
-    assert_eq!(conflicts[0]["task"], "move");
+    assert_eq!(conflicts[0]["task"], "remove");
     assert_eq!(conflicts[0]["conflicts"][0]["path"], "src/run.rs");
     assert_eq!(conflicts[0]["conflicts"][0]["reason"], "changed_and_removed");
-    assert_eq!(repository.text("src/run.rs"), "pub fn run() {}\n// edited\n");
-    assert!(!repository.has("src/walk.rs"), "nothing of a conflicting task lands");
+    assert_eq!(repository.text("src/walk.rs"), "pub fn run() {}\n// edited\n");
+    assert!(!repository.has("src/run.rs"), "nothing of a conflicting task lands");
     place.expect_nothing_left(&repository);
 }
 

@@ -117,7 +117,7 @@ async fn a_landed_capture_makes_the_users_tree_what_the_task_made_of_its_own() {
             baseline.discard(&workspace, Reuse::Allowed).await.expect("it is captured");
             baseline.close().await.expect("the run is over");
             let report = fixture.land(&[("a", &captured)]).await;
-            assert_eq!(report.tasks[0].landed, Landed::Landed { branch: None });
+            assert_eq!(report.tasks[0].landed, Landed::Landed { branch: None, joined: Vec::new() });
             assert_eq!(made.differences(&fixture.users_tree()), Vec::<String>::new());
             assert_eq!(fixture.user.text("debug.log"), "ignored\n");
         },

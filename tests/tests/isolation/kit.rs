@@ -121,6 +121,7 @@ impl Fixture {
             untracked_limit: 1 << 20,
             branches: None,
             carry: CarryRequest::default(),
+            union: Vec::new(),
         };
         let frozen = repository.freeze(request, lock, CancelToken::default(), Arc::new(|_| {}));
         frozen.await.expect("the tree can be frozen")
@@ -135,7 +136,8 @@ impl Fixture {
             message: String::new(),
         };
         let tasks = captures.iter().map(task).collect();
-        let request = LandingRequest { run: run(), target: LandingTarget::Tree, tasks };
+        let request =
+            LandingRequest { run: run(), target: LandingTarget::Tree, tasks, union: Vec::new() };
         let repository = self.repository().await;
         let landing = LandingId::generate();
         let landed = repository.land(landing, request, CancelToken::default(), Arc::new(|_| {}));

@@ -133,6 +133,7 @@ async fn frozen(home: &tempfile::TempDir, user: &UserRepository, run: &str) -> A
         untracked_limit: 1 << 20,
         branches: None,
         carry,
+        union: Vec::new(),
     };
     let frozen = repository.freeze(request, lock, CancelToken::default(), Arc::new(|_| {}));
     frozen.await.expect("the tree can be frozen")

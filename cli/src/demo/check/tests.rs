@@ -20,10 +20,11 @@ fn well(sample: &Sample) -> Vec<TaskEvidence> {
             ours: None,
             theirs: None,
             with: Some(with.parse().unwrap()),
+            renamed: None,
         };
         let (outcome, landing) = match ticket.expected {
             ExpectedEnd::Lands | ExpectedEnd::LandsAfterReminder => {
-                (done(nonce), Some(Landed::Landed { branch: None }))
+                (done(nonce), Some(Landed::Landed { branch: None, joined: Vec::new() }))
             }
             ExpectedEnd::ConflictsWith(with) => {
                 (done(nonce), Some(Landed::Conflicted { conflicts: vec![conflict(with)] }))

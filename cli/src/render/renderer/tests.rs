@@ -59,6 +59,7 @@ fn events() -> Vec<Event> {
         ours: None,
         theirs: None,
         with: Some(task("auth")),
+        renamed: None,
     };
     let mut kinds = vec![
         run_started(3, 2),
@@ -87,7 +88,7 @@ fn events() -> Vec<Event> {
             report: report("search", Outcome::Failed { failure }),
         },
         EventKind::LandingStarted { tasks: 2 },
-        EventKind::TaskLanded { task: task("auth"), branch: None },
+        EventKind::TaskLanded { task: task("auth"), branch: None, joined: Vec::new() },
         EventKind::TaskConflicted { task: task("billing"), conflicts: vec![conflict] },
         EventKind::RunFinished {
             totals: Totals { done: 2, failed: 1, ms: 108_000, ..Totals::default() },

@@ -46,6 +46,7 @@ fn defaults() -> Defaults {
             carry: Setting { value: Vec::new(), origin: config::Origin::BuiltIn },
             carry_limit: 1 << 30,
         },
+        union: Setting { value: Vec::new(), origin: config::Origin::BuiltIn },
     }
 }
 

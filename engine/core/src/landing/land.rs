@@ -110,7 +110,12 @@ pub fn landing_request(run: &RunRecord) -> Option<LandingRequest> {
     };
     let done = run.tasks().iter().filter(|task| task.is_done()).map(|task| task.spec.id);
     let tasks = landing_tasks(run, &done.collect());
-    (!tasks.is_empty()).then(|| LandingRequest { run: run.name.clone(), target, tasks })
+    (!tasks.is_empty()).then(|| LandingRequest {
+        run: run.name.clone(),
+        target,
+        tasks,
+        union: run.spec.union.clone(),
+    })
 }
 
 /// Returns the work of the `chosen` tasks for a landing, dependencies first. A task that changed

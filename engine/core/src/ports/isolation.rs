@@ -150,6 +150,9 @@ pub struct FreezeRequest {
     pub branches: Option<String>,
     /// The ignored files that are copied into each workspace.
     pub carry: CarryRequest,
+    /// The globs of files of which both sides' lines are kept where both changed the same lines,
+    /// relative to the root of the repository.
+    pub union: Vec<String>,
 }
 
 /// A request to copy ignored files into each workspace.
@@ -219,6 +222,9 @@ pub struct LandingRequest {
     pub target: LandingTarget,
     /// The tasks, dependencies first and otherwise in the order of their declaration.
     pub tasks: Vec<LandingTask>,
+    /// The globs of files of which both sides' lines are kept where both changed the same lines,
+    /// relative to the root of the repository.
+    pub union: Vec<String>,
 }
 
 /// Where work lands.

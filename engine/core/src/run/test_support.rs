@@ -40,6 +40,7 @@ pub(super) fn run_of(tasks: Vec<TaskSpec>) -> RunRecord {
         isolation: IsolationMode::Worktree,
         merge: MergeMode::Patch,
         on_failure: OnFailure::Continue,
+        union: Vec::new(),
         branch_prefix: "regatta".to_owned(),
         untracked_limit: 0,
         pass_env: Vec::new(),

@@ -178,9 +178,10 @@ async fn of_several_landings_of_a_task_the_last_stands() {
         ours: None,
         theirs: Some(side),
         with: Some(asked.tasks[0].name.clone()),
+        renamed: None,
     };
     let first = [
-        Landed::Landed { branch: Some("regatta/r1/a".to_owned()) },
+        Landed::Landed { branch: Some("regatta/r1/a".to_owned()), joined: Vec::new() },
         Landed::Unchanged,
         Landed::Conflicted { conflicts: vec![conflict] },
         Landed::Unwritten { message: "the disk is full".to_owned() },
@@ -201,7 +202,7 @@ async fn of_several_landings_of_a_task_the_last_stands() {
     };
     assert_eq!(landings(), first);
 
-    let again = Landed::Landed { branch: None };
+    let again = Landed::Landed { branch: None, joined: Vec::new() };
     house.append(vec![finish(report(std::slice::from_ref(&again), 2))]).await.unwrap();
     assert_eq!(landings()[2], again);
     assert_eq!(landings()[3], first[3]);

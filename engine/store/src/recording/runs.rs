@@ -64,7 +64,7 @@ impl Recording<'_> {
     fn landed(&self, seq: i64, task: i64, landed: &Landed) -> Result<(), LedgerCause> {
         let (mut branch, mut conflicts, mut message, mut waits_on) = (None, None, None, None);
         let result = match landed {
-            Landed::Landed { branch: onto } => {
+            Landed::Landed { branch: onto, joined: _ } => {
                 branch = onto.as_deref();
                 "landed"
             }

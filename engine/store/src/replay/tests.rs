@@ -22,7 +22,10 @@ fn entries(asked: &RunSpec, name: &RunName, added: &RunSpec) -> Vec<LedgerEntry>
     };
     let landed = |at: usize, landed| TaskLanding { task: asked.tasks[at].name.clone(), landed };
     let report = LandingReport {
-        tasks: vec![landed(0, Landed::Landed { branch: None }), landed(1, Landed::Unchanged)],
+        tasks: vec![
+            landed(0, Landed::Landed { branch: None, joined: Vec::new() }),
+            landed(1, Landed::Unchanged),
+        ],
     };
     vec![
         started(asked, 0),

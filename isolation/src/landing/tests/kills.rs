@@ -288,6 +288,7 @@ fn a_run_that_waits_for_a_landing_which_is_killed_does_not_begin_with_half_of_it
         untracked_limit: 1 << 20,
         branches: None,
         carry: engine::ports::CarryRequest::default(),
+        union: Vec::new(),
     };
     let cancel = engine::ports::CancelToken::default();
     let landings = crate::backends::LandingWait { cancel: &cancel, notify: &|_| {} };

@@ -139,16 +139,16 @@ fn a_conflict_leaves_no_trace_in_the_tree_and_everything_else_lands() {
 }
 
 #[test]
-fn a_rename_against_an_edit_is_a_conflict() {
+fn a_rename_takes_an_edit_of_the_user_along() {
     let kit = Kit::with(&[("old", "1\n")]);
     let rename = kit.task("rename", |copy| {
         fs::rename(copy.join("old"), copy.join("new")).unwrap();
     });
     write(&kit.root, "old", "edited\n");
     let report = kit.land(&[rename]);
-    let Landed::Conflicted { conflicts } = landed(&report)[0] else { panic!("{report:?}") };
-    assert_eq!(conflicts[0].reason, ConflictReason::ChangedAndRemoved);
-    assert!(!kit.root.join("new").exists());
+    assert_eq!(landed(&report), [&LANDED]);
+    assert_eq!(read(&kit.root, "new"), "edited\n");
+    assert!(!kit.root.join("old").exists());
 }
 
 #[test]

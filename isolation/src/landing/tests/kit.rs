@@ -132,7 +132,7 @@ impl Kit {
 
     pub(crate) fn request(&self, tasks: &[LandingTask]) -> LandingRequest {
         let target = LandingTarget::Tree;
-        LandingRequest { run: self.run.clone(), target, tasks: tasks.to_vec() }
+        LandingRequest { run: self.run.clone(), target, tasks: tasks.to_vec(), union: Vec::new() }
     }
 
     /// Lands the tasks, and sees that this was foretold.
@@ -312,7 +312,7 @@ pub(crate) fn landed(report: &LandingReport) -> Vec<&Landed> {
     report.tasks.iter().map(|landing| &landing.landed).collect()
 }
 
-pub(crate) const LANDED: Landed = Landed::Landed { branch: None };
+pub(crate) const LANDED: Landed = Landed::Landed { branch: None, joined: Vec::new() };
 
 pub(crate) fn write(root: &Path, path: impl AsRef<OsStr>, content: impl AsRef<[u8]>) {
     let path = root.join(path.as_ref());

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use protocol::CaptureRef;
 
 use super::{FILE, Journal, LARGE};
+use crate::captures::PathFilter;
 use crate::file_entry::{Change, Entry, Mode};
 use crate::store::{Contents, TaskStore};
 use crate::testing::{git, path, run};
@@ -78,6 +79,27 @@ fn captures_wait_in_the_journal_until_somebody_reads_one_of_them() {
         assert_eq!(packs(&stage.store()), expected, "few captures are no pack of their own");
         stage.expect_sound();
     }
+}
+
+#[test]
+fn a_patch_of_a_capture_in_the_journal_shows_its_rename() {
+    let stage = Stage::new();
+    let store = TaskStore::open(&stage.store()).unwrap();
+    store.begin_capture(&stage.journal);
+    let oid = store.write(b"one\ntwo\nthree\n").unwrap();
+    let entry = Some(Entry { mode: Mode::File, oid });
+    let changes = vec![
+        Change { path: path("new"), base: None, task: entry },
+        Change { path: path("old"), base: entry, task: None },
+    ];
+    let name = CaptureRef::of(&run("raaaa"), &"t1".parse().unwrap(), 1);
+    store.put_capture(&name, &Contents { changes, ..Contents::default() }, "x").unwrap();
+    assert!(stage.waiting() > 0);
+    let reader = TaskStore::open(&stage.store()).unwrap();
+    let patch = reader.patch(&name, &PathFilter::Everything).unwrap();
+    let patch = String::from_utf8(patch).unwrap();
+    assert!(patch.contains("rename from old\nrename to new\n"), "{patch}");
+    assert_eq!(stage.waiting(), 0);
 }
 
 #[test]

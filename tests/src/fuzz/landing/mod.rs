@@ -7,6 +7,7 @@ mod edits;
 mod names;
 mod oracle;
 mod outcome;
+mod renames;
 mod scenario;
 mod three_way;
 

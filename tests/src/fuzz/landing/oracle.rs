@@ -84,6 +84,10 @@ pub(super) fn add(
             continue;
         }
         let ours = tree.get(path);
+        if is_binary(tree, path) && is_changed_by_both(change, ours) {
+            reasons.push("binary");
+            continue;
+        }
         match three_way::merge(scratch, change.base.as_ref(), ours, change.task.as_ref()) {
             Ok(Some(node)) => drop(after.insert(path.clone(), node)),
             Ok(None) => drop(after.remove(path)),
@@ -101,6 +105,25 @@ pub(super) fn add(
     }
     *tree = after;
     Ok(())
+}
+
+/// Whether the attributes say that a file has no lines.
+fn is_binary(tree: &Files, path: &[u8]) -> bool {
+    let attributes = tree.get(&b".gitattributes"[..]).map(Node::bytes).unwrap_or_default();
+    let mut lines = attributes.split(|byte| *byte == b'\n');
+    path.ends_with(b".bin") && lines.any(|line| line == b"*.bin binary")
+}
+
+/// Whether a file has three different contents.
+fn is_changed_by_both(change: &Change, ours: Option<&Node>) -> bool {
+    let Change { base: Some(base @ Node::File { .. }), task: Some(task @ Node::File { .. }) } =
+        change
+    else {
+        return false;
+    };
+    let Some(ours @ Node::File { .. }) = ours else { return false };
+    let [base, ours, task] = [base.bytes(), ours.bytes(), task.bytes()];
+    base != ours && base != task && ours != task
 }
 
 /// Whether `path` cannot be what it is in `after`, because of what stands above or below it.

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::disk::{self, Prepared};
 use super::oracle::{self, Change, Expected, Fate};
+use super::renames;
 use super::scenario::{Scenario, Task};
 use crate::fuzz::commit::files_of;
 use crate::fuzz::files::{Listing, OnDisk, all_folders, differences, folders};
@@ -17,7 +18,10 @@ use crate::sandbox::{Finished, Home, Sandbox};
 pub fn check(sandbox: &Sandbox, random: &mut Random) {
     let scratch = sandbox.folder().join("scratch");
     std::fs::create_dir(&scratch).expect("a folder can be made");
-    let scenario = Scenario::random(random, &scratch);
+    let mut scenario = Scenario::random(random, &scratch);
+    while renames::are_followed(&scenario) {
+        scenario = Scenario::random(random, &scratch);
+    }
     let expected = oracle::land(&scenario, &scratch);
     let prepared = disk::prepare(sandbox, &scenario, random);
     let described = Described { scenario: &scenario, expected: &expected };

@@ -62,7 +62,7 @@ fn contents(scratch: &Path, base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<V
     }
     let mut git = Command::new("git");
     git.current_dir(scratch).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
-    git.args(["merge-file", "-p", "--diff-algorithm=myers", "ours", "base", "theirs"]);
+    git.args(["merge-file", "-p", "--diff-algorithm=histogram", "ours", "base", "theirs"]);
     let output = git.output().expect("git can be run");
     match output.status.code() {
         Some(0) => Ok(output.stdout),

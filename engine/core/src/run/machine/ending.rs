@@ -124,8 +124,8 @@ impl RunMachine {
 fn announcement(landing: TaskLanding) -> EventKind {
     let TaskLanding { task, landed } = landing;
     match landed {
-        Landed::Landed { branch } => EventKind::TaskLanded { task, branch },
-        Landed::Unchanged => EventKind::TaskLanded { task, branch: None },
+        Landed::Landed { branch, joined } => EventKind::TaskLanded { task, branch, joined },
+        Landed::Unchanged => EventKind::TaskLanded { task, branch: None, joined: Vec::new() },
         Landed::Conflicted { conflicts } => EventKind::TaskConflicted { task, conflicts },
         Landed::Unwritten { message } => EventKind::TaskKept { task, why: message },
         Landed::Waiting { on } => {

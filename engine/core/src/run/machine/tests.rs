@@ -146,7 +146,7 @@ fn a_run_lands_once_and_ends_with_what_it_came_to() {
     play.start(0);
     play.end(0, changed("one"));
     let task = play.machine.record().tasks()[0].spec.name.clone();
-    let landed = Landed::Landed { branch: None };
+    let landed = Landed::Landed { branch: None, joined: Vec::new() };
     let report = LandingReport { tasks: vec![TaskLanding { task, landed }] };
     assert_eq!(play.landing_starts(), []);
     assert_eq!(play.announced.last(), Some(&EventKind::LandingStarted { tasks: 1 }));

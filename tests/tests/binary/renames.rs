@@ -1,0 +1,166 @@
+//! Renamed files and folders: what others changed follows them, whoever renamed.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+use tests::sandbox::{Plan, Repository, Sandbox};
+
+use super::sandbox;
+
+fn lines(word: &str) -> String {
+    (1..=30).map(|line| format!("{word} line {line}\n")).collect()
+}
+
+/// A repository with a folder of three files.
+fn repository(place: &Sandbox) -> Repository {
+    let repository = place.repository();
+    for name in ["one", "two", "three"] {
+        repository.write(format!("old/{name}.txt"), lines(name));
+    }
+    repository.write("single.txt", lines("single"));
+    repository.commit("files");
+    repository
+}
+
+const RENAME: &str = "git mv single.txt renamed.txt; sed -i 's/^single line 29$/end/' renamed.txt";
+const EDIT: &str = "sed -i 's/^single line 2$/top/' single.txt";
+
+fn expect_both(repository: &Repository) {
+    let expected =
+        lines("single").replace("single line 2\n", "top\n").replace("single line 29\n", "end\n");
+    assert_eq!(repository.text("renamed.txt"), expected);
+    assert!(!repository.path("single.txt").exists());
+}
+
+#[test]
+fn an_edit_follows_a_file_that_another_task_renamed_in_either_order() {
+    for scripts in [[RENAME, EDIT], [EDIT, RENAME]] {
+        let place = sandbox();
+        let repository = repository(&place);
+        let plan = Plan::default().task("a", scripts[0]).task("b", scripts[1]);
+        let finished = place.run_plan(&repository, &plan).run().expect_code(0);
+        assert_eq!(finished.landed(), ["a", "b"], "{finished}");
+        expect_both(&repository);
+    }
+}
+
+#[test]
+fn an_edit_follows_a_file_that_the_user_renamed_and_a_rename_meets_the_users_edit() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let script = format!("{EDIT}; cd \"$REGATTA_REPO\"; {}", RENAME.replace("git mv", "mv"));
+    let finished = place.run_in(&repository).exec(&script).run().expect_code(0);
+    assert_eq!(finished.landed(), ["t1"], "{finished}");
+    expect_both(&repository);
+
+    let place = sandbox();
+    let repository = self::repository(&place);
+    let script = format!("{RENAME}; cd \"$REGATTA_REPO\"; {EDIT}");
+    let _finished = place.run_in(&repository).exec(&script).run().expect_code(0);
+    expect_both(&repository);
+}
+
+#[test]
+fn a_new_file_follows_the_folder_that_another_task_or_the_user_renamed() {
+    let rename = "mkdir new; git mv old/* new";
+    let add = "echo fresh > old/fresh.txt";
+    for scripts in [[rename, add], [add, rename]] {
+        let place = sandbox();
+        let repository = repository(&place);
+        let plan = Plan::default().task("a", scripts[0]).task("b", scripts[1]);
+        let finished = place.run_plan(&repository, &plan).run().expect_code(0);
+        assert_eq!(finished.landed(), ["a", "b"], "{finished}");
+        assert_eq!(repository.text("new/fresh.txt"), "fresh\n");
+        assert!(!repository.path("old").exists());
+    }
+    let place = sandbox();
+    let repository = repository(&place);
+    let script = format!("{add}; cd \"$REGATTA_REPO\"; mv old new");
+    let _finished = place.run_in(&repository).exec(&script).run().expect_code(0);
+    assert_eq!(repository.text("new/fresh.txt"), "fresh\n");
+    assert!(!repository.path("old").exists());
+}
+
+#[test]
+fn a_file_renamed_twice_or_renamed_and_removed_is_a_conflict_with_both_names() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let plan = Plan::default()
+        .task("a", "git mv single.txt first.txt; git mv old/one.txt kept.txt")
+        .task("b", "git mv single.txt second.txt")
+        .task("c", "rm old/one.txt");
+    let finished = place.run_plan(&repository, &plan).run().expect_code(4);
+    assert_eq!(finished.landed(), ["a"], "{finished}");
+    let conflicts = finished.events_of("task_conflicted");
+    let conflict = |at: usize| &conflicts[at]["conflicts"][0];
+    assert_eq!(conflict(0)["reason"], "renamed_twice", "{finished}");
+    let names = json!({"from": "single.txt", "ours": "first.txt", "theirs": "second.txt"});
+    assert_eq!(conflict(0)["renamed"], names);
+    assert_eq!(conflict(0)["with"], "a");
+    assert_eq!(conflict(1)["reason"], "renamed_and_removed", "{finished}");
+    let names = json!({"from": "old/one.txt", "ours": "kept.txt", "theirs": null});
+    assert_eq!(conflict(1)["renamed"], names);
+    let shown = place.regatta(repository.root()).words("conflicts").run().expect_code(0);
+    assert!(
+        shown.stdout.contains("single.txt -> first.txt (ours), second.txt (theirs)"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_dependants_renamed_files_are_gone_from_its_copy_for_the_next_task() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let rename = format!("set -e; {RENAME}; mkdir new; git mv old/* new");
+    let edit = format!("set -e; {EDIT}; echo fresh > old/fresh.txt");
+    let follows = "set -e; test ! -e old; test ! -e single.txt; grep -q fresh new/fresh.txt
+                   grep -q top renamed.txt; grep -q end renamed.txt; stat -c %i .";
+    let fresh = "set -e; test -z \"$(git status --porcelain)\"; test ! -e new; test -e old/one.txt
+                 grep -q 'single line 2$' single.txt; stat -c %i .";
+    let plan = Plan::default()
+        .top("jobs = 1")
+        .task("rename", &rename)
+        .task("edit", &edit)
+        .task("both", follows)
+        .after(&["rename", "edit"])
+        .task("next", fresh);
+    let finished = place.run_plan(&repository, &plan).run().expect_code(0);
+    let copy = |task: &str| finished.task(task)["yield"].to_string();
+    assert_eq!(copy("both"), copy("next"), "they had one copy: {finished}");
+    expect_both(&repository);
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn diff_shows_a_rename_and_git_applies_it() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let script = format!("{RENAME}; chmod +x renamed.txt; git mv old/two.txt 'a b.txt'");
+    let run = place.run_in(&repository).words("--merge none").exec(&script).run().expect_code(0);
+    let diff = place.regatta(repository.root()).words("diff").arg(run.run_name()).run();
+    let diff = diff.expect_code(0).stdout;
+    for line in [
+        "diff --git a/single.txt b/renamed.txt\nold mode 100644\nnew mode 100755\nsimilarity index 9",
+        "rename from single.txt\nrename to renamed.txt\n",
+        "--- a/single.txt\n+++ b/renamed.txt\n@@ ",
+        "similarity index 100%\nrename from old/two.txt\nrename to a b.txt\n",
+    ] {
+        assert!(diff.contains(line), "{line}\n{diff}");
+    }
+    assert!(!diff.contains("deleted file"), "{diff}");
+    let mut git = Command::new("git")
+        .args(["apply", "-"])
+        .current_dir(repository.root())
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("git starts");
+    let mut input = git.stdin.take().expect("it has an input");
+    input.write_all(diff.as_bytes()).expect("it reads the patch");
+    drop(input);
+    assert!(git.wait().expect("git ends").success(), "{diff}");
+    let expected = lines("single").replace("single line 29\n", "end\n");
+    assert_eq!(repository.text("renamed.txt"), expected);
+    assert_eq!(repository.text("a b.txt"), lines("two"));
+    assert!(!repository.path("single.txt").exists());
+}
