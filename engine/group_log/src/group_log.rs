@@ -159,7 +159,7 @@ fn write(path: &Path, open: &mut Option<(File, u64)>, records: &[u8]) -> io::Res
     }
     let length = file.metadata()?.len();
     // Another process has written to the file, or has emptied it.
-    let end = if length == known { length } else { read(&mut file)?.1 };
+    let end = if length == known { length } else { read(&mut file)?.end };
     if end < length {
         file.set_len(end)?; // the record of a process that died while it wrote
     }
@@ -219,30 +219,47 @@ pub fn open_locked(path: &Path) -> io::Result<Option<File>> {
         opened => opened?,
     };
     lock_file(&file)?;
-    // Another process may have emptied or removed it while this one waited.
-    Ok((file.metadata()?.len() > 0).then_some(file))
+    // Another process may have emptied it while this one waited, or removed it and made another.
+    let meta = file.metadata()?;
+    if meta.nlink() == 0 {
+        return open_locked(path);
+    }
+    Ok((meta.len() > 0).then_some(file))
 }
 
-/// Returns the complete records of a locked log, and where the last of them ends. Whatever follows
-/// was never reported as durable.
+/// The records of a log.
+#[derive(Debug, Default)]
+pub struct Records {
+    /// The records that are complete.
+    pub records: Vec<Vec<u8>>,
+    /// Where the last of them ends. Whatever follows was never reported as durable.
+    pub end: u64,
+    /// How many records before that are damaged.
+    pub damaged: usize,
+}
+
+/// Returns the records of a locked log. One that is damaged on the disk hides none that follow it.
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn read(file: &mut File) -> io::Result<(Vec<Vec<u8>>, u64)> {
+pub fn read(file: &mut File) -> io::Result<Records> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(0))?;
     file.read_to_end(&mut bytes)?;
-    let (mut records, mut rest) = (Vec::new(), bytes.as_slice());
+    let (mut found, mut rest, mut skipped) = (Records::default(), bytes.as_slice(), 0);
     while let Some((header, after)) = rest.split_at_checked(HEADER) {
         let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize;
         let Some((record, after)) = after.split_at_checked(length) else { break };
-        if digest(record) != header[4..] {
-            break;
-        }
-        records.push(record.to_vec());
         rest = after;
+        if digest(record) != header[4..] {
+            skipped += 1;
+            continue;
+        }
+        found.records.push(record.to_vec());
+        found.end = (bytes.len() - rest.len()) as u64;
+        found.damaged += std::mem::take(&mut skipped);
     }
-    Ok((records, (bytes.len() - rest.len()) as u64))
+    Ok(found)
 }
 
 fn frame(record: &[u8], into: &mut Vec<u8>) -> io::Result<()> {
@@ -265,7 +282,7 @@ mod tests {
     use super::*;
 
     fn records(path: &Path) -> Vec<Vec<u8>> {
-        open_locked(path).unwrap().map_or(vec![], |mut file| read(&mut file).unwrap().0)
+        open_locked(path).unwrap().map_or(vec![], |mut file| read(&mut file).unwrap().records)
     }
 
     #[test]
@@ -314,6 +331,24 @@ mod tests {
         std::fs::create_dir(home.path().join("nowhere")).unwrap();
         log.announce().append(b"kept").unwrap();
         assert_eq!(records(&home.path().join("nowhere/log")), [b"kept"]);
+    }
+
+    #[test]
+    fn a_damaged_record_hides_none_that_follow_it() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("log");
+        let log = Arc::new(GroupLog::at(path.clone()));
+        for record in [b"one", b"two", b"six"] {
+            log.announce().append(record).unwrap();
+        }
+        let mut bytes = std::fs::read(&path).unwrap();
+        let damaged = HEADER + 3 + HEADER;
+        bytes[damaged] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        let found = read(&mut open_locked(&path).unwrap().unwrap()).unwrap();
+        assert_eq!((found.records.len(), found.damaged), (2, 1));
+        Arc::new(GroupLog::at(path.clone())).announce().append(b"new").unwrap();
+        assert_eq!(records(&path), [b"one", b"six", b"new"]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 mod group_log;
 
-pub use group_log::{Announced, GroupLog, copy, open_locked, read};
+pub use group_log::{Announced, GroupLog, Records, copy, open_locked, read};
 
 #[cfg(test)]
 #[macro_use]

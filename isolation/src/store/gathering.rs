@@ -46,13 +46,12 @@ impl TaskStore {
                 }
             },
         };
-        self.git.odb()?.write(kind, &bytes)
+        self.write_loose(kind, &bytes)
     }
 
     fn write_all(&self, objects: Objects) -> std::result::Result<(), git2::Error> {
-        let odb = self.git.odb()?;
         for (kind, bytes) in objects.into_list() {
-            odb.write(kind, &bytes)?;
+            self.write_loose(kind, &bytes)?;
         }
         Ok(())
     }

@@ -118,8 +118,13 @@ fn take<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
 pub(super) fn settle(store: &Path) -> Result<()> {
     let what = || format!("read the journal of the task store {}", store.display());
     let Some(mut file) = open_locked(&store.join(FILE)).or_cannot(what)? else { return Ok(()) };
-    let (records, _end) = read(&mut file).or_cannot(what)?;
-    let records = records.iter().map(|record| Record::decode(record));
+    let found = read(&mut file).or_cannot(what)?;
+    if found.damaged > 0 {
+        let copy = store.join(format!("{FILE}.damaged"));
+        std::fs::copy(store.join(FILE), &copy).or_cannot(what)?;
+        tracing::error!(damaged = found.damaged, copy = %copy.display(), "captures are damaged");
+    }
+    let records = found.records.iter().map(|record| Record::decode(record));
     let records: Option<Vec<Record>> = records.collect();
     let records = records.ok_or("a later version wrote it").or_cannot(what)?;
     let opened = TaskStore::open(store)?;
@@ -154,7 +159,11 @@ impl TaskStore {
     }
 
     /// Writes one object. A file that a power cut has damaged is written again.
-    fn write_loose(&self, kind: ObjectType, bytes: &[u8]) -> std::result::Result<Oid, git2::Error> {
+    pub(super) fn write_loose(
+        &self,
+        kind: ObjectType,
+        bytes: &[u8],
+    ) -> std::result::Result<Oid, git2::Error> {
         let odb = self.git.odb()?;
         let oid = odb.write(kind, bytes)?;
         if odb.read(oid).is_err() {

@@ -103,9 +103,15 @@ impl SessionJournal {
     pub(super) fn append(&self, announced: Announced, appended: &[Appended]) -> io::Result<()> {
         announced.append(&serde_json::to_vec(appended)?)?;
         match fs::metadata(self.folder.join(FILE)) {
-            Ok(file) if file.len() > LARGE => settle(&self.folder),
-            _ => Ok(()),
+            // The bytes are durable. What cannot be moved on stays for the next reader.
+            Ok(file) if file.len() > LARGE => {
+                if let Err(error) = settle(&self.folder) {
+                    tracing::warn!(%error, "a journal of sessions stays");
+                }
+            }
+            _ => {}
         }
+        Ok(())
     }
 }
 
@@ -141,7 +147,7 @@ pub(super) fn settle_for(path: &Path) {
 fn settle(folder: &Path) -> io::Result<()> {
     let path = folder.join(FILE);
     let Some(mut file) = open_locked(&path)? else { return Ok(()) };
-    let (records, _end) = read(&mut file)?;
+    let records = read(&mut file)?.records;
     let mut logs = BTreeMap::new();
     for record in records {
         for appended in serde_json::from_slice::<Vec<Appended>>(&record)? {
