@@ -20,3 +20,5 @@ mod output;
 mod owners;
 #[cfg(test)]
 mod processes;
+#[cfg(test)]
+mod suspended;

@@ -1,7 +1,7 @@
 //! The end of an owner: nothing is left of what its commands have started, however it hides.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,14 +11,14 @@ use rustix::process::{Pid, Signal, kill_process, set_child_subreaper};
 use crate::harness::{Harness, numbers, part, request, runs, shell, until, wait_until};
 
 /// Leaves a process in a session of its own, which notes its number.
-const STRAY: &str = "setsid sh -c 'echo $$ >>all; exec sleep 600' >/dev/null 2>&1 &";
+pub(crate) const STRAY: &str = "setsid sh -c 'echo $$ >>all; exec sleep 600' >/dev/null 2>&1 &";
 
-fn living(harness: &Harness) -> Vec<String> {
+pub(crate) fn living(harness: &Harness) -> Vec<String> {
     numbers(&harness.read("all")).into_iter().filter(|process| runs(process)).collect()
 }
 
 /// Returns the parent of a process.
-fn parent(process: &str) -> Pid {
+pub(crate) fn parent(process: &str) -> Pid {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
     let (_, rest) = stat.rsplit_once(") ").unwrap();
     Pid::from_raw(rest.split(' ').nth(1).unwrap().parse().unwrap()).unwrap()
@@ -133,41 +133,6 @@ async fn what_a_killed_reaper_has_left_comes_to_the_launcher_and_is_killed_there
     assert_eq!(harness.run("echo ran").await.last_line.as_deref(), Some("ran"));
     until(move || !all.iter().any(|process| runs(process))).await;
     assert_eq!(harness.shell.end().await, OwnerEnd::Unknown);
-}
-
-#[test]
-async fn a_suspended_reaper_does_not_keep_anything_alive_longer_than_the_engine() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut engine = part("suspended", folder.path()).stdout(Stdio::null()).spawn().unwrap();
-    let all = folder.path().join("all");
-    wait_until(|| folder.path().join("ready").exists());
-    let command = std::fs::read_to_string(&all).unwrap();
-    let reaper = parent(command.trim());
-    kill_process(reaper, Signal::STOP).unwrap();
-    engine.kill().unwrap();
-    engine.wait().unwrap();
-    wait_until(|| !runs(command.trim()) && !runs(&reaper.as_raw_nonzero().to_string()));
-}
-
-#[test]
-async fn a_suspended_reaper_is_killed_at_the_end_of_its_owner_with_all_that_it_has_started() {
-    let harness = Harness::new();
-    harness.run(&format!("{STRAY} until [ -s all ]; do :; done")).await;
-    let left = living(&harness);
-    assert_eq!(left.len(), 1);
-    kill_process(parent(&left[0]), Signal::STOP).unwrap();
-    assert_eq!(harness.shell.end().await, OwnerEnd::Unknown);
-    // The launcher here is a test, whose other thread gets its signals: a request wakes it up.
-    harness.run("true").await;
-    until(move || !left.iter().any(|process| runs(process))).await;
-}
-
-/// The part of an engine whose reaper somebody suspends.
-pub(crate) fn suspended(folder: &Path) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let shell = shell(Duration::from_millis(700), part("launcher", folder));
-    let request = request(folder, "log", "echo $$ >all; : >ready; sleep 600");
-    runtime.block_on(shell.run(request, Arc::new(|_| {}), CancelToken::default())).unwrap();
 }
 
 #[test]
