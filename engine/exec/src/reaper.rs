@@ -15,6 +15,7 @@ use rustix::process::{
 use crate::child::{self, Program, Stack};
 use crate::descendants;
 use crate::running_command::RunningCommand;
+use crate::scheduling::take_short_turns;
 use crate::start_message::{ReceivedStart, Texts};
 use crate::wire::{self, CommandRequest, LONGEST, Received, Reply, StartStep};
 
@@ -36,6 +37,7 @@ pub(crate) fn run(engine: OwnedFd, launcher: OwnedFd) {
     let parent = getppid();
     // A reaper that somebody suspended wakes up when the launcher dies.
     let _unsupported = set_parent_process_death_signal(Some(Signal::CONT));
+    take_short_turns();
     let prepared = child::become_subreaper().and_then(|()| child::child_signals());
     let signals = match prepared {
         Ok(signals) => signals,
@@ -203,8 +205,9 @@ impl Reaper {
         let mut descriptors = message.descriptors.into_iter();
         // Without the socket of the command there is nobody to reply to.
         let Some(socket) = descriptors.next() else { return };
+        let descriptors: Vec<_> = descriptors.collect();
         let started = match message.is_whole {
-            true => self.start(bytes, descriptors.collect()),
+            true => self.start(bytes, &descriptors),
             false => Err((StartStep::Request, Errno::MFILE)),
         };
         let reply = match &started {
@@ -221,11 +224,11 @@ impl Reaper {
     fn start(
         &mut self,
         bytes: &[u8],
-        descriptors: Vec<OwnedFd>,
+        descriptors: &[OwnedFd],
     ) -> Result<(Pid, crate::start_message::AfterExit), (StartStep, Errno)> {
         let invalid = (StartStep::Request, Errno::INVAL);
         let start = ReceivedStart::read(bytes).ok_or(invalid)?;
-        let mut descriptors = descriptors.into_iter();
+        let mut descriptors = descriptors.iter();
         let mut next = || descriptors.next().ok_or(invalid);
         let (folder, input, output, error) = (next()?, next()?, next()?, next()?);
         let text = match start.is_long() {

@@ -163,6 +163,11 @@ fn not_started() -> CommandEnd {
 
 async fn create(request: &CommandRequest) -> io::Result<OutputFile> {
     let (path, keep, silent) = (request.output.clone(), request.keep, request.silent);
+    if silent == SilentOutput::NoFile
+        && let Some(file) = OutputFile::absent(&path, keep)
+    {
+        return Ok(file);
+    }
     tokio::task::spawn_blocking(move || match silent {
         SilentOutput::EmptyFile => OutputFile::create(&path, keep),
         SilentOutput::NoFile => OutputFile::create_when_written(&path, keep),

@@ -19,6 +19,9 @@ const SEND_AGAIN: u32 = 100;
 const SEND_PAUSE: Duration = Duration::from_millis(10);
 
 /// One end of a socket. No call blocks the runtime.
+///
+/// It listens for what can be read only: that the other end has read something, and there is room
+/// again, would wake the runtime twice for each command.
 #[derive(Debug)]
 pub(crate) struct Socket(AsyncFd<OwnedFd>);
 
@@ -26,7 +29,7 @@ impl Socket {
     /// Returns a socket for the engine, and its other end.
     pub(crate) fn pair() -> io::Result<(Self, OwnedFd)> {
         let (ours, theirs) = wire::pair()?;
-        Ok((Self(listen(ours)?), theirs))
+        Ok((Self(listen(ours, Interest::READABLE)?), theirs))
     }
 
     /// Sends a message, when the socket and the kernel have room for it and for its descriptors.
@@ -35,14 +38,18 @@ impl Socket {
         parts: &[&[u8]],
         descriptors: &[BorrowedFd<'_>],
     ) -> io::Result<()> {
-        let send = |socket: &OwnedFd| Ok(wire::send(socket, parts, descriptors)?);
         for _ in 0..SEND_AGAIN {
-            match self.0.async_io(Interest::WRITABLE, send).await {
+            match wire::send(self.0.get_ref(), parts, descriptors).map_err(io::Error::from) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let socket = listen(self.0.get_ref().try_clone()?, Interest::WRITABLE)?;
+                    let send = |_: &_| Ok(wire::send(self.0.get_ref(), parts, descriptors)?);
+                    return socket.async_io(Interest::WRITABLE, send).await;
+                }
                 Err(error) if is_crowded(&error) => tokio::time::sleep(SEND_PAUSE).await,
                 sent => return sent,
             }
         }
-        self.0.async_io(Interest::WRITABLE, send).await
+        Ok(wire::send(self.0.get_ref(), parts, descriptors)?)
     }
 
     /// Sends a message if the socket has room for it.
@@ -95,8 +102,7 @@ fn receive(socket: &OwnedFd) -> io::Result<Option<Reply>> {
 }
 
 #[expect(unsafe_code, reason = "tokio has no safe way to listen to a descriptor of any kind")]
-fn listen(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    let interest = Interest::READABLE | Interest::WRITABLE;
+fn listen(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: the descriptor is owned, so it stays open until the listener is dropped.
     let listener = unsafe { AsyncFd::register_with_interest(descriptor, interest) };
     Ok(listener?)
