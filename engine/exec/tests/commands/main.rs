@@ -5,6 +5,8 @@
 extern crate test_limit;
 
 #[cfg(test)]
+mod crowded;
+#[cfg(test)]
 mod ends;
 #[cfg(test)]
 mod engine_killed;
