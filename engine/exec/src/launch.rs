@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, PipeReader};
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -19,7 +19,10 @@ use crate::{child, descendants, reaper};
 /// How long the launcher waits for its reapers when the engine has ended.
 const LAST_LIMIT: Duration = Duration::from_secs(6);
 
-/// How long it may take to kill what a reaper has left that was killed itself.
+/// How long the launcher waits for a signal before it looks again for reapers that have ended.
+const LAST_ROUND: Duration = Duration::from_millis(50);
+
+/// How long it may take to kill what a reaper has left.
 const STRAYS_LIMIT: Duration = Duration::from_secs(1);
 
 /// Is the launcher of the engine at the other end of standard input, until the engine ends. Call it
@@ -72,7 +75,13 @@ fn serve(socket: OwnedFd) -> io::Result<()> {
         }
     }
     drop(alive);
-    descendants::wait(&signals, LAST_LIMIT);
+    let until = Instant::now() + LAST_LIMIT;
+    while !reapers.is_empty() && Instant::now() < until {
+        descendants::wait_for_child(&signals, LAST_ROUND);
+        reap(&mut reapers, &signals);
+    }
+    // A reaper that does not end is killed, with all that it has started.
+    descendants::end(&signals, &HashSet::new(), STRAYS_LIMIT);
     Ok(())
 }
 
@@ -103,20 +112,18 @@ fn fork_reaper(
     }
 }
 
-/// Reaps reapers that have ended. What one has left that was killed comes to the launcher, and is
-/// killed here.
+/// Reaps reapers that have ended. What one has left, as it was killed or could not kill it, comes to
+/// the launcher, and is killed here.
 fn reap(reapers: &mut HashSet<Pid>, signals: &OwnedFd) {
-    let mut was_killed = false;
+    let mut has_ended = false;
     loop {
         match wait(WaitOptions::NOHANG) {
-            Ok(Some((process, status))) => {
-                was_killed |= reapers.remove(&process) && status.signaled();
-            }
+            Ok(Some((process, _))) => has_ended |= reapers.remove(&process),
             Err(Errno::INTR) => {}
             Ok(None) | Err(_) => break,
         }
     }
-    if was_killed {
+    if has_ended {
         descendants::end(signals, reapers, STRAYS_LIMIT);
     }
 }

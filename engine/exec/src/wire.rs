@@ -13,8 +13,8 @@ use rustix::cmsg_space;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
-    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg,
-    sendmsg, socketpair,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType,
+    recvmsg, sendmsg, shutdown, socketpair,
 };
 
 /// The most descriptors of one message.
@@ -49,6 +49,12 @@ pub(crate) fn send(
     }
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     retry(|| sendmsg(&socket, &parts, &mut control, flags)).map(drop)
+}
+
+/// Takes no more messages: from now on the other end cannot send any. What was sent before can still
+/// be received.
+pub(crate) fn refuse_messages(socket: impl AsFd) {
+    let _closed = shutdown(socket, Shutdown::Read);
 }
 
 /// A received message.
@@ -163,7 +169,7 @@ pub(crate) enum Reply {
     Exited(i32, Group),
     /// No process of the command's group runs any more.
     Gone,
-    /// The owner has ended; so many processes are left.
+    /// The owner has ended, or the reaper itself ends; so many processes are left.
     Ended(u32),
 }
 
@@ -288,6 +294,26 @@ mod tests {
         reader.read_to_string(&mut text).unwrap();
         assert_eq!(text, "x");
         assert_eq!(receive(&theirs, &mut buffer).unwrap().length, 0);
+    }
+
+    #[test]
+    fn whoever_takes_no_more_messages_can_still_send_one() {
+        let (ours, theirs) = pair().unwrap();
+        send(&ours, &[b"before"], &[]).unwrap();
+        refuse_messages(&theirs);
+        assert_eq!(send(&ours, &[b"after"], &[]).unwrap_err(), Errno::PIPE);
+        send(&theirs, &[&Reply::Ended(0).encode()], &[]).unwrap();
+        drop(theirs);
+        let mut buffer = [0; SHORT];
+        let received = loop {
+            // What it has not read is an error of the other end first.
+            match receive(&ours, &mut buffer) {
+                Err(Errno::CONNRESET) => {}
+                received => break received.unwrap(),
+            }
+        };
+        assert_eq!(Reply::decode(&buffer[..received.length]), Some(Reply::Ended(0)));
+        assert_eq!(receive(&ours, &mut buffer).unwrap().length, 0);
     }
 
     #[test]

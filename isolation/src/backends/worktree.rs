@@ -69,7 +69,11 @@ impl FrozenTree for Snapshot {
         let manifest = Manifest::read(&self.context.folder, task);
         let attempt = manifest.as_ref().map_or(1, |manifest| manifest.attempt);
         let workspace = self.context.workspace(task, attempt);
-        let captured = manifest.and_then(|manifest| {
+        let captured = manifest.or_else(|error| {
+            workspace::must_be_there(&workspace.folder)?;
+            Err(error)
+        });
+        let captured = captured.and_then(|manifest| {
             if (&manifest.run, &manifest.task) != (&self.context.run, task) {
                 let what = format!("capture {}", workspace.folder.display());
                 return Err(cannot(what, "its manifest is another task's"));
