@@ -83,6 +83,33 @@ fn a_new_file_follows_the_folder_that_another_task_or_the_user_renamed() {
 }
 
 #[test]
+fn work_that_followed_a_rename_has_landed_and_is_missed_when_it_is_thrown_away() {
+    let apply = |place: &Sandbox, repository: &Repository| {
+        place.regatta(repository.root()).words("apply").run()
+    };
+    let task_renames = "mkdir new; git mv old/* new";
+    let user_renames = "cd \"$REGATTA_REPO\"; mv old new";
+    let work = "echo fresh > old/fresh.txt; sed -i 's/^one line 2$/top/' old/one.txt";
+    for rename in [task_renames, user_renames] {
+        let place = sandbox();
+        let repository = repository(&place);
+        let plan = Plan::default().task("a", rename).task("b", work);
+        let _finished = place.run_plan(&repository, &plan).words("-j 1").run().expect_code(0);
+        let edited = repository.text("new/one.txt");
+        assert!(edited.contains("top\n"), "{edited}");
+        let landed = apply(&place, &repository).expect_code(0);
+        assert!(landed.stdout.contains("has landed already"), "{landed}");
+        std::fs::remove_file(repository.path("new/fresh.txt")).unwrap();
+        let told = apply(&place, &repository).expect_code(4);
+        assert!(told.stdout.contains("new/fresh.txt"), "{told}");
+        let again = place.regatta(repository.root()).words("apply b --again").run();
+        let _again = again.expect_code(0);
+        assert_eq!(repository.text("new/fresh.txt"), "fresh\n");
+        assert_eq!(repository.text("new/one.txt"), edited);
+    }
+}
+
+#[test]
 fn a_file_renamed_twice_or_renamed_and_removed_is_a_conflict_with_both_names() {
     let place = sandbox();
     let repository = repository(&place);
