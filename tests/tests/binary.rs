@@ -40,6 +40,7 @@ mod binary {
     mod keys;
     mod kill;
     mod landing;
+    mod landing_calls;
     mod left_out;
     mod limits;
     mod lines;
