@@ -15,6 +15,7 @@ mod binary {
     mod agents_limits;
     mod agents_streams;
     mod agents_tools;
+    mod all_land;
     mod bad_input;
     mod cancel;
     mod carry;
