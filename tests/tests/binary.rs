@@ -29,6 +29,7 @@ mod binary {
     mod each;
     mod endings;
     mod engines;
+    mod engines_and_saves;
     mod escapes;
     mod failures;
     mod fan_out;
