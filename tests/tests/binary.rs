@@ -43,6 +43,7 @@ mod binary {
     mod kill;
     mod landing;
     mod landing_calls;
+    mod landing_escapes;
     mod left_out;
     mod limits;
     mod lines;
