@@ -15,6 +15,7 @@ mod binary {
     mod agents_limits;
     mod agents_streams;
     mod agents_tools;
+    mod all_land;
     mod bad_input;
     mod cancel;
     mod carry;
@@ -28,6 +29,7 @@ mod binary {
     mod each;
     mod endings;
     mod engines;
+    mod engines_and_saves;
     mod escapes;
     mod failures;
     mod fan_out;
@@ -40,6 +42,8 @@ mod binary {
     mod keys;
     mod kill;
     mod landing;
+    mod landing_calls;
+    mod landing_escapes;
     mod left_out;
     mod limits;
     mod lines;

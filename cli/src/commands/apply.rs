@@ -89,6 +89,10 @@ async fn land(
                 "programs that write to files cannot be noticed: replaced files are compared twice \
                  (cannot get a lease on {path}: {why})"
             )),
+            LandingNotice::NoExchange { path } => one_line(&format!(
+                "files are not replaced in one step: each old version is moved aside first, and is \
+                 missing for a moment (the file system of {path} cannot exchange two files)"
+            )),
         };
         // The landing continues even if standard error cannot be written.
         let _unread = writeln!(std::io::stderr(), "{line}");

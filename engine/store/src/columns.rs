@@ -22,7 +22,13 @@ pub(crate) const SELECT_TASKS: &str = "
             WHERE last.task = task.number AND last.type = 'task_captured'
             ORDER BY last.seq DESC LIMIT 1) AS left_out,
            attempt.workspace, landing.result, landing.branch, landing.conflicts,
-           landing.message, landing.waits_on
+           landing.message, landing.waits_on,
+           CASE WHEN landing.result = 'landed' AND landing.message IS NOT NULL THEN
+               (SELECT json_extract(one.value, '$.joined')
+                FROM transition AS step, json_each(step.entry, '$.report.tasks') AS one
+                WHERE step.seq = landing.transition
+                AND json_extract(one.value, '$.task') = task.name)
+           END AS joined
     FROM task
     JOIN run ON run.number = task.run
     LEFT JOIN attempt ON attempt.task = task.number AND attempt.attempt = task.attempt
@@ -113,7 +119,10 @@ fn landed(row: &Row<'_>) -> rusqlite::Result<Option<Landed>> {
     let result: Option<String> = row.get("result")?;
     let Some(result) = result else { return Ok(None) };
     let landed = match result.as_str() {
-        "landed" => Landed::Landed { branch: row.get("branch")?, joined: Vec::new() },
+        "landed" => Landed::Landed {
+            branch: row.get("branch")?,
+            joined: read_json_or_null(row, "joined")?.unwrap_or_default(),
+        },
         "unchanged" => Landed::Unchanged,
         "conflicted" => Landed::Conflicted { conflicts: read_json(row, "conflicts")? },
         "unwritten" => Landed::Unwritten { message: row.get("message")? },

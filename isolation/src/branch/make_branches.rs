@@ -11,6 +11,7 @@ use engine::ports::{LandingRequest, LandingTask};
 use crate::branch::ancestry::{Ancestry, Lineage};
 use crate::branch::clean_filter::Cleaner;
 use crate::branch::commit_tree::{CommitTree, RepoBlobs, write_changed_tree};
+use crate::branch::committed_moves::CommittedMoves;
 use crate::branch::publish::Branches;
 use crate::branch::publish::keep_in_memory;
 use crate::error::{OrCannot, Result, error_text};
@@ -47,7 +48,9 @@ pub(crate) fn make_branches(
     let base = CommitTree { git: &git, tree: head.as_ref().map(Commit::tree_id) };
     let cleaner = Cleaner { git: &git, store, head: base };
     let (lineage, rules) = (Lineage::default(), MergeRules::of(repo, &request.union)?);
-    let mut maker = Maker { git: &git, store, branches, cleaner, head, lineage, rules, publish };
+    let moves = CommittedMoves::of(repo, &git, head.as_ref().map(Commit::id));
+    let mut maker =
+        Maker { git: &git, store, branches, cleaner, head, lineage, rules, moves, publish };
     let mut landings: Vec<TaskLanding> = Vec::with_capacity(request.tasks.len());
     for task in &request.tasks {
         let landed = maker
@@ -75,6 +78,8 @@ struct Maker<'a> {
     head: Option<Commit<'a>>,
     lineage: Lineage,
     rules: MergeRules,
+    /// What was renamed by commits since the run began.
+    moves: CommittedMoves<'a>,
     publish: Publish,
 }
 
@@ -105,7 +110,7 @@ impl Maker<'_> {
         };
         let target = CommitTree { git: self.git, tree: self.tree_of(parent)? };
         let blobs = RepoBlobs(self.git);
-        let mut merger = Merger::over(&target, &blobs).under(&self.rules);
+        let mut merger = Merger::over(&target, &blobs).under(&self.rules).beside(&self.moves);
         let joined = match merger.add(&task.task, &BTreeSet::new(), &clean)? {
             Ok(joined) => joined,
             Err(conflicts) => {

@@ -5,6 +5,7 @@
 mod ancestry;
 mod clean_filter;
 mod commit_tree;
+mod committed_moves;
 mod make_branches;
 mod publish;
 #[cfg(test)]

@@ -94,7 +94,7 @@ pub(crate) fn recover(
     notify: &dyn Fn(LandingNotice),
 ) -> Result<Vec<RecoveredLanding>> {
     let journals = Journals::in_folder(&paths.landings, faults);
-    if journals.open()?.is_empty() {
+    if journals.open()?.is_empty() && journals.unfinished()?.is_empty() {
         return Ok(Vec::new());
     }
     let Some(_lock) = LandingLock::try_acquire(&repo.common_dir)? else { return Ok(Vec::new()) };
@@ -124,10 +124,11 @@ pub(crate) fn finish_cut_short(
     finish_open(&context, &BTreeSet::new()).map(drop)
 }
 
-/// Returns whether any landing is not done.
+/// Returns whether any landing is not done, or was killed before its journal was written.
 pub(crate) fn is_any_open(paths: &RepoPaths) -> Result<bool> {
     let faults = Faults::default();
-    Ok(!Journals::in_folder(&paths.landings, &faults).open()?.is_empty())
+    let journals = Journals::in_folder(&paths.landings, &faults);
+    Ok(!journals.open()?.is_empty() || !journals.unfinished()?.is_empty())
 }
 
 /// Marks the landings of `run` as recorded in the ledger.

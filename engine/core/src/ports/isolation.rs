@@ -275,6 +275,12 @@ pub enum LandingNotice {
         /// The reason why the landing cannot detect such programs.
         why: String,
     },
+    /// The file system cannot exchange two files in one step: each replaced file is moved aside
+    /// first. Sent once per landing.
+    NoExchange {
+        /// One of the files.
+        path: RepoPath,
+    },
 }
 
 /// A change of HEAD.

@@ -64,8 +64,10 @@ impl Recording<'_> {
     fn landed(&self, seq: i64, task: i64, landed: &Landed) -> Result<(), LedgerCause> {
         let (mut branch, mut conflicts, mut message, mut waits_on) = (None, None, None, None);
         let result = match landed {
-            Landed::Landed { branch: onto, joined: _ } => {
+            Landed::Landed { branch: onto, joined } => {
                 branch = onto.as_deref();
+                // The paths stay in the entry of the landing.
+                message = (!joined.is_empty()).then(|| format!("files joined: {}", joined.len()));
                 "landed"
             }
             Landed::Unchanged => "unchanged",
@@ -74,7 +76,7 @@ impl Recording<'_> {
                 "conflicted"
             }
             Landed::Unwritten { message: why } => {
-                message = Some(why);
+                message = Some(why.clone());
                 "unwritten"
             }
             Landed::Waiting { on } => {
