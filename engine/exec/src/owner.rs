@@ -103,7 +103,7 @@ impl Owner {
             end = both(end, self.end_reaper(reaper).await);
         }
         for reaper in ending {
-            end = both(end, last_word(reaper).await);
+            end = both(end, self.last_word(reaper).await);
         }
         state.is_end_unknown = false;
         end
@@ -113,36 +113,35 @@ impl Owner {
     async fn end_reaper(&self, reaper: Reaper) -> OwnerEnd {
         match timeout(END_LIMIT, reaper.socket.send(&[&wire::end()], &[])).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) if is_dead(&error) => return last_word(reaper).await,
-            _failed_or_suspended => {
-                reaper.kill();
-                return OwnerEnd::Unknown;
+            Ok(Err(error)) if is_dead(&error) => return self.last_word(reaper).await,
+            _failed_or_suspended => return self.bury(reaper).await,
+        }
+        match timeout(END_LIMIT, reaper.socket.receive()).await {
+            Ok(Ok(Some(Reply::Ended(0)))) => {
+                self.launcher.keep(reaper).await;
+                OwnerEnd::Childless
             }
+            Ok(Ok(Some(Reply::Ended(left)))) => left_over(left),
+            _killed_or_suspended => self.bury(reaper).await,
         }
-        let (end, reaper) = ended(reaper, END_LIMIT).await;
-        if let Some(reaper) = reaper {
-            self.launcher.keep(reaper).await;
+    }
+
+    /// Waits for what a reaper says that takes no more commands.
+    async fn last_word(&self, reaper: Reaper) -> OwnerEnd {
+        match timeout(LAST_WORD_LIMIT, reaper.socket.receive()).await {
+            Ok(Ok(Some(Reply::Ended(left)))) => left_over(left),
+            _killed_or_suspended => self.bury(reaper).await,
         }
-        end
+    }
+
+    /// Has the launcher kill what a reaper has left that does not say so itself.
+    async fn bury(&self, reaper: Reaper) -> OwnerEnd {
+        self.launcher.bury(reaper).await.map_or(OwnerEnd::Unknown, left_over)
     }
 }
 
-/// Waits for what a reaper says that takes no more commands.
-async fn last_word(reaper: Reaper) -> OwnerEnd {
-    ended(reaper, LAST_WORD_LIMIT).await.0
-}
-
-/// Waits, at most for `limit`, until a reaper says that it has killed everything. Returns it if it
-/// has. One that does not answer is killed, after which nobody knows what is left.
-async fn ended(reaper: Reaper, limit: Duration) -> (OwnerEnd, Option<Reaper>) {
-    match timeout(limit, reaper.socket.receive()).await {
-        Ok(Ok(Some(Reply::Ended(0)))) => (OwnerEnd::Childless, Some(reaper)),
-        Ok(Ok(Some(Reply::Ended(left)))) => (OwnerEnd::Left(left), None),
-        _killed_or_suspended => {
-            reaper.kill();
-            (OwnerEnd::Unknown, None)
-        }
-    }
+fn left_over(processes: u32) -> OwnerEnd {
+    if processes == 0 { OwnerEnd::Childless } else { OwnerEnd::Left(processes) }
 }
 
 /// Returns what two reapers have left together.

@@ -1,7 +1,7 @@
 //! The messages between the engine, the launcher and the reapers, and the sockets that carry them.
 //!
-//! Every socket keeps the boundaries of messages. The engine sends the launcher one kind of message,
-//! [`FORK`] with a socket for the new reaper. On its own socket, a reaper gets [`OwnerRequest`]s. Each
+//! Every socket keeps the boundaries of messages. The engine sends the launcher two kinds of messages:
+//! [`FORK`] with a socket for the new reaper, and [`strays`] with one for the reply. On its own socket, a reaper gets [`OwnerRequest`]s. Each
 //! command has a socket of its own, over which the engine sends [`CommandRequest`]s and whose end
 //! means that the command is to be killed.
 
@@ -169,7 +169,7 @@ pub(crate) enum Reply {
     Exited(i32, Group),
     /// No process of the command's group runs any more.
     Gone,
-    /// The owner has ended, or the reaper itself ends; so many processes are left.
+    /// The owner has ended, or the reaper itself; so many processes are left.
     Ended(u32),
 }
 
@@ -241,6 +241,19 @@ pub(crate) fn end() -> [u8; SHORT] {
     short(8, 0, 0)
 }
 
+/// The message to the launcher that asks it to kill what a dead reaper has left.
+pub(crate) fn strays(reaper: i32) -> [u8; SHORT] {
+    short(10, 0, reaper)
+}
+
+/// Returns the dead reaper whose strays a message asks to kill.
+pub(crate) fn reaper_of_strays(message: &[u8]) -> Option<i32> {
+    match parts(message)? {
+        (10, 0, reaper) => Some(reaper),
+        _ => None,
+    }
+}
+
 /// Returns whether a message ends the owner.
 pub(crate) fn is_end(message: &[u8]) -> bool {
     parts(message) == Some((8, 0, 0))
@@ -265,6 +278,7 @@ mod tests {
             assert_eq!(CommandRequest::decode(&request.encode()), Some(request));
         }
         assert!(is_end(&end()));
+        assert_eq!(reaper_of_strays(&strays(76)), Some(76));
     }
 
     #[test]
@@ -273,6 +287,7 @@ mod tests {
             assert_eq!(Reply::decode(bytes), None);
             assert_eq!(CommandRequest::decode(bytes), None);
             assert!(!is_end(bytes));
+            assert_eq!(reaper_of_strays(bytes), None);
         }
     }
 

@@ -148,11 +148,29 @@ async fn what_a_killed_reaper_has_left_comes_to_the_launcher_and_is_killed_there
     assert!(matches!(error, engine::ports::CommandError::Launcher { .. }), "{error:?}");
     let all = numbers(&harness.read("all"));
     assert_eq!(all.len(), 2);
-    // The next command gets another reaper, but nobody can vouch for the owner. The launcher here is a
-    // test, whose other thread gets its signals: the request wakes it up.
+    // The next command gets another reaper, and the launcher can vouch for the first.
     assert_eq!(harness.run("echo ran").await.last_line.as_deref(), Some("ran"));
-    until(move || !all.iter().any(|process| runs(process))).await;
+    assert_eq!(harness.shell.end().await, OwnerEnd::Childless);
+    assert!(!all.iter().any(|process| runs(process)));
+}
+
+#[test]
+async fn nobody_knows_what_is_left_when_a_reaper_and_its_launcher_were_killed() {
+    let harness = Harness::new();
+    harness.run(&format!("{STRAY} until [ -s all ]; do :; done")).await;
+    let reaper = parent(&living(&harness)[0]);
+    let launcher = parent(&reaper.to_string());
+    // The launcher first, which would kill what the reaper has left; suspended, neither reacts.
+    for process in [reaper, launcher] {
+        kill_process(process, Signal::STOP).unwrap();
+    }
+    for process in [launcher, reaper] {
+        kill_process(process, Signal::KILL).unwrap();
+    }
     assert_eq!(harness.shell.end().await, OwnerEnd::Unknown);
+    for stray in living(&harness) {
+        kill_process(Pid::from_raw(stray.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
+    }
 }
 
 #[test]
