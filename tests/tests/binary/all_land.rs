@@ -14,8 +14,11 @@ use super::sandbox;
 /// The ways to land: the value of `--merge`. Further ones need a judge in [`Cell::judge`].
 const MERGES: [&str; 2] = ["patch", "branch"];
 
-/// When the tasks end: how many run at once, of how many.
-const PACES: [(&str, fn(usize) -> usize); 2] = [("staggered", |_| 2), ("at once", |tasks| tasks)];
+/// A pace, and how many tasks run at once, of how many.
+type Pace = (&'static str, fn(usize) -> usize);
+
+/// When the tasks end.
+const PACES: [Pace; 2] = [("staggered", |_| 2), ("at once", |tasks| tasks)];
 
 /// One row of the table.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +26,7 @@ struct Cell {
     tasks: usize,
     user: Option<User>,
     merge: &'static str,
-    pace: (&'static str, fn(usize) -> usize),
+    pace: Pace,
     is_dirty: bool,
 }
 
@@ -131,7 +134,7 @@ impl Cell {
         // Git takes part in a copy, which is the test's own.
         let copy = place.folder().join("copy");
         let copied = Command::new("cp").arg("-r").args([repository.root(), &copy]).status();
-        assert!(copied.unwrap().success());
+        assert!(copied.expect("a program can be run").success());
         let copy = Repository::at(&copy);
         assert_eq!(copy.faults(), "", "{self:?}");
         let mut expected = with_work(self.tasks, |_| true);

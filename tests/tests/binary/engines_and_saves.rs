@@ -38,14 +38,15 @@ fn plan(engine: &str, round: usize) -> Plan {
 fn save(repository: &Repository, number: usize) {
     let line = format!("saved {number}\n");
     let path = |name: &str| repository.path(name);
-    let mut appended = OpenOptions::new().append(true).open(path(FILES[0])).unwrap();
-    appended.write_all(line.as_bytes()).unwrap();
+    let mut appended =
+        OpenOptions::new().append(true).open(path(FILES[0])).expect("a file can be written");
+    appended.write_all(line.as_bytes()).expect("a file can be written");
     // An editor that writes over the file, and one that writes a new file and renames it.
-    let text = |name: &str| fs::read_to_string(path(name)).unwrap();
-    fs::write(path(FILES[1]), format!("{line}{}", text(FILES[1]))).unwrap();
+    let text = |name: &str| fs::read_to_string(path(name)).expect("the place has a plain name");
+    fs::write(path(FILES[1]), format!("{line}{}", text(FILES[1]))).expect("a file can be written");
     let beside = path(".by-rename.txt.swp");
-    fs::write(&beside, format!("{line}{}", text(FILES[2]))).unwrap();
-    fs::rename(beside, path(FILES[2])).unwrap();
+    fs::write(&beside, format!("{line}{}", text(FILES[2]))).expect("a file can be written");
+    fs::rename(beside, path(FILES[2])).expect("a file can be written");
 }
 
 /// Returns what was rescued in these runs: the content of each version that was kept.
@@ -55,10 +56,13 @@ fn rescued(place: &Sandbox, repository: &Repository, runs: &[Finished]) -> Vec<S
         let kept = &event["kept"];
         match kept["in"].as_str() {
             Some("tree") => {
-                let file: PathBuf = repository.path(kept["file"].as_str().unwrap());
-                fs::read_to_string(file).unwrap()
+                let file: PathBuf =
+                    repository.path(kept["file"].as_str().expect("an event names it"));
+                fs::read_to_string(file).expect("the place has a plain name")
             }
-            _ => place.home().store_git(&["show", kept["object"].as_str().unwrap()]),
+            _ => place
+                .home()
+                .store_git(&["show", kept["object"].as_str().expect("a program can be run")]),
         }
     };
     events.map(kept).collect()

@@ -52,7 +52,8 @@ impl Scene {
             repository.write(path, format!("{path} 1\n"));
         }
         repository.write("linked", "a file with two names\n");
-        std::fs::hard_link(repository.path("linked"), repository.path("other-name")).unwrap();
+        std::fs::hard_link(repository.path("linked"), repository.path("other-name"))
+            .expect("a file can be written");
         repository.commit("files");
         let script = "echo 2 > change; rm remove d/gone folder-to-be file-to-be/x; rmdir file-to-be
             echo 2 > file-to-be; mkdir -p folder-to-be new/deep; echo 2 > folder-to-be/x
@@ -92,12 +93,12 @@ impl Scene {
         let script = format!("mkdir -p {to} && cd {from} && cp -a {what} \"$OLDPWD/{to}\"");
         let mut shell = Command::new("sh");
         let status = shell.arg("-c").arg(script).current_dir(self.place.folder()).status();
-        assert!(status.unwrap().success());
+        assert!(status.expect("a program can be run").success());
     }
 
     fn restore(&self) {
         for folder in [self.repository.root().to_owned(), self.place.home().folder().to_owned()] {
-            std::fs::remove_dir_all(folder).unwrap();
+            std::fs::remove_dir_all(folder).expect("a file can be written");
         }
         self.copy("app home", "kept", ".");
     }
@@ -112,7 +113,7 @@ impl Scene {
         );
         let finished =
             self.place.regatta(self.repository.root()).words("apply").shell(&script).run();
-        (finished, std::fs::read_to_string(log).unwrap())
+        (finished, std::fs::read_to_string(log).expect("the place has a plain name"))
     }
 
     /// Returns the files and folders of the tree and of the journal that strace has seen.

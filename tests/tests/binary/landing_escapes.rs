@@ -61,7 +61,7 @@ const TWINS: &[&[u8]] = &[
 
 /// What a capture must not be able to do.
 fn cases(outside: &Path) -> Vec<Hostile> {
-    let outside = outside.to_str().unwrap();
+    let outside = outside.to_str().expect("the place has a plain name");
     let absolute = format!("{outside}/absolute");
     let mut cases = Vec::new();
     for twin in TWINS {
@@ -113,12 +113,21 @@ impl Store {
         let mut git = Command::new("git");
         git.arg("-C").arg(&self.0);
         git.args(["hash-object", "-w", "--literally", "--stdin", "-t", kind]);
-        let mut child = git.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(bytes).unwrap();
-        let output = child.wait_with_output().unwrap();
+        let mut child =
+            git.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a program can be run");
+        child
+            .stdin
+            .take()
+            .expect("a program can be run")
+            .write_all(bytes)
+            .expect("a program can be run");
+        let output = child.wait_with_output().expect("a program can be run");
         assert!(output.status.success(), "{kind}");
-        let text = String::from_utf8(output.stdout).unwrap();
-        let byte = |at: usize| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap();
+        let text = String::from_utf8(output.stdout).expect("git writes hexadecimal numbers");
+        let byte = |at: usize| {
+            u8::from_str_radix(&text[2 * at..2 * at + 2], 16)
+                .expect("git writes hexadecimal numbers")
+        };
         std::array::from_fn(byte)
     }
 
@@ -150,20 +159,20 @@ impl Store {
         let commit = hex(self.write("commit", text.as_bytes()));
         let mut git = Command::new("git");
         git.arg("-C").arg(&self.0).args(["update-ref", capture, &commit]);
-        assert!(git.status().unwrap().success());
+        assert!(git.status().expect("a program can be run").success());
     }
 }
 
 /// A tree with symlinks, and with what is no file.
 fn repository(place: &Sandbox, outside: &Path) -> Repository {
     let repository = place.repository();
-    fs::create_dir_all(outside).unwrap();
-    fs::write(outside.join("file"), "outside\n").unwrap();
-    fs::create_dir_all(repository.path("deep/more")).unwrap();
+    fs::create_dir_all(outside).expect("a file can be written");
+    fs::write(outside.join("file"), "outside\n").expect("a file can be written");
+    fs::create_dir_all(repository.path("deep/more")).expect("a file can be written");
     for link in ["to-outside", "deep/to-outside", "deep/more/to-outside"] {
-        symlink(outside, repository.path(link)).unwrap();
+        symlink(outside, repository.path(link)).expect("a file can be written");
     }
-    symlink(".git", repository.path("to-git")).unwrap();
+    symlink(".git", repository.path("to-git")).expect("a program can be run");
     repository.commit("links");
     repository
 }
@@ -171,10 +180,13 @@ fn repository(place: &Sandbox, outside: &Path) -> Repository {
 /// Makes what is no plain file, after the run has begun with the tree.
 fn make_special(repository: &Repository) {
     let made = Command::new("mkfifo").arg(repository.path("fifo")).status();
-    assert!(made.unwrap().success());
-    drop(UnixListener::bind(repository.path("socket")).unwrap());
+    assert!(made.expect("a program can be run").success());
+    drop(UnixListener::bind(repository.path("socket")).expect("a file can be written"));
     // Ten gigabytes of nothing.
-    fs::File::create(repository.path("sparse.bin")).unwrap().set_len(10 << 30).unwrap();
+    fs::File::create(repository.path("sparse.bin"))
+        .expect("a file can be written")
+        .set_len(10 << 30)
+        .expect("a file can be written");
 }
 
 #[test]
