@@ -19,6 +19,10 @@ use crate::pool::{Differences, SameEntries};
 use crate::tree::{FolderListing, ListedEntry, RepositoryRoot, Stat, Tree, join};
 use crate::workspace::{LeftFile, Manifest, SetupFile};
 
+mod written;
+
+pub(super) use written::written;
+
 /// A path that may differ from its original.
 pub(super) struct Candidate<'a> {
     /// The path.
@@ -69,16 +73,7 @@ pub(super) fn candidates<'a>(
 ) -> Result<Walked<'a>> {
     let same = differences.map(|differences| differences.same_entries(snapshot));
     let same = same.unwrap_or_default();
-    let mut walk = Walk {
-        snapshot,
-        manifest,
-        rules,
-        force_added,
-        found: Vec::new(),
-        left_out: LeftOutCollector::new(tree, &manifest.setup),
-        seen_predecessors: BTreeSet::new(),
-        ignored: BTreeSet::new(),
-    };
+    let mut walk = Walk::new(snapshot, manifest, tree, rules, force_added);
     let mut visited = BTreeSet::new();
     let mut waiting = vec![Vec::new()];
     while let Some(path) = waiting.pop() {
@@ -97,9 +92,7 @@ pub(super) fn candidates<'a>(
         }
     }
     walk.note_absent_predecessors();
-    walk.found.sort_by(|left, right| left.path.cmp(&right.path));
-    let (left_out, fingerprints) = walk.left_out.finish(tree.root());
-    Ok(Walked { candidates: walk.found, left_out, fingerprints, ignored: walk.ignored })
+    Ok(walk.finish(tree))
 }
 
 struct Walk<'a, 'g> {
@@ -115,7 +108,35 @@ struct Walk<'a, 'g> {
     ignored: BTreeSet<RepoPath>,
 }
 
-impl<'a> Walk<'a, '_> {
+impl<'a, 'g> Walk<'a, 'g> {
+    fn new(
+        snapshot: &'a Snapshot,
+        manifest: &'a Manifest,
+        tree: &'g Tree,
+        rules: &'g WorkRules<'g>,
+        force_added: &'g ForceAdded<'g>,
+    ) -> Self
+    where
+        'a: 'g,
+    {
+        Self {
+            snapshot,
+            manifest,
+            rules,
+            force_added,
+            found: Vec::new(),
+            left_out: LeftOutCollector::new(tree, &manifest.setup),
+            seen_predecessors: BTreeSet::new(),
+            ignored: BTreeSet::new(),
+        }
+    }
+
+    fn finish(mut self, tree: &Tree) -> Walked<'a> {
+        self.found.sort_by(|left, right| left.path.cmp(&right.path));
+        let (left_out, fingerprints) = self.left_out.finish(tree.root());
+        Walked { candidates: self.found, left_out, fingerprints, ignored: self.ignored }
+    }
+
     fn visit_folder(
         &mut self,
         path: &[u8],
@@ -170,6 +191,8 @@ impl<'a> Walk<'a, '_> {
                 self.left_out.submodule(below.to_vec());
             } else if !is_submodule && self.descends(below)? {
                 waiting.push(below.to_vec());
+            } else if !is_submodule {
+                self.ignored.extend(RepoPath::new(*below));
             }
         }
         let folder = self.snapshot.table.folders.get(path);

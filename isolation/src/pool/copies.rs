@@ -20,6 +20,7 @@ use super::restore::restore;
 use crate::baseline::Snapshot;
 use crate::error::{OrCannot, Result, is_exhausted};
 use crate::tree::Tree;
+use crate::view::WriteRecord;
 use crate::workspace::{
     self, COPY_THREADS, FileCopier, Manifest, keep_carried, remove_entry, set_aside, tree_of,
 };
@@ -52,6 +53,8 @@ struct State {
     lent: BTreeMap<TaskName, Lent>,
     /// How many copies are being made.
     making: usize,
+    /// Whether a process may have run in one of the workspaces. It could have written to others.
+    had_processes: bool,
 }
 
 /// What a new workspace is made of.
@@ -87,9 +90,20 @@ pub(crate) struct Lent {
     /// The paths to which the work of predecessors was written, and the folders above them.
     overwritten: BTreeSet<Vec<u8>>,
     /// How the copy differed when it was captured.
-    differences: Option<Differences>,
+    differences: Option<Found>,
+    /// What views have written to it; `None` if there is no view yet, or no use for a record.
+    record: Option<Arc<WriteRecord>>,
     /// Its git folder when that was new; `None` if it is made anew for the next task.
     git: Option<GitFolder>,
+}
+
+/// How differences were found.
+#[derive(Debug)]
+enum Found {
+    /// The copy was looked at.
+    Looked(Differences),
+    /// They follow from the record of the views, as long as it is complete.
+    Recorded(Differences),
 }
 
 impl Lent {
@@ -107,7 +121,29 @@ impl Lent {
             overwritten.insert(Vec::new());
             overwritten.extend(path.folders().map(|folder| folder.as_bytes().to_vec()));
         }
-        Self { stats, marker_ns, overwritten, differences: None, git }
+        Self { stats, marker_ns, overwritten, differences: None, record: None, git }
+    }
+
+    /// Returns how the copy differs from a new one now.
+    fn differences(&mut self, snapshot: &Snapshot, tree: &Tree) -> Result<Differences> {
+        let is_complete = || self.record.as_ref().is_some_and(|record| record.is_complete());
+        match self.differences.take() {
+            Some(Found::Looked(differences)) => Ok(differences),
+            Some(Found::Recorded(differences))
+                if is_complete() && !snapshot.pool.may_have_processes() =>
+            {
+                let faults = &snapshot.context.faults;
+                if cfg!(debug_assertions) && !faults.is_off("record.check") {
+                    let looked = self.look(snapshot, tree)?;
+                    assert!(
+                        differences.covers(&looked),
+                        "{differences:?} lacks some of {looked:?}"
+                    );
+                }
+                Ok(differences)
+            }
+            Some(Found::Recorded(_)) | None => self.look(snapshot, tree),
+        }
     }
 
     fn look(&self, snapshot: &Snapshot, tree: &Tree) -> Result<Differences> {
@@ -181,7 +217,11 @@ impl Pool {
         snapshot: &Snapshot,
         workspace: &Workspace,
     ) -> Option<Differences> {
-        let lent = self.state().lent.remove(&workspace.task)?;
+        let lent = {
+            let mut state = self.state();
+            state.had_processes = true;
+            state.lent.remove(&workspace.task)?
+        };
         let tree = Tree::open_at(&workspace.root).ok()?;
         match lent.look(snapshot, &tree) {
             Ok(differences) => {
@@ -198,8 +238,43 @@ impl Pool {
     /// Keeps how the copy of a task differed when it was captured.
     pub(crate) fn keep_differences(&self, task: &TaskName, differences: Differences) {
         if let Some(lent) = self.state().lent.get_mut(task) {
-            lent.differences = Some(differences);
+            lent.differences = Some(Found::Looked(differences));
         }
+    }
+
+    /// Returns the record of what views write to the workspace of a task; `None` if a capture does not
+    /// use it.
+    pub(crate) fn record(&self, task: &TaskName) -> Option<Arc<WriteRecord>> {
+        let mut state = self.state();
+        let lent = state.lent.get_mut(task).filter(|lent| lent.overwritten.is_empty())?;
+        Some(Arc::clone(lent.record.get_or_insert_default()))
+    }
+
+    /// Returns every path of the workspace of a task that may have changed; `None` if that is not
+    /// known. The workspace is about to be captured.
+    pub(crate) fn written(&self, task: &TaskName) -> Option<BTreeSet<Vec<u8>>> {
+        self.state().lent.get(task)?.record.as_ref()?.close()
+    }
+
+    /// Keeps how the copy of a task differs because of what views have written to it.
+    pub(crate) fn keep_written(
+        &self,
+        snapshot: &Snapshot,
+        task: &TaskName,
+        written: &BTreeSet<Vec<u8>>,
+    ) {
+        let differences = Differences::of_written(snapshot, written);
+        if let Some(lent) = self.state().lent.get_mut(task) {
+            lent.differences = Some(Found::Recorded(differences));
+        }
+    }
+
+    /// Returns whether a process may have written to any copy of the run.
+    fn may_have_processes(&self) -> bool {
+        let state = self.state();
+        let is_recorded =
+            |lent: &Lent| lent.record.as_ref().is_some_and(|record| record.is_complete());
+        state.had_processes || !state.lent.values().all(is_recorded)
     }
 
     /// Takes back the workspace of a task, whose work is captured, and in which nothing has run since.
@@ -260,10 +335,7 @@ impl PooledCopy {
         lent.stats.check_top(&top)?;
         let git = lent.git.take().filter(|git| git.is_untouched(&top, lent.marker_ns));
         clear_top(&folder, &top, git.as_ref()).or_cannot(what)?;
-        let differences = match lent.differences.take() {
-            Some(differences) => differences,
-            None => lent.look(snapshot, &tree)?,
-        };
+        let differences = lent.differences(snapshot, &tree)?;
         let carried = snapshot.pool.carried_files(snapshot)?;
         restore(snapshot, &tree, &mut lent.stats, &differences, carried.as_deref())?;
         let link = tree.open(b"").or_cannot(what)?;

@@ -7,6 +7,7 @@ mod git_folder;
 mod look;
 mod restore;
 mod run_table;
+mod written;
 
 pub(crate) use copies::{Lent, Pool, Source, is_in_pool};
 pub(crate) use copy_stats::CopyStats;
