@@ -133,7 +133,7 @@ mod tests {
         let pending = Manifest::read(folder, &workspace.task).unwrap();
         write(&workspace.root, "src/a", "changed in place\n");
         write(&workspace.root, "src/new", "made\n");
-        write(&workspace.root, "out/made", "ignored\n");
+        write(&workspace.root, "src/out/made", "ignored\n");
         write(&workspace.root, "deps/lib/made", "ignored\n");
         fs::remove_file(workspace.root.join("src/b")).unwrap();
         let mut setups = Vec::new();
@@ -147,6 +147,6 @@ mod tests {
         let SetupState::Done(changes) = &setups[0] else { panic!("{setups:?}") };
         assert_eq!(changes.files.len(), 3);
         let ignored: Vec<_> = changes.ignored.iter().map(ToString::to_string).collect();
-        assert_eq!(ignored, ["deps", "out"]);
+        assert_eq!(ignored, ["deps", "src/out"]);
     }
 }

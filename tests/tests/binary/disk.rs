@@ -100,8 +100,8 @@ fn a_disk_that_is_full_at_capturing_keeps_the_workspace_and_the_next_start_captu
 
 #[test]
 fn a_disk_without_room_for_a_pack_kills_no_engine_and_loses_no_capture() {
-    // With less room than a pack needs, loose objects fit; with much less, nothing does.
-    for (free, fits) in [(2_400, true), (300, false)] {
+    // Where a pack finds no room, loose objects may; with still less room, nothing does.
+    for (free, fits) in [(300, false), (2_400, true)] {
         let place = sandbox();
         let repository = place.repository();
         let folder = place.folder().join("small");
