@@ -1,5 +1,6 @@
-//! Whether a file system has room for a pack. libgit2 writes packs through a memory map, and a page of
-//! a map that finds no room is no error: it kills the process (SIGBUS).
+//! Whether a file system has room for a pack. libgit2 writes packs through a memory map. It has only
+//! the last page of each piece allocated first, and any other page that finds no room is no error: it
+//! kills the process (SIGBUS).
 
 use std::io;
 use std::path::Path;
