@@ -19,6 +19,9 @@ const FILES: &[(&str, &str)] = &[
     ("plain/init", ""),
 ];
 
+/// Changes a file, or a tree.
+type Change = fn(&Path);
+
 /// Lets everything in a workspace be older than its task, as all of a new one is.
 fn grow_old(frozen: &FrozenRun<Snapshot>, workspace: &Workspace) {
     let folder = &frozen.context.folder;
@@ -40,7 +43,7 @@ fn replace(file: &Path, bytes: &[u8]) {
 
 #[test]
 fn files_that_a_power_cut_emptied_are_no_work_and_keep_the_workspace() {
-    let damage: [(&str, fn(&Path)); 6] = [
+    let damage: [(&str, Change); 6] = [
         ("sub/deep/file", |file| replace(file, b"")),
         ("sub/deep/file", |file| replace(file, b"content that")),
         // The time of modification may be lost as well.
@@ -90,7 +93,7 @@ fn a_predecessors_file_that_a_power_cut_emptied_is_no_work() {
 
 #[test]
 fn what_a_task_has_emptied_removed_and_renamed_is_captured_after_a_death_as_before_it() {
-    let work: [(fn(&Path), u64); 6] = [
+    let work: [(Change, u64); 6] = [
         (|root| fs::write(root.join("sub/deep/file"), "").unwrap(), 1),
         (|root| replace(&root.join("sub/deep/file"), b""), 1),
         (|root| fs::remove_file(root.join("sub/deep/file")).unwrap(), 1),

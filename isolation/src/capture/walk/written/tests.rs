@@ -144,11 +144,14 @@ fn a_task_that_only_used_its_view_is_captured_without_a_look_at_anything_else() 
     assert_eq!(changes[4].task, None);
 }
 
+/// What a task does first, with the path of a file and that of none.
+type Begin = fn(&Task, ViewPath, ViewPath);
+
 #[test]
 fn whatever_else_may_have_written_leads_to_a_look_at_everything() {
     let sample = sample();
     let path = |text: &str| ViewPath::new(Path::new(text)).unwrap();
-    let begin: [(&str, fn(&Task, ViewPath, ViewPath)); 5] = [
+    let begin: [(&str, Begin); 5] = [
         ("a process", |task, _, _| drop(task.view.process_root().to_owned())),
         ("a rename", |task, one, new| wait(task.view.rename(&one, &new)).unwrap()),
         ("an error", |task, one, _| {
