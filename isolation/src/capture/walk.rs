@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use protocol::{LeftOut, RepoPath, is_temporary_name, quote_path};
 use rustix::fs::FileType;
 
-use crate::baseline::{Folder, FolderKind, FrozenEntry, Snapshot, split_path};
+use crate::baseline::{Folder, FrozenEntry, Snapshot};
 use crate::capture::capture_workspace::ForceAdded;
 use crate::capture::left_out::LeftOutCollector;
 use crate::capture::work_rules::WorkRules;
@@ -19,6 +19,7 @@ use crate::pool::{Differences, SameEntries};
 use crate::tree::{FolderListing, ListedEntry, RepositoryRoot, Stat, Tree, join};
 use crate::workspace::{LeftFile, Manifest, SetupFile};
 
+mod rules;
 mod written;
 
 pub(super) use written::written;
@@ -288,52 +289,6 @@ impl<'a, 'g> Walk<'a, 'g> {
             }
         }
         Ok(())
-    }
-
-    /// Returns whether a set-up has left this in an ignored place. It is no work, even if the place is
-    /// not ignored now.
-    fn is_left_ignored(&self, path: &[u8], stat: &Stat) -> bool {
-        stat.ctime_ns < self.manifest.marker_ns
-            && self.was_ignored(path)
-            && !self.force_added.has(path)
-    }
-
-    /// Returns whether a path was ignored when the set-up had ended, or the folder of a name that
-    /// cannot be in a repository.
-    fn was_ignored(&self, path: &[u8]) -> bool {
-        let path = RepoPath::new(path).or_else(|| RepoPath::new(split_path(path).0));
-        path.is_some_and(|path| self.manifest.setup.was_ignored(&path))
-    }
-
-    /// Returns whether a path counts as the task's work. Ignored paths count only if they existed
-    /// when the workspace was made or if the workspace tracks them.
-    fn is_work(&self, path: &[u8], kind: PathKind) -> Result<bool> {
-        let original = RepoPath::new(path).is_some_and(|path| {
-            self.snapshot.table.get(&path).is_some()
-                || self.manifest.predecessor_changes.contains_key(&path)
-        });
-        Ok(original || self.force_added.has(path) || !self.rules.ignores(path, kind)?)
-    }
-
-    fn is_submodule(&self, path: &[u8]) -> bool {
-        let folder = self.snapshot.table.folders.get(path);
-        folder.is_some_and(|folder| folder.kind == FolderKind::Submodule)
-    }
-
-    /// Returns whether the walk enters a folder. The walk enters an ignored folder only if it has
-    /// original or tracked contents. A nested repository was made by the task, since workspaces
-    /// start without any. The files of such a repository count, but not its `.git`.
-    fn descends(&self, path: &[u8]) -> Result<bool> {
-        if self.snapshot.table.has_below(path) || self.has_predecessor_change_below(path) {
-            return Ok(true);
-        }
-        Ok(!self.rules.ignores(path, PathKind::Folder)? || self.force_added.has_below(path))
-    }
-
-    fn has_predecessor_change_below(&self, path: &[u8]) -> bool {
-        self.manifest.predecessor_changes.keys().any(|change| {
-            change.as_bytes().strip_prefix(path).is_some_and(|rest| rest.starts_with(b"/"))
-        })
     }
 
     /// Adds the files of the snapshot that are missing in a folder to the candidates.

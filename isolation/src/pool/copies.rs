@@ -1,29 +1,24 @@
 //! The copies of a run that no task uses, and what is known about those in use.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use engine::ports::Workspace;
-use protocol::{RepoPath, TaskName};
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use protocol::TaskName;
 use rustix::io::Errno;
 
-use super::copy_stats::{CopyStats, Seen};
-use super::git_folder::GitFolder;
-use super::look::{Differences, Look, look};
-use super::restore::restore;
+use super::lent::{Found, Lent};
+use super::look::Differences;
+use super::pooled_copy::PooledCopy;
 use crate::baseline::Snapshot;
 use crate::error::{OrCannot, Result, is_exhausted};
 use crate::tree::Tree;
 use crate::view::WriteRecord;
-use crate::workspace::{
-    self, COPY_THREADS, FileCopier, Manifest, keep_carried, remove_entry, set_aside, tree_of,
-};
+use crate::workspace::{COPY_THREADS, FileCopier, Manifest, keep_carried, set_aside};
 
 /// The prefix of the folders of copies that no task uses. The name is also the mark that the work of
 /// the last task is durable in the task store: only then a workspace gets it.
@@ -80,89 +75,6 @@ impl Drop for Turn<'_> {
 fn turns() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     cores.div_ceil(COPY_THREADS)
-}
-
-/// What is known about a copy that a task uses.
-#[derive(Debug)]
-pub(crate) struct Lent {
-    stats: CopyStats,
-    marker_ns: i64,
-    /// The paths to which the work of predecessors was written, and the folders above them.
-    overwritten: BTreeSet<Vec<u8>>,
-    /// How the copy differed when it was captured.
-    differences: Option<Found>,
-    /// What views have written to it; `None` if there is no view yet, or no use for a record.
-    record: Option<Arc<WriteRecord>>,
-    /// Its git folder when that was new; `None` if it is made anew for the next task.
-    git: Option<GitFolder>,
-}
-
-/// How differences were found.
-#[derive(Debug)]
-enum Found {
-    /// The copy was looked at.
-    Looked(Differences),
-    /// They follow from the record of the views, as long as it is complete.
-    Recorded(Differences),
-}
-
-impl Lent {
-    /// Returns what is known about a copy that was complete at `marker_ns`, with the new git folder
-    /// `git`. The work of predecessors was written to the paths in `changes`.
-    pub(crate) fn new<'a>(
-        stats: CopyStats,
-        git: Option<GitFolder>,
-        marker_ns: i64,
-        changes: impl Iterator<Item = &'a RepoPath>,
-    ) -> Self {
-        let mut overwritten = BTreeSet::new();
-        for path in changes {
-            overwritten.insert(path.as_bytes().to_vec());
-            overwritten.insert(Vec::new());
-            overwritten.extend(path.folders().map(|folder| folder.as_bytes().to_vec()));
-        }
-        Self { stats, marker_ns, overwritten, differences: None, record: None, git }
-    }
-
-    /// Returns how the copy differs from a new one now.
-    fn differences(&mut self, snapshot: &Snapshot, tree: &Tree) -> Result<Differences> {
-        let is_complete = || self.record.as_ref().is_some_and(|record| record.is_complete());
-        match self.differences.take() {
-            Some(Found::Looked(differences)) => Ok(differences),
-            Some(Found::Recorded(differences))
-                if is_complete() && !snapshot.pool.may_have_processes() =>
-            {
-                let faults = &snapshot.context.faults;
-                if cfg!(debug_assertions) && !faults.is_off("record.check") {
-                    let looked = self.look(snapshot, tree)?;
-                    assert!(
-                        differences.covers(&looked),
-                        "{differences:?} lacks some of {looked:?}"
-                    );
-                }
-                Ok(differences)
-            }
-            Some(Found::Recorded(_)) | None => self.look(snapshot, tree),
-        }
-    }
-
-    fn look(&self, snapshot: &Snapshot, tree: &Tree) -> Result<Differences> {
-        let Self { stats, marker_ns, overwritten, .. } = self;
-        look(&Look { snapshot, stats, tree, marker_ns: *marker_ns, overwritten })
-    }
-}
-
-/// A copy that no task uses.
-#[derive(Debug)]
-pub(crate) struct PooledCopy {
-    folder: PathBuf,
-    lent: Lent,
-}
-
-/// A restored copy, except for its link to the git folder.
-pub(crate) struct Restored {
-    stats: CopyStats,
-    git: Option<GitFolder>,
 }
 
 impl Pool {
@@ -270,7 +182,7 @@ impl Pool {
     }
 
     /// Returns whether a process may have written to any copy of the run.
-    fn may_have_processes(&self) -> bool {
+    pub(super) fn may_have_processes(&self) -> bool {
         let state = self.state();
         let is_recorded =
             |lent: &Lent| lent.record.as_ref().is_some_and(|record| record.is_complete());
@@ -305,70 +217,5 @@ impl Pool {
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl PooledCopy {
-    /// Restores the copy, and returns its folder. A copy that cannot be restored is removed; then
-    /// `None` is returned.
-    pub(crate) fn restore(self, snapshot: &Snapshot) -> Option<(PathBuf, Restored)> {
-        let folder = self.folder.clone();
-        match self.try_restore(snapshot) {
-            Ok(restored) => Some((folder, restored)),
-            Err(error) => {
-                tracing::info!(%error, "a copy is not used again");
-                if let Err(error) = workspace::remove_tree(&folder) {
-                    tracing::warn!(%error, "a copy stays until the next start");
-                }
-                None
-            }
-        }
-    }
-
-    fn try_restore(self, snapshot: &Snapshot) -> Result<Restored> {
-        let Self { folder, mut lent } = self;
-        let what = || format!("restore the copy {}", folder.display());
-        snapshot.context.faults.failpoint("pool.restore").or_cannot(what)?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let top = openat(CWD, &folder, flags, Mode::empty()).or_cannot(what)?;
-        let tree = Tree::open_at(&tree_of(&folder))?;
-        lent.stats.check_top(&top)?;
-        let git = lent.git.take().filter(|git| git.is_untouched(&top, lent.marker_ns));
-        clear_top(&folder, &top, git.as_ref()).or_cannot(what)?;
-        let differences = lent.differences(snapshot, &tree)?;
-        let carried = snapshot.pool.carried_files(snapshot)?;
-        restore(snapshot, &tree, &mut lent.stats, &differences, carried.as_deref())?;
-        let link = tree.open(b"").or_cannot(what)?;
-        remove_entry(&link, OsStr::new(".git")).or_cannot(what)?;
-        Ok(Restored { stats: lent.stats, git })
-    }
-}
-
-/// Removes everything in the folder of a workspace but the tree itself, and a git folder that is used
-/// again.
-fn clear_top(folder: &Path, top: &OwnedFd, git: Option<&GitFolder>) -> std::io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name();
-        let is_git = git.is_some_and(|git| *git.name() == name);
-        if !is_git && folder.join(&name) != tree_of(folder) {
-            remove_entry(top, &name)?;
-        }
-    }
-    Ok(())
-}
-
-impl Restored {
-    /// Takes the git folder of the copy if it is used again.
-    pub(crate) fn take_git(&mut self) -> Option<GitFolder> {
-        self.git.take()
-    }
-
-    /// Returns the stats of the copy at `tree`, now that it is linked to its git folder.
-    pub(crate) fn finish(mut self, tree: &Tree) -> Result<CopyStats> {
-        let what = || format!("record the copy {}", tree.root().display());
-        if let Some(root) = self.stats.folders.first_mut() {
-            root.stat = Seen::open(tree.fd()).or_cannot(what)?.folder_stat();
-        }
-        Ok(self.stats)
     }
 }
