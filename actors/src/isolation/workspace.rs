@@ -76,7 +76,7 @@ pub(crate) struct TakenBack {
 /// its actor, which captures its changes and then removes it.
 pub(crate) struct Lease {
     pub(crate) place: Place,
-    view: Arc<dyn WorkspaceView>,
+    baseline: Arc<dyn Baseline>,
     owner: ActorRef<WorkspaceMessage>,
     /// The owners of the processes that write into the workspace.
     writers: Vec<Arc<dyn CommandOwner>>,
@@ -88,9 +88,10 @@ impl Lease {
         &self.owner
     }
 
-    /// Returns how tools see the workspace.
+    /// Returns how tools see the workspace. A workspace in which processes are started without being
+    /// asked for by a tool has no view: what was written through views is taken for all that changed.
     pub(crate) fn view(&self) -> Arc<dyn WorkspaceView> {
-        Arc::clone(&self.view)
+        self.baseline.view(&self.place)
     }
 
     /// Adds an owner of processes that write into the workspace. They are ended before the workspace
@@ -210,9 +211,8 @@ impl Actor for Workspace {
             (WorkspaceMessage::Prepared(Ok(place), reply), _) => {
                 state.place = Some(place.clone());
                 state.arguments.made.notify((myself.get_id(), place.clone()));
-                let view = baseline.view(&place);
                 let lease =
-                    Lease { place, view, owner: myself, writers: Vec::new(), settled: false };
+                    Lease { place, baseline, owner: myself, writers: Vec::new(), settled: false };
                 // If the task is gone, the lease comes back in the error and is dropped here.
                 let _gone = reply.send(Ok(lease));
             }

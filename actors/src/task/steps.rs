@@ -7,7 +7,7 @@ use std::time::Duration;
 use engine::ports::{IsolationError, Worker, Workspace as Place, WorkspaceRequest, WorkspaceStart};
 use engine::task::{Effect, Input, Reminder};
 use protocol::{
-    AgentEnd, Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport,
+    AgentEnd, Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport, Work,
 };
 use ractor::{ActorProcessingErr, ActorRef};
 use tracing::Instrument as _;
@@ -106,6 +106,11 @@ impl TaskState {
             .unwrap_or_else(|| Err(gone("prepare a workspace")))
             .map_err(|error| error.to_failure())?;
         let place = lease.place.clone();
+        if let Work::Agent(_) = self.arguments.spec.work {
+            // From its first view on, it is known that no process has been started in a workspace:
+            // meanwhile, copies of the run are restored without a look at all their files.
+            let _recorded = lease.view();
+        }
         self.lease = Some(lease);
         self.announce(EventKind::WorkspaceReady {
             task: self.name(),
