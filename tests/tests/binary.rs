@@ -64,12 +64,14 @@ mod binary {
     mod results;
     mod retry;
     mod retry_bad_input;
+    mod series;
     mod setup;
     mod setup_capture;
     mod shapes;
     mod slow_reader;
     mod small_runs;
     mod source;
+    mod stack;
     mod timing;
     mod union;
     mod writers;

@@ -5,10 +5,17 @@
 mod ancestry;
 mod clean_filter;
 mod commit_tree;
+mod commits;
+mod explain;
 mod make_branches;
 mod publish;
+mod replay;
+mod stack;
+mod stack_branch;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use make_branches::{Publish, make_branches};
-pub(crate) use publish::must_be_possible;
+pub(crate) use publish::{keep_in_memory, must_be_possible, write_pack};
+pub(crate) use stack::{Stacked, make_stack};
+pub(crate) use stack_branch::StackTarget;

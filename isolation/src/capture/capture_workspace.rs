@@ -12,6 +12,7 @@ use crate::backends::ChangeList;
 use crate::baseline::{ContentReader, Snapshot};
 use crate::capture::compare::{Compared, compare, count_lines};
 use crate::capture::own_commit::{has_readable_index, head, own_commit_message};
+use crate::capture::series::series;
 use crate::capture::walk;
 use crate::capture::without_setup::Basis;
 use crate::capture::work_rules::WorkRules;
@@ -105,7 +106,9 @@ fn take(
         SetupState::Done(changes) => changes.head,
         SetupState::None | SetupState::Pending => head(&template),
     };
-    list.message = own_commit_message(&folder.join(GIT), &template, before);
+    let git_dir = folder.join(GIT);
+    list.message = own_commit_message(&git_dir, &template, before);
+    list.series = series((&git_dir, &template), before, list.changes(), &bytes.store)?;
     Ok((bytes, list))
 }
 

@@ -4,6 +4,8 @@ mod capture_workspace;
 mod compare;
 mod left_out;
 mod own_commit;
+mod own_objects;
+mod series;
 mod setup;
 #[cfg(test)]
 mod tests;

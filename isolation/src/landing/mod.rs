@@ -11,6 +11,7 @@ mod journal;
 mod land;
 mod landing_lock;
 mod lease;
+mod on_branch;
 mod open_writers;
 mod plan;
 mod presence;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use protocol::{
-    Landed, LandingId, LandingReport, LedgerEntry, MergeMode, RunId, RunName, TaskId, TaskLanding,
-    TaskName,
+    Landed, LandingId, LandingReport, LedgerEntry, MergeMode, RunId, RunName, StackBranch, TaskId,
+    TaskLanding, TaskName,
 };
 
 use super::commit_subject::commit_subject;
@@ -103,11 +103,8 @@ pub fn landing_request(run: &RunRecord) -> Option<LandingRequest> {
     if !run.spec.isolation.capabilities().can_capture {
         return None;
     }
-    let target = match run.spec.merge {
-        MergeMode::Patch => LandingTarget::Tree,
-        MergeMode::Branch => LandingTarget::Branches { prefix: run.spec.branch_prefix.clone() },
-        MergeMode::None => return None,
-    };
+    let spec = &run.spec;
+    let target = landing_target(spec.merge, &spec.branch_prefix, spec.stack.as_ref())?;
     let done = run.tasks().iter().filter(|task| task.is_done()).map(|task| task.spec.id);
     let tasks = landing_tasks(run, &done.collect());
     (!tasks.is_empty()).then(|| LandingRequest {
@@ -116,6 +113,23 @@ pub fn landing_request(run: &RunRecord) -> Option<LandingRequest> {
         tasks,
         union: run.spec.union.clone(),
     })
+}
+
+/// Returns where the work of a run lands, or `None` if it is only kept. `stack` is the branch of a
+/// stack that is not the run's own.
+#[must_use]
+pub fn landing_target(
+    merge: MergeMode,
+    prefix: &str,
+    stack: Option<&StackBranch>,
+) -> Option<LandingTarget> {
+    let prefix = prefix.to_owned();
+    match merge {
+        MergeMode::Patch => Some(LandingTarget::Tree),
+        MergeMode::Branch => Some(LandingTarget::Branches { prefix }),
+        MergeMode::Stack => Some(LandingTarget::Stack { prefix, branch: stack.cloned() }),
+        MergeMode::None => None,
+    }
 }
 
 /// Returns the work of the `chosen` tasks for a landing, dependencies first. A task that changed

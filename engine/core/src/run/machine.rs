@@ -153,6 +153,8 @@ impl RunMachine {
             jobs: spec.jobs.get(),
             isolation: spec.isolation,
             merge: spec.merge,
+            onto: spec.users_branch().map(str::to_owned),
+            land: spec.land,
             pass_env: spec.pass_env.clone(),
             needs: spec.needs.clone(),
             retry_of: spec.retry.as_ref().map(|retry| retry.run.clone()),
