@@ -49,6 +49,7 @@ mod binary {
     mod names;
     mod npm_workers;
     mod odd;
+    mod onto;
     mod output;
     mod plans;
     mod pool;

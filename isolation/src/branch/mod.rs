@@ -4,8 +4,10 @@
 
 mod ancestry;
 mod clean_filter;
+mod commit_notices;
 mod commit_tree;
 mod commits;
+mod conversions;
 mod explain;
 mod make_branches;
 mod publish;
@@ -15,7 +17,9 @@ mod stack_branch;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use commit_notices::commit_notices;
+pub(crate) use conversions::{committed_bytes, working_bytes};
 pub(crate) use make_branches::{Publish, make_branches};
 pub(crate) use publish::{keep_in_memory, must_be_possible, write_pack};
 pub(crate) use stack::{Stacked, make_stack};
-pub(crate) use stack_branch::StackTarget;
+pub(crate) use stack_branch::{Checkout, StackTarget};

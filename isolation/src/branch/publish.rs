@@ -100,7 +100,10 @@ pub(super) fn find_branch<'g>(git: &'g Repository, branch: &str) -> Result<Optio
             let commit = found.peel_to_commit();
             commit.map(Some).or_cannot(|| format!("read the branch {branch}"))
         }
-        Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+        // A name that no branch can have is the name of none.
+        Err(error) if matches!(error.code(), ErrorCode::NotFound | ErrorCode::InvalidSpec) => {
+            Ok(None)
+        }
         Err(error) => Err(error).or_cannot(|| format!("look for the branch {branch}")),
     }
 }

@@ -103,7 +103,8 @@ impl Replay<'_> {
         for own in commits {
             let mut changes = Vec::new();
             for (path, entry) in &own.paths {
-                let Some(state) = now.get_mut(path) else { continue };
+                // A file that is not of the work was made and removed by these commits.
+                let state = now.entry(path).or_default();
                 if *state == *entry {
                     continue;
                 }

@@ -1,7 +1,9 @@
 //! Makes the commits of a stack: one branch with the work of all tasks, one after the other.
 
+use std::collections::BTreeMap;
+
 use git2::{Oid, Repository};
-use protocol::{Landed, LandingReport, TaskLanding};
+use protocol::{Conflict, Landed, LandingReport, RepoPath, TaskLanding, TaskName};
 
 use engine::ports::{LandingRequest, LandingTask, Notice};
 
@@ -13,7 +15,9 @@ use crate::branch::replay::{MergedWork, Replay, Replayed};
 use crate::branch::stack_branch::StackTarget;
 use crate::error::{OrCannot, Result, error_text};
 use crate::file_entry::Change;
-use crate::merge::{MergeRules, Merger, mark_setup_conflicts, missing_predecessors, predecessors};
+use crate::merge::{
+    MergeRules, MergedPath, Merger, mark_setup_conflicts, missing_predecessors, predecessors,
+};
 use crate::repository::Repo;
 use crate::store::{Contents, TaskStore};
 
@@ -23,17 +27,21 @@ pub(crate) struct Stacked {
     pub(crate) report: LandingReport,
     /// The new tip of the branch; `None` if no commit was made.
     pub(crate) tip: Option<Oid>,
+    /// Every path that the commits change.
+    pub(crate) changed: BTreeMap<RepoPath, MergedPath>,
     /// What is not as the user may expect.
     pub(crate) notices: Vec<Notice>,
 }
 
-/// Makes the commits of the tasks of `request`, on top of `target`, in `git`.
+/// Makes the commits of the tasks of `request`, on top of `target`, in `git`. The tasks of
+/// `in_the_way` are left out, with these conflicts.
 pub(crate) fn make_stack(
     repo: &Repo,
     git: &Repository,
     store: &TaskStore,
     target: &StackTarget,
     request: &LandingRequest,
+    in_the_way: &BTreeMap<TaskName, Vec<Conflict>>,
 ) -> Result<Stacked> {
     identity(git)?;
     let head = CommitTree { git, tree: head(git)?.map(|head| head.tree_id()) };
@@ -48,7 +56,11 @@ pub(crate) fn make_stack(
     let mut stacker = Stacker { git, store, cleaner, merger, replay, base, tip, target, notices };
     let mut landings: Vec<TaskLanding> = Vec::with_capacity(request.tasks.len());
     for task in &request.tasks {
-        let landed = match stacker.merge(task, &request.tasks, &landings) {
+        let merged = match in_the_way.get(&task.task).cloned() {
+            Some(conflicts) => Ok(Merged::Not(Landed::Conflicted { conflicts })),
+            None => stacker.merge(task, &request.tasks, &landings),
+        };
+        let landed = match merged {
             Ok(Merged::Not(landed)) => landed,
             // After this error the merged trees are not those of the report.
             Ok(Merged::Work(work)) => stacker.commit(task, work)?,
@@ -57,7 +69,9 @@ pub(crate) fn make_stack(
         landings.push(TaskLanding { task: task.task.clone(), landed });
     }
     let tip = stacker.tip.filter(|tip| Some(*tip) != target.base);
-    Ok(Stacked { report: LandingReport { tasks: landings }, tip, notices: stacker.notices })
+    let changed = stacker.merger.so_far()?;
+    let report = LandingReport { tasks: landings };
+    Ok(Stacked { report, tip, changed, notices: stacker.notices })
 }
 
 /// The result of merging the work of one task.
@@ -73,7 +87,7 @@ struct Work {
     contents: Contents,
     /// The changes with the blobs that git would commit.
     clean: Vec<Change>,
-    joined: Vec<protocol::RepoPath>,
+    joined: Vec<RepoPath>,
 }
 
 struct Stacker<'a> {

@@ -108,7 +108,12 @@ fn take(
     };
     let git_dir = folder.join(GIT);
     list.message = own_commit_message(&git_dir, &template, before);
-    list.series = series((&git_dir, &template), before, list.changes(), &bytes.store)?;
+    let was_there = |path: &RepoPath| {
+        let by_setup =
+            matches!(&manifest.setup, SetupState::Done(left) if left.files.contains_key(path));
+        by_setup || snapshot.table.get(path).is_some()
+    };
+    list.series = series((&git_dir, &template), before, list.changes(), &was_there, &bytes.store)?;
     Ok((bytes, list))
 }
 

@@ -1,7 +1,7 @@
 //! The commits that a task made itself in its workspace, as a series: those from the commit with
 //! which it began to HEAD, along the first parents.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use git2::{ObjectType, Oid};
@@ -40,12 +40,13 @@ struct RawCommit {
 }
 
 /// Returns the commits of the task in `git_dir`, whose template is `template` and whose HEAD was
-/// `before` when the task began. Only what concerns `changes`, the work of the task, is kept; its
-/// files are written to `store`.
+/// `before` when the task began. Only what concerns `changes`, the work of the task, or new files is
+/// kept; `was_there` returns whether a file is not new. The files are written to `store`.
 pub(super) fn series(
     (git_dir, template): (&Path, &Path),
     before: Option<Oid>,
     changes: &[Change],
+    was_there: &dyn Fn(&RepoPath) -> bool,
     store: &TaskStore,
 ) -> Result<Series> {
     let Some(after) = head(git_dir).filter(|after| Some(*after) != before) else {
@@ -67,8 +68,7 @@ pub(super) fn series(
         Some(Some(before)) => Some(before.tree),
         Some(None) => return Ok(Series::lost(UNREADABLE)),
     };
-    let captured: BTreeMap<&RepoPath, &Change> =
-        changes.iter().map(|change| (&change.path, change)).collect();
+    let captured: BTreeSet<&RepoPath> = changes.iter().map(|change| &change.path).collect();
     let mut bytes = 0;
     for commit in commits {
         let Some(differences) = objects.differences(parent, commit.tree, MOST_PATHS) else {
@@ -76,7 +76,8 @@ pub(super) fn series(
         };
         let mut paths = BTreeMap::new();
         for (path, entry) in differences {
-            if !captured.contains_key(&path) {
+            // What is as it was may be the user's own change that is not committed.
+            if !captured.contains(&path) && was_there(&path) {
                 continue;
             }
             if let Some(entry) = entry {

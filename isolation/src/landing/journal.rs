@@ -15,7 +15,8 @@ use protocol::{LandingId, LandingReport, RepoPath, RunName};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{OrCannot, Result, cannot};
-use crate::landing::on_branch::BranchMove;
+use crate::file_entry::Entry;
+use crate::landing::on_branch::{BranchMove, stored_index};
 use crate::landing::plan::FileChange;
 
 /// The state of a landing.
@@ -72,6 +73,9 @@ pub(super) struct Journal {
     /// The branch that moves, if the work becomes commits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) branch: Option<BranchMove>,
+    /// The new entries of the index, if the branch is checked out. Otherwise there are no changes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "stored_index")]
+    pub(super) index: Vec<(RepoPath, Option<Entry>)>,
     pub(super) report: LandingReport,
 }
 
@@ -91,12 +95,13 @@ impl Journal {
         report: LandingReport,
     ) -> Self {
         let landing = Some(landing);
-        Self { version: Self::VERSION, id, run, landing, folders, changes, branch: None, report }
+        let (version, branch, index) = (Self::VERSION, None, Vec::new());
+        Self { version, id, run, landing, folders, changes, branch, index, report }
     }
 
     /// Returns the journal of a landing that moves a branch.
-    pub(super) fn moving(self, branch: BranchMove) -> Self {
-        Self { version: Self::BRANCH_VERSION, branch: Some(branch), ..self }
+    pub(super) fn moving(self, branch: BranchMove, index: Vec<(RepoPath, Option<Entry>)>) -> Self {
+        Self { version: Self::BRANCH_VERSION, branch: Some(branch), index, ..self }
     }
 
     fn is_known(&self) -> bool {

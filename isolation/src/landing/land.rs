@@ -14,6 +14,7 @@ use crate::branch::{self, Publish};
 use crate::error::{OrCannot, Result};
 use crate::landing::attempt::{Attempt, Exclusions, LandingRules, attempt, merge};
 use crate::landing::finish::LandingContext;
+use crate::landing::index_lock::IndexLock;
 use crate::landing::journal::{Journals, State, is_of};
 use crate::landing::landing_lock::LandingLock;
 use crate::landing::on_branch::{NamedBranch, dry_run_on_branch, finish_move, land_on_branch};
@@ -245,15 +246,20 @@ fn finish_open(
         let (run, landing) = (journal.run.clone(), journal.landing);
         let (report, completion) = match state {
             State::Intent => {
+                IndexLock::release(repo, &journal.id)?;
                 context.drop_intent(&journal)?;
                 continue;
             }
             State::Undoing => {
+                IndexLock::release(repo, &journal.id)?;
                 context.roll_back(&journal)?;
                 continue;
             }
             State::Committed => match journal.branch.clone() {
-                Some(branch) => finish_move(context, repo, journal, &branch)?,
+                Some(branch) => match finish_move(context, repo, journal, &branch)? {
+                    Some(finished) => finished,
+                    None => continue,
+                },
                 None => (context.roll_forward(journal)?, Completion::Now),
             },
             State::Landed => (context.end(journal)?, Completion::Earlier),

@@ -5,8 +5,10 @@
 
 mod apply;
 mod attempt;
+mod checked_out;
 mod file_mover;
 mod finish;
+mod index_lock;
 mod journal;
 mod land;
 mod landing_lock;

@@ -1,20 +1,25 @@
 //! Lands work on one branch, which moves once for all of it. The move is recorded in a journal
 //! first, so that a recovery can tell whether it was made.
 
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::Duration;
+
 use engine::fault::Faults;
 use engine::ports::{Completion, IsolationError, LandingNotice, LandingRequest};
 use git2::{ErrorCode, Oid, Repository};
 use protocol::{Landed, LandingId, LandingReport, StackBranch};
 use serde::{Deserialize, Serialize};
-use std::thread;
-use std::time::Duration;
 
-use crate::branch::{StackTarget, Stacked, keep_in_memory, make_stack, write_pack};
+use crate::branch::{Checkout, StackTarget, keep_in_memory, make_stack, write_pack};
 use crate::error::{OrCannot, Result, cannot};
+use crate::landing::checked_out::{CheckedOut, Places, finish_checked_out};
 use crate::landing::finish::LandingContext;
 use crate::landing::journal::{Journal, State};
+use crate::landing::plan::Plan;
 use crate::repository::Repo;
 use crate::store::TaskStore;
+use crate::tree::Tree;
 
 /// How often the commits are made anew because the branch has moved meanwhile.
 const MAX_MOVES: u32 = 3;
@@ -34,9 +39,41 @@ pub(super) struct BranchMove {
     pub(super) to: String,
 }
 
+/// The form of the entries of an index in a journal.
+pub(super) mod stored_index {
+    use git2::Oid;
+    use protocol::{RepoPath, Side};
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::file_entry::{Entry, Mode};
+
+    pub(in crate::landing) fn serialize<S: Serializer>(
+        index: &[(RepoPath, Option<Entry>)],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let stored = index.iter().map(|(path, entry)| (path, entry.map(Entry::to_side)));
+        stored.collect::<Vec<_>>().serialize(serializer)
+    }
+
+    pub(in crate::landing) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<(RepoPath, Option<Entry>)>, D::Error> {
+        let entry = |side: Side| {
+            let mode =
+                Mode::from_git(side.mode).ok_or(D::Error::custom("it is not a file mode"))?;
+            let oid = Oid::from_str(&side.oid).map_err(D::Error::custom)?;
+            Ok(Entry { mode, oid })
+        };
+        let stored = Vec::<(RepoPath, Option<Side>)>::deserialize(deserializer)?;
+        let read = stored.into_iter().map(|(path, side)| Ok((path, side.map(entry).transpose()?)));
+        read.collect()
+    }
+}
+
 /// The result of moving a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Moved {
+pub(super) enum Moved {
     /// The branch is where it was to go.
     Yes,
     /// Somebody else has moved it.
@@ -61,47 +98,81 @@ pub(super) fn land_on_branch(
     named: NamedBranch<'_>,
 ) -> Result<LandingReport> {
     for _ in 0..MAX_MOVES {
-        let git = repo.git()?;
-        let odb = git.odb().or_cannot(|| "open the repository's objects")?;
-        let _memory = keep_in_memory(&odb)?;
-        let own = (named.prefix, &request.run);
-        let target = StackTarget::find(repo, &git, own, named.branch)?;
-        target.check()?;
-        let stacked = make_stack(repo, &git, context.store, &target, request)?;
-        let Stacked { report, tip, notices } = stacked;
-        let Some(tip) = tip else { return Ok(report) };
-        failpoint(context.faults)?;
-        write_pack(&git, repo, tip)?;
-        failpoint(context.faults)?;
         if context.cancel.is_cancelled() {
             return Err(IsolationError::Withdrawn);
         }
-        let branch = BranchMove {
+        let git = repo.git()?;
+        let odb = git.odb().or_cannot(|| "open the repository's objects")?;
+        let _memory = keep_in_memory(&odb)?;
+        let find = || StackTarget::find(repo, &git, (named.prefix, &request.run), named.branch);
+        let target = find()?;
+        target.check()?;
+        let id = context.journals.free_id(&request.run)?;
+        let moves = |tip: Oid| BranchMove {
             reference: target.reference(),
             from: target.tip.map(|tip| tip.to_string()),
             to: tip.to_string(),
         };
-        let id = context.journals.free_id(&request.run)?;
-        let run = (request.run.clone(), landing);
-        let journal = Journal::new(id, run, Vec::new(), Vec::new(), report).moving(branch.clone());
-        context.journals.write(&journal, State::Committed)?;
-        failpoint(context.faults)?;
-        match move_branch(&repo.git()?, &branch, &request.run.to_string()) {
-            Ok(Moved::Yes) => {
-                context.finish(&journal, State::Committed);
-                for notice in notices {
-                    (context.notify)(LandingNotice::Degraded(notice));
-                }
-                return Ok(journal.report);
+        let owner = (request.run.clone(), landing);
+        let (landed, notices) = if target.checkout == Checkout::Here {
+            let places = Places { repo, git: &git, store: context.store, tree: context.tree };
+            let mut made = CheckedOut::make(places, &target, request)?;
+            let Some(tip) = made.stacked.tip else { return Ok(made.stacked.report) };
+            let (index, notices) = (made.index(), std::mem::take(&mut made.stacked.notices));
+            write(context.faults, &git, repo, tip)?;
+            let journal = |plan: Plan, report| {
+                let (id, branch) = (id.clone(), moves(tip));
+                Journal::new(id, owner, plan.folders, plan.changes, report).moving(branch, index)
+            };
+            let is_still_there = || Ok(find()? == target);
+            (made.land(context, places, journal, &id, is_still_there)?, notices)
+        } else {
+            let none = BTreeMap::new();
+            let stacked = make_stack(repo, &git, context.store, &target, request, &none)?;
+            let Some(tip) = stacked.tip else { return Ok(stacked.report) };
+            write(context.faults, &git, repo, tip)?;
+            let branch = moves(tip);
+            let journal = Journal::new(id, owner, Vec::new(), Vec::new(), stacked.report);
+            let journal = journal.moving(branch.clone(), Vec::new());
+            (move_alone(context, repo, journal, &branch)?, stacked.notices)
+        };
+        if let Some(report) = landed {
+            for notice in notices {
+                (context.notify)(LandingNotice::Degraded(notice));
             }
-            Ok(Moved::Contested) => context.journals.forget(&journal.id)?,
-            Err(error) => {
-                context.journals.forget(&journal.id)?;
-                return Err(error);
-            }
+            return Ok(report);
         }
     }
-    Err(cannot("add commits to the branch", "somebody else keeps moving it"))
+    let why = "other programs keep changing the branch or its files";
+    Err(cannot("add commits to the branch", why))
+}
+
+/// Writes the objects of the commits.
+fn write(faults: &Faults, git: &Repository, repo: &Repo, tip: Oid) -> Result<()> {
+    failpoint(faults)?;
+    write_pack(git, repo, tip)?;
+    failpoint(faults)
+}
+
+/// Moves a branch that is not checked out. Returns `None` if somebody else has moved it.
+fn move_alone(
+    context: &LandingContext<'_>,
+    repo: &Repo,
+    journal: Journal,
+    branch: &BranchMove,
+) -> Result<Option<LandingReport>> {
+    context.journals.write(&journal, State::Committed)?;
+    failpoint(context.faults)?;
+    match move_branch(&repo.git()?, branch, journal.run.as_str()) {
+        Ok(Moved::Yes) => {
+            context.finish(&journal, State::Committed);
+            Ok(Some(journal.report))
+        }
+        moved => {
+            context.journals.forget(&journal.id)?;
+            moved.map(|_contested| None)
+        }
+    }
 }
 
 /// Reports what [`land_on_branch`] would do, and changes nothing.
@@ -116,20 +187,29 @@ pub(super) fn dry_run_on_branch(
     let _memory = keep_in_memory(&odb)?;
     let target = StackTarget::find(repo, &git, (named.prefix, &request.run), named.branch)?;
     target.check()?;
-    Ok(make_stack(repo, &git, store, &target, request)?.report)
+    if target.checkout == Checkout::Here {
+        let tree = &Tree::open_at(&repo.root)?;
+        let places = Places { repo, git: &git, store, tree };
+        return Ok(CheckedOut::make(places, &target, request)?.stacked.report);
+    }
+    Ok(make_stack(repo, &git, store, &target, request, &BTreeMap::new())?.report)
 }
 
-/// Finishes a landing whose engine died after it had recorded that a branch was to move.
+/// Finishes a landing whose engine died after it had recorded that a branch was to move. Returns
+/// `None` if everything is as before.
 pub(super) fn finish_move(
     context: &LandingContext<'_>,
     repo: &Repo,
     mut journal: Journal,
     branch: &BranchMove,
-) -> Result<(LandingReport, Completion)> {
+) -> Result<Option<(LandingReport, Completion)>> {
+    if !journal.index.is_empty() {
+        return finish_checked_out(context, repo, journal, branch);
+    }
     let git = repo.git()?;
     let completion = if contains(&git, branch)? {
         Completion::Earlier
-    } else if move_branch(&git, branch, &journal.run.to_string())? == Moved::Yes {
+    } else if move_branch(&git, branch, journal.run.as_str())? == Moved::Yes {
         Completion::Now
     } else {
         let message = format!("{} was moved by somebody else meanwhile", branch.reference);
@@ -143,11 +223,11 @@ pub(super) fn finish_move(
     };
     let report = journal.report.clone();
     context.end_move(journal)?;
-    Ok((report, completion))
+    Ok(Some((report, completion)))
 }
 
 /// Returns whether the branch has the new commits.
-fn contains(git: &Repository, branch: &BranchMove) -> Result<bool> {
+pub(super) fn contains(git: &Repository, branch: &BranchMove) -> Result<bool> {
     let to = oid(&branch.to)?;
     let Some(now) = tip(git, &branch.reference)? else { return Ok(false) };
     // Objects that were never written, or are gone, are in no branch.
@@ -155,7 +235,7 @@ fn contains(git: &Repository, branch: &BranchMove) -> Result<bool> {
 }
 
 /// Moves a branch, unless somebody else has moved it.
-fn move_branch(git: &Repository, branch: &BranchMove, run: &str) -> Result<Moved> {
+pub(super) fn move_branch(git: &Repository, branch: &BranchMove, run: &str) -> Result<Moved> {
     let what = || format!("move {}", branch.reference);
     let (from, to) = (branch.from.as_deref().map(oid).transpose()?, oid(&branch.to)?);
     let why = format!("regatta: the work of run {run}");
@@ -196,6 +276,6 @@ fn oid(text: &str) -> Result<Oid> {
     Oid::from_str(text).or_cannot(|| "read the journal of a landing")
 }
 
-fn failpoint(faults: &Faults) -> Result<()> {
+pub(super) fn failpoint(faults: &Faults) -> Result<()> {
     faults.failpoint("landing.branch").or_cannot(|| "make a branch")
 }

@@ -45,8 +45,8 @@ pub(crate) struct OwnCommit {
     pub(crate) offset: i32,
     /// Its message.
     pub(crate) message: String,
-    /// The paths that it changed, of those that the task changed in all, with their new entries as
-    /// git has them.
+    /// The paths that it changed, of those that the task changed in all or that were new, with their
+    /// new entries as git has them.
     pub(crate) paths: BTreeMap<RepoPath, Option<Entry>>,
 }
 

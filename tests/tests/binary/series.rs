@@ -70,7 +70,7 @@ Because of that.' --author 'Grace <grace@example.com>' --date '2020-02-03T04:05:
         echo more >> list.txt";
     both(nothing, script, |_, repository, branch, _| {
         let found = log(repository, branch, "%s|%an|%ae");
-        let expected = ["Change two|Grace|grace@example.com", "Add a file|Ada|ada@example.com"];
+        let expected = ["Change two|Grace|grace@example.com", "Add a file|Ada|ada@example.org"];
         assert_eq!(found[..2], expected);
         assert!(
             found[2].starts_with("And another|Ada|") && found[3].contains("|Ada|"),
@@ -198,10 +198,10 @@ fn commits_on_something_else_too_many_or_unreadable_ones_become_one_and_that_is_
     let many = "for n in $(seq 101); do echo $n > n.txt; git add n.txt; git commit -qm $n; done";
     let other = "git switch -q --orphan other; echo a > a.txt; git add a.txt; git commit -qm a";
     let fifo = "echo a > a.txt; git add a.txt; git commit -qm a
-        tree=$(git rev-parse HEAD^{tree} | sed 's|^..|&/|'); rm -f .git/objects/$tree
-        mkfifo .git/objects/$tree";
+        tree=$(git rev-parse HEAD^{tree} | sed 's|^..|&/|'); d=$(git rev-parse --git-dir)/objects; rm -f $d/$tree
+        mkfifo $d/$tree";
     let link = "echo a > a.txt; git add a.txt; git commit -qm a
-        for f in .git/objects/??; do mv $f $f.moved; ln -s $(basename $f).moved $f; done";
+        for f in $(git rev-parse --git-dir)/objects/??; do mv $f $f.moved; ln -s $(basename $f).moved $f; done";
     for (script, why) in
         [(many, "more than 100"), (other, "do not build"), (fifo, "cannot be read"), (link, "read")]
     {

@@ -98,7 +98,7 @@ fn a_conflicting_task_of_a_stack_is_kept_with_those_that_build_on_it_and_the_res
     // Once the user has undone the first on the branch, the kept work is added to it.
     repository.git(&["switch", "--quiet", &branch]);
     repository.git(&["revert", "--no-edit", &format!("{branch}~1")]);
-    let refused = regatta(&place, &repository, "apply").expect_code(1);
+    let refused = regatta(&place, &repository, "apply").expect_code(4);
     assert!(refused.stderr.contains("is checked out"), "{refused}");
     assert!(refused.stderr.contains("git switch -"), "{refused}");
     repository.git(&["switch", "--quiet", "-"]);
