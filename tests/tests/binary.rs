@@ -26,6 +26,7 @@ mod binary {
     mod disk;
     mod durable;
     mod each;
+    mod eager;
     mod endings;
     mod engines;
     mod escapes;

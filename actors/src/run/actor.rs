@@ -60,7 +60,7 @@ impl Actor for Run {
                 return Ok(());
             }
             RunMessage::LandingNotice(notice) => {
-                state.publish(announcement(notice));
+                state.publish_landing_notice(announcement(notice));
                 return Ok(());
             }
             RunMessage::Record(entry, receipt) => {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{ArgAction, Args};
-use protocol::{IsolationMode, MergeMode};
+use protocol::{IsolationMode, LandTime, MergeMode};
 
 use super::Execution;
 use crate::model::{BaseUrl, ModelChoice};
@@ -69,6 +69,10 @@ pub struct RunArgs {
     /// index come along
     #[arg(long, value_name = "BRANCH")]
     pub onto: Option<String>,
+
+    /// When work lands: end (when the last task has ended), eager (when its task has ended)
+    #[arg(long, value_name = "WHEN")]
+    pub land: Option<LandChoice>,
 
     /// Run a command in each workspace before its task, such as 'npm ci'. It is not confined: what it
     /// writes outside stays there. Can be used more than once
@@ -201,6 +205,22 @@ impl FromStr for MergeChoice {
             "none" => Ok(Self(MergeMode::None)),
             _ => Err(refused_value("merge", text)
                 .unwrap_or_else(|| "the modes are patch, branch, stack and none".to_owned())),
+        }
+    }
+}
+
+/// The value of `--land`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LandChoice(pub LandTime);
+
+impl FromStr for LandChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "end" => Ok(Self(LandTime::End)),
+            "eager" => Ok(Self(LandTime::Eager)),
+            _ => Err("the times are end and eager".to_owned()),
         }
     }
 }

@@ -15,7 +15,7 @@ use super::Defaults;
 use super::check::{check, has_model};
 use super::run_request::{RunRequest, TaskSource};
 use super::run_settings::{limits, needs, pass_env, union};
-use crate::args::{MergeChoice, RunArgs};
+use crate::args::{LandChoice, MergeChoice, RunArgs};
 use crate::each::{
     DraftWork, FanOut, ItemInput, ItemKind, PlanPrompt, TaskDraft, TrackedFiles, drafts,
     first_line_title, title_of,
@@ -87,7 +87,7 @@ pub fn resolve(
         isolation,
         merge,
         stack,
-        land: LandTime::End,
+        land: land_time(args, merge)?,
         union,
         on_failure: args.on_failure(),
         branch_prefix: defaults.branch_prefix.clone(),
@@ -255,6 +255,19 @@ fn modes(
                 .because("tasks that work in place are not captured, so there is nothing to commit")
                 .hint("--isolation worktree"))
         }
+    }
+}
+
+/// Returns when work lands.
+fn land_time(args: &RunArgs, merge: MergeMode) -> Result<LandTime, Error> {
+    match args.land {
+        Some(LandChoice(LandTime::Eager)) if merge == MergeMode::None => {
+            Err(Error::usage("--land eager has no effect with merge `none`")
+                .because("nothing lands")
+                .hint("leave it out"))
+        }
+        Some(LandChoice(time)) => Ok(time),
+        None => Ok(LandTime::End),
     }
 }
 

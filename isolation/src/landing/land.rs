@@ -47,7 +47,9 @@ pub(crate) fn land(
         return Err(IsolationError::Withdrawn);
     };
     faults.failpoint("landing.begin").or_cannot(|| "begin a landing")?;
-    if let Some(head) = repo.head_move()? {
+    // A landing on a branch that is named moves HEAD itself, or does not depend on it.
+    let is_named = matches!(request.target, LandingTarget::Stack { branch: Some(_), .. });
+    if let Some(head) = repo.head_move()?.filter(|_| !is_named) {
         notify(LandingNotice::HeadMoved(head));
     }
     let store = TaskStore::open(&paths.store)?;
