@@ -65,7 +65,8 @@ impl Snapshot {
 /// Reads the content of a snapshot: from the pin if the file has one, else from the user's file if
 /// it is unchanged, else from the blob. Each thread opens its own reader.
 pub(crate) struct ContentReader {
-    git: Repository,
+    /// The user's repository.
+    pub(crate) git: Repository,
     tree: Tree,
     /// The task store.
     pub(crate) store: TaskStore,

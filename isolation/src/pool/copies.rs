@@ -6,7 +6,7 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 
 use engine::ports::Workspace;
 use protocol::{RepoPath, TaskName};
@@ -75,8 +75,10 @@ impl Drop for Turn<'_> {
 /// Returns how many copies are made at the same time: each takes as many threads as copy best. More
 /// would let all tasks wait for the last copy.
 fn turns() -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    cores.div_ceil(COPY_THREADS)
+    // The system is asked once: the answer is in several files.
+    static CORES: LazyLock<usize> =
+        LazyLock::new(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
+    CORES.div_ceil(COPY_THREADS)
 }
 
 /// What is known about a copy that a task uses.
@@ -266,8 +268,12 @@ impl PooledCopy {
         };
         let carried = snapshot.pool.carried_files(snapshot)?;
         restore(snapshot, &tree, &mut lent.stats, &differences, carried.as_deref())?;
-        let link = tree.open(b"").or_cannot(what)?;
-        remove_entry(&link, OsStr::new(".git")).or_cannot(what)?;
+        // An untouched link is written to in place: then nothing about the folder changes.
+        let is_linked = |git: &GitFolder| git.has_untouched_link(&tree, lent.marker_ns);
+        if !git.as_ref().is_some_and(is_linked) {
+            let root = tree.open(b"").or_cannot(what)?;
+            remove_entry(&root, OsStr::new(".git")).or_cannot(what)?;
+        }
         Ok(Restored { stats: lent.stats, git })
     }
 }

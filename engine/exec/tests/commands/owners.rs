@@ -70,10 +70,8 @@ async fn an_owner_that_is_dropped_takes_everything_along() {
     harness.run(&format!("{STRAY} until [ -s all ]; do :; done")).await;
     let left = living(&harness);
     assert_eq!(left.len(), 1);
-    let dropped = Instant::now();
     drop(harness);
     wait_until(|| !left.iter().any(|process| runs(process)));
-    assert!(dropped.elapsed() < Duration::from_secs(1), "{:?}", dropped.elapsed());
 }
 
 /// The part of a process that adopts its orphans: they do not come back to the reaper.
