@@ -47,6 +47,7 @@ mod binary {
     mod live;
     mod logs;
     mod long_output;
+    mod modes;
     mod names;
     mod npm_workers;
     mod odd;

@@ -50,10 +50,10 @@ pub(crate) fn make_stack(
     let start = CommitTree { git, tree: tree_of(git, target.base)? };
     let blobs = RepoBlobs(git);
     let merger = Merger::over(&start, &blobs).under(&rules);
-    let (base, tip) = (start.tree, target.base);
+    let tip = target.base;
     let replay = Replay { git, store, rules: &rules };
     let notices = Vec::new();
-    let mut stacker = Stacker { git, store, cleaner, merger, replay, base, tip, target, notices };
+    let mut stacker = Stacker { git, store, cleaner, merger, replay, tip, target, notices };
     let mut landings: Vec<TaskLanding> = Vec::with_capacity(request.tasks.len());
     for task in &request.tasks {
         let merged = match in_the_way.get(&task.task).cloned() {
@@ -96,8 +96,6 @@ struct Stacker<'a> {
     cleaner: Cleaner<'a>,
     merger: Merger<'a>,
     replay: Replay<'a>,
-    /// The tree that the merger started from.
-    base: Option<Oid>,
     /// The last commit.
     tip: Option<Oid>,
     target: &'a StackTarget,
@@ -138,10 +136,11 @@ impl Stacker<'_> {
     fn commit(&mut self, task: &LandingTask, work: Work) -> Result<Landed> {
         let Work { contents, clean, joined } = work;
         let what = || "write a tree";
-        let before = self.base.map(|tree| self.git.find_tree(tree)).transpose().or_cannot(what)?;
-        let tree = write_changed_tree(self.git, before.as_ref(), &self.merger.so_far()?);
-        let tree = tree.or_cannot(what)?;
-        if tree_of(self.git, self.tip)? == Some(tree) {
+        let last = tree_of(self.git, self.tip)?;
+        let before = last.map(|tree| self.git.find_tree(tree)).transpose().or_cannot(what)?;
+        let changes = self.merger.last_changes(&task.task)?;
+        let tree = write_changed_tree(self.git, before.as_ref(), &changes).or_cannot(what)?;
+        if last == Some(tree) {
             // An earlier landing, or somebody else, has made the same changes.
             return Ok(Landed::Unchanged);
         }

@@ -107,13 +107,19 @@ fn take(
         SetupState::None | SetupState::Pending => head(&template),
     };
     let git_dir = folder.join(GIT);
-    list.message = own_commit_message(&git_dir, &template, before);
+    let Some(after) = head(&git_dir).filter(|after| Some(*after) != before) else {
+        return Ok((bytes, list));
+    };
+    list.message = own_commit_message(&git_dir, &template, before, after);
     let was_there = |path: &RepoPath| {
-        let by_setup =
-            matches!(&manifest.setup, SetupState::Done(left) if left.files.contains_key(path));
+        let by_setup = matches!(
+            &manifest.setup,
+            SetupState::Done(left) if left.files.contains_key(path)
+        );
         by_setup || snapshot.table.get(path).is_some()
     };
-    list.series = series((&git_dir, &template), before, list.changes(), &was_there, &bytes.store)?;
+    let (folders, heads) = ((&*git_dir, &*template), (before, after));
+    list.series = series(folders, heads, list.changes(), &was_there, &bytes.store)?;
     Ok((bytes, list))
 }
 

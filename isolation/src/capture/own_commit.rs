@@ -22,18 +22,16 @@ const LARGEST_INDEX: u64 = 512 << 20;
 /// The longest message, in bytes.
 pub(super) const LONGEST_MESSAGE: usize = 64 << 10;
 
-/// Returns the message of the only commit that a task made, or `None` if it made no commit or
-/// several. `git_dir` is the git directory of its workspace, and `template` what that was copied
-/// from. `before` is the commit that HEAD named when the task began.
+/// Returns the message of the only commit that a task made, or `None` if it made several or it cannot
+/// be read. `git_dir` is the git directory of its workspace, and `template` what that was copied
+/// from. `before` is the commit that HEAD named when the task began, and `after` another one, which
+/// it names now.
 pub(super) fn own_commit_message(
     git_dir: &Path,
     template: &Path,
     before: Option<Oid>,
+    after: Oid,
 ) -> Option<String> {
-    let after = head(git_dir)?;
-    if before == Some(after) {
-        return None;
-    }
     let objects = OwnObjects::open(git_dir, template)?;
     let commit = objects.read(after, ObjectType::Commit, 2 * LONGEST_MESSAGE)?;
     let text = String::from_utf8_lossy(&commit);
@@ -139,6 +137,12 @@ mod tests {
         (clone.join(".git"), root.join(".git"), clone)
     }
 
+    fn message_of(own: &Path, template: &Path) -> Option<String> {
+        let before = head(template);
+        let after = head(own).filter(|after| Some(*after) != before)?;
+        own_commit_message(own, template, before, after)
+    }
+
     fn commit(tree: &Path, message: &str) {
         git(tree, &["commit", "-q", "--allow-empty", "-m", message]);
     }
@@ -147,7 +151,7 @@ mod tests {
     fn the_message_of_the_only_commit_is_found_on_whatever_branch() {
         let folder = tempfile::tempdir().unwrap();
         let (own, template, tree) = workspace(folder.path());
-        let message = || own_commit_message(&own, &template, head(&template));
+        let message = || message_of(&own, &template);
         assert_eq!(message(), None);
         git(&tree, &["checkout", "-q", "-b", "feature/x"]);
         commit(&tree, "Move it\n\nBecause of that.\n");
@@ -172,14 +176,14 @@ mod tests {
         let object = own.join("objects").join(&id[..2]).join(&id.trim()[2..]);
         fs::remove_file(&object).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, &object, 0o600.into()).unwrap();
-        assert_eq!(own_commit_message(&own, &template, head(&template)), None);
+        assert_eq!(message_of(&own, &template), None);
         fs::remove_file(own.join("HEAD")).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, own.join("HEAD"), 0o600.into()).unwrap();
-        assert_eq!(own_commit_message(&own, &template, head(&template)), None);
+        assert_eq!(message_of(&own, &template), None);
         fs::remove_file(own.join("HEAD")).unwrap();
         fs::write(own.join("HEAD"), "ref: refs/../../../etc/passwd\n").unwrap();
-        assert_eq!(own_commit_message(&own, &template, head(&template)), None);
+        assert_eq!(message_of(&own, &template), None);
         fs::remove_dir_all(&own).unwrap();
-        assert_eq!(own_commit_message(&own, &template, head(&template)), None);
+        assert_eq!(message_of(&own, &template), None);
     }
 }

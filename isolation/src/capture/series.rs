@@ -7,7 +7,7 @@ use std::path::Path;
 use git2::{ObjectType, Oid};
 use protocol::RepoPath;
 
-use crate::capture::own_commit::{LONGEST_MESSAGE, head};
+use crate::capture::own_commit::LONGEST_MESSAGE;
 use crate::capture::own_objects::OwnObjects;
 use crate::error::Result;
 use crate::file_entry::Change;
@@ -39,19 +39,16 @@ struct RawCommit {
     message: String,
 }
 
-/// Returns the commits of the task in `git_dir`, whose template is `template` and whose HEAD was
-/// `before` when the task began. Only what concerns `changes`, the work of the task, or new files is
+/// Returns the commits of the task in `git_dir`, whose template is `template`. HEAD was `before` when
+/// the task began, and is `after`. Only what concerns `changes`, the work of the task, or new files is
 /// kept; `was_there` returns whether a file is not new. The files are written to `store`.
 pub(super) fn series(
     (git_dir, template): (&Path, &Path),
-    before: Option<Oid>,
+    (before, after): (Option<Oid>, Oid),
     changes: &[Change],
     was_there: &dyn Fn(&RepoPath) -> bool,
     store: &TaskStore,
 ) -> Result<Series> {
-    let Some(after) = head(git_dir).filter(|after| Some(*after) != before) else {
-        return Ok(Series::default());
-    };
     if changes.is_empty() {
         return Ok(Series::default());
     }

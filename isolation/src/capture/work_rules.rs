@@ -49,7 +49,8 @@ impl<'a> WorkRules<'a> {
             return Ok(Self { now, without_setup: None });
         };
         let files = files_without_setup(snapshot, manifest, changes, tree, bytes)?;
-        let without_setup = (!files.is_empty()).then(|| Rules::of(&bytes.git, tree).with_files(files));
+        let without_setup =
+            (!files.is_empty()).then(|| Rules::of(&bytes.git, tree).with_files(files));
         Ok(Self { now, without_setup })
     }
 

@@ -15,6 +15,7 @@ use crate::branch::{Checkout, StackTarget, keep_in_memory, make_stack, write_pac
 use crate::error::{OrCannot, Result, cannot};
 use crate::landing::checked_out::{CheckedOut, Places, finish_checked_out};
 use crate::landing::finish::LandingContext;
+use crate::landing::index_lock::IndexLock;
 use crate::landing::journal::{Journal, State};
 use crate::landing::plan::Plan;
 use crate::repository::Repo;
@@ -206,24 +207,33 @@ pub(super) fn finish_move(
     if !journal.index.is_empty() {
         return finish_checked_out(context, repo, journal, branch);
     }
+    // A landing whose commits change no file has locked the index all the same.
+    IndexLock::release(repo, &journal.id)?;
     let git = repo.git()?;
+    let is_there = git.find_commit(oid(&branch.to)?).is_ok();
     let completion = if contains(&git, branch)? {
         Completion::Earlier
-    } else if move_branch(&git, branch, journal.run.as_str())? == Moved::Yes {
-        Completion::Now
     } else {
-        let message = format!("{} was moved by somebody else meanwhile", branch.reference);
-        for landing in &mut journal.report.tasks {
-            if let landed @ Landed::Landed { .. } = &mut landing.landed {
-                *landed = Landed::Unwritten { message: message.clone() };
-            }
+        let moved = is_there && move_branch(&git, branch, journal.run.as_str())? == Moved::Yes;
+        if !moved {
+            let why = if is_there { "was moved meanwhile" } else { "did not get its commits" };
+            give_up(&mut journal.report, &format!("{} {why}", branch.reference));
+            context.journals.write(&journal, State::Committed)?;
         }
-        context.journals.write(&journal, State::Committed)?;
         Completion::Now
     };
     let report = journal.report.clone();
     context.end_move(journal)?;
     Ok(Some((report, completion)))
+}
+
+/// Reports that nothing has landed.
+fn give_up(report: &mut LandingReport, message: &str) {
+    for landing in &mut report.tasks {
+        if let landed @ Landed::Landed { .. } = &mut landing.landed {
+            *landed = Landed::Unwritten { message: message.to_owned() };
+        }
+    }
 }
 
 /// Returns whether the branch has the new commits.

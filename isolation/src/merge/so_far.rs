@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use protocol::RepoPath;
+use protocol::{RepoPath, TaskName};
 
 use crate::error::Result;
 use crate::merge::{MergedPath, Merger};
@@ -14,6 +14,19 @@ impl Merger<'_> {
         for (path, changed) in &self.changed {
             let before = self.state_of(path)?.entry();
             if before != changed.entry {
+                let by = changed.by.clone();
+                merged.insert(path.clone(), MergedPath { before, after: changed.entry, by });
+            }
+        }
+        Ok(merged)
+    }
+
+    /// Returns every path that `task`, which was added last, has changed.
+    pub(crate) fn last_changes(&self, task: &TaskName) -> Result<BTreeMap<RepoPath, MergedPath>> {
+        let mut merged = BTreeMap::new();
+        for (path, changed) in &self.changed {
+            if changed.last().as_ref() == Some(task) {
+                let before = self.state_of(path)?.entry();
                 let by = changed.by.clone();
                 merged.insert(path.clone(), MergedPath { before, after: changed.entry, by });
             }

@@ -40,7 +40,8 @@ pub(crate) fn in_threads(work: FileWork, share: &(dyn Fn() -> Result<()> + Sync)
         let others: Vec<_> = (1..threads).map_while(|_| another()).collect();
         let mut end = share();
         for other in others {
-            let panicked = || cannot("copy or look at files of a workspace", "one of its threads panicked");
+            let panicked =
+                || cannot("copy or look at files of a workspace", "one of its threads panicked");
             end = end.and(other.join().unwrap_or_else(|_| Err(panicked())));
         }
         end
