@@ -268,7 +268,7 @@ mod tests {
                 "merge   git merge regatta/r7k3f  merges it into the branch that is checked out",
             ]
         );
-        let onto = LandedTasks { onto: Some("main"), ..stack };
+        let onto = LandedTasks { onto: Some("main"), ..stack.clone() };
         assert_eq!(lines(&onto), ["landed  the work of 2 tasks, committed to main"]);
     }
 
