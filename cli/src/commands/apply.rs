@@ -7,11 +7,10 @@ use async_trait::async_trait;
 use engine::landing::{self, LandingBackend, LandingEnd, LedgerWriter};
 use engine::ports::{
     CancelToken, HeadMove, Ids as _, IsolationError, LandingNotice, LandingRequest, LandingTarget,
-    LedgerError, Repository,
+    LedgerError, Notice, Repository,
 };
 use protocol::{
-    ExitCode, Landed, LandingId, LandingReport, LedgerEntry, MergeMode, RunName, TaskLanding,
-    TaskName,
+    ExitCode, Landed, LandingId, LandingReport, LedgerEntry, RunName, TaskLanding, TaskName,
 };
 use store::TaskRow;
 
@@ -84,6 +83,9 @@ async fn land(
             LandingNotice::HeadMoved(HeadMove { was, now, .. }) => one_line(&format!(
                 "HEAD was moved during the run, from {was} to {now}; the work lands in the tree as it is now"
             )),
+            LandingNotice::Degraded(Notice { from, to, why }) => {
+                one_line(&format!("{from}: {to} ({why})"))
+            }
             LandingNotice::Rescued(rescue) => rescue_line(&rescue),
             LandingNotice::OpenFilesUnknown { path, why } => one_line(&format!(
                 "programs that write to files cannot be noticed: replaced files are compared twice \
@@ -157,14 +159,12 @@ fn request(
     target: &Target,
     work: &LandableWork<'_>,
 ) -> Result<LandingRequest, Error> {
+    let terms = &target.run.spec;
     Ok(LandingRequest {
         run: target.run.name.clone(),
-        target: match target.run.spec.merge {
-            MergeMode::Patch | MergeMode::None => LandingTarget::Tree,
-            MergeMode::Branch => {
-                LandingTarget::Branches { prefix: target.run.spec.branch_prefix.clone() }
-            }
-        },
+        // Work that is only kept lands in the tree.
+        target: landing::landing_target(terms.merge, &terms.branch_prefix, terms.stack.as_ref())
+            .unwrap_or(LandingTarget::Tree),
         tasks: landing_tasks(context, &target.run.name, work)?,
         union: target.run.spec.union.clone(),
     })

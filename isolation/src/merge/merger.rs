@@ -39,7 +39,7 @@ pub(super) struct ChangedEntry {
     /// The entry with which the first of the tasks began.
     base: Option<Entry>,
     /// The tasks that changed it, in their order.
-    by: Vec<TaskName>,
+    pub(super) by: Vec<TaskName>,
 }
 
 impl ChangedEntry {

@@ -11,6 +11,7 @@ mod random;
 mod renames;
 mod rules;
 mod side_renames;
+mod so_far;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -23,7 +24,7 @@ mod tree_samples;
 mod tree_tests;
 
 pub(crate) use merge_tasks::{
-    mark_setup_conflicts, merge_captures, merge_tasks, missing_predecessors,
+    mark_setup_conflicts, merge_captures, merge_tasks, missing_predecessors, predecessors,
 };
 pub(crate) use merger::{MergedPath, Merger};
 pub(crate) use renames::Rename;
