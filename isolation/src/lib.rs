@@ -24,6 +24,7 @@ mod repository;
 mod run_folder;
 mod run_lock;
 pub mod sample;
+mod settle;
 mod store;
 #[cfg(test)]
 mod testing;

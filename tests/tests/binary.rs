@@ -64,6 +64,8 @@ mod binary {
     mod results;
     mod retry;
     mod retry_bad_input;
+    mod settle;
+    mod settle_cases;
     mod setup;
     mod setup_capture;
     mod shapes;

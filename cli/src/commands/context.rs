@@ -39,6 +39,12 @@ pub trait CapturedWork: Send + Sync {
     /// The repository cannot be read.
     fn has_branch(&self, root: &Path, branch: &str) -> Result<bool, IsolationError>;
 
+    /// Returns the content with this id, which is one side of a conflict.
+    ///
+    /// # Errors
+    /// The task store has no such content, or cannot be read.
+    fn content(&self, oid: &str) -> Result<Vec<u8>, IsolationError>;
+
     /// Removes the work. Succeeds if it is already gone.
     ///
     /// # Errors
@@ -61,6 +67,10 @@ impl CapturedWork for isolation::Captures {
 
     fn has_branch(&self, root: &Path, branch: &str) -> Result<bool, IsolationError> {
         Self::has_branch(root, branch)
+    }
+
+    fn content(&self, oid: &str) -> Result<Vec<u8>, IsolationError> {
+        self.read(oid)
     }
 
     fn remove(&self, run: &RunName, capture: &CaptureRef) -> Result<(), IsolationError> {

@@ -14,7 +14,7 @@ use schema::JsonSchemas;
 use super::context::{CommandContext, print_json};
 use super::{
     apply, conflicts, demo, diff, discard, help, logs, manual, results, retry, run, runs,
-    schema as schemas,
+    schema as schemas, show,
 };
 use crate::app_context::AppContext;
 use crate::args::{Command, Execution, Form, Globals, Parsed, RetryArgs, RunArgs, Verbosity};
@@ -66,6 +66,9 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
         }
         Command::Conflicts(args) => {
             in_runtime(async move |_| conflicts::run(&open_to_look(globals).await?, args, &mut out))
+        }
+        Command::Show(args) => {
+            in_runtime(async move |_| show::run(&open_to_look(globals).await?, args, &mut out))
         }
         Command::Apply(args) => in_runtime(async move |_| {
             let OpenedForWork { app, repository } = open_to_work(globals).await?;

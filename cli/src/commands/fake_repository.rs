@@ -77,7 +77,7 @@ impl Repository for FakeRepository {
                 .cloned()
                 .unwrap_or(Landed::Landed { branch: None, joined: Vec::new() })
         };
-        let landed = |task: &TaskName| TaskLanding { task: task.clone(), landed: fate(task) };
+        let landed = |task: &TaskName| TaskLanding::of(task.clone(), fate(task));
         Ok(LandingReport { tasks: request.tasks.iter().map(|t| landed(&t.task)).collect() })
     }
 
@@ -243,7 +243,7 @@ impl Bench {
                 }
                 End::Done(files, landing) => {
                     let task = spec_of_task.name.clone();
-                    landings.extend(landing.map(|landed| TaskLanding { task, landed }));
+                    landings.extend(landing.map(|landed| TaskLanding::of(task, landed)));
                     (Outcome::Done { value: serde_json::Value::Null }, captured(files))
                 }
                 End::Failed => {

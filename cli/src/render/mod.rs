@@ -39,7 +39,7 @@ pub use run_view::{RunInfo, RunView};
 pub use task_label::{Labels, shorten, task_label};
 pub use task_outcome::{
     OutcomeLine, conflicts_text, landed_text, other_side_text, outcome_line, reason_text,
-    retry_time_note,
+    retry_time_note, settled_text,
 };
 pub use task_table::{Table, TableRow, TableRows, outcome_counts, write_table};
 pub use task_view::{ProviderWait, RunningTask, TaskStage, TaskView};

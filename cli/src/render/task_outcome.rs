@@ -2,11 +2,12 @@
 
 use jiff::tz::TimeZone;
 use protocol::{
-    Conflict, ConflictReason, Failure, FailureDetail, Landed, Outcome, RepoPath, TaskReport,
+    Conflict, ConflictReason, Failure, FailureDetail, Landed, Outcome, RepoPath, Settled,
+    SettledBy, TaskReport,
 };
 
 use super::kept_files::left_out_note;
-use super::numbers::date_time;
+use super::numbers::{count, date_time};
 use super::printable;
 use super::task_label::Labels;
 use super::terminal::Meaning;
@@ -161,6 +162,45 @@ pub fn landed_text(branch: Option<&str>, joined: &[RepoPath]) -> String {
     parts.join("; ")
 }
 
+/// Describes what was settled of the conflicts of a task; empty for nothing.
+#[must_use]
+pub fn settled_text(settled: &Settled) -> String {
+    const NAMED: usize = 5;
+    let of = |by: SettledBy| {
+        let mut paths = settled.conflicts.iter().filter(|conflict| conflict.by == by);
+        let mut named: Vec<_> =
+            paths.by_ref().take(NAMED).map(|conflict| conflict.path.to_string()).collect();
+        let more = paths.count();
+        if more > 0 {
+            named.push(format!("{more} more"));
+        }
+        let how = match by {
+            SettledBy::Ours => "ours kept",
+            SettledBy::Theirs => "theirs taken",
+            SettledBy::Union => "both kept",
+            SettledBy::Markers => "markers",
+            SettledBy::Tool => "by the merge tool",
+            SettledBy::Resolver => "by the resolver",
+        };
+        (!named.is_empty()).then(|| format!("{how}: {}", named.join(", ")))
+    };
+    let all = [
+        SettledBy::Ours,
+        SettledBy::Theirs,
+        SettledBy::Union,
+        SettledBy::Markers,
+        SettledBy::Tool,
+        SettledBy::Resolver,
+    ];
+    let mut parts: Vec<_> = all.into_iter().filter_map(of).collect();
+    let is_other = |path: &&RepoPath| settled.conflicts.iter().all(|other| other.path != **path);
+    let others = settled.landed.iter().filter(is_other).count();
+    if others > 0 {
+        parts.push(format!("{} landed", count(others, "other path")));
+    }
+    parts.join("; ")
+}
+
 /// Returns whose change a conflict is with: another task's, or one in the user's tree. `None` if the
 /// work itself cannot be written.
 #[must_use]
@@ -174,6 +214,7 @@ pub fn other_side_text(conflict: &Conflict, labels: Labels<'_>) -> Option<String
         | ConflictReason::BothAdded
         | ConflictReason::ChangedAndRemoved
         | ConflictReason::Kind
+        | ConflictReason::Mode
         | ConflictReason::TooLarge
         | ConflictReason::RenamedTwice
         | ConflictReason::RenamedAndRemoved
@@ -181,6 +222,8 @@ pub fn other_side_text(conflict: &Conflict, labels: Labels<'_>) -> Option<String
         | ConflictReason::FolderSplit
         | ConflictReason::InTheWay => Some("an edit in your tree since the run began".to_owned()),
         ConflictReason::Uncommitted
+        | ConflictReason::Submodule
+        | ConflictReason::Untracked
         | ConflictReason::Filter
         | ConflictReason::Contested
         | ConflictReason::Setup => None,
@@ -196,6 +239,9 @@ pub fn reason_text(reason: ConflictReason) -> &'static str {
         ConflictReason::BothAdded => "both added it, differently",
         ConflictReason::ChangedAndRemoved => "one changed it, the other removed it",
         ConflictReason::Kind => "one made it another kind of thing",
+        ConflictReason::Mode => "both added it, one of them executable",
+        ConflictReason::Submodule => "a submodule is there, or above it",
+        ConflictReason::Untracked => "a file of yours that git does not track is there",
         ConflictReason::InTheWay => {
             "a file stands where a folder is wanted, or the other way round"
         }

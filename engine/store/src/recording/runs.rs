@@ -1,8 +1,8 @@
 //! Records the entries about runs: new runs with their tasks, the end of a run, and landings.
 
 use protocol::{
-    ExitCode, Landed, LandingReport, RunId, RunName, RunSpec, RunState, TaskId, TaskSpec,
-    TaskState, Timestamp, Totals,
+    ExitCode, Landed, LandingReport, RunId, RunName, RunSpec, RunState, Settled, TaskId,
+    TaskLanding, TaskSpec, TaskState, Timestamp, Totals,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::json;
@@ -56,14 +56,15 @@ impl Recording<'_> {
                 .optional()?;
             let task = named
                 .ok_or_else(|| LedgerCause::UnknownName { run: id, name: landing.task.clone() })?;
-            self.landed(seq, task, &landing.landed)?;
+            self.landed(seq, task, landing)?;
         }
         Ok(())
     }
 
-    fn landed(&self, seq: i64, task: i64, landed: &Landed) -> Result<(), LedgerCause> {
-        let (mut branch, mut conflicts, mut message, mut waits_on) = (None, None, None, None);
-        let result = match landed {
+    fn landed(&self, seq: i64, task: i64, landing: &TaskLanding) -> Result<(), LedgerCause> {
+        let (mut branch, mut conflicts, mut waits_on) = (None, None, None);
+        let mut message = settled_text(&landing.settled);
+        let result = match &landing.landed {
             Landed::Landed { branch: onto, joined: _ } => {
                 branch = onto.as_deref();
                 "landed"
@@ -74,7 +75,7 @@ impl Recording<'_> {
                 "conflicted"
             }
             Landed::Unwritten { message: why } => {
-                message = Some(why);
+                message = Some(why.clone());
                 "unwritten"
             }
             Landed::Waiting { on } => {
@@ -210,6 +211,13 @@ fn insert_tasks(
         ])?;
     }
     Ok(())
+}
+
+/// Returns what a landing settled, in words; `None` if it settled nothing.
+fn settled_text(settled: &Settled) -> Option<String> {
+    let Settled { conflicts, landed } = settled;
+    (!settled.is_empty())
+        .then(|| format!("conflicts settled: {}; paths landed: {}", conflicts.len(), landed.len()))
 }
 
 /// Returns the shortest free name of the run.

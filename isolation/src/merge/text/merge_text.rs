@@ -29,13 +29,7 @@ pub(crate) enum TextMerge<'a> {
     /// The merged text.
     Clean(Vec<u8>),
     /// Both sides changed the same lines.
-    Conflicts(
-        #[cfg_attr(
-            not(test),
-            expect(dead_code, reason = "conflicts will be written with markers")
-        )]
-        ConflictedText<'a>,
-    ),
+    Conflicts(ConflictedText<'a>),
     /// Comparing the versions would take too long.
     TooLarge,
 }
@@ -110,7 +104,6 @@ pub(crate) fn merge_text<'a>(
 }
 
 impl ConflictedText<'_> {
-    #[cfg_attr(not(test), expect(dead_code, reason = "conflicts will be written with markers"))]
     /// Returns the text with git's markers around each conflict.
     pub(crate) fn with_markers(&self, labels: &Labels<'_>) -> Vec<u8> {
         markers::write(&self.versions, &self.hunks, Some(labels))

@@ -11,6 +11,5 @@ mod merge_text;
 mod tests;
 
 pub(crate) use diff::Budget;
-#[cfg(test)]
-pub(crate) use markers::Labels;
+pub(crate) use markers::{Labels, MARKER_LENGTH};
 pub(crate) use merge_text::{Favor, Refinement, TextMerge, merge_text};
