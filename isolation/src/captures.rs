@@ -3,14 +3,16 @@
 use std::path::Path;
 
 use git2::Oid;
-use protocol::{CaptureRef, RepoPath, RunName};
+use protocol::{CaptureRef, Conflict, ConflictHunk, RepoPath, RunName};
 
 use crate::baseline::{ContentLocation, read_file_list, remove_file_list};
+use crate::branch;
 use crate::error::{OrCannot, Result, cannot};
 use crate::landing::{WorkInTree, work_in_tree};
 use crate::paths::{IsolationPaths, RepoPaths};
 use crate::repository::Repo;
-use crate::store::TaskStore;
+use crate::settle::conflict_hunks;
+use crate::store::{PatchNeeds, TaskStore};
 use crate::tree::join;
 
 /// The captures of one repository. They can be read even if the repository was deleted.
@@ -98,6 +100,47 @@ impl Captures {
         let what = || format!("read {oid} from the task store");
         let oid = Oid::from_str(oid).or_cannot(what)?;
         self.existing(what)?.read(oid)
+    }
+
+    /// Returns the places at which both sides of a conflict changed the same lines; none if a version
+    /// is missing or has no lines.
+    ///
+    /// # Errors
+    /// If the task store lacks a version, or cannot be read.
+    pub fn conflict_hunks(&self, conflict: &Conflict) -> Result<Vec<ConflictHunk>> {
+        let store = self.existing(|| format!("read the versions of {}", conflict.path))?;
+        conflict_hunks(&store, conflict)
+    }
+
+    /// Returns which versions `git apply --3way` would lack for the patch of a capture, in the
+    /// repository at `root`.
+    ///
+    /// # Errors
+    /// If there is no such capture, or the repository cannot be read.
+    pub fn patch_needs(&self, root: &Path, capture: &CaptureRef) -> Result<PatchNeeds> {
+        self.existing(|| format!("read {capture}"))?.patch_needs(&Repo::open(root)?, capture)
+    }
+
+    /// Returns the path of the task store, from which git can fetch captures.
+    #[must_use]
+    pub fn store(&self) -> &Path {
+        &self.paths.store
+    }
+
+    /// Makes the branch `name` of the work in a capture of `run`, in the repository at `root`, such
+    /// that merging the branch merges the work. Returns the id of its commit.
+    ///
+    /// # Errors
+    /// If git accepts no such name, or has such a branch; if no commit has the files with which the
+    /// task began; or if the repository cannot be written.
+    pub fn make_branch(
+        &self,
+        root: &Path,
+        work: (&RunName, &CaptureRef),
+        branch: (&str, &str),
+    ) -> Result<String> {
+        let store = self.existing(|| format!("make the branch {}", branch.0))?;
+        branch::make_branch(&Repo::open(root)?, &store, work, branch).map(|id| id.to_string())
     }
 
     /// Returns the captures of a run, sorted by task and attempt.

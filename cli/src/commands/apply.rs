@@ -40,6 +40,9 @@ pub async fn run(
 ) -> Result<ExitCode, Error> {
     let target = Target::find(context, &args.target)?;
     target.check_has_ended("land")?;
+    if let Some(branch) = args.settle.branch() {
+        return super::settle_branch::run(context, &target, branch, out);
+    }
     if args.settle.is_given() {
         return super::settle::run(context, repository, args, target, out).await;
     }

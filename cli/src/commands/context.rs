@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::ports::{Clock, IsolationError, LedgerStore};
-use isolation::WorkInTree;
-use protocol::{CaptureRef, LedgerEntry, RunName};
+use isolation::{PatchNeeds, WorkInTree};
+use protocol::{CaptureRef, Conflict, ConflictHunk, LedgerEntry, RunName};
 use serde::Serialize;
 use store::Reader;
 
@@ -45,6 +45,33 @@ pub trait CapturedWork: Send + Sync {
     /// The task store has no such content, or cannot be read.
     fn content(&self, oid: &str) -> Result<Vec<u8>, IsolationError>;
 
+    /// Returns the places at which both sides of a conflict changed the same lines.
+    ///
+    /// # Errors
+    /// The task store lacks a version, or cannot be read.
+    fn conflict_hunks(&self, conflict: &Conflict) -> Result<Vec<ConflictHunk>, IsolationError>;
+
+    /// Returns which versions `git apply --3way` would lack for the patch of a capture.
+    ///
+    /// # Errors
+    /// The capture does not exist, or the repository cannot be read.
+    fn patch_needs(&self, root: &Path, capture: &CaptureRef) -> Result<PatchNeeds, IsolationError>;
+
+    /// Returns the path of the task store.
+    fn store(&self) -> &Path;
+
+    /// Makes a branch, by its name and the message of its commit, of the work in a capture. Returns
+    /// the id of its commit.
+    ///
+    /// # Errors
+    /// The branch cannot be made.
+    fn make_branch(
+        &self,
+        root: &Path,
+        work: (&RunName, &CaptureRef),
+        branch: (&str, &str),
+    ) -> Result<String, IsolationError>;
+
     /// Removes the work. Succeeds if it is already gone.
     ///
     /// # Errors
@@ -71,6 +98,27 @@ impl CapturedWork for isolation::Captures {
 
     fn content(&self, oid: &str) -> Result<Vec<u8>, IsolationError> {
         self.read(oid)
+    }
+
+    fn conflict_hunks(&self, conflict: &Conflict) -> Result<Vec<ConflictHunk>, IsolationError> {
+        self.conflict_hunks(conflict)
+    }
+
+    fn patch_needs(&self, root: &Path, capture: &CaptureRef) -> Result<PatchNeeds, IsolationError> {
+        self.patch_needs(root, capture)
+    }
+
+    fn store(&self) -> &Path {
+        self.store()
+    }
+
+    fn make_branch(
+        &self,
+        root: &Path,
+        work: (&RunName, &CaptureRef),
+        branch: (&str, &str),
+    ) -> Result<String, IsolationError> {
+        self.make_branch(root, work, branch)
     }
 
     fn remove(&self, run: &RunName, capture: &CaptureRef) -> Result<(), IsolationError> {

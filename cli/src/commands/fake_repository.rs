@@ -11,7 +11,7 @@ use engine::ports::{
     Baseline, CancelToken, Clock, FreezeRequest, IsolationError, LandingNotice, LandingRequest,
     LockRun, OpenRun, Recovery, Repository, RepositoryFacts, RunLock,
 };
-use isolation::WorkInTree;
+use isolation::{PatchNeeds, WorkInTree};
 use protocol::*;
 use store::{Ledger, Reader};
 
@@ -115,6 +115,35 @@ impl CapturedWork for FakeCaptures {
 
     fn has_branch(&self, _root: &Path, _branch: &str) -> Result<bool, IsolationError> {
         Ok(true)
+    }
+
+    fn content(&self, oid: &str) -> Result<Vec<u8>, IsolationError> {
+        Ok(oid.as_bytes().to_vec())
+    }
+
+    fn conflict_hunks(&self, _conflict: &Conflict) -> Result<Vec<ConflictHunk>, IsolationError> {
+        Ok(Vec::new())
+    }
+
+    fn patch_needs(
+        &self,
+        _root: &Path,
+        _capture: &CaptureRef,
+    ) -> Result<PatchNeeds, IsolationError> {
+        Ok(PatchNeeds::default())
+    }
+
+    fn store(&self) -> &Path {
+        Path::new("/store.git")
+    }
+
+    fn make_branch(
+        &self,
+        _root: &Path,
+        _work: (&RunName, &CaptureRef),
+        _branch: (&str, &str),
+    ) -> Result<String, IsolationError> {
+        unreachable!("the tests make no branch")
     }
 
     fn remove(&self, _run: &RunName, capture: &CaptureRef) -> Result<(), IsolationError> {

@@ -23,6 +23,7 @@ mod run_document;
 pub mod runs;
 pub mod schema;
 mod settle;
+mod settle_branch;
 mod settle_choices;
 mod setup_logs;
 pub mod show;

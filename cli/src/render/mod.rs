@@ -21,6 +21,7 @@ mod task_view;
 mod terminal;
 #[cfg(test)]
 mod test_terminal;
+mod three_way;
 mod transcript;
 
 pub use answer::{Answer, AnswerPart, answer_lines, answer_text};
@@ -46,4 +47,5 @@ pub use task_view::{ProviderWait, RunningTask, TaskStage, TaskView};
 pub use terminal::{ColorEnv, OutputOptions, TermCapability, Terminal, View};
 pub use terminal::{Meaning, Palette};
 pub use terminal::{OutputWidth, Size};
+pub use three_way::three_way_lines;
 pub use transcript::transcript;

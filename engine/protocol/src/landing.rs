@@ -151,6 +151,23 @@ pub struct Side {
     pub oid: String,
 }
 
+/// One conflict of two texts with a common base. Lines have their line endings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConflictHunk {
+    /// The number of the first line of our version, from 1.
+    pub line: usize,
+    /// The lines before it, in our version.
+    pub before: Vec<Vec<u8>>,
+    /// The lines of the base.
+    pub base: Vec<Vec<u8>>,
+    /// Our lines.
+    pub ours: Vec<Vec<u8>>,
+    /// Their lines.
+    pub theirs: Vec<Vec<u8>>,
+    /// The lines after it, in our version.
+    pub after: Vec<Vec<u8>>,
+}
+
 /// The kind of a conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

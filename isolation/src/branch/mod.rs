@@ -6,9 +6,11 @@ mod ancestry;
 mod clean_filter;
 mod commit_tree;
 mod make_branches;
+mod one_branch;
 mod publish;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use make_branches::{Publish, make_branches};
+pub(crate) use one_branch::make_branch;
 pub(crate) use publish::must_be_possible;

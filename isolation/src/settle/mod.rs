@@ -8,3 +8,4 @@ mod texts;
 pub(crate) use conflict_paths::concerned_paths;
 pub(crate) use index_reasons::mark_by_index;
 pub(crate) use settle_conflict::{Sides, settle};
+pub(crate) use texts::conflict_hunks;

@@ -1,12 +1,46 @@
 //! The merged text of a conflict: with git's markers, or with the lines of both sides.
 
-use protocol::{RenamedFile, RepoPath};
+use protocol::{Conflict, ConflictHunk, RenamedFile, RepoPath};
 
+use super::conflict_paths::entry_of;
 use crate::error::Result;
-use crate::file_entry::Entry;
+use crate::file_entry::{Entry, Mode};
 use crate::merge::{
     Blobs, Budget, Favor, LARGEST_TEXT, Labels, MARKER_LENGTH, Refinement, TextMerge, merge_text,
 };
+
+/// Returns the places at which both sides of a conflict changed the same lines. Empty if a version
+/// is missing or has no lines.
+pub(crate) fn conflict_hunks(blobs: &dyn Blobs, conflict: &Conflict) -> Result<Vec<ConflictHunk>> {
+    let versions = [&conflict.base, &conflict.ours, &conflict.theirs];
+    let [base, Some(ours), Some(theirs)] = versions.map(|side| entry_of(side.as_ref())) else {
+        return Ok(Vec::new());
+    };
+    if [base, Some(ours), Some(theirs)].iter().flatten().any(|entry| entry.mode == Mode::Link) {
+        return Ok(Vec::new());
+    }
+    let Some(texts) = texts(blobs, base, [ours, theirs])? else { return Ok(Vec::new()) };
+    let [base, ours, theirs] = &texts;
+    let budget = &mut Budget::of_a_merge();
+    let merged = merge_text([base, ours, theirs], Favor::Conflicts, Refinement::Whole, budget);
+    Ok(match merged {
+        TextMerge::Conflicts(text) => text.conflict_hunks(),
+        TextMerge::Clean(_) | TextMerge::TooLarge => Vec::new(),
+    })
+}
+
+/// Returns the bytes of three versions; `None` if one has no lines or is too large.
+fn texts(
+    blobs: &dyn Blobs,
+    base: Option<Entry>,
+    sides: [Entry; 2],
+) -> Result<Option<[Vec<u8>; 3]>> {
+    let read = |entry: Entry| blobs.read(entry.oid);
+    let base = base.map(read).transpose()?.unwrap_or_default();
+    let texts = [base, read(sides[0])?, read(sides[1])?];
+    let has_lines = |text: &Vec<u8>| !text.contains(&0) && text.len() <= LARGEST_TEXT;
+    Ok(texts.iter().all(has_lines).then_some(texts))
+}
 
 /// The merged text of a conflict.
 pub(crate) enum ConflictText {
@@ -22,15 +56,10 @@ pub(crate) fn conflict_text(
     blobs: &dyn Blobs,
     renamed: Option<&RenamedFile>,
     base: Option<Entry>,
-    [ours, theirs]: [Entry; 2],
+    sides: [Entry; 2],
     favor: Favor,
 ) -> Result<ConflictText> {
-    let read = |entry: Entry| blobs.read(entry.oid);
-    let base = base.map(read).transpose()?.unwrap_or_default();
-    let texts = [base, read(ours)?, read(theirs)?];
-    if texts.iter().any(|text| text.contains(&0) || text.len() > LARGEST_TEXT) {
-        return Ok(ConflictText::NoLines);
-    }
+    let Some(texts) = texts(blobs, base, sides)? else { return Ok(ConflictText::NoLines) };
     let [base, ours, theirs] = &texts;
     let budget = &mut Budget::of_a_merge();
     Ok(match merge_text([base, ours, theirs], favor, Refinement::Zealous, budget) {

@@ -131,3 +131,109 @@ fn each_side_of_a_conflict_can_be_printed() {
         assert_eq!(shown.expect_code(0).stdout, expected);
     }
 }
+
+#[test]
+fn conflicts_are_shown_with_their_three_versions_and_what_to_type_next() {
+    let place = sandbox();
+    let repository = two_conflicts(&place);
+    let shown = place.regatta(repository.root()).words("conflicts").run().expect_code(0);
+    let list = "    @@ line 2 @@\n    first\n    <<<<<<< ours\n    ours\n    ||||||| base\n    =======\n    theirs\n    >>>>>>> theirs\n";
+    let lines = "    line 4\n    <<<<<<< ours\n    ours\n    ||||||| base\n    line 5\n    =======\n    theirs\n    >>>>>>> theirs\n    line 6\n";
+    for expected in [list, lines, "/theirs --theirs lines.txt\n", "/theirs --clean\n"] {
+        assert!(shown.stdout.contains(expected), "{expected}\n{shown}");
+    }
+    let coloured = place.regatta(repository.root()).words("conflicts --color always").run();
+    assert!(coloured.expect_code(0).stdout.contains("\u{1b}[32mours\u{1b}[0m"));
+}
+
+#[test]
+fn a_conflict_of_huge_or_hostile_lines_is_shown_bounded_and_printable() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("big.txt", "begin\n");
+    repository.commit("big");
+    let line = "printf '\\033[2J%01000d\\n' 7";
+    let script =
+        |word: &str| format!("for i in $(seq 500); do echo {word}; {line}; done >> big.txt");
+    let plan = Plan::default().task("ours", &script("ours")).task("theirs", &script("theirs"));
+    let _run = place.run_plan(&repository, &plan).run().expect_code(4);
+    let shown = place.regatta(repository.root()).words("conflicts").run().expect_code(0);
+    assert!(shown.stdout.contains("… 980 more lines"), "{shown}");
+    assert!(shown.stdout.len() < 20_000 && !shown.stdout.contains('\u{1b}'), "{shown}");
+}
+
+#[test]
+fn a_branch_of_kept_work_can_be_merged_with_git() {
+    let place = sandbox();
+    let repository = two_conflicts(&place);
+    let tree = repository.tree();
+    let made = place.regatta(repository.root()).words("apply @ theirs --branch mine").run();
+    let made = made.expect_code(0);
+    assert!(made.stdout.contains("git merge mine"), "{made}");
+    assert_eq!(repository.tree(), tree);
+    let again = place.regatta(repository.root()).words("apply @ theirs --branch mine").run();
+    let _told = again.expect_refusal(&["cannot make the branch `mine`", "it is there already"]);
+    for name in ["-x", "a..b", "x/", "HEAD"] {
+        let bad = place
+            .regatta(repository.root())
+            .words("apply @ theirs")
+            .arg(format!("--branch={name}"));
+        let _told = bad.run().expect_refusal(&["git does not accept such a name"]);
+    }
+    repository.commit("what has landed");
+    let merge = repository.try_git(&["merge", "mine"]);
+    assert!(!merge.status.success());
+    let unmerged = repository.git(&["diff", "--name-only", "--diff-filter=U"]);
+    assert_eq!(unmerged, "lines.txt\nlist.txt\n");
+    assert_eq!(repository.text("src/new.rs"), "new\n");
+    assert!(
+        repository.text("list.txt").contains("<<<<<<< HEAD\nours\n=======\ntheirs\n>>>>>>> mine\n")
+    );
+    assert_eq!(repository.faults(), "");
+}
+
+#[test]
+fn git_applies_a_diff_three_way_and_a_fetch_brings_what_it_lacks() {
+    let place = sandbox();
+    let repository = place.repository();
+    begin(&repository);
+    // The base of the task is not committed: git has no blob of it.
+    repository.write("list.txt", "first\nuncommitted\n");
+    let plan = Plan::default()
+        .task("ours", "sed -i 's/^first$/ours/' list.txt")
+        .task("theirs", "sed -i 's/^first$/theirs/' list.txt; git mv lines.txt moved.txt");
+    let _run = place.run_plan(&repository, &plan).run().expect_code(4);
+    let diff = place.regatta(repository.root()).words("diff @ theirs").run().expect_code(0);
+    assert!(diff.stdout.contains("rename from lines.txt\nrename to moved.txt\n"), "{diff}");
+    let fetch = diff.stderr.split("first: ").nth(1).expect("it names the fetch");
+    let words: Vec<&str> = fetch.split_whitespace().collect();
+    assert_eq!(words[..2], ["git", "fetch"], "{diff}");
+    repository.write("patch", &diff.stdout);
+    repository.git(&["add", "list.txt"]);
+    let lacking = repository.try_git(&["apply", "--3way", "patch"]);
+    assert!(!lacking.status.success());
+    repository.git(&words[1..]);
+    let _conflict = repository.try_git(&["apply", "--3way", "patch"]);
+    let merged = "<<<<<<< ours\nours\n=======\ntheirs\n>>>>>>> theirs\nuncommitted\n";
+    assert_eq!(repository.text("list.txt"), merged);
+    assert!(repository.path("moved.txt").exists() && !repository.path("lines.txt").exists());
+}
+
+#[test]
+fn a_diff_of_a_converted_file_names_the_markers_instead() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.git(&["config", "core.autocrlf", "true"]);
+    repository.write("crlf.txt", "a\r\nb\r\n");
+    repository.commit("lines");
+    let plan = Plan::default()
+        .task("ours", "printf 'ours\\r\\nb\\r\\n' > crlf.txt")
+        .task("theirs", "printf 'theirs\\r\\nb\\r\\n' > crlf.txt");
+    let _run = place.run_plan(&repository, &plan).run().expect_code(4);
+    let diff = place.regatta(repository.root()).words("diff @ theirs").run().expect_code(0);
+    assert!(diff.stderr.contains("apply r") && diff.stderr.contains("/theirs --markers"), "{diff}");
+    let apply = place.regatta(repository.root()).words("apply @ theirs --markers").run();
+    let _applied = apply.expect_code(0);
+    let merged = "<<<<<<< ours\r\nours\r\n=======\r\ntheirs\r\n>>>>>>> theirs\r\nb\r\n";
+    assert_eq!(repository.text("crlf.txt"), merged);
+}

@@ -18,6 +18,8 @@ pub(crate) enum Favor {
 /// How far conflicts are refined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refinement {
+    /// Conflicts stay whole, each with its part of the base, as in git's style `diff3`.
+    Whole,
     /// Conflicts at most three lines apart are joined, as in a merge of branches.
     Zealous,
     /// Conflicts without a letter or digit between them are joined too, as in `git merge-file`.
@@ -36,8 +38,8 @@ pub(crate) enum TextMerge<'a> {
 
 /// A text with conflicts.
 pub(crate) struct ConflictedText<'a> {
-    versions: Versions<'a>,
-    hunks: Vec<Merged>,
+    pub(super) versions: Versions<'a>,
+    pub(super) hunks: Vec<Merged>,
 }
 
 /// The lines of the three versions.
@@ -131,6 +133,9 @@ fn merge_hunks(
         return Ok(HunkMerge::Ours);
     }
     let joined = join(versions, &our_hunks, &their_hunks);
+    if refinement == Refinement::Whole {
+        return Ok(HunkMerge::Hunks(joined));
+    }
     let refined = refine(versions, joined, budget)?;
     Ok(HunkMerge::Hunks(join_near_conflicts(&versions.ours, refined, refinement)))
 }

@@ -2,6 +2,7 @@
 //! placement of ambiguous changes, and the zealous merge of two lists of changes.
 
 mod compact;
+mod conflict_hunks;
 mod diff;
 mod histogram;
 mod lines;
