@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use git2::Oid;
-use protocol::{CaptureRef, Conflict, ConflictHunk, RepoPath, RunName};
+use protocol::{CaptureRef, Conflict, ConflictHunk, RepoPath, RunName, TaskName};
 
 use crate::baseline::{ContentLocation, read_file_list, remove_file_list};
 use crate::branch;
@@ -11,7 +11,7 @@ use crate::error::{OrCannot, Result, cannot};
 use crate::landing::{WorkInTree, work_in_tree};
 use crate::paths::{IsolationPaths, RepoPaths};
 use crate::repository::Repo;
-use crate::settle::conflict_hunks;
+use crate::settle::{conflict_hunks, marked_text};
 use crate::store::{PatchNeeds, TaskStore};
 use crate::tree::join;
 
@@ -141,6 +141,27 @@ impl Captures {
     ) -> Result<String> {
         let store = self.existing(|| format!("make the branch {}", branch.0))?;
         branch::make_branch(&Repo::open(root)?, &store, work, branch).map(|id| id.to_string())
+    }
+
+    /// Returns the text of a conflict with git's markers; `None` if a version has no lines.
+    ///
+    /// # Errors
+    /// If the task store lacks a version, or cannot be read.
+    pub fn marked_text(&self, conflict: &Conflict) -> Result<Option<Vec<u8>>> {
+        let store = self.existing(|| format!("read the versions of {}", conflict.path))?;
+        marked_text(&store, conflict)
+    }
+
+    /// Captures what a resolver wrote for conflicts of a task, and returns the capture.
+    ///
+    /// # Errors
+    /// If the task store cannot be written.
+    pub fn keep_resolution(
+        &self,
+        work: (&RunName, &TaskName),
+        written: &[(&Conflict, &[u8])],
+    ) -> Result<CaptureRef> {
+        self.existing(|| "capture a resolution".to_owned())?.put_resolution(work, written)
     }
 
     /// Returns the captures of a run, sorted by task and attempt.

@@ -45,6 +45,7 @@ pub use landing::WorkInTree;
 pub use libgit_setup::initialise;
 pub use paths::IsolationPaths;
 pub use port::Repositories;
+pub use settle::{MergeTool, merge_tool};
 pub use store::PatchNeeds;
 pub use tracked_files::tracked_files;
 pub use view::{DirectoryView, DiskThreads};

@@ -19,4 +19,6 @@ pub(crate) use help_text::no_task;
 pub use parse::{Parsed, help_of, parse, public_grammar};
 pub use retry::{RetryArgs, TaskEnding};
 pub use run::{AgentChoice, IsolationChoice, LimitSetting, MergeChoice, RunArgs, VariableName};
-pub use settle::{LandClean, SettleArgs, SettleOption, ShowArgs, SideChoice};
+pub use settle::{
+    AllowLoss, LONGEST_PROGRAM, LandClean, Resolver, SettleArgs, SettleOption, ShowArgs, SideChoice,
+};

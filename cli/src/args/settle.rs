@@ -1,6 +1,7 @@
 //! The options of `regatta apply` that settle conflicts, and the arguments of `regatta show`.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
@@ -28,15 +29,51 @@ pub struct SettleArgs {
     #[arg(long, value_name = "PATH", num_args = 0..)]
     tool: Option<Vec<OsString>>,
 
+    /// Let a command write the files: REGATTA_BASE, _OURS and _THEIRS name the sides, and
+    /// REGATTA_RESULT the file to write. Of each side something must be left
+    #[arg(long, value_name = "CMD", conflicts_with = "tool")]
+    resolve: Option<String>,
+
+    /// Accept a file of --resolve in which nothing of a side is left
+    #[arg(long, requires = "resolve", action = ArgAction::SetTrue)]
+    allow_loss: bool,
+
+    /// How long a tool or a command may take for one file [default: 1h]
+    #[arg(long, value_name = "DURATION", value_parser = config::parse_duration)]
+    timeout: Option<Duration>,
+
     /// Land what does not conflict, and keep the rest
     #[arg(long, action = ArgAction::SetTrue)]
     clean: bool,
 
     /// Make a branch of the work instead, to be merged with git
     #[arg(long, value_name = "NAME", conflicts_with_all = [
-        "ours", "theirs", "union", "markers", "tool", "clean", "again", "dry_run",
+        "ours", "theirs", "union", "markers", "tool", "resolve", "clean", "again", "dry_run",
     ])]
     branch: Option<String>,
+}
+
+/// How long a program may take for one file, if nothing else is said.
+pub const LONGEST_PROGRAM: Duration = Duration::from_secs(3_600);
+
+/// A command that resolves conflicts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolver {
+    /// The script for a shell.
+    pub script: String,
+    /// Whether a side may be lost.
+    pub loss: AllowLoss,
+    /// How long it may take for one file.
+    pub timeout: Duration,
+}
+
+/// Whether a resolver may leave nothing of a side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AllowLoss {
+    /// It may not.
+    No,
+    /// `--allow-loss`: it may.
+    Yes,
 }
 
 /// How a conflict is to be settled, as the command line names it.
@@ -52,6 +89,8 @@ pub enum SettleOption {
     Markers,
     /// `--tool`.
     Tool,
+    /// `--resolve`.
+    Resolve,
 }
 
 impl SettleOption {
@@ -64,6 +103,7 @@ impl SettleOption {
             Self::Union => "--union",
             Self::Markers => "--markers",
             Self::Tool => "--tool",
+            Self::Resolve => "--resolve",
         }
     }
 }
@@ -101,7 +141,21 @@ impl SettleArgs {
             (SettleOption::Tool, &self.tool),
         ];
         let given = all.into_iter().filter_map(|(option, paths)| Some((option, paths.as_deref()?)));
-        given.collect()
+        let resolve = self.resolve.iter().map(|_| (SettleOption::Resolve, [].as_slice()));
+        given.chain(resolve).collect()
+    }
+
+    /// Returns the command that resolves conflicts, if there is one.
+    #[must_use]
+    pub fn resolver(&self) -> Option<Resolver> {
+        let loss = if self.allow_loss { AllowLoss::Yes } else { AllowLoss::No };
+        self.resolve.clone().map(|script| Resolver { script, loss, timeout: self.timeout() })
+    }
+
+    /// Returns how long a program may take for one file.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.timeout.unwrap_or(LONGEST_PROGRAM)
     }
 
     /// Returns the name of the branch to make.

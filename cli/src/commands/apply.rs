@@ -10,8 +10,8 @@ use engine::ports::{
     LedgerError, Repository, SettleRequest,
 };
 use protocol::{
-    ExitCode, Landed, LandingId, LandingReport, LedgerEntry, MergeMode, RunName, TaskLanding,
-    TaskName,
+    Conflict, ExitCode, Landed, LandingId, LandingReport, LedgerEntry, MergeMode, RunName,
+    TaskLanding, TaskName,
 };
 use store::TaskRow;
 
@@ -313,8 +313,9 @@ impl LandingBackend for RepositoryLandings<'_> {
     ) -> Result<LandingReport, IsolationError> {
         let mut report = self.repository.land(landing, request, cancel, notify).await?;
         for task in &mut report.tasks {
-            if let Some(row) = self.known.iter().find(|row| row.name == task.task) {
-                keep_other_tasks(row, &mut task.landed);
+            let row = self.known.iter().find(|row| row.name == task.task);
+            if let (Some(row), Landed::Conflicted { conflicts }) = (row, &mut task.landed) {
+                keep_other_tasks(row, conflicts);
             }
         }
         Ok(report)
@@ -329,12 +330,8 @@ impl LandingBackend for RepositoryLandings<'_> {
 
 /// Keeps the other task of each conflict that an earlier landing found too: its work is a part of the
 /// tree now.
-fn keep_other_tasks(row: &TaskRow, landed: &mut Landed) {
-    let (Some(Landed::Conflicted { conflicts: before }), Landed::Conflicted { conflicts }) =
-        (&row.landing, landed)
-    else {
-        return;
-    };
+pub(super) fn keep_other_tasks(row: &TaskRow, conflicts: &mut [Conflict]) {
+    let Some(Landed::Conflicted { conflicts: before }) = &row.landing else { return };
     for conflict in conflicts.iter_mut().filter(|conflict| conflict.with.is_none()) {
         let same =
             before.iter().find(|other| other.path == conflict.path && other.ours == conflict.ours);

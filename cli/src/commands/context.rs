@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use engine::ports::{Clock, IsolationError, LedgerStore};
 use isolation::{PatchNeeds, WorkInTree};
-use protocol::{CaptureRef, Conflict, ConflictHunk, LedgerEntry, RunName};
+use protocol::{CaptureRef, Conflict, ConflictHunk, LedgerEntry, RunName, TaskName};
 use serde::Serialize;
 use store::Reader;
 
@@ -50,6 +50,22 @@ pub trait CapturedWork: Send + Sync {
     /// # Errors
     /// The task store lacks a version, or cannot be read.
     fn conflict_hunks(&self, conflict: &Conflict) -> Result<Vec<ConflictHunk>, IsolationError>;
+
+    /// Returns the text of a conflict with git's markers; `None` if a version has no lines.
+    ///
+    /// # Errors
+    /// The task store lacks a version, or cannot be read.
+    fn marked_text(&self, conflict: &Conflict) -> Result<Option<Vec<u8>>, IsolationError>;
+
+    /// Captures what a resolver wrote for conflicts of a task.
+    ///
+    /// # Errors
+    /// The task store cannot be written.
+    fn keep_resolution(
+        &self,
+        work: (&RunName, &TaskName),
+        written: &[(&Conflict, &[u8])],
+    ) -> Result<CaptureRef, IsolationError>;
 
     /// Returns which versions `git apply --3way` would lack for the patch of a capture.
     ///
@@ -102,6 +118,18 @@ impl CapturedWork for isolation::Captures {
 
     fn conflict_hunks(&self, conflict: &Conflict) -> Result<Vec<ConflictHunk>, IsolationError> {
         self.conflict_hunks(conflict)
+    }
+
+    fn marked_text(&self, conflict: &Conflict) -> Result<Option<Vec<u8>>, IsolationError> {
+        self.marked_text(conflict)
+    }
+
+    fn keep_resolution(
+        &self,
+        work: (&RunName, &TaskName),
+        written: &[(&Conflict, &[u8])],
+    ) -> Result<CaptureRef, IsolationError> {
+        self.keep_resolution(work, written)
     }
 
     fn patch_needs(&self, root: &Path, capture: &CaptureRef) -> Result<PatchNeeds, IsolationError> {

@@ -125,6 +125,18 @@ impl CapturedWork for FakeCaptures {
         Ok(Vec::new())
     }
 
+    fn marked_text(&self, _conflict: &Conflict) -> Result<Option<Vec<u8>>, IsolationError> {
+        Ok(None)
+    }
+
+    fn keep_resolution(
+        &self,
+        _work: (&RunName, &TaskName),
+        _written: &[(&Conflict, &[u8])],
+    ) -> Result<CaptureRef, IsolationError> {
+        unreachable!("the tests resolve nothing")
+    }
+
     fn patch_needs(
         &self,
         _root: &Path,

@@ -1,17 +1,20 @@
 //! `regatta apply` with choices: settles the conflicts of one task and lands its work.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use engine::ports::{ConflictingRest, LandingRequest, Repository, SettleChoice, SettleRequest};
-use protocol::{Conflict, ExitCode, Landed, LandingReport, MergeMode};
+use engine::ports::{
+    ConflictingRest, LandingRequest, Repository, SettleChoice, SettleRequest, WrittenFile,
+};
+use protocol::{Conflict, ExitCode, Landed, LandingReport, MergeMode, SettledBy};
 use store::TaskRow;
 
-use super::apply;
 use super::context::{CommandContext, Out};
 use super::kept_work::has_landed;
 use super::settle_choices::Choices;
 use super::target::{Target, TargetKind};
-use crate::args::{ApplyArgs, LandClean, SettleOption};
+use super::{apply, programs, side_program};
+use crate::args::{ApplyArgs, LandClean, SettleArgs, SettleOption};
 use crate::error::Error;
 use crate::render::{count, one_line, reason_text};
 
@@ -31,11 +34,12 @@ pub(super) async fn run(
     let row = &target.tasks[0];
     check(context, &target, row)?;
     let request = |settle| apply::settle_request(context, &target, settle);
-    let conflicts = conflicts_now(repository, request(SettleRequest::default())?).await?;
+    let mut conflicts = conflicts_now(repository, request(SettleRequest::default())?).await?;
+    apply::keep_other_tasks(row, &mut conflicts);
     let options = args.settle.options();
     let folder = folder_below(&context.root);
     let choices = Choices::of(&options, &conflicts, &folder)?;
-    let settle = settle_of(&choices, &conflicts, args.settle.land_clean())?;
+    let settle = settle_of(context, &target, (&choices, &args.settle), &conflicts).await?;
     let foretold = repository.dry_run(request(settle.clone())?).await?;
     check_settled(context, &target, (&choices, args.settle.land_clean()), &foretold)?;
     apply::settle(context, repository, args, &target, settle, out).await
@@ -100,23 +104,61 @@ fn folder_below(root: &Path) -> PathBuf {
     here.and_then(|here| Some(here.strip_prefix(root).ok()?.to_path_buf())).unwrap_or_default()
 }
 
-/// Returns the request for the choices.
-fn settle_of(
-    choices: &Choices,
+/// Returns the request for the choices. The files of tools and resolvers are written here.
+async fn settle_of(
+    context: &CommandContext,
+    target: &Target,
+    (choices, args): (&Choices, &SettleArgs),
     conflicts: &[Conflict],
-    clean: LandClean,
 ) -> Result<SettleRequest, Error> {
-    let rest = match clean {
+    let rest = match args.land_clean() {
         LandClean::No => ConflictingRest::KeepAll,
         LandClean::Yes => ConflictingRest::LandClean,
     };
     let mut settle = SettleRequest { rest, ..SettleRequest::default() };
-    let _tools = conflicts;
     settle.all = choices.all.and_then(plain_choice);
     for (path, option) in &choices.paths {
         settle.paths.extend(plain_choice(*option).map(|choice| (path.clone(), choice)));
     }
+    let mut resolved = Vec::new();
+    for conflict in conflicts {
+        let program = match choices.of_conflict(conflict) {
+            Some(SettleOption::Tool) => programs::tool(args.timeout())?,
+            Some(SettleOption::Resolve) => {
+                let Some(resolver) = args.resolver() else { continue };
+                programs::resolver(context, target, conflict, &resolver)?
+            }
+            _ => continue,
+        };
+        let written = side_program::write(context, &program, conflict).await?;
+        if program.by == SettledBy::Resolver {
+            resolved.push((conflict, written.clone()));
+        }
+        settle.paths.insert(conflict.path.clone(), SettleChoice::Written(written));
+    }
+    keep_resolved(context, target, &resolved)?;
     Ok(settle)
+}
+
+/// Captures what a resolver wrote, and says where.
+fn keep_resolved(
+    context: &CommandContext,
+    target: &Target,
+    resolved: &[(&Conflict, WrittenFile)],
+) -> Result<(), Error> {
+    let written: Vec<(&Conflict, &[u8])> = resolved
+        .iter()
+        .filter_map(|(conflict, file)| Some((*conflict, file.bytes.as_deref()?)))
+        .collect();
+    if written.is_empty() {
+        return Ok(());
+    }
+    let work = (&target.run.name, &target.tasks[0].name);
+    let capture = context.captured.keep_resolution(work, &written)?;
+    let files = count(written.len(), "file");
+    // The capture is there even if nobody reads where.
+    let _unread = writeln!(std::io::stderr(), "resolved {files}, captured as {capture}");
+    Ok(())
 }
 
 fn plain_choice(option: SettleOption) -> Option<SettleChoice> {
@@ -125,7 +167,7 @@ fn plain_choice(option: SettleOption) -> Option<SettleChoice> {
         SettleOption::Theirs => Some(SettleChoice::Theirs),
         SettleOption::Union => Some(SettleChoice::Union),
         SettleOption::Markers => Some(SettleChoice::Markers),
-        SettleOption::Tool => None,
+        SettleOption::Tool | SettleOption::Resolve => None,
     }
 }
 

@@ -29,6 +29,19 @@ pub(crate) fn conflict_hunks(blobs: &dyn Blobs, conflict: &Conflict) -> Result<V
     })
 }
 
+/// Returns the text of a conflict with git's markers; `None` if a version is missing or has no lines.
+pub(crate) fn marked_text(blobs: &dyn Blobs, conflict: &Conflict) -> Result<Option<Vec<u8>>> {
+    let versions = [&conflict.base, &conflict.ours, &conflict.theirs];
+    let [base, Some(ours), Some(theirs)] = versions.map(|side| entry_of(side.as_ref())) else {
+        return Ok(None);
+    };
+    let renamed = conflict.renamed.as_ref();
+    Ok(match conflict_text(blobs, renamed, base, [ours, theirs], Favor::Conflicts)? {
+        ConflictText::Text(text) => Some(text),
+        ConflictText::NoLines => None,
+    })
+}
+
 /// Returns the bytes of three versions; `None` if one has no lines or is too large.
 fn texts(
     blobs: &dyn Blobs,
