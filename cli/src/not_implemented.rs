@@ -78,7 +78,6 @@ const MISSING: &[Missing] = &[
     option("run", "detach", Takes::Nothing, OMIT),
     option("run", "record", Takes::Nothing, OMIT),
     option("run", "verify", Takes::Value, OMIT),
-    option("run", "resolve", Takes::Value, OMIT),
     option("run", "land", Takes::Value, LANDS_AT_END),
     option("run", "onto", Takes::Value, LANDS_AT_END),
     option("run", "trust-changes", Takes::Nothing, OMIT),

@@ -215,7 +215,7 @@ pub struct ConflictsArgs {
 }
 
 /// The arguments of `regatta apply`.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct ApplyArgs {
     /// What to look at.
     #[command(flatten)]
@@ -290,6 +290,13 @@ impl From<Option<String>> for TargetArgs {
 }
 
 impl ApplyArgs {
+    /// Returns the arguments that land the kept work of `target`, with its conflicts settled as
+    /// `settle` says.
+    #[must_use]
+    pub fn of(target: String, settle: SettleArgs) -> Self {
+        Self { target: TargetArgs::from(Some(target)), settle, ..Self::default() }
+    }
+
     /// Returns whether work that was thrown away is landed again.
     #[must_use]
     pub fn land_again(&self) -> LandAgain {

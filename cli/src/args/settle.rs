@@ -145,6 +145,17 @@ impl SettleArgs {
         given.chain(resolve).collect()
     }
 
+    /// Returns the options that let a command resolve every conflict.
+    #[must_use]
+    pub fn resolving(resolver: &Resolver) -> Self {
+        Self {
+            resolve: Some(resolver.script.clone()),
+            allow_loss: resolver.loss == AllowLoss::Yes,
+            timeout: Some(resolver.timeout),
+            ..Self::default()
+        }
+    }
+
     /// Returns the command that resolves conflicts, if there is one.
     #[must_use]
     pub fn resolver(&self) -> Option<Resolver> {

@@ -17,6 +17,7 @@ mod landed_work;
 pub mod logs;
 pub mod manual;
 mod programs;
+mod resolve_run;
 pub mod results;
 pub mod retry;
 pub mod run;

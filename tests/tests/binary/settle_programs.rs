@@ -111,9 +111,7 @@ fn a_resolver_gets_the_sides_and_what_each_task_wanted() {
     assert!(prompt.starts_with("echo theirs >> list.txt"), "{about}");
     // What it wrote is a capture of its own, which git can fetch.
     let capture = applied.stderr.split("captured as ").nth(1).expect("it is named");
-    let stores = place.home().folder().join("stores");
-    let store = std::fs::read_dir(stores).expect("it is there").next().expect("there is one");
-    let store = store.expect("it can be read").path();
+    let store = &place.home().stores()[0];
     repository.git(&["fetch", "--quiet", &store.to_string_lossy(), capture.trim()]);
     let written = repository.git(&["show", "FETCH_HEAD:task/list.txt"]);
     assert_eq!(written, "first\nours\ntheirs\n");
@@ -142,4 +140,49 @@ fn a_resolver_that_leaves_markers_or_drops_a_side_is_refused() {
     let loss = loss.arg("cp \"$REGATTA_THEIRS\" \"$REGATTA_RESULT\"").run();
     let _applied = loss.expect_code(0);
     assert_eq!(repository.text("list.txt"), "first\ntheirs\n");
+}
+
+/// Two tasks that change the same line, and one that builds on the second.
+fn plan() -> Plan {
+    let plan = Plan::default().task("ours", "echo ours >> list.txt");
+    let plan = plan.task("theirs", "echo theirs >> list.txt; echo x > new.txt");
+    plan.task("after", "cp new.txt after.txt").after(&["theirs"])
+}
+
+const KEEP_BOTH: &str = "cat \"$REGATTA_OURS\" > \"$REGATTA_RESULT\"
+    tail -n +2 \"$REGATTA_THEIRS\" >> \"$REGATTA_RESULT\"";
+
+#[test]
+fn a_run_lets_a_resolver_settle_its_conflicts_and_lands_what_waited() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("list.txt", "first\n");
+    repository.commit("files");
+    let run = place.regatta(repository.root()).words("run --plan - --resolve").arg(KEEP_BOTH);
+    let run = run.stdin(plan().text()).run().expect_code(0);
+    assert!(run.stderr.contains("resolved 1 file, captured as refs/tasks/"), "{run}");
+    assert!(run.stdout.contains("by the resolver: list.txt"), "{run}");
+    assert_eq!(repository.text("list.txt"), "first\nours\ntheirs\n");
+    assert_eq!(repository.text("after.txt"), "x\n");
+}
+
+#[test]
+fn a_resolver_that_fails_in_a_run_leaves_the_work_kept() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("list.txt", "first\n");
+    repository.commit("files");
+    let run = place.run_plan(&repository, &plan()).words("--resolve").arg("exit 7").run();
+    let run = run.expect_code(4);
+    assert!(run.stderr.contains("the resolver did not settle list.txt"), "{run}");
+    assert!(run.stderr.contains("it exited with code 7"), "{run}");
+    assert_eq!(run.landed(), ["ours"], "{run}");
+    assert_eq!(repository.text("list.txt"), "first\nours\n");
+    for (words, said) in [
+        ("run --exec true --resolve nosuchagent", "is not implemented yet"),
+        ("run --exec true --merge branch --resolve ./x", "`--resolve` needs `--merge patch`"),
+        ("run --exec true --allow-loss", "--resolve <CMD>"),
+    ] {
+        let _told = place.regatta(repository.root()).words(words).run().expect_refusal(&[said]);
+    }
 }
