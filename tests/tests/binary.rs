@@ -66,6 +66,7 @@ mod binary {
     mod retry_bad_input;
     mod settle;
     mod settle_cases;
+    mod settle_odd;
     mod settle_programs;
     mod setup;
     mod setup_capture;

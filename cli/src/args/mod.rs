@@ -20,5 +20,6 @@ pub use parse::{Parsed, help_of, parse, public_grammar};
 pub use retry::{RetryArgs, TaskEnding};
 pub use run::{AgentChoice, IsolationChoice, LimitSetting, MergeChoice, RunArgs, VariableName};
 pub use settle::{
-    AllowLoss, LONGEST_PROGRAM, LandClean, Resolver, SettleArgs, SettleOption, ShowArgs, SideChoice,
+    AllowLoss, LONGEST_PROGRAM, LandClean, ResolveArgs, Resolver, SettleArgs, SettleOption,
+    ShowArgs, SideChoice,
 };

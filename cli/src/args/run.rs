@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::{ArgAction, Args};
 use protocol::{IsolationMode, MergeMode};
 
-use super::{AllowLoss, Execution, LONGEST_PROGRAM, Resolver};
+use super::{Execution, LONGEST_PROGRAM, ResolveArgs, Resolver};
 use crate::model::{BaseUrl, ModelChoice};
 use crate::not_implemented::refused_value;
 
@@ -79,13 +79,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "GLOB")]
     pub union: Vec<String>,
 
-    /// Let a command settle the conflicts of the run, as `regatta apply --resolve` does
-    #[arg(long, value_name = "CMD")]
-    pub(crate) resolve: Option<String>,
-
-    /// Accept a file of --resolve in which nothing of a side is left
-    #[arg(long, requires = "resolve", action = ArgAction::SetTrue)]
-    pub(crate) allow_loss: bool,
+    /// What settles conflicts at the end of the run.
+    #[command(flatten)]
+    pub(crate) resolve: ResolveArgs,
 
     /// Cancel the other tasks when one fails
     #[arg(long, action = ArgAction::SetTrue)]
@@ -119,9 +115,7 @@ impl RunArgs {
     /// Returns the command that settles the conflicts of the run, if there is one.
     #[must_use]
     pub fn resolver(&self) -> Option<Resolver> {
-        let loss = if self.allow_loss { AllowLoss::Yes } else { AllowLoss::No };
-        let script = self.resolve.clone()?;
-        Some(Resolver { script, loss, timeout: LONGEST_PROGRAM })
+        self.resolve.resolver(LONGEST_PROGRAM)
     }
 
     /// Returns whether the first failure cancels the other tasks.

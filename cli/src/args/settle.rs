@@ -26,17 +26,12 @@ pub struct SettleArgs {
     markers: Option<Vec<OsString>>,
 
     /// Let the merge.tool of your git configuration write the files
-    #[arg(long, value_name = "PATH", num_args = 0..)]
+    #[arg(long, value_name = "PATH", num_args = 0.., conflicts_with = "resolve")]
     tool: Option<Vec<OsString>>,
 
-    /// Let a command write the files: REGATTA_BASE, _OURS and _THEIRS name the sides, and
-    /// REGATTA_RESULT the file to write. Of each side something must be left
-    #[arg(long, value_name = "CMD", conflicts_with = "tool")]
-    resolve: Option<String>,
-
-    /// Accept a file of --resolve in which nothing of a side is left
-    #[arg(long, requires = "resolve", action = ArgAction::SetTrue)]
-    allow_loss: bool,
+    /// What resolves conflicts.
+    #[command(flatten)]
+    resolve: ResolveArgs,
 
     /// How long a tool or a command may take for one file [default: 1h]
     #[arg(long, value_name = "DURATION", value_parser = config::parse_duration)]
@@ -51,6 +46,28 @@ pub struct SettleArgs {
         "ours", "theirs", "union", "markers", "tool", "resolve", "clean", "again", "dry_run",
     ])]
     branch: Option<String>,
+}
+
+/// The options of a command that settles conflicts.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ResolveArgs {
+    /// Let a command write the files that conflict: REGATTA_BASE, _OURS and _THEIRS name the sides,
+    /// REGATTA_RESULT the file to write. Of each side something must be left
+    #[arg(long, value_name = "CMD")]
+    resolve: Option<String>,
+
+    /// Accept a file of --resolve in which nothing of a side is left
+    #[arg(long, requires = "resolve", action = ArgAction::SetTrue)]
+    allow_loss: bool,
+}
+
+impl ResolveArgs {
+    /// Returns the command, if there is one, which may take `timeout` for one file.
+    #[must_use]
+    pub fn resolver(&self, timeout: Duration) -> Option<Resolver> {
+        let loss = if self.allow_loss { AllowLoss::Yes } else { AllowLoss::No };
+        self.resolve.clone().map(|script| Resolver { script, loss, timeout })
+    }
 }
 
 /// How long a program may take for one file, if nothing else is said.
@@ -141,7 +158,7 @@ impl SettleArgs {
             (SettleOption::Tool, &self.tool),
         ];
         let given = all.into_iter().filter_map(|(option, paths)| Some((option, paths.as_deref()?)));
-        let resolve = self.resolve.iter().map(|_| (SettleOption::Resolve, [].as_slice()));
+        let resolve = self.resolve.resolve.iter().map(|_| (SettleOption::Resolve, [].as_slice()));
         given.chain(resolve).collect()
     }
 
@@ -149,8 +166,10 @@ impl SettleArgs {
     #[must_use]
     pub fn resolving(resolver: &Resolver) -> Self {
         Self {
-            resolve: Some(resolver.script.clone()),
-            allow_loss: resolver.loss == AllowLoss::Yes,
+            resolve: ResolveArgs {
+                resolve: Some(resolver.script.clone()),
+                allow_loss: resolver.loss == AllowLoss::Yes,
+            },
             timeout: Some(resolver.timeout),
             ..Self::default()
         }
@@ -159,8 +178,7 @@ impl SettleArgs {
     /// Returns the command that resolves conflicts, if there is one.
     #[must_use]
     pub fn resolver(&self) -> Option<Resolver> {
-        let loss = if self.allow_loss { AllowLoss::Yes } else { AllowLoss::No };
-        self.resolve.clone().map(|script| Resolver { script, loss, timeout: self.timeout() })
+        self.resolve.resolver(self.timeout())
     }
 
     /// Returns how long a program may take for one file.

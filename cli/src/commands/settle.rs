@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use engine::ports::{
     ConflictingRest, LandingRequest, Repository, SettleChoice, SettleRequest, WrittenFile,
 };
-use protocol::{Conflict, ExitCode, Landed, LandingReport, MergeMode, SettledBy};
+use protocol::{
+    Conflict, ExitCode, Landed, LandingReport, MergeMode, SettledBy, TaskLanding, TaskName,
+};
 use store::TaskRow;
 
 use super::context::{CommandContext, Out};
@@ -88,7 +90,21 @@ async fn conflicts_now(
     repository: &dyn Repository,
     request: LandingRequest,
 ) -> Result<Vec<Conflict>, Error> {
-    Ok(conflicts_of(&repository.dry_run(request).await?).to_vec())
+    let report = repository.dry_run(request).await?;
+    let refused = |task: &TaskName, why: String| {
+        let what = format!("cannot land the work of task {task}");
+        Err(Error::usage(what).because(why).exit(ExitCode::Kept))
+    };
+    match report.tasks.first() {
+        Some(TaskLanding { task, landed: Landed::Unwritten { message }, .. }) => {
+            refused(task, message.clone())
+        }
+        Some(TaskLanding { task, landed: Landed::Waiting { on }, .. }) => {
+            let on: Vec<_> = on.iter().map(TaskName::as_str).collect();
+            refused(task, format!("it builds on {}, which has not landed", on.join(", ")))
+        }
+        _ => Ok(conflicts_of(&report).to_vec()),
+    }
 }
 
 fn conflicts_of(report: &LandingReport) -> &[Conflict] {

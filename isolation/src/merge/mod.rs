@@ -1,6 +1,7 @@
 //! Three-way merging of tasks' work in memory: of one path, of all paths of a task, and of the
 //! tasks of a run one after the other. Nothing here touches a working tree.
 
+mod conflict_data;
 mod folder_changes;
 mod merge_tasks;
 mod merger;

@@ -16,20 +16,15 @@ pub(crate) fn mark_by_index(git: &Repository, conflicts: &mut [Conflict]) {
         places.find_map(|place| entry(&place).filter(|entry| entry.mode == GITLINK))
     };
     for conflict in conflicts.iter_mut().filter(|conflict| conflict.with.is_none()) {
-        match conflict.reason {
-            ConflictReason::InTheWay => {
-                if let Some(found) = submodule(&conflict.path) {
-                    conflict.reason = ConflictReason::Submodule;
-                    let side = Side { mode: GITLINK, oid: found.id.to_string() };
-                    conflict.ours.get_or_insert(side);
-                }
-            }
-            ConflictReason::BothAdded | ConflictReason::Mode => {
-                if conflict.renamed.is_none() && entry(&conflict.path).is_none() {
-                    conflict.reason = ConflictReason::Untracked;
-                }
-            }
-            _ => {}
+        let by_path = matches!(conflict.reason, ConflictReason::BothAdded | ConflictReason::Mode);
+        if !by_path && conflict.reason != ConflictReason::InTheWay {
+            continue;
+        }
+        if let Some(found) = submodule(&conflict.path) {
+            conflict.reason = ConflictReason::Submodule;
+            conflict.ours = Some(Side { mode: GITLINK, oid: found.id.to_string() });
+        } else if by_path && conflict.renamed.is_none() && entry(&conflict.path).is_none() {
+            conflict.reason = ConflictReason::Untracked;
         }
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use tests::sandbox::{Plan, Repository, Sandbox};
 
 use super::sandbox;
-use super::settle_cases::{CASES, Choice, begin};
+use super::settle_cases::{CASES, Choice, Lines, begin};
 
 #[test]
 fn each_choice_gives_the_tree_that_it_gives_in_git() {
@@ -23,8 +23,8 @@ fn each_choice_gives_the_tree_that_it_gives_in_git() {
             let apply = place.regatta(repository.root()).words("apply @ theirs");
             let applied = apply.arg(choice.option()).arg(case.path).run();
             assert_eq!(repository.dot_git(), dot_git, "{at}");
-            if choice == Choice::Union && !case.has_lines {
-                let _refused = applied.expect_refusal(&["with `--union`"]);
+            if choice == Choice::Union && case.lines == Lines::NotBoth {
+                applied.expect_refusal(&["with `--union`"]);
                 assert_eq!(repository.tree(), before, "{at}");
                 continue;
             }
@@ -64,7 +64,7 @@ fn different_paths_are_settled_in_different_ways_at_once() {
     assert!(repository.text("lines.txt").contains("line 4\ntheirs\nline 6\n"));
     assert_eq!(repository.text("src/new.rs"), "new\n");
     let again = place.regatta(repository.root()).words("apply @ theirs --ours").run();
-    let _told = again.expect_refusal(&["there is no conflict of task", "has landed already"]);
+    again.expect_refusal(&["there is no conflict of task", "has landed already"]);
     let later = place.regatta(repository.root()).words("apply").run().expect_code(0);
     assert!(later.stdout.contains("has landed already"), "{later}");
 }
@@ -110,7 +110,7 @@ fn a_choice_that_makes_no_sense_changes_nothing_and_is_told() {
         ("show @/theirs:README.md --ours", "`README.md` is not a path of a conflict"),
         ("show @/theirs --ours", "names no path of a task"),
     ] {
-        let _told = place.regatta(repository.root()).words(words).run().expect_refusal(&[said]);
+        place.regatta(repository.root()).words(words).run().expect_refusal(&[said]);
         assert_eq!(repository.tree(), before, "{words}");
     }
     let one = place.regatta(repository.root()).words("apply @ theirs --ours list.txt").run();
@@ -172,13 +172,13 @@ fn a_branch_of_kept_work_can_be_merged_with_git() {
     assert!(made.stdout.contains("git merge mine"), "{made}");
     assert_eq!(repository.tree(), tree);
     let again = place.regatta(repository.root()).words("apply @ theirs --branch mine").run();
-    let _told = again.expect_refusal(&["cannot make the branch `mine`", "it is there already"]);
+    again.expect_refusal(&["cannot make the branch `mine`", "it is there already"]);
     for name in ["-x", "a..b", "x/", "HEAD"] {
         let bad = place
             .regatta(repository.root())
             .words("apply @ theirs")
             .arg(format!("--branch={name}"));
-        let _told = bad.run().expect_refusal(&["git does not accept such a name"]);
+        bad.run().expect_refusal(&["git does not accept such a name"]);
     }
     repository.commit("what has landed");
     let merge = repository.try_git(&["merge", "mine"]);

@@ -15,8 +15,14 @@ pub(super) struct Case {
     ours: &'static str,
     theirs: &'static str,
     judge: Judge,
-    /// Whether both sides have lines that can be joined.
-    pub(super) has_lines: bool,
+    pub(super) lines: Lines,
+}
+
+/// Whether both sides have lines that can be joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lines {
+    Both,
+    NotBoth,
 }
 
 /// What says what a side is in git.
@@ -34,9 +40,9 @@ const fn case(
     [name, reason, path]: [&'static str; 3],
     [ours, theirs]: [&'static str; 2],
     judge: Judge,
-    has_lines: bool,
+    lines: Lines,
 ) -> Case {
-    Case { name, reason, path, ours, theirs, judge, has_lines }
+    Case { name, reason, path, ours, theirs, judge, lines }
 }
 
 pub(super) const CASES: &[Case] = &[
@@ -47,31 +53,31 @@ pub(super) const CASES: &[Case] = &[
             "sed -i 's/^line 5$/theirs/; s/^line 12$/their middle/' lines.txt; echo x > other.txt",
         ],
         Judge::Stages,
-        true,
+        Lines::Both,
     ),
     case(
         ["windows lines", "content", "crlf.txt"],
         ["sed -i 's/^a 2/ours/' crlf.txt", "sed -i 's/^a 2/theirs/; s/^a 9/more/' crlf.txt"],
         Judge::Stages,
-        true,
+        Lines::Both,
     ),
     case(
         ["list", "content", "list.txt"],
         ["echo ours >> list.txt", "printf 'theirs\\nlast without end' >> list.txt"],
         Judge::Stages,
-        true,
+        Lines::Both,
     ),
     case(
         ["removed by us", "changed_and_removed", "lines.txt"],
         ["rm lines.txt", "echo theirs >> lines.txt; echo x > other.txt"],
         Judge::Stages,
-        false,
+        Lines::NotBoth,
     ),
     case(
         ["removed by them", "changed_and_removed", "lines.txt"],
         ["echo ours >> lines.txt", "rm lines.txt; echo x > other.txt"],
         Judge::Stages,
-        false,
+        Lines::NotBoth,
     ),
     case(
         ["two names", "renamed_twice", "lines.txt"],
@@ -80,7 +86,7 @@ pub(super) const CASES: &[Case] = &[
             "git mv lines.txt theirs.txt; sed -i 's/^line 20$/theirs/' theirs.txt",
         ],
         Judge::Stages,
-        false,
+        Lines::NotBoth,
     ),
     case(
         ["two names and the same lines", "renamed_twice", "theirs.txt"],
@@ -89,19 +95,19 @@ pub(super) const CASES: &[Case] = &[
             "git mv lines.txt theirs.txt; sed -i 's/^line 3$/theirs/' theirs.txt",
         ],
         Judge::Commit,
-        false,
+        Lines::NotBoth,
     ),
     case(
         ["renamed by us, removed by them", "renamed_and_removed", "ours.txt"],
         ["git mv lines.txt ours.txt", "rm lines.txt; echo x > other.txt"],
         Judge::Stages,
-        false,
+        Lines::NotBoth,
     ),
     case(
         ["removed by us, renamed by them", "renamed_and_removed", "theirs.txt"],
         ["rm lines.txt", "git mv lines.txt theirs.txt; echo x > other.txt"],
         Judge::Stages,
-        false,
+        Lines::NotBoth,
     ),
     case(
         ["renamed and the same lines", "content", "theirs.txt"],
@@ -110,49 +116,49 @@ pub(super) const CASES: &[Case] = &[
             "git mv lines.txt theirs.txt; sed -i 's/^line 5$/theirs/' theirs.txt",
         ],
         Judge::Stages,
-        true,
+        Lines::Both,
     ),
     case(
         ["kind", "kind", "lines.txt"],
         ["echo ours >> lines.txt", "rm lines.txt; ln -s list.txt lines.txt"],
         Judge::Commit,
-        false,
+        Lines::NotBoth,
     ),
     case(
         ["kind the other way round", "kind", "lines.txt"],
         ["rm lines.txt; ln -s list.txt lines.txt", "echo theirs >> lines.txt"],
         Judge::Commit,
-        false,
+        Lines::NotBoth,
     ),
     case(
         ["links", "content", "link"],
         ["ln -sfn list.txt link", "ln -sfn crlf.txt link"],
         Judge::Stages,
-        false,
+        Lines::NotBoth,
     ),
     case(
         ["mode", "mode", "tool.sh"],
         ["echo run > tool.sh", "echo run > tool.sh; chmod +x tool.sh"],
         Judge::Stages,
-        true,
+        Lines::Both,
     ),
     case(
         ["binary", "binary", "data.bin"],
         ["printf 'a\\0ours' > data.bin", "printf 'a\\0theirs' > data.bin; echo x > other.txt"],
         Judge::Stages,
-        false,
+        Lines::NotBoth,
     ),
     case(
         ["both added", "both_added", "new.txt"],
         ["printf 'one\\nours\\nend\\n' > new.txt", "printf 'one\\ntheirs\\nend\\n' > new.txt"],
         Judge::Stages,
-        true,
+        Lines::Both,
     ),
     case(
         ["untracked", "untracked", "new.txt"],
         ["printf 'one\\nours\\nend\\n' > new.txt", "printf 'one\\ntheirs\\nend\\n' > new.txt"],
         Judge::Untracked,
-        true,
+        Lines::Both,
     ),
 ];
 

@@ -75,16 +75,16 @@ fn a_tool_that_hangs_crashes_leaves_markers_or_writes_elsewhere_changes_nothing(
         configure(&place, &format!("[merge]\n\ttool = t\n[mergetool \"t\"]\n\tcmd = \"{cmd}\"\n"));
         let timeout = if cmd.starts_with("sleep") { "1s" } else { "60s" };
         let failed = apply(&place, &repository, &format!("--tool --timeout {timeout}"));
-        let _told = failed.expect_refusal(&["the merge tool `t` did not settle code.rs", said]);
+        failed.expect_refusal(&["the merge tool `t` did not settle code.rs", said]);
         assert_eq!(repository.tree(), before, "{cmd}");
     }
     place.expect_nothing_left(&repository);
     configure(&place, "");
     let none = apply(&place, &repository, "--tool");
-    let _told = none.expect_refusal(&["your git configuration names no merge tool"]);
+    none.expect_refusal(&["your git configuration names no merge tool"]);
     configure(&place, "[merge]\n\ttool = nobody\n");
     let none = apply(&place, &repository, "--tool");
-    let _told = none.expect_refusal(&["the merge tool `nobody` has no command"]);
+    none.expect_refusal(&["the merge tool `nobody` has no command"]);
 }
 
 #[test]
@@ -131,11 +131,11 @@ fn a_resolver_that_leaves_markers_or_drops_a_side_is_refused() {
         ("exit 1", "it exited with code 1"),
     ] {
         let refused = resolve(&place, &repository, script);
-        let _told = refused.expect_refusal(&["the resolver did not settle code.rs", said]);
+        refused.expect_refusal(&["the resolver did not settle code.rs", said]);
         assert_eq!(repository.tree(), before, "{script}");
     }
     let agent = resolve(&place, &repository, "nosuchagent");
-    let _told = agent.expect_refusal(&["`--resolve nosuchagent`", "is not implemented yet"]);
+    agent.expect_refusal(&["`--resolve nosuchagent`", "is not implemented yet"]);
     let loss = place.regatta(repository.root()).words("apply @ theirs --allow-loss --resolve");
     let loss = loss.arg("cp \"$REGATTA_THEIRS\" \"$REGATTA_RESULT\"").run();
     let _applied = loss.expect_code(0);
@@ -183,6 +183,6 @@ fn a_resolver_that_fails_in_a_run_leaves_the_work_kept() {
         ("run --exec true --merge branch --resolve ./x", "`--resolve` needs `--merge patch`"),
         ("run --exec true --allow-loss", "--resolve <CMD>"),
     ] {
-        let _told = place.regatta(repository.root()).words(words).run().expect_refusal(&[said]);
+        place.regatta(repository.root()).words(words).run().expect_refusal(&[said]);
     }
 }
