@@ -11,7 +11,7 @@ use crate::error::{OrCannot, Result, cannot};
 use crate::landing::{WorkInTree, work_in_tree};
 use crate::paths::{IsolationPaths, RepoPaths};
 use crate::repository::Repo;
-use crate::settle::{conflict_hunks, marked_text};
+use crate::settle::{check_can_stage, conflict_hunks, marked_text, stage_merge};
 use crate::store::{PatchNeeds, TaskStore};
 use crate::tree::join;
 
@@ -150,6 +150,30 @@ impl Captures {
     pub fn marked_text(&self, conflict: &Conflict) -> Result<Option<Vec<u8>>> {
         let store = self.existing(|| format!("read the versions of {}", conflict.path))?;
         marked_text(&store, conflict)
+    }
+
+    /// Checks that [`Self::stage_merge`] would not touch what the user has staged.
+    ///
+    /// # Errors
+    /// If a path that the task changed has staged changes, or the index has unmerged paths.
+    pub fn check_can_stage(&self, root: &Path, capture: &CaptureRef) -> Result<()> {
+        let paths = self.paths(capture)?;
+        check_can_stage(&Repo::open(root)?, &paths)
+    }
+
+    /// Leaves the index of the repository at `root` as `git merge` would after the work in `capture`
+    /// has landed with markers for `conflicts`.
+    ///
+    /// # Errors
+    /// If the index or an object cannot be written.
+    pub fn stage_merge(
+        &self,
+        root: &Path,
+        capture: &CaptureRef,
+        conflicts: &[Conflict],
+    ) -> Result<()> {
+        let store = self.existing(|| "write the index".to_owned())?;
+        stage_merge(&Repo::open(root)?, &store, capture, conflicts)
     }
 
     /// Captures what a resolver wrote for conflicts of a task, and returns the capture.

@@ -34,6 +34,7 @@ Examples:
       'fix the docs' 'fix the tests'
   regatta run --setup 'npm ci' --carry .env --each 'test/*.js' --exec 'npx mocha {{item}}'
   regatta run --plan plan.toml --dry-run
+  regatta run --plan plan.toml --resolve './resolve.sh'
   regatta run --each 'src/*.c' --exec 'clang-format -i {{item}}' --merge branch";
 
 pub(super) const RUN_DETAILS: &str = "\
@@ -160,13 +161,14 @@ Shows the captured work of tasks as a patch.
 Examples:
   regatta diff                 every task of the latest run
   regatta diff @ src/auth.rs   one task, by its item
-  regatta diff r7k3f/auth | git apply --3way";
+  regatta diff r7k3f/auth | git apply --3way   (git add or commit those files first)";
 
 pub(super) const CONFLICTS: &str = "\
-Lists the work of a run that could not land, and why.
+Lists the work of a run that could not land, and why, with the lines that both sides changed.
 
 Examples:
   regatta conflicts
+  regatta conflicts r7k3f/auth
   regatta conflicts r7k3f --json";
 
 pub(super) const APPLY: &str = "\
@@ -199,7 +201,9 @@ Conflicts of one task:
   --union      of the lines that both changed, both stay, ours first, as with git merge-file --union
   --markers    the file gets git's conflict markers; what has no lines is left as git merge leaves it
   --tool       merge.tool of your own git configuration writes it; never that of the repository
+  --resolve    a command writes it; of each side something must be left, unless --allow-loss
   --clean      what does not conflict lands now; the rest stays kept
+  --index      with --markers: the index becomes what git merge would make of it
   Each is for the paths that follow it, a folder for all below it, and without a path for all
   conflicts that no other option names. The run or task stands before the options. A path is
   relative to the root of the repository, as regatta conflicts prints it.";

@@ -21,5 +21,5 @@ pub use retry::{RetryArgs, TaskEnding};
 pub use run::{AgentChoice, IsolationChoice, LimitSetting, MergeChoice, RunArgs, VariableName};
 pub use settle::{
     AllowLoss, LONGEST_PROGRAM, LandClean, ResolveArgs, Resolver, SettleArgs, SettleOption,
-    ShowArgs, SideChoice,
+    ShowArgs, SideChoice, Staging,
 };

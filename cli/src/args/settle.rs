@@ -41,9 +41,13 @@ pub struct SettleArgs {
     #[arg(long, action = ArgAction::SetTrue)]
     clean: bool,
 
+    /// Stage the work too, and leave paths with markers unmerged, as git merge does
+    #[arg(long, requires = "markers", conflicts_with_all = ["clean", "dry_run"], action = ArgAction::SetTrue)]
+    index: bool,
+
     /// Make a branch of the work instead, to be merged with git
     #[arg(long, value_name = "NAME", conflicts_with_all = [
-        "ours", "theirs", "union", "markers", "tool", "resolve", "clean", "again", "dry_run",
+        "ours", "theirs", "union", "markers", "tool", "resolve", "clean", "again", "dry_run", "index",
     ])]
     branch: Option<String>,
 }
@@ -134,6 +138,15 @@ pub enum LandClean {
     Yes,
 }
 
+/// Whether the user's index is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Staging {
+    /// It is not.
+    No,
+    /// `--index`: it becomes what `git merge` would make of it.
+    AsGitMerge,
+}
+
 impl SettleArgs {
     /// Returns whether any conflict is to be settled, or left behind.
     #[must_use]
@@ -185,6 +198,12 @@ impl SettleArgs {
     #[must_use]
     pub fn timeout(&self) -> Duration {
         self.timeout.unwrap_or(LONGEST_PROGRAM)
+    }
+
+    /// Returns whether the index is written.
+    #[must_use]
+    pub fn staging(&self) -> Staging {
+        if self.index { Staging::AsGitMerge } else { Staging::No }
     }
 
     /// Returns the name of the branch to make.

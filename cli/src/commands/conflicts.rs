@@ -122,12 +122,15 @@ impl ConflictsDocument<'_> {
             lines.push(format!("what it wanted  {look}"));
         }
         if let Some(ConflictEntry { task, conflict, .. }) = self.conflicts.first() {
-            let path = shell_word(&conflict.path.to_string());
             let name = format!("{}/{task}", self.run);
             let command = |words: &str| context.hints.command(words);
+            // A path that is quoted here would be another one in a shell.
+            let path = conflict.path.to_string();
+            let path = (path.as_bytes() == conflict.path.as_bytes()).then(|| shell_word(&path));
+            let path = path.map(|path| format!(" {path}")).unwrap_or_default();
             lines.push(format!(
                 "settle it       {}",
-                command(&format!("apply {name} --theirs {path}"))
+                command(&format!("apply {name} --theirs{path}"))
             ));
             let others = "or --ours, --union, --markers, --tool";
             lines.push(format!("                {others}; without a path, for all"));

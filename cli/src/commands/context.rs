@@ -57,6 +57,23 @@ pub trait CapturedWork: Send + Sync {
     /// The task store lacks a version, or cannot be read.
     fn marked_text(&self, conflict: &Conflict) -> Result<Option<Vec<u8>>, IsolationError>;
 
+    /// Checks that the user has staged nothing at the paths of a capture.
+    ///
+    /// # Errors
+    /// The user has, or the index cannot be read.
+    fn check_can_stage(&self, root: &Path, capture: &CaptureRef) -> Result<(), IsolationError>;
+
+    /// Leaves the user's index as `git merge` would with these conflicts.
+    ///
+    /// # Errors
+    /// The index cannot be written.
+    fn stage_merge(
+        &self,
+        root: &Path,
+        capture: &CaptureRef,
+        conflicts: &[Conflict],
+    ) -> Result<(), IsolationError>;
+
     /// Captures what a resolver wrote for conflicts of a task.
     ///
     /// # Errors
@@ -122,6 +139,19 @@ impl CapturedWork for isolation::Captures {
 
     fn marked_text(&self, conflict: &Conflict) -> Result<Option<Vec<u8>>, IsolationError> {
         self.marked_text(conflict)
+    }
+
+    fn check_can_stage(&self, root: &Path, capture: &CaptureRef) -> Result<(), IsolationError> {
+        self.check_can_stage(root, capture)
+    }
+
+    fn stage_merge(
+        &self,
+        root: &Path,
+        capture: &CaptureRef,
+        conflicts: &[Conflict],
+    ) -> Result<(), IsolationError> {
+        self.stage_merge(root, capture, conflicts)
     }
 
     fn keep_resolution(

@@ -129,6 +129,19 @@ impl CapturedWork for FakeCaptures {
         Ok(None)
     }
 
+    fn check_can_stage(&self, _root: &Path, _capture: &CaptureRef) -> Result<(), IsolationError> {
+        Ok(())
+    }
+
+    fn stage_merge(
+        &self,
+        _root: &Path,
+        _capture: &CaptureRef,
+        _conflicts: &[Conflict],
+    ) -> Result<(), IsolationError> {
+        unreachable!("the tests stage nothing")
+    }
+
     fn keep_resolution(
         &self,
         _work: (&RunName, &TaskName),

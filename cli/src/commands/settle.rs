@@ -16,7 +16,7 @@ use super::kept_work::has_landed;
 use super::settle_choices::Choices;
 use super::target::{Target, TargetKind};
 use super::{apply, programs, side_program};
-use crate::args::{ApplyArgs, LandClean, SettleArgs, SettleOption};
+use crate::args::{ApplyArgs, LandClean, SettleArgs, SettleOption, Staging};
 use crate::error::Error;
 use crate::render::{count, one_line, reason_text};
 
@@ -44,7 +44,24 @@ pub(super) async fn run(
     let settle = settle_of(context, &target, (&choices, &args.settle), &conflicts).await?;
     let foretold = repository.dry_run(request(settle.clone())?).await?;
     check_settled(context, &target, (&choices, args.settle.land_clean()), &foretold)?;
-    apply::settle(context, repository, args, &target, settle, out).await
+    let staged = match args.settle.staging() {
+        Staging::No => None,
+        Staging::AsGitMerge => {
+            let captured = row.captured.as_ref();
+            let capture = captured.map(|captured| captured.capture.clone());
+            let capture = capture.ok_or_else(|| Error::usage("nothing was captured"))?;
+            context.captured.check_can_stage(&context.root, &capture)?;
+            Some(capture)
+        }
+    };
+    let code = apply::settle(context, repository, args, &target, settle, out).await?;
+    if let (Some(capture), ExitCode::Success) = (staged, code) {
+        let marked =
+            |conflict: &&Conflict| choices.of_conflict(conflict) == Some(SettleOption::Markers);
+        let marked: Vec<Conflict> = conflicts.iter().filter(marked).cloned().collect();
+        context.captured.stage_merge(&context.root, &capture, &marked)?;
+    }
+    Ok(code)
 }
 
 /// Returns the target if it is one task, or the only task of its run that conflicts.

@@ -237,3 +237,51 @@ fn a_diff_of_a_converted_file_names_the_markers_instead() {
     let merged = "<<<<<<< ours\r\nours\r\n=======\r\ntheirs\r\n>>>>>>> theirs\r\nb\r\n";
     assert_eq!(repository.text("crlf.txt"), merged);
 }
+
+#[test]
+fn the_index_is_left_as_git_merge_leaves_it_only_on_demand() {
+    let place = sandbox();
+    let repository = place.repository();
+    begin(&repository);
+    let base = repository.git(&["rev-parse", "HEAD"]);
+    let theirs = "sed -i 's/^line 5$/theirs/' lines.txt; echo new > src/new.rs; rm data.bin";
+    let edit = "cd \"$REGATTA_REPO\"; sed -i 's/^line 5$/ours/' lines.txt; git commit -qam ours";
+    let plan = Plan::default().task("theirs", &format!("{theirs}; {edit}"));
+    let _run = place.run_plan(&repository, &plan).run().expect_code(4);
+    repository.write("list.txt", "staged\n");
+    repository.git(&["add", "list.txt"]);
+    let apply = place.regatta(repository.root()).words("apply @ theirs --markers --index");
+    let _applied = apply.run().expect_code(0);
+    let ours = repository.git(&["ls-files", "-s"]);
+
+    let git = Repository::init(&place.folder().join("judge"));
+    git.git(&["fetch", "--quiet", &repository.root().to_string_lossy(), "HEAD", base.trim()]);
+    git.git(&["checkout", "--quiet", "-b", "theirs", base.trim()]);
+    let lines = git.text("lines.txt").replace("line 5\n", "theirs\n");
+    git.write("lines.txt", lines);
+    git.write("src/new.rs", "new\n");
+    git.git(&["rm", "--quiet", "data.bin"]);
+    git.commit("theirs");
+    git.git(&["checkout", "--quiet", "-b", "ours", "FETCH_HEAD"]);
+    let _conflict = git.try_git(&["merge", "theirs"]);
+    let expected = git.git(&["ls-files", "-s"]);
+    let of_user = |line: &&str| !line.ends_with("\tlist.txt");
+    let expected: Vec<&str> = expected.lines().filter(of_user).collect();
+    assert_eq!(ours.lines().filter(of_user).collect::<Vec<_>>(), expected);
+    assert!(ours.contains(" 1\tlines.txt") && ours.contains(" 3\tlines.txt"), "{ours}");
+    let staged = repository.git(&["show", ":list.txt"]);
+    assert_eq!(staged, "staged\n");
+}
+
+#[test]
+fn what_the_user_has_staged_at_the_same_path_is_never_overwritten() {
+    let place = sandbox();
+    let repository = two_conflicts(&place);
+    repository.git(&["add", "list.txt"]);
+    let (tree, dot_git) = (repository.tree(), repository.dot_git());
+    let apply = place.regatta(repository.root()).words("apply @ theirs --markers --index").run();
+    apply.expect_refusal(&["list.txt has staged changes"]);
+    assert_eq!((repository.tree(), repository.dot_git()), (tree, dot_git));
+    let apply = place.regatta(repository.root()).words("apply @ theirs --index").run();
+    apply.expect_refusal(&["--markers"]);
+}
