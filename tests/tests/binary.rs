@@ -73,6 +73,10 @@ mod binary {
     mod retry;
     mod retry_bad_input;
     mod series;
+    mod settle;
+    mod settle_cases;
+    mod settle_odd;
+    mod settle_programs;
     mod setup;
     mod setup_capture;
     mod shapes;

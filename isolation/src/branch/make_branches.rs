@@ -70,7 +70,7 @@ pub(crate) fn make_branches(
         let landed = maker
             .land(task, &landings)
             .unwrap_or_else(|error| Landed::Unwritten { message: error_text(&error) });
-        landings.push(TaskLanding { task: task.task.clone(), landed });
+        landings.push(TaskLanding::of(task.task.clone(), landed));
     }
     Ok((LandingReport { tasks: landings }, maker.notices))
 }

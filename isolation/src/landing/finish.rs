@@ -248,6 +248,8 @@ fn conflict(report: &mut LandingReport, change: &FileChange, ours: Option<Entry>
         renamed: None,
     };
     for landing in report.tasks.iter_mut().filter(|landing| change.by.contains(&landing.task)) {
+        landing.settled.landed.retain(|path| *path != change.path);
+        landing.settled.conflicts.retain(|settled| settled.path != change.path);
         match &mut landing.landed {
             Landed::Conflicted { conflicts } => {
                 // An interrupted recovery may have reported this conflict already.

@@ -10,7 +10,7 @@ use protocol::{
     LandingReport, RepoPath, Rescue, RunName, StackBranch, TaskName, error_chain,
 };
 
-use super::{CancelToken, OpenRun, Recovery, RunLock, WorkspaceView};
+use super::{CancelToken, OpenRun, Recovery, RunLock, SettleRequest, WorkspaceView};
 
 /// Opens repositories.
 #[async_trait]
@@ -262,6 +262,8 @@ pub struct LandingTask {
     pub depends_on: Vec<TaskName>,
     /// The commit message, if work lands on branches.
     pub message: String,
+    /// How its conflicts are settled.
+    pub settle: SettleRequest,
 }
 
 /// A notification about a landing in progress.
