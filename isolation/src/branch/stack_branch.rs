@@ -92,7 +92,7 @@ impl StackTarget {
                 "git switch -".to_owned(),
             ),
             Checkout::Elsewhere(git_dir) => refused(
-                format!("it is checked out in another working tree, {}", shown(git_dir)),
+                format!("it is checked out in another working tree, {}", address_of(git_dir)),
                 "run it there, or name another branch".to_owned(),
             ),
         }
@@ -100,7 +100,7 @@ impl StackTarget {
 }
 
 /// Returns the working tree of a git directory, or else the directory.
-fn shown(git_dir: &Path) -> String {
+fn address_of(git_dir: &Path) -> String {
     let worktree = small_file(&git_dir.join("gitdir"));
     let worktree = worktree.map(|text| PathBuf::from(text.trim_end()));
     let folder = worktree.as_deref().and_then(Path::parent).or(match git_dir.file_name() {
