@@ -31,7 +31,6 @@ const ROOT: &str = "regatta";
 
 const USE_RUN: &str = "let an agent do it: regatta run --model PROVIDER/ID TASK";
 const OMIT: &str = "leave it out";
-const SEE_DIFF: &str = "see what it wanted with `regatta diff RUN/TASK`";
 const OWN_CHECK: &str = "check it at the end of the command, or say so in the prompt";
 
 #[rustfmt::skip]
@@ -78,14 +77,9 @@ const MISSING: &[Missing] = &[
     option("run", "detach", Takes::Nothing, OMIT),
     option("run", "record", Takes::Nothing, OMIT),
     option("run", "verify", Takes::Value, OMIT),
-    option("run", "resolve", Takes::Value, OMIT),
     option("run", "trust-changes", Takes::Nothing, OMIT),
     option("run", "require-confinement", Takes::Nothing, OMIT),
     option("run", "budget", Takes::Value, OMIT),
-    option("apply", "ours", Takes::Value, SEE_DIFF),
-    option("apply", "theirs", Takes::Value, SEE_DIFF),
-    option("apply", "markers", Takes::Value, SEE_DIFF),
-    option("apply", "branch", Takes::Value, "use `regatta run --merge branch`"),
     option("logs", "follow", Takes::Nothing, "leave it out: what is there so far is shown"),
     value("limit", "cost", "`tokens`"),
     value("limit", "processes", ""),

@@ -15,6 +15,7 @@ mod binary {
     mod agents_limits;
     mod agents_streams;
     mod agents_tools;
+    mod all_land;
     mod bad_input;
     mod cancel;
     mod carry;
@@ -29,6 +30,7 @@ mod binary {
     mod eager;
     mod endings;
     mod engines;
+    mod engines_and_saves;
     mod escapes;
     mod failures;
     mod fan_out;
@@ -41,6 +43,8 @@ mod binary {
     mod keys;
     mod kill;
     mod landing;
+    mod landing_calls;
+    mod landing_escapes;
     mod left_out;
     mod limits;
     mod lines;
@@ -55,6 +59,7 @@ mod binary {
     mod output;
     mod plans;
     mod pool;
+    mod power_cut;
     mod private;
     mod progress;
     mod readme;
@@ -68,6 +73,10 @@ mod binary {
     mod retry;
     mod retry_bad_input;
     mod series;
+    mod settle;
+    mod settle_cases;
+    mod settle_odd;
+    mod settle_programs;
     mod setup;
     mod setup_capture;
     mod shapes;

@@ -137,5 +137,10 @@ fn announcement(notice: LandingNotice) -> EventKind {
             to: "replaced files are compared twice".to_owned(),
             why: format!("cannot get a lease on {path}: {why}"),
         },
+        LandingNotice::NoExchange { path } => EventKind::Degraded {
+            from: "replacing a file in one step".to_owned(),
+            to: "each old version is moved aside first, and is missing for a moment".to_owned(),
+            why: format!("the file system of {path} cannot exchange two files"),
+        },
     }
 }

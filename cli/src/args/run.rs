@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::{ArgAction, Args};
 use protocol::{IsolationMode, LandTime, MergeMode};
 
-use super::Execution;
+use super::{Execution, LONGEST_PROGRAM, ResolveArgs, Resolver};
 use crate::model::{BaseUrl, ModelChoice};
 use crate::not_implemented::refused_value;
 
@@ -89,6 +89,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "GLOB")]
     pub union: Vec<String>,
 
+    /// What settles conflicts at the end of the run.
+    #[command(flatten)]
+    pub(crate) resolve: ResolveArgs,
+
     /// Cancel the other tasks when one fails
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) fail_fast: bool,
@@ -116,6 +120,12 @@ impl RunArgs {
     #[must_use]
     pub fn item_end(&self) -> u8 {
         if self.null { 0 } else { b'\n' }
+    }
+
+    /// Returns the command that settles the conflicts of the run, if there is one.
+    #[must_use]
+    pub fn resolver(&self) -> Option<Resolver> {
+        self.resolve.resolver(LONGEST_PROGRAM)
     }
 
     /// Returns whether the first failure cancels the other tasks.

@@ -66,6 +66,7 @@ pub async fn execute(
         LandingNotice::Rescued(rescue) => notes.say(rescue_line(&rescue)),
         LandingNotice::HeadMoved(_)
         | LandingNotice::OpenFilesUnknown { .. }
+        | LandingNotice::NoExchange { .. }
         | LandingNotice::Degraded(_) => {}
     });
     let submitted = engine.submit(Submission { spec, repository, notify });

@@ -189,6 +189,10 @@ fn kept_commands(
     if !conflicts.is_empty() {
         lines.push((hints.command(&format!("conflicts {run}")), "where it disagrees"));
     }
+    if let Some(task) = conflicts.first() {
+        let settle = hints.command(&format!("apply {run}/{task} --markers"));
+        lines.push((settle, "settles it; or --ours, --theirs, --union, --tool"));
+    }
     if !whole.is_empty() {
         lines.push((hints.command(&format!("diff {run}")), "the work of all tasks"));
         lines.push((hints.command(&format!("apply {run}")), "lands what is ready"));
@@ -297,13 +301,14 @@ mod tests {
             lines,
             [
                 "landed  the work of 14 tasks, in the working tree, not committed",
-                "kept    regatta diff r7k3f/billing  what it wanted",
-                "        regatta conflicts r7k3f     where it disagrees",
-                "        regatta diff r7k3f          the work of all tasks",
-                "        regatta apply r7k3f         lands what is ready",
-                "        regatta diff r7k3f/search   what it had done by then",
-                "        regatta apply r7k3f/search  lands it all the same",
-                "failed  regatta logs r7k3f/search   not logged in (code 1)",
+                "kept    regatta diff r7k3f/billing             what it wanted",
+                "        regatta conflicts r7k3f                where it disagrees",
+                "        regatta apply r7k3f/billing --markers  settles it; or --ours, --theirs, --union, --tool",
+                "        regatta diff r7k3f                     the work of all tasks",
+                "        regatta apply r7k3f                    lands what is ready",
+                "        regatta diff r7k3f/search              what it had done by then",
+                "        regatta apply r7k3f/search             lands it all the same",
+                "failed  regatta logs r7k3f/search              not logged in (code 1)",
             ]
         );
     }
@@ -347,8 +352,8 @@ mod tests {
             &[],
             &CommandHints::default(),
         );
-        assert_eq!(lines.len(), NAMED + 2);
-        assert!(lines[NAMED + 1].contains("regatta runs show r7k3f"), "{lines:?}");
+        assert_eq!(lines.len(), NAMED + 3);
+        assert!(lines[NAMED + 2].contains("regatta runs show r7k3f"), "{lines:?}");
     }
 
     #[test]

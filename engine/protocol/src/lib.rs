@@ -29,8 +29,8 @@ pub use exit_code::ExitCode;
 pub use id::{InputId, LandingId, RunId, SessionId, TaskId};
 pub use isolation::{BaseState, Capabilities, IsolationMode, WorkspaceKind};
 pub use landing::{
-    Conflict, ConflictReason, Landed, LandingReport, RenamedFile, Rescue, RescueLocation, Side,
-    TaskLanding,
+    Conflict, ConflictHunk, ConflictReason, Landed, LandingReport, RenamedFile, Rescue,
+    RescueLocation, Settled, SettledBy, SettledConflict, Side, TaskLanding,
 };
 pub use ledger::{LedgerEntry, RunState, TaskState};
 pub use message::{

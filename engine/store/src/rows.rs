@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use protocol::{
     Captured, ExitCode, IsolationMode, LandTime, Landed, MergeMode, OnFailure, RunId, RunName,
-    RunSpec, RunState, StackBranch, TaskId, TaskName, TaskReport, TaskSpec, TaskState, Timestamp,
-    Totals, Usage, WorkspaceNeeds,
+    RunSpec, RunState, Settled, StackBranch, TaskId, TaskName, TaskReport, TaskSpec, TaskState,
+    Timestamp, Totals, Usage, WorkspaceNeeds,
 };
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -151,6 +151,9 @@ pub struct TaskRow {
     pub discarded: Option<Timestamp>,
     /// The result of its last landing.
     pub landing: Option<Landed>,
+    /// What that landing settled of its conflicts.
+    #[serde(skip_serializing_if = "Settled::is_empty")]
+    pub settled: Settled,
     /// The path of its last workspace, which may be removed by now.
     pub workspace: Option<String>,
     /// The specification of the task.

@@ -80,7 +80,7 @@ impl ContentReader {
 
     /// Opens the same for a run.
     pub(crate) fn of_run(context: &RunContext) -> Result<Self> {
-        let store = TaskStore::open(&context.paths.store)?;
+        let store = TaskStore::open(&context.paths.store)?.with_faults(&context.faults);
         let tree = Tree::open_at(&context.repo.root)?;
         Ok(Self { git: context.repo.git()?, tree, store })
     }

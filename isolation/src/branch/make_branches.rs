@@ -12,6 +12,7 @@ use crate::branch::ancestry::{Ancestry, Lineage};
 use crate::branch::clean_filter::Cleaner;
 use crate::branch::commit_tree::{CommitTree, RepoBlobs, write_changed_tree};
 use crate::branch::commits::{commit, identity, tree_of};
+use crate::branch::committed_moves::CommittedMoves;
 use crate::branch::publish::Branches;
 use crate::branch::publish::keep_in_memory;
 use crate::branch::replay::{MergedWork, Replay, Replayed};
@@ -50,15 +51,26 @@ pub(crate) fn make_branches(
     let base = CommitTree { git: &git, tree: head.as_ref().map(Commit::tree_id) };
     let cleaner = Cleaner { repo, git: &git, store, head: base };
     let (lineage, rules) = (Lineage::default(), MergeRules::of(repo, &request.union)?);
+    let moves = CommittedMoves::of(repo, &git, head.as_ref().map(Commit::id));
     let notices = Vec::new();
-    let mut maker =
-        Maker { git: &git, store, branches, cleaner, head, lineage, rules, publish, notices };
+    let mut maker = Maker {
+        git: &git,
+        store,
+        branches,
+        cleaner,
+        head,
+        lineage,
+        rules,
+        moves,
+        publish,
+        notices,
+    };
     let mut landings: Vec<TaskLanding> = Vec::with_capacity(request.tasks.len());
     for task in &request.tasks {
         let landed = maker
             .land(task, &landings)
             .unwrap_or_else(|error| Landed::Unwritten { message: error_text(&error) });
-        landings.push(TaskLanding { task: task.task.clone(), landed });
+        landings.push(TaskLanding::of(task.task.clone(), landed));
     }
     Ok((LandingReport { tasks: landings }, maker.notices))
 }
@@ -80,6 +92,8 @@ struct Maker<'a> {
     head: Option<Commit<'a>>,
     lineage: Lineage,
     rules: MergeRules,
+    /// What was renamed by commits since the run began.
+    moves: CommittedMoves<'a>,
     publish: Publish,
     notices: Vec<Notice>,
 }
@@ -115,7 +129,7 @@ impl Maker<'_> {
         };
         let target = CommitTree { git: self.git, tree: tree_of(self.git, parent)? };
         let blobs = RepoBlobs(self.git);
-        let mut merger = Merger::over(&target, &blobs).under(&self.rules);
+        let mut merger = Merger::over(&target, &blobs).under(&self.rules).beside(&self.moves);
         let joined = match merger.add(&task.task, &BTreeSet::new(), &clean)? {
             Ok(joined) => joined,
             Err(conflicts) => {

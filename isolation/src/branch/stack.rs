@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use git2::{Oid, Repository};
-use protocol::{Conflict, Landed, LandingReport, RepoPath, TaskLanding, TaskName};
+use protocol::{Conflict, Landed, LandingReport, RepoPath, Settled, TaskLanding, TaskName};
 
 use engine::ports::{LandingRequest, LandingTask, Notice};
 
@@ -66,7 +66,8 @@ pub(crate) fn make_stack(
             Ok(Merged::Work(work)) => stacker.commit(task, work)?,
             Err(error) => Landed::Unwritten { message: error_text(&error) },
         };
-        landings.push(TaskLanding { task: task.task.clone(), landed });
+        let settled = Settled::default();
+        landings.push(TaskLanding { task: task.task.clone(), landed, settled });
     }
     let tip = stacker.tip.filter(|tip| Some(*tip) != target.base);
     let changed = stacker.merger.so_far()?;

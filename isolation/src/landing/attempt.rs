@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::ports::{IsolationError, LandingTask};
-use protocol::{CaptureRef, Landed, LandingId, LandingReport, RepoPath, RunName, TaskName};
+use protocol::{
+    CaptureRef, Landed, LandingId, LandingReport, RepoPath, RunName, Settled, TaskName,
+};
 
 use crate::error::{OrCannot, Result, cannot, error_text};
 use crate::landing::apply::{Applied, Applier};
@@ -15,6 +17,7 @@ use crate::landing::plan::{FileChange, WriteMethod};
 use crate::landing::user_moves::UserMoves;
 use crate::landing::working_tree::WorkingTree;
 use crate::merge::{MergeRules, MergedPath, Merger, mark_setup_conflicts, merge_tasks};
+use crate::settle::mark_by_index;
 use crate::store::TaskStore;
 use crate::tree::Tree;
 
@@ -146,6 +149,7 @@ pub(super) fn merge(
             // Without the capture, the conflicts are as they are.
             let setup = store.contents(&task.capture).unwrap_or_default().setup;
             mark_setup_conflicts(conflicts, &setup);
+            mark_by_index(rules.files.git(), conflicts);
         }
     }
     let report = LandingReport { tasks: landings };
@@ -227,8 +231,9 @@ pub(super) fn apply_all<'s>(
 /// Returns the report of a landing that wrote nothing.
 fn unwritten(report: LandingReport, message: &str) -> LandingReport {
     let tasks = report.tasks.into_iter().map(|mut landing| {
-        if matches!(landing.landed, Landed::Landed { .. }) {
+        if matches!(landing.landed, Landed::Landed { .. }) || !landing.settled.is_empty() {
             landing.landed = Landed::Unwritten { message: message.to_owned() };
+            landing.settled = Settled::default();
         }
         landing
     });

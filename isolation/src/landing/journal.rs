@@ -234,18 +234,27 @@ impl<'a> Journals<'a> {
 
     /// Removes partly written journals.
     pub(super) fn drop_unfinished(&self) -> Result<()> {
-        let what = || format!("tidy {}", self.folder.display());
+        for path in self.unfinished()? {
+            fs::remove_file(path).or_cannot(|| format!("tidy {}", self.folder.display()))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the files of partly written journals.
+    pub(super) fn unfinished(&self) -> Result<Vec<PathBuf>> {
+        let what = || format!("list {}", self.folder.display());
         let listed = match fs::read_dir(&self.folder) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             listed => listed.or_cannot(what)?,
         };
+        let mut found = Vec::new();
         for entry in listed {
             let path = entry.or_cannot(what)?.path();
             if path.extension() == Some(OsStr::new("tmp")) {
-                fs::remove_file(path).or_cannot(what)?;
+                found.push(path);
             }
         }
-        Ok(())
+        Ok(found)
     }
 
     /// Removes the files of a journal in states before `state`. A crash may leave such files beside

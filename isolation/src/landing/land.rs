@@ -41,7 +41,7 @@ pub(crate) fn land(
     notify: &dyn Fn(LandingNotice),
 ) -> Result<LandingReport> {
     // What the run has captured is moved into git's format as one pack, before others wait for it.
-    TaskStore::open(&paths.store)?.settle()?;
+    TaskStore::open(&paths.store)?.with_faults(faults).settle()?;
     let lock = LandingLock::acquire(&repo.common_dir, faults, cancel, notify)?;
     let Some(_lock) = lock.filter(|_| !cancel.is_cancelled()) else {
         return Err(IsolationError::Withdrawn);
@@ -114,7 +114,7 @@ pub(crate) fn recover(
     notify: &dyn Fn(LandingNotice),
 ) -> Result<Vec<RecoveredLanding>> {
     let journals = Journals::in_folder(&paths.landings, faults);
-    if journals.open()?.is_empty() {
+    if journals.open()?.is_empty() && journals.unfinished()?.is_empty() {
         return Ok(Vec::new());
     }
     let Some(_lock) = LandingLock::try_acquire(&repo.common_dir)? else { return Ok(Vec::new()) };
@@ -144,10 +144,11 @@ pub(crate) fn finish_cut_short(
     finish_open(&context, repo, &BTreeSet::new()).map(drop)
 }
 
-/// Returns whether any landing is not done.
+/// Returns whether any landing is not done, or was killed before its journal was written.
 pub(crate) fn is_any_open(paths: &RepoPaths) -> Result<bool> {
     let faults = Faults::default();
-    Ok(!Journals::in_folder(&paths.landings, &faults).open()?.is_empty())
+    let journals = Journals::in_folder(&paths.landings, &faults);
+    Ok(!journals.open()?.is_empty() || !journals.unfinished()?.is_empty())
 }
 
 /// Marks the landings of `run` as recorded in the ledger.

@@ -1,6 +1,8 @@
 //! Three-way merging of tasks' work in memory: of one path, of all paths of a task, and of the
 //! tasks of a run one after the other. Nothing here touches a working tree.
 
+mod added_files;
+mod conflict_data;
 mod folder_changes;
 mod merge_tasks;
 mod merger;
@@ -9,6 +11,7 @@ mod obstacles;
 mod random;
 mod renames;
 mod rules;
+mod settling;
 mod side_renames;
 mod so_far;
 mod target;
@@ -28,6 +31,8 @@ pub(crate) use merge_tasks::{
 pub(crate) use merger::{MergedPath, Merger};
 pub(crate) use renames::Rename;
 pub(crate) use rules::MergeRules;
+pub(crate) use settling::Added;
 pub(crate) use side_renames::renames_of;
 pub(crate) use target::{Blobs, EntryState, MergeTarget, OutsideChanges};
-pub(crate) use three_way::{Joined, MergeRule, MergedEntry, three_way};
+pub(crate) use text::{Budget, Favor, Labels, MARKER_LENGTH, Refinement, TextMerge, merge_text};
+pub(crate) use three_way::{Joined, LARGEST_TEXT, MergeRule, MergedEntry, three_way};

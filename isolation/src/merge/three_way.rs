@@ -73,7 +73,11 @@ fn both_added(
     theirs: Entry,
 ) -> Result<std::result::Result<MergedEntry, ConflictReason>> {
     if ours.mode != theirs.mode || ours.mode == Mode::Link {
-        return Ok(Err(ConflictReason::BothAdded));
+        let same_content = ours.oid == theirs.oid;
+        let files = ours.mode != Mode::Link && theirs.mode != Mode::Link;
+        let reason =
+            if same_content && files { ConflictReason::Mode } else { ConflictReason::BothAdded };
+        return Ok(Err(reason));
     }
     let texts = [Vec::new(), blobs.read(ours.oid)?, blobs.read(theirs.oid)?];
     Ok(match merge_bytes(&texts, rule()?) {
@@ -130,7 +134,11 @@ enum Merged {
 }
 
 /// The size above which a file is not merged line by line.
-const LARGEST: usize = 256 << 20;
+pub(crate) const LARGEST_TEXT: usize = 256 << 20;
+
+/// The number of lines of all versions above which a file is not merged line by line: each line takes
+/// some memory before any is compared.
+const MOST_LINES: usize = 12 << 20;
 
 /// Merges two versions line by line. Line endings are part of a line, so that they stay as they
 /// are.
@@ -140,7 +148,10 @@ fn merge_bytes(texts: &[Vec<u8>; 3], rule: MergeRule) -> Merged {
     if rule == MergeRule::Binary || texts.iter().any(|text| text.contains(&0)) {
         return Merged::Binary;
     }
-    if texts.iter().any(|text| text.len() > LARGEST) {
+    let lines = |text: &Vec<u8>| text.iter().filter(|byte| **byte == b'\n').count();
+    if texts.iter().any(|text| text.len() > LARGEST_TEXT)
+        || texts.iter().map(lines).sum::<usize>() > MOST_LINES
+    {
         return Merged::TooLarge;
     }
     let [base, ours, theirs] = texts;
@@ -216,5 +227,11 @@ mod tests {
         let late = [vec![b'\n'; 9_000], vec![0]].concat();
         let texts = [b"a\n".to_vec(), late, b"b\n".to_vec()];
         assert_eq!(merge_bytes(&texts, MergeRule::Union), Merged::Binary);
+    }
+    #[test]
+    fn texts_of_too_many_lines_are_not_merged_whatever_their_size() {
+        let lines = |count: usize| vec![b'\n'; count];
+        let texts = [lines(MOST_LINES / 2), lines(MOST_LINES / 4), lines(MOST_LINES / 4 + 1)];
+        assert_eq!(merge_bytes(&texts, MergeRule::Text), Merged::TooLarge);
     }
 }

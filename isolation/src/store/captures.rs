@@ -15,7 +15,7 @@ use crate::error::{OrCannot, Result};
 use crate::file_entry::{Change, Entry, Rename};
 use crate::store::own_series::{self, Series};
 use crate::store::renamed_patch::ShownRenames;
-use crate::store::{TaskStore, journal, trees};
+use crate::store::{TaskStore, trees};
 
 /// The version of the format. Captures of version 1 do not name their version.
 const VERSION: u32 = 3;
@@ -86,11 +86,6 @@ impl TaskStore {
         }
         message.push_str(&contents.series.lines().or_cannot(|| format!("write {capture}"))?);
         self.write_capture(capture.as_str(), &entries, &message)
-    }
-
-    /// Moves the captures in the journal into git's format, so that they can be read.
-    pub(crate) fn settle(&self) -> Result<()> {
-        journal::settle(&self.path)
     }
 
     /// Returns the content of a capture.

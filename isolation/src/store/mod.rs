@@ -8,7 +8,9 @@ mod leftovers;
 mod objects;
 mod own_series;
 mod packed_refs;
+mod patch_needs;
 mod renamed_patch;
+mod settle;
 mod sync;
 mod task_store;
 #[cfg(test)]
@@ -19,4 +21,5 @@ pub(crate) use captures::Contents;
 pub(crate) use journal::Journal;
 pub(crate) use leftovers::remove_leftovers;
 pub(crate) use own_series::{OwnCommit, Series};
+pub use patch_needs::PatchNeeds;
 pub(crate) use task_store::{Durability, TaskStore};

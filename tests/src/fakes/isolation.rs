@@ -175,9 +175,8 @@ impl Repository for FakeRepository {
             }
             return Err(error());
         }
-        let landed = |task: &TaskName| TaskLanding {
-            task: task.clone(),
-            landed: Landed::Landed { branch: None, joined: Vec::new() },
+        let landed = |task: &TaskName| {
+            TaskLanding::of(task.clone(), Landed::Landed { branch: None, joined: Vec::new() })
         };
         let tasks = request.tasks.iter().map(|task| landed(&task.task)).collect();
         self.counts.landings.lock().expect("no test panics with it").push(request);
@@ -249,6 +248,10 @@ impl Baseline for FakeBaseline {
         let files = u64::from(partial.contains(&workspace.task));
         let left_out = LeftOut { total: files, files, ..LeftOut::default() };
         Ok(Some(Captured { left_out, ..Captured::whole(capture, changes) }))
+    }
+
+    async fn recapture(&self, workspace: &Workspace) -> Result<Option<Captured>, IsolationError> {
+        self.capture(workspace).await
     }
 
     async fn checkpoint(&self, _workspace: &Workspace) -> Result<Option<Captured>, IsolationError> {

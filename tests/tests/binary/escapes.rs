@@ -297,7 +297,10 @@ fn what_a_killed_reaper_has_left_is_killed_by_the_launcher() {
     assert!(test_limit::within(PATIENCE, gone), "{six:?}");
     std::fs::write(scene.file("go"), "").expect("it can be written");
     let finished = engine.wait().expect_code(3);
-    assert_eq!(finished.task("six")["failure"]["class"], "crashed", "{finished}");
+    let failure = &finished.task("six")["failure"];
+    assert_eq!(failure["class"], "crashed", "{finished}");
+    let message = failure["message"].as_str().expect("it has one");
+    assert!(!message.contains("kept at"), "the launcher knows that all have ended: {message}");
     assert_eq!(finished.task("other")["outcome"], "done", "{finished}");
 }
 

@@ -12,7 +12,7 @@ use protocol::{
 use super::commit_subject::commit_subject;
 use crate::ports::{
     CancelToken, IsolationError, LandingNotice, LandingRequest, LandingTarget, LandingTask,
-    LedgerError,
+    LedgerError, SettleRequest,
 };
 use crate::run::RunRecord;
 use crate::task::TaskRecord;
@@ -89,9 +89,9 @@ pub async fn land(
 /// Returns the report of a landing that failed as a whole: all work stays in the task store.
 #[must_use]
 pub fn failed_landing_report(asked: &[TaskName], message: &str) -> LandingReport {
-    let kept = |task: &TaskName| TaskLanding {
-        task: task.clone(),
-        landed: Landed::Unwritten { message: message.to_owned() },
+    let kept = |task: &TaskName| {
+        let landed = Landed::Unwritten { message: message.to_owned() };
+        TaskLanding::of(task.clone(), landed)
     };
     LandingReport { tasks: asked.iter().map(kept).collect() }
 }
@@ -157,6 +157,7 @@ pub fn landing_tasks(run: &RunRecord, chosen: &BTreeSet<TaskId>) -> Vec<LandingT
             capture: task.changes()?.capture.clone(),
             depends_on: on.map(|on| on.spec.name.clone()).collect(),
             message: commit_subject(&task.spec),
+            settle: SettleRequest::default(),
         })
     };
     wanted.filter_map(landing_task).collect()

@@ -10,7 +10,7 @@ use protocol::{
     LandingReport, RepoPath, Rescue, RunName, StackBranch, TaskName, error_chain,
 };
 
-use super::{CancelToken, OpenRun, Recovery, RunLock, WorkspaceView};
+use super::{CancelToken, OpenRun, Recovery, RunLock, SettleRequest, WorkspaceView};
 
 /// Opens repositories.
 #[async_trait]
@@ -97,6 +97,11 @@ pub trait Baseline: Send + Sync {
     /// Returns `None` if tasks work in place. Fails with [`IsolationError::Vanished`] if the task
     /// removed or moved the workspace; after any other error the workspace must be kept.
     async fn capture(&self, workspace: &Workspace) -> Result<Option<Captured>, IsolationError>;
+
+    /// Captures the changes in a `workspace` whose task has died, like [`Self::capture`]. If there is
+    /// a capture of it already, that one is returned if it has the same changes; if not, both are
+    /// kept.
+    async fn recapture(&self, workspace: &Workspace) -> Result<Option<Captured>, IsolationError>;
 
     /// Captures the changes in `workspace` while its task is running, and replaces its last
     /// checkpoint. No process may be writing into it. Like a capture, a checkpoint can be the base
@@ -257,6 +262,8 @@ pub struct LandingTask {
     pub depends_on: Vec<TaskName>,
     /// The commit message, if work lands on branches.
     pub message: String,
+    /// How its conflicts are settled.
+    pub settle: SettleRequest,
 }
 
 /// A notification about a landing in progress.
@@ -277,6 +284,12 @@ pub enum LandingNotice {
         path: RepoPath,
         /// The reason why the landing cannot detect such programs.
         why: String,
+    },
+    /// The file system cannot exchange two files in one step: each replaced file is moved aside
+    /// first. Sent once per landing.
+    NoExchange {
+        /// One of the files.
+        path: RepoPath,
     },
 }
 

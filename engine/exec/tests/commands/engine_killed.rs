@@ -168,6 +168,20 @@ async fn after_a_killed_launcher_nothing_of_any_owner_lives_and_its_command_fail
 }
 
 #[test]
+async fn an_owner_whose_launcher_was_killed_ends_when_nothing_of_it_lives_any_more() {
+    let harness = Harness::new();
+    let script = "setsid sh -c 'echo $$ >>all; exec sleep 600' >/dev/null 2>&1 &
+        until [ -s all ]; do :; done";
+    harness.run(script).await;
+    let launcher = children(std::process::id()).into_iter().find(|child| names(*child, &harness));
+    kill_process(launcher.unwrap(), Signal::KILL).unwrap();
+    assert_eq!(harness.shell.end().await, OwnerEnd::Childless);
+    let left = numbers(&harness.read("all"));
+    assert_eq!(left.len(), 1);
+    assert!(!left.iter().any(|process| runs(process)), "its reaper has said so too early");
+}
+
+#[test]
 async fn where_no_launcher_can_be_had_every_start_fails_with_one_clear_error() {
     let folder = tempfile::tempdir().unwrap();
     for launcher in [Command::new("/no/such/program"), Command::new("false")] {

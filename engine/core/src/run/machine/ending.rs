@@ -128,7 +128,7 @@ impl RunMachine {
 
 /// Returns the event for the landing of one task.
 pub(super) fn announcement(landing: TaskLanding) -> EventKind {
-    let TaskLanding { task, landed } = landing;
+    let TaskLanding { task, landed, .. } = landing;
     match landed {
         Landed::Landed { branch, joined } => EventKind::TaskLanded { task, branch, joined },
         Landed::Unchanged => EventKind::TaskLanded { task, branch: None, joined: Vec::new() },
