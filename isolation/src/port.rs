@@ -22,6 +22,8 @@ use crate::repository::Repo;
 use crate::run_lock::NewRunLock;
 use crate::view::DiskThreads;
 
+use turns::Turns;
+
 /// Isolates tasks in git repositories, with the backend that a run asks for.
 pub struct Repositories {
     paths: IsolationPaths,
@@ -127,7 +129,12 @@ impl Repository for OpenedRepository {
             FrozenRun::freeze(context, &request, lock, landings, freeze)
         })
         .await?;
-        Ok(Arc::new(FrozenBaseline { run: Arc::new(run), capabilities, disk }))
+        Ok(Arc::new(FrozenBaseline {
+            run: Arc::new(run),
+            capabilities,
+            disk,
+            turns: Turns::default(),
+        }))
     }
 
     async fn land(
@@ -186,6 +193,21 @@ struct FrozenBaseline {
     /// The capabilities of the run's backend.
     capabilities: Capabilities,
     disk: DiskThreads,
+    turns: Turns,
+}
+
+impl FrozenBaseline {
+    /// Runs a step that uses one workspace, when no other step uses it any more. A step goes on when
+    /// its caller is gone.
+    async fn step<T: Send + 'static>(
+        &self,
+        workspace: &Workspace,
+        step: impl FnOnce(&dyn FrozenTree, &Workspace) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (run, turns) = (Arc::clone(&self.run), self.turns.clone());
+        let workspace = workspace.clone();
+        blocking(move || turns.take(&workspace.task, || step(run.tree.as_ref(), &workspace))).await
+    }
 }
 
 #[async_trait]
@@ -204,24 +226,31 @@ impl Baseline for FrozenBaseline {
     }
 
     async fn accept_setup(&self, workspace: &Workspace) -> Result<()> {
-        let (run, workspace) = (Arc::clone(&self.run), workspace.clone());
-        blocking(move || run.tree.accept_setup(&workspace)).await
+        self.step(workspace, |tree, workspace| tree.accept_setup(workspace)).await
     }
 
     async fn capture(&self, workspace: &Workspace) -> Result<Option<Captured>> {
         if !self.capabilities.can_capture {
             return Ok(None);
         }
-        let (run, workspace) = (Arc::clone(&self.run), workspace.clone());
-        blocking(move || run.tree.capture(&workspace).map(Some)).await
+        self.step(workspace, |tree, workspace| tree.capture(workspace).map(Some)).await
+    }
+
+    async fn recapture(&self, workspace: &Workspace) -> Result<Option<Captured>> {
+        if !self.capabilities.can_capture {
+            return Ok(None);
+        }
+        let recapture = |tree: &dyn FrozenTree, workspace: &Workspace| {
+            tree.recover(&workspace.task).captured.map(Some)
+        };
+        self.step(workspace, recapture).await
     }
 
     async fn checkpoint(&self, workspace: &Workspace) -> Result<Option<Captured>> {
         if !self.capabilities.can_checkpoint {
             return Ok(None);
         }
-        let (run, workspace) = (Arc::clone(&self.run), workspace.clone());
-        blocking(move || run.tree.checkpoint(&workspace).map(Some)).await
+        self.step(workspace, |tree, workspace| tree.checkpoint(workspace).map(Some)).await
     }
 
     async fn discard(&self, workspace: &Workspace, reuse: Reuse) -> Result<()> {
@@ -229,8 +258,7 @@ impl Baseline for FrozenBaseline {
             WorkspaceKind::Shared => return Ok(()),
             WorkspaceKind::Private => {}
         }
-        let (run, workspace) = (Arc::clone(&self.run), workspace.clone());
-        blocking(move || run.tree.discard(&workspace, reuse)).await
+        self.step(workspace, move |tree, workspace| tree.discard(workspace, reuse)).await
     }
 
     async fn close(&self) -> Result<()> {
@@ -252,6 +280,8 @@ async fn blocking<T: Send + 'static>(
         }),
     }
 }
+
+mod turns;
 
 #[cfg(test)]
 mod tests;

@@ -56,6 +56,7 @@ mod binary {
     mod output;
     mod plans;
     mod pool;
+    mod power_cut;
     mod private;
     mod progress;
     mod readme;

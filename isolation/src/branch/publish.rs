@@ -8,7 +8,9 @@ use engine::fault::Faults;
 use engine::ports::IsolationError;
 use git2::{Commit, ErrorCode, Mempack, ObjectType, Odb, Oid, Reference, Repository};
 use protocol::{RunName, TaskName};
+use rustix::io::Errno;
 
+use crate::disk_room::{Room, room_for_pack};
 use crate::error::{OrCannot, Result, cannot};
 use crate::repository::Repo;
 
@@ -145,8 +147,14 @@ fn write_pack(git: &Repository, repo: &Repo, commit: Oid) -> Result<()> {
         return Ok(());
     }
     let mut pack = git.packbuilder().or_cannot(what)?;
+    let (objects, mut bytes) = (git.odb().or_cannot(what)?, 0_u64);
     for id in new {
         pack.insert_object(id, None).or_cannot(what)?;
+        bytes = bytes.saturating_add(objects.read_header(id).or_cannot(what)?.0 as u64);
     }
-    pack.write(&repo.common_dir.join("objects/pack"), 0).or_cannot(what)
+    let folder = repo.common_dir.join("objects/pack");
+    if room_for_pack(&folder, bytes).or_cannot(what)? == Room::Scarce {
+        return Err(cannot(what(), Errno::NOSPC));
+    }
+    pack.write(&folder, 0).or_cannot(what)
 }

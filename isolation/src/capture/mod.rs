@@ -2,6 +2,7 @@
 
 mod capture_workspace;
 mod compare;
+mod damage;
 mod left_out;
 mod own_commit;
 mod setup;
@@ -11,6 +12,6 @@ mod walk;
 mod without_setup;
 mod work_rules;
 
-pub(crate) use capture_workspace::{capture, checkpoint, recapture, summary};
+pub(crate) use capture_workspace::{Known, capture, checkpoint, recapture, summary};
 pub(crate) use compare::count_lines;
 pub(crate) use setup::accept_setup;

@@ -39,7 +39,7 @@ pub(crate) fn land(
     notify: &dyn Fn(LandingNotice),
 ) -> Result<LandingReport> {
     // What the run has captured is moved into git's format as one pack, before others wait for it.
-    TaskStore::open(&paths.store)?.settle()?;
+    TaskStore::open(&paths.store)?.with_faults(faults).settle()?;
     let lock = LandingLock::acquire(&repo.common_dir, faults, cancel, notify)?;
     let Some(_lock) = lock.filter(|_| !cancel.is_cancelled()) else {
         return Err(IsolationError::Withdrawn);

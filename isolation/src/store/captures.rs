@@ -13,7 +13,7 @@ use crate::captures::PathFilter;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Change, Entry, Rename};
 use crate::store::renamed_patch::ShownRenames;
-use crate::store::{TaskStore, journal, trees};
+use crate::store::{TaskStore, trees};
 
 /// The version of the format. Captures of version 1 do not name their version.
 const VERSION: u32 = 2;
@@ -76,11 +76,6 @@ impl TaskStore {
             message.push_str(&format!("{SETUP_KEY}{path}\n"));
         }
         self.write_capture(capture.as_str(), &entries, &message)
-    }
-
-    /// Moves the captures in the journal into git's format, so that they can be read.
-    pub(crate) fn settle(&self) -> Result<()> {
-        journal::settle(&self.path)
     }
 
     /// Returns the content of a capture.

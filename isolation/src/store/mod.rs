@@ -8,6 +8,7 @@ mod leftovers;
 mod objects;
 mod packed_refs;
 mod renamed_patch;
+mod settle;
 mod sync;
 mod task_store;
 #[cfg(test)]

@@ -55,6 +55,9 @@ pub(super) const POINTS: &[Point] = &[
     // Only sessions of models have logs.
     point("session.append", 0, 0),
     point("session.sync", 0, 0),
+    point("settle.empty", 1, 1),
+    point("settle.objects", 1, 1),
+    point("settle.references", 4, 4),
     // Only where workspaces are set up.
     point("setup.manifest", 0, 0),
 ];

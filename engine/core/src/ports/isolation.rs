@@ -98,6 +98,11 @@ pub trait Baseline: Send + Sync {
     /// removed or moved the workspace; after any other error the workspace must be kept.
     async fn capture(&self, workspace: &Workspace) -> Result<Option<Captured>, IsolationError>;
 
+    /// Captures the changes in a `workspace` whose task has died, like [`Self::capture`]. If there is
+    /// a capture of it already, that one is returned if it has the same changes; if not, both are
+    /// kept.
+    async fn recapture(&self, workspace: &Workspace) -> Result<Option<Captured>, IsolationError>;
+
     /// Captures the changes in `workspace` while its task is running, and replaces its last
     /// checkpoint. No process may be writing into it. Like a capture, a checkpoint can be the base
     /// of another workspace. It is removed with the folder of the run.
