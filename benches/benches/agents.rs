@@ -20,10 +20,10 @@ const AGENTS: usize = 200;
 const THINKS: Duration = Duration::from_millis(50);
 
 /// How many milliseconds the run may take over the ideal.
-const OVERHEAD: f64 = 800.0;
+const OVERHEAD: f64 = 500.0;
 
 /// How many milliseconds of the processor a further agent may cost beside its files.
-const CPU: f64 = 3.0;
+const CPU: f64 = 2.0;
 
 fn main() -> ExitCode {
     if wrote_session_files() {

@@ -15,16 +15,16 @@ const EDITS: usize = 200;
 /// How many times what `xargs` takes they may take, in memory and on a disk. The aims are 4 and 8. On a
 /// disk the figure varies most: a file system that avoids the inodes of recently removed files searches
 /// longer for others.
-const EDITS_IN_MEMORY: f64 = 8.0;
-const EDITS_ON_DISK: f64 = 24.0;
+const EDITS_IN_MEMORY: f64 = 6.0;
+const EDITS_ON_DISK: f64 = 12.0;
 
 /// How many milliseconds of the processor an edit in a large tree may cost. The aim is 60.
-const LARGE_TREE: f64 = 150.0;
+const LARGE_TREE: f64 = 90.0;
 
 /// How many milliseconds of the processor a command that does nothing may cost beyond itself, in
 /// memory and on a disk, where the aim is 6, too.
 const NOTHING_IN_MEMORY: f64 = 6.0;
-const NOTHING_ON_DISK: f64 = 18.0;
+const NOTHING_ON_DISK: f64 = 9.0;
 
 /// How many times as much a task may cost when there are ten times as many.
 const LINEAR: f64 = 1.25;

@@ -15,7 +15,7 @@ const QUEUED: usize = 10_000;
 const RUNNING: usize = 1_000;
 
 /// How many seconds the quietest round may take.
-const SLOWEST: f64 = 2.0;
+const SLOWEST: f64 = 1.0;
 
 fn main() -> ExitCode {
     let mut report = Report::new(

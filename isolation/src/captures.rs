@@ -58,7 +58,7 @@ impl Captures {
     }
 
     /// Returns, for each of `captures`, whether its work is in the working tree at `root` now. The
-    /// captures are given in the order of their landing.
+    /// captures are given in the order of their landing, and are of one run.
     ///
     /// # Errors
     /// If there is no such capture, or the tree cannot be read.
@@ -67,7 +67,7 @@ impl Captures {
             return Ok(Vec::new());
         }
         let store = self.existing(|| "compare landed work with the working tree".to_owned())?;
-        work_in_tree(root, &store, captures)
+        work_in_tree(root, &self.paths, &store, captures)
     }
 
     /// Returns whether the repository at `root` has this branch.

@@ -10,6 +10,7 @@ mod branch;
 mod capture;
 mod captures;
 mod carry;
+mod disk_room;
 mod error;
 mod file_entry;
 mod ignore;

@@ -14,6 +14,7 @@ use engine::ports::{
 use protocol::{Capabilities, Captured, LandingId, LandingReport, RunName, WorkspaceKind};
 
 use crate::backends::{Backends, FrozenRun, FrozenTree, LandingWait, RunContext};
+use crate::branch::commit_notices;
 use crate::error::{Result, cannot};
 use crate::landing;
 use crate::paths::{IsolationPaths, RepoPaths};
@@ -21,6 +22,8 @@ use crate::recovery::{self, Cleanup, Findings};
 use crate::repository::Repo;
 use crate::run_lock::NewRunLock;
 use crate::view::DiskThreads;
+
+use turns::Turns;
 
 /// Isolates tasks in git repositories, with the backend that a run asks for.
 pub struct Repositories {
@@ -124,10 +127,22 @@ impl Repository for OpenedRepository {
             let landings = LandingWait { cancel: &cancel, notify: notify.as_ref() };
             let context = RunContext::of(repo, paths, faults, &request.run).joining(&request.union);
             let freeze = |context: &RunContext| backend.freeze(context, &request);
-            FrozenRun::freeze(context, &request, lock, landings, freeze)
+            let run = FrozenRun::freeze(context, &request, lock, landings, freeze)?;
+            let mut notices = run.tree.notices().to_vec();
+            if request.branches.is_some() {
+                notices.extend(commit_notices(repo)?);
+            }
+            Ok((run, notices))
         })
         .await?;
-        Ok(Arc::new(FrozenBaseline { run: Arc::new(run), capabilities, disk }))
+        let (run, notices) = run;
+        Ok(Arc::new(FrozenBaseline {
+            run: Arc::new(run),
+            notices,
+            capabilities,
+            disk,
+            turns: Turns::default(),
+        }))
     }
 
     async fn land(
@@ -183,15 +198,31 @@ impl Recovery for FoundRecovery {
 
 struct FrozenBaseline {
     run: Arc<FrozenRun<Arc<dyn FrozenTree>>>,
+    notices: Vec<Notice>,
     /// The capabilities of the run's backend.
     capabilities: Capabilities,
     disk: DiskThreads,
+    turns: Turns,
+}
+
+impl FrozenBaseline {
+    /// Runs a step that uses one workspace, when no other step uses it any more. A step goes on when
+    /// its caller is gone.
+    async fn step<T: Send + 'static>(
+        &self,
+        workspace: &Workspace,
+        step: impl FnOnce(&dyn FrozenTree, &Workspace) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (run, turns) = (Arc::clone(&self.run), self.turns.clone());
+        let workspace = workspace.clone();
+        blocking(move || turns.take(&workspace.task, || step(run.tree.as_ref(), &workspace))).await
+    }
 }
 
 #[async_trait]
 impl Baseline for FrozenBaseline {
     fn notices(&self) -> &[Notice] {
-        self.run.tree.notices()
+        &self.notices
     }
 
     async fn prepare(&self, request: WorkspaceRequest) -> Result<Workspace> {
@@ -204,24 +235,31 @@ impl Baseline for FrozenBaseline {
     }
 
     async fn accept_setup(&self, workspace: &Workspace) -> Result<()> {
-        let (run, workspace) = (Arc::clone(&self.run), workspace.clone());
-        blocking(move || run.tree.accept_setup(&workspace)).await
+        self.step(workspace, |tree, workspace| tree.accept_setup(workspace)).await
     }
 
     async fn capture(&self, workspace: &Workspace) -> Result<Option<Captured>> {
         if !self.capabilities.can_capture {
             return Ok(None);
         }
-        let (run, workspace) = (Arc::clone(&self.run), workspace.clone());
-        blocking(move || run.tree.capture(&workspace).map(Some)).await
+        self.step(workspace, |tree, workspace| tree.capture(workspace).map(Some)).await
+    }
+
+    async fn recapture(&self, workspace: &Workspace) -> Result<Option<Captured>> {
+        if !self.capabilities.can_capture {
+            return Ok(None);
+        }
+        let recapture = |tree: &dyn FrozenTree, workspace: &Workspace| {
+            tree.recover(&workspace.task).captured.map(Some)
+        };
+        self.step(workspace, recapture).await
     }
 
     async fn checkpoint(&self, workspace: &Workspace) -> Result<Option<Captured>> {
         if !self.capabilities.can_checkpoint {
             return Ok(None);
         }
-        let (run, workspace) = (Arc::clone(&self.run), workspace.clone());
-        blocking(move || run.tree.checkpoint(&workspace).map(Some)).await
+        self.step(workspace, |tree, workspace| tree.checkpoint(workspace).map(Some)).await
     }
 
     async fn discard(&self, workspace: &Workspace, reuse: Reuse) -> Result<()> {
@@ -229,8 +267,7 @@ impl Baseline for FrozenBaseline {
             WorkspaceKind::Shared => return Ok(()),
             WorkspaceKind::Private => {}
         }
-        let (run, workspace) = (Arc::clone(&self.run), workspace.clone());
-        blocking(move || run.tree.discard(&workspace, reuse)).await
+        self.step(workspace, move |tree, workspace| tree.discard(workspace, reuse)).await
     }
 
     async fn close(&self) -> Result<()> {
@@ -252,6 +289,8 @@ async fn blocking<T: Send + 'static>(
         }),
     }
 }
+
+mod turns;
 
 #[cfg(test)]
 mod tests;

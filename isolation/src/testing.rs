@@ -145,7 +145,8 @@ impl Sample {
     }
 }
 
-fn request(run: &str, limit: u64) -> FreezeRequest {
+/// A request to freeze a tree with a limit of untracked bytes.
+pub(crate) fn request(run: &str, limit: u64) -> FreezeRequest {
     FreezeRequest {
         run: run.parse().unwrap(),
         mode: IsolationMode::Worktree,
@@ -236,7 +237,7 @@ pub(crate) fn captured(snapshot: &Snapshot, workspace: &Workspace) -> Captured {
 /// Captures a workspace.
 pub(crate) fn try_capture(snapshot: &Snapshot, workspace: &Workspace) -> Result<Captured> {
     let manifest = Manifest::read(&snapshot.context.folder, &workspace.task).unwrap();
-    capture::capture(snapshot, &workspace.folder, &manifest, None)
+    capture::capture(snapshot, &workspace.folder, &manifest, capture::Known::Nothing)
 }
 
 /// Writes a file below `root` and the folders it needs.

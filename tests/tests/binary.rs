@@ -15,6 +15,7 @@ mod binary {
     mod agents_limits;
     mod agents_streams;
     mod agents_tools;
+    mod all_land;
     mod bad_input;
     mod cancel;
     mod carry;
@@ -26,8 +27,10 @@ mod binary {
     mod disk;
     mod durable;
     mod each;
+    mod eager;
     mod endings;
     mod engines;
+    mod engines_and_saves;
     mod escapes;
     mod failures;
     mod fan_out;
@@ -40,18 +43,23 @@ mod binary {
     mod keys;
     mod kill;
     mod landing;
+    mod landing_calls;
+    mod landing_escapes;
     mod left_out;
     mod limits;
     mod lines;
     mod live;
     mod logs;
     mod long_output;
+    mod modes;
     mod names;
     mod npm_workers;
     mod odd;
+    mod onto;
     mod output;
     mod plans;
     mod pool;
+    mod power_cut;
     mod private;
     mod progress;
     mod readme;
@@ -64,6 +72,7 @@ mod binary {
     mod results;
     mod retry;
     mod retry_bad_input;
+    mod series;
     mod settle;
     mod settle_cases;
     mod settle_odd;
@@ -74,6 +83,7 @@ mod binary {
     mod slow_reader;
     mod small_runs;
     mod source;
+    mod stack;
     mod timing;
     mod union;
     mod writers;

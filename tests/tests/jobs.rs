@@ -102,7 +102,7 @@ fn expected(job: Job) -> (Scene, &'static str, &'static str) {
         Job::ExecutorClassify | Job::ExecutorCall => {
             both(Scene::Agent, "done; 1 landed; 1 captured, 0 left")
         }
-        Job::ExecutorEnd => both(Scene::Commands, "done, done; 2 landed; 2 captured, 0 left"),
+        Job::ExecutorEnd => both(Scene::Commands, "workspace, done; 1 landed; 1 captured, 1 left"),
         Job::SessionOpen => {
             both(Scene::Session, "refused: a fault was planned at POINT; 0 captured, 0 left")
         }

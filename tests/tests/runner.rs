@@ -21,4 +21,5 @@ mod tidy;
 mod time_limit;
 #[cfg(test)]
 mod tools;
+mod unsealed;
 mod workers;

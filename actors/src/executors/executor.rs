@@ -1,11 +1,14 @@
 //! The tool executor actor: owns the tools and processes of one task or session.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::ports::{
     Access, CancelLevel, CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest,
     LineSink, OwnerEnd, ToolBuildError, ToolDeclaration, ToolOutcome,
 };
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use protocol::ToolCall;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
@@ -14,14 +17,15 @@ use super::session_tools::{SessionTools, ToolSetup};
 use crate::deps::Deps;
 use crate::job::Job;
 use crate::jobs::{Jobs, Panicked};
+use crate::messaging::answer;
 
 pub(crate) struct ToolExecutor;
 
 pub(crate) struct ToolExecutorArguments {
     pub(crate) deps: Deps,
     pub(crate) setup: ExecutorSetup,
-    /// Measures how long its commands take to start.
-    pub(crate) launches: LaunchMeter,
+    /// The owner of every process of the executor.
+    pub(crate) commands: Arc<dyn CommandOwner>,
 }
 
 /// The kind of work that an executor does.
@@ -67,27 +71,45 @@ pub(crate) struct OpenedTools {
 }
 
 /// The exclusive use of an executor. Dropping it kills every process.
-#[derive(Debug)]
-pub(crate) struct ExecutorLease(ActorRef<ToolExecutorMessage>, LaunchMeter);
+pub(crate) struct ExecutorLease {
+    pub(super) executor: ActorRef<ToolExecutorMessage>,
+    pub(super) launches: LaunchMeter,
+    pub(super) commands: Arc<dyn CommandOwner>,
+}
 
 impl ExecutorLease {
-    pub(super) fn new(executor: ActorRef<ToolExecutorMessage>, launches: LaunchMeter) -> Self {
-        Self(executor, launches)
-    }
-
     /// Returns how long the commands of the executor took to start.
     pub(crate) fn launches(&self) -> LaunchMeter {
-        self.1.clone()
+        self.launches.clone()
     }
 
     pub(crate) fn executor(&self) -> &ActorRef<ToolExecutorMessage> {
-        &self.0
+        &self.executor
+    }
+
+    /// Returns the owner of the processes of the executor.
+    pub(crate) fn commands(&self) -> Arc<dyn CommandOwner> {
+        Arc::clone(&self.commands)
+    }
+
+    /// Stops all jobs, ends the owner of the processes, and returns what is left of them, also if the
+    /// executor has crashed; `None` if that takes longer than `deadline`.
+    pub(crate) fn seal(&self, deadline: Duration) -> BoxFuture<'static, Option<OwnerEnd>> {
+        let sealed = answer(&self.executor, ToolExecutorMessage::Seal);
+        let commands = self.commands();
+        let end = async move {
+            match sealed.await {
+                Some(end) => end,
+                None => commands.end().await,
+            }
+        };
+        tokio::time::timeout(deadline, end).map(Result::ok).boxed()
     }
 }
 
 impl Drop for ExecutorLease {
     fn drop(&mut self) {
-        self.0.stop(None); // its jobs go with it, and with that every process
+        self.executor.stop(None); // its jobs go with it, and with that every process
     }
 }
 
@@ -225,10 +247,10 @@ impl Actor for ToolExecutor {
         myself: ActorRef<Self::Msg>,
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let ToolExecutorArguments { deps, setup, launches } = arguments;
+        let ToolExecutorArguments { deps, setup, commands } = arguments;
         let stop = CancelToken::default();
         let mut state = ToolExecutorState {
-            commands: launches.over(Arc::clone(&deps.commands).owner()),
+            commands,
             tools: Tools::None,
             running: Jobs::new(&deps.faults),
             unfinished: 0,

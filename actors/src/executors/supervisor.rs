@@ -1,5 +1,7 @@
 //! Starts and supervises the tool executors.
 
+use std::sync::Arc;
+
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
 use super::executor::{ExecutorLease, ExecutorSetup, ToolExecutor, ToolExecutorArguments};
@@ -34,12 +36,14 @@ impl Actor for Executors {
     ) -> Result<(), ActorProcessingErr> {
         let ExecutorsMessage::Lease(setup, reply) = message;
         let launches = LaunchMeter::default();
+        // The lease shares the owner: it can end the owner also when the executor has crashed.
+        let commands = launches.over(Arc::clone(&deps.commands).owner());
         let arguments =
-            ToolExecutorArguments { deps: deps.clone(), setup, launches: launches.clone() };
+            ToolExecutorArguments { deps: deps.clone(), setup, commands: Arc::clone(&commands) };
         let started = Actor::spawn_linked(None, ToolExecutor, arguments, myself.get_cell()).await;
         if let Ok((executor, _join)) = started {
             // If the caller is gone, the lease comes back in the error and is dropped here.
-            let _gone = reply.send(ExecutorLease::new(executor, launches));
+            let _gone = reply.send(ExecutorLease { executor, launches, commands });
         }
         Ok(())
     }

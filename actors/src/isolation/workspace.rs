@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use engine::fault::Faults;
 use engine::ports::{
-    Baseline, IsolationError, Reuse, Workspace as Place, WorkspaceRequest, WorkspaceView,
+    Baseline, CommandOwner, IsolationError, OwnerEnd, Reuse, Workspace as Place, WorkspaceRequest,
+    WorkspaceView,
 };
 use protocol::{Captured, TaskName};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
@@ -36,8 +37,9 @@ pub(crate) enum WorkspaceMessage {
     /// Stops the actor. A workspace that was not discarded is kept for the next recovery. Sent by
     /// [`Lease::settle`] only.
     Keep(Writers),
-    /// Captures and removes the workspace of a dead task. Sent by a dropped [`Lease`] only.
-    Return,
+    /// Ends what writes into the workspace of a dead task, then captures and removes it. Sent by a
+    /// dropped [`Lease`] only.
+    Return(Vec<Arc<dyn CommandOwner>>),
     /// Result of the actor's own job.
     Prepared(Result<Place, IsolationError>, RpcReplyPort<Result<Lease, IsolationError>>),
     /// Result of the actor's own job.
@@ -50,7 +52,7 @@ pub(crate) enum WorkspaceMessage {
     /// Result of the actor's own job.
     Discarded(RpcReplyPort<()>),
     /// Result of the job that captures and removes the workspace of a dead task.
-    Gone(Option<Captured>),
+    Gone(TakenBack),
 }
 
 /// Whether a process may still write into a kept workspace.
@@ -62,12 +64,22 @@ pub(crate) enum Writers {
     MayRemain,
 }
 
+/// What became of the workspace of a dead task.
+pub(crate) struct TakenBack {
+    /// The capture of the workspace.
+    captured: Option<Captured>,
+    /// Whether a process may still write into it. Then it was not captured.
+    writers: Writers,
+}
+
 /// The right to use a workspace. Dropping the lease, as a dying task does, returns the workspace to
 /// its actor, which captures its changes and then removes it.
 pub(crate) struct Lease {
     pub(crate) place: Place,
-    view: Arc<dyn WorkspaceView>,
+    baseline: Arc<dyn Baseline>,
     owner: ActorRef<WorkspaceMessage>,
+    /// The owners of the processes that write into the workspace.
+    writers: Vec<Arc<dyn CommandOwner>>,
     settled: bool,
 }
 
@@ -76,9 +88,16 @@ impl Lease {
         &self.owner
     }
 
-    /// Returns how tools see the workspace.
+    /// Returns how tools see the workspace. A workspace in which processes are started without being
+    /// asked for by a tool has no view: what was written through views is taken for all that changed.
     pub(crate) fn view(&self) -> Arc<dyn WorkspaceView> {
-        Arc::clone(&self.view)
+        self.baseline.view(&self.place)
+    }
+
+    /// Adds an owner of processes that write into the workspace. They are ended before the workspace
+    /// of a dead task is captured.
+    pub(crate) fn add_writer(&mut self, owner: Arc<dyn CommandOwner>) {
+        self.writers.push(owner);
     }
 
     /// Ends the lease. The workspace was discarded before, or is kept as it is.
@@ -93,7 +112,8 @@ impl Drop for Lease {
     fn drop(&mut self) {
         if !self.settled {
             // If the workspace actor is gone, the repository actor owns the workspace already.
-            let _gone = self.owner.cast(WorkspaceMessage::Return);
+            let writers = std::mem::take(&mut self.writers);
+            let _gone = self.owner.cast(WorkspaceMessage::Return(writers));
         }
     }
 }
@@ -105,7 +125,17 @@ pub(crate) struct WorkspaceState {
     /// The capture made after the task died.
     late: Option<Captured>,
     writers: Writers,
+    under_way: UnderWay,
     jobs: Jobs,
+}
+
+/// What is done with the workspace: one thing at a time, also if its task dies meanwhile.
+enum UnderWay {
+    Nothing,
+    /// A job that the task has asked for runs.
+    Step,
+    /// The same, and when it has ended the workspace is taken back.
+    LastStep(Vec<Arc<dyn CommandOwner>>),
 }
 
 impl WorkspaceState {
@@ -116,6 +146,30 @@ impl WorkspaceState {
 
     pub(crate) fn into_late(self) -> Option<(TaskName, Captured)> {
         self.late.map(|captured| (self.arguments.request.task, captured))
+    }
+
+    /// A job that the task has asked for has ended.
+    fn step_ended(&mut self, myself: &ActorRef<WorkspaceMessage>) {
+        if let UnderWay::LastStep(writers) =
+            std::mem::replace(&mut self.under_way, UnderWay::Nothing)
+        {
+            self.take_back(myself, writers);
+        }
+    }
+
+    /// Captures and removes the workspace of a dead task when nothing writes into it any more.
+    fn take_back(
+        &mut self,
+        myself: &ActorRef<WorkspaceMessage>,
+        writers: Vec<Arc<dyn CommandOwner>>,
+    ) {
+        let Some(place) = self.place.clone() else { return }; // unreachable: there is a lease
+        let baseline = Arc::clone(&self.arguments.baseline);
+        let job = async move { end_and_take_back(baseline.as_ref(), &place, writers).await };
+        // If the job panics, the workspace is kept: a failed capture never deletes work.
+        let nothing = TakenBack { captured: None, writers: Writers::Stopped };
+        let then = |taken: Result<_, _>| WorkspaceMessage::Gone(taken.unwrap_or(nothing));
+        self.jobs.run(Job::WorkspaceTakeBack, myself, job, then);
     }
 }
 
@@ -135,6 +189,7 @@ impl Actor for Workspace {
             place: None,
             late: None,
             writers: Writers::Stopped,
+            under_way: UnderWay::Nothing,
         })
     }
 
@@ -156,8 +211,8 @@ impl Actor for Workspace {
             (WorkspaceMessage::Prepared(Ok(place), reply), _) => {
                 state.place = Some(place.clone());
                 state.arguments.made.notify((myself.get_id(), place.clone()));
-                let view = baseline.view(&place);
-                let lease = Lease { place, view, owner: myself, settled: false };
+                let lease =
+                    Lease { place, baseline, owner: myself, writers: Vec::new(), settled: false };
                 // If the task is gone, the lease comes back in the error and is dropped here.
                 let _gone = reply.send(Ok(lease));
             }
@@ -166,6 +221,7 @@ impl Actor for Workspace {
                 myself.stop(None);
             }
             (WorkspaceMessage::AcceptSetup(reply), Some(place)) => {
+                state.under_way = UnderWay::Step;
                 let job = async move { baseline.accept_setup(&place).await };
                 state.jobs.run(Job::WorkspaceAccept, &myself, job, |accepted| {
                     let accepted = ended("record what the set-up has left", accepted);
@@ -174,14 +230,17 @@ impl Actor for Workspace {
             }
             (WorkspaceMessage::SetupAccepted(accepted, reply), _) => {
                 let _gone = reply.send(accepted);
+                state.step_ended(&myself);
             }
             (WorkspaceMessage::Capture(reply), Some(place)) => {
+                state.under_way = UnderWay::Step;
                 let job = async move { baseline.capture(&place).await };
                 state.jobs.run(Job::WorkspaceCapture, &myself, job, |captured| {
                     WorkspaceMessage::Captured(ended("capture its workspace", captured), reply)
                 });
             }
             (WorkspaceMessage::Discard(reuse, reply), Some(place)) => {
+                state.under_way = UnderWay::Step;
                 // After a panic, as after an error, the next start removes the workspace.
                 let job = async move { discard(baseline.as_ref(), &place, reuse).await };
                 let then = |_| WorkspaceMessage::Discarded(reply);
@@ -189,30 +248,31 @@ impl Actor for Workspace {
             }
             (WorkspaceMessage::Captured(captured, reply), _) => {
                 let _gone = reply.send(captured);
+                state.step_ended(&myself);
             }
             (WorkspaceMessage::Discarded(reply), _) => {
                 let _gone = reply.send(());
                 myself.stop(None);
             }
-            (WorkspaceMessage::Return, Some(place)) => {
-                let job = async move { take_back(baseline.as_ref(), &place).await };
-                // If the job panics, the workspace is kept: a failed capture never deletes work.
-                let then = |late: Result<_, _>| WorkspaceMessage::Gone(late.unwrap_or(None));
-                state.jobs.run(Job::WorkspaceTakeBack, &myself, job, then);
-            }
+            (WorkspaceMessage::Return(writers), Some(_)) => match state.under_way {
+                UnderWay::Nothing => state.take_back(&myself, writers),
+                UnderWay::Step | UnderWay::LastStep(_) => {
+                    state.under_way = UnderWay::LastStep(writers)
+                }
+            },
             (WorkspaceMessage::Keep(writers), _) => {
                 state.writers = writers;
                 myself.stop(None);
             }
-            (WorkspaceMessage::Gone(late), _) => {
-                state.late = late;
+            (WorkspaceMessage::Gone(TakenBack { captured, writers }), _) => {
+                (state.late, state.writers) = (captured, writers);
                 myself.stop(None);
             }
             (
                 WorkspaceMessage::AcceptSetup(_)
                 | WorkspaceMessage::Capture(_)
                 | WorkspaceMessage::Discard(..)
-                | WorkspaceMessage::Return,
+                | WorkspaceMessage::Return(_),
                 None,
             ) => {} // unreachable: a lease sends these, and it exists only with a workspace
         }
@@ -230,10 +290,27 @@ pub(super) fn ended<T>(
     ended.map_err(panicked)?
 }
 
+/// Ends everything that writes into the workspace of a dead task, and then takes it back.
+async fn end_and_take_back(
+    baseline: &dyn Baseline,
+    place: &Place,
+    writers: Vec<Arc<dyn CommandOwner>>,
+) -> TakenBack {
+    for owner in writers {
+        let end = owner.end().await;
+        if end != OwnerEnd::Childless {
+            let workspace = place.root.display();
+            tracing::error!(?end, %workspace, "processes may still write, so it is kept as it is");
+            return TakenBack { captured: None, writers: Writers::MayRemain };
+        }
+    }
+    TakenBack { captured: take_back(baseline, place).await, writers: Writers::Stopped }
+}
+
 /// Captures the workspace of a dead task, then removes it. A workspace that cannot be captured
-/// completely is kept.
+/// completely is kept. A capture that was made before is kept beside, if it has other changes.
 pub(super) async fn take_back(baseline: &dyn Baseline, place: &Place) -> Option<Captured> {
-    match baseline.capture(place).await {
+    match baseline.recapture(place).await {
         Ok(captured) => {
             if !captured.as_ref().is_some_and(Captured::holds_uncaptured_files) {
                 discard(baseline, place, Reuse::Refused).await;
@@ -257,3 +334,6 @@ async fn discard(baseline: &dyn Baseline, place: &Place, reuse: Reuse) {
         tracing::error!(%error, workspace = %place.root.display(), "left for the next start");
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,13 +1,12 @@
 //! The task actor: feeds messages to the task's state machine and performs its effects.
 
-use engine::ports::OwnerEnd;
 use engine::task::{Input, TaskRecord};
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::time::Instant; // the runtime's clock: a test can pause it
 
 use super::state::TaskState;
 use super::state::{TaskArguments, TaskMessage};
-use crate::messaging::{Durability, NoAnswer};
+use crate::messaging::Durability;
 
 pub(crate) struct Task;
 
@@ -40,18 +39,13 @@ impl Actor for Task {
             TaskMessage::Recorded(entry, Durability::Durable) => Input::Recorded(*entry),
             TaskMessage::Recorded(entry, Durability::Lost) => Input::NotRecorded(*entry),
             TaskMessage::Leased(executor) => state.leased(executor),
-            // If the executor has crashed, its processes have ended with it.
-            TaskMessage::Cleared(Ok(end)) => state.cleared(end),
-            TaskMessage::Cleared(Err(NoAnswer::Died)) => state.cleared(OwnerEnd::Unknown),
-            TaskMessage::Cleared(Err(NoAnswer::Late | NoAnswer::Unheard)) => Input::NotCleanedUp,
+            TaskMessage::Cleared(end) => state.cleared(end),
             TaskMessage::SetupEnded(ended) => state.setup_ended(ended),
             TaskMessage::WorkerEnded(Ok(end)) => Input::WorkerEnded(end),
             TaskMessage::WorkerEnded(Err(panicked)) => crashed(panicked.to_string()),
             TaskMessage::WorkerKilled => Input::WorkerStopped,
             TaskMessage::TimerFired(timer) => Input::TimerFired(timer),
-            TaskMessage::Sealed(Ok(end)) => state.sealed(end),
-            TaskMessage::Sealed(Err(NoAnswer::Died)) => state.sealed(OwnerEnd::Unknown),
-            TaskMessage::Sealed(Err(NoAnswer::Late | NoAnswer::Unheard)) => state.not_sealed(),
+            TaskMessage::Sealed(end) => state.sealed(end),
             TaskMessage::Captured(captured) => TaskState::captured(captured),
             TaskMessage::Discarded => Input::Discarded,
             TaskMessage::Reported(report) => {

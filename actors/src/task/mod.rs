@@ -4,6 +4,7 @@ mod actor;
 mod agent_activity;
 mod phase_clock;
 mod progress;
+mod sealing;
 mod setup;
 mod setup_progress;
 mod state;

@@ -58,7 +58,7 @@ impl PhaseClock {
             | Input::WorkerCrashed { .. }
             | Input::WorkerStopped
             | Input::Sealed
-            | Input::NotSealed => TimedPhase::Work,
+            | Input::NotSealed(_) => TimedPhase::Work,
             Input::Captured(_) | Input::Vanished(_) => TimedPhase::Capture,
             Input::Discarded => TimedPhase::Discard,
             Input::CleanedUp | Input::NotCleanedUp | Input::Cancel(_) | Input::TimerFired(_) => {

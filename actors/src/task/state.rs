@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use engine::ports::{CancelLevel, Gate, InputFiles, IsolationError, OwnerEnd, WorkerReport};
 use engine::task::{
-    Effect, Input, SetupPolicy, TaskMachine, TaskRecord, Timer, WorkerPolicy, YieldContract,
+    Effect, Input, SetupPolicy, TaskMachine, TaskRecord, Timer, Unsealed, WorkerPolicy,
+    YieldContract,
 };
 use protocol::{
     AgentEnd, CaptureRef, Captured, EventKind, Failure, LedgerEntry, RunName, TaskName, TaskReport,
@@ -22,7 +23,7 @@ use crate::deps::Deps;
 use crate::executors::{ExecutorLease, ExecutorsMessage};
 use crate::isolation::{Lease, RepositoryMessage, Writers};
 use crate::jobs::{Jobs, Panicked};
-use crate::messaging::{Durability, NoAnswer, Notifier, Receipt};
+use crate::messaging::{Durability, Notifier, Receipt};
 use crate::worker::{RunningWorker, restarts};
 
 pub(crate) struct TaskArguments {
@@ -62,14 +63,15 @@ pub(crate) enum TaskMessage {
     /// An entry is in the ledger, or the ledger is gone.
     Recorded(Box<LedgerEntry>, Durability),
     Leased(Option<ExecutorLease>),
-    /// The processes of the crashed worker were stopped, or could not be stopped.
-    Cleared(Result<OwnerEnd, NoAnswer>),
+    /// What is left of the processes of the crashed worker; `None` if that is not known in time.
+    Cleared(Option<OwnerEnd>),
     SetupEnded(Result<Result<(), Failure>, Panicked>),
     WorkerEnded(Result<AgentEnd, Panicked>),
     /// A worker that did not stop was dropped.
     WorkerKilled,
     TimerFired(Timer),
-    Sealed(Result<OwnerEnd, NoAnswer>),
+    /// What is left of the processes; `None` if that is not known in time.
+    Sealed(Option<OwnerEnd>),
     Captured(Option<Result<Option<Captured>, IsolationError>>),
     Discarded,
     Reported(WorkerReport),
@@ -84,8 +86,8 @@ pub(crate) struct TaskState {
     pub(super) began: Instant,
     pub(super) lease: Option<Lease>,
     pub(super) writers: Writers,
-    /// Whether a process is left of those that the task has started; known when it is sealed.
-    pub(super) owner_end: OwnerEnd,
+    /// Why a process may be left of an executor that has ended.
+    pub(super) unsealed: Option<Unsealed>,
     pub(super) executor: Option<ExecutorLease>,
     pub(super) setup: SetupProgress,
     pub(super) clock: PhaseClock,
@@ -116,7 +118,7 @@ impl TaskState {
             began: Instant::now(),
             lease: None,
             writers: Writers::Stopped,
-            owner_end: OwnerEnd::Childless,
+            unsealed: None,
             executor: None,
             setup: SetupProgress::None,
             clock: PhaseClock::new(arguments.timings),

@@ -4,12 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::{
-    IsolationError, OwnerEnd, Reuse, Worker, Workspace as Place, WorkspaceRequest, WorkspaceStart,
-};
+use engine::ports::{IsolationError, Worker, Workspace as Place, WorkspaceRequest, WorkspaceStart};
 use engine::task::{Effect, Input, Reminder};
 use protocol::{
-    AgentEnd, Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport,
+    AgentEnd, Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport, Work,
 };
 use ractor::{ActorProcessingErr, ActorRef};
 use tracing::Instrument as _;
@@ -17,10 +15,10 @@ use tracing::Instrument as _;
 use super::state::TaskMessage;
 use super::state::TaskState;
 use super::worker_setup;
-use crate::executors::{ExecutorLease, ExecutorsMessage, ToolExecutorMessage};
-use crate::isolation::{Lease, RepositoryMessage, WorkspaceMessage, Writers};
+use crate::executors::{ExecutorLease, ExecutorsMessage};
+use crate::isolation::{Lease, RepositoryMessage, WorkspaceMessage};
 use crate::job::Job;
-use crate::messaging::{Receipt, ask, ask_within};
+use crate::messaging::{Receipt, ask};
 use crate::worker::{self, RunningWorker, WorkerDeps};
 
 impl TaskState {
@@ -108,6 +106,11 @@ impl TaskState {
             .unwrap_or_else(|| Err(gone("prepare a workspace")))
             .map_err(|error| error.to_failure())?;
         let place = lease.place.clone();
+        if let Work::Agent(_) = self.arguments.spec.work {
+            // From its first view on, it is known that no process has been started in a workspace:
+            // meanwhile, copies of the run are restored without a look at all their files.
+            let _recorded = lease.view();
+        }
         self.lease = Some(lease);
         self.announce(EventKind::WorkspaceReady {
             task: self.name(),
@@ -128,6 +131,9 @@ impl TaskState {
 
     pub(super) fn leased(&mut self, executor: Option<ExecutorLease>) -> Input {
         self.clock.launches.extend(executor.as_ref().map(ExecutorLease::launches));
+        if let (Some(lease), Some(executor)) = (&mut self.lease, &executor) {
+            lease.add_writer(executor.commands());
+        }
         self.executor = executor;
         if self.executor.is_some() { Input::ExecutorLeased } else { Input::ExecutorUnavailable }
     }
@@ -196,66 +202,10 @@ impl TaskState {
         self.worker = Some(RunningWorker::new(worker, job));
     }
 
-    /// Stops the processes of a crashed worker before it is started again.
-    fn clear(&mut self, myself: &ActorRef<TaskMessage>, error: &str, deadline: Duration) {
-        tracing::warn!(%error, "the worker crashed and is started again");
-        self.worker = None;
-        let Some(executor) = &self.executor else {
-            let _dying = myself.cast(TaskMessage::Cleared(Ok(OwnerEnd::Childless)));
-            return;
-        };
-        let (executor, seal) = (executor.executor().clone(), ToolExecutorMessage::Seal);
-        let (jobs, ends) = (&mut self.jobs, (myself, &executor));
-        ask_within(Job::TaskClear, jobs, ends, deadline, seal, TaskMessage::Cleared);
-    }
-
-    pub(super) fn cleared(&mut self, end: OwnerEnd) -> Input {
-        self.executor = None;
-        self.note_owner_end(end);
-        Input::CleanedUp
-    }
-
     /// Sends the worker a reminder, because its yield was not accepted.
     fn remind(&mut self, myself: &ActorRef<TaskMessage>, reminder: Reminder) {
         let Some(working) = &self.worker else { return }; // always there: it has yielded
         self.work(myself, working.worker(), Some(reminder));
-    }
-
-    fn seal(&mut self, myself: &ActorRef<TaskMessage>, deadline: Duration) {
-        self.worker = None;
-        let Some(executor) = &self.executor else {
-            let _dying = myself.cast(TaskMessage::Sealed(Ok(OwnerEnd::Childless))); // nothing was ever started
-            return;
-        };
-        let (executor, seal) = (executor.executor().clone(), ToolExecutorMessage::Seal);
-        let (jobs, ends) = (&mut self.jobs, (myself, &executor));
-        ask_within(Job::TaskSeal, jobs, ends, deadline, seal, TaskMessage::Sealed);
-    }
-
-    pub(super) fn sealed(&mut self, end: OwnerEnd) -> Input {
-        self.note_owner_end(end);
-        Input::Sealed
-    }
-
-    /// Notes what is left of the processes of an executor.
-    fn note_owner_end(&mut self, end: OwnerEnd) {
-        match end {
-            OwnerEnd::Childless => return,
-            OwnerEnd::Left(processes) => self.span.in_scope(|| {
-                tracing::warn!(processes, "processes of the task could not be killed")
-            }),
-            OwnerEnd::Unknown => self
-                .span
-                .in_scope(|| tracing::warn!("processes of the task may be left: their owner died")),
-        }
-        self.owner_end = end;
-    }
-
-    pub(super) fn not_sealed(&mut self) -> Input {
-        self.writers = Writers::MayRemain;
-        self.owner_end = OwnerEnd::Unknown;
-        self.span.in_scope(|| tracing::error!("gave up stopping what still runs"));
-        Input::NotSealed
     }
 
     fn capture(&mut self, myself: &ActorRef<TaskMessage>) {
@@ -283,17 +233,6 @@ impl TaskState {
         let question = |reply| WorkspaceMessage::Discard(reuse, reply);
         let (jobs, ends) = (&mut self.jobs, (myself, &owner));
         ask(Job::TaskDiscard, jobs, ends, question, |_| TaskMessage::Discarded);
-    }
-
-    /// Returns whether the files of the workspace may be used again, now that the task is sealed.
-    fn reuse(&self) -> Reuse {
-        match (self.owner_end, worker::external_program(&self.arguments.spec.work)) {
-            (OwnerEnd::Childless, None) => Reuse::Allowed,
-            // An external program is no command of an owner.
-            (OwnerEnd::Childless, Some(_)) | (OwnerEnd::Left(_) | OwnerEnd::Unknown, _) => {
-                Reuse::Refused
-            }
-        }
     }
 
     fn finish(

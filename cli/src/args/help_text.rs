@@ -35,7 +35,10 @@ Examples:
   regatta run --setup 'npm ci' --carry .env --each 'test/*.js' --exec 'npx mocha {{item}}'
   regatta run --plan plan.toml --dry-run
   regatta run --plan plan.toml --resolve './resolve.sh'
-  regatta run --each 'src/*.c' --exec 'clang-format -i {{item}}' --merge branch";
+  regatta run --each 'src/*.c' --exec 'clang-format -i {{item}}' --merge branch
+  regatta run --plan plan.toml --merge stack     one branch, a commit per task
+  regatta run --plan plan.toml --onto main       commits on main, with your files
+  regatta run --plan plan.toml --land eager      each task lands as it ends";
 
 pub(super) const RUN_DETAILS: &str = "\
 Where tasks come from:
@@ -73,6 +76,19 @@ What a workspace needs:
   --carry copies ignored files into each workspace, at most isolation.carryLimit (1 GiB). A glob
   begins where the tasks work; one that names a folder stands for all in it. What tasks do to
   carried files is never captured.
+
+Where work lands:
+  --merge patch   your files, not committed; .git stays as it is
+  --merge branch  regatta/RUN/TASK, a branch per task
+  --merge stack   regatta/RUN, one branch with a commit per task; what `apply` and `runs retry` land
+                  later is added to it
+  --merge none    nowhere: `diff` shows it, `apply` lands it in your files
+  --onto BRANCH   a branch of yours, as a stack. If it is checked out, its files and the index come
+                  along; a file with a change that is not committed is a conflict
+  Commits that a task made itself are kept, each with its author, date and message. Commits need
+  user.name and user.email; they are not signed, and no hooks run. What you have not committed is in
+  no commit. Names begin with the setting branch.prefix instead of regatta.
+  --land eager lands each task as it ends, and what did not land then once more at the end.
 
 Files that several tasks append to:
   Where two tasks changed the same lines, the second conflicts. In a file with the attribute

@@ -7,11 +7,11 @@ use async_trait::async_trait;
 use engine::landing::{self, LandingBackend, LandingEnd, LedgerWriter};
 use engine::ports::{
     CancelToken, HeadMove, Ids as _, IsolationError, LandingNotice, LandingRequest, LandingTarget,
-    LedgerError, Repository, SettleRequest,
+    LedgerError, Notice, Repository, SettleRequest,
 };
 use protocol::{
-    Conflict, ExitCode, Landed, LandingId, LandingReport, LedgerEntry, MergeMode, RunName,
-    TaskLanding, TaskName,
+    Conflict, ExitCode, Landed, LandingId, LandingReport, LedgerEntry, RunName, TaskLanding,
+    TaskName,
 };
 use store::TaskRow;
 
@@ -124,10 +124,17 @@ async fn land(
             LandingNotice::HeadMoved(HeadMove { was, now, .. }) => one_line(&format!(
                 "HEAD was moved during the run, from {was} to {now}; the work lands in the tree as it is now"
             )),
+            LandingNotice::Degraded(Notice { from, to, why }) => {
+                one_line(&format!("{from}: {to} ({why})"))
+            }
             LandingNotice::Rescued(rescue) => rescue_line(&rescue),
             LandingNotice::OpenFilesUnknown { path, why } => one_line(&format!(
                 "programs that write to files cannot be noticed: replaced files are compared twice \
                  (cannot get a lease on {path}: {why})"
+            )),
+            LandingNotice::NoExchange { path } => one_line(&format!(
+                "files are not replaced in one step: each old version is moved aside first, and is \
+                 missing for a moment (the file system of {path} cannot exchange two files)"
             )),
         };
         // The landing continues even if standard error cannot be written.
@@ -194,6 +201,7 @@ fn request(
     work: &LandableWork<'_>,
     settle: &SettleRequest,
 ) -> Result<LandingRequest, Error> {
+    let terms = &target.run.spec;
     let mut tasks = landing_tasks(context, &target.run.name, work)?;
     for task in &mut tasks {
         let row = target.tasks.iter().find(|row| row.name == task.task);
@@ -202,12 +210,9 @@ fn request(
     }
     Ok(LandingRequest {
         run: target.run.name.clone(),
-        target: match target.run.spec.merge {
-            MergeMode::Patch | MergeMode::None => LandingTarget::Tree,
-            MergeMode::Branch => {
-                LandingTarget::Branches { prefix: target.run.spec.branch_prefix.clone() }
-            }
-        },
+        // Work that is only kept lands in the tree.
+        target: landing::landing_target(terms.merge, &terms.branch_prefix, terms.stack.as_ref())
+            .unwrap_or(LandingTarget::Tree),
         tasks,
         union: target.run.spec.union.clone(),
     })

@@ -265,6 +265,8 @@ impl Bench {
             jobs: std::num::NonZeroUsize::MIN,
             isolation: IsolationMode::Worktree,
             merge: MergeMode::Patch,
+            stack: None,
+            land: protocol::LandTime::End,
             on_failure: OnFailure::Continue,
             union: Vec::new(),
             branch_prefix: "regatta".to_owned(),

@@ -64,7 +64,10 @@ pub async fn execute(
         LandingNotice::Waiting => notes.say(WAIT_NOTE),
         // The engine of another landing died while this run waited, so this engine completed it.
         LandingNotice::Rescued(rescue) => notes.say(rescue_line(&rescue)),
-        LandingNotice::HeadMoved(_) | LandingNotice::OpenFilesUnknown { .. } => {}
+        LandingNotice::HeadMoved(_)
+        | LandingNotice::OpenFilesUnknown { .. }
+        | LandingNotice::NoExchange { .. }
+        | LandingNotice::Degraded(_) => {}
     });
     let submitted = engine.submit(Submission { spec, repository, notify });
     // From here on, a separate tokio task handles signals.

@@ -93,7 +93,7 @@ fn check(context: &CommandContext, target: &Target, row: &TaskRow) -> Result<(),
         return Err(Error::usage(format!("there is no conflict of task {name} to settle"))
             .because("its work has landed already"));
     }
-    if target.run.spec.merge == MergeMode::Branch {
+    if matches!(target.run.spec.merge, MergeMode::Branch | MergeMode::Stack) {
         let branch = context.hints.command(&format!("apply {name} --branch NAME"));
         return Err(Error::usage(format!("cannot settle the conflicts of task {name} here"))
             .because("its run lands on branches, and what is settled lands in the working tree")

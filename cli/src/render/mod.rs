@@ -31,7 +31,7 @@ pub use kept_files::{kept_workspace_note, left_out_lines, left_out_note};
 pub use landed_text::{landed_text, settled_text};
 pub use live_frame::run_conditions;
 pub use next_commands::{CommandHints, FailedWork, shell_word};
-pub use next_commands::{KeptReason, closing_lines, retry_line};
+pub use next_commands::{KeptReason, LandedTasks, branch_of, closing_lines, retry_line};
 pub use numbers::{
     changed_lines, count, date_time, duration, elapsed, tokens, usage_details, usage_text,
 };

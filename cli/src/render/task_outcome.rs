@@ -198,7 +198,7 @@ pub fn reason_text(reason: ConflictReason) -> &'static str {
         ConflictReason::SameName => "different files would get this name",
         ConflictReason::FolderSplit => "its folder was renamed to several places",
         ConflictReason::Setup => "it changed the same lines as its set-up, which does not land",
-        ConflictReason::Uncommitted => "it builds on a change that is not committed",
+        ConflictReason::Uncommitted => "it has a change that is not committed",
         ConflictReason::Filter => "a filter program would have to run to commit it",
         ConflictReason::Contested => {
             "another program had it open for writing, or changed it meanwhile"

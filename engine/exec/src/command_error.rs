@@ -26,6 +26,8 @@ pub(crate) fn is_shortage(error: &io::Error) -> bool {
                 | libc::ENOSPC
                 | libc::EDQUOT
                 | libc::EFBIG
+                | libc::ENOBUFS
+                | libc::ETOOMANYREFS
         );
     }
     matches!(
@@ -34,14 +36,35 @@ pub(crate) fn is_shortage(error: &io::Error) -> bool {
     )
 }
 
+/// Returns whether a message was not sent because too many descriptors are on their way, or because
+/// the kernel has no memory for it. Both pass when others have received theirs.
+pub(crate) fn is_crowded(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::ETOOMANYREFS))
+}
+
+/// Returns whether a message was not sent because the process at the other end has died.
+pub(crate) fn is_dead(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EPIPE | libc::ECONNRESET))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_the_machine_has_no_more_of_is_a_matter_of_resources() {
-        for code in [libc::EAGAIN, libc::ENOMEM, libc::EMFILE, libc::ENFILE, libc::ENOSPC] {
-            let error = command_error("start", io::Error::from_raw_os_error(code));
+        for code in [
+            libc::EAGAIN,
+            libc::ENOMEM,
+            libc::EMFILE,
+            libc::ENFILE,
+            libc::ENOSPC,
+            libc::ENOBUFS,
+            libc::ETOOMANYREFS,
+        ] {
+            let error = io::Error::from_raw_os_error(code);
+            assert!(!is_dead(&error), "{error}");
+            let error = command_error("start", error);
             assert!(matches!(error, CommandError::Resources { .. }), "{error:?}");
         }
         let full = command_error("write", io::ErrorKind::StorageFull.into());

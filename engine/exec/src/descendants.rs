@@ -61,14 +61,6 @@ pub(crate) fn end(signals: impl AsFd, spared: &HashSet<Pid>, limit: Duration) ->
     }
 }
 
-/// Waits, at most for `limit`, until all children have ended, and reaps them.
-pub(crate) fn wait(signals: impl AsFd, limit: Duration) {
-    let until = Instant::now() + limit;
-    while !has_ended(&HashSet::new()) && Instant::now() < until {
-        wait_for_child(&signals, Duration::from_millis(50));
-    }
-}
-
 /// Returns whether there are no children, not even one that has ended.
 fn is_childless() -> bool {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -89,10 +81,26 @@ fn has_ended(spared: &HashSet<Pid>) -> bool {
         }
         return false;
     }
-    let strays: Vec<_> =
-        children_of(getpid()).into_iter().filter(|child| !spared.contains(child)).collect();
-    let alive = |child: &Pid| matches!(waitpid(Some(*child), WaitOptions::NOHANG), Ok(None));
-    strays.iter().filter(|child| alive(child)).count() == 0
+    let strays = || children_of(getpid()).into_iter().filter(|child| !spared.contains(child));
+    let reap = |child| !matches!(waitpid(Some(child), WaitOptions::NOHANG), Ok(None));
+    have_ended(|| strays().collect(), reap, Instant::now() + REAPING)
+}
+
+/// Returns whether all of `strays` have ended, each of which `reap` reaps if it has.
+fn have_ended(
+    strays: impl Fn() -> Vec<Pid>,
+    mut reap: impl FnMut(Pid) -> bool,
+    until: Instant,
+) -> bool {
+    while Instant::now() < until {
+        let (ended, living): (Vec<_>, Vec<_>) =
+            strays().into_iter().partition(|stray| reap(*stray));
+        if ended.is_empty() {
+            return living.is_empty();
+        }
+        // What has just ended may have left others, which were no strays yet when these were listed.
+    }
+    false
 }
 
 /// Stops the descendants that are not in `found` yet. Returns whether there were any.
@@ -225,15 +233,15 @@ pub(crate) fn is_group_dead(group: Pid) -> bool {
 }
 
 /// Waits until a child may have ended, at most for `limit`.
-fn wait_for_child(signals: impl AsFd, limit: Duration) {
+pub(crate) fn wait_for_child(signals: impl AsFd, limit: Duration) {
     let limit = Timespec::try_from(limit).ok();
     let _ended = poll(&mut [PollFd::new(&signals, PollFlags::IN)], limit.as_ref());
     drain(signals);
 }
 
-/// Reads all signals that have arrived.
+/// Reads the signal that has arrived. There is one at most: SIGCHLD does not queue.
 pub(crate) fn drain(signals: impl AsFd) {
-    while rustix::io::read(&signals, &mut [0; 1024]).is_ok_and(|count| count > 0) {}
+    let _none = rustix::io::read(&signals, &mut [0; 1024]);
 }
 
 #[cfg(test)]
@@ -247,6 +255,23 @@ mod tests {
         assert_eq!(parse_stat(b"7 (cat) Z 5 43 43 0"), stat(b'Z', 5, 43));
         assert_eq!(parse_stat(b"7 (cat) Z"), None);
         assert_eq!(parse_stat(b""), None);
+    }
+
+    #[test]
+    fn a_stray_that_comes_when_its_parent_ends_is_not_overlooked() {
+        let [parent, child] = [100, 101].map(|number| Pid::from_raw(number).unwrap());
+        let listed = std::cell::Cell::new(0);
+        let strays = || {
+            listed.set(listed.get() + 1);
+            if listed.get() == 1 { vec![parent] } else { vec![child] }
+        };
+        let until = Instant::now() + Duration::from_secs(60);
+        assert!(!have_ended(strays, |stray| stray == parent, until));
+        assert_eq!(listed.get(), 2);
+        let gone = std::cell::Cell::new(false);
+        let strays = || if gone.get() { vec![] } else { vec![parent] };
+        assert!(have_ended(strays, |_| !gone.replace(true), until));
+        assert!(have_ended(Vec::new, |_| unreachable!(), until));
     }
 
     #[test]

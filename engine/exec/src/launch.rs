@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, PipeReader};
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -13,13 +13,19 @@ use rustix::process::{
 };
 use rustix::stdio::dup2_stdin;
 
-use crate::wire::{self, FORK, Received, Reply, StartStep};
+use crate::wire::{self, Received, Reply, StartStep};
 use crate::{child, descendants, reaper};
 
 /// How long the launcher waits for its reapers when the engine has ended.
 const LAST_LIMIT: Duration = Duration::from_secs(6);
 
-/// How long it may take to kill what a reaper has left that was killed itself.
+/// How long the launcher waits for a signal before it looks again for reapers that have ended.
+const LAST_ROUND: Duration = Duration::from_millis(50);
+
+/// How long the launcher waits for a signal before it looks again whether a reaper has ended.
+const STRAYS_ROUND: Duration = Duration::from_millis(5);
+
+/// How long it may take to kill what a reaper has left.
 const STRAYS_LIMIT: Duration = Duration::from_secs(1);
 
 /// Is the launcher of the engine at the other end of standard input, until the engine ends. Call it
@@ -41,7 +47,8 @@ pub fn launch() -> io::Result<()> {
     serve(socket)
 }
 
-/// Forks a reaper for each request over `socket` until its end.
+/// Does what the requests over `socket` want, until its end: forks reapers, and kills what dead ones
+/// have left.
 fn serve(socket: OwnedFd) -> io::Result<()> {
     child::become_subreaper()?;
     let signals = child::child_signals()?;
@@ -58,12 +65,17 @@ fn serve(socket: OwnedFd) -> io::Result<()> {
         if !request {
             continue;
         }
-        let mut buffer = [0; FORK.len()];
+        let mut buffer = [0; wire::SHORT];
         match wire::receive(&socket, &mut buffer) {
             Err(Errno::AGAIN) => {}
             Ok(Received { length: 0, .. }) | Err(_) => break,
             Ok(message) => {
                 let Some(engine) = message.descriptors.into_iter().next() else { continue };
+                if let Some(reaper) = wire::reaper_of_strays(&buffer[..message.length]) {
+                    let left = kill_strays(reaper, &mut reapers, &signals);
+                    let _gone = wire::send(&engine, &[&Reply::Ended(left).encode()], &[]);
+                    continue;
+                }
                 let sockets = (&socket, &alive, &signals);
                 if let Some(reaper) = fork_reaper(engine, &life, sockets) {
                     reapers.insert(reaper);
@@ -72,7 +84,13 @@ fn serve(socket: OwnedFd) -> io::Result<()> {
         }
     }
     drop(alive);
-    descendants::wait(&signals, LAST_LIMIT);
+    let until = Instant::now() + LAST_LIMIT;
+    while !reapers.is_empty() && Instant::now() < until {
+        descendants::wait_for_child(&signals, LAST_ROUND);
+        reap(&mut reapers, &signals);
+    }
+    // A reaper that does not end is killed, with all that it has started.
+    descendants::end(&signals, &HashSet::new(), STRAYS_LIMIT);
     Ok(())
 }
 
@@ -103,20 +121,35 @@ fn fork_reaper(
     }
 }
 
-/// Reaps reapers that have ended. What one has left that was killed comes to the launcher, and is
-/// killed here.
+/// Kills what a dead reaper has left, and returns how much of that is left.
+fn kill_strays(reaper: i32, reapers: &mut HashSet<Pid>, signals: &OwnedFd) -> u32 {
+    let is_here = |reapers: &HashSet<Pid>| {
+        Pid::from_raw(reaper).is_some_and(|reaper| reapers.contains(&reaper))
+    };
+    // What it has left comes here when it has ended, a moment after its socket was closed.
+    let until = Instant::now() + STRAYS_LIMIT;
+    while is_here(reapers) {
+        if Instant::now() >= until {
+            return 1;
+        }
+        descendants::wait_for_child(signals, STRAYS_ROUND);
+        reap(reapers, signals);
+    }
+    descendants::end(signals, reapers, STRAYS_LIMIT)
+}
+
+/// Reaps reapers that have ended. What one has left, as it was killed or could not kill it, comes to
+/// the launcher, and is killed here.
 fn reap(reapers: &mut HashSet<Pid>, signals: &OwnedFd) {
-    let mut was_killed = false;
+    let mut has_ended = false;
     loop {
         match wait(WaitOptions::NOHANG) {
-            Ok(Some((process, status))) => {
-                was_killed |= reapers.remove(&process) && status.signaled();
-            }
+            Ok(Some((process, _))) => has_ended |= reapers.remove(&process),
             Err(Errno::INTR) => {}
             Ok(None) | Err(_) => break,
         }
     }
-    if was_killed {
+    if has_ended {
         descendants::end(signals, reapers, STRAYS_LIMIT);
     }
 }

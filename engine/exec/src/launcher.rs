@@ -2,6 +2,7 @@
 //! and hands out reapers.
 
 use std::io;
+use std::os::fd::AsFd as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::command_error::{command_error, is_shortage};
 use crate::socket::Socket;
-use crate::wire::{FORK, Reply};
+use crate::wire::{self, FORK, Reply};
 
 /// How often the launcher is started again before no command can be started any more.
 const BUDGET: RestartBudget = RestartBudget { restarts: 5, window: Duration::from_secs(60) };
@@ -65,7 +66,7 @@ pub(crate) struct Reaper {
 impl Reaper {
     /// Kills a reaper that does not answer. What it has started comes to the launcher, and is killed
     /// there.
-    pub(crate) fn kill(self) {
+    fn kill(&self) {
         // It is not reaped while its end of the socket is open, so that its number is its own.
         if !self.socket.is_dead()
             && let Some(process) = Pid::from_raw(self.process).filter(|_| self.process > 1)
@@ -115,6 +116,27 @@ impl Launcher {
         }
     }
 
+    /// Kills a reaper that has died or does not answer, and what it has left. Returns how much of that
+    /// is left; `None` if nobody knows, because the launcher has died as well.
+    pub(crate) async fn bury(&self, reaper: Reaper) -> Option<u32> {
+        reaper.kill();
+        let socket = {
+            let state = self.0.lock().await;
+            let process = state.process.as_ref();
+            Arc::clone(&process.filter(|process| process.number == reaper.launcher)?.socket)
+        };
+        let (answer, theirs) = Socket::pair().ok()?;
+        let ask = async {
+            socket.send(&[&wire::strays(reaper.process)], &[theirs.as_fd()]).await?;
+            drop(theirs);
+            answer.receive().await
+        };
+        match timeout(ANSWER_LIMIT, ask).await {
+            Ok(Ok(Some(Reply::Ended(left)))) => Some(left),
+            _dead_or_suspended => None,
+        }
+    }
+
     /// Keeps a reaper whose owner has ended without leaving a process.
     pub(crate) async fn keep(&self, reaper: Reaper) {
         let mut state = self.0.lock().await;
@@ -128,7 +150,6 @@ impl Launcher {
 async fn fork(launcher: &Socket, number: u64) -> Result<Reaper, NoReaper> {
     let (socket, theirs) = Socket::pair().map_err(NoReaper::Exhausted)?;
     let ask = async {
-        use std::os::fd::AsFd as _;
         launcher.send(&[FORK], &[theirs.as_fd()]).await?;
         drop(theirs);
         socket.receive().await

@@ -136,7 +136,10 @@ impl OutputCollector {
             self.report(&line);
         }
         let file = self.file.take().ok_or_else(|| io::Error::other("the output was lost"))?;
-        let written = tokio::task::spawn_blocking(move || file.close()).await?;
+        let written = match file.is_absent() {
+            true => file.close(),
+            false => tokio::task::spawn_blocking(move || file.close()).await?,
+        };
         let [output, error] = &self.ends;
         let failure_line = failure_line(error, output);
         Ok(CollectedOutput { last_line: self.last.finish(), failure_line, written })

@@ -111,6 +111,18 @@ impl Storage for LazyFile {
 }
 
 impl OutputFile {
+    /// Does what [`Self::create_when_written`] does if there is no file, and never waits for the disk
+    /// to write something; `None` if there may be a file.
+    pub(crate) fn absent(path: &Path, keep: u64) -> Option<Self> {
+        let absent = matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound);
+        absent.then(|| Self::over(LazyFile { path: path.to_owned(), file: None }, keep))
+    }
+
+    /// Returns whether there is no file, so that closing it does nothing.
+    pub(crate) fn is_absent(&self) -> bool {
+        self.storage.file.is_none()
+    }
+
     /// Creates the file with the first byte of output, as [`Self::create`] does. Removes the file of
     /// an earlier attempt.
     pub(crate) fn create_when_written(path: &Path, keep: u64) -> io::Result<Self> {

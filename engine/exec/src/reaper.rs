@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -14,6 +15,7 @@ use rustix::process::{
 use crate::child::{self, Program, Stack};
 use crate::descendants;
 use crate::running_command::RunningCommand;
+use crate::scheduling::take_short_turns;
 use crate::start_message::{ReceivedStart, Texts};
 use crate::wire::{self, CommandRequest, LONGEST, Received, Reply, StartStep};
 
@@ -21,20 +23,21 @@ use crate::wire::{self, CommandRequest, LONGEST, Received, Reply, StartStep};
 /// of processes compete for the processor.
 const END_LIMIT: Duration = Duration::from_secs(2);
 
-/// How long a reaper tries to kill what is left when the engine or the launcher has died. Nobody
-/// waits for it.
-const LAST_LIMIT: Duration = Duration::from_secs(5);
+/// How long a reaper tries to kill what is left when the engine or the launcher has died. An engine
+/// that lives waits for its last reply.
+pub(crate) const LAST_LIMIT: Duration = Duration::from_secs(5);
 
 /// How many processes are reaped before the engine is heard again. They can end faster than they are
 /// reaped.
 const REAPED_AT_ONCE: usize = 256;
 
 /// Serves owners over `engine`, one after the other, until that or `launcher` is closed at the other
-/// end, and kills what is left then.
+/// end. Then it kills what is left, says how much it could not kill, and only then closes `engine`.
 pub(crate) fn run(engine: OwnedFd, launcher: OwnedFd) {
     let parent = getppid();
     // A reaper that somebody suspended wakes up when the launcher dies.
     let _unsupported = set_parent_process_death_signal(Some(Signal::CONT));
+    take_short_turns();
     let prepared = child::become_subreaper().and_then(|()| child::child_signals());
     let signals = match prepared {
         Ok(signals) => signals,
@@ -56,17 +59,19 @@ pub(crate) fn run(engine: OwnedFd, launcher: OwnedFd) {
         stack: Stack::new(),
         buffer: vec![0; LONGEST],
     };
-    while reaper.turn() == Turn::GoOn {}
-    // In this order: when the engine sees that a command is gone, it sends the next to another reaper.
-    drop(reaper.engine);
-    drop(reaper.commands);
+    // Also a reaper that panics has children.
+    let _panicked = catch_unwind(AssertUnwindSafe(|| while reaper.turn() == Turn::GoOn {}));
+    // From here on, what the engine sends fails, so that it goes to another reaper.
+    wire::refuse_messages(&reaper.engine);
     if getppid() == parent
         && let Some(launcher) = parent
     {
         // If somebody suspended the launcher, it cannot see that the engine has died.
         let _gone = kill_process(launcher, Signal::CONT);
     }
-    descendants::end(&reaper.signals, &HashSet::new(), LAST_LIMIT);
+    let left = descendants::end(&reaper.signals, &HashSet::new(), LAST_LIMIT);
+    let _gone = wire::send(&reaper.engine, &[&Reply::Ended(left).encode()], &[]);
+    // The sockets are closed last: the engine may take that for the end of all processes.
 }
 
 /// Whether the reaper goes on.
@@ -192,16 +197,17 @@ impl Reaper {
 
     fn handle(&mut self, bytes: &[u8], message: Received) {
         if wire::is_end(bytes) {
-            self.commands.clear();
             let left = descendants::end(&self.signals, &HashSet::new(), END_LIMIT);
+            self.commands.clear();
             let _gone = wire::send(&self.engine, &[&Reply::Ended(left).encode()], &[]);
             return;
         }
         let mut descriptors = message.descriptors.into_iter();
         // Without the socket of the command there is nobody to reply to.
         let Some(socket) = descriptors.next() else { return };
+        let descriptors: Vec<_> = descriptors.collect();
         let started = match message.is_whole {
-            true => self.start(bytes, descriptors.collect()),
+            true => self.start(bytes, &descriptors),
             false => Err((StartStep::Request, Errno::MFILE)),
         };
         let reply = match &started {
@@ -218,11 +224,11 @@ impl Reaper {
     fn start(
         &mut self,
         bytes: &[u8],
-        descriptors: Vec<OwnedFd>,
+        descriptors: &[OwnedFd],
     ) -> Result<(Pid, crate::start_message::AfterExit), (StartStep, Errno)> {
         let invalid = (StartStep::Request, Errno::INVAL);
         let start = ReceivedStart::read(bytes).ok_or(invalid)?;
-        let mut descriptors = descriptors.into_iter();
+        let mut descriptors = descriptors.iter();
         let mut next = || descriptors.next().ok_or(invalid);
         let (folder, input, output, error) = (next()?, next()?, next()?, next()?);
         let text = match start.is_long() {

@@ -20,6 +20,10 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 /// hangs in the kernel is left to its reaper.
 const DROP_LIMIT: Duration = Duration::from_secs(1);
 
+/// How long a killed command may take until its reaper says that it has exited. The reaper needs
+/// milliseconds, unless somebody has suspended it.
+const EXIT_LIMIT: Duration = Duration::from_secs(5);
+
 /// How long to wait for a killed group to end.
 const KILLED_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -141,6 +145,31 @@ fn at(step: StartStep) -> &'static str {
     }
 }
 
+/// Returns the error of a killed command whose reaper does not say that it has exited.
+fn no_answer() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::TimedOut,
+        format!(
+            "the reaper of the command does not answer, {} s after it was asked to kill it; \
+             something outside of Regatta has suspended it",
+            EXIT_LIMIT.as_secs()
+        ),
+    )
+}
+
+/// Waits until a command that has not started yet is not to be waited for any more: at once if it
+/// was cancelled so, else after the grace period.
+pub(crate) async fn until_given_up(stop: &CancelToken, grace: Duration) {
+    let gently = async {
+        stop.cancelled().await;
+        time::sleep(grace).await;
+    };
+    tokio::select! {
+        () = stop.cancelled_at_once() => {}
+        () = gently => {}
+    }
+}
+
 /// Whether a command was asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StopRequest {
@@ -148,8 +177,23 @@ enum StopRequest {
     None,
     /// The command got SIGTERM, and will be killed at this time.
     Graceful(time::Instant),
-    /// The command was killed.
-    Kill,
+    /// The command was killed, and its exit is waited for until this time.
+    Kill(time::Instant),
+}
+
+impl StopRequest {
+    fn kill(running: &Running) -> Self {
+        running.ask(CommandRequest::Kill);
+        Self::Kill(time::Instant::now() + EXIT_LIMIT)
+    }
+
+    /// Returns when something else must be done if the command has not exited.
+    fn until(self) -> Option<time::Instant> {
+        match self {
+            Self::None => None,
+            Self::Graceful(until) | Self::Kill(until) => Some(until),
+        }
+    }
 }
 
 /// Waits until the command exits, or stops it when asked, and then ends its whole group.
@@ -182,24 +226,22 @@ async fn until_exit(
 ) -> io::Result<(StopRequest, ExitStatus)> {
     let mut request = StopRequest::None;
     loop {
-        let grace_end = match request {
-            StopRequest::Graceful(until) => Some(until),
-            StopRequest::None | StopRequest::Kill => None,
-        };
+        let until = request.until();
         tokio::select! {
             biased;
             status = running.exited() => return Ok((request, status?)),
-            () = stop.cancelled_at_once(), if request != StopRequest::Kill => {
-                running.ask(CommandRequest::Kill);
-                request = StopRequest::Kill;
+            () = stop.cancelled_at_once(), if !matches!(request, StopRequest::Kill(_)) => {
+                request = StopRequest::kill(running);
             }
             () = stop.cancelled(), if request == StopRequest::None => {
                 running.ask(CommandRequest::Stop);
                 request = StopRequest::Graceful(time::Instant::now() + grace);
             }
-            () = sleep_until(grace_end.unwrap_or_else(time::Instant::now)), if grace_end.is_some() => {
-                running.ask(CommandRequest::Kill);
-                request = StopRequest::Kill;
+            () = sleep_until(until.unwrap_or_else(time::Instant::now)), if until.is_some() => {
+                if matches!(request, StopRequest::Kill(_)) {
+                    return Err(no_answer());
+                }
+                request = StopRequest::kill(running);
             }
         }
     }
@@ -207,7 +249,7 @@ async fn until_exit(
 
 fn cause(request: StopRequest, status: ExitStatus) -> EndCause {
     match (request, status.code(), status.signal()) {
-        (StopRequest::Graceful(_) | StopRequest::Kill, _, _) => EndCause::Stopped,
+        (StopRequest::Graceful(_) | StopRequest::Kill(_), _, _) => EndCause::Stopped,
         (StopRequest::None, Some(code), _) => EndCause::Exited(code),
         (StopRequest::None, None, signal) => EndCause::Signalled(signal.unwrap_or_default()),
     }
@@ -220,10 +262,11 @@ mod tests {
     #[test]
     fn a_command_that_was_asked_to_stop_was_stopped_however_it_ended() {
         let (ended, killed) = (ExitStatus::from_raw(0), ExitStatus::from_raw(9));
-        let graceful = StopRequest::Graceful(time::Instant::now());
+        let now = time::Instant::now();
+        let (graceful, kill) = (StopRequest::Graceful(now), StopRequest::Kill(now));
         for status in [ended, killed] {
             assert_eq!(cause(graceful, status), EndCause::Stopped);
-            assert_eq!(cause(StopRequest::Kill, status), EndCause::Stopped);
+            assert_eq!(cause(kill, status), EndCause::Stopped);
         }
         assert_eq!(cause(StopRequest::None, ended), EndCause::Exited(0));
         assert_eq!(cause(StopRequest::None, killed), EndCause::Signalled(9));

@@ -23,7 +23,7 @@ use crate::output::{CollectedOutput, OutputStreams, collect_output};
 use crate::output_file::OutputFile;
 use crate::owner::Owner;
 use crate::processes::Processes;
-use crate::running::wait_or_stop;
+use crate::running::{until_given_up, wait_or_stop};
 use crate::start_message::AfterExit;
 
 /// The default time between SIGTERM and SIGKILL when a command is stopped.
@@ -103,21 +103,19 @@ impl CommandOwner for ShellOwner {
         let keep_output = format!("keep the output of the command in {:?}", request.output);
         let file = create(&request).await.map_err(|error| command_error(&keep_output, error))?;
         if stop.is_cancelled() {
-            return Ok(CommandEnd {
-                cause: EndCause::Stopped,
-                last_line: None,
-                failure_line: None,
-                written: 0,
-                dropped: 0,
-                launch: Duration::ZERO,
-            });
+            return Ok(not_started());
         }
 
         let start = format!("start the command in {:?}", request.folder);
         let process = self.shell.process(&request).map_err(|error| command_error(&start, error));
         let (process, Output { output, error }) = process?;
         let asked = Instant::now();
-        let mut running = self.owner.start_command(process, AfterExit::KillGroup, &start).await?;
+        let started = tokio::select! {
+            biased;
+            started = self.owner.start_command(process, AfterExit::KillGroup, &start) => started,
+            () = until_given_up(&stop, self.shell.grace) => return Ok(not_started()),
+        };
+        let mut running = started?;
         let launch = asked.elapsed();
         let streams = OutputStreams::new(output.into(), error.into());
         let streams =
@@ -151,8 +149,25 @@ impl CommandOwner for ShellOwner {
     }
 }
 
+/// Returns the end of a command that was stopped before it had started.
+fn not_started() -> CommandEnd {
+    CommandEnd {
+        cause: EndCause::Stopped,
+        last_line: None,
+        failure_line: None,
+        written: 0,
+        dropped: 0,
+        launch: Duration::ZERO,
+    }
+}
+
 async fn create(request: &CommandRequest) -> io::Result<OutputFile> {
     let (path, keep, silent) = (request.output.clone(), request.keep, request.silent);
+    if silent == SilentOutput::NoFile
+        && let Some(file) = OutputFile::absent(&path, keep)
+    {
+        return Ok(file);
+    }
     tokio::task::spawn_blocking(move || match silent {
         SilentOutput::EmptyFile => OutputFile::create(&path, keep),
         SilentOutput::NoFile => OutputFile::create_when_written(&path, keep),

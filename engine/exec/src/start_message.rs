@@ -208,9 +208,9 @@ impl ReceivedStart {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub(crate) fn read_file(&self, file: OwnedFd) -> io::Result<Vec<u8>> {
+    pub(crate) fn read_file(&self, file: &OwnedFd) -> io::Result<Vec<u8>> {
         let mut text = vec![0; self.length];
-        let mut file = File::from(file);
+        let mut file = File::from(file.try_clone()?);
         io::Seek::rewind(&mut file)?;
         file.read_exact(&mut text)?;
         Ok(text)
@@ -285,7 +285,7 @@ mod tests {
             assert_eq!(read.after_exit, AfterExit::KeepGroup);
             assert_eq!(read.limits, [(Resource::Cpu, 9), (Resource::Nofile, 32)]);
             assert_eq!(read.is_long(), message.file.is_some());
-            let file = message.file.map(|file| read.read_file(file).unwrap()).unwrap_or_default();
+            let file = message.file.map(|file| read.read_file(&file).unwrap()).unwrap_or_default();
             let texts = read.texts(&bytes, &file).unwrap();
             assert_eq!(strings(&texts.programs), ["/a/ls", "./ls", "b/ls"]);
             assert_eq!(strings(&texts.argv), ["ls", &long]);

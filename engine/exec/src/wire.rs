@@ -1,7 +1,7 @@
 //! The messages between the engine, the launcher and the reapers, and the sockets that carry them.
 //!
-//! Every socket keeps the boundaries of messages. The engine sends the launcher one kind of message,
-//! [`FORK`] with a socket for the new reaper. On its own socket, a reaper gets [`OwnerRequest`]s. Each
+//! Every socket keeps the boundaries of messages. The engine sends the launcher two kinds of messages:
+//! [`FORK`] with a socket for the new reaper, and [`strays`] with one for the reply. On its own socket, a reaper gets [`OwnerRequest`]s. Each
 //! command has a socket of its own, over which the engine sends [`CommandRequest`]s and whose end
 //! means that the command is to be killed.
 
@@ -13,8 +13,8 @@ use rustix::cmsg_space;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
-    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg,
-    sendmsg, socketpair,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType,
+    recvmsg, sendmsg, shutdown, socketpair,
 };
 
 /// The most descriptors of one message.
@@ -49,6 +49,12 @@ pub(crate) fn send(
     }
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     retry(|| sendmsg(&socket, &parts, &mut control, flags)).map(drop)
+}
+
+/// Takes no more messages: from now on the other end cannot send any. What was sent before can still
+/// be received.
+pub(crate) fn refuse_messages(socket: impl AsFd) {
+    let _closed = shutdown(socket, Shutdown::Read);
 }
 
 /// A received message.
@@ -163,7 +169,7 @@ pub(crate) enum Reply {
     Exited(i32, Group),
     /// No process of the command's group runs any more.
     Gone,
-    /// The owner has ended; so many processes are left.
+    /// The owner has ended, or the reaper itself; so many processes are left.
     Ended(u32),
 }
 
@@ -235,6 +241,19 @@ pub(crate) fn end() -> [u8; SHORT] {
     short(8, 0, 0)
 }
 
+/// The message to the launcher that asks it to kill what a dead reaper has left.
+pub(crate) fn strays(reaper: i32) -> [u8; SHORT] {
+    short(10, 0, reaper)
+}
+
+/// Returns the dead reaper whose strays a message asks to kill.
+pub(crate) fn reaper_of_strays(message: &[u8]) -> Option<i32> {
+    match parts(message)? {
+        (10, 0, reaper) => Some(reaper),
+        _ => None,
+    }
+}
+
 /// Returns whether a message ends the owner.
 pub(crate) fn is_end(message: &[u8]) -> bool {
     parts(message) == Some((8, 0, 0))
@@ -259,6 +278,7 @@ mod tests {
             assert_eq!(CommandRequest::decode(&request.encode()), Some(request));
         }
         assert!(is_end(&end()));
+        assert_eq!(reaper_of_strays(&strays(76)), Some(76));
     }
 
     #[test]
@@ -267,6 +287,7 @@ mod tests {
             assert_eq!(Reply::decode(bytes), None);
             assert_eq!(CommandRequest::decode(bytes), None);
             assert!(!is_end(bytes));
+            assert_eq!(reaper_of_strays(bytes), None);
         }
     }
 
@@ -288,6 +309,26 @@ mod tests {
         reader.read_to_string(&mut text).unwrap();
         assert_eq!(text, "x");
         assert_eq!(receive(&theirs, &mut buffer).unwrap().length, 0);
+    }
+
+    #[test]
+    fn whoever_takes_no_more_messages_can_still_send_one() {
+        let (ours, theirs) = pair().unwrap();
+        send(&ours, &[b"before"], &[]).unwrap();
+        refuse_messages(&theirs);
+        assert_eq!(send(&ours, &[b"after"], &[]).unwrap_err(), Errno::PIPE);
+        send(&theirs, &[&Reply::Ended(0).encode()], &[]).unwrap();
+        drop(theirs);
+        let mut buffer = [0; SHORT];
+        let received = loop {
+            // What it has not read is an error of the other end first.
+            match receive(&ours, &mut buffer) {
+                Err(Errno::CONNRESET) => {}
+                received => break received.unwrap(),
+            }
+        };
+        assert_eq!(Reply::decode(&buffer[..received.length]), Some(Reply::Ended(0)));
+        assert_eq!(receive(&ours, &mut buffer).unwrap().length, 0);
     }
 
     #[test]

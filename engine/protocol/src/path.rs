@@ -56,17 +56,30 @@ impl RepoPath {
 }
 
 /// Returns whether a component is an ordinary name. A name that some file system treats as `.git`
-/// is not: `.git` in any letter case, with code points that HFS+ ignores, as an NTFS short name or
-/// with an NTFS stream.
+/// is not, as in git: `.git` in any letter case, with code points that HFS+ ignores, as an NTFS short
+/// name or with an NTFS stream, also before or after a backslash, which NTFS takes for a slash.
 fn is_plain(component: &[u8]) -> bool {
     if matches!(component, b"" | b"." | b"..") {
         return false;
     }
-    let text = String::from_utf8_lossy(component);
+    !is_git_on_hfs(component) && !component.split(|byte| *byte == b'\\').any(is_git_on_ntfs)
+}
+
+/// Returns whether HFS+ takes a name for `.git`. As in git, a name ends where it is not UTF-8.
+fn is_git_on_hfs(name: &[u8]) -> bool {
+    let text = match std::str::from_utf8(name) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&name[..error.valid_up_to()]).unwrap_or_default(),
+    };
     let visible: String = text.chars().filter(|letter| !is_ignorable(*letter)).collect();
-    let name = visible.to_ascii_lowercase();
-    let name = name.split(':').next().unwrap_or_default().trim_end_matches([' ', '.']);
-    !matches!(name, ".git" | "git~1")
+    visible.eq_ignore_ascii_case(".git")
+}
+
+/// Returns whether NTFS takes a name for `.git`, which has the short name `git~1`.
+fn is_git_on_ntfs(name: &[u8]) -> bool {
+    let name = name.split(|byte| *byte == b':').next().unwrap_or_default();
+    let end = name.iter().rposition(|byte| !matches!(byte, b' ' | b'.')).map_or(0, |last| last + 1);
+    name[..end].eq_ignore_ascii_case(b".git") || name[..end].eq_ignore_ascii_case(b"git~1")
 }
 
 /// Returns whether HFS+ ignores this code point when it compares names.
@@ -192,10 +205,26 @@ mod tests {
             "git~1",
             ".git::$DATA",
             ".git. /config",
+            "a\\.git",
+            ".Git\\config",
+            "a/b\\GIT~1 .\\hooks",
+            "\u{feff}.gi\u{202a}T",
         ] {
             assert_eq!(RepoPath::new(bad), None, "{bad}");
         }
-        for good in ["a", "a/b", ".gitignore", "a b\n", "…", ".github/x"] {
+        assert_eq!(RepoPath::new(b".git\xff".to_vec()), None);
+        for good in [
+            "a",
+            "a/b",
+            ".gitignore",
+            "a b\n",
+            "…",
+            ".github/x",
+            "a\\b",
+            "git~2",
+            "x.git",
+            ".git~1",
+        ] {
             assert!(RepoPath::new(good).is_some(), "{good}");
         }
         assert_eq!(RepoPath::new(b"a\0b".to_vec()), None);

@@ -23,6 +23,12 @@ pub(crate) const SELECT_TASKS: &str = "
             ORDER BY last.seq DESC LIMIT 1) AS left_out,
            attempt.workspace, landing.result, landing.branch, landing.conflicts,
            landing.message, landing.waits_on,
+           CASE WHEN landing.result = 'landed' AND landing.message IS NOT NULL THEN
+               (SELECT json_extract(one.value, '$.joined')
+                FROM transition AS step, json_each(step.entry, '$.report.tasks') AS one
+                WHERE step.seq = landing.transition
+                AND json_extract(one.value, '$.task') = task.name)
+           END AS joined,
            CASE WHEN landing.result <> 'unwritten' AND landing.message IS NOT NULL THEN
                (SELECT json_extract(one.value, '$.settled')
                 FROM transition AS step, json_each(step.entry, '$.report.tasks') AS one
@@ -120,7 +126,10 @@ fn landed(row: &Row<'_>) -> rusqlite::Result<Option<Landed>> {
     let result: Option<String> = row.get("result")?;
     let Some(result) = result else { return Ok(None) };
     let landed = match result.as_str() {
-        "landed" => Landed::Landed { branch: row.get("branch")?, joined: Vec::new() },
+        "landed" => Landed::Landed {
+            branch: row.get("branch")?,
+            joined: read_json_or_null(row, "joined")?.unwrap_or_default(),
+        },
         "unchanged" => Landed::Unchanged,
         "conflicted" => Landed::Conflicted { conflicts: read_json(row, "conflicts")? },
         "unwritten" => Landed::Unwritten { message: row.get("message")? },

@@ -1,14 +1,16 @@
 //! The backend of the mode `worktree`: each task works in a copy of the snapshot.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use engine::ports::{FreezeRequest, Notice, Reuse, Workspace, WorkspaceRequest};
+use engine::ports::{FreezeRequest, Notice, Reuse, Workspace, WorkspaceRequest, WorkspaceView};
 use protocol::{Captured, IsolationMode, TaskName};
 
 use crate::backends::{Backend, FrozenTree, RecoveredWorkspace, RunContext};
 use crate::baseline::Snapshot;
-use crate::capture;
+use crate::capture::{self, Known};
 use crate::error::{Result, cannot};
+use crate::view::{DirectoryView, DiskThreads};
 use crate::workspace::{self, Manifest, SetupState};
 
 /// Isolation by copies: one scan of the whole tree per run, one copy of it per task.
@@ -34,18 +36,35 @@ impl FrozenTree for Snapshot {
         &self.notices
     }
 
+    fn view(&self, workspace: &Workspace, disk: &DiskThreads) -> Arc<dyn WorkspaceView> {
+        let view = DirectoryView::sharing(workspace.root.clone(), disk.clone());
+        Arc::new(match self.pool.record(&workspace.task) {
+            Some(record) => view.recorded(record),
+            None => view,
+        })
+    }
+
     fn prepare(&self, request: &WorkspaceRequest) -> Result<Workspace> {
         workspace::prepare(self, request)
     }
 
     fn accept_setup(&self, workspace: &Workspace) -> Result<()> {
-        capture::accept_setup(self, &workspace.folder, self.manifest(workspace)?)
+        let manifest = self.manifest(workspace)?;
+        let differences = self.pool.differences(self, workspace);
+        capture::accept_setup(self, &workspace.folder, manifest, differences.as_ref())
     }
 
     fn capture(&self, workspace: &Workspace) -> Result<Captured> {
         let manifest = self.manifest(workspace)?;
+        if let Some(written) = self.written(workspace, &manifest) {
+            let known = Known::Written(&written);
+            let captured = capture::capture(self, &workspace.folder, &manifest, known)?;
+            self.pool.keep_written(self, &workspace.task, &written);
+            return Ok(captured);
+        }
         let differences = self.pool.differences(self, workspace);
-        let captured = capture::capture(self, &workspace.folder, &manifest, differences.as_ref())?;
+        let known = differences.as_ref().map_or(Known::Nothing, Known::Differences);
+        let captured = capture::capture(self, &workspace.folder, &manifest, known)?;
         if let Some(differences) = differences {
             self.pool.keep_differences(&workspace.task, differences);
         }
@@ -69,7 +88,11 @@ impl FrozenTree for Snapshot {
         let manifest = Manifest::read(&self.context.folder, task);
         let attempt = manifest.as_ref().map_or(1, |manifest| manifest.attempt);
         let workspace = self.context.workspace(task, attempt);
-        let captured = manifest.and_then(|manifest| {
+        let captured = manifest.or_else(|error| {
+            workspace::must_be_there(&workspace.folder)?;
+            Err(error)
+        });
+        let captured = captured.and_then(|manifest| {
             if (&manifest.run, &manifest.task) != (&self.context.run, task) {
                 let what = format!("capture {}", workspace.folder.display());
                 return Err(cannot(what, "its manifest is another task's"));
@@ -81,6 +104,20 @@ impl FrozenTree for Snapshot {
 }
 
 impl Snapshot {
+    /// Returns every path of a workspace that may have changed, if only views have written to it.
+    fn written(&self, workspace: &Workspace, manifest: &Manifest) -> Option<BTreeSet<Vec<u8>>> {
+        // Tests and measurements switch this off to compare with a walk.
+        if self.context.faults.is_off("record") {
+            return None;
+        }
+        let written = self.pool.written(&workspace.task)?;
+        let is_new = manifest.setup == SetupState::None && manifest.predecessor_changes.is_empty();
+        // Where names are folded, a path that was written may be another one of the snapshot.
+        let mut folded = workspace.root.clone();
+        folded.set_file_name(workspace.root.file_name()?.to_ascii_uppercase());
+        (is_new && folded.symlink_metadata().is_err()).then_some(written)
+    }
+
     /// Reads the manifest of a workspace that still exists, or whose set-up has not ended: there is
     /// no work in it.
     fn manifest(&self, workspace: &Workspace) -> Result<Manifest> {

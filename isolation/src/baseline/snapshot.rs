@@ -65,7 +65,8 @@ impl Snapshot {
 /// Reads the content of a snapshot: from the pin if the file has one, else from the user's file if
 /// it is unchanged, else from the blob. Each thread opens its own reader.
 pub(crate) struct ContentReader {
-    git: Repository,
+    /// The user's repository.
+    pub(crate) git: Repository,
     tree: Tree,
     /// The task store.
     pub(crate) store: TaskStore,
@@ -79,7 +80,7 @@ impl ContentReader {
 
     /// Opens the same for a run.
     pub(crate) fn of_run(context: &RunContext) -> Result<Self> {
-        let store = TaskStore::open(&context.paths.store)?;
+        let store = TaskStore::open(&context.paths.store)?.with_faults(&context.faults);
         let tree = Tree::open_at(&context.repo.root)?;
         Ok(Self { git: context.repo.git()?, tree, store })
     }

@@ -50,7 +50,7 @@ pub(crate) fn make_branch(
     };
     let changes = store.changes(capture)?;
     let base = CommitTree { git: &git, tree: Some(head.tree_id()) };
-    let clean = match (Cleaner { git: &git, store, head: base }).clean(&changes)? {
+    let clean = match (Cleaner { repo, git: &git, store, head: base }).clean(&changes)? {
         Ok(clean) => clean,
         Err(conflicts) => {
             let path = conflicts.first().map(|found| found.path.to_string()).unwrap_or_default();

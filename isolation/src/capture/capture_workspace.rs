@@ -11,7 +11,9 @@ use protocol::{CaptureRef, Captured, ChangeSummary, RepoPath};
 use crate::backends::ChangeList;
 use crate::baseline::{ContentReader, Snapshot};
 use crate::capture::compare::{Compared, compare, count_lines};
+use crate::capture::damage::{self, DamageCheck};
 use crate::capture::own_commit::{has_readable_index, head, own_commit_message};
+use crate::capture::series::series;
 use crate::capture::walk;
 use crate::capture::without_setup::Basis;
 use crate::capture::work_rules::WorkRules;
@@ -22,15 +24,28 @@ use crate::store::TaskStore;
 use crate::tree::Tree;
 use crate::workspace::{GIT, GIT_TEMPLATE, Manifest, SetupState, must_be_there, tree_of};
 
+/// What is known about a workspace before it is captured.
+#[derive(Clone, Copy)]
+pub(crate) enum Known<'a> {
+    /// Nothing.
+    Nothing,
+    /// How it was found to differ from a new copy just now.
+    Differences(&'a Differences),
+    /// Every path that may have changed, because only views have written to it.
+    Written(&'a BTreeSet<Vec<u8>>),
+    /// Its engine is dead, and the machine may have stopped with it.
+    EngineDead,
+}
+
 /// Writes the changes in the workspace at `folder` to the task store. No process may be writing to
-/// it. `differences` says what of it was found to differ just now, if that is known.
+/// it.
 pub(crate) fn capture(
     snapshot: &Snapshot,
     folder: &Path,
     manifest: &Manifest,
-    differences: Option<&Differences>,
+    known: Known<'_>,
 ) -> Result<Captured> {
-    let (bytes, list) = take(snapshot, folder, manifest, differences)?;
+    let (bytes, list) = take(snapshot, folder, manifest, known)?;
     list.keep(&snapshot.context, &bytes.store, &manifest.task, manifest.attempt)
 }
 
@@ -40,18 +55,19 @@ pub(crate) fn checkpoint(
     folder: &Path,
     manifest: &Manifest,
 ) -> Result<Captured> {
-    let (bytes, list) = take(snapshot, folder, manifest, None)?;
+    let (bytes, list) = take(snapshot, folder, manifest, Known::Nothing)?;
     list.keep_checkpoint(&snapshot.context, &bytes.store, &manifest.task, manifest.attempt)
 }
 
 /// Captures the workspace that a dead engine has left. If a capture with the same changes exists,
-/// returns that one. If its changes differ, records a second one under the next free attempt.
+/// returns that one. If its changes differ, records a second one under the next free attempt. Fails
+/// if a failure of the machine has damaged files in it.
 pub(crate) fn recapture(
     snapshot: &Snapshot,
     folder: &Path,
     manifest: &Manifest,
 ) -> Result<Captured> {
-    let (bytes, list) = take(snapshot, folder, manifest, None)?;
+    let (bytes, list) = take(snapshot, folder, manifest, Known::EngineDead)?;
     list.keep_recovered(&snapshot.context, &bytes.store, &manifest.task, manifest.attempt)
 }
 
@@ -72,7 +88,7 @@ fn take(
     snapshot: &Snapshot,
     folder: &Path,
     manifest: &Manifest,
-    differences: Option<&Differences>,
+    known: Known<'_>,
 ) -> Result<(ContentReader, ChangeList)> {
     let what = || format!("capture {}", folder.display());
     snapshot.context.faults.failpoint("capture.begin").or_cannot(what)?;
@@ -89,24 +105,100 @@ fn take(
     let rules = WorkRules::of_the_work(snapshot, manifest, &tree, &bytes)?;
     let mut list = ChangeList::default();
     let force_added = ForceAdded::of(snapshot, folder);
-    let walk::Walked { candidates, left_out, .. } =
-        walk::candidates(snapshot, manifest, &tree, &rules, &force_added, differences)?;
+    let look = Look { snapshot, manifest, tree: &tree, rules: &rules, force_added: &force_added };
+    let walk::Walked { candidates, left_out, .. } = look.candidates(&bytes, known)?;
+    let check = DamageCheck { snapshot, manifest, tree: &tree, bytes: &bytes };
+    let mut damaged = Vec::new();
     for candidate in candidates {
         let compared = compare(&bytes, &tree, &candidate)?;
         let Some(Compared { change, before, after, basis }) = compared else { continue };
+        if matches!(known, Known::EngineDead) && check.is_damaged(&candidate)? {
+            damaged.push(candidate.path);
+            continue;
+        }
         if basis == Basis::Setup {
             list.setup.insert(change.path.clone());
         }
         list.add(&snapshot.context, change, &before, &after)?;
     }
+    damage::refuse(&tree, &damaged)?;
     list.left_out = left_out;
+    if matches!(known, Known::Written(_)) {
+        return Ok((bytes, list)); // nobody has run git
+    }
     let template = snapshot.context.folder.join(GIT_TEMPLATE);
     let before = match &manifest.setup {
         SetupState::Done(changes) => changes.head,
         SetupState::None | SetupState::Pending => head(&template),
     };
-    list.message = own_commit_message(&folder.join(GIT), &template, before);
+    let git_dir = folder.join(GIT);
+    let Some(after) = head(&git_dir).filter(|after| Some(*after) != before) else {
+        return Ok((bytes, list));
+    };
+    list.message = own_commit_message(&git_dir, &template, before, after);
+    let was_there = |path: &RepoPath| {
+        let by_setup = matches!(
+            &manifest.setup,
+            SetupState::Done(left) if left.files.contains_key(path)
+        );
+        by_setup || snapshot.table.get(path).is_some()
+    };
+    let (folders, heads) = ((&*git_dir, &*template), (before, after));
+    list.series = series(folders, heads, list.changes(), &was_there, &bytes.store)?;
     Ok((bytes, list))
+}
+
+/// A workspace in which candidates are looked for.
+struct Look<'a, 'g> {
+    snapshot: &'a Snapshot,
+    manifest: &'a Manifest,
+    tree: &'g Tree,
+    rules: &'g WorkRules<'g>,
+    force_added: &'g ForceAdded<'g>,
+}
+
+impl<'a> Look<'a, '_> {
+    fn candidates(&self, bytes: &ContentReader, known: Known<'_>) -> Result<walk::Walked<'a>> {
+        match known {
+            Known::Nothing | Known::EngineDead => self.walk(None),
+            Known::Differences(differences) => self.walk(Some(differences)),
+            Known::Written(paths) => {
+                let Self { snapshot, manifest, tree, rules, force_added } = self;
+                match walk::written(snapshot, manifest, tree, rules, force_added, paths)? {
+                    Some(written) => {
+                        if cfg!(debug_assertions) && !snapshot.context.faults.is_off("record.check")
+                        {
+                            self.check(bytes, &written)?;
+                        }
+                        Ok(written)
+                    }
+                    None => self.walk(None),
+                }
+            }
+        }
+    }
+
+    fn walk(&self, differences: Option<&Differences>) -> Result<walk::Walked<'a>> {
+        let Self { snapshot, manifest, tree, rules, force_added } = self;
+        walk::candidates(snapshot, manifest, tree, rules, force_added, differences)
+    }
+
+    /// Checks that a walk finds what was written, and nothing else.
+    ///
+    /// # Panics
+    /// The record of the views is wrong: something else has written to the workspace.
+    fn check(&self, bytes: &ContentReader, written: &walk::Walked<'_>) -> Result<()> {
+        let whole = self.walk(None)?;
+        let known: BTreeSet<_> = written.candidates.iter().map(|found| &found.path).collect();
+        let found: BTreeSet<_> = whole.candidates.iter().map(|found| &found.path).collect();
+        assert!(known.is_subset(&found), "no walk finds {known:?}: {found:?}");
+        for candidate in whole.candidates.iter().filter(|found| !known.contains(&found.path)) {
+            let changed = compare(bytes, self.tree, candidate)?.is_some();
+            assert!(!changed, "{} was changed, and no view has written it", candidate.path);
+        }
+        assert_eq!(whole.left_out.total, 0, "left out, and no view has written it");
+        Ok(())
+    }
 }
 
 /// The paths that a workspace's own index tracks and the snapshot does not contain: files added

@@ -2,8 +2,11 @@
 
 mod capture_workspace;
 mod compare;
+mod damage;
 mod left_out;
 mod own_commit;
+mod own_objects;
+mod series;
 mod setup;
 #[cfg(test)]
 mod tests;
@@ -11,6 +14,6 @@ mod walk;
 mod without_setup;
 mod work_rules;
 
-pub(crate) use capture_workspace::{capture, checkpoint, recapture, summary};
+pub(crate) use capture_workspace::{Known, capture, checkpoint, recapture, summary};
 pub(crate) use compare::count_lines;
 pub(crate) use setup::accept_setup;

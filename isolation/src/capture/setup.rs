@@ -15,6 +15,7 @@ use crate::capture::walk::{self, Candidate};
 use crate::capture::work_rules::WorkRules;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
+use crate::pool::Differences;
 use crate::tree::Tree;
 use crate::workspace::{
     GIT, LeftFile, LeftOrigin, Manifest, SetupChanges, SetupFile, SetupState, mark, must_be_there,
@@ -26,8 +27,14 @@ use crate::workspace::{
 const LARGE: u64 = 16 << 20;
 
 /// Makes the present contents of the workspace at `folder` the start of its task. No process may be
-/// writing to it.
-pub(crate) fn accept_setup(snapshot: &Snapshot, folder: &Path, manifest: Manifest) -> Result<()> {
+/// writing to it. `differences` says how it was found to differ from a new copy just now, if that is
+/// known.
+pub(crate) fn accept_setup(
+    snapshot: &Snapshot,
+    folder: &Path,
+    manifest: Manifest,
+    differences: Option<&Differences>,
+) -> Result<()> {
     let what = || format!("record what the set-up has left in {}", folder.display());
     must_be_there(folder)?;
     let tree = Tree::open_at(&tree_of(folder))?;
@@ -37,7 +44,7 @@ pub(crate) fn accept_setup(snapshot: &Snapshot, folder: &Path, manifest: Manifes
     let before = Manifest { setup: SetupState::None, ..manifest };
     let force_added = ForceAdded::of(snapshot, folder);
     let walk::Walked { candidates, fingerprints, ignored, .. } =
-        walk::candidates(snapshot, &before, &tree, &rules, &force_added, None)?;
+        walk::candidates(snapshot, &before, &tree, &rules, &force_added, differences)?;
     let mut files = BTreeMap::new();
     // Tests switch this step off to prove that they detect its absence.
     let recorded = if snapshot.context.faults.is_off("F312") { &[] } else { candidates.as_slice() };
@@ -84,4 +91,62 @@ fn change_of(
 
 fn hash(path: &RepoPath, bytes: &[u8]) -> Result<Oid> {
     Oid::hash_object(ObjectType::Blob, bytes).or_cannot(|| format!("hash {path}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use engine::ports::{CancelToken, CarryRequest, WorkspaceRequest, WorkspaceStart};
+
+    use crate::backends::{FrozenTree as _, LandingWait};
+    use crate::testing::{Sample, faults, freeze_at, request, write};
+    use crate::workspace::{Manifest, SetupState};
+
+    #[test]
+    fn a_setup_is_recorded_alike_whether_or_not_what_differs_is_known_before() {
+        let sample = Sample::with(&[
+            (".gitignore", "deps/\n*.log\nout/\n"),
+            ("src/a", "one\n"),
+            ("src/b", "one\n"),
+            ("same/c", "one\n"),
+        ]);
+        sample.write("deps/lib/code", "carried\n");
+        sample.write("same/x.log", "carried\n");
+        let carry = CarryRequest {
+            globs: vec!["deps/".into(), "*.log".into()],
+            limit: 1 << 20,
+            workspaces: 1,
+        };
+        let request = engine::ports::FreezeRequest { carry, ..request("raaaa", 1 << 20) };
+        let landings = LandingWait { cancel: &CancelToken::default(), notify: &|_| {} };
+        let frozen =
+            freeze_at(&sample.repo(), &sample.paths(), &faults(""), &request, landings).unwrap();
+        let request = WorkspaceRequest {
+            task: "a".parse().unwrap(),
+            attempt: 1,
+            predecessors: Vec::new(),
+            start: WorkspaceStart::AfterSetup,
+        };
+        let workspace = frozen.prepare(&request).unwrap();
+        let folder = &frozen.context.folder;
+        let pending = Manifest::read(folder, &workspace.task).unwrap();
+        write(&workspace.root, "src/a", "changed in place\n");
+        write(&workspace.root, "src/new", "made\n");
+        write(&workspace.root, "src/out/made", "ignored\n");
+        write(&workspace.root, "deps/lib/made", "ignored\n");
+        fs::remove_file(workspace.root.join("src/b")).unwrap();
+        let mut setups = Vec::new();
+        for _ in 0..2 {
+            frozen.accept_setup(&workspace).unwrap();
+            setups.push(Manifest::read(folder, &workspace.task).unwrap().setup);
+            pending.write(folder).unwrap();
+            frozen.pool.forget(&workspace.task);
+        }
+        assert_eq!(setups[0], setups[1]);
+        let SetupState::Done(changes) = &setups[0] else { panic!("{setups:?}") };
+        assert_eq!(changes.files.len(), 3);
+        let ignored: Vec<_> = changes.ignored.iter().map(ToString::to_string).collect();
+        assert_eq!(ignored, ["deps", "src/out"]);
+    }
 }

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use protocol::{LeftOut, RepoPath, is_temporary_name, quote_path};
 use rustix::fs::FileType;
 
-use crate::baseline::{Folder, FolderKind, FrozenEntry, Snapshot, split_path};
+use crate::baseline::{Folder, FrozenEntry, Snapshot};
 use crate::capture::capture_workspace::ForceAdded;
 use crate::capture::left_out::LeftOutCollector;
 use crate::capture::work_rules::WorkRules;
@@ -18,6 +18,11 @@ use crate::ignore::PathKind;
 use crate::pool::{Differences, SameEntries};
 use crate::tree::{FolderListing, ListedEntry, RepositoryRoot, Stat, Tree, join};
 use crate::workspace::{LeftFile, Manifest, SetupFile};
+
+mod rules;
+mod written;
+
+pub(super) use written::written;
 
 /// A path that may differ from its original.
 pub(super) struct Candidate<'a> {
@@ -69,16 +74,7 @@ pub(super) fn candidates<'a>(
 ) -> Result<Walked<'a>> {
     let same = differences.map(|differences| differences.same_entries(snapshot));
     let same = same.unwrap_or_default();
-    let mut walk = Walk {
-        snapshot,
-        manifest,
-        rules,
-        force_added,
-        found: Vec::new(),
-        left_out: LeftOutCollector::new(tree, &manifest.setup),
-        seen_predecessors: BTreeSet::new(),
-        ignored: BTreeSet::new(),
-    };
+    let mut walk = Walk::new(snapshot, manifest, tree, rules, force_added);
     let mut visited = BTreeSet::new();
     let mut waiting = vec![Vec::new()];
     while let Some(path) = waiting.pop() {
@@ -97,9 +93,7 @@ pub(super) fn candidates<'a>(
         }
     }
     walk.note_absent_predecessors();
-    walk.found.sort_by(|left, right| left.path.cmp(&right.path));
-    let (left_out, fingerprints) = walk.left_out.finish(tree.root());
-    Ok(Walked { candidates: walk.found, left_out, fingerprints, ignored: walk.ignored })
+    Ok(walk.finish(tree))
 }
 
 struct Walk<'a, 'g> {
@@ -115,7 +109,35 @@ struct Walk<'a, 'g> {
     ignored: BTreeSet<RepoPath>,
 }
 
-impl<'a> Walk<'a, '_> {
+impl<'a, 'g> Walk<'a, 'g> {
+    fn new(
+        snapshot: &'a Snapshot,
+        manifest: &'a Manifest,
+        tree: &'g Tree,
+        rules: &'g WorkRules<'g>,
+        force_added: &'g ForceAdded<'g>,
+    ) -> Self
+    where
+        'a: 'g,
+    {
+        Self {
+            snapshot,
+            manifest,
+            rules,
+            force_added,
+            found: Vec::new(),
+            left_out: LeftOutCollector::new(tree, &manifest.setup),
+            seen_predecessors: BTreeSet::new(),
+            ignored: BTreeSet::new(),
+        }
+    }
+
+    fn finish(mut self, tree: &Tree) -> Walked<'a> {
+        self.found.sort_by(|left, right| left.path.cmp(&right.path));
+        let (left_out, fingerprints) = self.left_out.finish(tree.root());
+        Walked { candidates: self.found, left_out, fingerprints, ignored: self.ignored }
+    }
+
     fn visit_folder(
         &mut self,
         path: &[u8],
@@ -170,6 +192,8 @@ impl<'a> Walk<'a, '_> {
                 self.left_out.submodule(below.to_vec());
             } else if !is_submodule && self.descends(below)? {
                 waiting.push(below.to_vec());
+            } else if !is_submodule {
+                self.ignored.extend(RepoPath::new(*below));
             }
         }
         let folder = self.snapshot.table.folders.get(path);
@@ -265,52 +289,6 @@ impl<'a> Walk<'a, '_> {
             }
         }
         Ok(())
-    }
-
-    /// Returns whether a set-up has left this in an ignored place. It is no work, even if the place is
-    /// not ignored now.
-    fn is_left_ignored(&self, path: &[u8], stat: &Stat) -> bool {
-        stat.ctime_ns < self.manifest.marker_ns
-            && self.was_ignored(path)
-            && !self.force_added.has(path)
-    }
-
-    /// Returns whether a path was ignored when the set-up had ended, or the folder of a name that
-    /// cannot be in a repository.
-    fn was_ignored(&self, path: &[u8]) -> bool {
-        let path = RepoPath::new(path).or_else(|| RepoPath::new(split_path(path).0));
-        path.is_some_and(|path| self.manifest.setup.was_ignored(&path))
-    }
-
-    /// Returns whether a path counts as the task's work. Ignored paths count only if they existed
-    /// when the workspace was made or if the workspace tracks them.
-    fn is_work(&self, path: &[u8], kind: PathKind) -> Result<bool> {
-        let original = RepoPath::new(path).is_some_and(|path| {
-            self.snapshot.table.get(&path).is_some()
-                || self.manifest.predecessor_changes.contains_key(&path)
-        });
-        Ok(original || self.force_added.has(path) || !self.rules.ignores(path, kind)?)
-    }
-
-    fn is_submodule(&self, path: &[u8]) -> bool {
-        let folder = self.snapshot.table.folders.get(path);
-        folder.is_some_and(|folder| folder.kind == FolderKind::Submodule)
-    }
-
-    /// Returns whether the walk enters a folder. The walk enters an ignored folder only if it has
-    /// original or tracked contents. A nested repository was made by the task, since workspaces
-    /// start without any. The files of such a repository count, but not its `.git`.
-    fn descends(&self, path: &[u8]) -> Result<bool> {
-        if self.snapshot.table.has_below(path) || self.has_predecessor_change_below(path) {
-            return Ok(true);
-        }
-        Ok(!self.rules.ignores(path, PathKind::Folder)? || self.force_added.has_below(path))
-    }
-
-    fn has_predecessor_change_below(&self, path: &[u8]) -> bool {
-        self.manifest.predecessor_changes.keys().any(|change| {
-            change.as_bytes().strip_prefix(path).is_some_and(|rest| rest.starts_with(b"/"))
-        })
     }
 
     /// Adds the files of the snapshot that are missing in a folder to the candidates.

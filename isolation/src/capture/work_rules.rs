@@ -44,13 +44,13 @@ impl<'a> WorkRules<'a> {
         tree: &'a Tree,
         bytes: &ContentReader,
     ) -> Result<Self> {
-        let git = snapshot.context.repo.git()?;
-        let now = Rules::of(&git, tree);
+        let now = Rules::of(&bytes.git, tree);
         let SetupState::Done(changes) = &manifest.setup else {
             return Ok(Self { now, without_setup: None });
         };
         let files = files_without_setup(snapshot, manifest, changes, tree, bytes)?;
-        let without_setup = (!files.is_empty()).then(|| Rules::of(&git, tree).with_files(files));
+        let without_setup =
+            (!files.is_empty()).then(|| Rules::of(&bytes.git, tree).with_files(files));
         Ok(Self { now, without_setup })
     }
 

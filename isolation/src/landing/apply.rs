@@ -143,10 +143,19 @@ impl<'a> Applier<'a> {
     fn replace(&self, change: &FileChange, new: Entry) -> Result<Applied> {
         self.ensure_staged(change, new)?;
         self.failpoint()?;
-        if self.mover.exchange(&change.temp, &change.path)? == Moved::No {
+        if self.exchange(change)? == Moved::No {
             return Ok(Applied::Contested);
         }
         self.check_replaced(change)
+    }
+
+    /// Exchanges the staged file with that at the path. Reports if that takes more than one step.
+    fn exchange(&self, change: &FileChange) -> Result<Moved> {
+        let moved = self.mover.exchange(&change.temp, &change.path)?;
+        if self.mover.swap() == Swap::MoveAside {
+            self.context.notify_no_exchange(&change.path);
+        }
+        Ok(moved)
     }
 
     fn create(&self, change: &FileChange, new: Entry) -> Result<Applied> {
@@ -188,12 +197,12 @@ impl<'a> Applier<'a> {
                 self.mover.shift(&change.temp, &change.path)?;
             }
             Some(_) => {
-                self.mover.exchange(&change.temp, &change.path)?;
+                self.exchange(change)?;
                 // The program may have saved again, over the new version. The exchange has then
                 // moved the later save to the staging path, and it is moved back.
                 let staged = self.state_of(&change.temp)?;
                 if !staged.is(change.new) && staged != PathState::Missing {
-                    self.mover.exchange(&change.temp, &change.path)?;
+                    self.exchange(change)?;
                 }
             }
         }

@@ -43,7 +43,7 @@ pub(super) struct Exclusions {
 }
 
 /// The error that ended an attempt.
-struct AttemptError {
+pub(super) struct AttemptError {
     error: IsolationError,
     /// The tasks whose change failed; empty if the error concerns all tasks.
     by: Vec<TaskName>,
@@ -56,6 +56,11 @@ impl From<IsolationError> for AttemptError {
 }
 
 impl AttemptError {
+    /// Returns the error, whomever it concerns.
+    pub(super) fn into_error(self) -> IsolationError {
+        self.error
+    }
+
     /// Returns the error of one change. `IsolationError::Failed` concerns the tasks of the change.
     /// Other errors, such as an exhausted resource, concern all tasks.
     fn at(change: &FileChange, error: IsolationError) -> Self {
@@ -153,7 +158,7 @@ pub(super) fn merge(
 
 /// Stages the new versions and commits the journal. The landing can be cancelled until the journal
 /// is committed.
-fn prepare(
+pub(super) fn prepare(
     context: &LandingContext<'_>,
     journal: &Journal,
 ) -> std::result::Result<(), AttemptError> {
@@ -209,7 +214,7 @@ fn exchange(
     }
 }
 
-fn apply_all<'s>(
+pub(super) fn apply_all<'s>(
     applier: &Applier<'_>,
     changes: &'s [FileChange],
 ) -> std::result::Result<Option<&'s FileChange>, AttemptError> {

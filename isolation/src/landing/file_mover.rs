@@ -53,6 +53,11 @@ impl<'a> FileMover<'a> {
         Self { tree, swap: Cell::new(swap), faults }
     }
 
+    /// Returns how files are exchanged here, as far as it is known.
+    pub(super) fn swap(&self) -> Swap {
+        self.swap.get()
+    }
+
     /// Runs the failpoint that precedes each single change of the tree.
     pub(super) fn failpoint(&self) -> Result<()> {
         self.faults.failpoint("landing.move").or_cannot(|| "change the working tree")

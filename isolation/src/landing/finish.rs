@@ -31,14 +31,15 @@ pub(super) struct LandingContext<'a> {
     pub(super) notify: &'a dyn Fn(LandingNotice),
     /// The remaining time for waiting until programs have finished writing.
     pub(super) left_to_wait: Cell<Duration>,
-    open_files_unknown: Cell<OpenFilesUnknown>,
+    open_files_unknown: Cell<Reported>,
+    no_exchange: Cell<Reported>,
 }
 
-/// Whether the landing has reported that open files cannot be detected.
+/// Whether the landing has reported that something is not possible here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum OpenFilesUnknown {
-    NotReported,
-    Reported,
+enum Reported {
+    No,
+    Yes,
 }
 
 impl<'a> LandingContext<'a> {
@@ -51,22 +52,35 @@ impl<'a> LandingContext<'a> {
         cancel: &'a CancelToken,
         notify: &'a dyn Fn(LandingNotice),
     ) -> Self {
-        let (left_to_wait, open_files_unknown) =
-            (Cell::new(LONGEST_WAIT), Cell::new(OpenFilesUnknown::NotReported));
-        Self { tree, store, journals, faults, cancel, notify, left_to_wait, open_files_unknown }
+        Self {
+            tree,
+            store,
+            journals,
+            faults,
+            cancel,
+            notify,
+            left_to_wait: Cell::new(LONGEST_WAIT),
+            open_files_unknown: Cell::new(Reported::No),
+            no_exchange: Cell::new(Reported::No),
+        }
     }
 }
 
 impl LandingContext<'_> {
     /// Reports once that programs which have files open for writing cannot be detected, and why.
     pub(super) fn notify_unwatched(&self, path: &RepoPath, why: &str) {
-        if self.open_files_unknown.replace(OpenFilesUnknown::Reported)
-            == OpenFilesUnknown::NotReported
-        {
+        if self.open_files_unknown.replace(Reported::Yes) == Reported::No {
             (self.notify)(LandingNotice::OpenFilesUnknown {
                 path: path.clone(),
                 why: why.to_owned(),
             });
+        }
+    }
+
+    /// Reports once that files cannot be exchanged.
+    pub(super) fn notify_no_exchange(&self, path: &RepoPath) {
+        if self.no_exchange.replace(Reported::Yes) == Reported::No {
+            (self.notify)(LandingNotice::NoExchange { path: path.clone() });
         }
     }
 
@@ -84,7 +98,9 @@ impl LandingContext<'_> {
     /// Finishes a landing. The journal stays until the ledger has recorded the report.
     fn try_finish(&self, journal: &Journal, from: State) -> Result<()> {
         if from != State::Landed {
-            self.sync_folders(journal.changes.iter().map(|change| &change.path))?;
+            // A new folder is itself a new name in the folder above.
+            let changed = journal.changes.iter().map(|change| &change.path);
+            self.sync_folders(changed.chain(&journal.folders))?;
             self.journals.advance(&journal.id, from, State::Landed)?;
         }
         let applier = Applier::later_pass(self, &journal.run);
@@ -171,6 +187,11 @@ impl LandingContext<'_> {
     pub(super) fn end(&self, journal: Journal) -> Result<LandingReport> {
         self.try_finish(&journal, State::Landed)?;
         Ok(journal.report)
+    }
+
+    /// Finishes a landing whose branch has moved, or will not.
+    pub(super) fn end_move(&self, journal: Journal) -> Result<()> {
+        self.try_finish(&journal, State::Committed)
     }
 
     /// Keeps the old and the new version of every changed path in the task store, durably.

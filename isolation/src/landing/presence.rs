@@ -3,12 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use protocol::{CaptureRef, RepoPath};
+use protocol::{CaptureRef, RepoPath, RunName};
 
 use crate::error::Result;
 use crate::file_entry::{Change, Entry};
 use crate::landing::WorkingTree;
-use crate::merge::{Joined, MergeRule, MergeTarget as _, MergedEntry, three_way};
+use crate::landing::user_moves::UserMoves;
+use crate::merge::{
+    Joined, MergeRule, MergeTarget as _, MergedEntry, Merger, OutsideChanges, three_way,
+};
+use crate::paths::RepoPaths;
+use crate::repository::Repo;
 use crate::store::TaskStore;
 use crate::tree::Tree;
 
@@ -32,9 +37,10 @@ enum PathState {
 }
 
 /// Compares captures with the working tree at `root`, and returns the result for each. The captures
-/// are given in the order of their landing. Changes nothing in the tree.
+/// are given in the order of their landing, and are of one run. Changes nothing in the tree.
 pub(crate) fn work_in_tree(
     root: &Path,
+    paths: &RepoPaths,
     store: &TaskStore,
     captures: &[CaptureRef],
 ) -> Result<Vec<WorkInTree>> {
@@ -72,7 +78,48 @@ pub(crate) fn work_in_tree(
         () if !edited.is_empty() => WorkInTree::Edited(edited),
         () => WorkInTree::Whole,
     };
-    Ok(found.into_iter().map(result).collect())
+    let mut found: Vec<WorkInTree> = found.into_iter().map(result).collect();
+    let run = captures.first().and_then(run_of).filter(|_| found.iter().any(|it| !it.is_whole()));
+    if let Some(run) = run {
+        let repo = Repo::open(root)?;
+        let moves = UserMoves::of(&repo, paths, &run);
+        for (work, changes) in found.iter_mut().zip(&works).filter(|(work, _)| !work.is_whole()) {
+            if let Some(left) = left_to_land(&target, &moves, store, changes)? {
+                *work = if left.is_empty() { WorkInTree::Whole } else { WorkInTree::Missing(left) };
+            }
+        }
+    }
+    Ok(found)
+}
+
+impl WorkInTree {
+    fn is_whole(&self) -> bool {
+        matches!(self, Self::Whole)
+    }
+}
+
+/// Returns the run of a capture.
+fn run_of(capture: &CaptureRef) -> Option<RunName> {
+    capture.as_str().split('/').nth(2)?.parse().ok()
+}
+
+/// Merges the work of a task into the tree again, where it follows what was renamed since the run
+/// began, whoever renamed it. Returns the paths that would change; `None` if it conflicts with what
+/// is there, or does not follow anything.
+fn left_to_land(
+    target: &WorkingTree<'_>,
+    moves: &dyn OutsideChanges,
+    store: &TaskStore,
+    changes: &[Change],
+) -> Result<Option<BTreeSet<RepoPath>>> {
+    let mut merger = Merger::over(target, store).beside(moves);
+    let name = "again".parse().expect("a word is a name");
+    if merger.add(&name, &BTreeSet::new(), changes)?.is_err() {
+        return Ok(None);
+    }
+    let left: BTreeSet<RepoPath> = merger.finish().into_keys().collect();
+    let own = |path: &RepoPath| changes.iter().any(|change| change.path == *path);
+    Ok((!left.iter().all(own) || left.is_empty()).then_some(left))
 }
 
 /// Compares a path with what the tasks made of it together. The work of one task may hide that of

@@ -30,7 +30,7 @@ impl Merger<'_> {
         reason: ConflictReason,
         pathwise: &Pathwise,
     ) -> Conflict {
-        let moved = pathwise.moves.iter().find(|moved| moved.to == *path);
+        let moved = pathwise.moves.get(path);
         let renamed = moved.map(|moved| {
             let mut sides = [Some(moved.from.clone()), Some(moved.from.clone())];
             sides[moved.by as usize] = Some(moved.to.clone());

@@ -55,7 +55,7 @@ fn merge_task(
 }
 
 /// Returns the tasks on whose work `task` was based.
-fn predecessors(task: &LandingTask, tasks: &[LandingTask]) -> BTreeSet<TaskName> {
+pub(crate) fn predecessors(task: &LandingTask, tasks: &[LandingTask]) -> BTreeSet<TaskName> {
     let mut found = BTreeSet::new();
     let mut left: Vec<&TaskName> = task.depends_on.iter().collect();
     while let Some(name) = left.pop() {

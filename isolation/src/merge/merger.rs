@@ -9,6 +9,8 @@ use protocol::{Conflict, ConflictReason, RepoPath, TaskName};
 
 use crate::error::Result;
 use crate::file_entry::{Change, Entry};
+use crate::merge::added_files::AddedFiles;
+use crate::merge::obstacles::entries_below;
 use crate::merge::settling::{Added, Settling};
 use crate::merge::tree_merge::{Untouched, Versions, follow_renames};
 use crate::merge::{
@@ -39,7 +41,7 @@ pub(super) struct ChangedEntry {
     /// The entry with which the first of the tasks began.
     base: Option<Entry>,
     /// The tasks that changed it, in their order.
-    by: Vec<TaskName>,
+    pub(super) by: Vec<TaskName>,
 }
 
 impl ChangedEntry {
@@ -121,16 +123,21 @@ impl<'a> Merger<'a> {
         let changes = changes.as_slice();
         let paths = self.versions(changes, predecessors)?;
         let touched: BTreeSet<RepoPath> = paths.keys().cloned().collect();
+        let added = AddedFiles::of(&paths);
         let untouched = UntouchedPaths { merger: self, touched: &touched };
         let pathwise = follow_renames(self.blobs, paths, &untouched, &|path| self.author(path))?;
         let mut wanted = Wanted::new();
-        let (mut conflicts, mut joined) = (Vec::new(), Vec::new());
+        let (mut conflicts, mut joined, mut present) = (Vec::new(), Vec::new(), Vec::new());
         for conflict in &pathwise.conflicts {
             conflicts.push(self.rename_conflict(conflict, &pathwise));
         }
         let own: BTreeSet<&RepoPath> = changes.iter().map(|change| &change.path).collect();
         for (path, versions) in &pathwise.paths {
-            match self.merge(path, versions, &own)? {
+            let merged = self.merge(path, versions, &own)?;
+            if merged.is_ok_and(|merged| merged.entry.is_some()) {
+                present.push(versions);
+            }
+            match merged {
                 Ok(merged) if !own.contains(path) && merged.entry == self.entry(path)? => {}
                 Ok(merged) => {
                     wanted.insert(path.clone(), merged.entry);
@@ -140,6 +147,10 @@ impl<'a> Merger<'a> {
                 }
                 Err(reason) => conflicts.push(self.conflict(path, versions, reason, &pathwise)),
             }
+        }
+        if conflicts.is_empty() {
+            let lost = added.lost(present.into_iter());
+            conflicts.extend(lost.iter().map(|conflict| self.rename_conflict(conflict, &pathwise)));
         }
         let mut settling = Settling::new(request, changes, wanted);
         for conflict in conflicts {
@@ -235,7 +246,7 @@ impl<'a> Merger<'a> {
                 continue;
             }
             let Some(folder) = change.path.folders().next() else { continue };
-            let by_tasks = || self.changed.keys().any(|path| path.is_below(&folder));
+            let by_tasks = || entries_below(&self.changed, &folder).next().is_some();
             let is_missing = self.state_of(&folder)? == EntryState::Missing;
             if is_missing && !by_tasks() && outside.had_folder(&folder) {
                 return Ok(true);
@@ -309,9 +320,8 @@ impl Untouched for UntouchedPaths<'_, '_> {
         // The root is never removed.
         let Some(folder) = RepoPath::new(folder) else { return Ok(true) };
         let Self { merger, touched } = self;
-        let added = merger.changed.iter().any(|(path, changed)| {
-            changed.entry.is_some() && path.is_below(&folder) && !touched.contains(path)
-        });
+        let added = entries_below(&merger.changed, &folder)
+            .any(|(path, changed)| changed.entry.is_some() && !touched.contains(path));
         if added || merger.state_of(&folder)? != EntryState::Folder {
             return Ok(added);
         }

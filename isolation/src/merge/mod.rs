@@ -1,6 +1,7 @@
 //! Three-way merging of tasks' work in memory: of one path, of all paths of a task, and of the
 //! tasks of a run one after the other. Nothing here touches a working tree.
 
+mod added_files;
 mod conflict_data;
 mod folder_changes;
 mod merge_tasks;
@@ -12,6 +13,7 @@ mod renames;
 mod rules;
 mod settling;
 mod side_renames;
+mod so_far;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -24,7 +26,7 @@ mod tree_samples;
 mod tree_tests;
 
 pub(crate) use merge_tasks::{
-    mark_setup_conflicts, merge_captures, merge_tasks, missing_predecessors,
+    mark_setup_conflicts, merge_captures, merge_tasks, missing_predecessors, predecessors,
 };
 pub(crate) use merger::{MergedPath, Merger};
 pub(crate) use renames::Rename;

@@ -1,7 +1,7 @@
 //! Finds what is in the way of a task's changes: a file where a folder is needed, or the other way
 //! round.
 
-use std::ops::Bound;
+use std::collections::BTreeMap;
 
 use protocol::{RepoPath, TaskName};
 
@@ -70,13 +70,10 @@ fn below(
     wanted: &Wanted,
     path: &RepoPath,
 ) -> Result<Option<Option<TaskName>>> {
-    let after = (Bound::Excluded(path), Bound::Unbounded);
-    let ours = wanted.range(after).take_while(|(next, _)| begins(next, path));
-    if ours.into_iter().any(|(next, entry)| next.is_below(path) && entry.is_some()) {
+    if entries_below(wanted, path).any(|(_, entry)| entry.is_some()) {
         return Ok(Some(None));
     }
-    let theirs = merger.changed.range(after).take_while(|(next, _)| begins(next, path));
-    for (next, changed) in theirs.filter(|(next, _)| next.is_below(path)) {
+    for (next, changed) in entries_below(&merger.changed, path) {
         if changed.entry.is_some() && !wanted.contains_key(next) {
             return Ok(Some(changed.last()));
         }
@@ -92,6 +89,13 @@ fn below(
     Ok(merger.target.obstacle(path, &goes)?.map(|_| None))
 }
 
-fn begins(path: &RepoPath, with: &RepoPath) -> bool {
-    path.as_bytes().starts_with(with.as_bytes())
+/// Returns the entries of the paths below a folder.
+pub(super) fn entries_below<'m, V>(
+    paths: &'m BTreeMap<RepoPath, V>,
+    folder: &'m RepoPath,
+) -> impl Iterator<Item = (&'m RepoPath, &'m V)> {
+    // No name is smaller than this one.
+    let first = RepoPath::new([folder.as_bytes(), b"/\x01"].concat());
+    let first = first.expect("a plain name in a folder of the repository is a path");
+    paths.range(first..).take_while(|(path, _)| path.is_below(folder))
 }

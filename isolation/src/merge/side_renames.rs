@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::file_entry::Change;
 use crate::merge::Blobs;
 use crate::merge::renames::{
-    Added, FolderCounts, FolderRenames, Removed, RemovedFolders, Rename, Wanted, detect, folder_of,
+    Added, Folder, FolderCounts, FolderRenames, Removed, RemovedFolders, Rename, Wanted, detect,
+    folder_of,
 };
 use crate::merge::tree_merge::{SideName, Versions};
 
@@ -22,9 +23,9 @@ const DIFF_LIMIT: usize = 1_000;
 pub(crate) fn renames_of(blobs: &dyn Blobs, changes: &[Change]) -> Result<Vec<Rename>> {
     let versions = |change: &Change| Versions { base: change.base, sides: [None, change.task] };
     let paths = changes.iter().map(|change| (change.path.clone(), versions(change))).collect();
-    let folders = RemovedSide::default();
+    let folders = (&RemovedFolders::default(), &BTreeSet::new());
     // The other side has removed everything, so that the place of each file is of interest.
-    Ok(SideRenames::find(blobs, &paths, SideName::Theirs, &folders, DIFF_LIMIT)?.files)
+    Ok(SideRenames::find(blobs, &paths, SideName::Theirs, folders, DIFF_LIMIT)?.files)
 }
 
 /// Returns the id of an empty file. Empty files are alike whatever they are for, so that none counts
@@ -53,30 +54,13 @@ impl SideRenames {
         folders: &RemovedSide,
         author: &dyn Fn(&RepoPath) -> Option<TaskName>,
     ) -> Result<Self> {
-        let at = side.at();
-        let is_removed =
-            |versions: &Versions| versions.base.is_some() && versions.sides[at].is_none();
-        let mut by_author: BTreeMap<Option<TaskName>, BTreeMap<RepoPath, Versions>> =
-            BTreeMap::new();
-        for (path, versions) in paths {
-            if is_removed(versions) || versions.base.is_none() && versions.sides[at].is_some() {
-                let own = by_author.entry(author(path)).or_default();
-                own.insert(path.clone(), versions.clone());
-            }
-        }
+        let by_author = by_author(paths, side, author);
+        let mut folders_of = folders_of_authors(folders, &by_author, side);
         let mut all = Self::default();
-        for own in by_author.values() {
-            let by_others = |folder: &Vec<u8>| {
-                RepoPath::new(folder.as_slice()).is_some_and(|folder| {
-                    let gone = paths.iter().filter(|(_, versions)| is_removed(versions));
-                    gone.into_iter()
-                        .any(|(path, _)| path.is_below(&folder) && !own.contains_key(path))
-                })
-            };
-            let removed = folders.removed.iter().filter(|(folder, _)| !by_others(folder));
-            let removed = removed.map(|(folder, relevance)| (folder.clone(), *relevance)).collect();
-            let folders = RemovedSide { removed, wanted: folders.wanted.clone() };
-            let found = Self::find(blobs, own, side, &folders, MERGE_LIMIT)?;
+        for (author, own) in &by_author {
+            let removed = folders_of.remove(author).unwrap_or_default();
+            let folders = (&removed, &folders.wanted);
+            let found = Self::find(blobs, own, side, folders, MERGE_LIMIT)?;
             all.files.extend(found.files);
             all.folders.to.extend(found.folders.to);
             all.folders.split.extend(found.folders.split);
@@ -91,7 +75,7 @@ impl SideRenames {
         blobs: &dyn Blobs,
         paths: &BTreeMap<RepoPath, Versions>,
         side: SideName,
-        folders: &RemovedSide,
+        (removed_folders, wanted_folders): (&RemovedFolders, &BTreeSet<Folder>),
         limit: usize,
     ) -> Result<Self> {
         let empty = empty_blob();
@@ -103,7 +87,7 @@ impl SideRenames {
             match (versions.base, versions.sides[at]) {
                 (Some(base), None) if base.oid != empty => {
                     let is_changed = versions.sides[other] != Some(base);
-                    let in_wanted_folder = folders.wanted.contains(folder_of(path.as_bytes()));
+                    let in_wanted_folder = wanted_folders.contains(folder_of(path.as_bytes()));
                     let wanted =
                         if is_changed || in_wanted_folder { Wanted::Yes } else { Wanted::No };
                     removed.push(Removed { path: path.clone(), entry: base, wanted });
@@ -117,7 +101,7 @@ impl SideRenames {
                 _ => {}
             }
         }
-        let mut counts = FolderCounts::new(&folders.removed);
+        let mut counts = FolderCounts::new(removed_folders);
         let is_any_wanted = removed.iter().any(|file| file.wanted == Wanted::Yes);
         let files = match is_any_wanted {
             true => detect(blobs, &removed, &added, limit, &mut counts)?,
@@ -127,10 +111,94 @@ impl SideRenames {
     }
 }
 
+/// What each author removed and added.
+type Works = BTreeMap<Option<TaskName>, BTreeMap<RepoPath, Versions>>;
+
+fn by_author(
+    paths: &BTreeMap<RepoPath, Versions>,
+    side: SideName,
+    author: &dyn Fn(&RepoPath) -> Option<TaskName>,
+) -> Works {
+    let mut works = Works::new();
+    for (path, versions) in paths {
+        if versions.removed_by(side) || versions.added_by(side) {
+            let own = works.entry(author(path)).or_default();
+            own.insert(path.clone(), versions.clone());
+        }
+    }
+    works
+}
+
+/// Returns the folders of which one author alone removed all files, by author.
+fn folders_of_authors(
+    folders: &RemovedSide,
+    works: &Works,
+    side: SideName,
+) -> BTreeMap<Option<TaskName>, RemovedFolders> {
+    let mut authors: BTreeMap<&[u8], Option<&Option<TaskName>>> = BTreeMap::new();
+    for (author, own) in works {
+        for path in
+            own.iter().filter(|(_, versions)| versions.removed_by(side)).map(|(path, _)| path)
+        {
+            let mut folder = folder_of(path.as_bytes());
+            while !folder.is_empty() {
+                let only = authors.entry(folder).or_insert(Some(author));
+                *only = only.filter(|only| *only == author);
+                folder = folder_of(folder);
+            }
+        }
+    }
+    let mut result: BTreeMap<Option<TaskName>, RemovedFolders> = BTreeMap::new();
+    for (folder, relevance) in &folders.removed {
+        if let Some(Some(author)) = authors.get(&folder[..]) {
+            result.entry((*author).clone()).or_default().insert(folder.clone(), *relevance);
+        }
+    }
+    result
+}
+
 /// The folders that one side removed.
 #[derive(Debug, Default)]
 pub(crate) struct RemovedSide {
     pub(crate) removed: RemovedFolders,
     /// The folders whose files' places are of interest.
     pub(crate) wanted: BTreeSet<Vec<u8>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file_entry::{Entry, Mode};
+    use crate::merge::renames::Relevance;
+    use crate::store::TaskStore;
+
+    #[test]
+    fn many_tasks_that_remove_many_folders_are_searched_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = TaskStore::open(&folder.path().join("store")).unwrap();
+        let oid = Oid::hash_object(git2::ObjectType::Blob, b"same").unwrap();
+        let entry = Some(Entry { mode: Mode::File, oid });
+        let removed = Versions { base: entry, sides: [None, entry] };
+        let path = |task: usize, at: usize| RepoPath::new(format!("t{task:02}/{at:04}/f")).unwrap();
+        let paths: BTreeMap<_, _> =
+            (0..50_000).map(|at| (path(at % 50, at / 50), removed.clone())).collect();
+        let folders = paths.keys().flat_map(|path| path.folders().collect::<Vec<_>>());
+        let folders =
+            folders.map(|folder| (folder.as_bytes().to_vec(), Relevance::ForItself)).collect();
+        let side = RemovedSide { removed: folders, wanted: BTreeSet::new() };
+        let author = |path: &RepoPath| {
+            // The last task has removed a file of the first one's folder.
+            let name = String::from_utf8_lossy(&path.as_bytes()[..3]).into_owned();
+            let other = path.as_bytes() == b"t00/0000/f";
+            Some(if other { "t49".to_owned() } else { name }.parse().unwrap())
+        };
+        let works =
+            folders_of_authors(&side, &by_author(&paths, SideName::Ours, &author), SideName::Ours);
+        let counts: Vec<usize> = works.values().map(BTreeMap::len).collect();
+        assert_eq!(counts.len(), 50);
+        assert_eq!((counts[0], counts[1], counts[49]), (999, 1_001, 1_002));
+        let found =
+            SideRenames::of_authors(&store, &paths, SideName::Ours, &side, &author).unwrap();
+        assert!(found.files.is_empty());
+    }
 }

@@ -1,5 +1,7 @@
 //! Merging against trees and bytes in memory.
 
+mod renames;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 

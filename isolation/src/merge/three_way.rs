@@ -136,6 +136,10 @@ enum Merged {
 /// The size above which a file is not merged line by line.
 pub(crate) const LARGEST_TEXT: usize = 256 << 20;
 
+/// The number of lines of all versions above which a file is not merged line by line: each line takes
+/// some memory before any is compared.
+const MOST_LINES: usize = 12 << 20;
+
 /// Merges two versions line by line. Line endings are part of a line, so that they stay as they
 /// are.
 fn merge_bytes(texts: &[Vec<u8>; 3], rule: MergeRule) -> Merged {
@@ -144,7 +148,10 @@ fn merge_bytes(texts: &[Vec<u8>; 3], rule: MergeRule) -> Merged {
     if rule == MergeRule::Binary || texts.iter().any(|text| text.contains(&0)) {
         return Merged::Binary;
     }
-    if texts.iter().any(|text| text.len() > LARGEST_TEXT) {
+    let lines = |text: &Vec<u8>| text.iter().filter(|byte| **byte == b'\n').count();
+    if texts.iter().any(|text| text.len() > LARGEST_TEXT)
+        || texts.iter().map(lines).sum::<usize>() > MOST_LINES
+    {
         return Merged::TooLarge;
     }
     let [base, ours, theirs] = texts;
@@ -220,5 +227,11 @@ mod tests {
         let late = [vec![b'\n'; 9_000], vec![0]].concat();
         let texts = [b"a\n".to_vec(), late, b"b\n".to_vec()];
         assert_eq!(merge_bytes(&texts, MergeRule::Union), Merged::Binary);
+    }
+    #[test]
+    fn texts_of_too_many_lines_are_not_merged_whatever_their_size() {
+        let lines = |count: usize| vec![b'\n'; count];
+        let texts = [lines(MOST_LINES / 2), lines(MOST_LINES / 4), lines(MOST_LINES / 4 + 1)];
+        assert_eq!(merge_bytes(&texts, MergeRule::Text), Merged::TooLarge);
     }
 }

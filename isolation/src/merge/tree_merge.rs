@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::file_entry::{Entry, Mode};
 use crate::merge::Blobs;
 use crate::merge::folder_changes::removed_folders;
+use crate::merge::obstacles::entries_below;
 use crate::merge::side_renames::SideRenames;
 
 /// The three versions of a path.
@@ -17,6 +18,18 @@ pub(crate) struct Versions {
     pub(crate) base: Option<Entry>,
     /// The entries of both sides, ours first.
     pub(crate) sides: [Option<Entry>; 2],
+}
+
+impl Versions {
+    /// Returns whether a side removed the file.
+    pub(super) fn removed_by(&self, side: SideName) -> bool {
+        self.base.is_some() && self.sides[side.at()].is_none()
+    }
+
+    /// Returns whether a side added the file.
+    pub(super) fn added_by(&self, side: SideName) -> bool {
+        self.base.is_none() && self.sides[side.at()].is_some()
+    }
 }
 
 /// One side of a merge, as an index of [`Versions::sides`].
@@ -28,7 +41,7 @@ pub(crate) enum SideName {
 
 impl SideName {
     /// Both sides, ours first.
-    const BOTH: [Self; 2] = [Self::Ours, Self::Theirs];
+    pub(super) const BOTH: [Self; 2] = [Self::Ours, Self::Theirs];
 
     /// Returns the other side.
     pub(super) fn other(self) -> Self {
@@ -58,10 +71,16 @@ pub(crate) trait Untouched {
 pub(crate) struct Pathwise {
     /// The three versions of each path.
     pub(crate) paths: BTreeMap<RepoPath, Versions>,
-    /// The renamed files.
-    pub(crate) moves: Vec<Move>,
+    /// The renamed files, by their new paths.
+    pub(crate) moves: BTreeMap<RepoPath, Move>,
     /// The conflicts.
     pub(crate) conflicts: Vec<RenameConflict>,
+}
+
+impl Pathwise {
+    fn add_move(&mut self, moved: Move) {
+        self.moves.entry(moved.to.clone()).or_insert(moved);
+    }
 }
 
 /// A file whose versions come from several paths.
@@ -83,7 +102,8 @@ pub(crate) struct RenameConflict {
 }
 
 /// Pairs what each side renamed, and moves versions to where they belong. `paths` has every path
-/// that a side changed; `author` returns the task that removed or added a path on our side.
+/// that a side changed; `author` returns the task that removed or added a path on our side. What no
+/// task added there is the user's, and stays where it is.
 pub(crate) fn follow_renames(
     blobs: &dyn Blobs,
     paths: BTreeMap<RepoPath, Versions>,
@@ -104,7 +124,7 @@ pub(crate) fn follow_renames(
         let folders = &removed[side.at()];
         found.push(SideRenames::of_authors(blobs, &paths, side, folders, author)?);
     }
-    let mut merge = Following { paths, untouched, found, result: Pathwise::default() };
+    let mut merge = Following { paths, untouched, author, found, result: Pathwise::default() };
     merge.refuse_split_folders();
     merge.forget_folders_that_both_renamed();
     let moved = merge.move_into_renamed_folders()?;
@@ -117,16 +137,15 @@ pub(crate) fn follow_renames(
 /// Returns whether a side removed a file and added another, so that a rename is possible.
 fn may_matter(paths: &BTreeMap<RepoPath, Versions>) -> bool {
     SideName::BOTH.iter().any(|side| {
-        let at = side.at();
-        let removes = |v: &Versions| v.base.is_some() && v.sides[at].is_none();
-        let adds = |v: &Versions| v.base.is_none() && v.sides[at].is_some();
-        paths.values().any(removes) && paths.values().any(adds)
+        paths.values().any(|versions| versions.removed_by(*side))
+            && paths.values().any(|versions| versions.added_by(*side))
     })
 }
 
 struct Following<'a> {
     paths: BTreeMap<RepoPath, Versions>,
     untouched: &'a dyn Untouched,
+    author: &'a dyn Fn(&RepoPath) -> Option<TaskName>,
     found: Vec<SideRenames>,
     result: Pathwise,
 }
@@ -188,7 +207,7 @@ impl Following<'_> {
                     let to = moved.unwrap_or(path);
                     followed.push(Followed { from: from.clone(), to, by: side });
                 } else if let Some(to) = moved {
-                    self.result.moves.push(Move { from: path, to, by: side.other() });
+                    self.result.add_move(Move { from: path, to, by: side.other() });
                 }
             }
         }
@@ -196,11 +215,19 @@ impl Following<'_> {
         Ok(followed)
     }
 
+    /// Returns whether the user added a file, which no task moves.
+    fn is_of_the_user(&self, side: SideName, path: &RepoPath) -> bool {
+        side == SideName::Ours && (self.author)(path).is_none()
+    }
+
     /// Returns the paths that files of `side` get by renamed folders, each with those files.
     fn targets(&self, side: SideName) -> BTreeMap<RepoPath, Vec<RepoPath>> {
         let renames = &self.found[side.other().at()].folders;
         let mut targets: BTreeMap<RepoPath, Vec<RepoPath>> = BTreeMap::new();
         for path in &self.found[side.at()].added {
+            if self.is_of_the_user(side, path) {
+                continue;
+            }
             if let Some((moved, _)) = renames.moved(path) {
                 targets.entry(moved).or_default().push(path.clone());
             }
@@ -217,7 +244,7 @@ impl Following<'_> {
         refused: &mut BTreeSet<RepoPath>,
     ) -> Result<Option<RepoPath>> {
         let other = side.other();
-        if targets[other.at()].contains_key(path) {
+        if targets[other.at()].contains_key(path) || self.is_of_the_user(side, path) {
             return Ok(None);
         }
         let Some((to, folder)) = self.found[other.at()].folders.moved(path) else {
@@ -241,9 +268,8 @@ impl Following<'_> {
 
     /// Returns whether `side` has something at a path, or nobody changed what is there.
     fn is_in_the_way(&self, side: SideName, path: &RepoPath) -> Result<bool> {
-        let below = self.paths.iter().filter(|(other, _)| other.is_below(path));
-        let mut below = below.map(|(_, versions)| versions.sides[side.at()]);
-        if below.any(|entry| entry.is_some()) {
+        let mut below = entries_below(&self.paths, path);
+        if below.any(|(_, versions)| versions.sides[side.at()].is_some()) {
             return Ok(true);
         }
         match self.paths.get(path) {
@@ -309,10 +335,13 @@ impl Following<'_> {
             self.conflict(ConflictReason::Kind, from, sides);
             return;
         }
-        self.result.moves.push(Move { from: from.clone(), to: to.clone(), by: *by });
+        self.result.add_move(Move { from: from.clone(), to: to.clone(), by: *by });
+        // A file that followed a renamed folder to the old path stays there.
+        let mut left = Versions::default();
+        left.sides[by.at()] = old.sides[by.at()];
         if collides && Some(source) == old.base {
             // The other side has added the same file, or another one: both added it.
-            self.paths.insert(from.clone(), Versions::default());
+            self.paths.insert(from.clone(), left);
             return;
         }
         if collides {
@@ -321,7 +350,7 @@ impl Following<'_> {
             self.conflict(ConflictReason::SameName, from, sides);
             return;
         }
-        self.paths.insert(from.clone(), Versions::default());
+        self.paths.insert(from.clone(), left);
         let new = self.paths.entry(to.clone()).or_default();
         new.base = old.base;
         new.sides[other.at()] = Some(source);

@@ -279,16 +279,31 @@ fn compare(share: u64) {
     assert!(conflicts * 10 >= cases * 3, "{conflicts} conflicts in {cases} cases");
 }
 
-/// Returns whether git lost a file, where there is a conflict here: renamed folders bring it back to
-/// its old name, or put another file where its folder is.
+/// Returns whether git lost a file. Here there is a conflict if renamed folders bring the file back to
+/// its old name, or put another file where its folder is. A file that follows a folder to where
+/// another was renamed away is there.
 fn git_loses_a_file([base, ours, theirs]: &[Entries; 3], git: &Outcome, here: &Outcome) -> bool {
-    let (Outcome::Merged(merged), Outcome::Conflicts(here)) = (git, here) else { return false };
+    let Outcome::Merged(merged) = git else { return false };
     let is_in = |tree: &Entries, oid: Oid| tree.values().any(|entry| entry.oid == oid);
-    let is_lost = |(path, entry): (&String, &Entry)| {
-        !base.contains_key(path) && !is_in(base, entry.oid) && !is_in(merged, entry.oid)
+    let is_lost = |oid: Oid| {
+        let is_new = |side: &Entries| {
+            side.iter().any(|(path, entry)| entry.oid == oid && !base.contains_key(path))
+        };
+        [ours, theirs].into_iter().any(is_new) && !is_in(base, oid) && !is_in(merged, oid)
     };
-    let any_lost = ours.iter().chain(theirs).any(is_lost);
-    here.lines().all(|line| line.ends_with(BACK) || line.starts_with("InTheWay ") && any_lost)
+    match here {
+        Outcome::Conflicts(here) => {
+            let mut added = ours.values().chain(theirs.values());
+            let any_lost = added.any(|entry| is_lost(entry.oid));
+            here.lines()
+                .all(|line| line.ends_with(BACK) || line.starts_with("InTheWay ") && any_lost)
+        }
+        Outcome::Merged(here) => {
+            let mut rest = here.clone();
+            rest.retain(|_, entry| !is_lost(entry.oid));
+            rest.len() < here.len() && rest == *merged
+        }
+    }
 }
 
 fn described(

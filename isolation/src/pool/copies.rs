@@ -1,28 +1,24 @@
 //! The copies of a run that no task uses, and what is known about those in use.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 
 use engine::ports::Workspace;
-use protocol::{RepoPath, TaskName};
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use protocol::TaskName;
 use rustix::io::Errno;
 
-use super::copy_stats::{CopyStats, Seen};
-use super::git_folder::GitFolder;
-use super::look::{Differences, Look, look};
-use super::restore::restore;
+use super::lent::{Found, Lent};
+use super::look::Differences;
+use super::pooled_copy::PooledCopy;
 use crate::baseline::Snapshot;
 use crate::error::{OrCannot, Result, is_exhausted};
 use crate::tree::Tree;
-use crate::workspace::{
-    self, COPY_THREADS, FileCopier, Manifest, keep_carried, remove_entry, set_aside, tree_of,
-};
+use crate::view::WriteRecord;
+use crate::workspace::{COPY_THREADS, FileCopier, Manifest, keep_carried, set_aside};
 
 /// The prefix of the folders of copies that no task uses. The name is also the mark that the work of
 /// the last task is durable in the task store: only then a workspace gets it.
@@ -52,6 +48,8 @@ struct State {
     lent: BTreeMap<TaskName, Lent>,
     /// How many copies are being made.
     making: usize,
+    /// Whether a process may have run in one of the workspaces. It could have written to others.
+    had_processes: bool,
 }
 
 /// What a new workspace is made of.
@@ -75,58 +73,10 @@ impl Drop for Turn<'_> {
 /// Returns how many copies are made at the same time: each takes as many threads as copy best. More
 /// would let all tasks wait for the last copy.
 fn turns() -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    cores.div_ceil(COPY_THREADS)
-}
-
-/// What is known about a copy that a task uses.
-#[derive(Debug)]
-pub(crate) struct Lent {
-    stats: CopyStats,
-    marker_ns: i64,
-    /// The paths to which the work of predecessors was written, and the folders above them.
-    overwritten: BTreeSet<Vec<u8>>,
-    /// How the copy differed when it was captured.
-    differences: Option<Differences>,
-    /// Its git folder when that was new; `None` if it is made anew for the next task.
-    git: Option<GitFolder>,
-}
-
-impl Lent {
-    /// Returns what is known about a copy that was complete at `marker_ns`, with the new git folder
-    /// `git`. The work of predecessors was written to the paths in `changes`.
-    pub(crate) fn new<'a>(
-        stats: CopyStats,
-        git: Option<GitFolder>,
-        marker_ns: i64,
-        changes: impl Iterator<Item = &'a RepoPath>,
-    ) -> Self {
-        let mut overwritten = BTreeSet::new();
-        for path in changes {
-            overwritten.insert(path.as_bytes().to_vec());
-            overwritten.insert(Vec::new());
-            overwritten.extend(path.folders().map(|folder| folder.as_bytes().to_vec()));
-        }
-        Self { stats, marker_ns, overwritten, differences: None, git }
-    }
-
-    fn look(&self, snapshot: &Snapshot, tree: &Tree) -> Result<Differences> {
-        let Self { stats, marker_ns, overwritten, .. } = self;
-        look(&Look { snapshot, stats, tree, marker_ns: *marker_ns, overwritten })
-    }
-}
-
-/// A copy that no task uses.
-#[derive(Debug)]
-pub(crate) struct PooledCopy {
-    folder: PathBuf,
-    lent: Lent,
-}
-
-/// A restored copy, except for its link to the git folder.
-pub(crate) struct Restored {
-    stats: CopyStats,
-    git: Option<GitFolder>,
+    // The system is asked once: the answer is in several files.
+    static CORES: LazyLock<usize> =
+        LazyLock::new(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
+    CORES.div_ceil(COPY_THREADS)
 }
 
 impl Pool {
@@ -181,7 +131,11 @@ impl Pool {
         snapshot: &Snapshot,
         workspace: &Workspace,
     ) -> Option<Differences> {
-        let lent = self.state().lent.remove(&workspace.task)?;
+        let lent = {
+            let mut state = self.state();
+            state.had_processes = true;
+            state.lent.remove(&workspace.task)?
+        };
         let tree = Tree::open_at(&workspace.root).ok()?;
         match lent.look(snapshot, &tree) {
             Ok(differences) => {
@@ -198,8 +152,43 @@ impl Pool {
     /// Keeps how the copy of a task differed when it was captured.
     pub(crate) fn keep_differences(&self, task: &TaskName, differences: Differences) {
         if let Some(lent) = self.state().lent.get_mut(task) {
-            lent.differences = Some(differences);
+            lent.differences = Some(Found::Looked(differences));
         }
+    }
+
+    /// Returns the record of what views write to the workspace of a task; `None` if a capture does not
+    /// use it.
+    pub(crate) fn record(&self, task: &TaskName) -> Option<Arc<WriteRecord>> {
+        let mut state = self.state();
+        let lent = state.lent.get_mut(task).filter(|lent| lent.overwritten.is_empty())?;
+        Some(Arc::clone(lent.record.get_or_insert_default()))
+    }
+
+    /// Returns every path of the workspace of a task that may have changed; `None` if that is not
+    /// known. The workspace is about to be captured.
+    pub(crate) fn written(&self, task: &TaskName) -> Option<BTreeSet<Vec<u8>>> {
+        self.state().lent.get(task)?.record.as_ref()?.close()
+    }
+
+    /// Keeps how the copy of a task differs because of what views have written to it.
+    pub(crate) fn keep_written(
+        &self,
+        snapshot: &Snapshot,
+        task: &TaskName,
+        written: &BTreeSet<Vec<u8>>,
+    ) {
+        let differences = Differences::of_written(snapshot, written);
+        if let Some(lent) = self.state().lent.get_mut(task) {
+            lent.differences = Some(Found::Recorded(differences));
+        }
+    }
+
+    /// Returns whether a process may have written to any copy of the run.
+    pub(super) fn may_have_processes(&self) -> bool {
+        let state = self.state();
+        let is_recorded =
+            |lent: &Lent| lent.record.as_ref().is_some_and(|record| record.is_complete());
+        state.had_processes || !state.lent.values().all(is_recorded)
     }
 
     /// Takes back the workspace of a task, whose work is captured, and in which nothing has run since.
@@ -230,73 +219,5 @@ impl Pool {
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl PooledCopy {
-    /// Restores the copy, and returns its folder. A copy that cannot be restored is removed; then
-    /// `None` is returned.
-    pub(crate) fn restore(self, snapshot: &Snapshot) -> Option<(PathBuf, Restored)> {
-        let folder = self.folder.clone();
-        match self.try_restore(snapshot) {
-            Ok(restored) => Some((folder, restored)),
-            Err(error) => {
-                tracing::info!(%error, "a copy is not used again");
-                if let Err(error) = workspace::remove_tree(&folder) {
-                    tracing::warn!(%error, "a copy stays until the next start");
-                }
-                None
-            }
-        }
-    }
-
-    fn try_restore(self, snapshot: &Snapshot) -> Result<Restored> {
-        let Self { folder, mut lent } = self;
-        let what = || format!("restore the copy {}", folder.display());
-        snapshot.context.faults.failpoint("pool.restore").or_cannot(what)?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let top = openat(CWD, &folder, flags, Mode::empty()).or_cannot(what)?;
-        let tree = Tree::open_at(&tree_of(&folder))?;
-        lent.stats.check_top(&top)?;
-        let git = lent.git.take().filter(|git| git.is_untouched(&top, lent.marker_ns));
-        clear_top(&folder, &top, git.as_ref()).or_cannot(what)?;
-        let differences = match lent.differences.take() {
-            Some(differences) => differences,
-            None => lent.look(snapshot, &tree)?,
-        };
-        let carried = snapshot.pool.carried_files(snapshot)?;
-        restore(snapshot, &tree, &mut lent.stats, &differences, carried.as_deref())?;
-        let link = tree.open(b"").or_cannot(what)?;
-        remove_entry(&link, OsStr::new(".git")).or_cannot(what)?;
-        Ok(Restored { stats: lent.stats, git })
-    }
-}
-
-/// Removes everything in the folder of a workspace but the tree itself, and a git folder that is used
-/// again.
-fn clear_top(folder: &Path, top: &OwnedFd, git: Option<&GitFolder>) -> std::io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name();
-        let is_git = git.is_some_and(|git| *git.name() == name);
-        if !is_git && folder.join(&name) != tree_of(folder) {
-            remove_entry(top, &name)?;
-        }
-    }
-    Ok(())
-}
-
-impl Restored {
-    /// Takes the git folder of the copy if it is used again.
-    pub(crate) fn take_git(&mut self) -> Option<GitFolder> {
-        self.git.take()
-    }
-
-    /// Returns the stats of the copy at `tree`, now that it is linked to its git folder.
-    pub(crate) fn finish(mut self, tree: &Tree) -> Result<CopyStats> {
-        let what = || format!("record the copy {}", tree.root().display());
-        if let Some(root) = self.stats.folders.first_mut() {
-            root.stat = Seen::open(tree.fd()).or_cannot(what)?.folder_stat();
-        }
-        Ok(self.stats)
     }
 }

@@ -1,7 +1,7 @@
 //! What the git folder of a workspace looks like to the file system when it is new. One that no task
 //! has touched is used again as it is: nothing in it names the workspace.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use super::copy_stats::Seen;
+use crate::tree::Tree;
 
 type SysResult<T> = std::result::Result<T, Errno>;
 
@@ -22,6 +23,8 @@ pub(crate) struct GitFolder {
     /// Its name in the folder of the workspace.
     name: OsString,
     entries: Vec<(PathBuf, Seen)>,
+    /// The file in the tree that names it; `None` if it cannot be looked at.
+    link: Option<Seen>,
 }
 
 impl GitFolder {
@@ -31,12 +34,23 @@ impl GitFolder {
         let mut entries = Vec::new();
         let recorded = open(top).and_then(|fd| collect(&fd, top, Path::new(name), &mut entries));
         let is_recorded = recorded.is_ok() && entries.len() <= MOST;
-        is_recorded.then(|| Self { name: name.into(), entries })
+        is_recorded.then(|| Self { name: name.into(), entries, link: None })
+    }
+
+    /// Records the link to it, the entry `.git` of `tree`, which was just written.
+    pub(crate) fn record_link(&mut self, tree: &Tree) {
+        self.link = link(tree);
     }
 
     /// Returns its name in the folder of the workspace.
     pub(super) fn name(&self) -> &OsString {
         &self.name
+    }
+
+    /// Returns whether the link to it was not touched. `marker_ns` is as in [`Self::is_untouched`].
+    pub(super) fn has_untouched_link(&self, tree: &Tree, marker_ns: i64) -> bool {
+        let is_same = |was: Seen| was.stat.ctime_ns < marker_ns && link(tree) == Some(was);
+        self.link.is_some_and(is_same)
     }
 
     /// Returns whether it was not touched. `top` is the folder of the workspace, and the workspace was
@@ -48,6 +62,10 @@ impl GitFolder {
                 && matches!(Seen::at(top, path.as_os_str()), Ok(Some(seen)) if seen == *was)
         })
     }
+}
+
+fn link(tree: &Tree) -> Option<Seen> {
+    Seen::at(tree.fd(), OsStr::new(".git")).ok().flatten()
 }
 
 fn open(folder: &Path) -> SysResult<OwnedFd> {
@@ -116,6 +134,30 @@ mod tests {
             assert!(is_untouched(&top, &recorded));
             change(&top.path().join("git"));
             assert!(!is_untouched(&top, &recorded), "change {number}");
+        }
+    }
+
+    #[test]
+    fn every_change_to_the_link_is_seen() {
+        let changes: [fn(&Path); 4] = [
+            |link| fs::write(link, "gitdir: /other\n").unwrap(),
+            |link| fs::hard_link(link, link.with_file_name("other")).unwrap(),
+            |link| {
+                fs::rename(link, link.with_file_name("other")).unwrap();
+                std::os::unix::fs::symlink("other", link).unwrap();
+            },
+            |link| fs::remove_file(link).unwrap(),
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            let (top, mut recorded) = folder();
+            let tree = Tree::open_at(top.path()).unwrap();
+            assert!(!recorded.has_untouched_link(&tree, i64::MAX), "it was not recorded");
+            fs::write(top.path().join(".git"), "gitdir: /here\n").unwrap();
+            recorded.record_link(&tree);
+            assert!(recorded.has_untouched_link(&tree, i64::MAX));
+            assert!(!recorded.has_untouched_link(&tree, 0), "it is not older");
+            change(&top.path().join(".git"));
+            assert!(!recorded.has_untouched_link(&tree, i64::MAX), "change {number}");
         }
     }
 

@@ -18,7 +18,7 @@ use super::run_table::{Origin, TableFile, TableFolder, folders, parents};
 use crate::baseline::{Snapshot, printable};
 use crate::error::{OrCannot, Result, cannot};
 use crate::tree::{Tree, join};
-use crate::workspace::in_threads;
+use crate::workspace::{FileWork, in_threads};
 
 /// The differences between a copy and a new one.
 #[derive(Debug, Default)]
@@ -116,7 +116,7 @@ pub(crate) fn look(look: &Look<'_>) -> Result<Differences> {
     let files = look.stats.folders.iter().map(|folder| folder.files.len()).sum();
     let found = Mutex::new(Differences::default());
     let next = AtomicUsize::new(0);
-    in_threads(files, &|| {
+    in_threads(FileWork::LookAt(files), &|| {
         loop {
             let place = next.fetch_add(1, Ordering::Relaxed);
             let Some(folder) = folders.get(place) else { return Ok(()) };

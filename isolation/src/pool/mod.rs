@@ -4,11 +4,15 @@
 mod copies;
 mod copy_stats;
 mod git_folder;
+mod lent;
 mod look;
+mod pooled_copy;
 mod restore;
 mod run_table;
+mod written;
 
-pub(crate) use copies::{Lent, Pool, Source, is_in_pool};
+pub(crate) use copies::{Pool, Source, is_in_pool};
 pub(crate) use copy_stats::CopyStats;
 pub(crate) use git_folder::GitFolder;
+pub(crate) use lent::Lent;
 pub(crate) use look::{Differences, SameEntries};

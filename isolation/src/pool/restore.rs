@@ -18,7 +18,7 @@ use super::run_table::{Origin, TableFile, TableFolder, folders};
 use crate::baseline::{Snapshot, printable, split_path};
 use crate::error::{OrCannot, Result, cannot};
 use crate::tree::{Tree, join};
-use crate::workspace::{FileCopier, FrozenFiles, in_threads, remove_entry};
+use crate::workspace::{FileCopier, FileWork, FrozenFiles, in_threads, remove_entry};
 
 /// The permissions of an owner, who changes the contents of a folder.
 const OWNER: u32 = 0o700;
@@ -110,7 +110,7 @@ impl Restoring<'_> {
         let files = work.iter().map(|(_, folder)| folder.files.len()).sum();
         let (next, stamps) = (AtomicUsize::new(0), Mutex::new(Stamps::new()));
         if files > 0 {
-            in_threads(files, &|| {
+            in_threads(FileWork::Copy(files), &|| {
                 let mut writer = FileWriter::open(self)?;
                 while let Some((place, folder)) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let written = writer.folder(&self.folders[**place], &folder.files)?;

@@ -74,7 +74,7 @@ pub(crate) fn recover(
     }
     for run in open.iter().filter(|open| !alive.contains(&open.run)) {
         names.insert(run.run.clone());
-        tasks.extend(unrecorded(paths, run, &tasks)?);
+        tasks.extend(unrecorded(paths, faults, run, &tasks)?);
         // If an engine finished a landing and died, only the journal shows the landing.
         if !landings.iter().any(|landing| landing.run == run.run) {
             landings.extend(landing::done(paths, &run.run)?);
@@ -128,10 +128,12 @@ fn lock_recovery(paths: &RepoPaths) -> Result<File> {
 /// this recovery reports already.
 fn unrecorded(
     paths: &RepoPaths,
+    faults: &Faults,
     run: &OpenRun,
     found: &[RecoveredTask],
 ) -> Result<Vec<RecoveredTask>> {
     let Some(store) = TaskStore::open_existing(&paths.store)? else { return Ok(Vec::new()) };
+    let store = store.with_faults(faults);
     let mut known: BTreeMap<TaskName, u32> = BTreeMap::new();
     let reported = found.iter().filter_map(|task| Some(&task.captured.as_ref().ok()?.capture));
     for (task, attempt) in run.captures.iter().chain(reported).filter_map(|it| part(it, &run.run)) {

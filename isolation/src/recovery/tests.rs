@@ -1,5 +1,7 @@
 //! What becomes of what a dead engine left.
 
+mod power_cut;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -72,6 +72,12 @@ impl Repo {
         git.workdir().map_or_else(|| Err(refusals::bare(git.path())), canonical)
     }
 
+    /// Returns the commit that was checked out when the repository was opened; `None` before the first
+    /// commit.
+    pub(crate) fn opened_at(&self) -> Option<Oid> {
+        self.head.commit
+    }
+
     /// Returns where HEAD was and is, if it has moved since the repository was opened.
     pub(crate) fn head_move(&self) -> Result<Option<HeadMove>> {
         let (was, now) = (&self.head, head(&self.git()?));

@@ -87,9 +87,10 @@ impl TaskStore {
         let objects = objects.into_list();
         let record = Record { reference: reference.to_owned(), commit, objects };
         match announced.append(&record.encode()) {
-            Ok(()) => journal.bound(),
+            Ok(()) if journal.is_large() => self.settle(),
+            Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
-                self.add_loose(vec![record])
+                self.add_loose(vec![record], &self.faults)
             }
             Err(error) => Err(error).or_cannot(what),
         }

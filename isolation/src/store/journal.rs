@@ -2,28 +2,22 @@
 //! that end at the same time share one sync. Before captures are read, and when a run lands, the
 //! journal is moved into git's objects and references, as one pack.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use git2::{ObjectType, Oid, Repository};
+use git2::{ObjectType, Oid};
 use group_log::{Announced, GroupLog, open_locked, read};
 
 use crate::error::{OrCannot, Result};
 use crate::store::objects::Object;
-use crate::store::{TaskStore, packed_refs, sync};
 
 /// The name of the file in the store.
 const FILE: &str = "captures.journal";
 
 /// The size from which the journal is moved into git's format, so that a move needs little memory.
 const LARGE: u64 = 8 << 20;
-
-/// Up to this many captures are moved as loose objects: many small packs would make the store slow.
-const FEW: usize = 4;
 
 /// The journal of one task store, shared by all captures of this process.
 #[derive(Clone)]
@@ -65,12 +59,9 @@ impl Journal {
         self.log.announce()
     }
 
-    /// Moves the journal into git's format if it has become large.
-    pub(super) fn bound(&self) -> Result<()> {
-        match self.store.join(FILE).metadata() {
-            Ok(file) if file.len() > LARGE => settle(&self.store),
-            _ => Ok(()),
-        }
+    /// Returns whether the journal has become so large that it is moved into git's format.
+    pub(super) fn is_large(&self) -> bool {
+        self.store.join(FILE).metadata().is_ok_and(|file| file.len() > LARGE)
     }
 }
 
@@ -113,11 +104,11 @@ fn take<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(part)
 }
 
-/// Moves the captures in the journal of the store at `store` into git's format, durably. Does
-/// nothing if there are none.
-pub(super) fn settle(store: &Path) -> Result<()> {
+/// Opens the journal of the store at `store` under its lock; `None` if it is empty. Damaged records
+/// are copied beside it.
+pub(super) fn open_records(store: &Path) -> Result<Option<LockedJournal>> {
     let what = || format!("read the journal of the task store {}", store.display());
-    let Some(mut file) = open_locked(&store.join(FILE)).or_cannot(what)? else { return Ok(()) };
+    let Some(mut file) = open_locked(&store.join(FILE)).or_cannot(what)? else { return Ok(None) };
     let found = read(&mut file).or_cannot(what)?;
     if found.damaged > 0 {
         let copy = store.join(format!("{FILE}.damaged"));
@@ -127,90 +118,25 @@ pub(super) fn settle(store: &Path) -> Result<()> {
     let records = found.records.iter().map(|record| Record::decode(record));
     let records: Option<Vec<Record>> = records.collect();
     let records = records.ok_or("a later version wrote it").or_cannot(what)?;
-    let opened = TaskStore::open(store)?;
-    if records.len() <= FEW {
-        opened.add_loose(records)?
-    } else {
-        opened.add_pack(records)?
-    }
-    empty(&file).or_cannot(what)
+    Ok(Some(LockedJournal { file, records, bytes: found.end }))
 }
 
-/// Empties the journal. The file stays, because other processes have it open.
-fn empty(file: &File) -> io::Result<()> {
-    file.set_len(0)?;
-    file.sync_all()
+/// A journal with records. As long as it is open, nobody else reads or writes it.
+pub(super) struct LockedJournal {
+    file: File,
+    pub(super) records: Vec<Record>,
+    /// The size of the records in bytes.
+    pub(super) bytes: u64,
 }
 
-impl TaskStore {
-    /// Adds captures as loose objects and references.
-    pub(super) fn add_loose(&self, records: Vec<Record>) -> Result<()> {
-        let what = || format!("write to the task store {}", self.path.display());
-        for Record { reference, commit, objects } in records {
-            let mut written = Vec::new();
-            for (kind, bytes) in objects {
-                written.push(self.write_loose(kind, &bytes).or_cannot(what)?);
-            }
-            sync::sync_objects(&self.path, written).or_cannot(what)?;
-            self.set_reference(&reference, commit, "captured").or_cannot(what)?;
-            sync::sync_reference(&self.path, &reference).or_cannot(what)?;
-        }
-        Ok(())
-    }
-
-    /// Writes one object. A file that a power cut has damaged is written again.
-    pub(super) fn write_loose(
-        &self,
-        kind: ObjectType,
-        bytes: &[u8],
-    ) -> std::result::Result<Oid, git2::Error> {
-        let odb = self.git.odb()?;
-        let oid = odb.write(kind, bytes)?;
-        if odb.read(oid).is_err() {
-            let name = oid.to_string();
-            let file = self.path.join("objects").join(&name[..2]).join(&name[2..]);
-            let _absent = std::fs::remove_file(file);
-            odb.write(kind, bytes)?;
-        }
-        Ok(oid)
-    }
-
-    /// Adds captures as one pack and packed references.
-    fn add_pack(&self, records: Vec<Record>) -> Result<()> {
-        let what = || format!("write a pack to the task store {}", self.path.display());
-        let mut references = BTreeMap::new();
-        let mut objects = Vec::new();
-        for record in records {
-            references.insert(record.reference, record.commit);
-            objects.extend(record.objects);
-        }
-        self.write_pack(objects).or_cannot(what)?;
-        self.with_store_lock("packed-refs", || Ok(packed_refs::add(&self.path, &references)))
-            .or_cannot(what)?
-            .or_cannot(what)
-    }
-
-    fn write_pack(&self, objects: Vec<Object>) -> std::result::Result<(), crate::error::Cause> {
-        // Opened anew, because what is in memory must not be seen by other users of the store.
-        let git = Repository::open_bare(&self.path)?;
-        let odb = git.odb()?;
-        let _memory = odb.add_new_mempack_backend(FIRST)?;
-        let mut pack = git.packbuilder()?;
-        for (kind, bytes) in objects {
-            pack.insert_object(odb.write(kind, &bytes)?, None)?;
-        }
-        let folder = self.path.join("objects/pack");
-        pack.write(&folder, 0o444)?;
-        let name = pack.name()?.ok_or("it has no name")?.to_owned();
-        for end in ["pack", "idx"] {
-            sync::sync(&folder.join(format!("pack-{name}.{end}")))?;
-        }
-        Ok(sync::sync(&folder)?)
+impl LockedJournal {
+    /// Empties the journal of the store at `store`. The file stays, because other processes have it
+    /// open.
+    pub(super) fn empty(&self, store: &Path) -> Result<()> {
+        let what = || format!("empty the journal of the task store {}", store.display());
+        self.file.set_len(0).and_then(|()| self.file.sync_all()).or_cannot(what)
     }
 }
-
-/// The priority of a backend that comes before the files of the store.
-const FIRST: i32 = 1000;
 
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,10 @@ use std::path::{Path, PathBuf};
 /// The prefix of objects that libgit2 is writing.
 const TEMPORARY_OBJECT: &[u8] = b"tmp_object";
 
+/// The prefix of packs that libgit2 is writing, and of their indexes. Complete ones begin with
+/// `pack-`.
+const TEMPORARY_PACK: &[u8] = b"pack_";
+
 /// The prefix of stores that are being made.
 pub(super) const NEW_STORE: &str = ".store-";
 
@@ -17,7 +21,10 @@ pub(crate) fn remove_leftovers(path: &Path) {
     let objects = path.join("objects");
     let beside = path.parent().unwrap_or(path);
     let steps: [(&Path, &dyn Fn() -> io::Result<()>); 3] = [
-        (&objects, &|| remove_objects(&objects)),
+        (&objects, &|| {
+            remove_unfinished_packs(&objects.join("pack"));
+            remove_objects(&objects)
+        }),
         (path, &|| remove_locks(path)),
         (beside, &|| remove_new_stores(beside)),
     ];
@@ -44,6 +51,27 @@ fn remove_objects(objects: &Path) -> io::Result<()> {
                     fs::remove_file(object.path())?;
                 }
             }
+        }
+    }
+    Ok(())
+}
+
+/// Removes what is left in the folder of packs of a pack that was never complete. The caller knows
+/// that nobody is writing one. What cannot be removed stays until the next time.
+pub(super) fn remove_unfinished_packs(packs: &Path) {
+    if let Err(error) = try_remove_packs(packs) {
+        tracing::warn!(%error, folder = %packs.display(), "parts of packs stay");
+    }
+}
+
+fn try_remove_packs(packs: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(packs)? {
+        let entry = entry?;
+        let (name, file) = (entry.file_name(), entry.path());
+        let is_index = name.as_bytes().ends_with(b".idx");
+        let is_alone = is_index && !file.with_extension("pack").try_exists()?;
+        if name.as_bytes().starts_with(TEMPORARY_PACK) || is_alone {
+            fs::remove_file(file)?;
         }
     }
     Ok(())

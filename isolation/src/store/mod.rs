@@ -6,9 +6,11 @@ mod gathering;
 mod journal;
 mod leftovers;
 mod objects;
+mod own_series;
 mod packed_refs;
 mod patch_needs;
 mod renamed_patch;
+mod settle;
 mod sync;
 mod task_store;
 #[cfg(test)]
@@ -18,5 +20,6 @@ mod trees;
 pub(crate) use captures::Contents;
 pub(crate) use journal::Journal;
 pub(crate) use leftovers::remove_leftovers;
+pub(crate) use own_series::{OwnCommit, Series};
 pub use patch_needs::PatchNeeds;
 pub(crate) use task_store::{Durability, TaskStore};

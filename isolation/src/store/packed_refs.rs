@@ -27,7 +27,7 @@ pub(super) fn add(store: &Path, references: &BTreeMap<String, Oid>) -> io::Resul
     let lines: Vec<&str> = all.values().map(String::as_str).collect();
     let lock = store.join("packed-refs.lock");
     // No other writer lives: each holds the lock on the folder.
-    let _absent = fs::remove_file(&lock);
+    remove(&lock)?;
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(&lock)?;
     file.write_all(HEADER.as_bytes())?;
     file.write_all(lines.concat().as_bytes())?;
@@ -36,9 +36,19 @@ pub(super) fn add(store: &Path, references: &BTreeMap<String, Oid>) -> io::Resul
     sync::sync(store)?;
     for name in references.keys() {
         // A reference with a file of its own would hide the packed one.
-        let _absent = fs::remove_file(store.join(name));
+        remove(&store.join(name))?;
     }
     Ok(())
+}
+
+/// Removes a file. Succeeds if there is none.
+fn remove(file: &Path) -> io::Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(io::Error::new(error.kind(), format!("cannot remove {}: {error}", file.display())))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 /// Returns the lines of each reference, by its name.
@@ -83,5 +93,18 @@ mod tests {
             format!("{HEADER}{tag}{} refs/tasks/r/a/1\n{} refs/tasks/r/b/1\n", oid("4"), oid("5"));
         assert_eq!(fs::read_to_string(home.path().join("packed-refs")).unwrap(), expected);
         assert!(!home.path().join("refs/tasks/r/a/1").exists());
+    }
+
+    #[test]
+    fn a_file_that_would_hide_a_packed_reference_and_stays_is_an_error() {
+        let home = tempfile::tempdir().unwrap();
+        let oid = Oid::from_str(&"4".repeat(40)).unwrap();
+        let name = "refs/tasks/r/a/1";
+        // As one that the system does not let go.
+        fs::create_dir_all(home.path().join(name)).unwrap();
+        let error = add(home.path(), &BTreeMap::from([(name.to_owned(), oid)])).unwrap_err();
+        assert!(error.to_string().contains(name), "{error}");
+        fs::remove_dir(home.path().join(name)).unwrap();
+        add(home.path(), &BTreeMap::from([(name.to_owned(), oid)])).unwrap();
     }
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use engine::fault::Faults;
 use git2::{ErrorCode, ObjectType, Oid, Repository, RepositoryInitOptions};
 
 use crate::error::{OrCannot, Result};
@@ -23,6 +24,8 @@ const TRIES: u32 = 50;
 pub(crate) struct TaskStore {
     pub(super) git: Repository,
     pub(super) path: PathBuf,
+    /// The faults that are planned where the journal is moved into git's format.
+    pub(super) faults: Faults,
     /// The objects of the capture that is being made; `None` if objects are written at once.
     pub(super) gathering: RefCell<Option<Gathering>>,
     /// The shared lock that every writer of objects holds, so that no other process removes the
@@ -50,8 +53,13 @@ impl TaskStore {
             .or_cannot(|| format!("open the task store {}", path.display()))?;
         let writing = File::open(path.join("objects")).ok();
         let writing = writing.filter(|objects| objects.lock_shared().is_ok());
-        let gathering = RefCell::default();
-        Ok(Self { git, path: path.to_path_buf(), gathering, _writing: writing })
+        let (faults, gathering) = (Faults::default(), RefCell::default());
+        Ok(Self { git, path: path.to_path_buf(), faults, gathering, _writing: writing })
+    }
+
+    /// Returns the store with planned faults.
+    pub(crate) fn with_faults(self, faults: &Faults) -> Self {
+        Self { faults: faults.clone(), ..self }
     }
 
     /// Opens the store at `path` if there is one.

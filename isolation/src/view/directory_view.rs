@@ -21,6 +21,7 @@ use super::file_operations::{entry_stat, file_stat, open_file};
 use super::file_operations::{path_error, system_error};
 use super::replace::replace;
 use super::resolve::resolve;
+use super::write_record::{WriteRecord, recorded};
 
 /// The most threads that wait for the disk at the same time, for all views that share the bound.
 const MAX_DISK_THREADS: usize = 32;
@@ -29,6 +30,8 @@ const MAX_DISK_THREADS: usize = 32;
 pub struct DirectoryView {
     root: Arc<Root>,
     disk: DiskThreads,
+    /// Records what this view changes, for whoever captures the workspace.
+    record: Option<Arc<WriteRecord>>,
 }
 
 /// The root of the tree. The canonical path is known as well, because a command may print absolute
@@ -58,7 +61,14 @@ impl DirectoryView {
     /// Returns the view of the folder `root`, which shares the bound `disk`.
     #[must_use]
     pub fn sharing(root: PathBuf, disk: DiskThreads) -> Self {
-        Self { root: Arc::new(Root { path: root, canonical: OnceLock::new() }), disk }
+        let root = Arc::new(Root { path: root, canonical: OnceLock::new() });
+        Self { root, disk, record: None }
+    }
+
+    /// Returns the same view, which records what it changes.
+    #[must_use]
+    pub(crate) fn recorded(self, record: Arc<WriteRecord>) -> Self {
+        Self { record: Some(record), ..self }
     }
 
     /// Runs `work` on the root, on a thread that may block.
@@ -131,6 +141,10 @@ impl DiskThreads {
 #[async_trait]
 impl WorkspaceView for DirectoryView {
     fn process_root(&self) -> &Path {
+        // Whoever asks is about to start a process, which may change anything.
+        if let Some(record) = &self.record {
+            record.give_up();
+        }
         &self.root.path
     }
 
@@ -163,8 +177,9 @@ impl WorkspaceView for DirectoryView {
     }
 
     async fn make_folders(&self, path: &ViewPath) -> Result<(), ViewError> {
-        let path = path.clone();
-        self.at_root(move |root| make_folders(root, &path)).await
+        let (path, record) = (path.clone(), self.record.clone());
+        self.at_root(move |root| recorded(record.as_ref(), &path, || make_folders(root, &path)))
+            .await
     }
 
     async fn write(
@@ -173,14 +188,22 @@ impl WorkspaceView for DirectoryView {
         bytes: Vec<u8>,
         which: Replace,
     ) -> Result<(), ViewError> {
-        self.at_entry(path, move |folder, name| replace(folder, name, &bytes, which)).await
+        let (changed, record) = (path.clone(), self.record.clone());
+        self.at_entry(path, move |folder, name| {
+            recorded(record.as_ref(), &changed, || replace(folder, name, &bytes, which))
+        })
+        .await
     }
 
     async fn rename(&self, from: &ViewPath, to: &ViewPath) -> Result<(), ViewError> {
         let (from, to) = (from.clone(), to.clone());
-        let tree_root = Arc::clone(&self.root);
+        let (tree_root, record) = (Arc::clone(&self.root), self.record.clone());
         self.disk
             .run(move || {
+                // What is renamed may be a folder.
+                if let Some(record) = record {
+                    record.give_up();
+                }
                 let (folder, name) = from.split().ok_or(ViewError::Folder)?;
                 let (new_folder, new_name) = to.split().ok_or(ViewError::Folder)?;
                 let folder = open_folder(tree_root.open()?, &folder)?;
@@ -191,11 +214,16 @@ impl WorkspaceView for DirectoryView {
     }
 
     async fn remove(&self, path: &ViewPath) -> Result<(), ViewError> {
-        self.at_entry(path, |folder, name| match unlinkat(folder, name, AtFlags::empty()) {
-            Err(Errno::ISDIR | Errno::PERM) => {
-                unlinkat(folder, name, AtFlags::REMOVEDIR).map_err(path_error)
+        let (changed, record) = (path.clone(), self.record.clone());
+        self.at_entry(path, move |folder, name| {
+            let file = || unlinkat(folder, name, AtFlags::empty());
+            // That a folder was removed is not recorded.
+            match recorded(record.as_ref(), &changed, file) {
+                Err(Errno::ISDIR | Errno::PERM) => {
+                    unlinkat(folder, name, AtFlags::REMOVEDIR).map_err(path_error)
+                }
+                removed => removed.map_err(entry_error),
             }
-            removed => removed.map_err(entry_error),
         })
         .await
     }

@@ -6,5 +6,8 @@ mod directory_view;
 mod file_operations;
 mod replace;
 mod resolve;
+mod write_record;
 
 pub use directory_view::{DirectoryView, DiskThreads};
+
+pub(crate) use write_record::WriteRecord;

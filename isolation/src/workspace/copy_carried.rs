@@ -17,7 +17,7 @@ use crate::carry::{CARRIED_FILES, Carried};
 use crate::error::{OrCannot, Result, cannot};
 use crate::tree::{Tree, join};
 use crate::workspace::copy_file::FileCopier;
-use crate::workspace::copy_threads::in_threads;
+use crate::workspace::copy_threads::{FileWork, in_threads};
 use crate::workspace::remove_tree;
 
 /// The number of files that a thread copies at once.
@@ -82,7 +82,7 @@ fn copy_files(snapshot: &Snapshot, from: &Path, root: &OwnedFd, copier: &FileCop
         bytes: AtomicU64::new(0),
         failed: AtomicBool::new(false),
     };
-    in_threads(files, &|| job.run())
+    in_threads(FileWork::Copy(files), &|| job.run())
 }
 
 /// Makes every folder that the snapshot does not contain. A folder stays writable until its files

@@ -1,4 +1,4 @@
-//! The threads that copy files into a workspace.
+//! The threads that copy files into a workspace, or look at those in it.
 
 use std::thread;
 
@@ -8,20 +8,40 @@ use crate::error::{Result, cannot};
 /// tasks are prepared at the same time.
 pub(crate) const COPY_THREADS: usize = 2;
 
-/// The number of files below which starting a second thread takes longer than it saves.
-const FEW: usize = 64;
+/// The numbers of files below which starting a second thread takes longer than it saves.
+const FEW_TO_COPY: usize = 64;
+const FEW_TO_LOOK_AT: usize = 2_048;
 
-/// Runs `copy` in as many threads as copying `files` files needs. Each call copies until nothing is
-/// left to copy.
-pub(crate) fn in_threads(files: usize, copy: &(dyn Fn() -> Result<()> + Sync)) -> Result<()> {
-    let threads = if files < FEW { 1 } else { COPY_THREADS };
+/// What a thread does with files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileWork {
+    /// It copies so many.
+    Copy(usize),
+    /// It reads the stats of so many.
+    LookAt(usize),
+}
+
+impl FileWork {
+    fn threads(self) -> usize {
+        match self {
+            Self::Copy(files) if files < FEW_TO_COPY => 1,
+            Self::LookAt(files) if files < FEW_TO_LOOK_AT => 1,
+            Self::Copy(_) | Self::LookAt(_) => COPY_THREADS,
+        }
+    }
+}
+
+/// Runs `share` in as many threads as `work` needs. Each call works until nothing is left to do.
+pub(crate) fn in_threads(work: FileWork, share: &(dyn Fn() -> Result<()> + Sync)) -> Result<()> {
+    let threads = work.threads();
     thread::scope(|scope| {
-        // If no second thread can be started, the current thread copies everything.
-        let another = || thread::Builder::new().spawn_scoped(scope, copy).ok();
+        // If no second thread can be started, the current thread does everything.
+        let another = || thread::Builder::new().spawn_scoped(scope, share).ok();
         let others: Vec<_> = (1..threads).map_while(|_| another()).collect();
-        let mut end = copy();
+        let mut end = share();
         for other in others {
-            let panicked = || cannot("copy files to a workspace", "a thread that copied panicked");
+            let panicked =
+                || cannot("copy or look at files of a workspace", "one of its threads panicked");
             end = end.and(other.join().unwrap_or_else(|_| Err(panicked())));
         }
         end

@@ -16,7 +16,7 @@ use crate::file_entry::Mode;
 use crate::tree::{Tree, join};
 use crate::workspace::copy_carried::copy_carried;
 use crate::workspace::copy_file::{Copied, FileCopier};
-use crate::workspace::copy_threads::in_threads;
+use crate::workspace::copy_threads::{FileWork, in_threads};
 
 /// Fills the empty folder `target` with the snapshot and the carried files. `carried_files` is the
 /// run's copy of these.
@@ -41,7 +41,7 @@ pub(super) fn copy_tree(
         next: AtomicUsize::new(0),
         failed: AtomicBool::new(false),
     };
-    in_threads(files, &|| job.run())?;
+    in_threads(FileWork::Copy(files), &|| job.run())?;
     if let Some(carried_files) = carried_files {
         copy_carried(snapshot, carried_files, &job.root, &copier)?;
     }

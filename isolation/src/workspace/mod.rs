@@ -17,7 +17,7 @@ pub use prepare::NewWorkspace;
 
 pub(crate) use copy_carried::keep_carried;
 pub(crate) use copy_file::FileCopier;
-pub(crate) use copy_threads::{COPY_THREADS, in_threads};
+pub(crate) use copy_threads::{COPY_THREADS, FileWork, in_threads};
 pub(crate) use copy_tree::FrozenFiles;
 pub(crate) use git_dir::{GIT_TEMPLATE, GitTemplate};
 pub(crate) use manifest::{MANIFESTS, Manifest, is_workspace, task_of, tree_of};

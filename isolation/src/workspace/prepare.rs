@@ -148,7 +148,7 @@ fn furnish(
     record: impl FnOnce(&Tree) -> Result<Option<CopyStats>>,
 ) -> Result<Option<Lent>> {
     let NewWorkspace { folder, tree, destination } = new;
-    let git = match git {
+    let mut git = match git {
         Some(git) => Some(git),
         None => {
             GitTemplate::of_run(&snapshot.context.folder).copy_to(&folder.join(GIT))?;
@@ -156,7 +156,11 @@ fn furnish(
         }
     };
     git_dir::link(&destination.join(GIT), tree)?;
-    let stats = record(&Tree::open_at(tree)?)?;
+    let opened = Tree::open_at(tree)?;
+    if let Some(git) = &mut git {
+        git.record_link(&opened);
+    }
+    let stats = record(&opened)?;
     let predecessor_changes =
         predecessors::apply_predecessors_to(snapshot, tree, &request.predecessors)?;
     let marker_ns = mark(folder)?;
@@ -194,10 +198,13 @@ pub(crate) fn mark(folder: &Path) -> Result<i64> {
     let began = Instant::now();
     let first = changed_ns(&marker).or_cannot(what)?;
     let mut now = first;
+    // From Linux 6.13 on, the next change of a file whose time was read has a finer time.
     while now == first && began.elapsed() < TICK {
-        std::thread::sleep(Duration::from_millis(1));
         marker.write_all(b".").or_cannot(what)?;
         now = changed_ns(&marker).or_cannot(what)?;
+        if now == first {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
     Ok(now)
 }

@@ -1,7 +1,7 @@
 //! Commands that are not run but obeyed.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use engine::ports::{
@@ -24,6 +24,8 @@ pub struct FakeCommands {
     released: Notify,
     /// With `gather N`, the first N commands wait for each other before they end.
     gathered: AtomicUsize,
+    /// What is left when an owner ends.
+    left: Mutex<Option<OwnerEnd>>,
     pub(super) trace: Trace,
 }
 
@@ -41,6 +43,14 @@ impl FakeCommands {
     /// Returns how many commands run now.
     pub fn running(&self) -> usize {
         self.running.load(Ordering::SeqCst)
+    }
+
+    /// Lets the next owner end with `end`.
+    ///
+    /// # Panics
+    /// When a test has panicked with it.
+    pub fn end_next_with(&self, end: OwnerEnd) {
+        *self.left.lock().expect("no test panics with it") = Some(end);
     }
 
     /// Ends every command that waits.
@@ -125,7 +135,8 @@ impl CommandOwner for FakeCommands {
     }
 
     async fn end(&self) -> OwnerEnd {
-        OwnerEnd::Childless
+        let left = self.left.lock().expect("no test panics with it").take();
+        left.unwrap_or(OwnerEnd::Childless)
     }
 }
 

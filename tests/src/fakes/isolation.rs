@@ -250,6 +250,10 @@ impl Baseline for FakeBaseline {
         Ok(Some(Captured { left_out, ..Captured::whole(capture, changes) }))
     }
 
+    async fn recapture(&self, workspace: &Workspace) -> Result<Option<Captured>, IsolationError> {
+        self.capture(workspace).await
+    }
+
     async fn checkpoint(&self, _workspace: &Workspace) -> Result<Option<Captured>, IsolationError> {
         unreachable!("nobody makes checkpoints")
     }

@@ -27,7 +27,7 @@ pub(super) const POINTS: &[Point] = &[
     // Only sessions of models make requests.
     point("gate", 0, 0),
     point("landing.begin", 1, 0),
-    point("landing.branch", 12, 0),
+    point("landing.branch", 12, 2),
     // Only where programs that write cannot be seen.
     point("landing.compare", 0, 0),
     point("landing.done", 1, 1),
@@ -55,6 +55,9 @@ pub(super) const POINTS: &[Point] = &[
     // Only sessions of models have logs.
     point("session.append", 0, 0),
     point("session.sync", 0, 0),
+    point("settle.empty", 1, 1),
+    point("settle.objects", 1, 1),
+    point("settle.references", 4, 4),
     // Only where workspaces are set up.
     point("setup.manifest", 0, 0),
 ];

@@ -99,6 +99,55 @@ fn a_disk_that_is_full_at_capturing_keeps_the_workspace_and_the_next_start_captu
 }
 
 #[test]
+fn a_disk_without_room_for_a_pack_kills_no_engine_and_loses_no_capture() {
+    // Where a pack finds no room, loose objects may; with still less room, nothing does.
+    for (free, fits) in [(300, false), (2_400, true)] {
+        let place = sandbox();
+        let repository = place.repository();
+        let folder = place.folder().join("small");
+        let disk = match SmallDisk::mount(&folder, 64 << 10) {
+            Ok(disk) => disk,
+            Err(why) => return skip("a_disk_without_room_for_a_pack", &why),
+        };
+        let home = tests::sandbox::Home::at(&folder);
+        let items: Vec<String> = (1..=8).map(|number| number.to_string()).collect();
+        let run = place.run_in(&repository).words("--each - --jobs 2").stdin(items.join("\n"));
+        let script = "head -c 200000 /dev/urandom > {{item}}.bin";
+        let died = run.home(&folder).exec(script).fault("kill@settle.objects").run();
+        assert_eq!(died.code, 128 + 9, "{died}");
+        let journal = home.stores()[0].join("captures.journal");
+        assert!(std::fs::metadata(&journal).unwrap().len() > 1_600_000, "{died}");
+        let packs = home.stores()[0].join("objects/pack");
+        let unfinished = packs.join("pack_git2_0123456789abcdef");
+        std::fs::write(&unfinished, vec![1; 100 << 10]).unwrap();
+
+        disk.fill(free);
+        let listed = place.regatta(repository.root()).words("runs").home(&folder).run();
+        assert!(listed.code < 128, "no signal ends it: {listed}");
+        assert!(!unfinished.exists(), "what is left of a pack takes room");
+        assert_eq!(std::fs::read_dir(&packs).unwrap().count(), 0, "no pack is written");
+        if fits {
+            assert_eq!(listed.code, 0, "{listed}");
+            assert_eq!(std::fs::metadata(&journal).unwrap().len(), 0, "{listed}");
+        } else {
+            let told = format!("{}{}", listed.stdout, listed.stderr).to_lowercase();
+            assert!(told.contains("no space") || told.contains("full"), "{listed}");
+            assert!(std::fs::metadata(&journal).unwrap().len() > 1_600_000, "{listed}");
+        }
+
+        disk.resize(96 << 10);
+        let listed = place.regatta(repository.root()).words("runs").home(&folder).run();
+        let _listed = listed.expect_code(0);
+        assert_eq!(home.captures().len(), 8);
+        let target = died.run_name();
+        let applied = place.regatta(repository.root()).words("apply").arg(target).home(&folder);
+        let _applied = applied.run().expect_code(0);
+        assert_eq!(repository.read("8.bin").len(), 200_000);
+        let _clean = home.store_git(&["fsck", "--full", "--strict", "--no-dangling"]);
+    }
+}
+
+#[test]
 fn a_disk_that_is_full_at_landing_leaves_the_tree_as_it_was_and_keeps_the_work() {
     let place = sandbox();
     let folder = place.folder().join("small");

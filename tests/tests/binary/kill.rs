@@ -183,6 +183,25 @@ fn killed_at_the_other_durable_writes_nothing_is_lost_and_nothing_is_left() {
 }
 
 #[test]
+fn killed_while_the_journal_of_captures_is_moved_nothing_is_lost_and_the_next_start_moves_it() {
+    for point in ["settle.objects", "settle.references", "settle.empty"] {
+        survives(Death::At(point));
+    }
+    let place = sandbox();
+    let repository = repository(&place);
+    let told = until_death(&place, &repository, Death::At("settle.objects"));
+    for point in ["settle.objects", "settle.references", "settle.empty"] {
+        let killed = place.regatta(repository.root()).words("runs");
+        let killed = killed.fault(&format!("kill@{point}")).run();
+        assert_eq!(killed.code, 128 + 9, "{point} must strike: {killed}");
+    }
+    let _started = place.regatta(repository.root()).words("runs").run().expect_code(0);
+    assert_eq!(place.home().captures().len(), TASKS);
+    expect_work_kept(&place, &told, Death::At("settle.objects"));
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
 fn killed_while_it_recovers_the_next_start_recovers() {
     let place = sandbox();
     let repository = repository(&place);

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::json;
+use tests::model::{Answer, Asked, Call, LoopbackModel, marker};
 use tests::sandbox::Plan;
 
+use super::agents::run_with;
 use super::sandbox;
 
 /// What a task does to be told from others by its copy.
@@ -69,4 +72,47 @@ fn a_change_of_a_carried_file_during_a_run_reaches_no_task() {
         let _finished = run.run().expect_code(0);
         place.expect_nothing_left(&repository);
     }
+}
+
+#[test]
+fn agents_that_only_write_and_agents_that_run_commands_find_every_copy_as_new() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write(".gitignore", "*.log\n");
+    repository.write("shared/list.txt", "as it was\n");
+    repository.commit("begin");
+    let model = LoopbackModel::start();
+    let mut plan = Plan::default();
+    for task in 0..12 {
+        let name = format!("t{task}");
+        let own = format!("work/{task}.txt");
+        let look =
+            "test -z \"$(git status --porcelain)\" && test ! -e x.log && cat shared/list.txt";
+        let script = move |asked: &Asked| match asked.answers() {
+            0 if task % 3 == 2 => Answer::call("bash", &json!({ "command": look })),
+            0 => Answer::call("read", &json!({ "path": "shared/list.txt" })),
+            1 => {
+                assert!(asked.result().contains("as it was"), "{}", asked.result());
+                let write = |path: &str, text: &str| {
+                    Call::new("write", &json!({ "path": path, "content": text }))
+                };
+                let new = format!("shared/deep/{task}/x.txt");
+                let calls = [(own.as_str(), "own\n"), (&new, "new\n"), ("x.log", "ignored\n")];
+                Answer::calls(calls.map(|(path, text)| write(path, text)).to_vec())
+            }
+            _ => Answer::yields(&json!("done")),
+        };
+        model.talk(&name, script);
+        plan = plan.agent(&name, &format!("Do it. {}", marker(&name)));
+    }
+    let run = run_with(&place, &repository, &plan, &model).words("--jobs 2");
+    let finished = run.run().expect_code(0);
+    assert_eq!(finished.landed().len(), 12, "{finished}");
+    for task in 0..12 {
+        assert_eq!(repository.text(format!("work/{task}.txt")), "own\n", "{finished}");
+        assert_eq!(repository.text(format!("shared/deep/{task}/x.txt")), "new\n", "{finished}");
+    }
+    assert!(!repository.has("x.log"), "{finished}");
+    assert_eq!(model.take_violations(), Vec::<String>::new());
+    place.expect_nothing_left(&repository);
 }

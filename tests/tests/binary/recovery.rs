@@ -17,7 +17,7 @@ fn killed(place: &Sandbox, repository: &Repository) -> String {
 }
 
 /// Kills an engine that does one task after the other at this point.
-fn killed_at(place: &Sandbox, repository: &Repository, point: &str) -> String {
+pub(super) fn killed_at(place: &Sandbox, repository: &Repository, point: &str) -> String {
     let plan = Plan::default().task("a", "echo a > a.txt").task("b", "echo b > b.txt");
     let died = place.run_plan(repository, &plan).words("--jobs 1").fault(&format!("kill@{point}"));
     let died = died.run();
@@ -25,7 +25,7 @@ fn killed_at(place: &Sandbox, repository: &Repository, point: &str) -> String {
     died.run_name()
 }
 
-fn regatta(place: &Sandbox, repository: &Repository, words: &str) -> Finished {
+pub(super) fn regatta(place: &Sandbox, repository: &Repository, words: &str) -> Finished {
     place.regatta(repository.root()).words(words).run()
 }
 
@@ -36,7 +36,7 @@ fn reads(place: &Sandbox, repository: &Repository, run: &str) -> Value {
 }
 
 /// The folder of a run's workspaces.
-fn workspaces(place: &Sandbox, run: &str) -> PathBuf {
+pub(super) fn workspaces(place: &Sandbox, run: &str) -> PathBuf {
     let all = place.home().data().join("workspaces");
     let repositories = fs::read_dir(&all).expect("there are workspaces").flatten();
     let mut runs = repositories.map(|repository| repository.path().join(run));

@@ -83,6 +83,56 @@ fn a_new_file_follows_the_folder_that_another_task_or_the_user_renamed() {
 }
 
 #[test]
+fn on_branches_work_follows_what_the_user_renamed_and_committed_meanwhile() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let rename = "git mv single.txt renamed.txt && git mv old new && git commit --quiet -m renamed";
+    let plan = Plan::default()
+        .task("user", &format!("cd \"$REGATTA_REPO\" && {rename}"))
+        .task("work", &format!("{EDIT}; echo fresh > old/fresh.txt"));
+    let run = place.run_plan(&repository, &plan).words("--merge branch -j 1").run().expect_code(0);
+    let branch = run
+        .events_of("task_landed")
+        .iter()
+        .find_map(|event| event["branch"].as_str().map(str::to_owned));
+    let branch = branch.expect("the work is on a branch");
+    let shown = |path: &str| repository.git(&["show", &format!("{branch}:{path}")]);
+    let expected = lines("single").replace("single line 2\n", "top\n");
+    assert_eq!(shown("renamed.txt").trim_end(), expected.trim_end());
+    assert_eq!(shown("new/fresh.txt").trim_end(), "fresh");
+    let files = repository.git(&["ls-tree", "-r", "--name-only", &branch]);
+    assert!(!files.contains("old/") && !files.contains("single.txt"), "{files}");
+    repository.git(&["merge", "--quiet", "--ff-only", &branch]);
+}
+
+#[test]
+fn work_that_followed_a_rename_has_landed_and_is_missed_when_it_is_thrown_away() {
+    let apply = |place: &Sandbox, repository: &Repository| {
+        place.regatta(repository.root()).words("apply").run()
+    };
+    let task_renames = "mkdir new; git mv old/* new";
+    let user_renames = "cd \"$REGATTA_REPO\"; mv old new";
+    let work = "echo fresh > old/fresh.txt; sed -i 's/^one line 2$/top/' old/one.txt";
+    for rename in [task_renames, user_renames] {
+        let place = sandbox();
+        let repository = repository(&place);
+        let plan = Plan::default().task("a", rename).task("b", work);
+        let _finished = place.run_plan(&repository, &plan).words("-j 1").run().expect_code(0);
+        let edited = repository.text("new/one.txt");
+        assert!(edited.contains("top\n"), "{edited}");
+        let landed = apply(&place, &repository).expect_code(0);
+        assert!(landed.stdout.contains("has landed already"), "{landed}");
+        std::fs::remove_file(repository.path("new/fresh.txt")).unwrap();
+        let told = apply(&place, &repository).expect_code(4);
+        assert!(told.stdout.contains("new/fresh.txt"), "{told}");
+        let again = place.regatta(repository.root()).words("apply b --again").run();
+        let _again = again.expect_code(0);
+        assert_eq!(repository.text("new/fresh.txt"), "fresh\n");
+        assert_eq!(repository.text("new/one.txt"), edited);
+    }
+}
+
+#[test]
 fn a_file_renamed_twice_or_renamed_and_removed_is_a_conflict_with_both_names() {
     let place = sandbox();
     let repository = repository(&place);

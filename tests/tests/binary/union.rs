@@ -50,6 +50,9 @@ fn tasks_that_append_to_one_list_all_land_where_the_attributes_join_it() {
     repository.commit("attributes");
     let finished = place.run_plan(&repository, &tasks(Plan::default())).run().expect_code(0);
     expect_all(&repository, &finished);
+    let shown = place.regatta(repository.root()).words("runs show").run().expect_code(0);
+    let joined = shown.stdout.matches("joined src/list.txt").count();
+    assert_eq!(joined, TASKS - 1, "the ledger tells it later");
 }
 
 #[test]

@@ -56,6 +56,30 @@ fn sorted(mut paths: Vec<String>) -> Vec<String> {
 }
 
 #[test]
+async fn a_second_capture_of_a_dead_task_replaces_no_first_one_that_holds_more() {
+    over_all(
+        |can| can.can_capture,
+        |fixture| async move {
+            let baseline = fixture.freeze().await;
+            let workspace = prepare(&baseline, "a").await;
+            write(&workspace, "clean", "edited\n");
+            let first = capture(&baseline, &workspace).await;
+            let recapture = async || baseline.recapture(&workspace).await.map(Option::unwrap);
+            assert_eq!(recapture().await.expect("it is there").capture, first.capture);
+            write(&workspace, "clean", "clean\n");
+            let second = recapture().await.expect("it is there");
+            assert_ne!(second.capture, first.capture);
+            assert_eq!(fixture.paths(&first), ["clean"]);
+            assert_eq!(fixture.paths(&second), Vec::<String>::new());
+            baseline.discard(&workspace, Reuse::Refused).await.expect("it can be removed");
+            let gone = recapture().await.expect_err("it is gone");
+            assert!(matches!(gone, IsolationError::Vanished { .. }), "{gone:?}");
+        },
+    )
+    .await;
+}
+
+#[test]
 async fn what_a_setup_changes_is_in_no_capture() {
     over_all(
         |can| can.can_capture,

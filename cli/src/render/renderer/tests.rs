@@ -165,6 +165,8 @@ fn events_of_an_agent() -> Vec<Event> {
             jobs: 8,
             isolation: IsolationMode::None,
             merge: MergeMode::None,
+            onto: None,
+            land: protocol::LandTime::End,
             pass_env: Vec::new(),
             needs: WorkspaceNeeds::default(),
             retry_of: None,

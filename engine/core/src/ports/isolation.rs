@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use protocol::{
     CaptureRef, Captured, Failure, FailureClass, FailureDetail, IsolationMode, LandingId,
-    LandingReport, RepoPath, Rescue, RunName, TaskName, error_chain,
+    LandingReport, RepoPath, Rescue, RunName, StackBranch, TaskName, error_chain,
 };
 
 use super::{CancelToken, OpenRun, Recovery, RunLock, SettleRequest, WorkspaceView};
@@ -98,6 +98,11 @@ pub trait Baseline: Send + Sync {
     /// removed or moved the workspace; after any other error the workspace must be kept.
     async fn capture(&self, workspace: &Workspace) -> Result<Option<Captured>, IsolationError>;
 
+    /// Captures the changes in a `workspace` whose task has died, like [`Self::capture`]. If there is
+    /// a capture of it already, that one is returned if it has the same changes; if not, both are
+    /// kept.
+    async fn recapture(&self, workspace: &Workspace) -> Result<Option<Captured>, IsolationError>;
+
     /// Captures the changes in `workspace` while its task is running, and replaces its last
     /// checkpoint. No process may be writing into it. Like a capture, a checkpoint can be the base
     /// of another workspace. It is removed with the folder of the run.
@@ -145,9 +150,8 @@ pub struct FreezeRequest {
     pub mode: IsolationMode,
     /// The maximum total size in bytes of the untracked files that are copied into each workspace.
     pub untracked_limit: u64,
-    /// The prefix of branch names, if the work lands on branches. The freeze checks that such
-    /// branches can be created.
-    pub branches: Option<String>,
+    /// Where the work lands, if it becomes commits. The freeze checks that it can.
+    pub branches: Option<LandingTarget>,
     /// The ignored files that are copied into each workspace.
     pub carry: CarryRequest,
     /// The globs of files of which both sides' lines are kept where both changed the same lines,
@@ -237,6 +241,13 @@ pub enum LandingTarget {
         /// The prefix of the names.
         prefix: String,
     },
+    /// On one branch, as a commit for each task.
+    Stack {
+        /// The prefix of the name of the run's own branch, `PREFIX/RUN`.
+        prefix: String,
+        /// The branch, if it is not the run's own.
+        branch: Option<StackBranch>,
+    },
 }
 
 /// The work of one task to land.
@@ -264,6 +275,8 @@ pub enum LandingNotice {
     HeadMoved(HeadMove),
     /// A replaced version of a file had just been written by another program, and was kept.
     Rescued(Rescue),
+    /// Something about the commits is not as the user may expect.
+    Degraded(Notice),
     /// The landing cannot detect programs that have files open for writing, and compares replaced
     /// versions twice instead. Sent once per landing.
     OpenFilesUnknown {
@@ -271,6 +284,12 @@ pub enum LandingNotice {
         path: RepoPath,
         /// The reason why the landing cannot detect such programs.
         why: String,
+    },
+    /// The file system cannot exchange two files in one step: each replaced file is moved aside
+    /// first. Sent once per landing.
+    NoExchange {
+        /// One of the files.
+        path: RepoPath,
     },
 }
 

@@ -47,7 +47,7 @@ pub enum OwnerEnd {
     /// So many processes could not be killed in time, for instance because they changed their user
     /// or hang in the kernel.
     Left(u32),
-    /// Nobody knows: the process that watches over the owner's commands was killed.
+    /// Nobody knows: the processes that watch over the owner's commands were killed.
     Unknown,
 }
 

@@ -20,7 +20,8 @@ pub const MAX_SYMLINKS: u32 = 40;
 /// is not a folder any more.
 #[async_trait]
 pub trait WorkspaceView: Send + Sync {
-    /// Returns the absolute path of the root for child processes.
+    /// Returns the absolute path of the root for child processes. Whoever has asked for it may have
+    /// started one: what it changes is found only by looking at every file.
     fn process_root(&self) -> &Path;
 
     /// Converts an absolute path as seen by child processes to a path relative to the root. Returns

@@ -19,7 +19,7 @@ mod ending;
 mod inputs_and_effects;
 
 use ending::{crashed, finish, keep, seal, sealed, uncaptured};
-pub use inputs_and_effects::{Effect, Input, Timer};
+pub use inputs_and_effects::{Effect, Input, Timer, Unsealed};
 
 /// How long killed processes may take to disappear. They need milliseconds, unless they wait in the
 /// kernel for a disk.
@@ -161,7 +161,7 @@ impl TaskMachine {
             Input::Prepared(prepared) => self.prepared(state, prepared),
             Input::Recorded(entry) => self.recorded(state, &entry, Durability::Durable),
             Input::NotRecorded(entry) => self.recorded(state, &entry, Durability::LedgerGone),
-            Input::Sealed | Input::NotSealed => sealed(state, &input),
+            Input::Sealed | Input::NotSealed(_) => sealed(state, &input),
             Input::Captured(captured) => self.captured(state, captured),
             Input::Vanished(failure) => match state {
                 State::Capturing(gone, end) => {
@@ -302,7 +302,7 @@ impl TaskMachine {
                 self.record_session(workspace, reminder)
             }
             (State::CleaningUp(workspace, _), Input::NotCleanedUp) => {
-                seal(workspace, crashed("it crashed, and its processes did not stop in time"))
+                seal(workspace, crashed("it crashed, and its processes could not be stopped"))
             }
             (State::Stopping(workspace, end, _), _worker_is_gone) => seal(workspace, end),
             (state, _stale) => (state, Vec::new()),

@@ -7,7 +7,7 @@ mod record;
 mod yields;
 
 pub use contract::{ContractDecision, NullYield, Reminder, ReminderPolicy, YieldContract};
-pub use machine::{Effect, Input, SetupPolicy, TaskMachine, Timer, WorkerPolicy};
+pub use machine::{Effect, Input, SetupPolicy, TaskMachine, Timer, Unsealed, WorkerPolicy};
 pub(crate) use record::task_of;
 pub use record::{TaskRecord, TaskStatus};
 pub use yields::with_yields;

@@ -140,9 +140,10 @@ fn a_process_plays_the_part_it_is_given() {
     match std::env::var("STAGE_PART").as_deref() {
         Ok("launcher") => exec::launch().unwrap(),
         Ok("subreaper") => crate::owners::subreaper(&folder),
-        Ok("suspended") => crate::owners::suspended(&folder),
+        Ok("suspended") => crate::suspended::suspended(&folder),
         Ok("engine") => crate::engine_killed::engine(&folder),
         Ok("short") => crate::leaks::short_of_descriptors(&folder),
+        Ok("crowded") => crate::crowded::crowded(&folder),
         Ok("leaks") => crate::leaks::two_hundred_commands(&folder),
         Ok(unknown) => panic!("no part is called {unknown}"),
         Err(_none) => assert!(std::env::var_os("STAGE_FOLDER").is_none()),

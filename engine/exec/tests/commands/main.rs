@@ -5,6 +5,8 @@
 extern crate test_limit;
 
 #[cfg(test)]
+mod crowded;
+#[cfg(test)]
 mod ends;
 #[cfg(test)]
 mod engine_killed;
@@ -20,3 +22,5 @@ mod output;
 mod owners;
 #[cfg(test)]
 mod processes;
+#[cfg(test)]
+mod suspended;

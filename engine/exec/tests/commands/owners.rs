@@ -1,7 +1,8 @@
 //! The end of an owner: nothing is left of what its commands have started, however it hides.
 
+use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,14 +12,14 @@ use rustix::process::{Pid, Signal, kill_process, set_child_subreaper};
 use crate::harness::{Harness, numbers, part, request, runs, shell, until, wait_until};
 
 /// Leaves a process in a session of its own, which notes its number.
-const STRAY: &str = "setsid sh -c 'echo $$ >>all; exec sleep 600' >/dev/null 2>&1 &";
+pub(crate) const STRAY: &str = "setsid sh -c 'echo $$ >>all; exec sleep 600' >/dev/null 2>&1 &";
 
-fn living(harness: &Harness) -> Vec<String> {
+pub(crate) fn living(harness: &Harness) -> Vec<String> {
     numbers(&harness.read("all")).into_iter().filter(|process| runs(process)).collect()
 }
 
 /// Returns the parent of a process.
-fn parent(process: &str) -> Pid {
+pub(crate) fn parent(process: &str) -> Pid {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
     let (_, rest) = stat.rsplit_once(") ").unwrap();
     Pid::from_raw(rest.split(' ').nth(1).unwrap().parse().unwrap()).unwrap()
@@ -65,15 +66,34 @@ async fn a_reaper_serves_one_owner_after_the_other_and_no_two_at_once() {
 }
 
 #[test]
+async fn a_reaper_takes_short_turns_and_its_commands_turns_like_any_process() {
+    let slice = |text: &str| -> Option<u64> {
+        text.lines().find(|line| line.starts_with("se.slice"))?.rsplit(' ').next()?.parse().ok()
+    };
+    let own = slice(&std::fs::read_to_string("/proc/self/sched").unwrap_or_default());
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release.split(['.', '-']).map(|number| number.parse::<u32>().unwrap_or(0));
+    let release = (numbers.next().unwrap(), numbers.next().unwrap());
+    if own.is_none() || release < (6, 12) {
+        // Not by a macro, whose output is captured: CI counts what was skipped.
+        let why = "this kernel does not show turns, or gives all processes the same";
+        let _unseen = writeln!(std::io::stderr(), "\nSKIP the turns of a reaper: {why}");
+        return;
+    }
+    let harness = Harness::new();
+    harness.run("cat /proc/$PPID/sched >reaper; cat /proc/$$/sched >command").await;
+    assert_eq!(slice(&harness.read("reaper")), Some(100_000));
+    assert_eq!(slice(&harness.read("command")), own);
+}
+
+#[test]
 async fn an_owner_that_is_dropped_takes_everything_along() {
     let harness = Harness::new();
     harness.run(&format!("{STRAY} until [ -s all ]; do :; done")).await;
     let left = living(&harness);
     assert_eq!(left.len(), 1);
-    let dropped = Instant::now();
     drop(harness);
     wait_until(|| !left.iter().any(|process| runs(process)));
-    assert!(dropped.elapsed() < Duration::from_secs(1), "{:?}", dropped.elapsed());
 }
 
 /// The part of a process that adopts its orphans: they do not come back to the reaper.
@@ -128,46 +148,29 @@ async fn what_a_killed_reaper_has_left_comes_to_the_launcher_and_is_killed_there
     assert!(matches!(error, engine::ports::CommandError::Launcher { .. }), "{error:?}");
     let all = numbers(&harness.read("all"));
     assert_eq!(all.len(), 2);
-    // The next command gets another reaper, but nobody can vouch for the owner. The launcher here is a
-    // test, whose other thread gets its signals: the request wakes it up.
+    // The next command gets another reaper, and the launcher can vouch for the first.
     assert_eq!(harness.run("echo ran").await.last_line.as_deref(), Some("ran"));
-    until(move || !all.iter().any(|process| runs(process))).await;
-    assert_eq!(harness.shell.end().await, OwnerEnd::Unknown);
+    assert_eq!(harness.shell.end().await, OwnerEnd::Childless);
+    assert!(!all.iter().any(|process| runs(process)));
 }
 
 #[test]
-async fn a_suspended_reaper_does_not_keep_anything_alive_longer_than_the_engine() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut engine = part("suspended", folder.path()).stdout(Stdio::null()).spawn().unwrap();
-    let all = folder.path().join("all");
-    wait_until(|| folder.path().join("ready").exists());
-    let command = std::fs::read_to_string(&all).unwrap();
-    let reaper = parent(command.trim());
-    kill_process(reaper, Signal::STOP).unwrap();
-    engine.kill().unwrap();
-    engine.wait().unwrap();
-    wait_until(|| !runs(command.trim()) && !runs(&reaper.as_raw_nonzero().to_string()));
-}
-
-#[test]
-async fn a_suspended_reaper_is_killed_at_the_end_of_its_owner_with_all_that_it_has_started() {
+async fn nobody_knows_what_is_left_when_a_reaper_and_its_launcher_were_killed() {
     let harness = Harness::new();
     harness.run(&format!("{STRAY} until [ -s all ]; do :; done")).await;
-    let left = living(&harness);
-    assert_eq!(left.len(), 1);
-    kill_process(parent(&left[0]), Signal::STOP).unwrap();
+    let reaper = parent(&living(&harness)[0]);
+    let launcher = parent(&reaper.to_string());
+    // The launcher first, which would kill what the reaper has left; suspended, neither reacts.
+    for process in [reaper, launcher] {
+        kill_process(process, Signal::STOP).unwrap();
+    }
+    for process in [launcher, reaper] {
+        kill_process(process, Signal::KILL).unwrap();
+    }
     assert_eq!(harness.shell.end().await, OwnerEnd::Unknown);
-    // The launcher here is a test, whose other thread gets its signals: a request wakes it up.
-    harness.run("true").await;
-    until(move || !left.iter().any(|process| runs(process))).await;
-}
-
-/// The part of an engine whose reaper somebody suspends.
-pub(crate) fn suspended(folder: &Path) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let shell = shell(Duration::from_millis(700), part("launcher", folder));
-    let request = request(folder, "log", "echo $$ >all; : >ready; sleep 600");
-    runtime.block_on(shell.run(request, Arc::new(|_| {}), CancelToken::default())).unwrap();
+    for stray in living(&harness) {
+        kill_process(Pid::from_raw(stray.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
+    }
 }
 
 #[test]

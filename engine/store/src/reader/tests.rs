@@ -180,8 +180,9 @@ async fn of_several_landings_of_a_task_the_last_stands() {
         with: Some(asked.tasks[0].name.clone()),
         renamed: None,
     };
+    let joined = [&b"src/\xff"[..], b"list"].map(|path| RepoPath::new(path).unwrap()).to_vec();
     let first = [
-        Landed::Landed { branch: Some("regatta/r1/a".to_owned()), joined: Vec::new() },
+        Landed::Landed { branch: Some("regatta/r1/a".to_owned()), joined },
         Landed::Unchanged,
         Landed::Conflicted { conflicts: vec![conflict] },
         Landed::Unwritten { message: "the disk is full".to_owned() },

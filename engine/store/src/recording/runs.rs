@@ -63,9 +63,9 @@ impl Recording<'_> {
 
     fn landed(&self, seq: i64, task: i64, landing: &TaskLanding) -> Result<(), LedgerCause> {
         let (mut branch, mut conflicts, mut waits_on) = (None, None, None);
-        let mut message = settled_text(&landing.settled);
+        let mut message = landing_text(landing);
         let result = match &landing.landed {
-            Landed::Landed { branch: onto, joined: _ } => {
+            Landed::Landed { branch: onto, .. } => {
                 branch = onto.as_deref();
                 "landed"
             }
@@ -213,11 +213,26 @@ fn insert_tasks(
     Ok(())
 }
 
-/// Returns what a landing settled, in words; `None` if it settled nothing.
-fn settled_text(settled: &Settled) -> Option<String> {
-    let Settled { conflicts, landed } = settled;
-    (!settled.is_empty())
-        .then(|| format!("conflicts settled: {}; paths landed: {}", conflicts.len(), landed.len()))
+/// Returns what a landing joined and settled, in words; `None` if it did neither. The paths stay in the
+/// entry of the landing.
+fn landing_text(landing: &TaskLanding) -> Option<String> {
+    let joined = match &landing.landed {
+        Landed::Landed { joined, .. } => joined.len(),
+        Landed::Unchanged
+        | Landed::Conflicted { .. }
+        | Landed::Unwritten { .. }
+        | Landed::Waiting { .. } => 0,
+    };
+    let Settled { conflicts, landed } = &landing.settled;
+    let mut told = Vec::new();
+    if joined > 0 {
+        told.push(format!("files joined: {joined}"));
+    }
+    if !landing.settled.is_empty() {
+        told.push(format!("conflicts settled: {}", conflicts.len()));
+        told.push(format!("paths landed: {}", landed.len()));
+    }
+    (!told.is_empty()).then(|| told.join("; "))
 }
 
 /// Returns the shortest free name of the run.

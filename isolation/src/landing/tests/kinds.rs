@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
+use engine::ports::LandingNotice;
 use protocol::{ConflictReason, Landed};
 use rustix::fs::{XattrFlags, fgetxattr, fsetxattr};
 
@@ -243,6 +244,9 @@ fn a_file_system_that_cannot_exchange_gets_the_same_in_two_steps() {
     let report = kit.land_with(&super::kit::faults("off@exchange"), &[task]).unwrap();
     assert_eq!(landed(&report), [&LANDED]);
     assert_eq!(Some(kit.snapshot()), expected);
+    let told = kit.told.lock().unwrap();
+    let weaker = told.iter().filter(|notice| matches!(notice, LandingNotice::NoExchange { .. }));
+    assert_eq!(weaker.count(), 1, "{told:?}");
 }
 
 #[test]

@@ -6,4 +6,5 @@ mod kinds;
 pub(crate) mod kit;
 mod races;
 mod savers;
+mod swaps;
 mod writers;

@@ -1,7 +1,7 @@
 //! Pairs removed files with added ones.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use git2::Oid;
 use protocol::RepoPath;
@@ -85,6 +85,24 @@ struct Pairing<'a> {
     blobs: &'a dyn Blobs,
 }
 
+/// The removed files with one content that may still be paired, in their order.
+#[derive(Default)]
+struct SameContent<'a> {
+    all: VecDeque<usize>,
+    by_name: HashMap<&'a [u8], VecDeque<usize>>,
+}
+
+impl SameContent<'_> {
+    /// Takes the first file with a name, else the first of all. Each file is passed over once in
+    /// each list, so that many files with one content take no longer than others.
+    fn take(&mut self, name: &[u8], used: &[bool]) -> Option<usize> {
+        let first = |files: &mut VecDeque<usize>| {
+            std::iter::from_fn(|| files.pop_front()).find(|file| !used[*file])
+        };
+        self.by_name.get_mut(name).and_then(first).or_else(|| first(&mut self.all))
+    }
+}
+
 impl Pairing<'_> {
     fn renames(&self) -> Vec<Rename> {
         let pairs = self.from.iter().zip(self.added);
@@ -108,25 +126,19 @@ impl Pairing<'_> {
 
     /// Pairs files with the same content, those of the same name first.
     fn same_content(&mut self, counts: &mut FolderCounts<'_>) {
-        let mut by_content: HashMap<Oid, Vec<usize>> = HashMap::new();
-        for (at, removed) in self.removed.iter().enumerate() {
-            by_content.entry(removed.entry.oid).or_default().push(at);
+        let removed = self.removed;
+        let mut by_content: HashMap<(Oid, bool), SameContent<'_>> = HashMap::new();
+        for (at, removed) in removed.iter().enumerate() {
+            let is_link = removed.entry.mode == Mode::Link;
+            let same = by_content.entry((removed.entry.oid, is_link)).or_default();
+            same.all.push_back(at);
+            same.by_name.entry(name_of(&removed.path)).or_default().push_back(at);
         }
         for at in 0..self.added.len() {
             let added = &self.added[at];
-            let fits = |other: &&usize| {
-                let removed = &self.removed[**other];
-                let both_links = removed.entry.mode == Mode::Link;
-                !self.used[**other] && both_links == (added.entry.mode == Mode::Link)
-            };
-            let Some(same) = by_content.get(&added.entry.oid) else { continue };
-            let name = name_of(&added.path);
-            let best = same
-                .iter()
-                .filter(fits)
-                .find(|other| name_of(&self.removed[**other].path) == name)
-                .or_else(|| same.iter().find(fits));
-            if let Some(&best) = best {
+            let is_link = added.entry.mode == Mode::Link;
+            let Some(same) = by_content.get_mut(&(added.entry.oid, is_link)) else { continue };
+            if let Some(best) = same.take(name_of(&added.path), &self.used) {
                 self.pair(best, at, MAX_SCORE, counts);
             }
         }
@@ -223,5 +235,47 @@ impl Pairing<'_> {
             (Some(one), Some(other)) => one.score(other),
             _ => 0,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::merge::renames::RemovedFolders;
+
+    /// A store that is not asked for anything.
+    struct Unread;
+
+    impl Blobs for Unread {
+        fn read(&self, oid: Oid) -> Result<Vec<u8>> {
+            unreachable!("{oid} is read")
+        }
+
+        fn write(&self, _: &[u8]) -> Result<Oid> {
+            unreachable!("nothing is written")
+        }
+    }
+
+    #[test]
+    fn a_hundred_thousand_files_with_one_content_are_paired_at_once() {
+        let oid = Oid::hash_object(git2::ObjectType::Blob, b"same").unwrap();
+        let entry = Entry { mode: Mode::File, oid };
+        let path = |folder: &str, at: usize| RepoPath::new(format!("{folder}/{at:06}")).unwrap();
+        let removed: Vec<_> = (0..100_000)
+            .map(|at| Removed { path: path("old", at), entry, wanted: Wanted::Yes })
+            .collect();
+        // Every second file has a name of its own.
+        let added: Vec<_> = (0..100_000)
+            .map(|at| Added {
+                path: path("new", if at % 2 == 0 { at } else { at + 100_000 }),
+                entry,
+            })
+            .collect();
+        let folders = RemovedFolders::default();
+        let counts = &mut FolderCounts::new(&folders);
+        let renames = detect(&Unread, &removed, &added, 7_000, counts).unwrap();
+        assert_eq!(renames.len(), 100_000);
+        let same = renames.iter().filter(|rename| name_of(&rename.from) == name_of(&rename.to));
+        assert_eq!(same.count(), 50_000);
     }
 }

@@ -116,20 +116,54 @@ fn a_journal_that_comes_back_after_it_was_moved_changes_nothing() {
         }
         assert_eq!(stage.waiting(), 0);
         stage.expect_sound();
-        // And as if the machine had stopped while a loose object was written.
-        if count == 2 {
-            for file in
-                git(&stage.store(), &["rev-list", "--objects", captures[0].as_str()]).lines()
-            {
-                let file = stage.store().join("objects").join(&file[..2]).join(&file[2..40]);
+        // And as if the machine had stopped while loose objects were written, before any pack.
+        let objects = git(&stage.store(), &["rev-list", "--objects", captures[0].as_str()]);
+        for pack in fs::read_dir(stage.store().join("objects/pack")).unwrap() {
+            fs::remove_file(pack.unwrap().path()).unwrap();
+        }
+        for object in objects.lines() {
+            let file = stage.store().join("objects").join(&object[..2]).join(&object[2..40]);
+            let _absent = fs::remove_file(&file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, "").unwrap();
+        }
+        fs::write(stage.store().join(FILE), &journal).unwrap();
+        assert_eq!(stage.bytes(&captures[1]), b"one\n");
+        stage.expect_sound();
+        // And while the pack was written: its name is there, and nothing in it.
+        for pack in fs::read_dir(stage.store().join("objects/pack")).unwrap() {
+            let file = pack.unwrap().path();
+            if file.extension().is_some_and(|end| end == "pack") {
                 fs::remove_file(&file).unwrap();
                 fs::write(&file, "").unwrap();
             }
-            fs::write(stage.store().join(FILE), &journal).unwrap();
-            assert_eq!(stage.bytes(&captures[1]), b"one\n");
-            stage.expect_sound();
         }
+        fs::write(stage.store().join(FILE), &journal).unwrap();
+        assert_eq!(stage.bytes(&captures[1]), b"one\n");
+        stage.expect_sound();
     }
+}
+
+#[test]
+fn what_a_dead_process_has_left_of_a_pack_goes_with_the_next_move() {
+    let stage = Stage::new();
+    let capture = stage.put(1, b"one\n");
+    let packs_folder = stage.store().join("objects/pack");
+    let left = ["pack_git2_0123456789abcdef", "pack_git2_0123456789abidx.lock", "pack-12.idx"];
+    for name in left {
+        fs::write(packs_folder.join(name), "half").unwrap();
+    }
+    assert_eq!(stage.bytes(&capture), b"one\n");
+    assert_eq!(fs::read_dir(&packs_folder).unwrap().count(), 0);
+    // A complete pack stays.
+    for number in 0..9 {
+        stage.put(number, b"two\n");
+    }
+    assert_eq!(stage.bytes(&capture), b"two\n");
+    fs::write(packs_folder.join(left[0]), "half").unwrap();
+    crate::store::remove_leftovers(&stage.store());
+    assert_eq!((packs(&stage.store()), fs::read_dir(&packs_folder).unwrap().count()), (1, 2));
+    stage.expect_sound();
 }
 
 #[test]

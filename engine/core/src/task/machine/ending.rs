@@ -2,7 +2,7 @@
 
 use protocol::{Captured, Failure, FailureClass, Outcome};
 
-use super::{Effect, Input, Next, SEAL_DEADLINE, State};
+use super::{Effect, Input, Next, SEAL_DEADLINE, State, Unsealed};
 use crate::ports::Workspace;
 
 pub(super) fn crashed(message: impl Into<String>) -> Outcome {
@@ -20,14 +20,28 @@ pub(super) fn sealed(state: State, input: &Input) -> Next {
         }
         // Processes still write into the workspace. A capture would be inconsistent, and their
         // later writes would be lost.
-        (State::Sealing(kept, end), Input::NotSealed) => {
-            let message = format!(
-                "what it started was killed and did not stop within {} s, so nothing was captured",
-                SEAL_DEADLINE.as_secs()
-            );
+        (State::Sealing(kept, end), Input::NotSealed(unsealed)) => {
+            let message = format!("{}, so nothing was captured", writers(*unsealed));
             keep(&kept, end, Failure::new(FailureClass::Workspace, message))
         }
         (state, _stale) => (state, Vec::new()),
+    }
+}
+
+/// Returns what may still write into a workspace, for the user.
+fn writers(unsealed: Unsealed) -> String {
+    match unsealed {
+        Unsealed::Late => format!(
+            "what it started was killed and did not stop within {} s",
+            SEAL_DEADLINE.as_secs()
+        ),
+        Unsealed::Left(1) => "one of the processes that it started could not be killed".to_owned(),
+        Unsealed::Left(left) => {
+            format!("{left} of the processes that it started could not be killed")
+        }
+        Unsealed::Unknown => "what watches over its processes was killed, and some of them may \
+                              still run"
+            .to_owned(),
     }
 }
 

@@ -35,12 +35,12 @@ pub enum Input {
     WorkerStopped,
     /// The answer to [`Effect::CleanUpWorker`].
     CleanedUp,
-    /// The answer to [`Effect::CleanUpWorker`] if processes did not stop in time.
+    /// The answer to [`Effect::CleanUpWorker`] if processes may still run.
     NotCleanedUp,
     /// The answer to [`Effect::Seal`].
     Sealed,
-    /// The answer to [`Effect::Seal`] if processes did not stop in time.
-    NotSealed,
+    /// The answer to [`Effect::Seal`] if processes may still write into the workspace.
+    NotSealed(Unsealed),
     /// The answer to [`Effect::Capture`]. It contains no capture if tasks work in place.
     Captured(Result<Option<Captured>, Failure>),
     /// The answer to [`Effect::Capture`] if the workspace does not exist any more.
@@ -51,6 +51,17 @@ pub enum Input {
     Cancel(CancelLevel),
     /// The answer to [`Effect::StartTimer`].
     TimerFired(Timer),
+}
+
+/// Why processes may still write into a workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsealed {
+    /// They did not stop in time.
+    Late,
+    /// So many of them could not be killed.
+    Left(u32),
+    /// What watches over them has died, or has lost track of them.
+    Unknown,
 }
 
 /// A timer of a task.

@@ -187,22 +187,31 @@ fn a_workspace_that_cannot_be_captured_is_kept_and_a_success_is_none() {
 
 #[test]
 fn a_workspace_whose_writers_cannot_be_stopped_is_neither_captured_nor_discarded() {
-    let mut task = working();
-    task.step(Input::WorkerEnded(AgentEnd::Yielded(json!(1))));
-    let effects = task.step(Input::NotSealed);
-    let [Effect::Finish(Outcome::Failed { failure }, None)] = effects.as_slice() else {
-        panic!("nothing is captured, nothing is discarded: {effects:?}");
-    };
-    assert_eq!(failure.class, FailureClass::Workspace);
-    let said = "what it started was killed and did not stop within 30 s, so nothing was captured; \
-                its workspace is kept at /w/tree";
-    assert_eq!(failure.message, said);
-    assert_eq!(task.step(Input::Sealed), [], "it stops too late");
+    for (unsealed, why) in [
+        (Unsealed::Late, "what it started was killed and did not stop within 30 s"),
+        (Unsealed::Left(1), "one of the processes that it started could not be killed"),
+        (Unsealed::Left(3), "3 of the processes that it started could not be killed"),
+        (
+            Unsealed::Unknown,
+            "what watches over its processes was killed, and some of them may still run",
+        ),
+    ] {
+        let mut task = working();
+        task.step(Input::WorkerEnded(AgentEnd::Yielded(json!(1))));
+        let effects = task.step(Input::NotSealed(unsealed));
+        let [Effect::Finish(Outcome::Failed { failure }, None)] = effects.as_slice() else {
+            panic!("nothing is captured, nothing is discarded: {effects:?}");
+        };
+        assert_eq!(failure.class, FailureClass::Workspace);
+        let kept = "so nothing was captured; its workspace is kept at /w/tree";
+        assert_eq!(failure.message, format!("{why}, {kept}"));
+        assert_eq!(task.step(Input::Sealed), [], "it stops too late");
+    }
 
     let mut late = working();
     late.step(Input::TimerFired(Timer::Wall));
     late.step(Input::WorkerStopped);
-    let effects = late.step(Input::NotSealed);
+    let effects = late.step(Input::NotSealed(Unsealed::Late));
     let [Effect::Finish(Outcome::Failed { failure }, None)] = effects.as_slice() else {
         panic!("{effects:?}");
     };
@@ -348,7 +357,7 @@ fn a_crash_whose_leftovers_do_not_stop_is_the_end() {
     work(&mut task);
     task.step(crash("once"));
     assert_eq!(task.step(Input::NotCleanedUp), [seal()]);
-    assert_eq!(end_of(task), crashed("it crashed, and its processes did not stop in time"));
+    assert_eq!(end_of(task), crashed("it crashed, and its processes could not be stopped"));
 
     let mut task = task_restarted(1);
     work(&mut task);

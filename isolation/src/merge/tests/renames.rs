@@ -1,0 +1,72 @@
+//! Merging of renamed files and folders, in memory.
+
+use super::*;
+use crate::merge::OutsideChanges;
+
+fn lines(name: &str) -> String {
+    (0..20).map(|line| format!("{name} {line}\n")).collect()
+}
+
+#[test]
+fn a_new_file_follows_a_folder_to_where_another_file_was_renamed_away() {
+    let [a, b, x] = ["a", "b", "x"].map(lines);
+    let edited = format!("{x}edited\n");
+    let memory = Memory::of(&[("d1/k", "stays\n"), ("d1/x", &x), ("d2/a", &a), ("d2/b", &b)]);
+    let folder = vec![
+        memory.change("d1/a", "", &a),
+        memory.change("d1/b", "", &b),
+        memory.change("d1/x", &x, &edited),
+        memory.change("d2/a", &a, ""),
+        memory.change("d2/b", &b, ""),
+    ];
+    let file = vec![
+        memory.change("d1/x", &x, ""),
+        memory.change("d2/x", "", "a file of its own\n"),
+        memory.change("e/x", "", &x),
+    ];
+    let own = "a file of its own\n";
+    let end =
+        [("d1/a", &a[..]), ("d1/b", &b), ("d1/k", "stays\n"), ("d1/x", own), ("e/x", &edited)];
+    let expected = Memory::of(&end).merge_all(&[]).0;
+    for tasks in [[folder.clone(), file.clone()], [file, folder]] {
+        let (after, conflicts) = memory.merge_all(&tasks);
+        assert!(conflicts.iter().all(Vec::is_empty), "{conflicts:?}");
+        assert_eq!(after, expected);
+    }
+}
+
+/// A tree in which the user renamed `c/z` to `c/w` and made `d2/mine`.
+struct Edited(BTreeMap<RepoPath, Option<Entry>>);
+
+impl OutsideChanges for Edited {
+    fn had_folder(&self, _: &RepoPath) -> bool {
+        true
+    }
+
+    fn bases(&self) -> Result<&BTreeMap<RepoPath, Option<Entry>>> {
+        Ok(&self.0)
+    }
+}
+
+#[test]
+fn a_new_file_of_the_user_stays_where_it_is_when_a_task_renames_its_folder() {
+    let [a, b, z] = ["a", "b", "z"].map(lines);
+    let edited = format!("{z}edited\n");
+    let memory = Memory::of(&[("c/w", &z), ("d2/a", &a), ("d2/b", &b), ("d2/mine", "mine\n")]);
+    let bases = [(path("c/z"), memory.entry(Mode::File, &z))];
+    let added = [(path("c/w"), None), (path("d2/mine"), None)];
+    let outside = Edited(bases.into_iter().chain(added).collect());
+    let mut merger = Merger::over(&memory, &memory.bytes).beside(&outside);
+    let changes = [
+        memory.change("c/z", &z, &edited),
+        memory.change("d1/a", "", &a),
+        memory.change("d1/b", "", &b),
+        memory.change("d2/a", &a, ""),
+        memory.change("d2/b", &b, ""),
+    ];
+    merger.add(&task(0), &none(), &changes).unwrap().unwrap();
+    let merged = merger.finish();
+    let paths: Vec<_> = merged.keys().map(RepoPath::to_string).collect();
+    assert_eq!(paths, ["c/w", "d1/a", "d1/b", "d2/a", "d2/b"]);
+    assert_eq!(merged[&path("c/w")].after, memory.entry(Mode::File, &edited));
+}

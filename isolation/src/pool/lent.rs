@@ -1,0 +1,84 @@
+//! What is known about a copy that a task uses, and how it differs from a new one.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use protocol::RepoPath;
+
+use super::copy_stats::CopyStats;
+use super::git_folder::GitFolder;
+use super::look::{Differences, Look, look};
+use crate::baseline::Snapshot;
+use crate::error::Result;
+use crate::tree::Tree;
+use crate::view::WriteRecord;
+
+/// What is known about a copy that a task uses.
+#[derive(Debug)]
+pub(crate) struct Lent {
+    pub(super) stats: CopyStats,
+    pub(super) marker_ns: i64,
+    /// The paths to which the work of predecessors was written, and the folders above them.
+    pub(super) overwritten: BTreeSet<Vec<u8>>,
+    /// How the copy differed when it was captured.
+    pub(super) differences: Option<Found>,
+    /// What views have written to it; `None` if there is no view yet, or no use for a record.
+    pub(super) record: Option<Arc<WriteRecord>>,
+    /// Its git folder when that was new; `None` if it is made anew for the next task.
+    pub(super) git: Option<GitFolder>,
+}
+
+/// How differences were found.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// The copy was looked at.
+    Looked(Differences),
+    /// They follow from the record of the views, as long as it is complete.
+    Recorded(Differences),
+}
+
+impl Lent {
+    /// Returns what is known about a copy that was complete at `marker_ns`, with the new git folder
+    /// `git`. The work of predecessors was written to the paths in `changes`.
+    pub(crate) fn new<'a>(
+        stats: CopyStats,
+        git: Option<GitFolder>,
+        marker_ns: i64,
+        changes: impl Iterator<Item = &'a RepoPath>,
+    ) -> Self {
+        let mut overwritten = BTreeSet::new();
+        for path in changes {
+            overwritten.insert(path.as_bytes().to_vec());
+            overwritten.insert(Vec::new());
+            overwritten.extend(path.folders().map(|folder| folder.as_bytes().to_vec()));
+        }
+        Self { stats, marker_ns, overwritten, differences: None, record: None, git }
+    }
+
+    /// Returns how the copy differs from a new one now.
+    pub(super) fn differences(&mut self, snapshot: &Snapshot, tree: &Tree) -> Result<Differences> {
+        let is_complete = || self.record.as_ref().is_some_and(|record| record.is_complete());
+        match self.differences.take() {
+            Some(Found::Looked(differences)) => Ok(differences),
+            Some(Found::Recorded(differences))
+                if is_complete() && !snapshot.pool.may_have_processes() =>
+            {
+                let faults = &snapshot.context.faults;
+                if cfg!(debug_assertions) && !faults.is_off("record.check") {
+                    let looked = self.look(snapshot, tree)?;
+                    assert!(
+                        differences.covers(&looked),
+                        "{differences:?} lacks some of {looked:?}"
+                    );
+                }
+                Ok(differences)
+            }
+            Some(Found::Recorded(_)) | None => self.look(snapshot, tree),
+        }
+    }
+
+    pub(super) fn look(&self, snapshot: &Snapshot, tree: &Tree) -> Result<Differences> {
+        let Self { stats, marker_ns, overwritten, .. } = self;
+        look(&Look { snapshot, stats, tree, marker_ns: *marker_ns, overwritten })
+    }
+}

@@ -1,0 +1,218 @@
+//! N of N tasks land, for every number of tasks, user, way to land, pace and state of the tree. Each
+//! task writes a file of its own and changes its own place in a file that all of them change; two
+//! more rewrite one line. The table of each test is in its output.
+
+use std::io::Write as _;
+use std::process::Command;
+use std::time::Instant;
+
+use serde_json::json;
+use tests::sandbox::{Finished, Plan, Repository, Sandbox, User};
+
+use super::sandbox;
+
+/// The ways to land: the value of `--merge`. Further ones need a judge in [`Cell::judge`].
+const MERGES: [&str; 2] = ["patch", "branch"];
+
+/// A pace, and how many tasks run at once, of how many.
+type Pace = (&'static str, fn(usize) -> usize);
+
+/// When the tasks end.
+const PACES: [Pace; 2] = [("staggered", |_| 2), ("at once", |tasks| tasks)];
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    tasks: usize,
+    user: Option<User>,
+    merge: &'static str,
+    pace: Pace,
+    is_dirty: bool,
+}
+
+/// The place of a task in the shared file.
+fn place_of(task: usize) -> usize {
+    20 + task * 20
+}
+
+/// How many lines a task inserts; every fourth one also removes a line.
+fn inserted(task: usize) -> usize {
+    1 + task % 3
+}
+
+fn shared(tasks: usize) -> Vec<String> {
+    (1..=place_of(tasks)).map(|line| format!("line {line}\n")).collect()
+}
+
+/// The shared file with the work of these tasks.
+fn with_work(tasks: usize, of: impl Fn(usize) -> bool) -> Vec<String> {
+    let mut lines = shared(tasks);
+    for task in (0..tasks).filter(|task| of(*task)) {
+        let at = place_of(task) - 1;
+        let new: String = (0..inserted(task)).map(|line| format!("task {task}.{line}\n")).collect();
+        lines[at].push_str(&new);
+        if task % 4 == 3 {
+            lines[at + 6].clear();
+        }
+    }
+    lines
+}
+
+fn plan(tasks: usize) -> Plan {
+    let plan = (0..tasks).fold(Plan::default(), |plan, task| {
+        let new: String =
+            (0..inserted(task)).map(|line| format!("\\ntask {task}.{line}")).collect();
+        let mut script = format!(
+            "mkdir -p own; echo {task} > own/{task}.txt; sed -i 's/^line {}$/&{new}/' shared.txt",
+            place_of(task)
+        );
+        if task % 4 == 3 {
+            script.push_str(&format!("; sed -i '/^line {}$/d' shared.txt", place_of(task) + 6));
+        }
+        plan.task(&format!("t{task}"), &script)
+    });
+    let clash =
+        |name: &str| format!("sed -i 's/^line 5$/{name}/' shared.txt; echo {name} > {name}.txt");
+    plan.task("one", &clash("one")).task("other", &clash("other"))
+}
+
+impl Cell {
+    fn all(tasks: usize) -> Vec<Self> {
+        let mut cells = Vec::new();
+        for user in [None, Some(User::ordinary())] {
+            for merge in MERGES {
+                for pace in PACES {
+                    for is_dirty in [false, true] {
+                        cells.push(Self { tasks, user, merge, pace, is_dirty });
+                    }
+                }
+            }
+        }
+        cells
+    }
+
+    /// Runs the tasks, and returns how many of them landed.
+    fn run(self) -> usize {
+        let mut place = sandbox();
+        let repository = place.repository();
+        repository.write("shared.txt", shared(self.tasks).concat());
+        repository.commit("shared");
+        if self.is_dirty {
+            repository.make_dirty();
+            // The user is at work in the shared file, too.
+            let edited = ["the user's line\n".to_owned(), shared(self.tasks).concat()].concat();
+            repository.write("shared.txt", edited);
+        }
+        if let Some(user) = self.user {
+            place.hand_to(user);
+        }
+        let before = (repository.tree(), repository.dot_git(), repository.read(".git/index"));
+        let jobs = format!("--merge {} -j {}", self.merge, (self.pace.1)(self.tasks));
+        let run = place.run_plan(&repository, &plan(self.tasks)).words(&jobs);
+        let run = match self.user {
+            Some(user) => run.by(user),
+            None => run,
+        };
+        let finished = run.run();
+        self.judge(&place, &repository, &finished);
+        match self.merge {
+            "patch" => {
+                let differences = before.1.differences(&repository.dot_git());
+                assert_eq!(differences, Vec::<String>::new(), "{self:?}");
+            }
+            _ => {
+                let differences = before.0.differences(&repository.tree());
+                assert_eq!(differences, Vec::<String>::new(), "{self:?}");
+                assert_eq!(before.2, repository.read(".git/index"), "{self:?}");
+            }
+        }
+        place.expect_nothing_left(&repository);
+        finished.landed().iter().filter(|task| task.starts_with('t')).count()
+    }
+
+    fn judge(self, place: &Sandbox, repository: &Repository, finished: &Finished) {
+        // Git takes part in a copy, which is the test's own.
+        let copy = place.folder().join("copy");
+        let copied = Command::new("cp").arg("-r").args([repository.root(), &copy]).status();
+        assert!(copied.expect("a program can be run").success());
+        let copy = Repository::at(&copy);
+        assert_eq!(copy.faults(), "", "{self:?}");
+        let mut expected = with_work(self.tasks, |_| true);
+        match self.merge {
+            "patch" => {
+                assert_eq!(finished.code, 4, "{self:?}: {finished}");
+                expected[4] = "one\n".to_owned();
+                if self.is_dirty {
+                    expected.insert(0, "the user's line\n".to_owned());
+                }
+                assert_eq!(repository.text("shared.txt"), expected.concat(), "{self:?}");
+                for task in 0..self.tasks {
+                    let own = repository.text(format!("own/{task}.txt"));
+                    assert_eq!(own, format!("{task}\n"), "{self:?}");
+                }
+                assert!(repository.has("one.txt") && !repository.has("other.txt"), "{self:?}");
+                let conflicts = finished.events_of("task_conflicted");
+                assert_eq!(conflicts.len(), 1, "{self:?}: {finished}");
+                let conflict = &conflicts[0]["conflicts"][0];
+                for (key, value) in [("path", "shared.txt"), ("reason", "content"), ("with", "one")]
+                {
+                    assert_eq!(conflict[key], json!(value), "{self:?}: {finished}");
+                }
+            }
+            _ => {
+                assert_eq!(finished.code, 0, "{self:?}: {finished}");
+                // Git merges all branches but one of those that rewrite one line.
+                copy.git(&["reset", "--quiet", "--hard"]);
+                let landed = finished.events_of("task_landed");
+                for event in landed.iter().filter(|event| event["task"] != "other") {
+                    let branch = event["branch"].as_str().expect("it is on a branch");
+                    copy.git(&["merge", "--quiet", "--no-edit", branch]);
+                }
+                expected[4] = "one\n".to_owned();
+                assert_eq!(copy.text("shared.txt"), expected.concat(), "{self:?}");
+                for task in 0..self.tasks {
+                    let own = copy.text(format!("own/{task}.txt"));
+                    assert_eq!(own, format!("{task}\n"), "{self:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Runs every row for a number of tasks, and shows them.
+fn all_land(tasks: usize) {
+    let mut table = format!(
+        "\n{:>5}  {:8}  {:6}  {:9}  {:5}  {:>6}  {:>7}\n",
+        "tasks", "user", "merge", "pace", "tree", "landed", "seconds"
+    );
+    for cell in Cell::all(tasks) {
+        let began = Instant::now();
+        let landed = cell.run();
+        assert_eq!(landed, tasks, "{cell:?}");
+        let user = if cell.user.is_some() { "ordinary" } else { "own" };
+        let tree = if cell.is_dirty { "dirty" } else { "clean" };
+        table.push_str(&format!(
+            "{tasks:>5}  {user:8}  {:6}  {:9}  {tree:5}  {landed:>6}  {:>7.1}\n",
+            cell.merge,
+            cell.pace.0,
+            began.elapsed().as_secs_f64()
+        ));
+    }
+    // Straight to the descriptor: the test harness would not show it.
+    let _unseen = std::io::stderr().write_all(table.as_bytes());
+}
+
+#[test]
+fn four_of_four_tasks_land_whoever_runs_them_and_however() {
+    all_land(4);
+}
+
+#[test]
+fn sixteen_of_sixteen_tasks_land_whoever_runs_them_and_however() {
+    all_land(16);
+}
+
+#[test]
+fn thirty_two_of_thirty_two_tasks_land_whoever_runs_them_and_however() {
+    all_land(32);
+}

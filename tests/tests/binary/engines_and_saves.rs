@@ -1,0 +1,134 @@
+//! Two engines land in one repository while the user saves the same files, in every way in which
+//! editors save.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use tests::sandbox::{Finished, Plan, Repository, Sandbox};
+
+use super::sandbox;
+
+/// How often each engine runs.
+const ROUNDS: usize = 4;
+
+/// How long a person takes from one save to the next, about.
+const PAUSE: Duration = Duration::from_millis(4);
+
+/// The files that the user saves, one in each way.
+const FILES: [&str; 3] = ["appended.txt", "in-place.txt", "by-rename.txt"];
+
+/// Each task changes a line of its own in every file, and a file that nobody saves.
+fn plan(engine: &str, round: usize) -> Plan {
+    (0..4).fold(Plan::default(), |plan, task| {
+        let at = 10 + task * 40 + if engine == "left" { 0 } else { 20 };
+        let script = format!(
+            "sed -i 's/^line {at}\\( .*\\|\\)$/line {at} {engine} {round}/' {}; echo {round} > {engine}-{task}.txt",
+            FILES.join(" ")
+        );
+        plan.task(&format!("{engine}-{task}"), &script)
+            .task(&format!("{engine}-{task}-alone"), &format!("echo {round} > {engine}-{task}-alone.txt"))
+    })
+}
+
+/// Saves a line with `number` into each file.
+fn save(repository: &Repository, number: usize) {
+    let line = format!("saved {number}\n");
+    let path = |name: &str| repository.path(name);
+    let mut appended =
+        OpenOptions::new().append(true).open(path(FILES[0])).expect("a file can be written");
+    appended.write_all(line.as_bytes()).expect("a file can be written");
+    // An editor that writes over the file, and one that writes a new file and renames it.
+    let text = |name: &str| fs::read_to_string(path(name)).expect("the place has a plain name");
+    fs::write(path(FILES[1]), format!("{line}{}", text(FILES[1]))).expect("a file can be written");
+    let beside = path(".by-rename.txt.swp");
+    fs::write(&beside, format!("{line}{}", text(FILES[2]))).expect("a file can be written");
+    fs::rename(beside, path(FILES[2])).expect("a file can be written");
+}
+
+/// Returns what was rescued in these runs: the content of each version that was kept.
+fn rescued(place: &Sandbox, repository: &Repository, runs: &[Finished]) -> Vec<String> {
+    let events = runs.iter().flat_map(|run| run.events_of("file_rescued"));
+    let kept = |event: serde_json::Value| {
+        let kept = &event["kept"];
+        match kept["in"].as_str() {
+            Some("tree") => {
+                let file: PathBuf =
+                    repository.path(kept["file"].as_str().expect("an event names it"));
+                fs::read_to_string(file).expect("the place has a plain name")
+            }
+            _ => place
+                .home()
+                .store_git(&["show", kept["object"].as_str().expect("a program can be run")]),
+        }
+    };
+    events.map(kept).collect()
+}
+
+#[test]
+fn every_byte_that_the_user_saves_while_two_engines_land_is_there() {
+    let place = sandbox();
+    let repository = place.repository();
+    for file in FILES {
+        let lines: String = (1..=200).map(|line| format!("line {line}\n")).collect();
+        repository.write(file, lines);
+    }
+    repository.commit("files");
+    let dot_git = repository.dot_git();
+    let (stop, stopped) = mpsc::channel::<()>();
+    let (runs, saves) = thread::scope(|scope| {
+        let saver = scope.spawn(|| {
+            let stopped = stopped;
+            let mut saves = 0;
+            loop {
+                save(&repository, saves);
+                saves += 1;
+                match stopped.recv_timeout(PAUSE) {
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Ok(()) | Err(RecvTimeoutError::Disconnected) => return saves,
+                }
+            }
+        });
+        let engines = ["left", "right"].map(|engine| {
+            let (place, repository) = (&place, &repository);
+            scope.spawn(move || {
+                let run = |round| place.run_plan(repository, &plan(engine, round)).run();
+                (0..ROUNDS).map(run).collect::<Vec<Finished>>()
+            })
+        });
+        let runs: Vec<Finished> =
+            engines.into_iter().flat_map(|engine| engine.join().unwrap()).collect();
+        drop(stop);
+        (runs, saver.join().unwrap())
+    });
+    let rescued = rescued(&place, &repository, &runs);
+    for file in FILES {
+        let text = repository.text(file);
+        for number in 0..saves {
+            let line = format!("saved {number}\n");
+            let there = text.matches(&line).count();
+            let kept = rescued.iter().any(|text| text.contains(&line));
+            assert!(there == 1 || there == 0 && kept, "{line} is {there} times in {file}: {text}");
+        }
+    }
+    for run in &runs {
+        // What met a save is a conflict, which is kept; nothing else keeps work from landing.
+        assert!([0, 4].contains(&run.code), "{run}");
+        let landed = run.landed();
+        let alone = landed.iter().filter(|task| task.ends_with("-alone")).count();
+        assert_eq!(alone, 4, "{run}");
+        let conflicted = run.names_in("task_conflicted").len();
+        assert_eq!(landed.len() + conflicted, 8, "{run}");
+        for event in run.events_of("task_conflicted") {
+            for conflict in event["conflicts"].as_array().unwrap() {
+                let path = conflict["path"].as_str().unwrap();
+                assert!(FILES.contains(&path), "{run}");
+            }
+        }
+    }
+    assert_eq!(dot_git.differences(&repository.dot_git()), Vec::<String>::new());
+    place.expect_nothing_left(&repository);
+}

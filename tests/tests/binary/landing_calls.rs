@@ -1,0 +1,250 @@
+//! A landing that is cut off at each of its calls to the system that writes: it is killed there, or
+//! there is no room on the disk. `strace` counts the calls and strikes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::process::Command;
+
+use tests::sandbox::{Fingerprint, Finished, Repository, Sandbox, skip};
+
+use super::sandbox;
+
+/// The calls by which files, folders and names change, and which may want room on the disk.
+const CALLS: [&str; 17] = [
+    "write",
+    "pwrite64",
+    "openat",
+    "rename",
+    "renameat",
+    "renameat2",
+    "link",
+    "linkat",
+    "mkdir",
+    "mkdirat",
+    "symlinkat",
+    "ftruncate",
+    "fsetxattr",
+    "fsync",
+    "fdatasync",
+    "syncfs",
+    "fchmod",
+];
+
+/// The calls that need no room.
+const REMOVALS: [&str; 2] = ["unlink", "unlinkat"];
+
+/// A repository and a home with the work of one task that waits to land, and a copy of both.
+struct Scene {
+    place: Sandbox,
+    repository: Repository,
+    /// The tree before the landing and after it.
+    trees: [Fingerprint; 2],
+    dot_git: Fingerprint,
+    /// The option of strace that names the files and folders of the landing.
+    only: String,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let place = sandbox();
+        let repository = place.repository();
+        for path in ["change", "remove", "d/gone", "folder-to-be", "file-to-be/x"] {
+            repository.write(path, format!("{path} 1\n"));
+        }
+        repository.write("linked", "a file with two names\n");
+        std::fs::hard_link(repository.path("linked"), repository.path("other-name"))
+            .expect("a file can be written");
+        repository.commit("files");
+        let script = "echo 2 > change; rm remove d/gone folder-to-be file-to-be/x; rmdir file-to-be
+            echo 2 > file-to-be; mkdir -p folder-to-be new/deep; echo 2 > folder-to-be/x
+            echo 2 > new/deep/file; ln -s change link; chmod +x README.md; echo more >> linked";
+        let run = place.run_in(&repository).words("--merge none").exec(script);
+        let _kept = run.run().expect_code(0);
+        let trees = [repository.tree(), repository.tree()];
+        let dot_git = repository.dot_git();
+        let mut scene = Self { place, repository, trees, dot_git, only: String::new() };
+        scene.copy("app home", ".", "kept");
+        let (landed, log) = scene.apply(&format!("-y -e trace={}", CALLS.join(",")));
+        let _landed = landed.expect_code(0);
+        scene.trees[1] = scene.repository.tree();
+        scene.only = scene.concerned(&log).iter().map(|path| format!(" -P '{path}'")).collect();
+        scene
+    }
+
+    /// Returns which of a thread's calls of a name write, for the thread that lands. Strace counts
+    /// those of each thread for itself.
+    fn writing(&self, call: &str) -> Vec<usize> {
+        self.restore();
+        let (landed, log) = self.apply(&format!("-e trace={call}"));
+        let _landed = landed.expect_code(0);
+        let mut threads: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for line in log.lines().filter(|line| line.contains('(')) {
+            threads
+                .entry(line.split_whitespace().next().unwrap_or_default())
+                .or_default()
+                .push(line);
+        }
+        let lands = threads.into_values().max_by_key(Vec::len).unwrap_or_default();
+        let writes = |line: &str| call != "openat" || line.contains("O_CREAT");
+        (1..=lands.len()).filter(|number| writes(lands[number - 1])).collect()
+    }
+
+    fn copy(&self, what: &str, from: &str, to: &str) {
+        let script = format!("mkdir -p {to} && cd {from} && cp -a {what} \"$OLDPWD/{to}\"");
+        let mut shell = Command::new("sh");
+        let status = shell.arg("-c").arg(script).current_dir(self.place.folder()).status();
+        assert!(status.expect("a program can be run").success());
+    }
+
+    fn restore(&self) {
+        for folder in [self.repository.root().to_owned(), self.place.home().folder().to_owned()] {
+            std::fs::remove_dir_all(folder).expect("a file can be written");
+        }
+        self.copy("app home", "kept", ".");
+    }
+
+    /// Lands the work below strace with further options, and returns what strace wrote.
+    fn apply(&self, options: &str) -> (Finished, String) {
+        let log = self.place.folder().join("strace.log");
+        let script = format!(
+            "exec strace -f -qq -o {}{} {options} \"$0\" \"$@\"",
+            log.display(),
+            self.only,
+        );
+        let finished =
+            self.place.regatta(self.repository.root()).words("apply").shell(&script).run();
+        (finished, std::fs::read_to_string(log).expect("the place has a plain name"))
+    }
+
+    /// Returns the files and folders of the tree and of the journal that strace has seen.
+    fn concerned(&self, log: &str) -> BTreeSet<String> {
+        let journals = self.place.home().data().join("landings");
+        let roots = [self.repository.root().to_owned(), journals];
+        let words = log.split(['<', '>', '"']);
+        let is_concerned = |word: &&str| {
+            let is_below = roots.iter().any(|root| PathBuf::from(word).starts_with(root));
+            is_below && !word.contains("/.git")
+        };
+        words.filter(is_concerned).map(str::to_owned).collect()
+    }
+
+    /// Lands as often as there are calls, and strikes at another one each time. Returns how often.
+    fn strike(&self, calls: &[&str], how: &str, expect: impl Fn(&Finished, &str)) -> usize {
+        let mut struck = 0;
+        for call in calls {
+            for number in self.writing(call) {
+                self.restore();
+                let inject = format!("-e trace={call} -e inject={call}:{how}:when={number}");
+                let (ended, log) = self.apply(&inject);
+                let last = log.lines().rfind(|line| line.contains('(')).unwrap_or_default();
+                let line = log.lines().find(|line| line.contains("INJECTED")).unwrap_or(last);
+                let at = format!("{how} at {call} {number}: {line}");
+                expect(&ended, &at);
+                self.expect_all_or_nothing(&at);
+                struck += 1;
+            }
+        }
+        struck
+    }
+
+    /// Starts the next command, and checks that the landing is complete or not begun.
+    fn expect_all_or_nothing(&self, at: &str) {
+        let next = self.place.regatta(self.repository.root()).words("runs").run();
+        let _next = next.expect_code(0);
+        let tree = self.repository.tree();
+        let differences = self.trees.each_ref().map(|tree_then| tree_then.differences(&tree));
+        assert!(differences.iter().any(Vec::is_empty), "{at}: {differences:?}");
+        assert_eq!(
+            self.dot_git.differences(&self.repository.dot_git()),
+            Vec::<String>::new(),
+            "{at}"
+        );
+        self.place.expect_nothing_left(&self.repository);
+        let _landed =
+            self.place.regatta(self.repository.root()).words("apply").run().expect_code(0);
+        let after = self.trees[1].differences(&self.repository.tree());
+        assert_eq!(after, Vec::<String>::new(), "{at}");
+    }
+}
+
+/// Returns whether strace can be used here.
+fn can_strike(test: &str) -> bool {
+    let run = Command::new("strace").args(["-qq", "-e", "trace=none", "true"]).output();
+    let why = match run {
+        Ok(run) if run.status.success() => return true,
+        Ok(run) => String::from_utf8_lossy(&run.stderr).trim().to_owned(),
+        Err(error) => format!("cannot run strace: {error}"),
+    };
+    skip(test, &why);
+    false
+}
+
+#[test]
+fn a_landing_killed_at_any_call_that_writes_is_complete_or_not_begun_after_the_next_start() {
+    if !can_strike("a_landing_killed_at_any_call_that_writes_is_complete_or_not_begun") {
+        return;
+    }
+    let scene = Scene::new();
+    let killed = |killed: &Finished, at: &str| assert_ne!(killed.code, 0, "{at}");
+    let kills = scene.strike(&[&CALLS[..], &REMOVALS].concat(), "signal=KILL", killed);
+    assert!(kills > 60, "only {kills} kills");
+}
+
+#[test]
+fn a_landing_without_room_at_any_call_is_as_it_says_complete_or_not_begun() {
+    if !can_strike("a_landing_without_room_at_any_call_is_as_it_says_complete_or_not_begun") {
+        return;
+    }
+    let scene = Scene::new();
+    let strikes = scene.strike(&CALLS, "error=ENOSPC", |ended, at| {
+        let tree = scene.repository.tree();
+        let then = if ended.code == 0 { &scene.trees[1] } else { &scene.trees[0] };
+        let mut differences = then.differences(&tree);
+        if ended.code == 0 {
+            // What it could not put away goes with the next start.
+            differences.retain(|line| !line.contains(".regatta-") && line != "new: d");
+        }
+        assert_eq!(differences, Vec::<String>::new(), "{at}: {}", ended.stderr);
+        assert!(
+            ended.code == 0 || ended.to_string().contains("No space left"),
+            "{at}: {}",
+            ended.stderr
+        );
+    });
+    assert!(strikes > 40, "only {strikes} strikes");
+}
+
+#[test]
+fn where_files_cannot_be_exchanged_the_landing_is_the_same_and_that_is_told() {
+    if !can_strike("where_files_cannot_be_exchanged_the_landing_is_the_same_and_that_is_told") {
+        return;
+    }
+    let scene = Scene::new();
+    scene.restore();
+    let (landed, log) = scene.apply("-e trace=renameat2 -e inject=renameat2:error=EINVAL");
+    assert!(log.contains("INJECTED"), "{log}");
+    let landed = landed.expect_code(0);
+    assert!(landed.stderr.contains("cannot exchange two files"), "{landed}");
+    scene.expect_all_or_nothing("without exchange");
+}
+
+#[test]
+fn new_folders_are_on_the_disk_before_a_landing_counts_as_landed() {
+    if !can_strike("new_folders_are_on_the_disk_before_a_landing_counts_as_landed") {
+        return;
+    }
+    let scene = Scene::new();
+    scene.restore();
+    let (landed, log) = scene.apply("-y -e trace=fsync,rename,renameat2");
+    let _landed = landed.expect_code(0);
+    let lines: Vec<&str> = log.lines().collect();
+    let end = lines.iter().position(|line| line.contains(".committed") && line.contains(".landed"));
+    let end = end.expect("the journal says that the landing is complete");
+    let moved = lines[..end].iter().rposition(|line| line.contains("renameat2("));
+    let moved = moved.expect("new files are moved into place");
+    for folder in ["", "/new", "/new/deep", "/folder-to-be"] {
+        let synced = format!("<{}{folder}>)", scene.repository.root().display());
+        let is_synced = |line: &&str| line.contains("fsync(") && line.contains(&synced);
+        assert!(lines[moved..end].iter().any(is_synced), "{folder}: {log}");
+    }
+}
