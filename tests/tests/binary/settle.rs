@@ -6,36 +6,52 @@ use tests::sandbox::{Plan, Repository, Sandbox};
 use super::sandbox;
 use super::settle_cases::{CASES, Choice, Lines, begin};
 
-#[test]
-fn each_choice_gives_the_tree_that_it_gives_in_git() {
+/// Settles every conflict in the same way, here and in git, and compares the trees.
+fn expect_the_trees_of_git(choice: Choice) {
     let place = sandbox();
     let repository = place.repository();
     begin(&repository);
-    let mut told = Vec::new();
+    let mut different = Vec::new();
     for case in CASES {
-        for choice in Choice::ALL {
-            let at = format!("{} {}", case.name, choice.option());
-            let run = case.run(&place, &repository);
-            let conflict = &run.events_of("task_conflicted")[0]["conflicts"][0];
-            assert_eq!(conflict["reason"], case.reason, "{at}: {run}");
-            let before = repository.tree();
-            let dot_git = repository.dot_git();
-            let apply = place.regatta(repository.root()).words("apply @ theirs");
-            let applied = apply.arg(choice.option()).arg(case.path).run();
-            assert_eq!(repository.dot_git(), dot_git, "{at}");
-            if choice == Choice::Union && case.lines == Lines::NotBoth {
-                applied.expect_refusal(&["with `--union`"]);
-                assert_eq!(repository.tree(), before, "{at}");
-                continue;
-            }
-            let applied = applied.expect_code(0);
-            let expected = case.tree_in_git(&place, choice);
-            if repository.tree_id() != expected {
-                told.push(format!("{at}:\n{applied}\n{}", repository.git(&["status", "--short"])));
-            }
+        let at = format!("{} {}", case.name, choice.option());
+        let run = case.run(&place, &repository);
+        let conflict = &run.events_of("task_conflicted")[0]["conflicts"][0];
+        assert_eq!(conflict["reason"], case.reason, "{at}: {run}");
+        let (before, dot_git) = (repository.tree(), repository.dot_git());
+        let apply = place.regatta(repository.root()).words("apply @ theirs");
+        let applied = apply.arg(choice.option()).arg(case.path).run();
+        assert_eq!(repository.dot_git(), dot_git, "{at}");
+        if choice == Choice::Union && case.lines == Lines::NotBoth {
+            applied.expect_refusal(&["with `--union`"]);
+            assert_eq!(repository.tree(), before, "{at}");
+            continue;
+        }
+        let applied = applied.expect_code(0);
+        if repository.tree_id() != case.tree_in_git(&place, choice) {
+            different.push(format!("{at}: {applied}"));
         }
     }
-    assert!(told.is_empty(), "{}", told.join("\n"));
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+#[test]
+fn what_keeps_ours_gives_the_tree_that_it_gives_in_git() {
+    expect_the_trees_of_git(Choice::Ours);
+}
+
+#[test]
+fn what_takes_theirs_gives_the_tree_that_it_gives_in_git() {
+    expect_the_trees_of_git(Choice::Theirs);
+}
+
+#[test]
+fn what_joins_both_gives_the_tree_that_it_gives_in_git() {
+    expect_the_trees_of_git(Choice::Union);
+}
+
+#[test]
+fn markers_are_byte_for_byte_those_of_git() {
+    expect_the_trees_of_git(Choice::Markers);
 }
 
 /// A repository in which the work of the task `theirs` conflicts at two paths, and not at others.

@@ -172,8 +172,6 @@ pub(super) enum Choice {
 }
 
 impl Choice {
-    pub(super) const ALL: [Self; 4] = [Self::Ours, Self::Theirs, Self::Union, Self::Markers];
-
     pub(super) fn option(self) -> &'static str {
         match self {
             Self::Ours => "--ours",
