@@ -256,7 +256,7 @@ impl Bench {
             End::Done(..) | End::Failed | End::Open => task(name, on),
         });
         let specs: Vec<TaskSpec> = specs.collect();
-        let spec = run_spec(repo, &specs);
+        let spec = run_of(repo, specs.clone());
         let opened = self.context.ledger.open_run(&spec, Noon.now(), LockRun::nothing()).await;
         let name = opened.unwrap().0;
         let (mut entries, mut landings, mut open) = (Vec::new(), Vec::new(), false);
@@ -316,28 +316,6 @@ impl Bench {
     }
 }
 
-fn run_spec(repo: &Path, specs: &[TaskSpec]) -> RunSpec {
-    RunSpec {
-        id: RunId::generate(),
-        label: Some("bench".to_owned()),
-        repo: repo.to_owned(),
-        subfolder: PathBuf::new(),
-        tasks: specs.to_vec(),
-        jobs: std::num::NonZeroUsize::MIN,
-        isolation: IsolationMode::Worktree,
-        merge: MergeMode::Patch,
-        stack: None,
-        land: protocol::LandTime::End,
-        on_failure: OnFailure::Continue,
-        union: Vec::new(),
-        branch_prefix: "regatta".to_owned(),
-        untracked_limit: 0,
-        pass_env: Vec::new(),
-        needs: WorkspaceNeeds::default(),
-        retry: None,
-    }
-}
-
 fn agent() -> Agent {
     let model = "offline/demo.toml".parse().unwrap();
     Agent { model, prompt: "Move it.".to_owned(), yields: Vec::new(), context: None }
@@ -380,4 +358,27 @@ pub(super) fn conflicting(with: &str) -> Option<Landed> {
         renamed: None,
     };
     Some(Landed::Conflicted { conflicts: vec![conflict] })
+}
+
+/// Returns a run of these tasks that lands patches.
+fn run_of(repo: &Path, tasks: Vec<TaskSpec>) -> RunSpec {
+    RunSpec {
+        id: RunId::generate(),
+        label: Some("bench".to_owned()),
+        repo: repo.to_owned(),
+        subfolder: PathBuf::new(),
+        tasks,
+        jobs: std::num::NonZeroUsize::MIN,
+        isolation: IsolationMode::Worktree,
+        merge: MergeMode::Patch,
+        stack: None,
+        land: protocol::LandTime::End,
+        on_failure: OnFailure::Continue,
+        union: Vec::new(),
+        branch_prefix: "regatta".to_owned(),
+        untracked_limit: 0,
+        pass_env: Vec::new(),
+        needs: WorkspaceNeeds::default(),
+        retry: None,
+    }
 }

@@ -71,7 +71,7 @@ pub fn closing_lines(
     hints: &CommandHints,
 ) -> Vec<String> {
     let mut lines: Vec<String> = landed.line(merge).into_iter().collect();
-    let kept = kept_commands(run, loose, hints);
+    let kept = kept_commands(run, merge, loose, hints);
     let kept = kept.into_iter().map(|(command, why)| (command, why.to_owned())).collect();
     let groups = [
         ("merge ", landed.merge_command(merge).into_iter().collect()),
@@ -170,6 +170,7 @@ pub fn retry_line(
 /// Returns the commands for kept work, each with its purpose.
 fn kept_commands(
     run: &RunName,
+    merge: MergeMode,
     loose: &[(TaskName, KeptReason)],
     hints: &CommandHints,
 ) -> Vec<(String, &'static str)> {
@@ -190,8 +191,16 @@ fn kept_commands(
         lines.push((hints.command(&format!("conflicts {run}")), "where it disagrees"));
     }
     if let Some(task) = conflicts.first() {
-        let settle = hints.command(&format!("apply {run}/{task} --markers"));
-        lines.push((settle, "settles it; or --ours, --theirs, --union, --tool"));
+        let (how, why) = match merge {
+            MergeMode::Patch | MergeMode::None => {
+                ("--markers", "settles it; or --ours, --theirs, --union, --tool")
+            }
+            // What is settled so lands in the working tree.
+            MergeMode::Branch | MergeMode::Stack => {
+                ("--branch NAME", "makes a branch of it, to merge with git")
+            }
+        };
+        lines.push((hints.command(&format!("apply {run}/{task} {how}")), why));
     }
     if !whole.is_empty() {
         lines.push((hints.command(&format!("diff {run}")), "the work of all tasks"));
