@@ -4,7 +4,7 @@
 
 use std::io::Write as _;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tests::sandbox::{Finished, Plan, Repository, Sandbox, User};
@@ -181,6 +181,7 @@ impl Cell {
 
 /// Runs every row for a number of tasks, and shows them.
 fn all_land(tasks: usize) {
+    test_limit::raise(Duration::from_secs(300), "sixteen runs, one after the other");
     let mut table = format!(
         "\n{:>5}  {:8}  {:6}  {:9}  {:5}  {:>6}  {:>7}\n",
         "tasks", "user", "merge", "pace", "tree", "landed", "seconds"
