@@ -31,8 +31,6 @@ const ROOT: &str = "regatta";
 
 const USE_RUN: &str = "let an agent do it: regatta run --model PROVIDER/ID TASK";
 const OMIT: &str = "leave it out";
-const LANDS_AT_END: &str = "leave it out: work lands once, at the end, where you are";
-const SEE_DIFF: &str = "see what it wanted with `regatta diff RUN/TASK`";
 const OWN_CHECK: &str = "check it at the end of the command, or say so in the prompt";
 
 #[rustfmt::skip]
@@ -79,18 +77,10 @@ const MISSING: &[Missing] = &[
     option("run", "detach", Takes::Nothing, OMIT),
     option("run", "record", Takes::Nothing, OMIT),
     option("run", "verify", Takes::Value, OMIT),
-    option("run", "resolve", Takes::Value, OMIT),
-    option("run", "land", Takes::Value, LANDS_AT_END),
-    option("run", "onto", Takes::Value, LANDS_AT_END),
     option("run", "trust-changes", Takes::Nothing, OMIT),
     option("run", "require-confinement", Takes::Nothing, OMIT),
     option("run", "budget", Takes::Value, OMIT),
-    option("apply", "ours", Takes::Value, SEE_DIFF),
-    option("apply", "theirs", Takes::Value, SEE_DIFF),
-    option("apply", "markers", Takes::Value, SEE_DIFF),
-    option("apply", "branch", Takes::Value, "use `regatta run --merge branch`"),
     option("logs", "follow", Takes::Nothing, "leave it out: what is there so far is shown"),
-    value("merge", "stack", "`branch`"),
     value("limit", "cost", "`tokens`"),
     value("limit", "processes", ""),
     value("limit", "memory", ""),
@@ -101,9 +91,6 @@ const MISSING: &[Missing] = &[
     plan_key("a task", "scope", OWN_CHECK),
     plan_key("a task", "proofs", OWN_CHECK),
 ];
-
-/// The one value of a listed option that is accepted, because it is what the program always does.
-const IMPLEMENTED: (&str, &str) = ("land", "end");
 
 const fn command(name: &'static str, purpose: &'static str) -> Missing {
     Missing::Command { parent: ROOT, name, purpose }
@@ -196,10 +183,7 @@ fn refuse_options(of: &str, matches: &ArgMatches) -> Result<(), Error> {
         }
         let is_given = match takes {
             Takes::Nothing => matches.get_count(name) > 0,
-            Takes::Value => {
-                let mut values = matches.get_many::<String>(name).into_iter().flatten();
-                values.any(|value| (*name, value.as_str()) != IMPLEMENTED)
-            }
+            Takes::Value => matches.contains_id(name),
         };
         if is_given {
             return Err(refused_option(name, instead));

@@ -3,14 +3,16 @@
 use std::path::Path;
 
 use git2::Oid;
-use protocol::{CaptureRef, RepoPath, RunName};
+use protocol::{CaptureRef, Conflict, ConflictHunk, RepoPath, RunName, TaskName};
 
 use crate::baseline::{ContentLocation, read_file_list, remove_file_list};
+use crate::branch;
 use crate::error::{OrCannot, Result, cannot};
 use crate::landing::{WorkInTree, work_in_tree};
 use crate::paths::{IsolationPaths, RepoPaths};
 use crate::repository::Repo;
-use crate::store::TaskStore;
+use crate::settle::{check_can_stage, conflict_hunks, marked_text, stage_merge};
+use crate::store::{PatchNeeds, TaskStore};
 use crate::tree::join;
 
 /// The captures of one repository. They can be read even if the repository was deleted.
@@ -98,6 +100,92 @@ impl Captures {
         let what = || format!("read {oid} from the task store");
         let oid = Oid::from_str(oid).or_cannot(what)?;
         self.existing(what)?.read(oid)
+    }
+
+    /// Returns the places at which both sides of a conflict changed the same lines; none if a version
+    /// is missing or has no lines.
+    ///
+    /// # Errors
+    /// If the task store lacks a version, or cannot be read.
+    pub fn conflict_hunks(&self, conflict: &Conflict) -> Result<Vec<ConflictHunk>> {
+        let store = self.existing(|| format!("read the versions of {}", conflict.path))?;
+        conflict_hunks(&store, conflict)
+    }
+
+    /// Returns which versions `git apply --3way` would lack for the patch of a capture, in the
+    /// repository at `root`.
+    ///
+    /// # Errors
+    /// If there is no such capture, or the repository cannot be read.
+    pub fn patch_needs(&self, root: &Path, capture: &CaptureRef) -> Result<PatchNeeds> {
+        self.existing(|| format!("read {capture}"))?.patch_needs(&Repo::open(root)?, capture)
+    }
+
+    /// Returns the path of the task store, from which git can fetch captures.
+    #[must_use]
+    pub fn store(&self) -> &Path {
+        &self.paths.store
+    }
+
+    /// Makes the branch `name` of the work in a capture of `run`, in the repository at `root`, such
+    /// that merging the branch merges the work. Returns the id of its commit.
+    ///
+    /// # Errors
+    /// If git accepts no such name, or has such a branch; if no commit has the files with which the
+    /// task began; or if the repository cannot be written.
+    pub fn make_branch(
+        &self,
+        root: &Path,
+        work: (&RunName, &CaptureRef),
+        branch: (&str, &str),
+    ) -> Result<String> {
+        let store = self.existing(|| format!("make the branch {}", branch.0))?;
+        branch::make_branch(&Repo::open(root)?, &store, work, branch).map(|id| id.to_string())
+    }
+
+    /// Returns the text of a conflict with git's markers; `None` if a version has no lines.
+    ///
+    /// # Errors
+    /// If the task store lacks a version, or cannot be read.
+    pub fn marked_text(&self, conflict: &Conflict) -> Result<Option<Vec<u8>>> {
+        let store = self.existing(|| format!("read the versions of {}", conflict.path))?;
+        marked_text(&store, conflict)
+    }
+
+    /// Checks that [`Self::stage_merge`] would not touch what the user has staged.
+    ///
+    /// # Errors
+    /// If a path that the task changed has staged changes, or the index has unmerged paths.
+    pub fn check_can_stage(&self, root: &Path, capture: &CaptureRef) -> Result<()> {
+        let paths = self.paths(capture)?;
+        check_can_stage(&Repo::open(root)?, &paths)
+    }
+
+    /// Leaves the index of the repository at `root` as `git merge` would after the work in `capture`
+    /// has landed with markers for `conflicts`.
+    ///
+    /// # Errors
+    /// If the index or an object cannot be written.
+    pub fn stage_merge(
+        &self,
+        root: &Path,
+        capture: &CaptureRef,
+        conflicts: &[Conflict],
+    ) -> Result<()> {
+        let store = self.existing(|| "write the index".to_owned())?;
+        stage_merge(&Repo::open(root)?, &store, capture, conflicts)
+    }
+
+    /// Captures what a resolver wrote for conflicts of a task, and returns the capture.
+    ///
+    /// # Errors
+    /// If the task store cannot be written.
+    pub fn keep_resolution(
+        &self,
+        work: (&RunName, &TaskName),
+        written: &[(&Conflict, &[u8])],
+    ) -> Result<CaptureRef> {
+        self.existing(|| "capture a resolution".to_owned())?.put_resolution(work, written)
     }
 
     /// Returns the captures of a run, sorted by task and attempt.

@@ -25,6 +25,7 @@ mod repository;
 mod run_folder;
 mod run_lock;
 pub mod sample;
+mod settle;
 mod store;
 #[cfg(test)]
 mod testing;
@@ -45,6 +46,8 @@ pub use landing::WorkInTree;
 pub use libgit_setup::initialise;
 pub use paths::IsolationPaths;
 pub use port::Repositories;
+pub use settle::{MergeTool, merge_tool};
+pub use store::PatchNeeds;
 pub use tracked_files::tracked_files;
 pub use view::{DirectoryView, DiskThreads};
 pub use workspace::NewWorkspace;

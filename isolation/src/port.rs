@@ -14,6 +14,7 @@ use engine::ports::{
 use protocol::{Capabilities, Captured, LandingId, LandingReport, RunName, WorkspaceKind};
 
 use crate::backends::{Backends, FrozenRun, FrozenTree, LandingWait, RunContext};
+use crate::branch::commit_notices;
 use crate::error::{Result, cannot};
 use crate::landing;
 use crate::paths::{IsolationPaths, RepoPaths};
@@ -126,11 +127,18 @@ impl Repository for OpenedRepository {
             let landings = LandingWait { cancel: &cancel, notify: notify.as_ref() };
             let context = RunContext::of(repo, paths, faults, &request.run).joining(&request.union);
             let freeze = |context: &RunContext| backend.freeze(context, &request);
-            FrozenRun::freeze(context, &request, lock, landings, freeze)
+            let run = FrozenRun::freeze(context, &request, lock, landings, freeze)?;
+            let mut notices = run.tree.notices().to_vec();
+            if request.branches.is_some() {
+                notices.extend(commit_notices(repo)?);
+            }
+            Ok((run, notices))
         })
         .await?;
+        let (run, notices) = run;
         Ok(Arc::new(FrozenBaseline {
             run: Arc::new(run),
+            notices,
             capabilities,
             disk,
             turns: Turns::default(),
@@ -190,6 +198,7 @@ impl Recovery for FoundRecovery {
 
 struct FrozenBaseline {
     run: Arc<FrozenRun<Arc<dyn FrozenTree>>>,
+    notices: Vec<Notice>,
     /// The capabilities of the run's backend.
     capabilities: Capabilities,
     disk: DiskThreads,
@@ -213,7 +222,7 @@ impl FrozenBaseline {
 #[async_trait]
 impl Baseline for FrozenBaseline {
     fn notices(&self) -> &[Notice] {
-        self.run.tree.notices()
+        &self.notices
     }
 
     async fn prepare(&self, request: WorkspaceRequest) -> Result<Workspace> {

@@ -222,7 +222,7 @@ async fn a_landing_that_fails_after_a_cancel_is_told_of_every_task() {
     let (said, totals, report) = cancelled_while_landing(failed).await;
     assert_eq!((totals.done, totals.landed, totals.kept), (1, 0, 1));
     assert_eq!(said, ["one"]);
-    let [TaskLanding { task, landed: Landed::Unwritten { .. } }] = &report.tasks[..] else {
+    let [TaskLanding { task, landed: Landed::Unwritten { .. }, .. }] = &report.tasks[..] else {
         panic!("{report:?}")
     };
     assert_eq!(task.as_str(), "one");

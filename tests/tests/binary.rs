@@ -27,6 +27,7 @@ mod binary {
     mod disk;
     mod durable;
     mod each;
+    mod eager;
     mod endings;
     mod engines;
     mod engines_and_saves;
@@ -50,9 +51,11 @@ mod binary {
     mod live;
     mod logs;
     mod long_output;
+    mod modes;
     mod names;
     mod npm_workers;
     mod odd;
+    mod onto;
     mod output;
     mod plans;
     mod pool;
@@ -69,12 +72,18 @@ mod binary {
     mod results;
     mod retry;
     mod retry_bad_input;
+    mod series;
+    mod settle;
+    mod settle_cases;
+    mod settle_odd;
+    mod settle_programs;
     mod setup;
     mod setup_capture;
     mod shapes;
     mod slow_reader;
     mod small_runs;
     mod source;
+    mod stack;
     mod timing;
     mod union;
     mod writers;

@@ -92,6 +92,8 @@ struct Run {
     settled: SettledRun,
     /// Whether a process may still write into a workspace of the run.
     unsealed: bool,
+    /// Whether a landing of the run has begun.
+    has_landed: bool,
     settling: Vec<RpcReplyPort<SettledRun>>,
     closing: Vec<RpcReplyPort<()>>,
 }
@@ -327,7 +329,15 @@ impl RepositoryState {
             self.landing = true;
             let Landing { landing, request, cancel, notify, reply } = landing;
             let port = Arc::clone(&self.port);
-            let job = async move { port.land(landing, request, cancel, notify).await };
+            let run = self.runs.get_mut(&request.run);
+            let again = run.is_some_and(|run| std::mem::replace(&mut run.has_landed, true));
+            let job = async move {
+                if again {
+                    // The ledger has the report of the landing before, or it would not be over.
+                    port.acknowledge(&request.run).await?;
+                }
+                port.land(landing, request, cancel, notify).await
+            };
             self.jobs.run(Job::RepositoryLand, myself, job, |landed| {
                 RepositoryMessage::Landed(ended("finish the landing", landed), reply)
             });

@@ -3,7 +3,7 @@
 //! The end of each task's actor is reported to the machine here and nowhere else, once. That is why
 //! `task_finished` needs no deduplication.
 
-use engine::ports::{HeadMove, HeadMoveKind, LandingNotice};
+use engine::ports::{HeadMove, HeadMoveKind, LandingNotice, Notice};
 use engine::run::Input;
 use protocol::EventKind;
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
@@ -60,7 +60,7 @@ impl Actor for Run {
                 return Ok(());
             }
             RunMessage::LandingNotice(notice) => {
-                state.publish(announcement(notice));
+                state.publish_landing_notice(announcement(notice));
                 return Ok(());
             }
             RunMessage::Record(entry, receipt) => {
@@ -130,6 +130,7 @@ fn announcement(notice: LandingNotice) -> EventKind {
             to: "the work lands in the tree as it is now".to_owned(),
             why: format!("HEAD was {was} and is {now}"),
         },
+        LandingNotice::Degraded(Notice { from, to, why }) => EventKind::Degraded { from, to, why },
         LandingNotice::Rescued(rescue) => EventKind::FileRescued { rescue },
         LandingNotice::OpenFilesUnknown { path, why } => EventKind::Degraded {
             from: "detection of programs that write to a file while it is replaced".to_owned(),

@@ -44,6 +44,8 @@ pub(crate) struct RunState {
     awaiting: BTreeMap<RequestId, AwaitChildrenReply>,
     requests: u64,
     landing: CancelToken,
+    /// The fallbacks that landings have told.
+    degraded: Vec<EventKind>,
     seq: u64,
     pub(super) times: RunTimes,
     jobs: Jobs,
@@ -65,6 +67,7 @@ impl RunState {
             awaiting: BTreeMap::new(),
             requests: 0,
             landing: CancelToken::default(),
+            degraded: Vec::new(),
             seq: 0,
             times: RunTimes::begin(),
             jobs: Jobs::new(&arguments.deps.faults),
@@ -325,6 +328,17 @@ impl RunState {
 
     fn run(&self) -> RunId {
         self.arguments.spec.id
+    }
+
+    /// Publishes a notice of a landing. A run that lands several times tells each fallback once.
+    pub(super) fn publish_landing_notice(&mut self, kind: EventKind) {
+        if matches!(kind, EventKind::Degraded { .. }) {
+            if self.degraded.contains(&kind) {
+                return;
+            }
+            self.degraded.push(kind.clone());
+        }
+        self.publish(kind);
     }
 
     pub(super) fn publish(&mut self, kind: EventKind) {

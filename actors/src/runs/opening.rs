@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use engine::exit_code::Interruption;
+use engine::landing::landing_target;
 use engine::ports::{
     CancelLevel, CancelToken, CarryRequest, FreezeRequest, IsolationError, LandingNotice,
-    LedgerError, LockRun, Notice, Repository,
+    LandingTarget, LedgerError, LockRun, Notice, Repository,
 };
-use protocol::{LedgerEntry, MergeMode, RunId, RunName, RunSpec, TaskName};
+use protocol::{LedgerEntry, RunId, RunName, RunSpec, TaskName};
 use ractor::{ActorRef, Message, RpcReplyPort};
 
 use crate::contracts::{Contracts, SchemaFault, contracts};
@@ -91,8 +92,7 @@ pub(super) async fn open(
         run: name.clone(),
         mode: spec.isolation,
         untracked_limit: spec.untracked_limit,
-        branches: (spec.merge == MergeMode::Branch && spec.isolation.capabilities().can_capture)
-            .then(|| spec.branch_prefix.clone()),
+        branches: commits_to(&spec),
         carry: CarryRequest {
             globs: spec.needs.carry.clone(),
             limit: spec.needs.carry_limit,
@@ -109,6 +109,13 @@ pub(super) async fn open(
             Err(SubmitError::Isolation(error))
         }
     }
+}
+
+/// Returns where the work of a run lands, if it becomes commits.
+fn commits_to(spec: &RunSpec) -> Option<LandingTarget> {
+    let target = landing_target(spec.merge, &spec.branch_prefix, spec.stack.as_ref())?;
+    let captures = spec.isolation.capabilities().can_capture;
+    (captures && target != LandingTarget::Tree).then_some(target)
 }
 
 /// Withdraws a run that was opened and has not begun.

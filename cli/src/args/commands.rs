@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use super::{Form, Globals, RetryArgs, RunArgs, help_text};
+use super::{Form, Globals, RetryArgs, RunArgs, SettleArgs, ShowArgs, help_text};
 
 /// Fans out many tasks over one git repository, each in its own isolated copy, and lands their
 /// work.
@@ -57,6 +57,9 @@ pub enum Command {
     /// List work that could not land, and why
     #[command(long_about = help_text::CONFLICTS, after_long_help = help_text::TARGET_DETAILS)]
     Conflicts(ConflictsArgs),
+    /// Print one side of a conflict
+    #[command(long_about = help_text::SHOW_SIDE)]
+    Show(ShowArgs),
     /// Land kept work
     #[command(long_about = help_text::APPLY, after_long_help = help_text::APPLY_DETAILS)]
     Apply(ApplyArgs),
@@ -212,7 +215,7 @@ pub struct ConflictsArgs {
 }
 
 /// The arguments of `regatta apply`.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct ApplyArgs {
     /// What to look at.
     #[command(flatten)]
@@ -225,6 +228,10 @@ pub struct ApplyArgs {
     /// Print what would land and what would conflict, exit accordingly, and change nothing
     #[arg(long, action = ArgAction::SetTrue)]
     dry_run: bool,
+
+    /// How conflicts are settled.
+    #[command(flatten)]
+    pub settle: SettleArgs,
 }
 
 /// Whether work that has landed and was thrown away since is landed again.
@@ -283,6 +290,13 @@ impl From<Option<String>> for TargetArgs {
 }
 
 impl ApplyArgs {
+    /// Returns the arguments that land the kept work of `target`, with its conflicts settled as
+    /// `settle` says.
+    #[must_use]
+    pub fn of(target: String, settle: SettleArgs) -> Self {
+        Self { target: TargetArgs::from(Some(target)), settle, ..Self::default() }
+    }
+
     /// Returns whether work that was thrown away is landed again.
     #[must_use]
     pub fn land_again(&self) -> LandAgain {

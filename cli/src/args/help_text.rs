@@ -34,7 +34,11 @@ Examples:
       'fix the docs' 'fix the tests'
   regatta run --setup 'npm ci' --carry .env --each 'test/*.js' --exec 'npx mocha {{item}}'
   regatta run --plan plan.toml --dry-run
-  regatta run --each 'src/*.c' --exec 'clang-format -i {{item}}' --merge branch";
+  regatta run --plan plan.toml --resolve './resolve.sh'
+  regatta run --each 'src/*.c' --exec 'clang-format -i {{item}}' --merge branch
+  regatta run --plan plan.toml --merge stack     one branch, a commit per task
+  regatta run --plan plan.toml --onto main       commits on main, with your files
+  regatta run --plan plan.toml --land eager      each task lands as it ends";
 
 pub(super) const RUN_DETAILS: &str = "\
 Where tasks come from:
@@ -72,6 +76,19 @@ What a workspace needs:
   --carry copies ignored files into each workspace, at most isolation.carryLimit (1 GiB). A glob
   begins where the tasks work; one that names a folder stands for all in it. What tasks do to
   carried files is never captured.
+
+Where work lands:
+  --merge patch   your files, not committed; .git stays as it is
+  --merge branch  regatta/RUN/TASK, a branch per task
+  --merge stack   regatta/RUN, one branch with a commit per task; what `apply` and `runs retry` land
+                  later is added to it
+  --merge none    nowhere: `diff` shows it, `apply` lands it in your files
+  --onto BRANCH   a branch of yours, as a stack. If it is checked out, its files and the index come
+                  along; a file with a change that is not committed is a conflict
+  Commits that a task made itself are kept, each with its author, date and message. Commits need
+  user.name and user.email; they are not signed, and no hooks run. What you have not committed is in
+  no commit. Names begin with the setting branch.prefix instead of regatta.
+  --land eager lands each task as it ends, and what did not land then once more at the end.
 
 Files that several tasks append to:
   Where two tasks changed the same lines, the second conflicts. In a file with the attribute
@@ -160,13 +177,14 @@ Shows the captured work of tasks as a patch.
 Examples:
   regatta diff                 every task of the latest run
   regatta diff @ src/auth.rs   one task, by its item
-  regatta diff r7k3f/auth | git apply --3way";
+  regatta diff r7k3f/auth | git apply --3way   (git add or commit those files first)";
 
 pub(super) const CONFLICTS: &str = "\
-Lists the work of a run that could not land, and why.
+Lists the work of a run that could not land, and why, with the lines that both sides changed.
 
 Examples:
   regatta conflicts
+  regatta conflicts r7k3f/auth
   regatta conflicts r7k3f --json";
 
 pub(super) const APPLY: &str = "\
@@ -175,11 +193,36 @@ Lands kept work: of one task, or of every task of a run that is done.
 Examples:
   regatta apply r7k3f/auth
   regatta apply r7k3f --dry-run
-  regatta apply r7k3f --again     after git reset --hard";
+  regatta apply r7k3f --again     after git reset --hard
+  regatta apply r7k3f/auth --theirs src/auth.rs --union src/lib.rs
+  regatta apply r7k3f/auth --clean
+  regatta apply r7k3f/auth --branch auth && git merge auth";
+
+pub(super) const SHOW_SIDE: &str = "\
+Prints one side of a conflict: as it is to a pipe, printable to a terminal.
+
+Examples:
+  regatta show r7k3f/auth:src/auth.rs --theirs
+  regatta show r7k3f/auth:src/auth.rs --base > base.rs";
 
 pub(super) const APPLY_DETAILS: &str = "\
 The work of a task lands whole or not at all. The work of a failed task lands only if that task is
-named.";
+named.
+
+Conflicts of one task:
+  ours is what stands in your tree, from you or from other tasks; theirs is what the task wants; as
+  in git merge.
+  --ours       the file stays as it is in your tree, as with git checkout --ours
+  --theirs     the file becomes that of the task, as with git checkout --theirs
+  --union      of the lines that both changed, both stay, ours first, as with git merge-file --union
+  --markers    the file gets git's conflict markers; what has no lines is left as git merge leaves it
+  --tool       merge.tool of your own git configuration writes it; never that of the repository
+  --resolve    a command writes it; of each side something must be left, unless --allow-loss
+  --clean      what does not conflict lands now; the rest stays kept
+  --index      with --markers: the index becomes what git merge would make of it
+  Each is for the paths that follow it, a folder for all below it, and without a path for all
+  conflicts that no other option names. The run or task stands before the options. A path is
+  relative to the root of the repository, as regatta conflicts prints it.";
 
 pub(super) const DISCARD: &str = "\
 Removes the captured work of one task, or of every task of a run.

@@ -6,6 +6,7 @@ mod help_text;
 mod parse;
 mod retry;
 mod run;
+mod settle;
 
 pub use commands::{
     ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, Execution, LandAgain, LogsArgs,
@@ -17,4 +18,10 @@ pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 pub(crate) use help_text::no_task;
 pub use parse::{Parsed, help_of, parse, public_grammar};
 pub use retry::{RetryArgs, TaskEnding};
-pub use run::{AgentChoice, IsolationChoice, LimitSetting, MergeChoice, RunArgs, VariableName};
+pub use run::{
+    AgentChoice, IsolationChoice, LandChoice, LimitSetting, MergeChoice, RunArgs, VariableName,
+};
+pub use settle::{
+    AllowLoss, LONGEST_PROGRAM, LandClean, ResolveArgs, Resolver, SettleArgs, SettleOption,
+    ShowArgs, SideChoice, Staging,
+};

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{ArgAction, Args};
-use protocol::{IsolationMode, MergeMode};
+use protocol::{IsolationMode, LandTime, MergeMode};
 
-use super::Execution;
+use super::{Execution, LONGEST_PROGRAM, ResolveArgs, Resolver};
 use crate::model::{BaseUrl, ModelChoice};
 use crate::not_implemented::refused_value;
 
@@ -60,9 +60,19 @@ pub struct RunArgs {
     #[arg(long, value_name = "MODE")]
     pub isolation: Option<IsolationChoice>,
 
-    /// Where work lands: patch (the working tree), branch (one per task), none
+    /// Where work lands: patch (the working tree), branch (one per task), stack (one branch, a
+    /// commit per task), none
     #[arg(short, long, value_name = "MODE")]
     pub merge: Option<MergeChoice>,
+
+    /// Commit the work to this branch, a commit per task. If it is checked out, the files and the
+    /// index come along
+    #[arg(long, value_name = "BRANCH")]
+    pub onto: Option<String>,
+
+    /// When work lands: end (when the last task has ended), eager (when its task has ended)
+    #[arg(long, value_name = "WHEN")]
+    pub land: Option<LandChoice>,
 
     /// Run a command in each workspace before its task, such as 'npm ci'. It is not confined: what it
     /// writes outside stays there. Can be used more than once
@@ -78,6 +88,10 @@ pub struct RunArgs {
     /// such as 'src/mod.rs'. Can be used more than once
     #[arg(long, value_name = "GLOB")]
     pub union: Vec<String>,
+
+    /// What settles conflicts at the end of the run.
+    #[command(flatten)]
+    pub(crate) resolve: ResolveArgs,
 
     /// Cancel the other tasks when one fails
     #[arg(long, action = ArgAction::SetTrue)]
@@ -106,6 +120,12 @@ impl RunArgs {
     #[must_use]
     pub fn item_end(&self) -> u8 {
         if self.null { 0 } else { b'\n' }
+    }
+
+    /// Returns the command that settles the conflicts of the run, if there is one.
+    #[must_use]
+    pub fn resolver(&self) -> Option<Resolver> {
+        self.resolve.resolver(LONGEST_PROGRAM)
     }
 
     /// Returns whether the first failure cancels the other tasks.
@@ -191,9 +211,26 @@ impl FromStr for MergeChoice {
         match text {
             "patch" => Ok(Self(MergeMode::Patch)),
             "branch" => Ok(Self(MergeMode::Branch)),
+            "stack" => Ok(Self(MergeMode::Stack)),
             "none" => Ok(Self(MergeMode::None)),
             _ => Err(refused_value("merge", text)
-                .unwrap_or_else(|| "the modes are patch, branch and none".to_owned())),
+                .unwrap_or_else(|| "the modes are patch, branch, stack and none".to_owned())),
+        }
+    }
+}
+
+/// The value of `--land`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LandChoice(pub LandTime);
+
+impl FromStr for LandChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "end" => Ok(Self(LandTime::End)),
+            "eager" => Ok(Self(LandTime::Eager)),
+            _ => Err("the times are end and eager".to_owned()),
         }
     }
 }

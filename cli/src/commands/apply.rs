@@ -7,10 +7,10 @@ use async_trait::async_trait;
 use engine::landing::{self, LandingBackend, LandingEnd, LedgerWriter};
 use engine::ports::{
     CancelToken, HeadMove, Ids as _, IsolationError, LandingNotice, LandingRequest, LandingTarget,
-    LedgerError, Repository,
+    LedgerError, Notice, Repository, SettleRequest,
 };
 use protocol::{
-    ExitCode, Landed, LandingId, LandingReport, LedgerEntry, MergeMode, RunName, TaskLanding,
+    Conflict, ExitCode, Landed, LandingId, LandingReport, LedgerEntry, RunName, TaskLanding,
     TaskName,
 };
 use store::TaskRow;
@@ -40,23 +40,63 @@ pub async fn run(
 ) -> Result<ExitCode, Error> {
     let target = Target::find(context, &args.target)?;
     target.check_has_ended("land")?;
+    if let Some(branch) = args.settle.branch() {
+        return super::settle_branch::run(context, &target, branch, out);
+    }
+    if args.settle.is_given() {
+        return super::settle::run(context, repository, args, target, out).await;
+    }
     let again = args.land_again();
     let work = LandableWork::of(context, &target, again)?;
     if work.chosen.is_empty() {
         return nothing_to_land(context, &target, &work, out);
     }
     if args.execution() == Execution::DryRun {
-        let report = repository.dry_run(request(context, &target, &work)?).await?;
+        let report = repository
+            .dry_run(request(context, &target, &work, &SettleRequest::default())?)
+            .await?;
         apply_output::print_dry_run(context, &target.run.name, &report, &target.tasks, out)?;
         return Ok(exit_code(&report));
     }
     // Checks the request first, so that an invalid one fails without waiting for the lock.
-    let _possible = request(context, &target, &work)?;
+    let _possible = request(context, &target, &work, &SettleRequest::default())?;
     // The lock is held until the ledger has the landing. So no other engine lands the same work.
     let _lock = repository.lock_run(&target.run.name)?;
     // The previous holder of the lock may have landed the work, so the tasks are read again.
     let target = target.reload(context)?;
-    land(context, repository, &target, again, out).await
+    land(context, repository, &target, (again, &SettleRequest::default()), out).await
+}
+
+/// Lands the work of one task, whose conflicts are settled as `settle` says.
+pub(super) async fn settle(
+    context: &CommandContext,
+    repository: &dyn Repository,
+    args: &ApplyArgs,
+    target: &Target,
+    settle: SettleRequest,
+    out: Out<'_>,
+) -> Result<ExitCode, Error> {
+    if args.execution() == Execution::DryRun {
+        let report = repository.dry_run(settle_request(context, target, settle)?).await?;
+        apply_output::print_dry_run(context, &target.run.name, &report, &target.tasks, out)?;
+        return Ok(exit_code(&report));
+    }
+    let _lock = repository.lock_run(&target.run.name)?;
+    let target = target.reload(context)?;
+    land(context, repository, &target, (args.land_again(), &settle), out).await
+}
+
+/// Returns the request that lands the work of one task with settled conflicts.
+pub(super) fn settle_request(
+    context: &CommandContext,
+    target: &Target,
+    settle: SettleRequest,
+) -> Result<LandingRequest, Error> {
+    let work = LandableWork::of(context, target, LandAgain::No)?;
+    if work.chosen.is_empty() {
+        return Err(no_work(target));
+    }
+    request(context, target, &work, &settle)
 }
 
 /// Lands the kept work of `target`, whose run is locked.
@@ -64,14 +104,14 @@ async fn land(
     context: &CommandContext,
     repository: &dyn Repository,
     target: &Target,
-    again: LandAgain,
+    (again, settle): (LandAgain, &SettleRequest),
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
     let work = LandableWork::of(context, target, again)?;
     if work.chosen.is_empty() {
         return nothing_to_land(context, target, &work, out);
     }
-    let request = request(context, target, &work)?;
+    let request = request(context, target, &work, settle)?;
     if again == LandAgain::Yes {
         check_lands_again(context, repository, target, &request).await?;
     }
@@ -84,6 +124,9 @@ async fn land(
             LandingNotice::HeadMoved(HeadMove { was, now, .. }) => one_line(&format!(
                 "HEAD was moved during the run, from {was} to {now}; the work lands in the tree as it is now"
             )),
+            LandingNotice::Degraded(Notice { from, to, why }) => {
+                one_line(&format!("{from}: {to} ({why})"))
+            }
             LandingNotice::Rescued(rescue) => rescue_line(&rescue),
             LandingNotice::OpenFilesUnknown { path, why } => one_line(&format!(
                 "programs that write to files cannot be noticed: replaced files are compared twice \
@@ -102,7 +145,7 @@ async fn land(
     let report = match landing::land(
         landing,
         (target.run.id, request),
-        &RepositoryLandings(repository),
+        &RepositoryLandings { repository, known: &target.tasks },
         context,
         cancel,
         notify,
@@ -136,7 +179,7 @@ async fn check_lands_again(
     let landed_before =
         |task: &TaskName| target.tasks.iter().any(|row| row.name == *task && has_landed(row));
     let labels = labels_of(&target.tasks);
-    for TaskLanding { task, landed } in &report.tasks {
+    for TaskLanding { task, landed, .. } in &report.tasks {
         if let (Landed::Conflicted { conflicts }, true) = (landed, landed_before(task)) {
             let name = format!("{}/{task}", target.run.name);
             return Err(Error::usage(format!("cannot land the work of task {name} again"))
@@ -156,16 +199,21 @@ fn request(
     context: &CommandContext,
     target: &Target,
     work: &LandableWork<'_>,
+    settle: &SettleRequest,
 ) -> Result<LandingRequest, Error> {
+    let terms = &target.run.spec;
+    let mut tasks = landing_tasks(context, &target.run.name, work)?;
+    for task in &mut tasks {
+        let row = target.tasks.iter().find(|row| row.name == task.task);
+        let landed = row.map(|row| row.settled.landed.iter().cloned().collect());
+        task.settle = SettleRequest { landed: landed.unwrap_or_default(), ..settle.clone() };
+    }
     Ok(LandingRequest {
         run: target.run.name.clone(),
-        target: match target.run.spec.merge {
-            MergeMode::Patch | MergeMode::None => LandingTarget::Tree,
-            MergeMode::Branch => {
-                LandingTarget::Branches { prefix: target.run.spec.branch_prefix.clone() }
-            }
-        },
-        tasks: landing_tasks(context, &target.run.name, work)?,
+        // Work that is only kept lands in the tree.
+        target: landing::landing_target(terms.merge, &terms.branch_prefix, terms.stack.as_ref())
+            .unwrap_or(LandingTarget::Tree),
+        tasks,
         union: target.run.spec.union.clone(),
     })
 }
@@ -188,16 +236,8 @@ fn nothing_to_land(
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
     let name = &target.run.name;
-    if let (TargetKind::Task, Some(row)) = (target.kind, target.tasks.first())
-        && !has_landed(row)
-    {
-        let why = match (&row.captured, row.discarded) {
-            (Some(_), Some(_)) => "it was discarded",
-            (Some(_), None) => "it changed nothing",
-            (None, _) => "nothing was captured",
-        };
-        let what = format!("there is no work of task {name}/{} to land", row.name);
-        return Err(Error::usage(what).because(why));
+    if target.kind == TargetKind::Task && target.tasks.first().is_some_and(|row| !has_landed(row)) {
+        return Err(no_work(target));
     }
     if let (Some(error), true) = (&work.uncompared, target.tasks.iter().any(has_landed)) {
         return Err(error.clone());
@@ -222,6 +262,18 @@ fn nothing_to_land(
         }
     }
     Ok(if work.gone.is_empty() { ExitCode::Success } else { ExitCode::Kept })
+}
+
+/// Returns the error of a task without work to land.
+fn no_work(target: &Target) -> Error {
+    let Some(row) = target.tasks.first() else { return Error::usage("there is no such task") };
+    let why = match (&row.captured, row.discarded) {
+        (Some(_), Some(_)) => "it was discarded",
+        (Some(_), None) => "it changed nothing",
+        (None, _) => "nothing was captured",
+    };
+    let what = format!("there is no work of task {}/{} to land", target.run.name, row.name);
+    Error::usage(what).because(why)
 }
 
 /// Returns why there is no work left to land, as a line.
@@ -249,7 +301,11 @@ pub(super) fn exit_code(report: &LandingReport) -> ExitCode {
 }
 
 /// Implements the port `LandingBackend` with an opened repository.
-struct RepositoryLandings<'a>(&'a dyn Repository);
+struct RepositoryLandings<'a> {
+    repository: &'a dyn Repository,
+    /// The tasks as the ledger knows them.
+    known: &'a [TaskRow],
+}
 
 #[async_trait]
 impl LandingBackend for RepositoryLandings<'_> {
@@ -260,13 +316,31 @@ impl LandingBackend for RepositoryLandings<'_> {
         cancel: CancelToken,
         notify: Arc<dyn Fn(LandingNotice) + Send + Sync>,
     ) -> Result<LandingReport, IsolationError> {
-        self.0.land(landing, request, cancel, notify).await
+        let mut report = self.repository.land(landing, request, cancel, notify).await?;
+        for task in &mut report.tasks {
+            let row = self.known.iter().find(|row| row.name == task.task);
+            if let (Some(row), Landed::Conflicted { conflicts }) = (row, &mut task.landed) {
+                keep_other_tasks(row, conflicts);
+            }
+        }
+        Ok(report)
     }
 
     async fn acknowledge(&self, run: &RunName) {
-        if let Err(error) = self.0.acknowledge(run).await {
+        if let Err(error) = self.repository.acknowledge(run).await {
             tracing::warn!(%error, "the next start finds this landing again, and that it is recorded");
         }
+    }
+}
+
+/// Keeps the other task of each conflict that an earlier landing found too: its work is a part of the
+/// tree now.
+pub(super) fn keep_other_tasks(row: &TaskRow, conflicts: &mut [Conflict]) {
+    let Some(Landed::Conflicted { conflicts: before }) = &row.landing else { return };
+    for conflict in conflicts.iter_mut().filter(|conflict| conflict.with.is_none()) {
+        let same =
+            before.iter().find(|other| other.path == conflict.path && other.ours == conflict.ours);
+        conflict.with = same.and_then(|other| other.with.clone());
     }
 }
 

@@ -9,7 +9,8 @@ use crate::commands::context::{CommandContext, Out, print_json, say};
 use crate::commands::kept_work::labels_of;
 use crate::error::Error;
 use crate::render::{
-    Labels, Meaning, changed_lines, conflicts_text, count, landed_text, one_line, width,
+    Labels, Meaning, changed_lines, conflicts_text, count, landed_text, one_line, settled_text,
+    width,
 };
 
 /// The JSON document of a landing.
@@ -45,9 +46,10 @@ pub(super) fn print_landing(
         return print_json(out, &lines);
     }
     let labels = labels_of(rows);
-    let lines = report.tasks.iter().map(|TaskLanding { task, landed }| {
+    let lines = report.tasks.iter().map(|TaskLanding { task, landed, settled }| {
         let (meaning, [word, _]) = outcome_words(landed);
-        Line { task: labels(task), meaning, word, note: note(landed, &labels) }
+        let note = joined_notes([note(landed, &labels), settled_text(settled)]);
+        Line { task: labels(task), meaning, word, note }
     });
     table(context, &lines.collect::<Vec<_>>(), out)?;
     if super::apply::exit_code(report) == ExitCode::Kept {
@@ -71,7 +73,7 @@ pub(super) fn print_dry_run(
         return print_json(out, &lines);
     }
     let labels = labels_of(rows);
-    let lines = report.tasks.iter().map(|TaskLanding { task, landed }| {
+    let lines = report.tasks.iter().map(|TaskLanding { task, landed, settled }| {
         let (meaning, [_, word]) = outcome_words(landed);
         let row = rows.iter().find(|row| row.name == *task);
         let note = match landed {
@@ -94,9 +96,15 @@ pub(super) fn print_dry_run(
             }
             _ => note(landed, &labels),
         };
+        let note = joined_notes([note, settled_text(settled)]);
         Line { task: labels(task), meaning, word, note }
     });
     table(context, &lines.collect::<Vec<_>>(), out)
+}
+
+fn joined_notes(notes: [String; 2]) -> String {
+    let notes: Vec<_> = notes.into_iter().filter(|note| !note.is_empty()).collect();
+    notes.join("; ")
 }
 
 /// The line of one task.

@@ -8,10 +8,13 @@ use super::kept_work::{kept_reason, label, labels_of, table_row};
 use super::target::Target;
 use crate::args::{ConflictsArgs, Form};
 use crate::error::Error;
-use crate::render::{Meaning, one_line, other_side_text, reason_text};
+use crate::render::{Meaning, one_line, other_side_text, reason_text, shell_word, three_way_lines};
 
 /// How many digits of an object id are printed.
 const DIGITS: usize = 12;
+
+/// The versions of how many files are shown.
+const MOST_SHOWN: usize = 20;
 
 /// Lists conflicts and other work that did not land.
 ///
@@ -82,7 +85,7 @@ struct KeptEntry<'a> {
 
 impl ConflictsDocument<'_> {
     fn text(&self, context: &CommandContext) -> String {
-        let mut lines = Vec::new();
+        let (mut lines, mut shown) = (Vec::new(), 0);
         for ConflictEntry { label, with, conflict, .. } in &self.conflicts {
             let path = one_line(&conflict.path.to_string());
             let path = context.view.palette.paint(Meaning::Kept, &path);
@@ -94,6 +97,13 @@ impl ConflictsDocument<'_> {
                 [("base", &conflict.base), ("ours", &conflict.ours), ("theirs", &conflict.theirs)];
             let sides = sides.map(|(name, side)| format!("{name} {}", side_text(side.as_ref())));
             lines.push(format!("    {}", sides.join("  ")));
+            if shown < MOST_SHOWN {
+                // Without the task store there is nothing to show; the command that needs it says so.
+                let hunks = context.captured.conflict_hunks(conflict).unwrap_or_default();
+                let hunks = three_way_lines(&hunks, context.view.palette);
+                shown += usize::from(!hunks.is_empty());
+                lines.extend(hunks.into_iter().map(|line| format!("    {line}")));
+            }
         }
         for KeptEntry { label, why, .. } in &self.kept {
             lines.push(format!("{label}  kept: {why}"));
@@ -110,6 +120,21 @@ impl ConflictsDocument<'_> {
         if let Some(task) = first {
             let look = context.hints.command(&format!("diff {}/{task}", self.run));
             lines.push(format!("what it wanted  {look}"));
+        }
+        if let Some(ConflictEntry { task, conflict, .. }) = self.conflicts.first() {
+            let name = format!("{}/{task}", self.run);
+            let command = |words: &str| context.hints.command(words);
+            // A path that is quoted here would be another one in a shell.
+            let path = conflict.path.to_string();
+            let path = (path.as_bytes() == conflict.path.as_bytes()).then(|| shell_word(&path));
+            let path = path.map(|path| format!(" {path}")).unwrap_or_default();
+            lines.push(format!(
+                "settle it       {}",
+                command(&format!("apply {name} --theirs{path}"))
+            ));
+            let others = "or --ours, --union, --markers, --tool";
+            lines.push(format!("                {others}; without a path, for all"));
+            lines.push(format!("the rest now    {}", command(&format!("apply {name} --clean"))));
         }
         let again = context.hints.command(&format!("apply {}", self.run));
         lines.push(format!("try again       {again}"));

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::ports::{Clock, IsolationError, LedgerStore};
-use isolation::WorkInTree;
-use protocol::{CaptureRef, LedgerEntry, RunName};
+use isolation::{PatchNeeds, WorkInTree};
+use protocol::{CaptureRef, Conflict, ConflictHunk, LedgerEntry, RunName, TaskName};
 use serde::Serialize;
 use store::Reader;
 
@@ -39,6 +39,72 @@ pub trait CapturedWork: Send + Sync {
     /// The repository cannot be read.
     fn has_branch(&self, root: &Path, branch: &str) -> Result<bool, IsolationError>;
 
+    /// Returns the content with this id, which is one side of a conflict.
+    ///
+    /// # Errors
+    /// The task store has no such content, or cannot be read.
+    fn content(&self, oid: &str) -> Result<Vec<u8>, IsolationError>;
+
+    /// Returns the places at which both sides of a conflict changed the same lines.
+    ///
+    /// # Errors
+    /// The task store lacks a version, or cannot be read.
+    fn conflict_hunks(&self, conflict: &Conflict) -> Result<Vec<ConflictHunk>, IsolationError>;
+
+    /// Returns the text of a conflict with git's markers; `None` if a version has no lines.
+    ///
+    /// # Errors
+    /// The task store lacks a version, or cannot be read.
+    fn marked_text(&self, conflict: &Conflict) -> Result<Option<Vec<u8>>, IsolationError>;
+
+    /// Checks that the user has staged nothing at the paths of a capture.
+    ///
+    /// # Errors
+    /// The user has, or the index cannot be read.
+    fn check_can_stage(&self, root: &Path, capture: &CaptureRef) -> Result<(), IsolationError>;
+
+    /// Leaves the user's index as `git merge` would with these conflicts.
+    ///
+    /// # Errors
+    /// The index cannot be written.
+    fn stage_merge(
+        &self,
+        root: &Path,
+        capture: &CaptureRef,
+        conflicts: &[Conflict],
+    ) -> Result<(), IsolationError>;
+
+    /// Captures what a resolver wrote for conflicts of a task.
+    ///
+    /// # Errors
+    /// The task store cannot be written.
+    fn keep_resolution(
+        &self,
+        work: (&RunName, &TaskName),
+        written: &[(&Conflict, &[u8])],
+    ) -> Result<CaptureRef, IsolationError>;
+
+    /// Returns which versions `git apply --3way` would lack for the patch of a capture.
+    ///
+    /// # Errors
+    /// The capture does not exist, or the repository cannot be read.
+    fn patch_needs(&self, root: &Path, capture: &CaptureRef) -> Result<PatchNeeds, IsolationError>;
+
+    /// Returns the path of the task store.
+    fn store(&self) -> &Path;
+
+    /// Makes a branch, by its name and the message of its commit, of the work in a capture. Returns
+    /// the id of its commit.
+    ///
+    /// # Errors
+    /// The branch cannot be made.
+    fn make_branch(
+        &self,
+        root: &Path,
+        work: (&RunName, &CaptureRef),
+        branch: (&str, &str),
+    ) -> Result<String, IsolationError>;
+
     /// Removes the work. Succeeds if it is already gone.
     ///
     /// # Errors
@@ -61,6 +127,56 @@ impl CapturedWork for isolation::Captures {
 
     fn has_branch(&self, root: &Path, branch: &str) -> Result<bool, IsolationError> {
         Self::has_branch(root, branch)
+    }
+
+    fn content(&self, oid: &str) -> Result<Vec<u8>, IsolationError> {
+        self.read(oid)
+    }
+
+    fn conflict_hunks(&self, conflict: &Conflict) -> Result<Vec<ConflictHunk>, IsolationError> {
+        self.conflict_hunks(conflict)
+    }
+
+    fn marked_text(&self, conflict: &Conflict) -> Result<Option<Vec<u8>>, IsolationError> {
+        self.marked_text(conflict)
+    }
+
+    fn check_can_stage(&self, root: &Path, capture: &CaptureRef) -> Result<(), IsolationError> {
+        self.check_can_stage(root, capture)
+    }
+
+    fn stage_merge(
+        &self,
+        root: &Path,
+        capture: &CaptureRef,
+        conflicts: &[Conflict],
+    ) -> Result<(), IsolationError> {
+        self.stage_merge(root, capture, conflicts)
+    }
+
+    fn keep_resolution(
+        &self,
+        work: (&RunName, &TaskName),
+        written: &[(&Conflict, &[u8])],
+    ) -> Result<CaptureRef, IsolationError> {
+        self.keep_resolution(work, written)
+    }
+
+    fn patch_needs(&self, root: &Path, capture: &CaptureRef) -> Result<PatchNeeds, IsolationError> {
+        self.patch_needs(root, capture)
+    }
+
+    fn store(&self) -> &Path {
+        self.store()
+    }
+
+    fn make_branch(
+        &self,
+        root: &Path,
+        work: (&RunName, &CaptureRef),
+        branch: (&str, &str),
+    ) -> Result<String, IsolationError> {
+        self.make_branch(root, work, branch)
     }
 
     fn remove(&self, run: &RunName, capture: &CaptureRef) -> Result<(), IsolationError> {

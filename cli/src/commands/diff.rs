@@ -1,5 +1,7 @@
 //! `regatta diff`: shows captured work as a patch.
 
+use std::io::Write as _;
+
 use engine::ports::IsolationError;
 use protocol::{CaptureRef, ChangeSummary, ExitCode, TaskName};
 use serde::Serialize;
@@ -9,7 +11,9 @@ use super::kept_work::{NAMES, label, table_row};
 use super::target::{Target, TargetKind};
 use crate::args::{DiffArgs, Form};
 use crate::error::Error;
-use crate::render::{Meaning, OutputWidth, changed_lines, count, write_patch};
+use crate::render::{
+    Meaning, OutputWidth, changed_lines, count, one_line, shell_word, write_patch,
+};
 
 /// Writes the captured work of one task, or of all tasks of a run one after the other. If standard
 /// output is a pipe, the output is the unmodified patch.
@@ -55,7 +59,40 @@ pub fn run(context: &CommandContext, args: &DiffArgs, out: Out<'_>) -> Result<Ex
         }
         write_patch(out, patch, &context.view).map_err(|error| Error::output(&error))?;
     }
+    for (row, captured, _) in &works {
+        for line in needs_of(context, (&target, &row.name), &captured.capture) {
+            // The patch is complete even if nobody reads the note.
+            let _unread = writeln!(std::io::stderr(), "note: {line}");
+        }
+    }
     Ok(ExitCode::Success)
+}
+
+/// Returns what to do before git can merge a patch, as lines. Nothing is said where the repository
+/// cannot be read, because the patch needs no repository.
+fn needs_of(
+    context: &CommandContext,
+    (target, task): (&Target, &TaskName),
+    capture: &CaptureRef,
+) -> Vec<String> {
+    let Ok(needs) = context.captured.patch_needs(&context.root, capture) else { return Vec::new() };
+    let mut lines = Vec::new();
+    if let Some(first) = needs.to_fetch.first() {
+        let files = count(needs.to_fetch.len(), "file");
+        let store = shell_word(&context.captured.store().to_string_lossy());
+        lines.push(one_line(&format!(
+            "git lacks the version of {files} with which {task} began (as {first}); for git apply \
+             --3way, first: git fetch {store} {capture}"
+        )));
+    }
+    if let Some(first) = needs.converted.first() {
+        let command = context.hints.command(&format!("apply {}/{task} --markers", target.run.name));
+        lines.push(one_line(&format!(
+            "git converts line endings or content of {first}, so that git apply --3way fails; \
+             instead: {command}"
+        )));
+    }
+    lines
 }
 
 /// The JSON document of one task's work. Bytes that are not UTF-8 become `�`.

@@ -13,11 +13,13 @@ use schema::JsonSchemas;
 
 use super::context::{CommandContext, print_json};
 use super::{
-    apply, conflicts, demo, diff, discard, help, logs, manual, results, retry, run, runs,
-    schema as schemas,
+    apply, conflicts, demo, diff, discard, help, logs, manual, resolve_run, results, retry, run,
+    runs, schema as schemas, show,
 };
 use crate::app_context::AppContext;
-use crate::args::{Command, Execution, Form, Globals, Parsed, RetryArgs, RunArgs, Verbosity};
+use crate::args::{
+    Command, Execution, Form, Globals, Parsed, Resolver, RetryArgs, RunArgs, Verbosity,
+};
 use crate::error::Error;
 use crate::model::anchor_scenario;
 use crate::recovery::open_repository;
@@ -67,6 +69,9 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
         Command::Conflicts(args) => {
             in_runtime(async move |_| conflicts::run(&open_to_look(globals).await?, args, &mut out))
         }
+        Command::Show(args) => {
+            in_runtime(async move |_| show::run(&open_to_look(globals).await?, args, &mut out))
+        }
         Command::Apply(args) => in_runtime(async move |_| {
             let OpenedForWork { app, repository } = open_to_work(globals).await?;
             let context = context(globals, &app, &repository.facts().root);
@@ -106,7 +111,11 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
     let defaults = Defaults::from(&app.settings);
     let spec = resolve(&request, args, &defaults, ground)?;
     let opened = OpenedForWork { app, repository };
-    execute(globals, opened, spec, args.execution(), log).await
+    let resolver = args.resolver();
+    if let Some(resolver) = &resolver {
+        resolve_run::check(resolver, &spec)?;
+    }
+    execute(globals, opened, (spec, resolver), args.execution(), log).await
 }
 
 /// Starts a run of tasks of an earlier run, or prints these tasks for `--dry-run`.
@@ -116,14 +125,14 @@ async fn start_retry(globals: &Globals, args: &RetryArgs, log: &Log) -> Result<E
     let context = context(globals, &opened.app, &opened.repository.facts().root);
     let defaults = Defaults::from(&opened.app.settings);
     let spec = retry::spec(&context, args, &defaults, &JsonSchemas)?;
-    execute(globals, opened, spec, args.overrides().execution(), log).await
+    execute(globals, opened, (spec, None), args.overrides().execution(), log).await
 }
 
 /// Executes a run that is resolved, or prints its tasks for `--dry-run`.
 async fn execute(
     globals: &Globals,
     opened: OpenedForWork,
-    mut spec: RunSpec,
+    (mut spec, resolver): (RunSpec, Option<Resolver>),
     execution: Execution,
     log: &Log,
 ) -> Result<ExitCode, Error> {
@@ -149,7 +158,8 @@ async fn execute(
                 render::renderer(View::here(globals), OutputStreams::standard(), hints(globals));
             let mut nobody = |_event: &protocol::Event| {};
             let withheld = withheld_keys(&spec);
-            let result = run::execute(&app, log, spec, repository, shown, &mut nobody).await?;
+            let opened = Arc::clone(&repository);
+            let result = run::execute(&app, log, spec, opened, shown, &mut nobody).await?;
             if let (ExitCode::Partial | ExitCode::NoSuccess, [first, ..]) =
                 (result.exit_code, withheld.as_slice())
             {
@@ -161,7 +171,21 @@ async fn execute(
                     ),
                 );
             }
-            return Ok(result.exit_code);
+            let (code, Some(resolver)) = (result.exit_code, resolver) else {
+                return Ok(result.exit_code);
+            };
+            if !matches!(code, ExitCode::Kept | ExitCode::Partial) {
+                return Ok(code);
+            }
+            let context = context(globals, &app, &repository.facts().root);
+            let ended = (&result.run, code);
+            // The events of the run are over: what follows them is read from the ledger.
+            let mut out: Box<dyn io::Write + Send> = match globals.form() {
+                Form::Text => Box::new(io::stdout()),
+                Form::Json => Box::new(io::sink()),
+            };
+            let repository = repository.as_ref();
+            return resolve_run::resolve(&context, repository, ended, &resolver, &mut out).await;
         }
     }
     Ok(ExitCode::Success)

@@ -11,7 +11,7 @@ use engine::ports::{
     Baseline, CancelToken, Clock, FreezeRequest, IsolationError, LandingNotice, LandingRequest,
     LockRun, OpenRun, Recovery, Repository, RepositoryFacts, RunLock,
 };
-use isolation::WorkInTree;
+use isolation::{PatchNeeds, WorkInTree};
 use protocol::*;
 use store::{Ledger, Reader};
 
@@ -77,7 +77,7 @@ impl Repository for FakeRepository {
                 .cloned()
                 .unwrap_or(Landed::Landed { branch: None, joined: Vec::new() })
         };
-        let landed = |task: &TaskName| TaskLanding { task: task.clone(), landed: fate(task) };
+        let landed = |task: &TaskName| TaskLanding::of(task.clone(), fate(task));
         Ok(LandingReport { tasks: request.tasks.iter().map(|t| landed(&t.task)).collect() })
     }
 
@@ -115,6 +115,60 @@ impl CapturedWork for FakeCaptures {
 
     fn has_branch(&self, _root: &Path, _branch: &str) -> Result<bool, IsolationError> {
         Ok(true)
+    }
+
+    fn content(&self, oid: &str) -> Result<Vec<u8>, IsolationError> {
+        Ok(oid.as_bytes().to_vec())
+    }
+
+    fn conflict_hunks(&self, _conflict: &Conflict) -> Result<Vec<ConflictHunk>, IsolationError> {
+        Ok(Vec::new())
+    }
+
+    fn marked_text(&self, _conflict: &Conflict) -> Result<Option<Vec<u8>>, IsolationError> {
+        Ok(None)
+    }
+
+    fn check_can_stage(&self, _root: &Path, _capture: &CaptureRef) -> Result<(), IsolationError> {
+        Ok(())
+    }
+
+    fn stage_merge(
+        &self,
+        _root: &Path,
+        _capture: &CaptureRef,
+        _conflicts: &[Conflict],
+    ) -> Result<(), IsolationError> {
+        unreachable!("the tests stage nothing")
+    }
+
+    fn keep_resolution(
+        &self,
+        _work: (&RunName, &TaskName),
+        _written: &[(&Conflict, &[u8])],
+    ) -> Result<CaptureRef, IsolationError> {
+        unreachable!("the tests resolve nothing")
+    }
+
+    fn patch_needs(
+        &self,
+        _root: &Path,
+        _capture: &CaptureRef,
+    ) -> Result<PatchNeeds, IsolationError> {
+        Ok(PatchNeeds::default())
+    }
+
+    fn store(&self) -> &Path {
+        Path::new("/store.git")
+    }
+
+    fn make_branch(
+        &self,
+        _root: &Path,
+        _work: (&RunName, &CaptureRef),
+        _branch: (&str, &str),
+    ) -> Result<String, IsolationError> {
+        unreachable!("the tests make no branch")
     }
 
     fn remove(&self, _run: &RunName, capture: &CaptureRef) -> Result<(), IsolationError> {
@@ -211,6 +265,8 @@ impl Bench {
             jobs: std::num::NonZeroUsize::MIN,
             isolation: IsolationMode::Worktree,
             merge: MergeMode::Patch,
+            stack: None,
+            land: protocol::LandTime::End,
             on_failure: OnFailure::Continue,
             union: Vec::new(),
             branch_prefix: "regatta".to_owned(),
@@ -243,7 +299,7 @@ impl Bench {
                 }
                 End::Done(files, landing) => {
                     let task = spec_of_task.name.clone();
-                    landings.extend(landing.map(|landed| TaskLanding { task, landed }));
+                    landings.extend(landing.map(|landed| TaskLanding::of(task, landed)));
                     (Outcome::Done { value: serde_json::Value::Null }, captured(files))
                 }
                 End::Failed => {

@@ -66,7 +66,8 @@ pub async fn execute(
         LandingNotice::Rescued(rescue) => notes.say(rescue_line(&rescue)),
         LandingNotice::HeadMoved(_)
         | LandingNotice::OpenFilesUnknown { .. }
-        | LandingNotice::NoExchange { .. } => {}
+        | LandingNotice::NoExchange { .. }
+        | LandingNotice::Degraded(_) => {}
     });
     let submitted = engine.submit(Submission { spec, repository, notify });
     // From here on, a separate tokio task handles signals.

@@ -1,6 +1,6 @@
 //! `regatta runs`: lists the runs over this repository, and shows one.
 
-use protocol::{ExitCode, MergeMode, Outcome, RunState};
+use protocol::{ExitCode, MergeMode, Outcome, RunState, StackBranch};
 use store::{RunRow, TaskRow};
 
 use super::context::{CommandContext, Out, print_json, say};
@@ -11,9 +11,9 @@ use super::timing;
 use crate::args::{Form, RetryArgs, RunsArgs, RunsCommand, TargetArgs};
 use crate::error::Error;
 use crate::render::{
-    FailedWork, Palette, Table, TableRows, closing_lines, count, cut, date_time, duration, elapsed,
-    left_out_lines, one_line, outcome_counts, retry_line, usage_details, usage_text, width,
-    write_table,
+    FailedWork, LandedTasks, Palette, Table, TableRows, branch_of, closing_lines, count, cut,
+    date_time, duration, elapsed, left_out_lines, one_line, outcome_counts, retry_line,
+    usage_details, usage_text, width, write_table,
 };
 
 /// How many runs are listed without `--limit`.
@@ -140,10 +140,14 @@ fn show(context: &CommandContext, given: &TargetArgs, out: Out<'_>) -> Result<()
         .iter()
         .filter_map(|row| kept_reason(row).map(|why| (row.name.clone(), why)))
         .collect();
-    let landed = tasks.iter().filter(|row| has_landed(row)).count();
+    let landed = LandedTasks {
+        count: tasks.iter().filter(|row| has_landed(row)).count(),
+        branch: tasks.iter().find_map(|row| branch_of(row.landing.as_ref())),
+        onto: run.spec.stack.as_ref().and_then(StackBranch::of_user),
+    };
     let failed_work: Vec<_> = tasks.iter().filter_map(failed_work).collect();
     let mut lines =
-        closing_lines(&run.name, run.spec.merge, landed, &kept, &failed_work, &context.hints);
+        closing_lines(&run.name, run.spec.merge, &landed, &kept, &failed_work, &context.hints);
     if matches!(run.state, RunState::Finished | RunState::Interrupted) {
         let cancelled = run.tasks.cancelled + run.tasks.interrupted;
         lines.extend(retry_line(&run.name, run.tasks.failed, cancelled, &context.hints));
@@ -161,9 +165,14 @@ fn headline(context: &CommandContext, run: &RunRow) -> String {
     };
     let exit = run.exit_code.map(|code| format!(" · exit {}", u8::from(code))).unwrap_or_default();
     let merge = match run.spec.merge {
-        MergeMode::Patch => "into the working tree",
-        MergeMode::Branch => "onto branches",
-        MergeMode::None => "nowhere: kept",
+        MergeMode::Patch => "into the working tree".to_owned(),
+        MergeMode::Branch => "onto branches".to_owned(),
+        MergeMode::Stack => {
+            let own = || format!("{}/{}", run.spec.branch_prefix, run.name);
+            let branch = run.spec.stack.as_ref().map_or_else(own, |stack| stack.name.clone());
+            format!("onto the branch {}", one_line(&branch))
+        }
+        MergeMode::None => "nowhere: kept".to_owned(),
     };
     let retry = run.spec.retry_of.as_ref().map(|earlier| format!(" · retries {earlier}"));
     let started = date_time(run.started, &context.view.zone);

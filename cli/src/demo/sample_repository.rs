@@ -145,6 +145,8 @@ impl Sample {
             jobs: JOBS,
             isolation: IsolationMode::Worktree,
             merge: MergeMode::Patch,
+            stack: None,
+            land: protocol::LandTime::End,
             on_failure: OnFailure::Continue,
             union: Vec::new(),
             branch_prefix: "regatta".to_owned(),

@@ -42,7 +42,7 @@ pub(super) struct PlanFile {
     pub(super) context: Option<Spanned<String>>,
 
     /// Where the work of the tasks goes: `patch` (the working tree, the default), `branch` (one
-    /// branch per task) or `none` (it is only kept).
+    /// branch per task), `stack` (one branch, a commit per task) or `none` (it is only kept).
     #[schemars(with = "Option<MergeWord>")]
     pub(super) merge: Option<Spanned<String>>,
 
@@ -154,6 +154,7 @@ const TASK_NAME: &str = "^[A-Za-z0-9][A-Za-z0-9_-]{0,47}([.][A-Za-z0-9][A-Za-z0-
 pub(super) enum MergeWord {
     Patch,
     Branch,
+    Stack,
     None,
 }
 
@@ -212,7 +213,7 @@ mod tests {
             json!({ "version": 1, "task": [{ "prompt": "" }] }),
             json!({ "version": 1, "agent": "scout", "task": [{ "prompt": "a" }] }),
             json!({ "version": 1, "limits": { "turns": 0 }, "task": [{ "prompt": "a" }] }),
-            json!({ "version": 1, "merge": "stack", "task": [{ "exec": "a" }] }),
+            json!({ "version": 1, "merge": "onto", "task": [{ "exec": "a" }] }),
         ] {
             assert_ne!(schema.faults(&bad), Vec::<String>::new(), "{bad}");
         }

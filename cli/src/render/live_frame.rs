@@ -1,6 +1,6 @@
 //! One frame of the live view as lines of text: a line per running task, and the totals.
 
-use protocol::{MergeMode, Phase, Timestamp, WorkspaceNeeds};
+use protocol::{LandTime, MergeMode, Phase, Timestamp, WorkspaceNeeds};
 
 use super::numbers::{count, duration, elapsed, tokens, usage_text};
 use super::printable::{cut, fit, one_line, width};
@@ -42,11 +42,19 @@ pub(super) fn frame(run: &RunView, input: FrameInput, palette: Palette) -> Vec<S
 /// Returns the first line of a run: its name, tasks and modes.
 pub(super) fn headline(head: &RunInfo) -> String {
     let isolation = head.isolation.label();
+    let when = match head.land {
+        LandTime::End => "at the end",
+        LandTime::Eager => "as it ends",
+    };
     let lands = match (head.isolation.capabilities().can_capture, head.merge) {
-        (false, _) => "nothing is captured or landed",
-        (true, MergeMode::Patch) => "lands at the end",
-        (true, MergeMode::Branch) => "becomes branches at the end",
-        (true, MergeMode::None) => "everything is kept",
+        (false, _) => "nothing is captured or landed".to_owned(),
+        (true, MergeMode::Patch) => format!("lands {when}"),
+        (true, MergeMode::Branch) => format!("becomes branches {when}"),
+        (true, MergeMode::Stack) => {
+            let branch = head.onto.as_deref().map_or_else(|| "one branch".to_owned(), one_line);
+            format!("becomes commits on {branch} {when}")
+        }
+        (true, MergeMode::None) => "everything is kept".to_owned(),
     };
     let tasks = count(head.tasks, "task");
     let retry = head.retry_of.as_ref().map(|earlier| format!(" · retries {earlier}"));

@@ -4,6 +4,7 @@
 mod answer;
 mod answers;
 mod kept_files;
+mod landed_text;
 mod live_frame;
 mod live_notes;
 mod live_view;
@@ -21,14 +22,16 @@ mod task_view;
 mod terminal;
 #[cfg(test)]
 mod test_terminal;
+mod three_way;
 mod transcript;
 
 pub use answer::{Answer, AnswerPart, answer_lines, answer_text};
 pub use kept_files::rescue_line;
 pub use kept_files::{kept_workspace_note, left_out_lines, left_out_note};
+pub use landed_text::{landed_text, settled_text};
 pub use live_frame::run_conditions;
 pub use next_commands::{CommandHints, FailedWork, shell_word};
-pub use next_commands::{KeptReason, closing_lines, retry_line};
+pub use next_commands::{KeptReason, LandedTasks, branch_of, closing_lines, retry_line};
 pub use numbers::{
     changed_lines, count, date_time, duration, elapsed, tokens, usage_details, usage_text,
 };
@@ -38,12 +41,12 @@ pub use renderer::{OutputStreams, Renderer, renderer, table_renderer};
 pub use run_view::{RunInfo, RunView};
 pub use task_label::{Labels, shorten, task_label};
 pub use task_outcome::{
-    OutcomeLine, conflicts_text, landed_text, other_side_text, outcome_line, reason_text,
-    retry_time_note,
+    OutcomeLine, conflicts_text, other_side_text, outcome_line, reason_text, retry_time_note,
 };
 pub use task_table::{Table, TableRow, TableRows, outcome_counts, write_table};
 pub use task_view::{ProviderWait, RunningTask, TaskStage, TaskView};
 pub use terminal::{ColorEnv, OutputOptions, TermCapability, Terminal, View};
 pub use terminal::{Meaning, Palette};
 pub use terminal::{OutputWidth, Size};
+pub use three_way::three_way_lines;
 pub use transcript::transcript;

@@ -65,24 +65,19 @@ impl FailedWork {
 pub fn closing_lines(
     run: &RunName,
     merge: MergeMode,
-    landed: usize,
+    landed: &LandedTasks<'_>,
     loose: &[(TaskName, KeptReason)],
     failed: &[FailedWork],
     hints: &CommandHints,
 ) -> Vec<String> {
-    let mut lines = Vec::new();
-    if landed > 0 {
-        let tasks = count(landed, "task");
-        lines.push(match merge {
-            MergeMode::Patch | MergeMode::None => {
-                format!("landed  the work of {tasks}, in the working tree, not committed")
-            }
-            MergeMode::Branch => format!("landed  the work of {tasks}, each on its own branch"),
-        });
-    }
+    let mut lines: Vec<String> = landed.line(merge).into_iter().collect();
     let kept = kept_commands(run, loose, hints);
     let kept = kept.into_iter().map(|(command, why)| (command, why.to_owned())).collect();
-    let groups = [("kept  ", kept), ("failed", log_commands(run, failed, hints))];
+    let groups = [
+        ("merge ", landed.merge_command(merge).into_iter().collect()),
+        ("kept  ", kept),
+        ("failed", log_commands(run, failed, hints)),
+    ];
     let commands = groups.iter().flat_map(|(_, group): &(_, Vec<_>)| group);
     let widest = commands.map(|(command, _)| width(command)).max().unwrap_or(0);
     for (label, group) in groups {
@@ -92,6 +87,51 @@ pub fn closing_lines(
         }
     }
     lines
+}
+
+/// The tasks of a run whose work has landed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LandedTasks<'a> {
+    /// How many they are.
+    pub count: usize,
+    /// The branch on which the work of one of them is.
+    pub branch: Option<String>,
+    /// The branch of the user that the work was committed to, if there is one.
+    pub onto: Option<&'a str>,
+}
+
+/// Returns the branch on which landed work is.
+#[must_use]
+pub fn branch_of(landing: Option<&Landed>) -> Option<String> {
+    match landing {
+        Some(Landed::Landed { branch, .. }) => branch.clone(),
+        _ => None,
+    }
+}
+
+impl LandedTasks<'_> {
+    fn line(&self, merge: MergeMode) -> Option<String> {
+        let tasks = count(self.count, "task");
+        let place = match merge {
+            _ if self.count == 0 => return None,
+            MergeMode::Patch | MergeMode::None => "in the working tree, not committed".to_owned(),
+            MergeMode::Branch => "each on its own branch".to_owned(),
+            MergeMode::Stack => match (self.onto, &self.branch) {
+                (Some(branch), _) => format!("committed to {}", printable::one_line(branch)),
+                (None, Some(branch)) => format!("on the branch {}", printable::one_line(branch)),
+                (None, None) => "on one branch".to_owned(),
+            },
+        };
+        Some(format!("landed  the work of {tasks}, {place}"))
+    }
+
+    /// Returns the command that merges the branch of the run, with its purpose.
+    fn merge_command(&self, merge: MergeMode) -> Option<(String, String)> {
+        let branch = self.branch.as_ref().filter(|_| self.onto.is_none())?;
+        let command = || format!("git merge {}", shell_word(&printable::one_line(branch)));
+        (merge == MergeMode::Stack)
+            .then(|| (command(), "merges it into the branch that is checked out".to_owned()))
+    }
 }
 
 /// Returns the commands that show what failed tasks have said, each with the failure.
@@ -148,6 +188,10 @@ fn kept_commands(
     }
     if !conflicts.is_empty() {
         lines.push((hints.command(&format!("conflicts {run}")), "where it disagrees"));
+    }
+    if let Some(task) = conflicts.first() {
+        let settle = hints.command(&format!("apply {run}/{task} --markers"));
+        lines.push((settle, "settles it; or --ours, --theirs, --union, --tool"));
     }
     if !whole.is_empty() {
         lines.push((hints.command(&format!("diff {run}")), "the work of all tasks"));
@@ -209,6 +253,29 @@ mod tests {
 
     use super::*;
 
+    fn landed(count: usize) -> LandedTasks<'static> {
+        LandedTasks { count, ..LandedTasks::default() }
+    }
+
+    #[test]
+    fn a_stack_is_named_with_the_command_that_merges_it() {
+        let run: RunName = "r7k3f".parse().unwrap();
+        let branch = Some("regatta/r7k3f".to_owned());
+        let stack = LandedTasks { branch, ..landed(2) };
+        let lines = |stack| {
+            closing_lines(&run, MergeMode::Stack, stack, &[], &[], &CommandHints::default())
+        };
+        assert_eq!(
+            lines(&stack),
+            [
+                "landed  the work of 2 tasks, on the branch regatta/r7k3f",
+                "merge   git merge regatta/r7k3f  merges it into the branch that is checked out",
+            ]
+        );
+        let onto = LandedTasks { onto: Some("main"), ..stack.clone() };
+        assert_eq!(lines(&onto), ["landed  the work of 2 tasks, committed to main"]);
+    }
+
     #[test]
     fn every_kept_piece_of_work_has_a_command_that_leads_to_it() {
         let run: RunName = "r7k3f".parse().unwrap();
@@ -225,7 +292,7 @@ mod tests {
         let lines = closing_lines(
             &run,
             MergeMode::Patch,
-            14,
+            &landed(14),
             &loose,
             &[failed("search", "not logged in\u{1b}[2J (code 1)")],
             &CommandHints::default(),
@@ -234,13 +301,14 @@ mod tests {
             lines,
             [
                 "landed  the work of 14 tasks, in the working tree, not committed",
-                "kept    regatta diff r7k3f/billing  what it wanted",
-                "        regatta conflicts r7k3f     where it disagrees",
-                "        regatta diff r7k3f          the work of all tasks",
-                "        regatta apply r7k3f         lands what is ready",
-                "        regatta diff r7k3f/search   what it had done by then",
-                "        regatta apply r7k3f/search  lands it all the same",
-                "failed  regatta logs r7k3f/search   not logged in (code 1)",
+                "kept    regatta diff r7k3f/billing             what it wanted",
+                "        regatta conflicts r7k3f                where it disagrees",
+                "        regatta apply r7k3f/billing --markers  settles it; or --ours, --theirs, --union, --tool",
+                "        regatta diff r7k3f                     the work of all tasks",
+                "        regatta apply r7k3f                    lands what is ready",
+                "        regatta diff r7k3f/search              what it had done by then",
+                "        regatta apply r7k3f/search             lands it all the same",
+                "failed  regatta logs r7k3f/search              not logged in (code 1)",
             ]
         );
     }
@@ -248,10 +316,12 @@ mod tests {
     #[test]
     fn a_run_that_leaves_nothing_behind_says_only_what_landed() {
         let run: RunName = "r7k3f".parse().unwrap();
-        let lines = closing_lines(&run, MergeMode::Branch, 1, &[], &[], &CommandHints::default());
+        let lines =
+            closing_lines(&run, MergeMode::Branch, &landed(1), &[], &[], &CommandHints::default());
         assert_eq!(lines, ["landed  the work of 1 task, each on its own branch"]);
         assert!(
-            closing_lines(&run, MergeMode::Patch, 0, &[], &[], &CommandHints::default()).is_empty()
+            closing_lines(&run, MergeMode::Patch, &landed(0), &[], &[], &CommandHints::default())
+                .is_empty()
         );
     }
 
@@ -274,9 +344,16 @@ mod tests {
         let run: RunName = "r7k3f".parse().unwrap();
         let loose: Vec<_> =
             (0..40).map(|at| (format!("t{at}").parse().unwrap(), KeptReason::Conflict)).collect();
-        let lines = closing_lines(&run, MergeMode::Patch, 0, &loose, &[], &CommandHints::default());
-        assert_eq!(lines.len(), NAMED + 2);
-        assert!(lines[NAMED + 1].contains("regatta runs show r7k3f"), "{lines:?}");
+        let lines = closing_lines(
+            &run,
+            MergeMode::Patch,
+            &landed(0),
+            &loose,
+            &[],
+            &CommandHints::default(),
+        );
+        assert_eq!(lines.len(), NAMED + 3);
+        assert!(lines[NAMED + 2].contains("regatta runs show r7k3f"), "{lines:?}");
     }
 
     #[test]

@@ -8,12 +8,13 @@ use protocol::{
 };
 
 use super::kept_files::{kept_workspace_note, left_out_note, rescue_line};
+use super::landed_text::landed_text;
 use super::live_frame::{headline, run_conditions};
 use super::numbers::{changed_lines, count, duration, time_of_day, tokens, usage_text};
 use super::printable::one_line;
 use super::run_view::RunView;
 use super::task_label::Labels;
-use super::task_outcome::{OutcomeLine, conflicts_text, landed_text, outcome_line};
+use super::task_outcome::{OutcomeLine, conflicts_text, outcome_line};
 use super::task_view::TaskStage;
 use super::terminal::{Meaning, Palette};
 use crate::args::Verbosity;

@@ -11,7 +11,9 @@ use super::answers::{Answers, TaskAnswer, write_answers, write_whole};
 use super::kept_files::{left_out_lines, rescue_line};
 use super::live_notes::live_notes;
 use super::live_view::LiveView;
-use super::next_commands::{CommandHints, FailedWork, KeptReason, closing_lines, retry_line};
+use super::next_commands::{
+    CommandHints, FailedWork, KeptReason, LandedTasks, branch_of, closing_lines, retry_line,
+};
 use super::progress_lines::ProgressLines;
 use super::run_view::RunView;
 use super::task_label::Labels;
@@ -225,7 +227,14 @@ impl RunRenderer {
             let mut lines = closing_lines(
                 &head.run,
                 head.merge,
-                self.run.rows().iter().filter(|row| has_landed(row)).count(),
+                &LandedTasks {
+                    count: self.run.rows().iter().filter(|row| has_landed(row)).count(),
+                    branch: self.run.rows().iter().find_map(|row| match &row.stage {
+                        TaskStage::Ended { landing, .. } => branch_of(landing.as_ref()),
+                        _ => None,
+                    }),
+                    onto: head.onto.as_deref(),
+                },
                 &self.run.rows().iter().filter_map(kept_reason).collect::<Vec<_>>(),
                 &self.run.rows().iter().filter_map(failed_work).collect::<Vec<_>>(),
                 hints,

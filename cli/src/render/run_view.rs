@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use protocol::{
-    Captured, Event, EventKind, ExitCode, IsolationMode, Landed, MergeMode, Outcome, Phase,
-    RunName, SessionEvent, TaskName, TaskReport, Timestamp, Totals, Usage,
+    Captured, Event, EventKind, ExitCode, IsolationMode, LandTime, Landed, MergeMode, Outcome,
+    Phase, RunName, SessionEvent, TaskName, TaskReport, Timestamp, Totals, Usage,
 };
 use serde_json::Value;
 
@@ -47,6 +47,10 @@ pub struct RunInfo {
     pub isolation: IsolationMode,
     /// How the work of tasks is merged.
     pub merge: MergeMode,
+    /// The branch of the user that the work is committed to, if there is one.
+    pub onto: Option<String>,
+    /// When the work of a task lands.
+    pub land: LandTime,
     /// The run that this one retries, if it does.
     pub retry_of: Option<RunName>,
     /// When the run began.
@@ -57,7 +61,9 @@ impl RunView {
     /// Applies an event.
     pub fn apply(&mut self, event: &Event) {
         match &event.kind {
-            EventKind::RunStarted { tasks, jobs, isolation, merge, retry_of, .. } => {
+            EventKind::RunStarted {
+                tasks, jobs, isolation, merge, onto, land, retry_of, ..
+            } => {
                 let Some(run) = event.run().cloned() else { return };
                 self.head = Some(RunInfo {
                     run,
@@ -65,6 +71,8 @@ impl RunView {
                     jobs: *jobs,
                     isolation: *isolation,
                     merge: *merge,
+                    onto: onto.clone(),
+                    land: *land,
                     retry_of: retry_of.clone(),
                     started: event.at,
                 });

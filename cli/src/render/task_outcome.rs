@@ -1,11 +1,10 @@
 //! The outcome of a task as a word and a note: `landed`, `conflict`, `failed: timeout`.
 
 use jiff::tz::TimeZone;
-use protocol::{
-    Conflict, ConflictReason, Failure, FailureDetail, Landed, Outcome, RepoPath, TaskReport,
-};
+use protocol::{Conflict, ConflictReason, Failure, FailureDetail, Landed, Outcome, TaskReport};
 
 use super::kept_files::left_out_note;
+use super::landed_text::landed_text;
 use super::numbers::date_time;
 use super::printable;
 use super::task_label::Labels;
@@ -149,18 +148,6 @@ fn conflict_text(conflict: &Conflict, labels: Labels<'_>) -> String {
     }
 }
 
-/// Describes where work has landed, and which files were joined; empty for neither.
-#[must_use]
-pub fn landed_text(branch: Option<&str>, joined: &[RepoPath]) -> String {
-    let branch = branch.map(|branch| format!("branch {branch}"));
-    let joined = (!joined.is_empty()).then(|| {
-        let paths: Vec<_> = joined.iter().map(RepoPath::to_string).collect();
-        format!("joined {}", paths.join(", "))
-    });
-    let parts: Vec<_> = branch.into_iter().chain(joined).collect();
-    parts.join("; ")
-}
-
 /// Returns whose change a conflict is with: another task's, or one in the user's tree. `None` if the
 /// work itself cannot be written.
 #[must_use]
@@ -174,6 +161,7 @@ pub fn other_side_text(conflict: &Conflict, labels: Labels<'_>) -> Option<String
         | ConflictReason::BothAdded
         | ConflictReason::ChangedAndRemoved
         | ConflictReason::Kind
+        | ConflictReason::Mode
         | ConflictReason::TooLarge
         | ConflictReason::RenamedTwice
         | ConflictReason::RenamedAndRemoved
@@ -181,6 +169,8 @@ pub fn other_side_text(conflict: &Conflict, labels: Labels<'_>) -> Option<String
         | ConflictReason::FolderSplit
         | ConflictReason::InTheWay => Some("an edit in your tree since the run began".to_owned()),
         ConflictReason::Uncommitted
+        | ConflictReason::Submodule
+        | ConflictReason::Untracked
         | ConflictReason::Filter
         | ConflictReason::Contested
         | ConflictReason::Setup => None,
@@ -196,6 +186,9 @@ pub fn reason_text(reason: ConflictReason) -> &'static str {
         ConflictReason::BothAdded => "both added it, differently",
         ConflictReason::ChangedAndRemoved => "one changed it, the other removed it",
         ConflictReason::Kind => "one made it another kind of thing",
+        ConflictReason::Mode => "both added it, one of them executable",
+        ConflictReason::Submodule => "a submodule is there, or above it",
+        ConflictReason::Untracked => "a file of yours that git does not track is there",
         ConflictReason::InTheWay => {
             "a file stands where a folder is wanted, or the other way round"
         }
@@ -205,7 +198,7 @@ pub fn reason_text(reason: ConflictReason) -> &'static str {
         ConflictReason::SameName => "different files would get this name",
         ConflictReason::FolderSplit => "its folder was renamed to several places",
         ConflictReason::Setup => "it changed the same lines as its set-up, which does not land",
-        ConflictReason::Uncommitted => "it builds on a change that is not committed",
+        ConflictReason::Uncommitted => "it has a change that is not committed",
         ConflictReason::Filter => "a filter program would have to run to commit it",
         ConflictReason::Contested => {
             "another program had it open for writing, or changed it meanwhile"

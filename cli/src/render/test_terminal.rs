@@ -22,6 +22,8 @@ pub(super) fn run_started(tasks: usize, jobs: usize) -> EventKind {
         jobs,
         isolation: IsolationMode::Worktree,
         merge: MergeMode::Patch,
+        onto: None,
+        land: protocol::LandTime::End,
         pass_env: Vec::new(),
         needs: WorkspaceNeeds::default(),
         retry_of: None,

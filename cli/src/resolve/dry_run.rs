@@ -20,6 +20,8 @@ pub struct Listing<'a> {
     jobs: usize,
     isolation: IsolationMode,
     merge: MergeMode,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    onto: Option<&'a str>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     pass_env: &'a [String],
     #[serde(skip_serializing_if = "WorkspaceNeeds::is_empty")]
@@ -74,6 +76,7 @@ pub fn listing(spec: &RunSpec) -> Result<Listing<'_>, Error> {
         jobs: spec.jobs.get(),
         isolation: spec.isolation,
         merge: spec.merge,
+        onto: spec.users_branch(),
         pass_env: &spec.pass_env,
         needs: &spec.needs,
         retry_of: spec.retry.as_ref().map(|retry| &retry.run),

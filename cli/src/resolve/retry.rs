@@ -1,7 +1,9 @@
 //! Builds the specification of a run that retries tasks of an earlier one.
 
 use engine::ports::Schemas;
-use protocol::{Agent, Retry, RunId, RunSpec, TaskId, TaskSpec, Work};
+use protocol::{
+    Agent, BranchOwner, MergeMode, Retry, RunId, RunSpec, StackBranch, TaskId, TaskSpec, Work,
+};
 
 use super::Defaults;
 use super::check::check;
@@ -42,9 +44,18 @@ pub fn retried(
         id: RunId::generate(),
         tasks: tasks.into_iter().map(again).collect::<Result<_, Error>>()?,
         jobs: args.jobs.unwrap_or(earlier.jobs),
+        stack: earlier.stack.clone().or_else(|| own_stack(earlier, &retry)),
         retry: Some(retry),
         ..earlier.clone()
     };
     check(&spec, args, schemas)?;
     Ok(spec)
+}
+
+/// Returns the branch that the retried run has made for its work, if it is a stack.
+fn own_stack(earlier: &RunSpec, retry: &Retry) -> Option<StackBranch> {
+    (earlier.merge == MergeMode::Stack).then(|| StackBranch {
+        name: format!("{}/{}", earlier.branch_prefix, retry.run),
+        owner: BranchOwner::RetriedRun,
+    })
 }

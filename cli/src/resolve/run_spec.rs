@@ -6,8 +6,8 @@ use std::path::Path;
 
 use engine::ports::Schemas;
 use protocol::{
-    Agent, ChangeDemand, Command, IsolationMode, MergeMode, RunId, RunSpec, TaskId, TaskLimits,
-    TaskName, TaskSpec, Work, WorkspaceKind,
+    Agent, BranchOwner, ChangeDemand, Command, IsolationMode, LandTime, MergeMode, RunId, RunSpec,
+    StackBranch, TaskId, TaskLimits, TaskName, TaskSpec, Work, WorkspaceKind,
 };
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use super::Defaults;
 use super::check::{check, has_model};
 use super::run_request::{RunRequest, TaskSource};
 use super::run_settings::{limits, needs, pass_env, union};
-use crate::args::{MergeChoice, RunArgs};
+use crate::args::{LandChoice, MergeChoice, RunArgs};
 use crate::each::{
     DraftWork, FanOut, ItemInput, ItemKind, PlanPrompt, TaskDraft, TrackedFiles, drafts,
     first_line_title, title_of,
@@ -59,6 +59,7 @@ pub fn resolve(
     let input = ItemInput { standard, tracked, subfolder, end: args.item_end() };
     let tasks = Tasks::of(request, args, input)?;
     let (isolation, merge) = modes(args, tasks.plan.as_ref(), defaults)?;
+    let stack = args.onto.as_deref().map(users_branch).transpose()?;
     let planned = tasks.plan.as_ref();
     let limits = limits(args, planned, defaults.limits)?;
     let pass_env = pass_env(args, defaults)?;
@@ -85,6 +86,8 @@ pub fn resolve(
         jobs,
         isolation,
         merge,
+        stack,
+        land: land_time(args, merge)?,
         union,
         on_failure: args.on_failure(),
         branch_prefix: defaults.branch_prefix.clone(),
@@ -229,20 +232,52 @@ fn modes(
 ) -> Result<(IsolationMode, MergeMode), Error> {
     let isolation = args.isolation.map_or(defaults.isolation, |choice| choice.mode());
     let asked = args.merge.map(|MergeChoice(mode)| mode).or(plan.and_then(|plan| plan.merge));
+    let asked = match (asked, &args.onto) {
+        (asked, None) => asked,
+        (None | Some(MergeMode::Stack), Some(_)) => Some(MergeMode::Stack),
+        (Some(other), Some(_)) => {
+            let what = format!("--onto cannot be used with merge `{}`", other.name());
+            return Err(Error::usage(what)
+                .because("it makes a commit per task on one branch")
+                .hint("--merge stack, or leave it out"));
+        }
+    };
     if isolation.capabilities().can_capture {
         return Ok((isolation, asked.unwrap_or(defaults.merge)));
     }
     match asked {
         // There is nothing to land: the work is where it was done.
         None | Some(MergeMode::None | MergeMode::Patch) => Ok((isolation, MergeMode::None)),
-        Some(MergeMode::Branch) => {
-            let what =
-                format!("isolation `{}` cannot be used with merge `branch`", isolation.name());
+        Some(merge @ (MergeMode::Branch | MergeMode::Stack)) => {
+            let (isolation, merge) = (isolation.name(), merge.name());
+            let what = format!("isolation `{isolation}` cannot be used with merge `{merge}`");
             Err(Error::usage(what)
                 .because("tasks that work in place are not captured, so there is nothing to commit")
                 .hint("--isolation worktree"))
         }
     }
+}
+
+/// Returns when work lands.
+fn land_time(args: &RunArgs, merge: MergeMode) -> Result<LandTime, Error> {
+    match args.land {
+        Some(LandChoice(LandTime::Eager)) if merge == MergeMode::None => {
+            Err(Error::usage("--land eager has no effect with merge `none`")
+                .because("nothing lands")
+                .hint("leave it out"))
+        }
+        Some(LandChoice(time)) => Ok(time),
+        None => Ok(LandTime::End),
+    }
+}
+
+/// Returns the branch of `--onto`.
+fn users_branch(given: &str) -> Result<StackBranch, Error> {
+    let name = given.strip_prefix("refs/heads/").unwrap_or(given);
+    if name.is_empty() {
+        return Err(Error::usage("--onto needs the name of a branch").hint("--onto main"));
+    }
+    Ok(StackBranch { name: name.to_owned(), owner: BranchOwner::User })
 }
 
 #[cfg(test)]

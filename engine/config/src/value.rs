@@ -64,8 +64,8 @@ impl RawValue {
             Some("patch") => Ok(MergeMode::Patch),
             Some("branch") => Ok(MergeMode::Branch),
             Some("none") => Ok(MergeMode::None),
-            Some("stack") => Err("`patch`, `branch` or `none` (`stack` is not implemented yet)"),
-            _ => Err("`patch`, `branch` or `none`"),
+            Some("stack") => Ok(MergeMode::Stack),
+            _ => Err("`patch`, `branch`, `stack` or `none`"),
         }
     }
 

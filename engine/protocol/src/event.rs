@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Captured, Conflict, ExitCode, FailureClass, IsolationMode, MergeMode, RepoPath, Rescue,
-    RunName, SessionEvent, SessionId, TaskName, TaskReport, Timestamp, Usage, WorkspaceNeeds,
+    Captured, Conflict, ExitCode, FailureClass, IsolationMode, LandTime, MergeMode, RepoPath,
+    Rescue, RunName, SessionEvent, SessionId, TaskName, TaskReport, Timestamp, Usage,
+    WorkspaceNeeds,
 };
 
 /// An event. With `--json` each event is one line of output.
@@ -58,6 +59,12 @@ pub enum EventKind {
         isolation: IsolationMode,
         /// Where the work of the tasks will land.
         merge: MergeMode,
+        /// The branch of the user that the work is committed to, if there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        onto: Option<String>,
+        /// When the work of a task lands.
+        #[serde(default, skip_serializing_if = "LandTime::is_end")]
+        land: LandTime,
         /// The names of environment variables that are passed on to commands although they hold
         /// keys of providers.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]

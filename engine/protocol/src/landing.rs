@@ -19,6 +19,64 @@ pub struct TaskLanding {
     /// The result.
     #[serde(flatten)]
     pub landed: Landed,
+    /// What was settled of its conflicts, and what landed beside conflicts that were not.
+    #[serde(default, skip_serializing_if = "Settled::is_empty")]
+    pub settled: Settled,
+}
+
+impl TaskLanding {
+    /// Returns a result without settled conflicts.
+    #[must_use]
+    pub fn of(task: TaskName, landed: Landed) -> Self {
+        Self { task, landed, settled: Settled::default() }
+    }
+}
+
+/// What was settled of the conflicts of one task.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settled {
+    /// The settled conflicts, sorted by path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<SettledConflict>,
+    /// The paths of the task that landed, or were settled, while others conflict; sorted. A later
+    /// landing leaves them as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub landed: Vec<RepoPath>,
+}
+
+impl Settled {
+    /// Returns whether nothing was settled.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.conflicts.is_empty() && self.landed.is_empty()
+    }
+}
+
+/// A conflict that was settled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SettledConflict {
+    /// The path of the conflict.
+    pub path: RepoPath,
+    /// How it was settled.
+    pub by: SettledBy,
+}
+
+/// How a conflict was settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SettledBy {
+    /// What stands in the tree was kept.
+    Ours,
+    /// The version of the task was taken.
+    Theirs,
+    /// Where both sides changed the same lines, the lines of both were kept, ours first.
+    Union,
+    /// The file has git's markers around the lines that both sides changed.
+    Markers,
+    /// The user's merge tool wrote the file.
+    Tool,
+    /// The command of `--resolve` wrote the file.
+    Resolver,
 }
 
 /// The result of landing one task's work. Work that did not land stays in the task store.
@@ -87,10 +145,27 @@ pub struct RenamedFile {
 /// One version of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Side {
-    /// The git file mode: 100644, 100755 or 120000.
+    /// The git file mode: 100644, 100755 or 120000; 160000 for a submodule.
     pub mode: u32,
-    /// The id of the blob in the task store.
+    /// The id of the blob in the task store; of a submodule, the id of its commit.
     pub oid: String,
+}
+
+/// One conflict of two texts with a common base. Lines have their line endings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConflictHunk {
+    /// The number of the first line of our version, from 1.
+    pub line: usize,
+    /// The lines before it, in our version.
+    pub before: Vec<Vec<u8>>,
+    /// The lines of the base.
+    pub base: Vec<Vec<u8>>,
+    /// Our lines.
+    pub ours: Vec<Vec<u8>>,
+    /// Their lines.
+    pub theirs: Vec<Vec<u8>>,
+    /// The lines after it, in our version.
+    pub after: Vec<Vec<u8>>,
 }
 
 /// The kind of a conflict.
@@ -108,8 +183,14 @@ pub enum ConflictReason {
     /// One side changed the type of the path, for instance from a file to a symlink, and the other
     /// changed its content.
     Kind,
+    /// Both sides added the same content with different modes.
+    Mode,
     /// One side has a file where the other needs a folder.
     InTheWay,
+    /// A submodule is at the path, or above it.
+    Submodule,
+    /// A file of the user's that git does not track is at the path.
+    Untracked,
     /// The change depends on an uncommitted change of the user, which a branch cannot contain.
     Uncommitted,
     /// To commit the file, git would have to run a filter program.

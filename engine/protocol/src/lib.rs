@@ -29,8 +29,8 @@ pub use exit_code::ExitCode;
 pub use id::{InputId, LandingId, RunId, SessionId, TaskId};
 pub use isolation::{BaseState, Capabilities, IsolationMode, WorkspaceKind};
 pub use landing::{
-    Conflict, ConflictReason, Landed, LandingReport, RenamedFile, Rescue, RescueLocation, Side,
-    TaskLanding,
+    Conflict, ConflictHunk, ConflictReason, Landed, LandingReport, RenamedFile, Rescue,
+    RescueLocation, Settled, SettledBy, SettledConflict, Side, TaskLanding,
 };
 pub use ledger::{LedgerEntry, RunState, TaskState};
 pub use message::{
@@ -42,8 +42,9 @@ pub use outcome::{Failure, FailureClass, FailureDetail, Outcome, TaskReport};
 pub use path::{RepoPath, is_temporary_name, quote_path, temporary_name};
 pub use session::{AgentEnd, SessionEntry, SessionEvent, UserInput};
 pub use spec::{
-    Agent, ChangeDemand, Command, DoneTask, External, Item, MergeMode, OnFailure, Retry, RunSpec,
-    TaskLimits, TaskSpec, Work, WorkspaceNeeds, YieldPlaceholder,
+    Agent, BranchOwner, ChangeDemand, Command, DoneTask, External, Item, LandTime, MergeMode,
+    OnFailure, Retry, RunSpec, StackBranch, TaskLimits, TaskSpec, Work, WorkspaceNeeds,
+    YieldPlaceholder,
 };
 pub use timestamp::Timestamp;
 pub use timings::{TaskTimings, TimedPhase};

@@ -28,6 +28,13 @@ pub struct RunSpec {
     pub isolation: IsolationMode,
     /// Where the work of the tasks lands at the end of the run.
     pub merge: MergeMode,
+    /// The branch that the work is committed to with [`MergeMode::Stack`], if it is not the run's
+    /// own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<StackBranch>,
+    /// When the work of a task lands.
+    #[serde(default, skip_serializing_if = "LandTime::is_end")]
+    pub land: LandTime,
     /// The globs of files of which both sides' lines are kept where both changed the same lines,
     /// relative to the root of the repository.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -48,6 +55,14 @@ pub struct RunSpec {
     /// The run that this one retries, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
+}
+
+impl RunSpec {
+    /// Returns the branch of the user that the work is committed to, if there is one.
+    #[must_use]
+    pub fn users_branch(&self) -> Option<&str> {
+        self.stack.as_ref().and_then(StackBranch::of_user)
+    }
 }
 
 /// What a workspace needs besides the files of the repository.
@@ -106,8 +121,72 @@ pub enum MergeMode {
     Patch,
     /// On branches, one per task.
     Branch,
+    /// On one branch, a commit per task.
+    Stack,
     /// Nowhere: the work stays in the task store.
     None,
+}
+
+impl MergeMode {
+    /// Returns the name of the mode, as in settings and on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Patch => "patch",
+            Self::Branch => "branch",
+            Self::Stack => "stack",
+            Self::None => "none",
+        }
+    }
+}
+
+/// A branch that a run commits to and that is not its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StackBranch {
+    /// The name of the branch, without `refs/heads/`.
+    pub name: String,
+    /// Whose branch it is.
+    pub owner: BranchOwner,
+}
+
+impl StackBranch {
+    /// Returns the name of the branch if the user has named it.
+    #[must_use]
+    pub fn of_user(&self) -> Option<&str> {
+        match self.owner {
+            BranchOwner::User => Some(&self.name),
+            BranchOwner::RetriedRun => None,
+        }
+    }
+}
+
+/// Whose branch a run commits to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BranchOwner {
+    /// It is the branch of the run that is retried, and is made if it does not exist.
+    RetriedRun,
+    /// It is a branch of the user, who has named it. It must exist.
+    User,
+}
+
+/// When the work of a task lands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LandTime {
+    /// When the last task of the run has ended.
+    #[default]
+    End,
+    /// When the task has ended.
+    Eager,
+}
+
+impl LandTime {
+    /// Returns whether work lands at the end of the run.
+    #[must_use]
+    pub fn is_end(&self) -> bool {
+        *self == Self::End
+    }
 }
 
 /// What happens to unfinished tasks when one fails.

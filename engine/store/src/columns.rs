@@ -28,7 +28,13 @@ pub(crate) const SELECT_TASKS: &str = "
                 FROM transition AS step, json_each(step.entry, '$.report.tasks') AS one
                 WHERE step.seq = landing.transition
                 AND json_extract(one.value, '$.task') = task.name)
-           END AS joined
+           END AS joined,
+           CASE WHEN landing.result <> 'unwritten' AND landing.message IS NOT NULL THEN
+               (SELECT json_extract(one.value, '$.settled')
+                FROM transition AS step, json_each(step.entry, '$.report.tasks') AS one
+                WHERE step.seq = landing.transition
+                AND json_extract(one.value, '$.task') = task.name)
+           END AS settled
     FROM task
     JOIN run ON run.number = task.run
     LEFT JOIN attempt ON attempt.task = task.number AND attempt.attempt = task.attempt
@@ -98,6 +104,7 @@ fn task_row_with(row: &Row<'_>, report: &str) -> rusqlite::Result<TaskRow> {
         captured: captured(row)?,
         discarded: read_word_or_null(row, "discarded")?,
         landing: landed(row)?,
+        settled: read_json_or_null(row, "settled")?.unwrap_or_default(),
         workspace: row.get("workspace")?,
         spec,
     })

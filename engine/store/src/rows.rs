@@ -4,9 +4,9 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use protocol::{
-    Captured, ExitCode, IsolationMode, Landed, MergeMode, OnFailure, RunId, RunName, RunSpec,
-    RunState, TaskId, TaskName, TaskReport, TaskSpec, TaskState, Timestamp, Totals, Usage,
-    WorkspaceNeeds,
+    Captured, ExitCode, IsolationMode, LandTime, Landed, MergeMode, OnFailure, RunId, RunName,
+    RunSpec, RunState, Settled, StackBranch, TaskId, TaskName, TaskReport, TaskSpec, TaskState,
+    Timestamp, Totals, Usage, WorkspaceNeeds,
 };
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -52,6 +52,12 @@ pub struct RunTerms {
     pub isolation: IsolationMode,
     /// How the work of tasks is merged.
     pub merge: MergeMode,
+    /// The branch of the stack, if it is not the run's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<StackBranch>,
+    /// When the work of a task lands.
+    #[serde(default, skip_serializing_if = "LandTime::is_end")]
+    pub land: LandTime,
     /// What happens to the other tasks after the first failure.
     pub on_failure: OnFailure,
     /// The prefix of branch names.
@@ -80,6 +86,8 @@ impl From<&RunSpec> for RunTerms {
             jobs: run.jobs,
             isolation: run.isolation,
             merge: run.merge,
+            stack: run.stack.clone(),
+            land: run.land,
             on_failure: run.on_failure,
             branch_prefix: run.branch_prefix.clone(),
             untracked_limit: run.untracked_limit,
@@ -143,6 +151,9 @@ pub struct TaskRow {
     pub discarded: Option<Timestamp>,
     /// The result of its last landing.
     pub landing: Option<Landed>,
+    /// What that landing settled of its conflicts.
+    #[serde(skip_serializing_if = "Settled::is_empty")]
+    pub settled: Settled,
     /// The path of its last workspace, which may be removed by now.
     pub workspace: Option<String>,
     /// The specification of the task.

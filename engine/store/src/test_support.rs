@@ -62,6 +62,8 @@ pub(crate) fn run(tasks: &[&str]) -> RunSpec {
         jobs: NonZeroUsize::new(4).unwrap(),
         isolation: IsolationMode::Worktree,
         merge: MergeMode::Patch,
+        stack: None,
+        land: protocol::LandTime::End,
         on_failure: OnFailure::Continue,
         union: Vec::new(),
         branch_prefix: "regatta".to_owned(),

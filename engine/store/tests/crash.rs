@@ -114,6 +114,8 @@ fn run() -> RunSpec {
         jobs: NonZeroUsize::MIN,
         isolation: IsolationMode::Worktree,
         merge: MergeMode::Patch,
+        stack: None,
+        land: protocol::LandTime::End,
         on_failure: OnFailure::Continue,
         union: Vec::new(),
         branch_prefix: "regatta".to_owned(),

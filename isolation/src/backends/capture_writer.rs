@@ -8,7 +8,7 @@ use crate::backends::RunContext;
 use crate::capture::count_lines;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Change, Entry, Mode};
-use crate::store::{Contents, TaskStore};
+use crate::store::{Contents, Series, TaskStore};
 
 /// One version of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,11 +100,18 @@ pub(crate) struct ChangeList {
     pub(crate) left_out: LeftOut,
     /// The message of the only commit that the task made itself.
     pub(crate) message: Option<String>,
+    /// The commits that the task made itself.
+    pub(crate) series: Series,
     /// The paths on which the task has changed the same lines as its set-up.
     pub(crate) setup: BTreeSet<RepoPath>,
 }
 
 impl ChangeList {
+    /// Returns the changes that were added so far.
+    pub(crate) fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
     /// Adds a change whose bytes are in the task store already.
     pub(crate) fn add(
         &mut self,
@@ -183,7 +190,8 @@ impl ChangeList {
             let changes = std::mem::take(&mut self.changes);
             let message = self.message.take();
             let setup = std::mem::take(&mut self.setup);
-            let contents = Contents { changes, renames: Vec::new(), message, setup };
+            let series = std::mem::take(&mut self.series);
+            let contents = Contents { changes, renames: Vec::new(), message, setup, series };
             store.put_capture(&capture, &contents, title)?;
         }
         Ok(self.captured(capture))

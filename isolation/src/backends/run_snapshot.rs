@@ -39,8 +39,8 @@ impl<T> FrozenRun<T> {
         freeze: impl FnOnce(&RunContext) -> Result<T>,
     ) -> Result<Self> {
         let RunContext { repo, paths, faults, .. } = &context;
-        if let Some(prefix) = &request.branches {
-            branch::must_be_possible(repo, faults, prefix, &request.run)?;
+        if let Some(target) = &request.branches {
+            branch::must_be_possible(repo, faults, target, &request.run)?;
         }
         // No landing may change the tree during the scan, which would see a part of it.
         let LandingWait { cancel, notify } = landings;

@@ -11,10 +11,12 @@ use crate::branch::commit_tree::RepoBlobs;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Change, Entry, Mode};
 use crate::merge::{Blobs as _, EntryState, MergeTarget as _};
+use crate::repository::Repo;
 use crate::store::TaskStore;
 
 /// Converts bytes of the working tree to blobs of a commit.
 pub(super) struct Cleaner<'a> {
+    pub(super) repo: &'a Repo,
     pub(super) git: &'a Repository,
     pub(super) store: &'a TaskStore,
     pub(super) head: crate::branch::commit_tree::CommitTree<'a>,

@@ -2,23 +2,25 @@
 
 use std::collections::BTreeSet;
 
-use git2::{Commit, DiffOptions, Oid, Repository, Signature};
-use protocol::{Conflict, ConflictReason, Landed, LandingReport, TaskLanding};
+use git2::{Commit, DiffOptions, Oid, Repository};
+use protocol::{Conflict, Landed, LandingReport, TaskLanding};
 
 use engine::fault::Faults;
-use engine::ports::{LandingRequest, LandingTask};
+use engine::ports::{LandingRequest, LandingTask, Notice};
 
 use crate::branch::ancestry::{Ancestry, Lineage};
 use crate::branch::clean_filter::Cleaner;
 use crate::branch::commit_tree::{CommitTree, RepoBlobs, write_changed_tree};
+use crate::branch::commits::{commit, identity, tree_of};
 use crate::branch::committed_moves::CommittedMoves;
 use crate::branch::publish::Branches;
 use crate::branch::publish::keep_in_memory;
+use crate::branch::replay::{MergedWork, Replay, Replayed};
 use crate::error::{OrCannot, Result, error_text};
 use crate::file_entry::{Change, Entry, Mode};
 use crate::merge::{MergeRules, Merger, mark_setup_conflicts, missing_predecessors};
 use crate::repository::Repo;
-use crate::store::{Contents, TaskStore};
+use crate::store::{Contents, Series, TaskStore};
 
 /// Whether the branches are written to the repository.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,7 +32,7 @@ pub(crate) enum Publish {
 }
 
 /// Makes one branch for each task of `request`. A branch starts from the checked out commit,
-/// or from the branches of the task's predecessors.
+/// or from the branches of the task's predecessors. Returns notices for the user, too.
 pub(crate) fn make_branches(
     repo: &Repo,
     store: &TaskStore,
@@ -38,31 +40,43 @@ pub(crate) fn make_branches(
     prefix: &str,
     request: &LandingRequest,
     publish: Publish,
-) -> Result<LandingReport> {
+) -> Result<(LandingReport, Vec<Notice>)> {
     let git = repo.git()?;
     let odb = git.odb().or_cannot(|| "open the repository's objects")?;
     let _memory = keep_in_memory(&odb)?;
     let branches = Branches { repo, git: &git, faults, prefix, run: &request.run };
     branches.check()?;
+    identity(&git)?;
     let head = head(&git)?;
     let base = CommitTree { git: &git, tree: head.as_ref().map(Commit::tree_id) };
-    let cleaner = Cleaner { git: &git, store, head: base };
+    let cleaner = Cleaner { repo, git: &git, store, head: base };
     let (lineage, rules) = (Lineage::default(), MergeRules::of(repo, &request.union)?);
     let moves = CommittedMoves::of(repo, &git, head.as_ref().map(Commit::id));
-    let mut maker =
-        Maker { git: &git, store, branches, cleaner, head, lineage, rules, moves, publish };
+    let notices = Vec::new();
+    let mut maker = Maker {
+        git: &git,
+        store,
+        branches,
+        cleaner,
+        head,
+        lineage,
+        rules,
+        moves,
+        publish,
+        notices,
+    };
     let mut landings: Vec<TaskLanding> = Vec::with_capacity(request.tasks.len());
     for task in &request.tasks {
         let landed = maker
             .land(task, &landings)
             .unwrap_or_else(|error| Landed::Unwritten { message: error_text(&error) });
-        landings.push(TaskLanding { task: task.task.clone(), landed });
+        landings.push(TaskLanding::of(task.task.clone(), landed));
     }
-    Ok(LandingReport { tasks: landings })
+    Ok((LandingReport { tasks: landings }, maker.notices))
 }
 
 /// Returns the commit that is checked out; `None` before the first commit.
-fn head(git: &Repository) -> Result<Option<Commit<'_>>> {
+pub(super) fn head(git: &Repository) -> Result<Option<Commit<'_>>> {
     match git.head() {
         Ok(head) => head.peel_to_commit().map(Some).or_cannot(|| "read HEAD"),
         Err(error) if error.code() == git2::ErrorCode::UnbornBranch => Ok(None),
@@ -81,11 +95,13 @@ struct Maker<'a> {
     /// What was renamed by commits since the run began.
     moves: CommittedMoves<'a>,
     publish: Publish,
+    notices: Vec<Notice>,
 }
 
 impl Maker<'_> {
     fn land(&mut self, task: &LandingTask, landings: &[TaskLanding]) -> Result<Landed> {
-        let Contents { changes, message, setup, .. } = self.store.contents(&task.capture)?;
+        let contents = self.store.contents(&task.capture)?;
+        let Contents { changes, setup, .. } = &contents;
         let on = missing_predecessors(task, landings);
         if changes.is_empty() {
             if on.is_empty() {
@@ -97,7 +113,7 @@ impl Maker<'_> {
         if !on.is_empty() {
             return Ok(Landed::Waiting { on });
         }
-        let clean = match self.cleaner.clean(&changes)? {
+        let clean = match self.cleaner.clean(changes)? {
             Ok(clean) => clean,
             Err(conflicts) => return Ok(Landed::Conflicted { conflicts }),
         };
@@ -106,33 +122,37 @@ impl Maker<'_> {
         let ancestry = self.ancestry(task)?;
         let parent = match self.parent(&ancestry, existing)? {
             Ok(parent) => parent,
-            Err(conflicts) => return self.conflicted(conflicts, &changes, &clean),
+            Err(conflicts) => {
+                let conflicts = self.cleaner.explain(conflicts, changes, &clean)?;
+                return Ok(Landed::Conflicted { conflicts });
+            }
         };
-        let target = CommitTree { git: self.git, tree: self.tree_of(parent)? };
+        let target = CommitTree { git: self.git, tree: tree_of(self.git, parent)? };
         let blobs = RepoBlobs(self.git);
         let mut merger = Merger::over(&target, &blobs).under(&self.rules).beside(&self.moves);
         let joined = match merger.add(&task.task, &BTreeSet::new(), &clean)? {
             Ok(joined) => joined,
             Err(conflicts) => {
-                let mut landed = self.conflicted(conflicts, &changes, &clean)?;
-                if let Landed::Conflicted { conflicts } = &mut landed {
-                    mark_setup_conflicts(conflicts, &setup);
-                }
-                return Ok(landed);
+                let mut conflicts = self.cleaner.explain(conflicts, changes, &clean)?;
+                mark_setup_conflicts(&mut conflicts, setup);
+                return Ok(Landed::Conflicted { conflicts });
             }
         };
         let tree = self.changed(target.tree, merger)?;
         let parents: Vec<Oid> = parent.into_iter().collect();
         let tip = match existing {
-            Some(existing) if self.is(existing, tree, &parents)? => existing,
+            Some(existing) if self.is_made(existing, tree, &parents, &contents.series)? => existing,
             Some(_) => return Ok(Landed::Unwritten { message: taken(&branch) }),
             None => {
-                let commit =
-                    self.commit(tree, &parents, message.as_ref().unwrap_or(&task.message))?;
+                let (git, store, rules) = (self.git, self.store, &self.rules);
+                let (contents, clean, parents) = (&contents, &clean[..], &parents[..]);
+                let work = MergedWork { task, contents, clean, tree, parents };
+                let Replayed { tip, notices } = Replay { git, store, rules }.commits(&work)?;
                 if self.publish == Publish::Yes {
-                    self.branches.publish(&branch, commit)?;
+                    self.branches.publish(&branch, tip)?;
+                    self.notices.extend(notices);
                 }
-                commit
+                tip
             }
         };
         self.lineage.add(&task.task, ancestry, tip, clean);
@@ -217,7 +237,7 @@ impl Maker<'_> {
         }
         let names: Vec<&str> = ancestry.tips.keys().map(String::as_str).collect();
         let message = format!("Merge the work of {}", names.join(", "));
-        self.commit(tree, &tips, &message).map(|commit| Ok(Some(commit)))
+        commit(self.git, tree, &tips, &message).map(|commit| Ok(Some(commit)))
     }
 
     fn changed(&self, tree: Option<Oid>, merger: Merger<'_>) -> Result<Oid> {
@@ -226,74 +246,28 @@ impl Maker<'_> {
         write_changed_tree(self.git, before.as_ref(), &merger.finish()).or_cannot(what)
     }
 
-    fn tree_of(&self, commit: Option<Oid>) -> Result<Option<Oid>> {
-        let tree = commit.map(|id| self.git.find_commit(id).map(|commit| commit.tree_id()));
-        tree.transpose().or_cannot(|| "read a commit")
+    /// Returns whether an earlier landing made the branch with this tip for the same work.
+    fn is_made(&self, tip: Oid, tree: Oid, parents: &[Oid], series: &Series) -> Result<bool> {
+        let what = || "read a commit";
+        let mut commit = self.git.find_commit(tip).or_cannot(what)?;
+        if commit.tree_id() != tree {
+            return Ok(false);
+        }
+        for _ in 0..=series.commits.len() {
+            if commit.parent_ids().eq(parents.iter().copied()) {
+                return Ok(true);
+            }
+            match commit.parent(0) {
+                Ok(parent) => commit = parent,
+                Err(_none) => return Ok(false),
+            }
+        }
+        Ok(false)
     }
 
     fn is(&self, commit: Oid, tree: Oid, parents: &[Oid]) -> Result<bool> {
         let commit = self.git.find_commit(commit).or_cannot(|| "read a commit")?;
         Ok(commit.tree_id() == tree && commit.parent_ids().eq(parents.iter().copied()))
-    }
-
-    fn commit(&self, tree: Oid, parents: &[Oid], message: &str) -> Result<Oid> {
-        let what = || "make a commit";
-        let author = self
-            .git
-            .signature()
-            .or_else(|_| Signature::now("Regatta", "regatta@localhost"))
-            .or_cannot(what)?;
-        let tree = self.git.find_tree(tree).or_cannot(what)?;
-        let parents: std::result::Result<Vec<_>, _> =
-            parents.iter().map(|parent| self.git.find_commit(*parent)).collect();
-        let parents = parents.or_cannot(what)?;
-        let parents: Vec<_> = parents.iter().collect();
-        self.git.commit(None, &author, &author, message, &tree, &parents).or_cannot(what)
-    }
-
-    /// Converts conflicts between git trees to conflicts with the contents that the user sees in
-    /// the working tree.
-    fn conflicted(
-        &self,
-        conflicts: Vec<Conflict>,
-        changes: &[Change],
-        clean: &[Change],
-    ) -> Result<Landed> {
-        let mut explained = Vec::with_capacity(conflicts.len());
-        for mut conflict in conflicts {
-            let own = changes.iter().zip(clean).find(|(change, _)| change.path == conflict.path);
-            if let Some((change, clean)) = own {
-                conflict.base = change.base.map(Entry::to_side);
-                conflict.theirs = change.task.map(Entry::to_side);
-                if conflict.with.is_none() && self.is_uncommitted(clean)? {
-                    conflict.reason = ConflictReason::Uncommitted;
-                }
-            }
-            if let Some(ours) = &conflict.ours {
-                let oid = Oid::from_str(&ours.oid).or_cannot(|| "read a conflict")?;
-                self.store.write(&crate::merge::Blobs::read(&RepoBlobs(self.git), oid)?)?;
-            }
-            explained.push(conflict);
-        }
-        Ok(Landed::Conflicted { conflicts: explained })
-    }
-
-    /// Returns whether the task changed a path whose content at the start of the run was not
-    /// committed: it was only in the working tree or the index.
-    fn is_uncommitted(&self, clean: &Change) -> Result<bool> {
-        let what = || format!("look for {} in the repository", clean.path);
-        let real = self.branches.repo.git()?;
-        let index = real.index().or_cannot(what)?;
-        let staged = index.get_path(clean.path.as_path(), 0).map(|entry| entry.id);
-        let Some(base) = clean.base else { return Ok(staged.is_none()) };
-        let head = self.cleaner.head_entry(&clean.path)?.map(|entry| entry.oid);
-        if staged == Some(base.oid) && head != Some(base.oid) {
-            return Ok(true);
-        }
-        let known = real.odb().or_cannot(what)?.exists(base.oid);
-        let on_disk = || self.branches.repo.root.join(clean.path.as_path()).symlink_metadata();
-        let is_untracked = staged.is_none() && head.is_none() && on_disk().is_ok();
-        Ok(!known || is_untracked)
     }
 }
 

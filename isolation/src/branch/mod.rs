@@ -4,12 +4,25 @@
 
 mod ancestry;
 mod clean_filter;
+mod commit_notices;
 mod commit_tree;
+mod commits;
 mod committed_moves;
+mod conversions;
+mod explain;
 mod make_branches;
+mod one_branch;
 mod publish;
+mod replay;
+mod stack;
+mod stack_branch;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use commit_notices::commit_notices;
+pub(crate) use conversions::{committed_bytes, working_bytes};
 pub(crate) use make_branches::{Publish, make_branches};
-pub(crate) use publish::must_be_possible;
+pub(crate) use one_branch::make_branch;
+pub(crate) use publish::{keep_in_memory, must_be_possible, write_pack};
+pub(crate) use stack::{Stacked, make_stack};
+pub(crate) use stack_branch::{Checkout, StackTarget};

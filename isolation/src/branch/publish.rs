@@ -5,11 +5,13 @@ use std::thread;
 use std::time::Duration;
 
 use engine::fault::Faults;
-use engine::ports::IsolationError;
+use engine::ports::{IsolationError, LandingTarget};
 use git2::{Commit, ErrorCode, Mempack, ObjectType, Odb, Oid, Reference, Repository};
 use protocol::{RunName, TaskName};
 use rustix::io::Errno;
 
+use crate::branch::commits::identity;
+use crate::branch::stack_branch::StackTarget;
 use crate::disk_room::{Room, room_for_pack};
 use crate::error::{OrCannot, Result, cannot};
 use crate::repository::Repo;
@@ -27,39 +29,30 @@ pub(super) struct Branches<'a> {
     pub(super) run: &'a RunName,
 }
 
-/// Checks that the tasks of `run` can have branches whose names start with `prefix`.
+/// Checks that the work of `run` can become commits at `target`.
 pub(crate) fn must_be_possible(
     repo: &Repo,
     faults: &Faults,
-    prefix: &str,
+    target: &LandingTarget,
     run: &RunName,
 ) -> Result<()> {
-    Branches { repo, git: &repo.git()?, faults, prefix, run }.check()
+    let git = repo.git()?;
+    match target {
+        LandingTarget::Tree => return Ok(()),
+        LandingTarget::Branches { prefix } => {
+            Branches { repo, git: &git, faults, prefix, run }.check()?;
+        }
+        LandingTarget::Stack { prefix, branch } => {
+            StackTarget::find(repo, &git, (prefix, run), branch.as_ref())?.check()?;
+        }
+    }
+    identity(&git).map(drop)
 }
 
 impl Branches<'_> {
     /// Checks that branches can have names that start with the prefix.
     pub(super) fn check(&self) -> Result<()> {
-        let refused = |what: String, because: &str, hint: String| {
-            Err(IsolationError::Refused { what, because: because.to_owned(), hint })
-        };
-        let setting = "set branch.prefix to something else".to_owned();
-        if !Reference::is_valid_name(&format!("refs/heads/{}/x", self.folder())) {
-            let what = format!("no branch can be named `{}/…`", self.folder());
-            return refused(what, "git does not accept such a name", setting);
-        }
-        let folder = self.folder();
-        let ends = folder.match_indices('/').map(|(slash, _)| slash).chain([folder.len()]);
-        for end in ends {
-            let name = &folder[..end];
-            if self.find(name)?.is_some() {
-                let what = format!("the branch `{name}` is in the way");
-                let because = "git cannot have it and branches below it at once";
-                let hint = format!("git branch -m {name} {name}-old, or {setting}");
-                return refused(what, because, hint);
-            }
-        }
-        Ok(())
+        check_folder(self.git, &self.folder())
     }
 
     /// Returns the name of a task's branch.
@@ -69,14 +62,7 @@ impl Branches<'_> {
 
     /// Returns the commit of a branch, if there is one.
     pub(super) fn find(&self, branch: &str) -> Result<Option<Commit<'_>>> {
-        match self.git.find_reference(&format!("refs/heads/{branch}")) {
-            Ok(found) => {
-                let commit = found.peel_to_commit();
-                commit.map(Some).or_cannot(|| format!("read the branch {branch}"))
-            }
-            Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
-            Err(error) => Err(error).or_cannot(|| format!("look for the branch {branch}")),
-        }
+        find_branch(self.git, branch)
     }
 
     /// Makes a branch that does not exist yet.
@@ -109,16 +95,54 @@ impl Branches<'_> {
     }
 }
 
+/// Returns the commit of a branch, if there is one.
+pub(super) fn find_branch<'g>(git: &'g Repository, branch: &str) -> Result<Option<Commit<'g>>> {
+    match git.find_reference(&format!("refs/heads/{branch}")) {
+        Ok(found) => {
+            let commit = found.peel_to_commit();
+            commit.map(Some).or_cannot(|| format!("read the branch {branch}"))
+        }
+        // A name that no branch can have is the name of none.
+        Err(error) if matches!(error.code(), ErrorCode::NotFound | ErrorCode::InvalidSpec) => {
+            Ok(None)
+        }
+        Err(error) => Err(error).or_cannot(|| format!("look for the branch {branch}")),
+    }
+}
+
+/// Checks that branches can have names below `folder`.
+pub(super) fn check_folder(git: &Repository, folder: &str) -> Result<()> {
+    let refused = |what: String, because: &str, hint: String| {
+        Err(IsolationError::Refused { what, because: because.to_owned(), hint })
+    };
+    let setting = "set branch.prefix to something else".to_owned();
+    if !Reference::is_valid_name(&format!("refs/heads/{folder}/x")) {
+        let what = format!("no branch can be named `{folder}/…`");
+        return refused(what, "git does not accept such a name", setting);
+    }
+    let ends = folder.match_indices('/').map(|(slash, _)| slash).chain([folder.len()]);
+    for end in ends {
+        let name = &folder[..end];
+        if find_branch(git, name)?.is_some() {
+            let what = format!("the branch `{name}` is in the way");
+            let because = "git cannot have it and branches below it at once";
+            let hint = format!("git branch -m {name} {name}-old, or {setting}");
+            return refused(what, because, hint);
+        }
+    }
+    Ok(())
+}
+
 /// The priority of libgit2's object backend in memory, higher than that of the one on disk.
 const FIRST: i32 = 1_000;
 
 /// Makes the repository write new objects to memory from now on.
-pub(super) fn keep_in_memory<'odb>(odb: &'odb Odb<'_>) -> Result<Mempack<'odb>> {
+pub(crate) fn keep_in_memory<'odb>(odb: &'odb Odb<'_>) -> Result<Mempack<'odb>> {
     odb.add_new_mempack_backend(FIRST).or_cannot(|| "keep objects in memory")
 }
 
 /// Writes `commit`, and every object of it that is missing in `repo`, to `repo` as one pack.
-fn write_pack(git: &Repository, repo: &Repo, commit: Oid) -> Result<()> {
+pub(crate) fn write_pack(git: &Repository, repo: &Repo, commit: Oid) -> Result<()> {
     let what = || format!("write commit {commit} to {}", repo.common_dir.display());
     let real = repo.git()?;
     let there = real.odb().or_cannot(what)?;

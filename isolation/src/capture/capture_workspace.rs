@@ -13,6 +13,7 @@ use crate::baseline::{ContentReader, Snapshot};
 use crate::capture::compare::{Compared, compare, count_lines};
 use crate::capture::damage::{self, DamageCheck};
 use crate::capture::own_commit::{has_readable_index, head, own_commit_message};
+use crate::capture::series::series;
 use crate::capture::walk;
 use crate::capture::without_setup::Basis;
 use crate::capture::work_rules::WorkRules;
@@ -130,7 +131,20 @@ fn take(
         SetupState::Done(changes) => changes.head,
         SetupState::None | SetupState::Pending => head(&template),
     };
-    list.message = own_commit_message(&folder.join(GIT), &template, before);
+    let git_dir = folder.join(GIT);
+    let Some(after) = head(&git_dir).filter(|after| Some(*after) != before) else {
+        return Ok((bytes, list));
+    };
+    list.message = own_commit_message(&git_dir, &template, before, after);
+    let was_there = |path: &RepoPath| {
+        let by_setup = matches!(
+            &manifest.setup,
+            SetupState::Done(left) if left.files.contains_key(path)
+        );
+        by_setup || snapshot.table.get(path).is_some()
+    };
+    let (folders, heads) = ((&*git_dir, &*template), (before, after));
+    list.series = series(folders, heads, list.changes(), &was_there, &bytes.store)?;
     Ok((bytes, list))
 }
 

@@ -5,6 +5,8 @@ mod compare;
 mod damage;
 mod left_out;
 mod own_commit;
+mod own_objects;
+mod series;
 mod setup;
 #[cfg(test)]
 mod tests;

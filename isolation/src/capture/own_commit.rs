@@ -9,7 +9,9 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use git2::{Odb, Oid};
+use git2::{ObjectType, Oid};
+
+use crate::capture::own_objects::OwnObjects;
 
 /// The largest file that is read to find a reference.
 const LARGEST_REFERENCES: u64 = 64 << 20;
@@ -18,21 +20,20 @@ const LARGEST_REFERENCES: u64 = 64 << 20;
 const LARGEST_INDEX: u64 = 512 << 20;
 
 /// The longest message, in bytes.
-const LONGEST_MESSAGE: usize = 64 << 10;
+pub(super) const LONGEST_MESSAGE: usize = 64 << 10;
 
-/// Returns the message of the only commit that a task made, or `None` if it made no commit or
-/// several. `git_dir` is the git directory of its workspace, and `template` what that was copied
-/// from. `before` is the commit that HEAD named when the task began.
+/// Returns the message of the only commit that a task made, or `None` if it made several or it cannot
+/// be read. `git_dir` is the git directory of its workspace, and `template` what that was copied
+/// from. `before` is the commit that HEAD named when the task began, and `after` another one, which
+/// it names now.
 pub(super) fn own_commit_message(
     git_dir: &Path,
     template: &Path,
     before: Option<Oid>,
+    after: Oid,
 ) -> Option<String> {
-    let after = head(git_dir)?;
-    if before == Some(after) {
-        return None;
-    }
-    let commit = read_commit(git_dir, template, after)?;
+    let objects = OwnObjects::open(git_dir, template)?;
+    let commit = objects.read(after, ObjectType::Commit, 2 * LONGEST_MESSAGE)?;
     let text = String::from_utf8_lossy(&commit);
     let (header, message) = text.split_once("\n\n")?;
     let mut parents = header.lines().filter_map(|line| line.strip_prefix("parent "));
@@ -95,46 +96,24 @@ fn regular(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Reads a commit from the objects of a git directory. Only the alternates of its template are used:
-/// others could lead to files that block.
-fn read_commit(git_dir: &Path, template: &Path, id: Oid) -> Option<Vec<u8>> {
-    let objects = git_dir.join("objects");
-    let id_text = id.to_string();
-    let loose = objects.join(&id_text[..2]).join(&id_text[2..]);
-    let may_be_read = is_folder(&objects)
-        && is_file_or_missing(&loose)
-        && alternates(git_dir) == alternates(template)
-        && holds_only_files(&objects.join("pack"));
-    if !may_be_read {
-        return None;
-    }
-    let odb = Odb::new().ok()?;
-    odb.add_disk_alternate(objects.to_str()?).ok()?;
-    let (size, kind) = odb.read_header(id).ok()?;
-    if kind != git2::ObjectType::Commit || size > 2 * LONGEST_MESSAGE {
-        return None;
-    }
-    odb.read(id).ok().map(|object| object.data().to_vec())
-}
-
 /// Returns where a git directory looks for further objects.
-fn alternates(git_dir: &Path) -> Option<Vec<u8>> {
+pub(super) fn alternates(git_dir: &Path) -> Option<Vec<u8>> {
     regular(&git_dir.join("objects/info/alternates"))
 }
 
 /// Returns whether this is a folder, and not a symlink that leads to one.
-fn is_folder(path: &Path) -> bool {
+pub(super) fn is_folder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir())
 }
 
-fn is_file_or_missing(path: &Path) -> bool {
+pub(super) fn is_file_or_missing(path: &Path) -> bool {
     match fs::symlink_metadata(path) {
         Ok(meta) => meta.is_file(),
         Err(error) => error.kind() == std::io::ErrorKind::NotFound,
     }
 }
 
-fn holds_only_files(folder: &Path) -> bool {
+pub(super) fn holds_only_files(folder: &Path) -> bool {
     let Ok(mut entries) = fs::read_dir(folder) else { return is_file_or_missing(folder) };
     entries.all(|entry| entry.and_then(|entry| entry.file_type()).is_ok_and(|kind| kind.is_file()))
 }
@@ -158,6 +137,12 @@ mod tests {
         (clone.join(".git"), root.join(".git"), clone)
     }
 
+    fn message_of(own: &Path, template: &Path) -> Option<String> {
+        let before = head(template);
+        let after = head(own).filter(|after| Some(*after) != before)?;
+        own_commit_message(own, template, before, after)
+    }
+
     fn commit(tree: &Path, message: &str) {
         git(tree, &["commit", "-q", "--allow-empty", "-m", message]);
     }
@@ -166,7 +151,7 @@ mod tests {
     fn the_message_of_the_only_commit_is_found_on_whatever_branch() {
         let folder = tempfile::tempdir().unwrap();
         let (own, template, tree) = workspace(folder.path());
-        let message = || own_commit_message(&own, &template, head(&template));
+        let message = || message_of(&own, &template);
         assert_eq!(message(), None);
         git(&tree, &["checkout", "-q", "-b", "feature/x"]);
         commit(&tree, "Move it\n\nBecause of that.\n");
@@ -191,14 +176,14 @@ mod tests {
         let object = own.join("objects").join(&id[..2]).join(&id.trim()[2..]);
         fs::remove_file(&object).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, &object, 0o600.into()).unwrap();
-        assert_eq!(own_commit_message(&own, &template, head(&template)), None);
+        assert_eq!(message_of(&own, &template), None);
         fs::remove_file(own.join("HEAD")).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, own.join("HEAD"), 0o600.into()).unwrap();
-        assert_eq!(own_commit_message(&own, &template, head(&template)), None);
+        assert_eq!(message_of(&own, &template), None);
         fs::remove_file(own.join("HEAD")).unwrap();
         fs::write(own.join("HEAD"), "ref: refs/../../../etc/passwd\n").unwrap();
-        assert_eq!(own_commit_message(&own, &template, head(&template)), None);
+        assert_eq!(message_of(&own, &template), None);
         fs::remove_dir_all(&own).unwrap();
-        assert_eq!(own_commit_message(&own, &template, head(&template)), None);
+        assert_eq!(message_of(&own, &template), None);
     }
 }

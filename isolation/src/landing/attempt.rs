@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::ports::{IsolationError, LandingTask};
-use protocol::{CaptureRef, Landed, LandingId, LandingReport, RepoPath, RunName, TaskName};
+use protocol::{
+    CaptureRef, Landed, LandingId, LandingReport, RepoPath, RunName, Settled, TaskName,
+};
 
 use crate::error::{OrCannot, Result, cannot, error_text};
 use crate::landing::apply::{Applied, Applier};
@@ -15,6 +17,7 @@ use crate::landing::plan::{FileChange, WriteMethod};
 use crate::landing::user_moves::UserMoves;
 use crate::landing::working_tree::WorkingTree;
 use crate::merge::{MergeRules, MergedPath, Merger, mark_setup_conflicts, merge_tasks};
+use crate::settle::mark_by_index;
 use crate::store::TaskStore;
 use crate::tree::Tree;
 
@@ -40,7 +43,7 @@ pub(super) struct Exclusions {
 }
 
 /// The error that ended an attempt.
-struct AttemptError {
+pub(super) struct AttemptError {
     error: IsolationError,
     /// The tasks whose change failed; empty if the error concerns all tasks.
     by: Vec<TaskName>,
@@ -53,6 +56,11 @@ impl From<IsolationError> for AttemptError {
 }
 
 impl AttemptError {
+    /// Returns the error, whomever it concerns.
+    pub(super) fn into_error(self) -> IsolationError {
+        self.error
+    }
+
     /// Returns the error of one change. `IsolationError::Failed` concerns the tasks of the change.
     /// Other errors, such as an exhausted resource, concern all tasks.
     fn at(change: &FileChange, error: IsolationError) -> Self {
@@ -141,6 +149,7 @@ pub(super) fn merge(
             // Without the capture, the conflicts are as they are.
             let setup = store.contents(&task.capture).unwrap_or_default().setup;
             mark_setup_conflicts(conflicts, &setup);
+            mark_by_index(rules.files.git(), conflicts);
         }
     }
     let report = LandingReport { tasks: landings };
@@ -149,7 +158,7 @@ pub(super) fn merge(
 
 /// Stages the new versions and commits the journal. The landing can be cancelled until the journal
 /// is committed.
-fn prepare(
+pub(super) fn prepare(
     context: &LandingContext<'_>,
     journal: &Journal,
 ) -> std::result::Result<(), AttemptError> {
@@ -205,7 +214,7 @@ fn exchange(
     }
 }
 
-fn apply_all<'s>(
+pub(super) fn apply_all<'s>(
     applier: &Applier<'_>,
     changes: &'s [FileChange],
 ) -> std::result::Result<Option<&'s FileChange>, AttemptError> {
@@ -222,8 +231,9 @@ fn apply_all<'s>(
 /// Returns the report of a landing that wrote nothing.
 fn unwritten(report: LandingReport, message: &str) -> LandingReport {
     let tasks = report.tasks.into_iter().map(|mut landing| {
-        if matches!(landing.landed, Landed::Landed { .. }) {
+        if matches!(landing.landed, Landed::Landed { .. }) || !landing.settled.is_empty() {
             landing.landed = Landed::Unwritten { message: message.to_owned() };
+            landing.settled = Settled::default();
         }
         landing
     });

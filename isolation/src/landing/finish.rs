@@ -189,6 +189,11 @@ impl LandingContext<'_> {
         Ok(journal.report)
     }
 
+    /// Finishes a landing whose branch has moved, or will not.
+    pub(super) fn end_move(&self, journal: Journal) -> Result<()> {
+        self.try_finish(&journal, State::Committed)
+    }
+
     /// Keeps the old and the new version of every changed path in the task store, durably.
     pub(super) fn hold(&self, journal: &Journal) -> Result<()> {
         let versions = journal.changes.iter().enumerate().flat_map(|(number, change)| {
@@ -243,6 +248,8 @@ fn conflict(report: &mut LandingReport, change: &FileChange, ours: Option<Entry>
         renamed: None,
     };
     for landing in report.tasks.iter_mut().filter(|landing| change.by.contains(&landing.task)) {
+        landing.settled.landed.retain(|path| *path != change.path);
+        landing.settled.conflicts.retain(|settled| settled.path != change.path);
         match &mut landing.landed {
             Landed::Conflicted { conflicts } => {
                 // An interrupted recovery may have reported this conflict already.

@@ -15,6 +15,8 @@ use protocol::{LandingId, LandingReport, RepoPath, RunName};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{OrCannot, Result, cannot};
+use crate::file_entry::Entry;
+use crate::landing::on_branch::{BranchMove, stored_index};
 use crate::landing::plan::FileChange;
 
 /// The state of a landing.
@@ -68,11 +70,21 @@ pub(super) struct Journal {
     /// The changes in the order in which they are applied.
     #[serde(rename = "steps")]
     pub(super) changes: Vec<FileChange>,
+    /// The branch that moves, if the work becomes commits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) branch: Option<BranchMove>,
+    /// The new entries of the index, if the branch is checked out. Otherwise there are no changes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "stored_index")]
+    pub(super) index: Vec<(RepoPath, Option<Entry>)>,
     pub(super) report: LandingReport,
 }
 
 impl Journal {
     const VERSION: u32 = 1;
+
+    /// The version of journals of a branch, which other programs must not finish as if they were of
+    /// files alone.
+    const BRANCH_VERSION: u32 = 2;
 
     /// Returns the journal of a new landing.
     pub(super) fn new(
@@ -83,7 +95,18 @@ impl Journal {
         report: LandingReport,
     ) -> Self {
         let landing = Some(landing);
-        Self { version: Self::VERSION, id, run, landing, folders, changes, report }
+        let (version, branch, index) = (Self::VERSION, None, Vec::new());
+        Self { version, id, run, landing, folders, changes, branch, index, report }
+    }
+
+    /// Returns the journal of a landing that moves a branch.
+    pub(super) fn moving(self, branch: BranchMove, index: Vec<(RepoPath, Option<Entry>)>) -> Self {
+        Self { version: Self::BRANCH_VERSION, branch: Some(branch), index, ..self }
+    }
+
+    fn is_known(&self) -> bool {
+        let version = if self.branch.is_some() { Self::BRANCH_VERSION } else { Self::VERSION };
+        self.version == version
     }
 
     /// Returns the reference of the task store that keeps the landing's versions alive.
@@ -152,7 +175,7 @@ impl<'a> Journals<'a> {
         };
         let journal: Journal = serde_json::from_slice(&bytes)
             .map_err(|error| refused(&path, format!("it cannot be read: {error}")))?;
-        if journal.version != Journal::VERSION || journal.id != id {
+        if !journal.is_known() || journal.id != id {
             return Err(refused(&path, "it is of another version or another landing".into()));
         }
         Ok(Some(journal))

@@ -14,8 +14,10 @@ use crate::branch::{self, Publish};
 use crate::error::{OrCannot, Result};
 use crate::landing::attempt::{Attempt, Exclusions, LandingRules, attempt, merge};
 use crate::landing::finish::LandingContext;
+use crate::landing::index_lock::IndexLock;
 use crate::landing::journal::{Journals, State, is_of};
 use crate::landing::landing_lock::LandingLock;
+use crate::landing::on_branch::{NamedBranch, dry_run_on_branch, finish_move, land_on_branch};
 use crate::landing::user_moves::UserMoves;
 use crate::merge::MergeRules;
 use crate::paths::RepoPaths;
@@ -45,22 +47,35 @@ pub(crate) fn land(
         return Err(IsolationError::Withdrawn);
     };
     faults.failpoint("landing.begin").or_cannot(|| "begin a landing")?;
-    if let Some(head) = repo.head_move()? {
+    // A landing on a branch that is named moves HEAD itself, or does not depend on it.
+    let is_named = matches!(request.target, LandingTarget::Stack { branch: Some(_), .. });
+    if let Some(head) = repo.head_move()?.filter(|_| !is_named) {
         notify(LandingNotice::HeadMoved(head));
     }
     let store = TaskStore::open(&paths.store)?;
     if let LandingTarget::Branches { prefix } = &request.target
         && !faults.is_off("F158")
     {
-        return branch::make_branches(repo, &store, faults, prefix, &request, Publish::Yes);
+        let made = branch::make_branches(repo, &store, faults, prefix, &request, Publish::Yes);
+        let (report, notices) = made?;
+        for notice in notices {
+            notify(LandingNotice::Degraded(notice));
+        }
+        return Ok(report);
     }
     let tree = Tree::open_at(&repo.root)?;
     let journals = Journals::in_folder(&paths.landings, faults);
     let context = LandingContext::new(&tree, &store, &journals, faults, cancel, notify);
     // The journals keep these reports, which the next recovery returns.
-    let reported_later = finish_open(&context, &BTreeSet::new())?;
+    let reported_later = finish_open(&context, repo, &BTreeSet::new())?;
     if reported_later.iter().any(|landing| landing.run == request.run) {
         return Err(landed_before(&request.run));
+    }
+    if let LandingTarget::Stack { prefix, branch } = &request.target
+        && !faults.is_off("F158")
+    {
+        let named = NamedBranch { prefix, branch: branch.as_ref() };
+        return land_on_branch(&context, repo, landing, &request, named);
     }
     let rules = landing_rules(repo, paths, &request)?;
     in_tree(&context, landing, &request, &rules)
@@ -75,7 +90,12 @@ pub(crate) fn dry_run(
 ) -> Result<LandingReport> {
     let store = TaskStore::open(&paths.store)?;
     if let LandingTarget::Branches { prefix } = &request.target {
-        return branch::make_branches(repo, &store, faults, prefix, request, Publish::No);
+        let made = branch::make_branches(repo, &store, faults, prefix, request, Publish::No);
+        return made.map(|(report, _told_when_it_lands)| report);
+    }
+    if let LandingTarget::Stack { prefix, branch } = &request.target {
+        let named = NamedBranch { prefix, branch: branch.as_ref() };
+        return dry_run_on_branch(repo, &store, request, named);
     }
     let tree = Tree::open_at(&repo.root)?;
     let rules = landing_rules(repo, paths, request)?;
@@ -102,7 +122,7 @@ pub(crate) fn recover(
     let tree = Tree::open_at(&repo.root)?;
     let cancel = &CancelToken::default();
     let context = LandingContext::new(&tree, &store, &journals, faults, cancel, notify);
-    finish_open(&context, alive)
+    finish_open(&context, repo, alive)
 }
 
 /// Finishes the landings that dead engines have left partly applied to the tree. The caller holds
@@ -121,7 +141,7 @@ pub(crate) fn finish_cut_short(
     let store = TaskStore::open(&paths.store)?;
     let tree = Tree::open_at(&repo.root)?;
     let context = LandingContext::new(&tree, &store, &journals, faults, cancel, notify);
-    finish_open(&context, &BTreeSet::new()).map(drop)
+    finish_open(&context, repo, &BTreeSet::new()).map(drop)
 }
 
 /// Returns whether any landing is not done, or was killed before its journal was written.
@@ -208,6 +228,7 @@ fn in_tree(
 
 fn finish_open(
     context: &LandingContext<'_>,
+    repo: &Repo,
     alive: &BTreeSet<RunName>,
 ) -> Result<Vec<RecoveredLanding>> {
     context.journals.drop_unfinished()?;
@@ -228,14 +249,22 @@ fn finish_open(
         let (run, landing) = (journal.run.clone(), journal.landing);
         let (report, completion) = match state {
             State::Intent => {
+                IndexLock::release(repo, &journal.id)?;
                 context.drop_intent(&journal)?;
                 continue;
             }
             State::Undoing => {
+                IndexLock::release(repo, &journal.id)?;
                 context.roll_back(&journal)?;
                 continue;
             }
-            State::Committed => (context.roll_forward(journal)?, Completion::Now),
+            State::Committed => match journal.branch.clone() {
+                Some(branch) => match finish_move(context, repo, journal, &branch)? {
+                    Some(finished) => finished,
+                    None => continue,
+                },
+                None => (context.roll_forward(journal)?, Completion::Now),
+            },
             State::Landed => (context.end(journal)?, Completion::Earlier),
             State::Unreported => (journal.report, Completion::Earlier),
             State::Done => continue,

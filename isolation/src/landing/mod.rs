@@ -5,12 +5,15 @@
 
 mod apply;
 mod attempt;
+mod checked_out;
 mod file_mover;
 mod finish;
+mod index_lock;
 mod journal;
 mod land;
 mod landing_lock;
 mod lease;
+mod on_branch;
 mod open_writers;
 mod plan;
 mod presence;

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::ports::{IsolationError, LandingTask};
-use protocol::{CaptureRef, Conflict, ConflictReason, Landed, RepoPath, TaskLanding, TaskName};
+use protocol::{
+    CaptureRef, Conflict, ConflictReason, Landed, RepoPath, Settled, TaskLanding, TaskName,
+};
 
 use crate::error::{Result, error_text};
 use crate::file_entry::{Change, Entry};
-use crate::merge::{MergeRules, MergeTarget, Merger};
+use crate::merge::{Added, MergeRules, MergeTarget, Merger};
 use crate::store::TaskStore;
 
 /// Merges each task, and returns the results as if everything that was merged had landed.
@@ -21,9 +23,11 @@ pub(crate) fn merge_tasks(
     let mut landings: Vec<TaskLanding> = Vec::with_capacity(tasks.len());
     for task in tasks {
         let predecessors = predecessors(task, tasks);
-        let landed = merge_task(merger, (task, &predecessors), &landings, changes_of)
-            .unwrap_or_else(|error| Landed::Unwritten { message: error_text(&error) });
-        landings.push(TaskLanding { task: task.task.clone(), landed });
+        let (landed, settled) = merge_task(merger, (task, &predecessors), &landings, changes_of)
+            .unwrap_or_else(|error| {
+                (Landed::Unwritten { message: error_text(&error) }, Settled::default())
+            });
+        landings.push(TaskLanding { task: task.task.clone(), landed, settled });
     }
     landings
 }
@@ -33,23 +37,25 @@ fn merge_task(
     (task, predecessors): (&LandingTask, &BTreeSet<TaskName>),
     landings: &[TaskLanding],
     changes_of: &dyn Fn(&CaptureRef) -> Result<Vec<Change>>,
-) -> Result<Landed> {
+) -> Result<(Landed, Settled)> {
     let changes = changes_of(&task.capture)?;
     if changes.is_empty() {
-        return Ok(Landed::Unchanged);
+        return Ok((Landed::Unchanged, Settled::default()));
     }
     let on = missing_predecessors(task, landings);
     if !on.is_empty() {
-        return Ok(Landed::Waiting { on });
+        return Ok((Landed::Waiting { on }, Settled::default()));
     }
-    Ok(match merger.add(&task.task, predecessors, &changes)? {
-        Ok(joined) => Landed::Landed { branch: None, joined },
-        Err(conflicts) => Landed::Conflicted { conflicts },
+    let Added { joined, conflicts, settled } =
+        merger.add_settled((&task.task, predecessors), &changes, &task.settle)?;
+    Ok(match conflicts.is_empty() {
+        true => (Landed::Landed { branch: None, joined }, settled),
+        false => (Landed::Conflicted { conflicts }, settled),
     })
 }
 
 /// Returns the tasks on whose work `task` was based.
-fn predecessors(task: &LandingTask, tasks: &[LandingTask]) -> BTreeSet<TaskName> {
+pub(crate) fn predecessors(task: &LandingTask, tasks: &[LandingTask]) -> BTreeSet<TaskName> {
     let mut found = BTreeSet::new();
     let mut left: Vec<&TaskName> = task.depends_on.iter().collect();
     while let Some(name) = left.pop() {

@@ -4,13 +4,15 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use protocol::{Conflict, ConflictReason, RenamedFile, RepoPath, TaskName};
+use engine::ports::SettleRequest;
+use protocol::{Conflict, ConflictReason, RepoPath, TaskName};
 
 use crate::error::Result;
 use crate::file_entry::{Change, Entry};
 use crate::merge::added_files::AddedFiles;
-use crate::merge::obstacles::{entries_below, in_the_way};
-use crate::merge::tree_merge::{Pathwise, RenameConflict, Untouched, Versions, follow_renames};
+use crate::merge::obstacles::entries_below;
+use crate::merge::settling::{Added, Settling};
+use crate::merge::tree_merge::{Untouched, Versions, follow_renames};
 use crate::merge::{
     Blobs, EntryState, Joined, MergeRule, MergeRules, MergeTarget, MergedEntry, OutsideChanges,
     three_way,
@@ -39,7 +41,7 @@ pub(super) struct ChangedEntry {
     /// The entry with which the first of the tasks began.
     base: Option<Entry>,
     /// The tasks that changed it, in their order.
-    by: Vec<TaskName>,
+    pub(super) by: Vec<TaskName>,
 }
 
 impl ChangedEntry {
@@ -104,6 +106,21 @@ impl<'a> Merger<'a> {
         predecessors: &BTreeSet<TaskName>,
         changes: &[Change],
     ) -> Result<std::result::Result<Vec<RepoPath>, Vec<Conflict>>> {
+        let added = self.add_settled((task, predecessors), changes, &SettleRequest::default())?;
+        Ok(if added.conflicts.is_empty() { Ok(added.joined) } else { Err(added.conflicts) })
+    }
+
+    /// Merges the work of one task as [`Self::add`] does, and settles its conflicts as `request`
+    /// says.
+    pub(crate) fn add_settled(
+        &mut self,
+        (task, predecessors): (&TaskName, &BTreeSet<TaskName>),
+        changes: &[Change],
+        request: &SettleRequest,
+    ) -> Result<Added> {
+        let is_open = |change: &&Change| !request.landed.contains(&change.path);
+        let changes: Vec<Change> = changes.iter().filter(is_open).cloned().collect();
+        let changes = changes.as_slice();
         let paths = self.versions(changes, predecessors)?;
         let touched: BTreeSet<RepoPath> = paths.keys().cloned().collect();
         let added = AddedFiles::of(&paths);
@@ -112,7 +129,7 @@ impl<'a> Merger<'a> {
         let mut wanted = Wanted::new();
         let (mut conflicts, mut joined, mut present) = (Vec::new(), Vec::new(), Vec::new());
         for conflict in &pathwise.conflicts {
-            conflicts.push(self.rename_conflict(conflict));
+            conflicts.push(self.rename_conflict(conflict, &pathwise));
         }
         let own: BTreeSet<&RepoPath> = changes.iter().map(|change| &change.path).collect();
         for (path, versions) in &pathwise.paths {
@@ -133,26 +150,27 @@ impl<'a> Merger<'a> {
         }
         if conflicts.is_empty() {
             let lost = added.lost(present.into_iter());
-            conflicts.extend(lost.iter().map(|conflict| self.rename_conflict(conflict)));
+            conflicts.extend(lost.iter().map(|conflict| self.rename_conflict(conflict, &pathwise)));
+        }
+        let mut settling = Settling::new(request, changes, wanted);
+        for conflict in conflicts {
+            settling.meet(self, self.blobs, conflict)?;
         }
         // Obstacles are checked once the new entries of all paths are known.
-        if conflicts.is_empty() {
-            let changed = pathwise.paths.iter().filter(|(path, _)| wanted.contains_key(*path));
-            for (path, versions) in changed {
-                if let Some(by) = in_the_way(self, &wanted, path)? {
-                    let reason = ConflictReason::InTheWay;
-                    let conflict = self.conflict(path, versions, reason, &pathwise);
-                    conflicts.push(Conflict { with: by.or(conflict.with.clone()), ..conflict });
-                }
+        while !settling.is_refused() {
+            settling.withdraw();
+            let obstacles = self.obstacles(&settling.wanted, &pathwise)?;
+            if obstacles.is_empty() {
+                break;
+            }
+            for obstacle in obstacles {
+                settling.meet(self, self.blobs, obstacle)?;
             }
         }
-        if !conflicts.is_empty() {
-            conflicts.sort_by(|one, other| one.path.cmp(&other.path));
-            return Ok(Err(conflicts));
-        }
+        let (wanted, added) = settling.finish(joined);
         let bases = changes.iter().map(|change| (&change.path, change.base)).collect();
         self.keep(task, wanted, &bases)?;
-        Ok(Ok(joined))
+        Ok(added)
     }
 
     /// Returns the task that removed or added a path; `None` if no task did.
@@ -215,10 +233,11 @@ impl<'a> Merger<'a> {
         Ok(paths)
     }
 
-    /// Returns whether a file that the task changed, or the folder of a file that it added, is not
-    /// in the target any more, and no task removed it.
+    /// Returns whether a file that the task changed or may have renamed, or the folder of a file that
+    /// it added, is not in the target any more, and no task removed it.
     fn is_gone_outside(&self, changes: &[Change], outside: &dyn OutsideChanges) -> Result<bool> {
-        for change in changes.iter().filter(|change| change.task.is_some()) {
+        let may_rename = changes.iter().any(|change| change.base.is_none());
+        for change in changes.iter().filter(|change| change.task.is_some() || may_rename) {
             if change.base.is_some() {
                 let is_gone = self.entry(&change.path)?.is_none();
                 if is_gone && !self.changed.contains_key(&change.path) {
@@ -287,55 +306,6 @@ impl<'a> Merger<'a> {
             return Ok(Err(ConflictReason::InTheWay));
         }
         Ok(merged)
-    }
-
-    fn conflict(
-        &self,
-        path: &RepoPath,
-        versions: &Versions,
-        reason: ConflictReason,
-        pathwise: &Pathwise,
-    ) -> Conflict {
-        let moved = pathwise.moves.get(path);
-        let renamed = moved.map(|moved| {
-            let mut sides = [Some(moved.from.clone()), Some(moved.from.clone())];
-            sides[moved.by as usize] = Some(moved.to.clone());
-            let [ours, theirs] = sides;
-            RenamedFile { from: moved.from.clone(), ours, theirs }
-        });
-        let paths = [Some(path), moved.map(|moved| &moved.from)];
-        self.conflict_of((path, reason), versions, renamed, &paths)
-    }
-
-    fn rename_conflict(&self, conflict: &RenameConflict) -> Conflict {
-        let RenameConflict { reason, from, to: [ours, theirs], versions } = conflict;
-        let path = theirs.as_ref().or(ours.as_ref()).unwrap_or(from);
-        let (ours, theirs) = (ours.clone(), theirs.clone());
-        let paths = [ours.clone(), Some(from.clone())];
-        let renamed = RenamedFile { from: from.clone(), ours, theirs };
-        let paths = paths.each_ref().map(Option::as_ref);
-        self.conflict_of((path, *reason), versions, Some(renamed), &paths)
-    }
-
-    /// Returns a conflict with the task that last changed one of `paths`.
-    fn conflict_of(
-        &self,
-        (path, reason): (&RepoPath, ConflictReason),
-        versions: &Versions,
-        renamed: Option<RenamedFile>,
-        paths: &[Option<&RepoPath>],
-    ) -> Conflict {
-        let mut with = paths.iter().flatten().filter_map(|path| self.changed.get(*path));
-        let [ours, theirs] = versions.sides.map(|side| side.map(Entry::to_side));
-        Conflict {
-            path: path.clone(),
-            reason,
-            base: versions.base.map(Entry::to_side),
-            ours,
-            theirs,
-            with: with.find_map(ChangedEntry::last),
-            renamed,
-        }
     }
 }
 

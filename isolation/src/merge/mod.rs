@@ -2,6 +2,7 @@
 //! tasks of a run one after the other. Nothing here touches a working tree.
 
 mod added_files;
+mod conflict_data;
 mod folder_changes;
 mod merge_tasks;
 mod merger;
@@ -10,7 +11,9 @@ mod obstacles;
 mod random;
 mod renames;
 mod rules;
+mod settling;
 mod side_renames;
+mod so_far;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -23,11 +26,13 @@ mod tree_samples;
 mod tree_tests;
 
 pub(crate) use merge_tasks::{
-    mark_setup_conflicts, merge_captures, merge_tasks, missing_predecessors,
+    mark_setup_conflicts, merge_captures, merge_tasks, missing_predecessors, predecessors,
 };
 pub(crate) use merger::{MergedPath, Merger};
 pub(crate) use renames::Rename;
 pub(crate) use rules::MergeRules;
+pub(crate) use settling::Added;
 pub(crate) use side_renames::renames_of;
 pub(crate) use target::{Blobs, EntryState, MergeTarget, OutsideChanges};
-pub(crate) use three_way::{Joined, MergeRule, MergedEntry, three_way};
+pub(crate) use text::{Budget, Favor, Labels, MARKER_LENGTH, Refinement, TextMerge, merge_text};
+pub(crate) use three_way::{Joined, LARGEST_TEXT, MergeRule, MergedEntry, three_way};

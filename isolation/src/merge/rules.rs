@@ -28,6 +28,11 @@ impl MergeRules {
         Ok(Self { git, union, default })
     }
 
+    /// Returns the user's repository.
+    pub(crate) fn git(&self) -> &Repository {
+        &self.git
+    }
+
     /// Returns the rule for a file.
     pub(crate) fn of_path(&self, path: &RepoPath) -> Result<MergeRule> {
         if self.union.matches_from_root(path.as_bytes()) {

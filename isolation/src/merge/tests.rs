@@ -5,7 +5,7 @@ mod renames;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use engine::ports::LandingTask;
+use engine::ports::{LandingTask, SettleRequest};
 use git2::{ObjectType, Oid};
 use proptest::prelude::*;
 use protocol::{CaptureRef, Conflict, ConflictReason, Landed, RepoPath, TaskName};
@@ -313,6 +313,7 @@ fn a_task_waits_for_predecessors_that_did_not_land_and_an_empty_one_has_nothing_
             capture: capture(number),
             depends_on: on.into_iter().map(task).collect(),
             message: String::new(),
+            settle: SettleRequest::default(),
         })
         .collect();
     let mut merger = Merger::over(&memory, &memory.bytes);

@@ -73,7 +73,11 @@ fn both_added(
     theirs: Entry,
 ) -> Result<std::result::Result<MergedEntry, ConflictReason>> {
     if ours.mode != theirs.mode || ours.mode == Mode::Link {
-        return Ok(Err(ConflictReason::BothAdded));
+        let same_content = ours.oid == theirs.oid;
+        let files = ours.mode != Mode::Link && theirs.mode != Mode::Link;
+        let reason =
+            if same_content && files { ConflictReason::Mode } else { ConflictReason::BothAdded };
+        return Ok(Err(reason));
     }
     let texts = [Vec::new(), blobs.read(ours.oid)?, blobs.read(theirs.oid)?];
     Ok(match merge_bytes(&texts, rule()?) {
@@ -130,7 +134,7 @@ enum Merged {
 }
 
 /// The size above which a file is not merged line by line.
-const LARGEST: usize = 256 << 20;
+pub(crate) const LARGEST_TEXT: usize = 256 << 20;
 
 /// The number of lines of all versions above which a file is not merged line by line: each line takes
 /// some memory before any is compared.
@@ -145,7 +149,7 @@ fn merge_bytes(texts: &[Vec<u8>; 3], rule: MergeRule) -> Merged {
         return Merged::Binary;
     }
     let lines = |text: &Vec<u8>| text.iter().filter(|byte| **byte == b'\n').count();
-    if texts.iter().any(|text| text.len() > LARGEST)
+    if texts.iter().any(|text| text.len() > LARGEST_TEXT)
         || texts.iter().map(lines).sum::<usize>() > MOST_LINES
     {
         return Merged::TooLarge;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use engine::ports::{
     Baseline, CancelToken, CarryRequest, Completion, FreezeRequest, Isolation as _, IsolationError,
     LandingRequest, LandingTarget, LandingTask, Recovered, RecoveredLanding, Repository, Reuse,
-    Workspace, WorkspaceRequest, WorkspaceStart,
+    SettleRequest, Workspace, WorkspaceRequest, WorkspaceStart,
 };
 use protocol::{CaptureRef, IsolationMode, Landed, LandingId, RunName, TaskName};
 
@@ -77,6 +77,7 @@ async fn a_task_goes_from_a_subfolder_to_the_users_tree() {
             capture: captured.capture,
             depends_on: vec![],
             message: String::new(),
+            settle: SettleRequest::default(),
         }],
         union: Vec::new(),
     };
@@ -136,7 +137,13 @@ async fn a_landing_whose_engine_died_before_it_could_tell_of_it_is_told_at_the_n
     let capture = baseline.capture(&workspace).await.unwrap().unwrap().capture;
     baseline.discard(&workspace, Reuse::Allowed).await.unwrap();
     let (run, task): (RunName, TaskName) = ("raaaa".parse().unwrap(), "a".parse().unwrap());
-    let work = LandingTask { task, capture, depends_on: vec![], message: String::new() };
+    let work = LandingTask {
+        task,
+        capture,
+        depends_on: vec![],
+        message: String::new(),
+        settle: SettleRequest::default(),
+    };
     let request = LandingRequest {
         run: run.clone(),
         target: LandingTarget::Tree,

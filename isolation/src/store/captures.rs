@@ -1,7 +1,8 @@
 //! Captures in the task store. A capture is a commit without parents whose tree has the changed
 //! paths twice: below `base/` as the task found them and below `task/` as it left them. The last
 //! lines of its message give the version of the format, the renames, the message of the commit that
-//! the task made itself, and the paths whose base is what the set-up of the task has left.
+//! the task made itself, the paths whose base is what the set-up of the task has left, and all
+//! commits that the task made, whose files are below `series/`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,11 +13,15 @@ use protocol::{CaptureRef, RepoPath, RunName, TaskName};
 use crate::captures::PathFilter;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Change, Entry, Rename};
+use crate::store::own_series::{self, Series};
 use crate::store::renamed_patch::ShownRenames;
 use crate::store::{TaskStore, trees};
 
 /// The version of the format. Captures of version 1 do not name their version.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
+
+/// The version of captures without commits of the task.
+const PLAIN_VERSION: u32 = 2;
 
 /// The prefix of the line with the version.
 const VERSION_KEY: &str = "Capture-Version: ";
@@ -41,6 +46,8 @@ pub(crate) struct Contents {
     pub(crate) message: Option<String>,
     /// The paths on which the task has changed the same lines as its set-up.
     pub(crate) setup: BTreeSet<RepoPath>,
+    /// The commits that the task made itself.
+    pub(crate) series: Series,
 }
 
 impl TaskStore {
@@ -61,8 +68,10 @@ impl TaskStore {
                 [side("base/", change, change.base), side("task/", change, change.task)]
             })
             .flatten()
+            .chain(contents.series.entries())
             .collect();
-        let mut message = format!("{title}\n\n{VERSION_KEY}{VERSION}\n");
+        let version = if contents.series.is_empty() { PLAIN_VERSION } else { VERSION };
+        let mut message = format!("{title}\n\n{VERSION_KEY}{version}\n");
         for rename in &contents.renames {
             let rename = serde_json::to_string(rename).or_cannot(|| format!("write {capture}"))?;
             message.push_str(&format!("{RENAME_KEY}{rename}\n"));
@@ -75,6 +84,7 @@ impl TaskStore {
             let path = serde_json::to_string(path).or_cannot(|| format!("write {capture}"))?;
             message.push_str(&format!("{SETUP_KEY}{path}\n"));
         }
+        message.push_str(&contents.series.lines().or_cannot(|| format!("write {capture}"))?);
         self.write_capture(capture.as_str(), &entries, &message)
     }
 
@@ -89,7 +99,12 @@ impl TaskStore {
             .or_cannot(what)?;
         let entries = trees::read(&self.git, commit.tree_id()).or_cannot(what)?;
         let mut changes = BTreeMap::new();
+        let mut of_series = Vec::new();
         for (path, entry) in entries {
+            if let Some(below) = path.strip_prefix(own_series::FOLDER.as_bytes()) {
+                of_series.push((below.to_vec(), entry));
+                continue;
+            }
             let (side, path) = path.split_at(path.len().min("base/".len()));
             let path = RepoPath::new(path).ok_or("a path in it is none").or_cannot(what)?;
             let change = changes.entry(path.clone());
@@ -111,7 +126,9 @@ impl TaskStore {
             }
         }
         let setup = setup_paths(&commit);
-        Ok(Contents { changes: changes.into_values().collect(), renames, message, setup })
+        let series = Series::read(&commit, of_series);
+        let changes = changes.into_values().collect();
+        Ok(Contents { changes, renames, message, setup, series })
     }
 
     /// Returns the changes of a capture, sorted by path.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use test_limit::eventually;
 
 use crate::file_entry::{Change, Entry, Mode, Rename};
-use crate::store::{Contents, Durability, TaskStore};
+use crate::store::{Contents, Durability, OwnCommit, Series, TaskStore};
 use crate::testing::{Sample, captured, git, path, prepare, raw, run, write};
 use crate::{Captures, FrozenFile, PathFilter};
 
@@ -193,6 +193,7 @@ fn renamed(store: &TaskStore) -> Contents {
         renames: vec![Rename { from: old, to: new }],
         message: Some("Move it\n\nall\n".to_owned()),
         setup: [path(b"set \xff")].into(),
+        series: Series::default(),
     }
 }
 
@@ -224,8 +225,8 @@ fn a_capture_of_the_first_version_is_read_and_one_of_a_later_version_is_refused(
     let change = Change { path: path("new"), base: None, task: Some(entry) };
     let plain = Contents { changes: vec![change], ..Contents::default() };
     assert_eq!(read("raaaa/a 1\n"), Ok(plain));
-    let later = read("raaaa/a 1\n\nCapture-Version: 3\n").unwrap_err();
-    assert!(later.contains("version 3 of its format is not known here"), "{later}");
+    let later = read("raaaa/a 1\n\nCapture-Version: 4\n").unwrap_err();
+    assert!(later.contains("version 4 of its format is not known here"), "{later}");
     for lie in
         ["{\"from\":\"old\",\"to\":\"new\"}", "{\"from\":1}", "{\"from\":\"../a\",\"to\":\"new\"}"]
     {
@@ -258,4 +259,43 @@ fn the_list_of_the_tree_a_run_began_with_is_kept_as_long_as_work_of_it_is() {
     assert_eq!(captures.frozen(&run("raaaa")).unwrap(), Some(expected));
     captures.remove(&run("raaaa"), &done.capture).unwrap();
     assert_eq!(captures.frozen(&run("raaaa")).unwrap(), None);
+}
+
+#[test]
+fn the_commits_of_a_task_come_back_from_its_capture_and_damaged_ones_cost_none_of_its_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("app.git");
+    let store = TaskStore::open(&place).unwrap();
+    let entry = |bytes: &[u8]| Some(Entry { mode: Mode::File, oid: store.write(bytes).unwrap() });
+    let commit = |subject: &str, paths: &[(&str, Option<Entry>)]| OwnCommit {
+        author: "Ada \"A\"".to_owned(),
+        email: "ada@example.org".to_owned(),
+        time: 1_700_000_000,
+        offset: -90,
+        message: format!("{subject}\n\nCapture-Version: 9\n"),
+        paths: paths.iter().map(|(name, entry)| (path(*name), *entry)).collect(),
+    };
+    let commits = vec![
+        commit("one", &[("new", entry(b"1\n")), ("deep/x", entry(b"x\n"))]),
+        commit("two", &[("new", entry(b"2\n")), ("deep/x", None)]),
+    ];
+    let series = Series { commits, has_merges: true, lost: None };
+    let contents = Contents { series, ..renamed(&store) };
+    let name = capture_with(&store, &contents, "raaaa/a 1");
+    assert_eq!(store.contents(&name).unwrap(), contents);
+    let lost = Contents { series: Series::lost("why"), ..contents.clone() };
+    let name = capture_with(&store, &lost, "raaaa/a 1");
+    assert_eq!(store.contents(&name).unwrap(), lost);
+
+    let held = [
+        (b"task/new".to_vec(), entry(b"2\n").unwrap()),
+        (b"series/7/x".to_vec(), entry(b"x").unwrap()),
+    ];
+    for line in ["", "Capture-Commit: {}\n", "Capture-Commit: 1\n"] {
+        let message = format!("raaaa/a 1\n\nCapture-Version: 3\n{line}");
+        store.write_reference(name.as_str(), &held, &message, Durability::Buffered).unwrap();
+        let read = store.contents(&name).unwrap();
+        assert_eq!(read.series, Series::lost("they cannot be read"), "{line}");
+        assert_eq!(read.changes.len(), 1);
+    }
 }

@@ -242,6 +242,8 @@ impl TestEngine {
             jobs: self.jobs,
             isolation: IsolationMode::Worktree,
             merge: MergeMode::Patch,
+            stack: None,
+            land: protocol::LandTime::End,
             on_failure: OnFailure::Continue,
             union: Vec::new(),
             branch_prefix: "regatta".to_owned(),

@@ -175,9 +175,8 @@ impl Repository for FakeRepository {
             }
             return Err(error());
         }
-        let landed = |task: &TaskName| TaskLanding {
-            task: task.clone(),
-            landed: Landed::Landed { branch: None, joined: Vec::new() },
+        let landed = |task: &TaskName| {
+            TaskLanding::of(task.clone(), Landed::Landed { branch: None, joined: Vec::new() })
         };
         let tasks = request.tasks.iter().map(|task| landed(&task.task)).collect();
         self.counts.landings.lock().expect("no test panics with it").push(request);

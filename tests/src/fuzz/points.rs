@@ -27,7 +27,7 @@ pub(super) const POINTS: &[Point] = &[
     // Only sessions of models make requests.
     point("gate", 0, 0),
     point("landing.begin", 1, 0),
-    point("landing.branch", 12, 0),
+    point("landing.branch", 12, 2),
     // Only where programs that write cannot be seen.
     point("landing.compare", 0, 0),
     point("landing.done", 1, 1),

@@ -35,7 +35,6 @@ fn what_does_not_exist_yet_is_one_line() {
         "resume",
         "-p hello",
         "run --exec true --verify true",
-        "run --exec true --merge stack",
         "run --exec true --isolation overlayfs",
         "run --exec true --limit cost=3",
     ] {

@@ -88,3 +88,36 @@ fn ignored_files_are_not_in_the_workspace_and_that_is_told() {
     assert_eq!(finished.task("t1")["changes"]["files"], 0, "{finished}");
     assert!(!repository.has("target/x"));
 }
+
+#[test]
+fn a_task_that_depends_on_a_change_that_is_not_committed_conflicts_and_says_so_where_work_is_committed()
+ {
+    for merge in ["branch", "stack"] {
+        let place = sandbox();
+        let repository = place.repository();
+        repository.make_dirty();
+        let (tree, dirt) = (repository.tree(), repository.dirt());
+        let plan = Plan::default()
+            .task("unstaged", "sed -i 's/in the tree/by the task/' mine/unstaged.txt")
+            .task("staged", "sed -i 's/in the index/by the task/' mine/staged.txt")
+            .task("untracked", "echo 'by the task' >> mine/untracked/notes.txt")
+            .task("free", "echo free > free.txt");
+        let run = place.run_plan(&repository, &plan).words(&format!("--merge {merge}"));
+        let finished = run.run().expect_code(4);
+        assert_eq!(finished.landed(), ["free"], "{finished}");
+        for event in finished.events_of("task_conflicted") {
+            assert_eq!(event["conflicts"][0]["reason"], "uncommitted", "{finished}");
+        }
+        assert_eq!(finished.events_of("task_conflicted").len(), 3, "{finished}");
+        let shown = place.regatta(repository.root()).words("runs show").run().expect_code(0);
+        let told = "mine/staged.txt, it has a change that is not committed";
+        assert!(shown.stdout.contains(told), "{shown}");
+        assert_eq!(tree.differences(&repository.tree()), Vec::<String>::new());
+        assert_eq!(dirt, repository.dirt());
+        let branch = finished.events_of("task_landed")[0]["branch"].clone();
+        let branch = branch.as_str().unwrap();
+        let names = repository.git(&["diff", "--name-only", "HEAD", branch]);
+        assert_eq!(names, "free.txt\n", "{merge}");
+        place.expect_nothing_left(&repository);
+    }
+}

@@ -204,7 +204,7 @@ fn a_branch_of_a_model_is_named_after_the_item_and_the_first_line_of_the_prompt(
 }
 
 #[test]
-fn a_tasks_own_message_is_used_where_it_made_exactly_one_commit() {
+fn the_commits_of_a_task_are_those_of_its_branch_before_what_it_left() {
     let place = sandbox();
     let repository = repository(&place);
     let commit = "git -c user.name=Ada -c user.email=ada@example.org commit -q -a -m";
@@ -227,8 +227,12 @@ fn a_tasks_own_message_is_used_where_it_made_exactly_one_commit() {
         let found = found.iter().find(|(name, _)| name == task).expect("each has a branch");
         found.1.clone()
     };
-    assert_eq!((subject("one"), subject("rest")), ("Say x at last".to_owned(), "Say y".to_owned()));
-    assert_eq!(subject("two"), "echo a …", "two commits have no one message");
+    assert_eq!(subject("one"), "Say x at last");
+    let before = |task: &str| {
+        repository.git(&["log", "-1", "--format=%s", &format!("regatta/{run}/{task}~")])
+    };
+    assert_eq!((before("rest"), subject("rest")), ("Say y\n".to_owned(), "echo y …".to_owned()));
+    assert_eq!((before("two"), subject("two")), ("a\n".to_owned(), "b".to_owned()));
     let body = repository.git(&["log", "-1", "--format=%b", &format!("regatta/{run}/one")]);
     assert_eq!(body.trim(), "It was missing.");
     let changed = repository.git(&["diff", "--name-only", "HEAD", &format!("regatta/{run}/rest")]);

@@ -70,7 +70,6 @@ fn plans_that_ask_for_what_is_not_implemented_are_refused() {
         "agent = \"explore\"",
         "verify = [\"true\"]",
         "fallback = [\"a/b\"]",
-        "merge = \"stack\"",
         "limits = { cost = \"2.00 USD\" }",
     ] {
         let plan = Plan::default().top(line).task("a", "true");

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use engine::fault::Faults;
 use engine::ports::{
     Baseline, CancelToken, CarryRequest, FreezeRequest, Isolation as _, IsolationError,
-    LandingRequest, LandingTarget, LandingTask, Recovered, Repository, Workspace, WorkspaceRequest,
-    WorkspaceStart,
+    LandingRequest, LandingTarget, LandingTask, Recovered, Repository, SettleRequest, Workspace,
+    WorkspaceRequest, WorkspaceStart,
 };
 use isolation::{Backends, Captures, IsolationPaths, Repositories};
 use protocol::{
@@ -134,6 +134,7 @@ impl Fixture {
             capture: captured.capture.clone(),
             depends_on: Vec::new(),
             message: String::new(),
+            settle: SettleRequest::default(),
         };
         let tasks = captures.iter().map(task).collect();
         let request =

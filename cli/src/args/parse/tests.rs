@@ -203,13 +203,9 @@ fn what_is_not_implemented_yet_is_refused_by_its_name() {
         &["run", "--agent", "explore", "fix it"],
         &["run", "--exec", "a", "--detach"],
         &["run", "--exec", "a", "--verify", "b"],
-        &["run", "--exec", "a", "--land", "eager"],
-        &["run", "--exec", "a", "--merge", "stack"],
         &["run", "--exec", "a", "--isolation", "overlayfs"],
         &["run", "--exec", "a", "--isolation", "btrfs"],
         &["run", "--exec", "a", "--limit", "cost=3"],
-        &["apply", "@", "--ours", "a.txt"],
-        &["apply", "@", "--branch", "new"],
     ] {
         let said = usage_error_of(words);
         assert!(said.contains("not implemented yet"), "{words:?}: {said}");

@@ -167,8 +167,7 @@ async fn what_somebody_else_landed_while_the_run_was_locked_is_not_landed_again(
     let (ledger, row) = (bench.context.ledger.clone(), bench.context.reader.run_by_name(&run));
     let id = row.unwrap().unwrap().id;
     let elsewhere = move || {
-        let landed =
-            |task: &str| TaskLanding { task: task.parse().unwrap(), landed: in_tree().unwrap() };
+        let landed = |task: &str| TaskLanding::of(task.parse().unwrap(), in_tree().unwrap());
         let report = LandingReport { tasks: vec![landed("base"), landed("top")] };
         let entry = LedgerEntry::LandingFinished { run: id, landing: None, report };
         let at = protocol::Timestamp::from_millisecond(1_767_268_900_000);

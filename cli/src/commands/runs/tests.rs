@@ -55,11 +55,12 @@ async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
              billing  captured at refs/tasks/{name}/billing/1\n\
              search  captured at refs/tasks/{name}/search/1\n\n\
              landed  the work of 1 task, in the working tree, not committed\n\
-             kept    regatta diff {name}/billing  what it wanted\n        \
-             regatta conflicts {name}     where it disagrees\n        \
-             regatta diff {name}/search   what it had done by then\n        \
-             regatta apply {name}/search  lands it all the same\n\
-             failed  regatta logs {name}/search   it ended with code 3\n"
+             kept    regatta diff {name}/billing             what it wanted\n        \
+             regatta conflicts {name}                where it disagrees\n        \
+             regatta apply {name}/billing --markers  settles it; or --ours, --theirs, --union, --tool\n        \
+             regatta diff {name}/search              what it had done by then\n        \
+             regatta apply {name}/search             lands it all the same\n\
+             failed  regatta logs {name}/search              it ended with code 3\n"
         )
     );
 }
@@ -101,6 +102,9 @@ async fn conflicts_are_listed_with_their_sides() {
             "billing  \"src/\\033config.rs\"  both changed the same lines, with auth\n    \
              base aaaaaaaaaaaa  ours bbbbbbbbbbbb  theirs none\n\n\
              what it wanted  regatta diff {name}/billing\n\
+             settle it       regatta apply {name}/billing --theirs\n                \
+             or --ours, --union, --markers, --tool; without a path, for all\n\
+             the rest now    regatta apply {name}/billing --clean\n\
              try again       regatta apply {name}\n"
         )
     );

@@ -60,6 +60,7 @@ fn well(sample: &Sample) -> Vec<TaskEvidence> {
             captured: Some(captured),
             discarded: None,
             landing,
+            settled: protocol::Settled::default(),
             workspace: None,
             spec,
         };

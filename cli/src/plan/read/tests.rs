@@ -109,10 +109,6 @@ fn what_is_not_yet_built_is_refused_never_ignored() {
         assert!(said.contains("is not implemented yet\n  try: "), "{said}");
     }
     assert!(
-        refused(&format!("merge = 'stack'\n{}", task("exec = 'a'")))
-            .contains("not implemented yet")
-    );
-    assert!(
         refused(&format!("agent = 'scout'\n{}", task("prompt = 'a'")))
             .contains("not implemented yet")
     );

@@ -165,6 +165,8 @@ fn events_of_an_agent() -> Vec<Event> {
             jobs: 8,
             isolation: IsolationMode::None,
             merge: MergeMode::None,
+            onto: None,
+            land: protocol::LandTime::End,
             pass_env: Vec::new(),
             needs: WorkspaceNeeds::default(),
             retry_of: None,
@@ -257,11 +259,12 @@ fn without_a_terminal_a_run_is_plain_lines_and_a_table() {
     );
     let closing = "
 landed  the work of 1 task, in the working tree, not committed
-kept    regatta diff r7k3f/billing  what it wanted
-        regatta conflicts r7k3f     where it disagrees
-        regatta diff r7k3f/search   what it had done by then
-        regatta apply r7k3f/search  lands it all the same
-failed  regatta logs r7k3f/search   it ended with code 1�␊
+kept    regatta diff r7k3f/billing             what it wanted
+        regatta conflicts r7k3f                where it disagrees
+        regatta apply r7k3f/billing --markers  settles it; or --ours, --theirs, --union, --tool
+        regatta diff r7k3f/search              what it had done by then
+        regatta apply r7k3f/search             lands it all the same
+failed  regatta logs r7k3f/search              it ended with code 1�␊
 ";
     assert_eq!(out, format!("{TABLE}{closing}"));
 }

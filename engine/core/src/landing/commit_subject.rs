@@ -8,7 +8,8 @@ const LONGEST: usize = 72;
 /// Returns the subject for the work of a task: of a model, its item and the first line of its
 /// prompt; of a command, its item or else the beginning of the script that reads as plain words. A
 /// script with quotes in it is never a subject.
-pub(super) fn commit_subject(task: &TaskSpec) -> String {
+#[must_use]
+pub fn commit_subject(task: &TaskSpec) -> String {
     let item = match task.items.as_slice() {
         [] => None,
         [item] => Some(line_of(item)),

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use protocol::{
-    Landed, LandingId, LandingReport, LedgerEntry, MergeMode, RunId, RunName, TaskId, TaskLanding,
-    TaskName,
+    Landed, LandingId, LandingReport, LedgerEntry, MergeMode, RunId, RunName, StackBranch, TaskId,
+    TaskLanding, TaskName,
 };
 
 use super::commit_subject::commit_subject;
 use crate::ports::{
     CancelToken, IsolationError, LandingNotice, LandingRequest, LandingTarget, LandingTask,
-    LedgerError,
+    LedgerError, SettleRequest,
 };
 use crate::run::RunRecord;
 use crate::task::TaskRecord;
@@ -89,33 +89,56 @@ pub async fn land(
 /// Returns the report of a landing that failed as a whole: all work stays in the task store.
 #[must_use]
 pub fn failed_landing_report(asked: &[TaskName], message: &str) -> LandingReport {
-    let kept = |task: &TaskName| TaskLanding {
-        task: task.clone(),
-        landed: Landed::Unwritten { message: message.to_owned() },
+    let kept = |task: &TaskName| {
+        let landed = Landed::Unwritten { message: message.to_owned() };
+        TaskLanding::of(task.clone(), landed)
     };
     LandingReport { tasks: asked.iter().map(kept).collect() }
 }
 
 /// Returns the request for the landing at the end of a run, which contains the work of all tasks
-/// that are done. Returns `None` if there is nothing to land.
+/// that are done and whose work has not landed. Returns `None` if there is nothing to land.
 #[must_use]
 pub fn landing_request(run: &RunRecord) -> Option<LandingRequest> {
+    let there =
+        |task: &&TaskRecord| matches!(task.landed, Some(Landed::Landed { .. } | Landed::Unchanged));
+    let done = run.tasks().iter().filter(|task| task.is_done() && !there(task));
+    landing_request_of(run, &done.map(|task| task.spec.id).collect())
+}
+
+/// Returns the request for a landing of the `chosen` tasks. Returns `None` if there is nothing to
+/// land.
+#[must_use]
+pub fn landing_request_of(run: &RunRecord, chosen: &BTreeSet<TaskId>) -> Option<LandingRequest> {
     if !run.spec.isolation.capabilities().can_capture {
         return None;
     }
-    let target = match run.spec.merge {
-        MergeMode::Patch => LandingTarget::Tree,
-        MergeMode::Branch => LandingTarget::Branches { prefix: run.spec.branch_prefix.clone() },
-        MergeMode::None => return None,
-    };
-    let done = run.tasks().iter().filter(|task| task.is_done()).map(|task| task.spec.id);
-    let tasks = landing_tasks(run, &done.collect());
+    let spec = &run.spec;
+    let target = landing_target(spec.merge, &spec.branch_prefix, spec.stack.as_ref())?;
+    let tasks = landing_tasks(run, chosen);
     (!tasks.is_empty()).then(|| LandingRequest {
         run: run.name.clone(),
         target,
         tasks,
         union: run.spec.union.clone(),
     })
+}
+
+/// Returns where the work of a run lands, or `None` if it is only kept. `stack` is the branch of a
+/// stack that is not the run's own.
+#[must_use]
+pub fn landing_target(
+    merge: MergeMode,
+    prefix: &str,
+    stack: Option<&StackBranch>,
+) -> Option<LandingTarget> {
+    let prefix = prefix.to_owned();
+    match merge {
+        MergeMode::Patch => Some(LandingTarget::Tree),
+        MergeMode::Branch => Some(LandingTarget::Branches { prefix }),
+        MergeMode::Stack => Some(LandingTarget::Stack { prefix, branch: stack.cloned() }),
+        MergeMode::None => None,
+    }
 }
 
 /// Returns the work of the `chosen` tasks for a landing, dependencies first. A task that changed
@@ -125,12 +148,16 @@ pub fn landing_tasks(run: &RunRecord, chosen: &BTreeSet<TaskId>) -> Vec<LandingT
     let wanted = run.tasks_in_order().into_iter().filter(|task| chosen.contains(&task.spec.id));
     let landing_task = |task: &TaskRecord| {
         let on = changed_predecessors(run, task).into_iter();
-        let on = on.filter(|on| chosen.contains(&on.spec.id));
+        // The branch of a task grows from those of landed ones.
+        let on = on.filter(|on| {
+            chosen.contains(&on.spec.id) || matches!(on.landed, Some(Landed::Landed { .. }))
+        });
         Some(LandingTask {
             task: task.spec.name.clone(),
             capture: task.changes()?.capture.clone(),
             depends_on: on.map(|on| on.spec.name.clone()).collect(),
             message: commit_subject(&task.spec),
+            settle: SettleRequest::default(),
         })
     };
     wanted.filter_map(landing_task).collect()

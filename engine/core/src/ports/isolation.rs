@@ -7,10 +7,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use protocol::{
     CaptureRef, Captured, Failure, FailureClass, FailureDetail, IsolationMode, LandingId,
-    LandingReport, RepoPath, Rescue, RunName, TaskName, error_chain,
+    LandingReport, RepoPath, Rescue, RunName, StackBranch, TaskName, error_chain,
 };
 
-use super::{CancelToken, OpenRun, Recovery, RunLock, WorkspaceView};
+use super::{CancelToken, OpenRun, Recovery, RunLock, SettleRequest, WorkspaceView};
 
 /// Opens repositories.
 #[async_trait]
@@ -150,9 +150,8 @@ pub struct FreezeRequest {
     pub mode: IsolationMode,
     /// The maximum total size in bytes of the untracked files that are copied into each workspace.
     pub untracked_limit: u64,
-    /// The prefix of branch names, if the work lands on branches. The freeze checks that such
-    /// branches can be created.
-    pub branches: Option<String>,
+    /// Where the work lands, if it becomes commits. The freeze checks that it can.
+    pub branches: Option<LandingTarget>,
     /// The ignored files that are copied into each workspace.
     pub carry: CarryRequest,
     /// The globs of files of which both sides' lines are kept where both changed the same lines,
@@ -242,6 +241,13 @@ pub enum LandingTarget {
         /// The prefix of the names.
         prefix: String,
     },
+    /// On one branch, as a commit for each task.
+    Stack {
+        /// The prefix of the name of the run's own branch, `PREFIX/RUN`.
+        prefix: String,
+        /// The branch, if it is not the run's own.
+        branch: Option<StackBranch>,
+    },
 }
 
 /// The work of one task to land.
@@ -256,6 +262,8 @@ pub struct LandingTask {
     pub depends_on: Vec<TaskName>,
     /// The commit message, if work lands on branches.
     pub message: String,
+    /// How its conflicts are settled.
+    pub settle: SettleRequest,
 }
 
 /// A notification about a landing in progress.
@@ -267,6 +275,8 @@ pub enum LandingNotice {
     HeadMoved(HeadMove),
     /// A replaced version of a file had just been written by another program, and was kept.
     Rescued(Rescue),
+    /// Something about the commits is not as the user may expect.
+    Degraded(Notice),
     /// The landing cannot detect programs that have files open for writing, and compares replaced
     /// versions twice instead. Sent once per landing.
     OpenFilesUnknown {

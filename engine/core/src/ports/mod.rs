@@ -11,6 +11,7 @@ mod processes;
 mod recovery;
 mod schema;
 mod session_log;
+mod settle;
 mod tools;
 mod view;
 mod worker;
@@ -40,6 +41,7 @@ pub use schema::{AnyValue, Schema, Schemas};
 pub use session_log::{
     LoggedMessage, OpenedLog, SessionHeader, SessionLog, SessionLogError, SessionLogs,
 };
+pub use settle::{ConflictingRest, SettleChoice, SettleRequest, WrittenFile};
 pub use tools::{
     Access, AccessClass, Artifact, ArtifactStore, Artifacts, Concurrency, InputFiles, Tool,
     ToolBuildError, ToolContext, ToolDeclaration, ToolEnv, ToolFactory, ToolOutcome, ToolOutput,

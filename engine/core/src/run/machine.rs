@@ -18,6 +18,7 @@ use crate::ports::{CancelLevel, Notice};
 use crate::schedule::{QueuedTask, RefusedTask, TaskEnd};
 
 mod adding;
+mod eager;
 mod ending;
 mod inputs_and_effects;
 
@@ -25,6 +26,7 @@ pub use adding::{AddTasksError, FinishedChild, RequestId, WaitError};
 pub use inputs_and_effects::{Effect, Input};
 
 use adding::{Adding, Children};
+use eager::EagerLanding;
 use ending::Ending;
 
 /// The state machine of one run. The caller passes in each [`Input`] and performs the returned
@@ -44,6 +46,10 @@ pub struct RunMachine {
     adding: VecDeque<Adding>,
     children: Children,
     ending: Ending,
+    /// The landing before the end, if work lands eagerly.
+    eager: EagerLanding,
+    /// The results of landings before the end that did not land, as they were announced.
+    announced: Vec<EventKind>,
 }
 
 /// The current state of a task. It may be ahead of the ledger.
@@ -89,6 +95,8 @@ impl RunMachine {
             adding,
             children,
             ending,
+            eager: EagerLanding::default(),
+            announced: Vec::new(),
         }
     }
 
@@ -153,6 +161,8 @@ impl RunMachine {
             jobs: spec.jobs.get(),
             isolation: spec.isolation,
             merge: spec.merge,
+            onto: spec.users_branch().map(str::to_owned),
+            land: spec.land,
             pass_env: spec.pass_env.clone(),
             needs: spec.needs.clone(),
             retry_of: spec.retry.as_ref().map(|retry| retry.run.clone()),
@@ -271,6 +281,9 @@ impl RunMachine {
                 self.captured(task, captured, effects);
             }
             LedgerEntry::LandingStarted { .. } => self.landing_started(effects),
+            LedgerEntry::LandingFinished { report, .. } if self.is_landing_early() => {
+                self.finish_early_landing(report, effects);
+            }
             LedgerEntry::LandingFinished { report, .. } => self.finish_landing(report, effects),
             LedgerEntry::RunFinished { .. } => self.over(effects),
             LedgerEntry::SessionStarted { .. }
@@ -290,6 +303,9 @@ impl RunMachine {
                     effects.push(Effect::AnswerAddTasks(request, Err(AddTasksError::Ending)));
                 }
                 self.end_if_done(effects);
+            }
+            LedgerEntry::LandingStarted { .. } if self.is_landing_early() => {
+                self.give_up_early_landings(effects);
             }
             LedgerEntry::LandingStarted { .. } => {
                 self.finish_landing(LandingReport::default(), effects)
@@ -316,13 +332,14 @@ impl RunMachine {
         // A waiting parent requests its permit before the permit of this task is given away.
         self.children.ended(&self.record, task, effects);
         effects.push(Effect::Dequeue(task, left));
+        self.land_ended(effects);
         self.end_if_done(effects);
     }
 
     /// Starts the end of the run when all tasks have ended.
     fn end_if_done(&mut self, effects: &mut Vec<Effect>) {
-        if self.unfinished == 0 && self.adding.is_empty() && self.ending == Ending::TasksUnfinished
-        {
+        let is_over = self.unfinished == 0 && self.adding.is_empty() && !self.is_landing_early();
+        if is_over && self.ending == Ending::TasksUnfinished {
             self.start_ending(effects);
         }
     }

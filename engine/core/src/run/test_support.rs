@@ -39,6 +39,8 @@ pub(super) fn run_of(tasks: Vec<TaskSpec>) -> RunRecord {
         jobs: NonZeroUsize::MIN,
         isolation: IsolationMode::Worktree,
         merge: MergeMode::Patch,
+        stack: None,
+        land: protocol::LandTime::End,
         on_failure: OnFailure::Continue,
         union: Vec::new(),
         branch_prefix: "regatta".to_owned(),

@@ -171,7 +171,7 @@ async fn every_transition_reads_back_from_a_row_of_its_own_in_order() {
     let work = captured(&name, task, 1);
     let workspace = "/w/ö".to_owned();
     let landed = protocol::Landed::Landed { branch: None, joined: Vec::new() };
-    let landing = protocol::TaskLanding { task: task.name.clone(), landed };
+    let landing = protocol::TaskLanding::of(task.name.clone(), landed);
     let entries = vec![
         started(&asked, 0),
         LedgerEntry::SessionStarted { task: task.id, attempt: 1, workspace },

@@ -192,7 +192,7 @@ async fn of_several_landings_of_a_task_the_last_stands() {
         tasks: asked.tasks[skip..]
             .iter()
             .zip(landed)
-            .map(|(task, landed)| TaskLanding { task: task.name.clone(), landed: landed.clone() })
+            .map(|(task, landed)| TaskLanding::of(task.name.clone(), landed.clone()))
             .collect(),
     };
     let finish = |report| LedgerEntry::LandingFinished { run: asked.id, landing: None, report };

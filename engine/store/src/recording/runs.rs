@@ -1,8 +1,8 @@
 //! Records the entries about runs: new runs with their tasks, the end of a run, and landings.
 
 use protocol::{
-    ExitCode, Landed, LandingReport, RunId, RunName, RunSpec, RunState, TaskId, TaskSpec,
-    TaskState, Timestamp, Totals,
+    ExitCode, Landed, LandingReport, RunId, RunName, RunSpec, RunState, Settled, TaskId,
+    TaskLanding, TaskSpec, TaskState, Timestamp, Totals,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::json;
@@ -56,18 +56,17 @@ impl Recording<'_> {
                 .optional()?;
             let task = named
                 .ok_or_else(|| LedgerCause::UnknownName { run: id, name: landing.task.clone() })?;
-            self.landed(seq, task, &landing.landed)?;
+            self.landed(seq, task, landing)?;
         }
         Ok(())
     }
 
-    fn landed(&self, seq: i64, task: i64, landed: &Landed) -> Result<(), LedgerCause> {
-        let (mut branch, mut conflicts, mut message, mut waits_on) = (None, None, None, None);
-        let result = match landed {
-            Landed::Landed { branch: onto, joined } => {
+    fn landed(&self, seq: i64, task: i64, landing: &TaskLanding) -> Result<(), LedgerCause> {
+        let (mut branch, mut conflicts, mut waits_on) = (None, None, None);
+        let mut message = landing_text(landing);
+        let result = match &landing.landed {
+            Landed::Landed { branch: onto, .. } => {
                 branch = onto.as_deref();
-                // The paths stay in the entry of the landing.
-                message = (!joined.is_empty()).then(|| format!("files joined: {}", joined.len()));
                 "landed"
             }
             Landed::Unchanged => "unchanged",
@@ -212,6 +211,28 @@ fn insert_tasks(
         ])?;
     }
     Ok(())
+}
+
+/// Returns what a landing joined and settled, in words; `None` if it did neither. The paths stay in the
+/// entry of the landing.
+fn landing_text(landing: &TaskLanding) -> Option<String> {
+    let joined = match &landing.landed {
+        Landed::Landed { joined, .. } => joined.len(),
+        Landed::Unchanged
+        | Landed::Conflicted { .. }
+        | Landed::Unwritten { .. }
+        | Landed::Waiting { .. } => 0,
+    };
+    let Settled { conflicts, landed } = &landing.settled;
+    let mut told = Vec::new();
+    if joined > 0 {
+        told.push(format!("files joined: {joined}"));
+    }
+    if !landing.settled.is_empty() {
+        told.push(format!("conflicts settled: {}", conflicts.len()));
+        told.push(format!("paths landed: {}", landed.len()));
+    }
+    (!told.is_empty()).then(|| told.join("; "))
 }
 
 /// Returns the shortest free name of the run.

@@ -20,7 +20,7 @@ fn entries(asked: &RunSpec, name: &RunName, added: &RunSpec) -> Vec<LedgerEntry>
         attempt,
         workspace: format!("/w/{at}/{attempt}"),
     };
-    let landed = |at: usize, landed| TaskLanding { task: asked.tasks[at].name.clone(), landed };
+    let landed = |at: usize, landed| TaskLanding::of(asked.tasks[at].name.clone(), landed);
     let report = LandingReport {
         tasks: vec![
             landed(0, Landed::Landed { branch: None, joined: Vec::new() }),

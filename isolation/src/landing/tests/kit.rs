@@ -14,6 +14,7 @@ use std::sync::Mutex;
 use engine::fault::{FaultHooks, Faults};
 use engine::ports::{
     CancelToken, IsolationError, LandingNotice, LandingRequest, LandingTarget, LandingTask,
+    SettleRequest,
 };
 use protocol::{CaptureRef, Landed, LandingId, LandingReport, RepoPath, Rescue, RunName, TaskName};
 use tempfile::TempDir;
@@ -110,7 +111,13 @@ impl Kit {
         let contents = Contents { changes: changes.to_vec(), ..Contents::default() };
         self.store().put_capture(&capture, &contents, name).unwrap();
         let depends_on = on.iter().map(|name| name.parse().unwrap()).collect();
-        LandingTask { task, capture, depends_on, message: format!("What {name} did") }
+        LandingTask {
+            task,
+            capture,
+            depends_on,
+            message: format!("What {name} did"),
+            settle: SettleRequest::default(),
+        }
     }
 
     pub(crate) fn changes(&self, before: &Snapshot, after: &Snapshot) -> Vec<Change> {

@@ -9,10 +9,12 @@ pub(crate) struct Labels<'a> {
     pub(crate) ours: &'a str,
     /// The name of their side.
     pub(crate) theirs: &'a str,
+    /// The length of each marker.
+    pub(crate) length: usize,
 }
 
-/// The length of a marker.
-const LENGTH: usize = 7;
+/// The usual length of a marker.
+pub(crate) const MARKER_LENGTH: usize = 7;
 
 /// Writes the text. A conflict needs `labels`.
 pub(super) fn write(
@@ -36,11 +38,11 @@ pub(super) fn write(
             (Take::Ours, _) => text.extend(our_lines.concat()),
             (Take::Theirs, _) => text.extend(their_lines.concat()),
             (Take::Conflict, Some(labels)) => {
-                marker(&mut text, b'<', labels.ours, ending);
+                marker(&mut text, (b'<', labels.length), labels.ours, ending);
                 complete(&mut text, our_lines, ending);
-                marker(&mut text, b'=', "", ending);
+                marker(&mut text, (b'=', labels.length), "", ending);
                 complete(&mut text, their_lines, ending);
-                marker(&mut text, b'>', labels.theirs, ending);
+                marker(&mut text, (b'>', labels.length), labels.theirs, ending);
             }
             (Take::Either | Take::Both | Take::Conflict, _) => {
                 complete(&mut text, our_lines, ending);
@@ -53,8 +55,8 @@ pub(super) fn write(
     text
 }
 
-fn marker(text: &mut Vec<u8>, sign: u8, label: &str, ending: &str) {
-    text.extend([sign; LENGTH]);
+fn marker(text: &mut Vec<u8>, (sign, length): (u8, usize), label: &str, ending: &str) {
+    text.extend(std::iter::repeat_n(sign, length));
     if !label.is_empty() {
         text.push(b' ');
         text.extend(label.as_bytes());

@@ -18,6 +18,8 @@ pub(crate) enum Favor {
 /// How far conflicts are refined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refinement {
+    /// Conflicts stay whole, each with its part of the base, as in git's style `diff3`.
+    Whole,
     /// Conflicts at most three lines apart are joined, as in a merge of branches.
     Zealous,
     /// Conflicts without a letter or digit between them are joined too, as in `git merge-file`.
@@ -29,21 +31,15 @@ pub(crate) enum TextMerge<'a> {
     /// The merged text.
     Clean(Vec<u8>),
     /// Both sides changed the same lines.
-    Conflicts(
-        #[cfg_attr(
-            not(test),
-            expect(dead_code, reason = "conflicts will be written with markers")
-        )]
-        ConflictedText<'a>,
-    ),
+    Conflicts(ConflictedText<'a>),
     /// Comparing the versions would take too long.
     TooLarge,
 }
 
 /// A text with conflicts.
 pub(crate) struct ConflictedText<'a> {
-    versions: Versions<'a>,
-    hunks: Vec<Merged>,
+    pub(super) versions: Versions<'a>,
+    pub(super) hunks: Vec<Merged>,
 }
 
 /// The lines of the three versions.
@@ -110,7 +106,6 @@ pub(crate) fn merge_text<'a>(
 }
 
 impl ConflictedText<'_> {
-    #[cfg_attr(not(test), expect(dead_code, reason = "conflicts will be written with markers"))]
     /// Returns the text with git's markers around each conflict.
     pub(crate) fn with_markers(&self, labels: &Labels<'_>) -> Vec<u8> {
         markers::write(&self.versions, &self.hunks, Some(labels))
@@ -138,6 +133,9 @@ fn merge_hunks(
         return Ok(HunkMerge::Ours);
     }
     let joined = join(versions, &our_hunks, &their_hunks);
+    if refinement == Refinement::Whole {
+        return Ok(HunkMerge::Hunks(joined));
+    }
     let refined = refine(versions, joined, budget)?;
     Ok(HunkMerge::Hunks(join_near_conflicts(&versions.ours, refined, refinement)))
 }

@@ -2,6 +2,7 @@
 //! placement of ambiguous changes, and the zealous merge of two lists of changes.
 
 mod compact;
+mod conflict_hunks;
 mod diff;
 mod histogram;
 mod lines;
@@ -11,6 +12,5 @@ mod merge_text;
 mod tests;
 
 pub(crate) use diff::Budget;
-#[cfg(test)]
-pub(crate) use markers::Labels;
+pub(crate) use markers::{Labels, MARKER_LENGTH};
 pub(crate) use merge_text::{Favor, Refinement, TextMerge, merge_text};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::{Budget, Favor, Labels, Refinement, TextMerge, merge_text};
+use super::{Budget, Favor, Labels, MARKER_LENGTH, Refinement, TextMerge, merge_text};
 use crate::merge::random::{Random, cases};
 
 /// The result of a merge: the text, and whether it has conflicts.
@@ -20,7 +20,7 @@ fn ours(texts: &[Vec<u8>; 3], favor: Favor) -> Outcome {
     match merge_text([base, ours, theirs], favor, Refinement::ZealousAlnum, budget) {
         TextMerge::Clean(text) => Outcome { text: show(text), has_conflicts: false },
         TextMerge::Conflicts(text) => {
-            let labels = Labels { ours: "ours", theirs: "theirs" };
+            let labels = Labels { ours: "ours", theirs: "theirs", length: MARKER_LENGTH };
             Outcome { text: show(text.with_markers(&labels)), has_conflicts: true }
         }
         TextMerge::TooLarge => panic!("the budget is too small"),

@@ -45,7 +45,7 @@ pub(super) fn check_story(
     let asked = Asked { sandbox, repository: &repository, story };
     asked.expect_nothing_left();
     assert_eq!(dirt, repository.dirt(), "the user's work after {last}");
-    if story.merge != Merge::Branch {
+    if !story.merge.makes_commits() {
         assert_eq!(git.differences(&repository.dot_git()), Vec::<String>::new(), "{last}");
     }
     let again = sandbox.regatta(repository.root()).words("runs").run().expect_code(0);
@@ -114,7 +114,7 @@ impl Asked<'_> {
         let to_land = |task: &&Task| reading.is_done(task) && reading.has_work(task);
         let to_land: Vec<_> = self.story.tasks.iter().filter(to_land).collect();
         let landed = to_land.iter().filter(|task| reading.has_landed(task)).count();
-        if self.story.merge != Merge::Branch {
+        if !self.story.merge.makes_commits() {
             assert!(landed == 0 || landed == to_land.len(), "all or nothing: {reading:#?}");
             for task in &self.story.tasks {
                 let expected = usize::from(reading.has_landed(task));
@@ -188,7 +188,8 @@ impl Asked<'_> {
         for task in &self.story.tasks {
             let found = match self.story.merge {
                 Merge::Patch | Merge::None => self.in_tree(task),
-                Merge::Branch => self.on_branch(&reading.run, task),
+                Merge::Branch => self.on_branch(&format!("{}/{}", reading.run, task.name), task),
+                Merge::Stack | Merge::StackEager => self.on_branch(&reading.run, task),
             };
             if whole.iter().any(|whole| whole.name == task.name) {
                 assert!(after.has_landed(task), "{}: {said}{after:#?}", task.name);
@@ -207,10 +208,10 @@ impl Asked<'_> {
         count(task, &text)
     }
 
-    /// Counts each edit of a task on its branch.
-    fn on_branch(&self, run: &str, task: &Task) -> [usize; 3] {
+    /// Counts each edit of a task on a branch.
+    fn on_branch(&self, branch: &str, task: &Task) -> [usize; 3] {
         let text = |path: &str| {
-            let file = format!("refs/heads/regatta/{run}/{}:{path}", task.name);
+            let file = format!("refs/heads/regatta/{branch}:{path}");
             let shown = self.repository.try_git(&["cat-file", "blob", &file]);
             String::from_utf8_lossy(&shown.stdout).into_owned()
         };

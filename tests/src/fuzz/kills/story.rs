@@ -35,8 +35,18 @@ pub(super) enum Merge {
     Patch,
     /// Onto a branch per task.
     Branch,
+    /// Onto one branch, at the end or as each task ends.
+    Stack,
+    StackEager,
     /// Nowhere until somebody asks.
     None,
+}
+
+impl Merge {
+    /// Returns whether the work becomes commits in the user's repository.
+    pub(super) fn makes_commits(self) -> bool {
+        matches!(self, Self::Branch | Self::Stack | Self::StackEager)
+    }
 }
 
 /// A task: it makes three edits, each of which can be told from those of every other task.
@@ -110,10 +120,12 @@ impl Story {
 
     /// Makes up a round.
     pub(super) fn random(random: &mut Random) -> Self {
-        let merge = match random.below(10) {
+        let merge = match random.below(12) {
             0..7 => Merge::Patch,
             7 => Merge::None,
-            _ => Merge::Branch,
+            8..10 => Merge::Branch,
+            10 => Merge::Stack,
+            _ => Merge::StackEager,
         };
         let count = random.between(2, 8);
         let task = |at: usize| Task {
@@ -164,6 +176,8 @@ impl Story {
         let words = match self.merge {
             Merge::Patch => "--merge patch",
             Merge::Branch => "--merge branch --isolation worktree",
+            Merge::Stack => "--merge stack",
+            Merge::StackEager => "--merge stack --land eager",
             Merge::None => "--merge none",
         };
         let run = sandbox.run_plan(repository, &self.plan()).words(words);

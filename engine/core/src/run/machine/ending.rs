@@ -2,9 +2,11 @@
 //! the end of the run.
 
 use protocol::{
-    Captured, EventKind, Landed, LandingReport, LedgerEntry, TaskId, TaskLanding, TaskName, Totals,
+    Captured, EventKind, LandTime, Landed, LandingReport, LedgerEntry, TaskId, TaskLanding,
+    TaskName, Totals,
 };
 
+use super::eager::EagerLanding;
 use super::{Effect, LiveState, RunMachine};
 use crate::exit_code::exit_code;
 use crate::landing::{failed_landing_report, landing_request};
@@ -29,7 +31,8 @@ pub(super) enum Ending {
 
 impl RunMachine {
     pub(super) fn start_ending(&mut self, effects: &mut Vec<Effect>) {
-        let landed = matches!(self.record.landing, LandingRecord::Finished(_));
+        let landed = matches!(self.record.landing, LandingRecord::Finished(_))
+            && self.record.spec.land == LandTime::End;
         let wanted = !landed && self.interruption.is_none();
         match landing_request(&self.record).filter(|_| wanted) {
             Some(request) => {
@@ -52,7 +55,10 @@ impl RunMachine {
     }
 
     pub(super) fn landing_crashed(&self, message: &str, effects: &mut Vec<Effect>) {
-        let Ending::Landing(asked) = &self.ending else { return };
+        let asked = match (&self.ending, &self.eager) {
+            (Ending::Landing(asked), _) | (_, EagerLanding::Landing(asked)) => asked,
+            _ => return,
+        };
         let (run, report) = (self.record.spec.id, failed_landing_report(asked, message));
         effects.push(Effect::Record(LedgerEntry::LandingFinished { run, landing: None, report }));
     }
@@ -60,7 +66,7 @@ impl RunMachine {
     /// Announces the result of the landing and waits for the last workspaces.
     pub(super) fn finish_landing(&mut self, report: LandingReport, effects: &mut Vec<Effect>) {
         self.ending = Ending::ReleasingWorkspaces;
-        effects.extend(report.tasks.into_iter().map(announcement).map(Effect::Announce));
+        effects.extend(self.unannounced(report).into_iter().map(Effect::Announce));
         effects.push(Effect::ReleaseWorkspaces);
     }
 
@@ -121,8 +127,8 @@ impl RunMachine {
 }
 
 /// Returns the event for the landing of one task.
-fn announcement(landing: TaskLanding) -> EventKind {
-    let TaskLanding { task, landed } = landing;
+pub(super) fn announcement(landing: TaskLanding) -> EventKind {
+    let TaskLanding { task, landed, .. } = landing;
     match landed {
         Landed::Landed { branch, joined } => EventKind::TaskLanded { task, branch, joined },
         Landed::Unchanged => EventKind::TaskLanded { task, branch: None, joined: Vec::new() },

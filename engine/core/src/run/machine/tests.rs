@@ -147,7 +147,7 @@ fn a_run_lands_once_and_ends_with_what_it_came_to() {
     play.end(0, changed("one"));
     let task = play.machine.record().tasks()[0].spec.name.clone();
     let landed = Landed::Landed { branch: None, joined: Vec::new() };
-    let report = LandingReport { tasks: vec![TaskLanding { task, landed }] };
+    let report = LandingReport { tasks: vec![TaskLanding::of(task, landed)] };
     assert_eq!(play.landing_starts(), []);
     assert_eq!(play.announced.last(), Some(&EventKind::LandingStarted { tasks: 1 }));
     assert_eq!(play.landing_ends(report), [Effect::ReleaseWorkspaces]);

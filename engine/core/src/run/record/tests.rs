@@ -81,7 +81,7 @@ fn the_report_of_a_landing_stands_beside_each_task() {
     run.apply(&LedgerEntry::LandingStarted { run: run.spec.id, landing: None });
     assert_eq!(run.landing, LandingRecord::Begun);
     let task = run.tasks()[1].spec.name.clone();
-    let report = LandingReport { tasks: vec![TaskLanding { task, landed: Landed::Unchanged }] };
+    let report = LandingReport { tasks: vec![TaskLanding::of(task, Landed::Unchanged)] };
     let id = run.spec.id;
     run.apply(&LedgerEntry::LandingFinished { run: id, landing: None, report: report.clone() });
     assert_eq!(run.landing, LandingRecord::Finished(report));

@@ -1,0 +1,258 @@
+//! The options of `regatta apply` that settle conflicts, and the arguments of `regatta show`.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::{ArgAction, Args};
+
+/// The options of `regatta apply` that settle conflicts. Each is for the paths that follow it, or
+/// without any for all conflicts that no other option names.
+#[derive(Args, Clone, Debug, Default)]
+pub struct SettleArgs {
+    /// Keep what stands in your tree, at these paths or at all that conflict
+    #[arg(long, value_name = "PATH", num_args = 0..)]
+    ours: Option<Vec<OsString>>,
+
+    /// Take the version of the task
+    #[arg(long, value_name = "PATH", num_args = 0..)]
+    theirs: Option<Vec<OsString>>,
+
+    /// Keep the lines of both where both changed the same lines
+    #[arg(long, value_name = "PATH", num_args = 0..)]
+    union: Option<Vec<OsString>>,
+
+    /// Write git's conflict markers into the files
+    #[arg(long, value_name = "PATH", num_args = 0..)]
+    markers: Option<Vec<OsString>>,
+
+    /// Let the merge.tool of your git configuration write the files
+    #[arg(long, value_name = "PATH", num_args = 0.., conflicts_with = "resolve")]
+    tool: Option<Vec<OsString>>,
+
+    /// What resolves conflicts.
+    #[command(flatten)]
+    resolve: ResolveArgs,
+
+    /// How long a tool or a command may take for one file [default: 1h]
+    #[arg(long, value_name = "DURATION", value_parser = config::parse_duration)]
+    timeout: Option<Duration>,
+
+    /// Land what does not conflict, and keep the rest
+    #[arg(long, action = ArgAction::SetTrue)]
+    clean: bool,
+
+    /// Stage the work too, and leave paths with markers unmerged, as git merge does
+    #[arg(long, requires = "markers", conflicts_with_all = ["clean", "dry_run"], action = ArgAction::SetTrue)]
+    index: bool,
+
+    /// Make a branch of the work instead, to be merged with git
+    #[arg(long, value_name = "NAME", conflicts_with_all = [
+        "ours", "theirs", "union", "markers", "tool", "resolve", "clean", "again", "dry_run", "index",
+    ])]
+    branch: Option<String>,
+}
+
+/// The options of a command that settles conflicts.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ResolveArgs {
+    /// Let a command write the files that conflict: REGATTA_BASE, _OURS and _THEIRS name the sides,
+    /// REGATTA_RESULT the file to write. Of each side something must be left
+    #[arg(long, value_name = "CMD")]
+    resolve: Option<String>,
+
+    /// Accept a file of --resolve in which nothing of a side is left
+    #[arg(long, requires = "resolve", action = ArgAction::SetTrue)]
+    allow_loss: bool,
+}
+
+impl ResolveArgs {
+    /// Returns the command, if there is one, which may take `timeout` for one file.
+    #[must_use]
+    pub fn resolver(&self, timeout: Duration) -> Option<Resolver> {
+        let loss = if self.allow_loss { AllowLoss::Yes } else { AllowLoss::No };
+        self.resolve.clone().map(|script| Resolver { script, loss, timeout })
+    }
+}
+
+/// How long a program may take for one file, if nothing else is said.
+pub const LONGEST_PROGRAM: Duration = Duration::from_secs(3_600);
+
+/// A command that resolves conflicts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolver {
+    /// The script for a shell.
+    pub script: String,
+    /// Whether a side may be lost.
+    pub loss: AllowLoss,
+    /// How long it may take for one file.
+    pub timeout: Duration,
+}
+
+/// Whether a resolver may leave nothing of a side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AllowLoss {
+    /// It may not.
+    No,
+    /// `--allow-loss`: it may.
+    Yes,
+}
+
+/// How a conflict is to be settled, as the command line names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SettleOption {
+    /// `--ours`.
+    Ours,
+    /// `--theirs`.
+    Theirs,
+    /// `--union`.
+    Union,
+    /// `--markers`.
+    Markers,
+    /// `--tool`.
+    Tool,
+    /// `--resolve`.
+    Resolve,
+}
+
+impl SettleOption {
+    /// Returns the option as it is typed.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Ours => "--ours",
+            Self::Theirs => "--theirs",
+            Self::Union => "--union",
+            Self::Markers => "--markers",
+            Self::Tool => "--tool",
+            Self::Resolve => "--resolve",
+        }
+    }
+}
+
+/// Whether what does not conflict lands although other paths do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LandClean {
+    /// The work lands whole or not at all.
+    No,
+    /// `--clean`: it lands.
+    Yes,
+}
+
+/// Whether the user's index is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Staging {
+    /// It is not.
+    No,
+    /// `--index`: it becomes what `git merge` would make of it.
+    AsGitMerge,
+}
+
+impl SettleArgs {
+    /// Returns whether any conflict is to be settled, or left behind.
+    #[must_use]
+    pub fn is_given(&self) -> bool {
+        self.clean || !self.options().is_empty()
+    }
+
+    /// Returns whether what does not conflict is to land.
+    #[must_use]
+    pub fn land_clean(&self) -> LandClean {
+        if self.clean { LandClean::Yes } else { LandClean::No }
+    }
+
+    /// Returns each given option with its paths; without any, it is for all conflicts.
+    #[must_use]
+    pub fn options(&self) -> Vec<(SettleOption, &[OsString])> {
+        let all = [
+            (SettleOption::Ours, &self.ours),
+            (SettleOption::Theirs, &self.theirs),
+            (SettleOption::Union, &self.union),
+            (SettleOption::Markers, &self.markers),
+            (SettleOption::Tool, &self.tool),
+        ];
+        let given = all.into_iter().filter_map(|(option, paths)| Some((option, paths.as_deref()?)));
+        let resolve = self.resolve.resolve.iter().map(|_| (SettleOption::Resolve, [].as_slice()));
+        given.chain(resolve).collect()
+    }
+
+    /// Returns the options that let a command resolve every conflict.
+    #[must_use]
+    pub fn resolving(resolver: &Resolver) -> Self {
+        Self {
+            resolve: ResolveArgs {
+                resolve: Some(resolver.script.clone()),
+                allow_loss: resolver.loss == AllowLoss::Yes,
+            },
+            timeout: Some(resolver.timeout),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the command that resolves conflicts, if there is one.
+    #[must_use]
+    pub fn resolver(&self) -> Option<Resolver> {
+        self.resolve.resolver(self.timeout())
+    }
+
+    /// Returns how long a program may take for one file.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.timeout.unwrap_or(LONGEST_PROGRAM)
+    }
+
+    /// Returns whether the index is written.
+    #[must_use]
+    pub fn staging(&self) -> Staging {
+        if self.index { Staging::AsGitMerge } else { Staging::No }
+    }
+
+    /// Returns the name of the branch to make.
+    #[must_use]
+    pub fn branch(&self) -> Option<&str> {
+        self.branch.as_deref()
+    }
+}
+
+/// The arguments of `regatta show`.
+#[derive(Args, Clone, Debug)]
+pub struct ShowArgs {
+    /// A task and one of its paths; TASK:PATH for a task of the latest run
+    #[arg(value_name = "RUN/TASK:PATH")]
+    pub target: OsString,
+
+    /// The version with which the task started
+    #[arg(long, action = ArgAction::SetTrue, group = "side")]
+    base: bool,
+
+    /// The version that stood in your tree when the work could not land
+    #[arg(long, action = ArgAction::SetTrue, group = "side")]
+    ours: bool,
+
+    /// The version of the task
+    #[arg(long, action = ArgAction::SetTrue, group = "side")]
+    theirs: bool,
+}
+
+/// One of the versions of a conflict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SideChoice {
+    /// The version with which the task started.
+    Base,
+    /// The version in the tree.
+    Ours,
+    /// The version of the task.
+    Theirs,
+}
+
+impl ShowArgs {
+    /// Returns the version to print; `None` if none is named.
+    #[must_use]
+    pub fn side(&self) -> Option<SideChoice> {
+        match (self.base, self.ours, self.theirs) {
+            (true, _, _) => Some(SideChoice::Base),
+            (_, true, _) => Some(SideChoice::Ours),
+            (_, _, true) => Some(SideChoice::Theirs),
+            _ => None,
+        }
+    }
+}

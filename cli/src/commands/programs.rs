@@ -1,0 +1,160 @@
+//! The programs that write the files of conflicts: the user's merge tool, and resolvers.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::time::Duration;
+
+use engine::run::RunRecord;
+use isolation::MergeTool;
+use protocol::{Conflict, RepoPath, SettledBy, TaskName, Work};
+use serde::Serialize;
+
+use super::context::CommandContext;
+use super::side_check::Allowed;
+use super::side_program::SideProgram;
+use super::target::Target;
+use crate::args::{AllowLoss, Resolver};
+use crate::error::{Error, ErrorKind};
+use crate::render::one_line;
+
+/// The command lines of tools for which git needs no `cmd` either, and that open a window of their
+/// own.
+const KNOWN_TOOLS: [(&str, &str, &str); 3] = [
+    ("meld", "meld", "--output=\"$MERGED\" \"$LOCAL\" \"$BASE\" \"$REMOTE\""),
+    ("kdiff3", "kdiff3", "--auto -o \"$MERGED\" \"$BASE\" \"$LOCAL\" \"$REMOTE\""),
+    ("vscode", "code", "--wait --merge \"$REMOTE\" \"$LOCAL\" \"$BASE\" \"$MERGED\""),
+];
+
+/// Returns the user's merge tool.
+///
+/// # Errors
+/// The user's git configuration names none, or one without a command.
+pub(super) fn tool(timeout: Duration) -> Result<SideProgram, Error> {
+    let Some(MergeTool { name, command, path }) = isolation::merge_tool()? else {
+        return Err(Error::usage("your git configuration names no merge tool")
+            .because("the configuration of the repository is never used for it")
+            .hint("git config --global merge.tool meld"));
+    };
+    let known = KNOWN_TOOLS.iter().find(|(known, _, _)| *known == name);
+    let script = match (command, known) {
+        (Some(command), _) => command,
+        (None, Some((_, program, arguments))) => {
+            let program = path.unwrap_or_else(|| (*program).to_owned());
+            format!("{} {arguments}", crate::render::shell_word(&program))
+        }
+        (None, None) => {
+            let shown = one_line(&name);
+            return Err(Error::usage(format!("the merge tool `{shown}` has no command"))
+                .because(format!("your git configuration has no mergetool.{shown}.cmd"))
+                .hint(format!(
+                    "git config --global mergetool.{shown}.cmd 'PROGRAM \"$BASE\" \"$LOCAL\" \"$REMOTE\" \"$MERGED\"'"
+                )));
+        }
+    };
+    Ok(SideProgram {
+        script,
+        name: format!("the merge tool `{}`", one_line(&name)),
+        by: SettledBy::Tool,
+        timeout,
+        allowed: Allowed::Loss,
+        about: None,
+        variables: BTreeMap::new(),
+    })
+}
+
+/// What a resolver is told about a conflict.
+#[derive(Serialize)]
+struct About<'a> {
+    run: String,
+    path: &'a RepoPath,
+    conflict: &'a Conflict,
+    /// The task whose work stands; `None` if it is an edit of the user.
+    ours: Option<AboutTask<'a>>,
+    /// The task whose work conflicts.
+    theirs: Option<AboutTask<'a>>,
+}
+
+/// What one of the tasks was asked to do.
+#[derive(Serialize)]
+struct AboutTask<'a> {
+    task: &'a TaskName,
+    title: &'a str,
+    prompt: &'a str,
+}
+
+/// Returns the command that resolves one conflict of the task of `target`.
+///
+/// # Errors
+/// The ledger cannot be read.
+pub(super) fn resolver(
+    context: &CommandContext,
+    target: &Target,
+    conflict: &Conflict,
+    resolver: &Resolver,
+) -> Result<SideProgram, Error> {
+    refuse_agent(&resolver.script)?;
+    let run = &target.run.name;
+    let task = &target.tasks[0].name;
+    let record = context.reader.record(run)?;
+    let lost = || Error::new(ErrorKind::Bug, format!("the ledger has lost run {run}"));
+    let record = record.ok_or_else(lost)?;
+    let about = About {
+        run: run.to_string(),
+        path: &conflict.path,
+        conflict,
+        ours: conflict.with.as_ref().and_then(|with| about_task(&record, with)),
+        theirs: about_task(&record, task),
+    };
+    let about = serde_json::to_string_pretty(&about).map_err(|error| {
+        Error::new(ErrorKind::Bug, "cannot describe a conflict as JSON").caused_by(&error)
+    })?;
+    let word = |text: &str| OsString::from(text);
+    let mut variables = BTreeMap::from([
+        ("REGATTA_RUN".to_owned(), word(run.as_str())),
+        ("REGATTA_TASK".to_owned(), word(task.as_str())),
+    ]);
+    if let Some(with) = &conflict.with {
+        variables.insert("REGATTA_WITH".to_owned(), word(with.as_str()));
+    }
+    Ok(SideProgram {
+        script: resolver.script.clone(),
+        name: "the resolver".to_owned(),
+        by: SettledBy::Resolver,
+        timeout: resolver.timeout,
+        allowed: match resolver.loss {
+            AllowLoss::No => Allowed::NoLoss,
+            AllowLoss::Yes => Allowed::Loss,
+        },
+        about: Some(about),
+        variables,
+    })
+}
+
+/// Refuses a resolver that is a single word and no program: the name of an agent.
+///
+/// # Errors
+/// The resolver is an agent.
+pub(super) fn refuse_agent(script: &str) -> Result<(), Error> {
+    let is_name = !script.is_empty()
+        && script
+            .chars()
+            .all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_'));
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let is_program = || std::env::split_paths(&paths).any(|folder| folder.join(script).is_file());
+    if !is_name || is_program() {
+        return Ok(());
+    }
+    Err(Error::not_implemented(&format!("`--resolve {script}` (an agent as the resolver)"))
+        .because(format!("there is no program `{script}`"))
+        .hint("--resolve './resolve.sh'"))
+}
+
+fn about_task<'a>(record: &'a RunRecord, name: &TaskName) -> Option<AboutTask<'a>> {
+    let spec = &record.task_named(name)?.spec;
+    let prompt = match &spec.work {
+        Work::Command(command) => &command.script,
+        Work::Agent(agent) => &agent.prompt,
+        Work::External(external) => &external.prompt,
+    };
+    Some(AboutTask { task: &spec.name, title: &spec.title, prompt })
+}

@@ -1,0 +1,250 @@
+//! `regatta apply` with choices: settles the conflicts of one task and lands its work.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use engine::ports::{
+    ConflictingRest, LandingRequest, Repository, SettleChoice, SettleRequest, WrittenFile,
+};
+use protocol::{
+    Conflict, ExitCode, Landed, LandingReport, MergeMode, SettledBy, TaskLanding, TaskName,
+};
+use store::TaskRow;
+
+use super::context::{CommandContext, Out};
+use super::kept_work::has_landed;
+use super::settle_choices::Choices;
+use super::target::{Target, TargetKind};
+use super::{apply, programs, side_program};
+use crate::args::{ApplyArgs, LandClean, SettleArgs, SettleOption, Staging};
+use crate::error::Error;
+use crate::render::{count, one_line, reason_text};
+
+/// Settles the conflicts of the task that `args` name, and lands its work.
+///
+/// # Errors
+/// No single task is named, it has no work to settle, a path does not conflict, or a choice does not
+/// settle the conflict it is for.
+pub(super) async fn run(
+    context: &CommandContext,
+    repository: &dyn Repository,
+    args: &ApplyArgs,
+    target: Target,
+    out: Out<'_>,
+) -> Result<ExitCode, Error> {
+    let target = one_task(context, target)?;
+    let row = &target.tasks[0];
+    check(context, &target, row)?;
+    let request = |settle| apply::settle_request(context, &target, settle);
+    let mut conflicts = conflicts_now(repository, request(SettleRequest::default())?).await?;
+    apply::keep_other_tasks(row, &mut conflicts);
+    let options = args.settle.options();
+    let folder = folder_below(&context.root);
+    let choices = Choices::of(&options, &conflicts, &folder)?;
+    let settle = settle_of(context, &target, (&choices, &args.settle), &conflicts).await?;
+    let foretold = repository.dry_run(request(settle.clone())?).await?;
+    check_settled(context, &target, (&choices, args.settle.land_clean()), &foretold)?;
+    let staged = match args.settle.staging() {
+        Staging::No => None,
+        Staging::AsGitMerge => {
+            let captured = row.captured.as_ref();
+            let capture = captured.map(|captured| captured.capture.clone());
+            let capture = capture.ok_or_else(|| Error::usage("nothing was captured"))?;
+            context.captured.check_can_stage(&context.root, &capture)?;
+            Some(capture)
+        }
+    };
+    let code = apply::settle(context, repository, args, &target, settle, out).await?;
+    if let (Some(capture), ExitCode::Success) = (staged, code) {
+        let marked =
+            |conflict: &&Conflict| choices.of_conflict(conflict) == Some(SettleOption::Markers);
+        let marked: Vec<Conflict> = conflicts.iter().filter(marked).cloned().collect();
+        context.captured.stage_merge(&context.root, &capture, &marked)?;
+    }
+    Ok(code)
+}
+
+/// Returns the target if it is one task, or the only task of its run that conflicts.
+fn one_task(context: &CommandContext, target: Target) -> Result<Target, Error> {
+    if target.kind == TargetKind::Task {
+        return Ok(target);
+    }
+    let conflicted = |row: &&TaskRow| matches!(row.landing, Some(Landed::Conflicted { .. }));
+    let tasks: Vec<TaskRow> = target.tasks.iter().filter(conflicted).cloned().collect();
+    let run = &target.run.name;
+    match tasks.as_slice() {
+        [] => Err(Error::usage(format!("nothing conflicts in run {run}"))
+            .hint(context.hints.command(&format!("runs show {run}")))),
+        [_] => Ok(Target { tasks, kind: TargetKind::Task, ..target }),
+        [first, ..] => {
+            let what = format!("the work of {} tasks of run {run} conflicts", tasks.len());
+            let names: Vec<_> = tasks.iter().take(10).map(|row| row.name.to_string()).collect();
+            Err(Error::usage(what)
+                .because(format!("conflicts are settled task by task: {}", names.join(", ")))
+                .hint(context.hints.command(&format!("apply {run}/{} …", first.name))))
+        }
+    }
+}
+
+/// Checks that a task has work that can be settled in the working tree.
+fn check(context: &CommandContext, target: &Target, row: &TaskRow) -> Result<(), Error> {
+    let name = format!("{}/{}", target.run.name, row.name);
+    if has_landed(row) {
+        return Err(Error::usage(format!("there is no conflict of task {name} to settle"))
+            .because("its work has landed already"));
+    }
+    if matches!(target.run.spec.merge, MergeMode::Branch | MergeMode::Stack) {
+        let branch = context.hints.command(&format!("apply {name} --branch NAME"));
+        return Err(Error::usage(format!("cannot settle the conflicts of task {name} here"))
+            .because("its run lands on branches, and what is settled lands in the working tree")
+            .hint(format!("{branch}, and merge that with git")));
+    }
+    Ok(())
+}
+
+/// Returns the conflicts that the request would have now.
+async fn conflicts_now(
+    repository: &dyn Repository,
+    request: LandingRequest,
+) -> Result<Vec<Conflict>, Error> {
+    let report = repository.dry_run(request).await?;
+    let refused = |task: &TaskName, why: String| {
+        let what = format!("cannot land the work of task {task}");
+        Err(Error::usage(what).because(why).exit(ExitCode::Kept))
+    };
+    match report.tasks.first() {
+        Some(TaskLanding { task, landed: Landed::Unwritten { message }, .. }) => {
+            refused(task, message.clone())
+        }
+        Some(TaskLanding { task, landed: Landed::Waiting { on }, .. }) => {
+            let on: Vec<_> = on.iter().map(TaskName::as_str).collect();
+            refused(task, format!("it builds on {}, which has not landed", on.join(", ")))
+        }
+        _ => Ok(conflicts_of(&report).to_vec()),
+    }
+}
+
+fn conflicts_of(report: &LandingReport) -> &[Conflict] {
+    match report.tasks.first().map(|task| &task.landed) {
+        Some(Landed::Conflicted { conflicts }) => conflicts,
+        _ => &[],
+    }
+}
+
+/// Returns the current folder relative to the root of the repository; empty outside of it.
+fn folder_below(root: &Path) -> PathBuf {
+    let here = std::env::current_dir().ok().and_then(|here| here.canonicalize().ok());
+    here.and_then(|here| Some(here.strip_prefix(root).ok()?.to_path_buf())).unwrap_or_default()
+}
+
+/// Returns the request for the choices. The files of tools and resolvers are written here.
+async fn settle_of(
+    context: &CommandContext,
+    target: &Target,
+    (choices, args): (&Choices, &SettleArgs),
+    conflicts: &[Conflict],
+) -> Result<SettleRequest, Error> {
+    let rest = match args.land_clean() {
+        LandClean::No => ConflictingRest::KeepAll,
+        LandClean::Yes => ConflictingRest::LandClean,
+    };
+    let mut settle = SettleRequest { rest, ..SettleRequest::default() };
+    settle.all = choices.all.and_then(plain_choice);
+    for (path, option) in &choices.paths {
+        settle.paths.extend(plain_choice(*option).map(|choice| (path.clone(), choice)));
+    }
+    let mut resolved = Vec::new();
+    for conflict in conflicts {
+        let program = match choices.of_conflict(conflict) {
+            Some(SettleOption::Tool) => programs::tool(args.timeout())?,
+            Some(SettleOption::Resolve) => {
+                let Some(resolver) = args.resolver() else { continue };
+                programs::resolver(context, target, conflict, &resolver)?
+            }
+            _ => continue,
+        };
+        let written = side_program::write(context, &program, conflict).await?;
+        if program.by == SettledBy::Resolver {
+            resolved.push((conflict, written.clone()));
+        }
+        settle.paths.insert(conflict.path.clone(), SettleChoice::Written(written));
+    }
+    keep_resolved(context, target, &resolved)?;
+    Ok(settle)
+}
+
+/// Captures what a resolver wrote, and says where.
+fn keep_resolved(
+    context: &CommandContext,
+    target: &Target,
+    resolved: &[(&Conflict, WrittenFile)],
+) -> Result<(), Error> {
+    let written: Vec<(&Conflict, &[u8])> = resolved
+        .iter()
+        .filter_map(|(conflict, file)| Some((*conflict, file.bytes.as_deref()?)))
+        .collect();
+    if written.is_empty() {
+        return Ok(());
+    }
+    let work = (&target.run.name, &target.tasks[0].name);
+    let capture = context.captured.keep_resolution(work, &written)?;
+    let files = count(written.len(), "file");
+    // The capture is there even if nobody reads where.
+    let _unread = writeln!(std::io::stderr(), "resolved {files}, captured as {capture}");
+    Ok(())
+}
+
+fn plain_choice(option: SettleOption) -> Option<SettleChoice> {
+    match option {
+        SettleOption::Ours => Some(SettleChoice::Ours),
+        SettleOption::Theirs => Some(SettleChoice::Theirs),
+        SettleOption::Union => Some(SettleChoice::Union),
+        SettleOption::Markers => Some(SettleChoice::Markers),
+        SettleOption::Tool | SettleOption::Resolve => None,
+    }
+}
+
+/// Checks that every conflict with a choice would be settled, and that no other is left.
+fn check_settled(
+    context: &CommandContext,
+    target: &Target,
+    (choices, clean): (&Choices, LandClean),
+    foretold: &LandingReport,
+) -> Result<(), Error> {
+    let name = format!("{}/{}", target.run.name, target.tasks[0].name);
+    let left = conflicts_of(foretold);
+    let reason = |conflict: &Conflict| {
+        let path = one_line(&conflict.path.to_string());
+        format!("{path}: {}", reason_text(conflict.reason))
+    };
+    let refused: Vec<_> = left
+        .iter()
+        .filter_map(|conflict| Some((choices.of_conflict(conflict)?, conflict)))
+        .collect();
+    if let Some((option, _)) = refused.first() {
+        let what = format!("cannot settle a conflict of task {name} with `{}`", option.text());
+        let error = refused
+            .iter()
+            .take(5)
+            .fold(Error::usage(what), |error, (_, conflict)| error.because(reason(conflict)));
+        let path = one_line(&refused[0].1.path.to_string());
+        let path = crate::render::shell_word(&path);
+        let other = if *option == SettleOption::Ours {
+            "--clean".to_owned()
+        } else {
+            format!("--ours {path}")
+        };
+        return Err(error.hint(context.hints.command(&format!("apply {name} {other}"))));
+    }
+    if clean == LandClean::No && !left.is_empty() {
+        let what = format!("{} of task {name} would be left", count(left.len(), "conflict"));
+        let error = left
+            .iter()
+            .take(5)
+            .fold(Error::usage(what), |error, conflict| error.because(reason(conflict)));
+        return Err(error
+            .hint(context.hints.command(&format!("apply {name} … --clean")))
+            .exit(ExitCode::Kept));
+    }
+    Ok(())
+}

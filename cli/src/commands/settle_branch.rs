@@ -1,0 +1,59 @@
+//! `regatta apply --branch`: makes a branch of the work of one task, to be merged with git.
+
+use protocol::{ExitCode, RunName, TaskName};
+use serde::Serialize;
+
+use super::context::{CommandContext, Out, print_json, say};
+use super::kept_work::kept_reason;
+use super::target::{Target, TargetKind};
+use crate::args::Form;
+use crate::error::{Error, ErrorKind};
+use crate::render::shell_word;
+
+/// Makes the branch `branch` of the work of the task that `target` names. The work stays kept.
+///
+/// # Errors
+/// No task is named, it has no kept work, or the branch cannot be made.
+pub(super) fn run(
+    context: &CommandContext,
+    target: &Target,
+    branch: &str,
+    out: Out<'_>,
+) -> Result<ExitCode, Error> {
+    let run = &target.run.name;
+    let (TargetKind::Task, Some(row)) = (target.kind, target.tasks.first()) else {
+        return Err(Error::usage("`--branch` makes a branch of the work of one task")
+            .hint(format!("regatta apply {run}/TASK --branch {}", shell_word(branch))));
+    };
+    let kept = kept_reason(row).and(row.captured.as_ref());
+    let Some(captured) = kept else {
+        return Err(Error::usage(format!("there is no kept work of task {run}/{}", row.name)));
+    };
+    let record = context.reader.record(run)?;
+    let title = record.as_ref().and_then(|record| record.task(row.id));
+    let message = title.map(|task| engine::landing::commit_subject(&task.spec));
+    let gone = || Error::new(ErrorKind::Bug, format!("the ledger has lost run {run}"));
+    let message = message.ok_or_else(gone)?;
+    let work = (run, &captured.capture);
+    let commit = context.captured.make_branch(&context.root, work, (branch, &message))?;
+    if context.view.form == Form::Json {
+        print_json(out, &BranchDocument { run, task: &row.name, branch, commit: &commit })?;
+        return Ok(ExitCode::Success);
+    }
+    let short: String = commit.chars().take(7).collect();
+    say(out, &format!("branch {branch} at {short} has the work of task {run}/{}", row.name))?;
+    let branch = shell_word(branch);
+    say(out, &format!("merge   git merge {branch}    (commit what has landed first)"))?;
+    let discard = context.hints.command(&format!("discard {run}/{}", row.name));
+    say(out, &format!("after   {discard}"))?;
+    Ok(ExitCode::Success)
+}
+
+/// The JSON document of a made branch.
+#[derive(Serialize)]
+struct BranchDocument<'a> {
+    run: &'a RunName,
+    task: &'a TaskName,
+    branch: &'a str,
+    commit: &'a str,
+}

@@ -1,0 +1,254 @@
+//! Runs a program that writes the file of a conflict: the user's merge tool, or a resolver.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::ports::{CommandEnd, CommandRequest, Commands, EndCause, SilentOutput, WrittenFile};
+use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
+use protocol::{Conflict, ConflictReason, SettledBy};
+use rustix::fs::OFlags;
+
+use super::context::CommandContext;
+use super::side_check::{Allowed, check_written};
+use crate::error::{Error, ErrorKind};
+use crate::process;
+use crate::render::one_line;
+use crate::signals::CancelOnSignal;
+
+/// The largest file that a program may write, in bytes.
+const LARGEST: u64 = 256 << 20;
+
+/// How much of a program's output is kept while it runs, in bytes.
+const KEEP: u64 = 64 << 10;
+
+/// A program that writes the file of a conflict.
+#[derive(Clone, Debug)]
+pub(super) struct SideProgram {
+    /// The script for a shell.
+    pub(super) script: String,
+    /// How it is called in messages.
+    pub(super) name: String,
+    pub(super) by: SettledBy,
+    /// How long it may take for one file.
+    pub(super) timeout: Duration,
+    /// Whether a side may be missing in what it writes.
+    pub(super) allowed: Allowed,
+    /// A JSON document about the tasks concerned.
+    pub(super) about: Option<String>,
+    pub(super) variables: BTreeMap<String, OsString>,
+}
+
+/// The three sides of a conflict, and what the file begins as.
+struct SideBytes {
+    base: Option<Vec<u8>>,
+    ours: Vec<u8>,
+    theirs: Vec<u8>,
+    marked: Vec<u8>,
+}
+
+/// Lets `program` write the file of a conflict.
+///
+/// # Errors
+/// The conflict is not one of the contents of a file; the program failed, took too long or was
+/// stopped; or what it wrote does not settle the conflict.
+pub(super) async fn write(
+    context: &CommandContext,
+    program: &SideProgram,
+    conflict: &Conflict,
+) -> Result<WrittenFile, Error> {
+    let sides = read_sides(context, program, conflict)?;
+    let folder = tempfile::Builder::new().prefix("regatta-settle-").tempdir();
+    let folder = folder.map_err(|error| machine("cannot make a folder for the sides", &error))?;
+    let files = Files::write(folder.path(), conflict, &sides, program.about.as_deref())
+        .map_err(|error| machine("cannot write the sides of a conflict", &error))?;
+    let failed = |why: String| failed(program, conflict, why);
+    match run(program, folder.path(), &files, conflict).await? {
+        Ended::TimedOut => {
+            let limit = crate::render::duration(
+                u64::try_from(program.timeout.as_millis()).unwrap_or(u64::MAX),
+            );
+            return Err(failed(format!("it took longer than {limit}")));
+        }
+        Ended::With(CommandEnd { cause: EndCause::Exited(0), .. }) => {}
+        Ended::With(CommandEnd { cause, failure_line, .. }) => {
+            let why = match cause {
+                EndCause::Exited(code) => format!("it exited with code {code}"),
+                EndCause::Signalled(signal) => format!("signal {signal} ended it"),
+                EndCause::Stopped => "it was stopped".to_owned(),
+            };
+            let line = failure_line.map(|line| format!(": {line}")).unwrap_or_default();
+            return Err(failed(format!("{why}{line}")));
+        }
+    }
+    let bytes = read_result(&files.result).map_err(failed)?;
+    let texts = [sides.base.as_deref().unwrap_or_default(), &sides.ours, &sides.theirs];
+    check_written(&bytes, &sides.marked, texts, program.allowed).map_err(failed)?;
+    Ok(WrittenFile {
+        bytes: Some(bytes),
+        ours: conflict.ours.clone(),
+        theirs: conflict.theirs.clone(),
+        by: program.by,
+    })
+}
+
+fn read_sides(
+    context: &CommandContext,
+    program: &SideProgram,
+    conflict: &Conflict,
+) -> Result<SideBytes, Error> {
+    let is_of_content = matches!(
+        conflict.reason,
+        ConflictReason::Content
+            | ConflictReason::Binary
+            | ConflictReason::BothAdded
+            | ConflictReason::Mode
+            | ConflictReason::Setup
+            | ConflictReason::TooLarge
+            | ConflictReason::Untracked
+    );
+    let sides = (&conflict.ours, &conflict.theirs);
+    let is_file = |mode: u32| mode & 0o170_000 == 0o100_000;
+    let (Some(ours), Some(theirs)) = sides else { return Err(no_sides(program, conflict)) };
+    if !is_of_content || !is_file(ours.mode) || !is_file(theirs.mode) {
+        return Err(no_sides(program, conflict));
+    }
+    let content = |oid: &str| context.captured.content(oid);
+    let base = conflict.base.as_ref().map(|base| content(&base.oid)).transpose()?;
+    let (ours, theirs) = (content(&ours.oid)?, content(&theirs.oid)?);
+    let marked = context.captured.marked_text(conflict)?.unwrap_or_else(|| ours.clone());
+    Ok(SideBytes { base, ours, theirs, marked })
+}
+
+fn no_sides(program: &SideProgram, conflict: &Conflict) -> Error {
+    let why = "it is not a conflict of the content of a file; choose --ours or --theirs";
+    failed(program, conflict, why.to_owned())
+}
+
+/// The files that a program gets.
+struct Files {
+    base: PathBuf,
+    ours: PathBuf,
+    theirs: PathBuf,
+    result: PathBuf,
+    about: PathBuf,
+}
+
+impl Files {
+    fn write(
+        folder: &Path,
+        conflict: &Conflict,
+        sides: &SideBytes,
+        about: Option<&str>,
+    ) -> std::io::Result<Self> {
+        // Tools know the language of a file by the end of its name.
+        let end = conflict.path.as_path().extension().and_then(OsStr::to_str);
+        let end = end.filter(|end| end.len() < 20 && end.chars().all(char::is_alphanumeric));
+        let end = end.map(|end| format!(".{end}")).unwrap_or_default();
+        let place = |name: &str| folder.join(format!("{name}{end}"));
+        let files = Self {
+            base: place("BASE"),
+            ours: place("LOCAL"),
+            theirs: place("REMOTE"),
+            result: place("MERGED"),
+            about: folder.join("about.json"),
+        };
+        std::fs::write(&files.base, sides.base.as_deref().unwrap_or_default())?;
+        std::fs::write(&files.ours, &sides.ours)?;
+        std::fs::write(&files.theirs, &sides.theirs)?;
+        std::fs::write(&files.result, &sides.marked)?;
+        std::fs::write(&files.about, about.unwrap_or("{}"))?;
+        Ok(files)
+    }
+}
+
+/// How a program ended.
+enum Ended {
+    With(CommandEnd),
+    TimedOut,
+}
+
+async fn run(
+    program: &SideProgram,
+    folder: &Path,
+    files: &Files,
+    conflict: &Conflict,
+) -> Result<Ended, Error> {
+    let environment = BaseEnvironment::new(std::env::vars_os(), &EnvironmentRules::default());
+    let processes = Processes::new(process::launcher());
+    let shell: Arc<dyn Commands> = Arc::new(Shell::new(environment, GRACE, processes));
+    let owner = shell.owner();
+    let stop = CancelOnSignal::begin()?;
+    let mut variables = program.variables.clone();
+    let path = |path: &Path| path.as_os_str().to_owned();
+    let named = [
+        ("BASE", path(&files.base)),
+        ("LOCAL", path(&files.ours)),
+        ("REMOTE", path(&files.theirs)),
+        ("MERGED", path(&files.result)),
+        ("REGATTA_BASE", path(&files.base)),
+        ("REGATTA_OURS", path(&files.ours)),
+        ("REGATTA_THEIRS", path(&files.theirs)),
+        ("REGATTA_RESULT", path(&files.result)),
+        ("REGATTA_ABOUT", path(&files.about)),
+        ("REGATTA_PATH", path(conflict.path.as_path())),
+    ];
+    variables.extend(named.map(|(name, value)| (name.to_owned(), value)));
+    let request = CommandRequest {
+        script: program.script.clone(),
+        arguments: Vec::new(),
+        folder: folder.to_path_buf(),
+        environment: variables,
+        output: folder.join("output.log"),
+        keep: KEEP,
+        silent: SilentOutput::NoFile,
+    };
+    let running = owner.run(request, Arc::new(|_line| {}), stop.cancel());
+    let ended = tokio::time::timeout(program.timeout, running).await;
+    let _left = owner.end().await; // what could not be killed is reported by nobody else either
+    if let Some(code) = stop.code() {
+        let what = format!("stopped while {} ran; nothing has landed", program.name);
+        return Err(Error::usage(what).exit(code));
+    }
+    match ended {
+        Err(_elapsed) => Ok(Ended::TimedOut),
+        Ok(Ok(end)) => Ok(Ended::With(end)),
+        Ok(Err(error)) => {
+            let what = format!("cannot run {}", program.name);
+            Err(Error::new(ErrorKind::Machine, what).caused_by(&error))
+        }
+    }
+}
+
+/// Reads what the program wrote, if it is a regular file of a bounded size.
+fn read_result(path: &Path) -> Result<Vec<u8>, String> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let flags = i32::try_from(flags.bits()).unwrap_or_default();
+    let file = std::fs::File::options().read(true).custom_flags(flags).open(path);
+    let file = file.map_err(|error| format!("its result cannot be read: {error}"))?;
+    let meta = file.metadata().map_err(|error| format!("its result cannot be read: {error}"))?;
+    if !meta.is_file() {
+        return Err("its result is not a file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    file.take(LARGEST + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("its result cannot be read: {error}"))?;
+    match u64::try_from(bytes.len()) {
+        Ok(length) if length <= LARGEST => Ok(bytes),
+        _ => Err("its result is larger than 256 MiB".to_owned()),
+    }
+}
+
+fn failed(program: &SideProgram, conflict: &Conflict, why: String) -> Error {
+    let path = one_line(&conflict.path.to_string());
+    Error::usage(format!("{} did not settle {path}", program.name)).because(why)
+}
+
+fn machine(what: &str, error: &std::io::Error) -> Error {
+    Error::new(ErrorKind::Machine, what).caused_by(error)
+}

@@ -1,0 +1,48 @@
+//! The three versions of lines that both sides of a conflict changed, bounded.
+
+use protocol::ConflictHunk;
+
+use super::numbers::count;
+use super::printable::{cut, visible_line};
+use super::terminal::{Meaning, Palette};
+
+/// How many conflicts of a file, and how many lines of each version, are shown.
+const MOST_HUNKS: usize = 3;
+const MOST_LINES: usize = 20;
+
+/// The longest line, in columns.
+const LONGEST: usize = 160;
+
+/// Returns the lines that show conflicts as git's style `diff3` does, printable and in colour.
+#[must_use]
+pub fn three_way_lines(hunks: &[ConflictHunk], palette: Palette) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mark = |text: &str| palette.paint(Meaning::Place, text);
+    for hunk in hunks.iter().take(MOST_HUNKS) {
+        lines.push(mark(&format!("@@ line {} @@", hunk.line)));
+        part(&mut lines, &hunk.before, Meaning::Neutral, palette);
+        lines.push(mark("<<<<<<< ours"));
+        part(&mut lines, &hunk.ours, Meaning::Good, palette);
+        lines.push(mark("||||||| base"));
+        part(&mut lines, &hunk.base, Meaning::Neutral, palette);
+        lines.push(mark("======="));
+        part(&mut lines, &hunk.theirs, Meaning::Bad, palette);
+        lines.push(mark(">>>>>>> theirs"));
+        part(&mut lines, &hunk.after, Meaning::Neutral, palette);
+    }
+    if let Some(more @ 1..) = hunks.len().checked_sub(MOST_HUNKS) {
+        lines.push(format!("… and {} more", count(more, "place")));
+    }
+    lines
+}
+
+fn part(lines: &mut Vec<String>, part: &[Vec<u8>], meaning: Meaning, palette: Palette) {
+    for line in part.iter().take(MOST_LINES) {
+        let text = String::from_utf8_lossy(line);
+        let text = cut(&visible_line(text.trim_end_matches(['\n', '\r'])), LONGEST);
+        lines.push(palette.paint(meaning, &text));
+    }
+    if let Some(more @ 1..) = part.len().checked_sub(MOST_LINES) {
+        lines.push(format!("… {}", count(more, "more line")));
+    }
+}

@@ -1,0 +1,60 @@
+//! Commits in the user's repository: whose they are, and how they are made.
+
+use engine::ports::IsolationError;
+use git2::{Oid, Repository, Signature};
+
+use crate::error::{OrCannot, Result};
+
+/// Returns the name and the mail address of the user, as the configuration of git has them.
+///
+/// # Errors
+/// The configuration lacks one of them.
+pub(super) fn identity(git: &Repository) -> Result<Signature<'static>> {
+    let what = "read the configuration of git";
+    let config = git.config().and_then(|mut config| config.snapshot()).or_cannot(|| what)?;
+    let is_missing = |key: &str| config.get_str(key).map_or(true, |value| value.trim().is_empty());
+    for (key, example) in [("user.name", "Your Name"), ("user.email", "you@example.com")] {
+        if is_missing(key) {
+            return Err(missing(key, example));
+        }
+    }
+    git.signature().or_cannot(|| "read user.name and user.email")
+}
+
+fn missing(key: &str, example: &str) -> IsolationError {
+    IsolationError::Refused {
+        what: "no commits can be made in this repository".to_owned(),
+        because: format!("{key} is not set, and git would not know whose they are"),
+        hint: format!("git config --global {key} \"{example}\"; or use --merge patch"),
+    }
+}
+
+/// Makes a commit of the user.
+pub(super) fn commit(git: &Repository, tree: Oid, parents: &[Oid], message: &str) -> Result<Oid> {
+    let author = identity(git)?;
+    commit_as(git, &author, tree, parents, message)
+}
+
+/// Makes a commit with the work of `author`.
+pub(super) fn commit_as(
+    git: &Repository,
+    author: &Signature<'_>,
+    tree: Oid,
+    parents: &[Oid],
+    message: &str,
+) -> Result<Oid> {
+    let what = || "make a commit";
+    let committer = identity(git)?;
+    let tree = git.find_tree(tree).or_cannot(what)?;
+    let parents: std::result::Result<Vec<_>, _> =
+        parents.iter().map(|parent| git.find_commit(*parent)).collect();
+    let parents = parents.or_cannot(what)?;
+    let parents: Vec<_> = parents.iter().collect();
+    git.commit(None, author, &committer, message, &tree, &parents).or_cannot(what)
+}
+
+/// Returns the tree of a commit; `None` before the first commit.
+pub(super) fn tree_of(git: &Repository, commit: Option<Oid>) -> Result<Option<Oid>> {
+    let tree = commit.map(|id| git.find_commit(id).map(|commit| commit.tree_id()));
+    tree.transpose().or_cannot(|| "read a commit")
+}

@@ -1,0 +1,55 @@
+//! The bytes of a file in the working tree and those that git commits, without running programs.
+
+use std::io::Write as _;
+
+use git2::build::CheckoutBuilder;
+use git2::{Oid, Repository};
+use protocol::RepoPath;
+
+use crate::baseline::Conversion;
+use crate::error::{OrCannot, Result};
+use crate::file_entry::{Entry, Mode};
+
+/// Returns the id of the blob that git would commit for these bytes of the working tree.
+pub(crate) fn committed_bytes(
+    git: &Repository,
+    path: &RepoPath,
+    mode: Mode,
+    bytes: &[u8],
+) -> Result<Oid> {
+    let what = || format!("make a blob of {path}");
+    if mode == Mode::Link {
+        return git.blob(bytes).or_cannot(what);
+    }
+    let mut writer = git.blob_writer(Some(path.as_path())).or_cannot(what)?;
+    writer.write_all(bytes).or_cannot(what)?;
+    writer.commit().or_cannot(what)
+}
+
+/// Returns the bytes that a file of a commit has in the working tree.
+pub(crate) fn working_bytes(
+    git: &Repository,
+    path: &RepoPath,
+    entry: Entry,
+    conversion: &Conversion,
+) -> Result<Vec<u8>> {
+    let what = || format!("convert {path} to the form of the working tree");
+    let blob = git.find_blob(entry.oid).or_cannot(what)?;
+    if entry.mode == Mode::Link || *conversion == Conversion::None {
+        return Ok(blob.content().to_vec());
+    }
+    // libgit2 converts files only while it writes them.
+    let folder = tempfile::tempdir().or_cannot(what)?;
+    let mut tree = entry.oid;
+    let mut mode = entry.mode.to_git().cast_signed();
+    for name in path.as_bytes().rsplit(|byte| *byte == b'/') {
+        let mut builder = git.treebuilder(None).or_cannot(what)?;
+        builder.insert(name, tree, mode).or_cannot(what)?;
+        (tree, mode) = (builder.write().or_cannot(what)?, 0o040_000);
+    }
+    let tree = git.find_object(tree, None).or_cannot(what)?;
+    let mut checkout = CheckoutBuilder::new();
+    checkout.target_dir(folder.path()).force().update_index(false).refresh(false);
+    git.checkout_tree(&tree, Some(&mut checkout)).or_cannot(what)?;
+    std::fs::read(folder.path().join(path.as_path())).or_cannot(what)
+}

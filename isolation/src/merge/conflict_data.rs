@@ -1,0 +1,85 @@
+//! The conflicts of a task's work: the versions, the names and the other task of each.
+
+use protocol::{Conflict, ConflictReason, RenamedFile, RepoPath};
+
+use crate::error::Result;
+use crate::file_entry::Entry;
+use crate::merge::merger::{ChangedEntry, Merger, Wanted};
+use crate::merge::obstacles::in_the_way;
+use crate::merge::tree_merge::{Pathwise, RenameConflict, Versions};
+
+impl Merger<'_> {
+    /// Returns a conflict for each new entry that something else is in the way of.
+    pub(super) fn obstacles(&self, wanted: &Wanted, pathwise: &Pathwise) -> Result<Vec<Conflict>> {
+        let mut conflicts = Vec::new();
+        for (path, entry) in wanted {
+            let Some(by) = in_the_way(self, wanted, path)? else { continue };
+            let versions = pathwise.paths.get(path).cloned();
+            let versions = versions.unwrap_or(Versions { base: None, sides: [None, *entry] });
+            let conflict = self.conflict(path, &versions, ConflictReason::InTheWay, pathwise);
+            conflicts.push(Conflict { with: by.or(conflict.with.clone()), ..conflict });
+        }
+        Ok(conflicts)
+    }
+
+    /// Returns the conflict at a path.
+    pub(super) fn conflict(
+        &self,
+        path: &RepoPath,
+        versions: &Versions,
+        reason: ConflictReason,
+        pathwise: &Pathwise,
+    ) -> Conflict {
+        let moved = pathwise.moves.get(path);
+        let renamed = moved.map(|moved| {
+            let mut sides = [Some(moved.from.clone()), Some(moved.from.clone())];
+            sides[moved.by as usize] = Some(moved.to.clone());
+            let [ours, theirs] = sides;
+            RenamedFile { from: moved.from.clone(), ours, theirs }
+        });
+        let paths = [Some(path), moved.map(|moved| &moved.from)];
+        self.conflict_of((path, reason), versions, renamed, &paths)
+    }
+
+    /// Returns the conflict that a rename makes.
+    pub(super) fn rename_conflict(
+        &self,
+        conflict: &RenameConflict,
+        pathwise: &Pathwise,
+    ) -> Conflict {
+        let RenameConflict { reason, from, to, versions } = conflict;
+        let at = |side: usize| {
+            let named = to[side].as_ref().and_then(|path| pathwise.paths.get(path));
+            versions.sides[side].or(named.and_then(|versions| versions.sides[side]))
+        };
+        let versions = Versions { base: versions.base, sides: [at(0), at(1)] };
+        let [ours, theirs] = to.clone();
+        let path = theirs.as_ref().or(ours.as_ref()).unwrap_or(from);
+        let paths = [ours.clone(), Some(from.clone())];
+        let renamed =
+            RenamedFile { from: from.clone(), ours: ours.clone(), theirs: theirs.clone() };
+        let paths = paths.each_ref().map(Option::as_ref);
+        self.conflict_of((path, *reason), &versions, Some(renamed), &paths)
+    }
+
+    /// Returns a conflict with the task that last changed one of `paths`.
+    fn conflict_of(
+        &self,
+        (path, reason): (&RepoPath, ConflictReason),
+        versions: &Versions,
+        renamed: Option<RenamedFile>,
+        paths: &[Option<&RepoPath>],
+    ) -> Conflict {
+        let mut with = paths.iter().flatten().filter_map(|path| self.changed.get(*path));
+        let [ours, theirs] = versions.sides.map(|side| side.map(Entry::to_side));
+        Conflict {
+            path: path.clone(),
+            reason,
+            base: versions.base.map(Entry::to_side),
+            ours,
+            theirs,
+            with: with.find_map(ChangedEntry::last),
+            renamed,
+        }
+    }
+}

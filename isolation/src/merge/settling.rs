@@ -1,0 +1,112 @@
+//! Settles the conflicts of one task while its work is merged, as its request says, and keeps what
+//! cannot be settled apart from the rest.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use engine::ports::{ConflictingRest, SettleRequest};
+use protocol::{Conflict, RepoPath, Settled, SettledConflict};
+
+use crate::error::Result;
+use crate::file_entry::{Change, Entry};
+use crate::merge::merger::{Merger, Wanted};
+use crate::merge::{Blobs, EntryState};
+use crate::settle::{Sides, concerned_paths, settle};
+
+/// The result of adding the work of one task to a merge.
+#[derive(Debug, Default)]
+pub(crate) struct Added {
+    /// The files that were joined by their rule.
+    pub(crate) joined: Vec<RepoPath>,
+    /// The conflicts that are left, sorted by path. Without any, the whole work was merged.
+    pub(crate) conflicts: Vec<Conflict>,
+    /// What was settled.
+    pub(crate) settled: Settled,
+}
+
+/// The conflicts of one task, and the entries that its paths get.
+pub(super) struct Settling<'a> {
+    request: &'a SettleRequest,
+    /// What the task left at the paths that it changed.
+    own: BTreeMap<&'a RepoPath, Option<Entry>>,
+    pub(super) wanted: Wanted,
+    conflicts: Vec<Conflict>,
+    settled: Vec<SettledConflict>,
+    /// The paths of conflicts that were met.
+    met: BTreeSet<RepoPath>,
+}
+
+impl<'a> Settling<'a> {
+    pub(super) fn new(request: &'a SettleRequest, changes: &'a [Change], wanted: Wanted) -> Self {
+        let own = changes.iter().map(|change| (&change.path, change.task)).collect();
+        let (conflicts, settled, met) = (Vec::new(), Vec::new(), BTreeSet::new());
+        Self { request, own, wanted, conflicts, settled, met }
+    }
+
+    /// Settles a conflict if a choice is given for it, and keeps it otherwise.
+    pub(super) fn meet(
+        &mut self,
+        merger: &Merger<'_>,
+        blobs: &dyn Blobs,
+        conflict: Conflict,
+    ) -> Result<()> {
+        let is_new = self.met.insert(conflict.path.clone());
+        let concerned = concerned_paths(&conflict);
+        let named = concerned.iter().find_map(|path| self.request.paths.get(path));
+        let choice = named.or(self.request.all.as_ref()).filter(|_| is_new);
+        if let Some(choice) = choice {
+            let is_foreign = |path: &RepoPath| {
+                let mut above = std::iter::once(path.clone()).chain(path.folders());
+                above.try_fold(false, |found, path| {
+                    Ok(found || merger.state_of(&path)? == EntryState::Foreign)
+                })
+            };
+            let sides = Sides {
+                ours: &|path| merger.entry(path),
+                theirs: &|path| self.own.get(path).copied(),
+                is_foreign: &is_foreign,
+                blobs,
+            };
+            if let Some(entries) = settle(&conflict, choice, &sides)? {
+                self.wanted.extend(entries);
+                self.settled.push(SettledConflict { path: conflict.path, by: choice.reported() });
+                return Ok(());
+            }
+        }
+        self.conflicts.push(conflict);
+        Ok(())
+    }
+
+    /// Returns whether a conflict keeps the whole work from being merged.
+    pub(super) fn is_refused(&self) -> bool {
+        !self.conflicts.is_empty() && self.request.rest == ConflictingRest::KeepAll
+    }
+
+    /// Leaves the paths of conflicts as they are.
+    pub(super) fn withdraw(&mut self) {
+        for path in self.conflicts.iter().flat_map(concerned_paths) {
+            self.wanted.remove(&path);
+        }
+    }
+
+    /// Returns the entries that are to be merged, and the result.
+    pub(super) fn finish(mut self, joined: Vec<RepoPath>) -> (Wanted, Added) {
+        self.conflicts.sort_by(|one, other| one.path.cmp(&other.path));
+        self.conflicts.dedup_by(|one, other| one.path == other.path && one.reason == other.reason);
+        if self.is_refused() {
+            return (Wanted::new(), Added { conflicts: self.conflicts, ..Added::default() });
+        }
+        self.settled.sort_by(|one, other| one.path.cmp(&other.path));
+        let mut landed = Vec::new();
+        if !self.conflicts.is_empty() {
+            let left: BTreeSet<RepoPath> =
+                self.conflicts.iter().flat_map(concerned_paths).collect();
+            let own =
+                self.own.keys().map(|path| (*path).clone()).chain(self.wanted.keys().cloned());
+            let done: BTreeSet<RepoPath> = own.filter(|path| !left.contains(path)).collect();
+            landed = done.union(&self.request.landed).cloned().collect();
+        }
+        let settled = Settled { conflicts: self.settled, landed };
+        let joined = joined.into_iter().filter(|path| self.wanted.contains_key(path)).collect();
+        (self.wanted, Added { joined, conflicts: self.conflicts, settled })
+    }
+}

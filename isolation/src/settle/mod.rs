@@ -1,0 +1,16 @@
+//! Settling conflicts: what each choice of the user makes of the paths of one conflict.
+
+mod conflict_paths;
+mod index_reasons;
+mod resolution;
+mod settle_conflict;
+mod stage;
+mod texts;
+mod user_tool;
+
+pub(crate) use conflict_paths::concerned_paths;
+pub(crate) use index_reasons::mark_by_index;
+pub(crate) use settle_conflict::{Sides, settle};
+pub(crate) use stage::{check_can_stage, stage_merge};
+pub(crate) use texts::{conflict_hunks, marked_text};
+pub use user_tool::{MergeTool, merge_tool};

@@ -1,0 +1,319 @@
+//! What a choice makes of the paths of one conflict.
+
+use std::collections::BTreeMap;
+
+use engine::ports::{SettleChoice, WrittenFile};
+use protocol::{Conflict, ConflictReason, RenamedFile, RepoPath};
+
+use super::conflict_paths::{concerned_paths, entry_of};
+use super::texts::{ConflictText, conflict_text};
+use crate::error::Result;
+use crate::file_entry::{Entry, Mode};
+use crate::merge::{Blobs, Favor, MergeRule, three_way};
+
+/// The new entries of paths; `None` for a path that is removed.
+pub(crate) type Entries = BTreeMap<RepoPath, Option<Entry>>;
+
+/// The two sides as trees, besides the versions in the conflict.
+pub(crate) struct Sides<'a> {
+    /// Returns the entry at a path of the tree into which the task is merged.
+    pub(crate) ours: &'a dyn Fn(&RepoPath) -> Result<Option<Entry>>,
+    /// Returns the entry that the task left at a path; `None` if the task did not change the path.
+    pub(crate) theirs: &'a dyn Fn(&RepoPath) -> Option<Option<Entry>>,
+    /// Returns whether something else than a file is at a path, or above it, that must not be
+    /// touched.
+    pub(crate) is_foreign: &'a dyn Fn(&RepoPath) -> Result<bool>,
+    pub(crate) blobs: &'a dyn Blobs,
+}
+
+/// Returns the entries that a choice makes of the paths of a conflict; `None` if the choice does not
+/// settle this kind of conflict.
+pub(crate) fn settle(
+    conflict: &Conflict,
+    choice: &SettleChoice,
+    sides: &Sides<'_>,
+) -> Result<Option<Entries>> {
+    if let SettleChoice::Written(file) = choice {
+        return written(conflict, file, sides);
+    }
+    match conflict.reason {
+        ConflictReason::Content
+        | ConflictReason::Binary
+        | ConflictReason::BothAdded
+        | ConflictReason::ChangedAndRemoved
+        | ConflictReason::Mode
+        | ConflictReason::Kind
+        | ConflictReason::Setup
+        | ConflictReason::Untracked
+        | ConflictReason::TooLarge => content(conflict, choice, sides),
+        ConflictReason::RenamedTwice => renamed_twice(conflict, choice, sides),
+        ConflictReason::RenamedAndRemoved => renamed_and_removed(conflict, choice, sides),
+        ConflictReason::SameName => whole_sides(conflict, choice, sides),
+        // The files of a folder without one new name stay where they were added, as in git.
+        ConflictReason::FolderSplit => match choice {
+            SettleChoice::Union => Ok(None),
+            _ => Ok(Some(Entries::new())),
+        },
+        ConflictReason::InTheWay | ConflictReason::Submodule => in_the_way(conflict, choice, sides),
+        // The file is being written, or the work cannot be committed: only what stands can stay.
+        ConflictReason::Contested | ConflictReason::Uncommitted | ConflictReason::Filter => {
+            match choice {
+                SettleChoice::Ours => whole_sides(conflict, choice, sides),
+                _ => Ok(None),
+            }
+        }
+    }
+}
+
+/// Settles a conflict of versions of one file.
+fn content(
+    conflict: &Conflict,
+    choice: &SettleChoice,
+    sides: &Sides<'_>,
+) -> Result<Option<Entries>> {
+    let versions = [&conflict.base, &conflict.ours, &conflict.theirs];
+    let [base, ours, theirs] = versions.map(|side| entry_of(side.as_ref()));
+    let one = |entry| Ok(Some(Entries::from([(conflict.path.clone(), entry)])));
+    match choice {
+        SettleChoice::Ours => one(ours),
+        SettleChoice::Theirs => one(theirs),
+        SettleChoice::Union | SettleChoice::Markers => {
+            let is_union = matches!(choice, SettleChoice::Union);
+            let (Some(our), Some(their)) = (ours, theirs) else {
+                // git leaves the changed version in the tree.
+                return if is_union { Ok(None) } else { one(ours.or(theirs)) };
+            };
+            if [Some(our), Some(their), base].iter().flatten().any(|side| side.mode == Mode::Link) {
+                return match (is_union, our.mode == their.mode) {
+                    (true, _) => Ok(None),
+                    (false, true) => one(ours),
+                    (false, false) => both_kinds(conflict, [our, their], sides),
+                };
+            }
+            let favor = if is_union { Favor::Union } else { Favor::Conflicts };
+            match conflict_text(sides.blobs, conflict.renamed.as_ref(), base, [our, their], favor)?
+            {
+                ConflictText::Text(text) => {
+                    let mode = merged_mode(base, our, their);
+                    one(Some(Entry { mode, oid: sides.blobs.write(&text)? }))
+                }
+                // git leaves our version in the tree.
+                ConflictText::NoLines if is_union => Ok(None),
+                ConflictText::NoLines => one(ours),
+            }
+        }
+        SettleChoice::Written(_) => Ok(None),
+    }
+}
+
+/// Leaves a symlink at the path and the file beside it, as git does.
+fn both_kinds(
+    conflict: &Conflict,
+    [ours, theirs]: [Entry; 2],
+    sides: &Sides<'_>,
+) -> Result<Option<Entries>> {
+    let (link, file, name) = match ours.mode {
+        Mode::Link => (ours, theirs, "theirs"),
+        Mode::File | Mode::Executable => (theirs, ours, "ours"),
+    };
+    let Some(beside) = free_name(&conflict.path, name, sides)? else { return Ok(None) };
+    Ok(Some(Entries::from([(conflict.path.clone(), Some(link)), (beside, Some(file))])))
+}
+
+/// Returns the mode of a merged file.
+fn merged_mode(base: Option<Entry>, ours: Entry, theirs: Entry) -> Mode {
+    match base {
+        Some(base) if ours.mode == base.mode => theirs.mode,
+        _ => ours.mode,
+    }
+}
+
+/// The most names that are tried for a file that is put beside another.
+const MOST_NAMES: u32 = 100;
+
+/// Returns a free name beside a path: `PATH~SIDE`, or `PATH~SIDE_1` and so on, as in git.
+fn free_name(path: &RepoPath, side: &str, sides: &Sides<'_>) -> Result<Option<RepoPath>> {
+    for number in 0..MOST_NAMES {
+        let end = if number == 0 { String::new() } else { format!("_{}", number - 1) };
+        let name = [path.as_bytes(), b"~", side.as_bytes(), end.as_bytes()].concat();
+        let Some(name) = RepoPath::new(name) else { return Ok(None) };
+        let taken = (sides.ours)(&name)?.is_some()
+            || (sides.theirs)(&name).flatten().is_some()
+            || (sides.is_foreign)(&name)?;
+        if !taken {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}
+
+/// Settles a conflict of two names: the file has the merged content at the chosen name.
+fn renamed_twice(
+    conflict: &Conflict,
+    choice: &SettleChoice,
+    sides: &Sides<'_>,
+) -> Result<Option<Entries>> {
+    let Some(RenamedFile { ours: Some(our_name), theirs: Some(their_name), .. }) =
+        &conflict.renamed
+    else {
+        return Ok(None);
+    };
+    let versions = [&conflict.base, &conflict.ours, &conflict.theirs];
+    let [base, Some(ours), Some(theirs)] = versions.map(|side| entry_of(side.as_ref())) else {
+        return Ok(None);
+    };
+    let merged = three_way(sides.blobs, &|| Ok(MergeRule::Text), base, Some(ours), Some(theirs))?;
+    let merged = merged.ok().and_then(|merged| merged.entry);
+    let at = |name: &RepoPath, entry| (name.clone(), Some(entry));
+    Ok(Some(match choice {
+        SettleChoice::Ours => {
+            let stands = (sides.ours)(their_name)?;
+            Entries::from([at(our_name, merged.unwrap_or(ours)), (their_name.clone(), stands)])
+        }
+        SettleChoice::Theirs => {
+            let left = (sides.theirs)(our_name).flatten();
+            Entries::from([at(their_name, merged.unwrap_or(theirs)), (our_name.clone(), left)])
+        }
+        SettleChoice::Markers => {
+            let both = match merged {
+                Some(merged) => merged,
+                None => match conflict_text(
+                    sides.blobs,
+                    conflict.renamed.as_ref(),
+                    base,
+                    [ours, theirs],
+                    Favor::Conflicts,
+                )? {
+                    ConflictText::Text(text) => Entry {
+                        mode: merged_mode(base, ours, theirs),
+                        oid: sides.blobs.write(&text)?,
+                    },
+                    ConflictText::NoLines => ours,
+                },
+            };
+            Entries::from([at(our_name, both), at(their_name, both)])
+        }
+        SettleChoice::Union | SettleChoice::Written(_) => return Ok(None),
+    }))
+}
+
+/// Settles a conflict of a renamed and a removed file.
+fn renamed_and_removed(
+    conflict: &Conflict,
+    choice: &SettleChoice,
+    sides: &Sides<'_>,
+) -> Result<Option<Entries>> {
+    let Some(renamed) = &conflict.renamed else { return Ok(None) };
+    let (name, by_ours) = match (&renamed.ours, &renamed.theirs) {
+        (Some(name), None) => (name, true),
+        (None, Some(name)) => (name, false),
+        _ => return Ok(None),
+    };
+    let version = if by_ours { &conflict.ours } else { &conflict.theirs };
+    let keep = match choice {
+        SettleChoice::Ours => by_ours,
+        SettleChoice::Theirs => !by_ours,
+        SettleChoice::Markers => true,
+        SettleChoice::Union | SettleChoice::Written(_) => return Ok(None),
+    };
+    let entry = if keep { entry_of(version.as_ref()) } else { None };
+    if keep && entry.is_none() {
+        return Ok(None);
+    }
+    let old = (sides.ours)(&renamed.from)?;
+    Ok(Some(Entries::from([(name.clone(), entry), (renamed.from.clone(), old)])))
+}
+
+/// Takes all paths of a conflict from one side.
+fn whole_sides(
+    conflict: &Conflict,
+    choice: &SettleChoice,
+    sides: &Sides<'_>,
+) -> Result<Option<Entries>> {
+    let mut entries = Entries::new();
+    for path in concerned_paths(conflict) {
+        let entry = match choice {
+            SettleChoice::Ours => (sides.ours)(&path)?,
+            SettleChoice::Theirs => match (sides.theirs)(&path) {
+                Some(entry) => entry,
+                None => (sides.ours)(&path)?,
+            },
+            SettleChoice::Union | SettleChoice::Markers | SettleChoice::Written(_) => {
+                return Ok(None);
+            }
+        };
+        entries.insert(path, entry);
+    }
+    Ok(Some(entries))
+}
+
+/// Settles a conflict of a file and a folder, or of something that must not be touched.
+fn in_the_way(
+    conflict: &Conflict,
+    choice: &SettleChoice,
+    sides: &Sides<'_>,
+) -> Result<Option<Entries>> {
+    let path = &conflict.path;
+    let stands = (sides.ours)(path)?;
+    let above = |entries: &mut Entries| -> Result<Option<RepoPath>> {
+        for folder in path.folders() {
+            if (sides.ours)(&folder)?.is_some() {
+                entries.insert(folder.clone(), None);
+                return Ok(Some(folder));
+            }
+        }
+        Ok(None)
+    };
+    let theirs = (sides.theirs)(path).unwrap_or(entry_of(conflict.theirs.as_ref()));
+    let mut entries = Entries::new();
+    match choice {
+        SettleChoice::Ours => {
+            entries.insert(path.clone(), stands);
+        }
+        SettleChoice::Union | SettleChoice::Written(_) => return Ok(None),
+        SettleChoice::Theirs | SettleChoice::Markers => {
+            if (sides.is_foreign)(path)? {
+                return Ok(None);
+            }
+            let is_markers = matches!(choice, SettleChoice::Markers);
+            if let Some(file) = above(&mut entries)? {
+                entries.insert(path.clone(), theirs);
+                if is_markers {
+                    let Some(beside) = free_name(&file, "ours", sides)? else { return Ok(None) };
+                    entries.insert(beside, (sides.ours)(&file)?);
+                }
+            } else if is_markers {
+                // The file of the task is put beside the folder.
+                let Some(beside) = free_name(path, "theirs", sides)? else { return Ok(None) };
+                entries.insert(path.clone(), stands);
+                entries.insert(beside, theirs);
+            } else {
+                // A folder of the user's is not removed for a file.
+                return Ok(None);
+            }
+        }
+    }
+    Ok(Some(entries))
+}
+
+/// Takes the content that a program or a person made of the sides, if these are the same as then.
+fn written(conflict: &Conflict, file: &WrittenFile, sides: &Sides<'_>) -> Result<Option<Entries>> {
+    if conflict.ours != file.ours || conflict.theirs != file.theirs {
+        return Ok(None);
+    }
+    let versions = [&conflict.base, &conflict.ours, &conflict.theirs];
+    let [base, ours, theirs] = versions.map(|side| entry_of(side.as_ref()));
+    let entry = match (&file.bytes, ours.or(theirs)) {
+        (None, _) => None,
+        (Some(bytes), Some(one)) => {
+            let mode = match (ours, theirs) {
+                (Some(ours), Some(theirs)) => merged_mode(base, ours, theirs),
+                _ => one.mode,
+            };
+            let mode = if mode == Mode::Link { Mode::File } else { mode };
+            Some(Entry { mode, oid: sides.blobs.write(bytes)? })
+        }
+        (Some(_), None) => return Ok(None),
+    };
+    Ok(Some(Entries::from([(conflict.path.clone(), entry)])))
+}

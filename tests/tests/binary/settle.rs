@@ -1,0 +1,303 @@
+//! Conflicts are settled with `regatta apply`: each choice gives the tree that it gives in git.
+
+use serde_json::Value;
+use tests::sandbox::{Plan, Repository, Sandbox};
+
+use super::sandbox;
+use super::settle_cases::{CASES, Choice, Lines, begin};
+
+/// Settles every conflict in the same way, here and in git, and compares the trees.
+fn expect_the_trees_of_git(choice: Choice) {
+    let place = sandbox();
+    let repository = place.repository();
+    begin(&repository);
+    let mut different = Vec::new();
+    for case in CASES {
+        let at = format!("{} {}", case.name, choice.option());
+        let run = case.run(&place, &repository);
+        let conflict = &run.events_of("task_conflicted")[0]["conflicts"][0];
+        assert_eq!(conflict["reason"], case.reason, "{at}: {run}");
+        let (before, dot_git) = (repository.tree(), repository.dot_git());
+        let apply = place.regatta(repository.root()).words("apply @ theirs");
+        let applied = apply.arg(choice.option()).arg(case.path).run();
+        assert_eq!(repository.dot_git(), dot_git, "{at}");
+        if choice == Choice::Union && case.lines == Lines::NotBoth {
+            applied.expect_refusal(&["with `--union`"]);
+            assert_eq!(repository.tree(), before, "{at}");
+            continue;
+        }
+        let applied = applied.expect_code(0);
+        if repository.tree_id() != case.tree_in_git(&place, choice) {
+            different.push(format!("{at}: {applied}"));
+        }
+    }
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+#[test]
+fn what_keeps_ours_gives_the_tree_that_it_gives_in_git() {
+    expect_the_trees_of_git(Choice::Ours);
+}
+
+#[test]
+fn what_takes_theirs_gives_the_tree_that_it_gives_in_git() {
+    expect_the_trees_of_git(Choice::Theirs);
+}
+
+#[test]
+fn what_joins_both_gives_the_tree_that_it_gives_in_git() {
+    expect_the_trees_of_git(Choice::Union);
+}
+
+#[test]
+fn markers_are_byte_for_byte_those_of_git() {
+    expect_the_trees_of_git(Choice::Markers);
+}
+
+/// A repository in which the work of the task `theirs` conflicts at two paths, and not at others.
+fn two_conflicts(place: &Sandbox) -> Repository {
+    let repository = place.repository();
+    begin(&repository);
+    let plan = Plan::default()
+        .task("ours", "sed -i 's/^line 5$/ours/' lines.txt; echo ours >> list.txt")
+        .task(
+            "theirs",
+            "sed -i 's/^line 5$/theirs/' lines.txt; echo theirs >> list.txt
+             echo new > src/new.rs; echo more >> README.md",
+        );
+    let _run = place.run_plan(&repository, &plan).run().expect_code(4);
+    repository
+}
+
+#[test]
+fn different_paths_are_settled_in_different_ways_at_once() {
+    let place = sandbox();
+    let repository = two_conflicts(&place);
+    let apply = place.regatta(repository.root()).words("apply @ theirs --union list.txt --theirs");
+    let applied = apply.run().expect_code(0);
+    assert!(applied.stdout.contains("theirs taken: lines.txt; both kept: list.txt"), "{applied}");
+    assert_eq!(repository.text("list.txt"), "first\nours\ntheirs\n");
+    assert!(repository.text("lines.txt").contains("line 4\ntheirs\nline 6\n"));
+    assert_eq!(repository.text("src/new.rs"), "new\n");
+    let again = place.regatta(repository.root()).words("apply @ theirs --ours").run();
+    again.expect_refusal(&["there is no conflict of task", "has landed already"]);
+    let later = place.regatta(repository.root()).words("apply").run().expect_code(0);
+    assert!(later.stdout.contains("has landed already"), "{later}");
+}
+
+#[test]
+fn what_does_not_conflict_lands_now_and_the_rest_stays_kept() {
+    let place = sandbox();
+    let repository = two_conflicts(&place);
+    let clean = place.regatta(repository.root()).words("apply @ theirs --ours lines.txt --clean");
+    let applied = clean.run().expect_code(4);
+    assert!(applied.stdout.contains("list.txt, with ours"), "{applied}");
+    assert!(applied.stdout.contains("ours kept: lines.txt; 2 other paths landed"), "{applied}");
+    assert_eq!(repository.text("src/new.rs"), "new\n");
+    assert_eq!(repository.text("list.txt"), "first\nours\n");
+    assert!(repository.text("lines.txt").contains("line 4\nours\nline 6\n"));
+
+    // What has landed is the user's from now on.
+    repository.write("src/new.rs", "edited\n");
+    let listed = place.regatta(repository.root()).words("conflicts --json").run().expect_code(0);
+    let listed: Value = serde_json::from_str(&listed.stdout).expect("it is JSON");
+    assert_eq!(listed["conflicts"].as_array().map(Vec::len), Some(1), "{listed}");
+    let rest = place.regatta(repository.root()).words("apply @ theirs --union").run();
+    let _rest = rest.expect_code(0);
+    assert_eq!(repository.text("list.txt"), "first\nours\ntheirs\n");
+    assert_eq!(repository.text("src/new.rs"), "edited\n");
+    assert!(repository.text("lines.txt").contains("line 4\nours\nline 6\n"));
+}
+
+#[test]
+fn a_choice_that_makes_no_sense_changes_nothing_and_is_told() {
+    let place = sandbox();
+    let repository = two_conflicts(&place);
+    let before = repository.tree();
+    for (words, said) in [
+        ("apply @ theirs --ours nowhere.txt", "`nowhere.txt` is not a path of a conflict"),
+        ("apply @ theirs --ours README.md", "the paths in conflict are lines.txt, list.txt"),
+        ("apply @ theirs --ours ../list.txt", "`../list.txt` is not a path of a conflict"),
+        ("apply @ theirs --ours list.txt --theirs list.txt", "are both for list.txt"),
+        ("apply @ theirs --ours --theirs", "`--ours` and `--theirs` are both for all conflicts"),
+        ("apply @ ours --theirs", "has landed already"),
+        ("apply @ nobody --theirs", "nobody"),
+        ("show @/theirs:list.txt", "`--base`, `--ours` or `--theirs` is missing"),
+        ("show @/theirs:README.md --ours", "`README.md` is not a path of a conflict"),
+        ("show @/theirs --ours", "names no path of a task"),
+    ] {
+        place.regatta(repository.root()).words(words).run().expect_refusal(&[said]);
+        assert_eq!(repository.tree(), before, "{words}");
+    }
+    let one = place.regatta(repository.root()).words("apply @ theirs --ours list.txt").run();
+    let one = one.expect_code(4);
+    assert!(one.stderr.contains("1 conflict of task"), "{one}");
+    assert!(one.stderr.contains("--clean"), "{one}");
+    assert_eq!(repository.tree(), before);
+}
+
+#[test]
+fn each_side_of_a_conflict_can_be_printed() {
+    let place = sandbox();
+    let repository = two_conflicts(&place);
+    for (side, expected) in
+        [("--base", "first\n"), ("--ours", "first\nours\n"), ("--theirs", "first\ntheirs\n")]
+    {
+        let shown = place.regatta(repository.root()).words("show theirs:list.txt").arg(side).run();
+        assert_eq!(shown.expect_code(0).stdout, expected);
+    }
+}
+
+#[test]
+fn conflicts_are_shown_with_their_three_versions_and_what_to_type_next() {
+    let place = sandbox();
+    let repository = two_conflicts(&place);
+    let shown = place.regatta(repository.root()).words("conflicts").run().expect_code(0);
+    let list = "    @@ line 2 @@\n    first\n    <<<<<<< ours\n    ours\n    ||||||| base\n    =======\n    theirs\n    >>>>>>> theirs\n";
+    let lines = "    line 4\n    <<<<<<< ours\n    ours\n    ||||||| base\n    line 5\n    =======\n    theirs\n    >>>>>>> theirs\n    line 6\n";
+    for expected in [list, lines, "/theirs --theirs lines.txt\n", "/theirs --clean\n"] {
+        assert!(shown.stdout.contains(expected), "{expected}\n{shown}");
+    }
+    let coloured = place.regatta(repository.root()).words("conflicts --color always").run();
+    assert!(coloured.expect_code(0).stdout.contains("\u{1b}[32mours\u{1b}[0m"));
+}
+
+#[test]
+fn a_conflict_of_huge_or_hostile_lines_is_shown_bounded_and_printable() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("big.txt", "begin\n");
+    repository.commit("big");
+    let line = "printf '\\033[2J%01000d\\n' 7";
+    let script =
+        |word: &str| format!("for i in $(seq 500); do echo {word}; {line}; done >> big.txt");
+    let plan = Plan::default().task("ours", &script("ours")).task("theirs", &script("theirs"));
+    let _run = place.run_plan(&repository, &plan).run().expect_code(4);
+    let shown = place.regatta(repository.root()).words("conflicts").run().expect_code(0);
+    assert!(shown.stdout.contains("… 980 more lines"), "{shown}");
+    assert!(shown.stdout.len() < 20_000 && !shown.stdout.contains('\u{1b}'), "{shown}");
+}
+
+#[test]
+fn a_branch_of_kept_work_can_be_merged_with_git() {
+    let place = sandbox();
+    let repository = two_conflicts(&place);
+    let tree = repository.tree();
+    let made = place.regatta(repository.root()).words("apply @ theirs --branch mine").run();
+    let made = made.expect_code(0);
+    assert!(made.stdout.contains("git merge mine"), "{made}");
+    assert_eq!(repository.tree(), tree);
+    let again = place.regatta(repository.root()).words("apply @ theirs --branch mine").run();
+    again.expect_refusal(&["cannot make the branch `mine`", "it is there already"]);
+    for name in ["-x", "a..b", "x/", "HEAD"] {
+        let bad = place
+            .regatta(repository.root())
+            .words("apply @ theirs")
+            .arg(format!("--branch={name}"));
+        bad.run().expect_refusal(&["git does not accept such a name"]);
+    }
+    repository.commit("what has landed");
+    let merge = repository.try_git(&["merge", "mine"]);
+    assert!(!merge.status.success());
+    let unmerged = repository.git(&["diff", "--name-only", "--diff-filter=U"]);
+    assert_eq!(unmerged, "lines.txt\nlist.txt\n");
+    assert_eq!(repository.text("src/new.rs"), "new\n");
+    assert!(
+        repository.text("list.txt").contains("<<<<<<< HEAD\nours\n=======\ntheirs\n>>>>>>> mine\n")
+    );
+    assert_eq!(repository.faults(), "");
+}
+
+#[test]
+fn git_applies_a_diff_three_way_and_a_fetch_brings_what_it_lacks() {
+    let place = sandbox();
+    let repository = place.repository();
+    begin(&repository);
+    // The base of the task is not committed: git has no blob of it.
+    repository.write("list.txt", "first\nuncommitted\n");
+    let plan = Plan::default()
+        .task("ours", "sed -i 's/^first$/ours/' list.txt")
+        .task("theirs", "sed -i 's/^first$/theirs/' list.txt; git mv lines.txt moved.txt");
+    let _run = place.run_plan(&repository, &plan).run().expect_code(4);
+    let diff = place.regatta(repository.root()).words("diff @ theirs").run().expect_code(0);
+    assert!(diff.stdout.contains("rename from lines.txt\nrename to moved.txt\n"), "{diff}");
+    let fetch = diff.stderr.split("first: ").nth(1).expect("it names the fetch");
+    let words: Vec<&str> = fetch.split_whitespace().collect();
+    assert_eq!(words[..2], ["git", "fetch"], "{diff}");
+    repository.write("patch", &diff.stdout);
+    repository.git(&["add", "list.txt"]);
+    let lacking = repository.try_git(&["apply", "--3way", "patch"]);
+    assert!(!lacking.status.success());
+    repository.git(&words[1..]);
+    let _conflict = repository.try_git(&["apply", "--3way", "patch"]);
+    let merged = "<<<<<<< ours\nours\n=======\ntheirs\n>>>>>>> theirs\nuncommitted\n";
+    assert_eq!(repository.text("list.txt"), merged);
+    assert!(repository.path("moved.txt").exists() && !repository.path("lines.txt").exists());
+}
+
+#[test]
+fn a_diff_of_a_converted_file_names_the_markers_instead() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.git(&["config", "core.autocrlf", "true"]);
+    repository.write("crlf.txt", "a\r\nb\r\n");
+    repository.commit("lines");
+    let plan = Plan::default()
+        .task("ours", "printf 'ours\\r\\nb\\r\\n' > crlf.txt")
+        .task("theirs", "printf 'theirs\\r\\nb\\r\\n' > crlf.txt");
+    let _run = place.run_plan(&repository, &plan).run().expect_code(4);
+    let diff = place.regatta(repository.root()).words("diff @ theirs").run().expect_code(0);
+    assert!(diff.stderr.contains("apply r") && diff.stderr.contains("/theirs --markers"), "{diff}");
+    let apply = place.regatta(repository.root()).words("apply @ theirs --markers").run();
+    let _applied = apply.expect_code(0);
+    let merged = "<<<<<<< ours\r\nours\r\n=======\r\ntheirs\r\n>>>>>>> theirs\r\nb\r\n";
+    assert_eq!(repository.text("crlf.txt"), merged);
+}
+
+#[test]
+fn the_index_is_left_as_git_merge_leaves_it_only_on_demand() {
+    let place = sandbox();
+    let repository = place.repository();
+    begin(&repository);
+    let base = repository.git(&["rev-parse", "HEAD"]);
+    let theirs = "sed -i 's/^line 5$/theirs/' lines.txt; echo new > src/new.rs; rm data.bin";
+    let edit = "cd \"$REGATTA_REPO\"; sed -i 's/^line 5$/ours/' lines.txt; git commit -qam ours";
+    let plan = Plan::default().task("theirs", &format!("{theirs}; {edit}"));
+    let _run = place.run_plan(&repository, &plan).run().expect_code(4);
+    repository.write("list.txt", "staged\n");
+    repository.git(&["add", "list.txt"]);
+    let apply = place.regatta(repository.root()).words("apply @ theirs --markers --index");
+    let _applied = apply.run().expect_code(0);
+    let ours = repository.git(&["ls-files", "-s"]);
+
+    let git = Repository::init(&place.folder().join("judge"));
+    git.git(&["fetch", "--quiet", &repository.root().to_string_lossy(), "HEAD", base.trim()]);
+    git.git(&["checkout", "--quiet", "-b", "theirs", base.trim()]);
+    let lines = git.text("lines.txt").replace("line 5\n", "theirs\n");
+    git.write("lines.txt", lines);
+    git.write("src/new.rs", "new\n");
+    git.git(&["rm", "--quiet", "data.bin"]);
+    git.commit("theirs");
+    git.git(&["checkout", "--quiet", "-b", "ours", "FETCH_HEAD"]);
+    let _conflict = git.try_git(&["merge", "theirs"]);
+    let expected = git.git(&["ls-files", "-s"]);
+    let of_user = |line: &&str| !line.ends_with("\tlist.txt");
+    let expected: Vec<&str> = expected.lines().filter(of_user).collect();
+    assert_eq!(ours.lines().filter(of_user).collect::<Vec<_>>(), expected);
+    assert!(ours.contains(" 1\tlines.txt") && ours.contains(" 3\tlines.txt"), "{ours}");
+    let staged = repository.git(&["show", ":list.txt"]);
+    assert_eq!(staged, "staged\n");
+}
+
+#[test]
+fn what_the_user_has_staged_at_the_same_path_is_never_overwritten() {
+    let place = sandbox();
+    let repository = two_conflicts(&place);
+    repository.git(&["add", "list.txt"]);
+    let (tree, dot_git) = (repository.tree(), repository.dot_git());
+    let apply = place.regatta(repository.root()).words("apply @ theirs --markers --index").run();
+    apply.expect_refusal(&["list.txt has staged changes"]);
+    assert_eq!((repository.tree(), repository.dot_git()), (tree, dot_git));
+    let apply = place.regatta(repository.root()).words("apply @ theirs --index").run();
+    apply.expect_refusal(&["--markers"]);
+}

@@ -1,0 +1,291 @@
+//! The conflicts on which every way to settle one is tested, and what git makes of them.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+
+use tests::sandbox::{Finished, Plan, Repository, Sandbox};
+
+/// A conflict: what the repository begins with, what stands, and what the task wants.
+pub(super) struct Case {
+    pub(super) name: &'static str,
+    /// The reason in JSON.
+    pub(super) reason: &'static str,
+    /// A path of the conflict.
+    pub(super) path: &'static str,
+    ours: &'static str,
+    theirs: &'static str,
+    judge: Judge,
+    pub(super) lines: Lines,
+}
+
+/// Whether both sides have lines that can be joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lines {
+    Both,
+    NotBoth,
+}
+
+/// What says what a side is in git.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Judge {
+    /// `git checkout --ours` and `--theirs` after the merge.
+    Stages,
+    /// The commit of the side, because git has put the file beside its path.
+    Commit,
+    /// The user has the file without tracking it: for git, it is committed.
+    Untracked,
+}
+
+const fn case(
+    [name, reason, path]: [&'static str; 3],
+    [ours, theirs]: [&'static str; 2],
+    judge: Judge,
+    lines: Lines,
+) -> Case {
+    Case { name, reason, path, ours, theirs, judge, lines }
+}
+
+pub(super) const CASES: &[Case] = &[
+    case(
+        ["content", "content", "lines.txt"],
+        [
+            "sed -i 's/^line 5$/ours/; s/^line 20$/our end/' lines.txt",
+            "sed -i 's/^line 5$/theirs/; s/^line 12$/their middle/' lines.txt; echo x > other.txt",
+        ],
+        Judge::Stages,
+        Lines::Both,
+    ),
+    case(
+        ["windows lines", "content", "crlf.txt"],
+        ["sed -i 's/^a 2/ours/' crlf.txt", "sed -i 's/^a 2/theirs/; s/^a 9/more/' crlf.txt"],
+        Judge::Stages,
+        Lines::Both,
+    ),
+    case(
+        ["list", "content", "list.txt"],
+        ["echo ours >> list.txt", "printf 'theirs\\nlast without end' >> list.txt"],
+        Judge::Stages,
+        Lines::Both,
+    ),
+    case(
+        ["removed by us", "changed_and_removed", "lines.txt"],
+        ["rm lines.txt", "echo theirs >> lines.txt; echo x > other.txt"],
+        Judge::Stages,
+        Lines::NotBoth,
+    ),
+    case(
+        ["removed by them", "changed_and_removed", "lines.txt"],
+        ["echo ours >> lines.txt", "rm lines.txt; echo x > other.txt"],
+        Judge::Stages,
+        Lines::NotBoth,
+    ),
+    case(
+        ["two names", "renamed_twice", "lines.txt"],
+        [
+            "git mv lines.txt ours.txt; sed -i 's/^line 3$/ours/' ours.txt",
+            "git mv lines.txt theirs.txt; sed -i 's/^line 20$/theirs/' theirs.txt",
+        ],
+        Judge::Stages,
+        Lines::NotBoth,
+    ),
+    case(
+        ["two names and the same lines", "renamed_twice", "theirs.txt"],
+        [
+            "git mv lines.txt ours.txt; sed -i 's/^line 3$/ours/' ours.txt",
+            "git mv lines.txt theirs.txt; sed -i 's/^line 3$/theirs/' theirs.txt",
+        ],
+        Judge::Commit,
+        Lines::NotBoth,
+    ),
+    case(
+        ["renamed by us, removed by them", "renamed_and_removed", "ours.txt"],
+        ["git mv lines.txt ours.txt", "rm lines.txt; echo x > other.txt"],
+        Judge::Stages,
+        Lines::NotBoth,
+    ),
+    case(
+        ["removed by us, renamed by them", "renamed_and_removed", "theirs.txt"],
+        ["rm lines.txt", "git mv lines.txt theirs.txt; echo x > other.txt"],
+        Judge::Stages,
+        Lines::NotBoth,
+    ),
+    case(
+        ["renamed and the same lines", "content", "theirs.txt"],
+        [
+            "sed -i 's/^line 5$/ours/' lines.txt",
+            "git mv lines.txt theirs.txt; sed -i 's/^line 5$/theirs/' theirs.txt",
+        ],
+        Judge::Stages,
+        Lines::Both,
+    ),
+    case(
+        ["kind", "kind", "lines.txt"],
+        ["echo ours >> lines.txt", "rm lines.txt; ln -s list.txt lines.txt"],
+        Judge::Commit,
+        Lines::NotBoth,
+    ),
+    case(
+        ["kind the other way round", "kind", "lines.txt"],
+        ["rm lines.txt; ln -s list.txt lines.txt", "echo theirs >> lines.txt"],
+        Judge::Commit,
+        Lines::NotBoth,
+    ),
+    case(
+        ["links", "content", "link"],
+        ["ln -sfn list.txt link", "ln -sfn crlf.txt link"],
+        Judge::Stages,
+        Lines::NotBoth,
+    ),
+    case(
+        ["mode", "mode", "tool.sh"],
+        ["echo run > tool.sh", "echo run > tool.sh; chmod +x tool.sh"],
+        Judge::Stages,
+        Lines::Both,
+    ),
+    case(
+        ["binary", "binary", "data.bin"],
+        ["printf 'a\\0ours' > data.bin", "printf 'a\\0theirs' > data.bin; echo x > other.txt"],
+        Judge::Stages,
+        Lines::NotBoth,
+    ),
+    case(
+        ["both added", "both_added", "new.txt"],
+        ["printf 'one\\nours\\nend\\n' > new.txt", "printf 'one\\ntheirs\\nend\\n' > new.txt"],
+        Judge::Stages,
+        Lines::Both,
+    ),
+    case(
+        ["untracked", "untracked", "new.txt"],
+        ["printf 'one\\nours\\nend\\n' > new.txt", "printf 'one\\ntheirs\\nend\\n' > new.txt"],
+        Judge::Untracked,
+        Lines::Both,
+    ),
+];
+
+/// How a conflict is settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    Ours,
+    Theirs,
+    Union,
+    Markers,
+}
+
+impl Choice {
+    pub(super) fn option(self) -> &'static str {
+        match self {
+            Self::Ours => "--ours",
+            Self::Theirs => "--theirs",
+            Self::Union => "--union",
+            Self::Markers => "--markers",
+        }
+    }
+}
+
+/// Fills a repository with the files that the cases begin with.
+pub(super) fn begin(repository: &Repository) {
+    let lines: String = (1..=24).map(|line| format!("line {line}\n")).collect();
+    repository.write("lines.txt", &lines);
+    repository.write("list.txt", "first\n");
+    let crlf: String = (1..=12).map(|line| format!("a {line}\r\n")).collect();
+    repository.write("crlf.txt", &crlf);
+    repository.write("data.bin", "a\0b");
+    std::os::unix::fs::symlink("README.md", repository.path("link")).expect("a link can be made");
+    repository.commit("files");
+}
+
+impl Case {
+    /// Brings the repository back to its commit and lets two tasks make the conflict.
+    pub(super) fn run(&self, place: &Sandbox, repository: &Repository) -> Finished {
+        repository.git(&["reset", "--quiet", "--hard"]);
+        repository.git(&["clean", "-fdq"]);
+        let plan = match self.judge {
+            Judge::Untracked => {
+                let ours = format!("cd \"$REGATTA_REPO\"; {}; cd -; {}", self.ours, self.theirs);
+                Plan::default().task("nothing", "true").task("theirs", &ours)
+            }
+            Judge::Stages | Judge::Commit => {
+                Plan::default().task("ours", self.ours).task("theirs", self.theirs)
+            }
+        };
+        place.run_plan(repository, &plan).run().expect_code(4)
+    }
+
+    /// Returns the id of the tree that git makes of the same conflict with the same choice, and says
+    /// what it has merged.
+    pub(super) fn tree_in_git(&self, place: &Sandbox, choice: Choice) -> String {
+        let root = place.folder().join("judge");
+        let _none_yet = std::fs::remove_dir_all(&root);
+        let git = Repository::init(&root);
+        git.write("README.md", "# App\n\nA small thing.\n");
+        git.write("src/main.rs", "fn main() {\n    run();\n}\n");
+        git.write("src/run.rs", "pub fn run() {}\n");
+        begin(&git);
+        for (branch, script) in [("theirs", self.theirs), ("ours", self.ours)] {
+            git.git(&["checkout", "--quiet", "-b", branch, "main"]);
+            let mut shell = Command::new("/bin/sh");
+            let done = shell.arg("-ec").arg(script).current_dir(git.root()).status();
+            assert!(done.expect("a shell can be run").success(), "{}", self.name);
+            git.commit(branch);
+        }
+        if choice == Choice::Union {
+            git.write(".git/info/attributes", "* merge=union\n");
+        }
+        let _conflicts = git.try_git(&["-c", "merge.directoryRenames=true", "merge", "theirs"]);
+        match choice {
+            Choice::Ours | Choice::Theirs => self.take_side(&git, choice),
+            Choice::Union => {}
+            Choice::Markers => relabel(&git),
+        }
+        git.tree_id()
+    }
+
+    fn take_side(&self, git: &Repository, choice: Choice) {
+        let (commit, stage) = if choice == Choice::Ours { ("ours", "2") } else { ("theirs", "3") };
+        let unmerged = git.git(&["ls-files", "-u"]);
+        let mut paths: Vec<&str> =
+            unmerged.lines().filter_map(|line| line.split('\t').nth(1)).collect();
+        paths.dedup();
+        for path in paths {
+            if self.judge == Judge::Commit {
+                git.git(&["rm", "--quiet", "-f", "--cached", path]);
+                let _gone = std::fs::remove_file(git.path(path));
+                // A path that this side does not have is removed.
+                let _absent = git.try_git(&["checkout", "--quiet", commit, "--", path]);
+                continue;
+            }
+            let has = unmerged.lines().any(|line| {
+                line.ends_with(&format!("\t{path}")) && line.contains(&format!(" {stage}\t"))
+            });
+            if has {
+                git.git(&["checkout", "--quiet", choice.option(), "--", path]);
+            } else {
+                git.git(&["rm", "--quiet", "-f", path]);
+            }
+        }
+    }
+}
+
+/// Replaces git's name of our side in the files and their names.
+fn relabel(git: &Repository) {
+    for entry in std::fs::read_dir(git.root()).expect("it is a folder") {
+        let entry = entry.expect("it can be read");
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.file_type().expect("it has a type").is_file() {
+            let bytes = std::fs::read(&path).expect("it can be read");
+            let mode = entry.metadata().expect("it is there").permissions().mode();
+            let text = String::from_utf8_lossy(&bytes);
+            if text.contains("<<<<<<< HEAD") {
+                // git names both sides of a file with two new names.
+                let text = text.replace("<<<<<<< HEAD", "<<<<<<< ours");
+                std::fs::write(&path, text).expect("it can be written");
+                std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))
+                    .expect("it has a mode");
+            }
+        }
+        if let Some(file) = name.strip_suffix("~HEAD") {
+            std::fs::rename(&path, git.path(format!("{file}~ours"))).expect("it can be renamed");
+        }
+    }
+}

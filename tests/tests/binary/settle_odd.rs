@@ -1,0 +1,103 @@
+//! Odd conflicts: submodules, files and folders in each other's place, a damaged store.
+
+use tests::sandbox::{Plan, Repository, Sandbox};
+
+use super::sandbox;
+
+fn apply(place: &Sandbox, repository: &Repository, words: &str) -> tests::sandbox::Finished {
+    place.regatta(repository.root()).words("apply @ theirs").words(words).run()
+}
+
+/// A repository in which a task wants a file below what the user has made a file.
+fn file_for_a_folder(place: &Sandbox) -> Repository {
+    let repository = place.repository();
+    let script = "mkdir docs; echo new > docs/new.md; echo x > other.txt
+                  echo mine > \"$REGATTA_REPO/docs\"";
+    let _run = place.run_plan(&repository, &Plan::default().task("theirs", script)).run();
+    repository
+}
+
+#[test]
+fn a_file_in_the_place_of_a_folder_is_kept_replaced_or_put_beside_it() {
+    for option in ["--ours", "--theirs", "--markers", "--clean"] {
+        let place = sandbox();
+        let repository = file_for_a_folder(&place);
+        let applied = apply(&place, &repository, option);
+        let _done = applied.expect_code(if option == "--clean" { 4 } else { 0 });
+        assert_eq!(repository.text("other.txt"), "x\n", "{option}");
+        match option {
+            "--ours" | "--clean" => assert_eq!(repository.text("docs"), "mine\n"),
+            "--theirs" => assert_eq!(repository.text("docs/new.md"), "new\n"),
+            _ => {
+                assert_eq!(repository.text("docs/new.md"), "new\n");
+                assert_eq!(repository.text("docs~ours"), "mine\n");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_folder_of_the_users_is_never_removed_for_a_file() {
+    let place = sandbox();
+    let repository = place.repository();
+    let script =
+        "echo file > docs; mkdir \"$REGATTA_REPO/docs\"; echo mine > \"$REGATTA_REPO/docs/a\"";
+    let _run = place.run_plan(&repository, &Plan::default().task("theirs", script)).run();
+    apply(&place, &repository, "--theirs").expect_refusal(&["with `--theirs`", "docs"]);
+    assert_eq!(repository.text("docs/a"), "mine\n");
+    let _applied = apply(&place, &repository, "--markers").expect_code(0);
+    assert_eq!(repository.text("docs/a"), "mine\n");
+    assert_eq!(repository.text("docs~theirs"), "file\n");
+}
+
+#[test]
+fn a_submodule_is_named_as_the_reason_and_never_touched() {
+    let place = sandbox();
+    let library = Repository::init(&place.folder().join("library"));
+    library.write("lib.txt", "library\n");
+    library.commit("library");
+    let repository = place.repository();
+    let script = "mkdir lib; echo file > lib/lib.txt; echo x > other.txt";
+    let add = "cd \"$REGATTA_REPO\"; git -c protocol.file.allow=always submodule --quiet add ../library lib";
+    let plan = Plan::default().task("theirs", &format!("set -e; {script}; {add}"));
+    let run = place.run_plan(&repository, &plan).run().expect_code(4);
+    let conflict = &run.events_of("task_conflicted")[0]["conflicts"][0];
+    assert_eq!(conflict["reason"], "submodule", "{run}");
+    assert_eq!(conflict["ours"]["mode"], 0o160_000, "{run}");
+    for option in ["--theirs", "--markers"] {
+        apply(&place, &repository, option).expect_refusal(&["a submodule is there, or above it"]);
+    }
+    let show = place.regatta(repository.root()).words("show @/theirs:lib/lib.txt --ours").run();
+    show.expect_refusal(&["it is a submodule at commit"]);
+    let _applied = apply(&place, &repository, "--ours").expect_code(0);
+    assert_eq!(repository.text("lib/lib.txt"), "library\n");
+    assert_eq!(repository.text("other.txt"), "x\n");
+}
+
+#[test]
+fn a_store_that_is_damaged_or_gone_is_told_and_nothing_lands() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("list.txt", "first\n");
+    repository.commit("files");
+    let plan = Plan::default()
+        .task("ours", "echo ours >> list.txt")
+        .task("theirs", "echo theirs >> list.txt; echo x > new.txt");
+    let _run = place.run_plan(&repository, &plan).run().expect_code(4);
+    let before = repository.tree();
+    let store = place.home().stores()[0].clone();
+    let objects = store.join("objects");
+    std::fs::rename(&objects, store.join("gone")).expect("it can be renamed");
+    std::fs::create_dir_all(objects.join("pack")).expect("a folder can be made");
+    for words in ["--theirs", "--markers", "--clean", "--branch mine", "--resolve true"] {
+        let failed = apply(&place, &repository, words);
+        assert_ne!(failed.code, 0, "{failed}");
+        assert!(!failed.stderr.contains("panicked"), "{failed}");
+        assert_eq!(repository.tree(), before, "{words}");
+    }
+    std::fs::remove_dir_all(&store).expect("it can be removed");
+    let show = place.regatta(repository.root()).words("show theirs:list.txt --theirs").run();
+    show.expect_refusal(&["there is no task store"]);
+    let listed = place.regatta(repository.root()).words("conflicts").run().expect_code(0);
+    assert!(listed.stdout.contains("list.txt"), "{listed}");
+}

@@ -1,0 +1,188 @@
+//! Conflicts are settled by programs: the user's merge tool, and resolvers.
+
+use serde_json::Value;
+use tests::sandbox::{Finished, Plan, Repository, Sandbox};
+
+use super::sandbox;
+
+/// A repository in which the tasks `ours` and `theirs` changed the same line of two files.
+fn conflicts(place: &Sandbox) -> Repository {
+    let repository = place.repository();
+    repository.write("list.txt", "first\n");
+    repository.write("code.rs", "fn a() {}\n");
+    repository.commit("files");
+    let plan = Plan::default()
+        .task("ours", "echo ours >> list.txt; echo '// ours' >> code.rs")
+        .task("theirs", "echo theirs >> list.txt; echo '// theirs' >> code.rs; echo x > new.txt");
+    let _run = place.run_plan(&repository, &plan).run().expect_code(4);
+    repository
+}
+
+/// Writes the user's own git configuration.
+fn configure(place: &Sandbox, text: &str) {
+    std::fs::write(place.folder().join("user/.gitconfig"), text).expect("it can be written");
+}
+
+fn apply(place: &Sandbox, repository: &Repository, words: &str) -> Finished {
+    place.regatta(repository.root()).words("apply @ theirs").words(words).run()
+}
+
+fn resolve(place: &Sandbox, repository: &Repository, script: &str) -> Finished {
+    let apply = place.regatta(repository.root()).words("apply @ theirs --timeout 60s --resolve");
+    apply.arg(script).run()
+}
+
+#[test]
+fn the_merge_tool_of_the_users_own_configuration_writes_the_files() {
+    let place = sandbox();
+    let repository = conflicts(&place);
+    let tool = "[merge]\n\ttool = mine\n[mergetool \"mine\"]\n\tcmd = \"grep -q '<<<<<<< ours' \\\"$MERGED\\\" && cat \\\"$BASE\\\" \\\"$REMOTE\\\" \\\"$LOCAL\\\" > \\\"$MERGED\\\"\"\n";
+    configure(&place, tool);
+    // What the repository names is never run.
+    let ran = place.folder().join("ran");
+    repository.git(&["config", "merge.tool", "evil"]);
+    repository.git(&["config", "mergetool.evil.cmd", &format!("touch {}", ran.display())]);
+    repository.git(&["config", "mergetool.mine.cmd", &format!("touch {}", ran.display())]);
+    let applied = apply(&place, &repository, "--tool list.txt --ours code.rs").expect_code(0);
+    assert!(applied.stdout.contains("by the merge tool: list.txt"), "{applied}");
+    assert_eq!(repository.text("list.txt"), "first\nfirst\ntheirs\nfirst\nours\n");
+    assert_eq!(repository.text("code.rs"), "fn a() {}\n// ours\n");
+    assert!(!ran.exists());
+}
+
+#[test]
+fn a_tool_that_hangs_crashes_leaves_markers_or_writes_elsewhere_changes_nothing() {
+    let place = sandbox();
+    let repository = conflicts(&place);
+    let before = repository.tree();
+    let outside = place.folder().join("outside");
+    std::fs::write(&outside, "secret\n").expect("it can be written");
+    let link = format!("ln -sf {} \\\"$MERGED\\\"", outside.display());
+    for (cmd, said) in [
+        ("sleep 600", "it took longer than"),
+        ("echo broken >&2; exit 3", "it exited with code 3: broken"),
+        ("kill -SEGV $$", "signal 11 ended it"),
+        ("true", "it left the file as it was"),
+        ("echo more >> \\\"$MERGED\\\"", "markers of a conflict are left"),
+        ("rm \\\"$MERGED\\\"", "its result cannot be read"),
+        ("rm \\\"$MERGED\\\"; mkfifo \\\"$MERGED\\\"", "its result is not a file"),
+        (&link, "its result cannot be read"),
+        (
+            "echo elsewhere > here.txt; cat \\\"$LOCAL\\\" > \\\"$BASE\\\"",
+            "it left the file as it was",
+        ),
+    ] {
+        configure(&place, &format!("[merge]\n\ttool = t\n[mergetool \"t\"]\n\tcmd = \"{cmd}\"\n"));
+        let timeout = if cmd.starts_with("sleep") { "1s" } else { "60s" };
+        let failed = apply(&place, &repository, &format!("--tool --timeout {timeout}"));
+        failed.expect_refusal(&["the merge tool `t` did not settle code.rs", said]);
+        assert_eq!(repository.tree(), before, "{cmd}");
+    }
+    place.expect_nothing_left(&repository);
+    configure(&place, "");
+    let none = apply(&place, &repository, "--tool");
+    none.expect_refusal(&["your git configuration names no merge tool"]);
+    configure(&place, "[merge]\n\ttool = nobody\n");
+    let none = apply(&place, &repository, "--tool");
+    none.expect_refusal(&["the merge tool `nobody` has no command"]);
+}
+
+#[test]
+fn a_resolver_gets_the_sides_and_what_each_task_wanted() {
+    let place = sandbox();
+    let repository = conflicts(&place);
+    let about = place.folder().join("about");
+    let script = format!(
+        "set -e; test \"$REGATTA_WITH\" = ours; test \"$REGATTA_TASK\" = theirs
+         cat \"$REGATTA_ABOUT\" > {}; cat \"$REGATTA_OURS\" > \"$REGATTA_RESULT\"
+         tail -n +2 \"$REGATTA_THEIRS\" >> \"$REGATTA_RESULT\"",
+        about.display()
+    );
+    let applied = resolve(&place, &repository, &script).expect_code(0);
+    assert!(applied.stdout.contains("by the resolver: code.rs, list.txt"), "{applied}");
+    assert_eq!(repository.text("list.txt"), "first\nours\ntheirs\n");
+    assert_eq!(repository.text("code.rs"), "fn a() {}\n// ours\n// theirs\n");
+    let about = std::fs::read_to_string(about).expect("it was written");
+    let about: Value = serde_json::from_str(&about).expect("it is JSON");
+    assert_eq!(about["path"], "list.txt");
+    assert_eq!(about["conflict"]["reason"], "content");
+    assert_eq!(about["ours"]["task"], "ours");
+    let prompt = about["theirs"]["prompt"].as_str().expect("it is a text");
+    assert!(prompt.starts_with("echo theirs >> list.txt"), "{about}");
+    // What it wrote is a capture of its own, which git can fetch.
+    let capture = applied.stderr.split("captured as ").nth(1).expect("it is named");
+    let store = &place.home().stores()[0];
+    repository.git(&["fetch", "--quiet", &store.to_string_lossy(), capture.trim()]);
+    let written = repository.git(&["show", "FETCH_HEAD:task/list.txt"]);
+    assert_eq!(written, "first\nours\ntheirs\n");
+}
+
+#[test]
+fn a_resolver_that_leaves_markers_or_drops_a_side_is_refused() {
+    let place = sandbox();
+    let repository = conflicts(&place);
+    let before = repository.tree();
+    for (script, said) in [
+        ("cp \"$REGATTA_OURS\" \"$REGATTA_RESULT\"", "nothing of theirs is left"),
+        ("cp \"$REGATTA_THEIRS\" \"$REGATTA_RESULT\"", "nothing of ours is left"),
+        ("cp \"$REGATTA_BASE\" \"$REGATTA_RESULT\"", "nothing of ours is left"),
+        (": > \"$REGATTA_RESULT\"", "nothing of ours is left"),
+        ("echo end >> \"$REGATTA_RESULT\"", "markers of a conflict are left"),
+        ("exit 1", "it exited with code 1"),
+    ] {
+        let refused = resolve(&place, &repository, script);
+        refused.expect_refusal(&["the resolver did not settle code.rs", said]);
+        assert_eq!(repository.tree(), before, "{script}");
+    }
+    let agent = resolve(&place, &repository, "nosuchagent");
+    agent.expect_refusal(&["`--resolve nosuchagent`", "is not implemented yet"]);
+    let loss = place.regatta(repository.root()).words("apply @ theirs --allow-loss --resolve");
+    let loss = loss.arg("cp \"$REGATTA_THEIRS\" \"$REGATTA_RESULT\"").run();
+    let _applied = loss.expect_code(0);
+    assert_eq!(repository.text("list.txt"), "first\ntheirs\n");
+}
+
+/// Two tasks that change the same line, and one that builds on the second.
+fn plan() -> Plan {
+    let plan = Plan::default().task("ours", "echo ours >> list.txt");
+    let plan = plan.task("theirs", "echo theirs >> list.txt; echo x > new.txt");
+    plan.task("after", "cp new.txt after.txt").after(&["theirs"])
+}
+
+const KEEP_BOTH: &str = "cat \"$REGATTA_OURS\" > \"$REGATTA_RESULT\"
+    tail -n +2 \"$REGATTA_THEIRS\" >> \"$REGATTA_RESULT\"";
+
+#[test]
+fn a_run_lets_a_resolver_settle_its_conflicts_and_lands_what_waited() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("list.txt", "first\n");
+    repository.commit("files");
+    let run = place.regatta(repository.root()).words("run --plan - --resolve").arg(KEEP_BOTH);
+    let run = run.stdin(plan().text()).run().expect_code(0);
+    assert!(run.stderr.contains("resolved 1 file, captured as refs/tasks/"), "{run}");
+    assert!(run.stdout.contains("by the resolver: list.txt"), "{run}");
+    assert_eq!(repository.text("list.txt"), "first\nours\ntheirs\n");
+    assert_eq!(repository.text("after.txt"), "x\n");
+}
+
+#[test]
+fn a_resolver_that_fails_in_a_run_leaves_the_work_kept() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("list.txt", "first\n");
+    repository.commit("files");
+    let run = place.run_plan(&repository, &plan()).words("--resolve").arg("exit 7").run();
+    let run = run.expect_code(4);
+    assert!(run.stderr.contains("the resolver did not settle list.txt"), "{run}");
+    assert!(run.stderr.contains("it exited with code 7"), "{run}");
+    assert_eq!(run.landed(), ["ours"], "{run}");
+    assert_eq!(repository.text("list.txt"), "first\nours\n");
+    for (words, said) in [
+        ("run --exec true --resolve nosuchagent", "is not implemented yet"),
+        ("run --exec true --merge branch --resolve ./x", "`--resolve` needs `--merge patch`"),
+        ("run --exec true --allow-loss", "--resolve <CMD>"),
+    ] {
+        place.regatta(repository.root()).words(words).run().expect_refusal(&[said]);
+    }
+}

@@ -1,0 +1,216 @@
+//! Stacks: one branch for a run, with a commit for each task that landed.
+
+use tests::sandbox::{Finished, Plan, Repository, Sandbox};
+
+use super::sandbox;
+
+/// The subjects of the commits of a branch since the commit that is checked out, oldest first.
+fn subjects(repository: &Repository, branch: &str) -> Vec<String> {
+    let log = repository.git(&["log", "--reverse", "--format=%s", &format!("HEAD..{branch}")]);
+    log.lines().map(str::to_owned).collect()
+}
+
+fn stack(run: &Finished) -> String {
+    format!("regatta/{}", run.run_name())
+}
+
+fn regatta(place: &Sandbox, repository: &Repository, words: &str) -> Finished {
+    place.regatta(repository.root()).words(words).run()
+}
+
+#[test]
+fn a_stack_is_one_branch_with_a_commit_for_each_task_and_nothing_else_changes() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("list.txt", (0..40).map(|line| format!("line {line}\n")).collect::<String>());
+    repository.commit("list");
+    repository.make_dirty();
+    let (tree, dirt) = (repository.tree(), repository.dirt());
+    let plan = Plan::default()
+        .task("first", "sed -i 's/^line 2$/first/' list.txt")
+        .task("second", "sed -i 's/^line 30$/second/' list.txt; echo new > new.txt")
+        .task("third", "rm new.txt; git mv list.txt moved.txt")
+        .after(&["second"]);
+    let finished = place.run_plan(&repository, &plan).words("--merge stack").run().expect_code(0);
+    let branch = stack(&finished);
+    assert_eq!(finished.landed(), ["first", "second", "third"], "{finished}");
+    for event in finished.events_of("task_landed") {
+        assert_eq!(event["branch"], *branch, "{finished}");
+    }
+    let log = subjects(&repository, &branch);
+    assert_eq!(log, ["sed -i …", "sed -i …", "rm …"], "{finished}");
+    let names = |commit: &str| repository.git(&["show", "--format=", "--name-only", commit]);
+    assert_eq!(names(&format!("{branch}~2")), "list.txt\n");
+    assert_eq!(names(&format!("{branch}~1")), "list.txt\nnew.txt\n");
+    assert_eq!(names(&branch), "moved.txt\nnew.txt\n");
+    let moved = repository.git(&["show", &format!("{branch}:moved.txt")]);
+    assert!(moved.contains("\nfirst\n") && moved.contains("\nsecond\n"), "{moved}");
+    let author = repository.git(&["log", "-1", "--format=%an", &branch]);
+    assert_eq!(author, "Ada\n");
+    assert_eq!(tree.differences(&repository.tree()), Vec::<String>::new());
+    assert_eq!(dirt, repository.dirt());
+    assert_eq!(repository.faults(), "");
+    assert_eq!(repository.git(&["branch", "--list", "regatta/*"]).lines().count(), 1);
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn the_closing_lines_and_runs_show_name_the_branch_and_how_to_merge_it() {
+    let place = sandbox();
+    let repository = place.repository();
+    let run = place.regatta(repository.root()).words("run --merge stack").exec("echo x > x.txt");
+    let finished = run.run().expect_code(0);
+    let branches = repository.git(&["branch", "--list", "--format=%(refname:short)", "regatta/*"]);
+    let branch = branches.trim_end();
+    for shown in [&finished.stdout, &regatta(&place, &repository, "runs show").stdout] {
+        assert!(shown.contains(&format!("on the branch {branch}\n")), "{shown}");
+        assert!(shown.contains(&format!("merge   git merge {branch}")), "{shown}");
+    }
+    repository.git(&["merge", "--quiet", branch]);
+    assert_eq!(repository.text("x.txt"), "x\n");
+}
+
+#[test]
+fn a_conflicting_task_of_a_stack_is_kept_with_those_that_build_on_it_and_the_rest_goes_on() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("colour.txt", "white\n");
+    repository.commit("a colour");
+    let plan = Plan::default()
+        .task("red", "echo red > colour.txt")
+        .task("blue", "echo blue > colour.txt")
+        .task("on-blue", "echo more > more.txt")
+        .after(&["blue"])
+        .task("last", "echo last > last.txt");
+    let finished = place.run_plan(&repository, &plan).words("--merge stack").run().expect_code(4);
+    let branch = stack(&finished);
+    assert_eq!(finished.landed(), ["last", "red"], "{finished}");
+    let conflict = &finished.events_of("task_conflicted")[0];
+    assert_eq!(
+        (&conflict["task"], &conflict["conflicts"][0]["with"]),
+        (&"blue".into(), &"red".into())
+    );
+    assert_eq!(finished.names_in("task_kept"), ["on-blue"], "{finished}");
+    assert_eq!(subjects(&repository, &branch).len(), 2);
+    assert_eq!(repository.git(&["show", &format!("{branch}:colour.txt")]), "red\n");
+    assert_eq!(repository.text("colour.txt"), "white\n");
+
+    // Once the user has undone the first on the branch, the kept work is added to it.
+    repository.git(&["switch", "--quiet", &branch]);
+    repository.git(&["revert", "--no-edit", &format!("{branch}~1")]);
+    let refused = regatta(&place, &repository, "apply").expect_code(4);
+    assert!(refused.stderr.contains("is checked out"), "{refused}");
+    assert!(refused.stderr.contains("git switch -"), "{refused}");
+    repository.git(&["switch", "--quiet", "-"]);
+    let applied = regatta(&place, &repository, "apply").expect_code(0);
+    assert!(applied.stdout.contains(&branch), "{applied}");
+    assert_eq!(subjects(&repository, &branch).len(), 5, "{applied}");
+    assert_eq!(repository.git(&["show", &format!("{branch}:colour.txt")]), "blue\n");
+    assert_eq!(repository.git(&["show", &format!("{branch}:more.txt")]), "more\n");
+    let nothing = regatta(&place, &repository, "apply").expect_code(0);
+    assert!(nothing.stdout.contains("has landed already"), "{nothing}");
+    assert_eq!(repository.text("colour.txt"), "white\n");
+}
+
+#[test]
+fn a_retry_adds_to_the_stack_of_the_run_that_it_retries() {
+    let place = sandbox();
+    let repository = place.repository();
+    let flag = place.folder().join("works-now");
+    let script = format!("test -e {} && echo b > b.txt", flag.display());
+    let plan = Plan::default().task("a", "echo a > a.txt").task("b", &script);
+    let first = place.run_plan(&repository, &plan).words("--merge stack").run().expect_code(3);
+    let branch = stack(&first);
+    for _ in 0..2 {
+        let failed = regatta(&place, &repository, "runs retry --json").expect_code(5);
+        assert_ne!(failed.run_name(), first.run_name());
+    }
+    std::fs::write(&flag, "").unwrap();
+    let second = regatta(&place, &repository, "runs retry --json").expect_code(0);
+    assert_eq!(second.events_of("task_landed")[0]["branch"], *branch, "{second}");
+    assert_eq!(subjects(&repository, &branch).len(), 2, "{second}");
+    assert_eq!(repository.git(&["show", &format!("{branch}:b.txt")]), "b\n");
+    assert_eq!(repository.git(&["branch", "--list", "regatta/*"]).lines().count(), 1);
+}
+
+#[test]
+fn a_stack_follows_the_prefix_and_the_setting_and_the_plan() {
+    for by in ["setting", "plan"] {
+        let place = sandbox();
+        let repository = place.repository();
+        repository.git(&["branch", "regatta"]);
+        let setting = if by == "setting" { "task:\n  isolation:\n    merge: stack\n" } else { "" };
+        place.home().configure(&format!("branch:\n  prefix: team/bots\n{setting}"));
+        let top = if by == "plan" { "merge = \"stack\"" } else { "" };
+        let plan = Plan::default().top(top).task("a", "echo a > a.txt");
+        let finished = place.run_plan(&repository, &plan).run().expect_code(0);
+        let branch = format!("team/bots/{}", finished.run_name());
+        assert_eq!(repository.git(&["show", &format!("{branch}:a.txt")]), "a\n", "{by}");
+    }
+}
+
+#[test]
+fn a_stack_before_the_first_commit_begins_a_history() {
+    let place = sandbox();
+    let repository = Repository::init(&place.folder().join("new"));
+    let run = place.run_in(&repository).words("--merge stack").exec("echo x > x.txt").run();
+    let branch = stack(&run.expect_code(0));
+    assert_eq!(repository.git(&["log", "--format=%s", &branch]), "echo x …\n");
+}
+
+#[test]
+fn a_branch_in_the_way_of_a_stack_is_named_before_anything_is_done() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.git(&["branch", "regatta"]);
+    let refused = place.run_in(&repository).words("--merge stack").exec("true").run();
+    refused.expect_refusal(&["`regatta`", "git branch -m regatta regatta-old", "branch.prefix"]);
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn without_an_identity_commits_are_refused_before_the_run_and_patches_land() {
+    for key in ["user.name", "user.email"] {
+        let place = sandbox();
+        let repository = place.repository();
+        repository.git(&["config", "--unset", key]);
+        for merge in ["branch", "stack"] {
+            let run = place.run_in(&repository).words(&format!("--merge {merge}"));
+            let refused = run.env("HOME", place.folder()).exec("echo x > x.txt").run();
+            refused.expect_refusal(&[key, "git config", "--merge patch"]);
+            place.expect_nothing_left(&repository);
+        }
+        let run = place.run_in(&repository).env("HOME", place.folder()).exec("echo x > x.txt");
+        assert_eq!(run.run().expect_code(0).landed(), ["t1"], "{key}");
+    }
+}
+
+#[test]
+fn a_stack_whose_engine_was_killed_has_all_of_its_commits_or_none_and_apply_completes_it() {
+    for (point, times) in [("landing.begin", 1), ("landing.branch", 3), ("landing.record", 9)] {
+        for time in 1..=times {
+            let place = sandbox();
+            let repository = place.repository();
+            let plan = Plan::default()
+                .task("a", "echo a > list.txt")
+                .task("b", "echo b >> list.txt")
+                .after(&["a"]);
+            let run = place.run_plan(&repository, &plan).words("--merge stack");
+            let killed = run.fault(&format!("kill@{point}:{time}")).run();
+            let after = regatta(&place, &repository, "runs --json").expect_code(0).json();
+            let run = after[0]["name"].as_str().expect("the run is in the ledger").to_owned();
+            let branch = format!("regatta/{run}");
+            let exists = !repository.git(&["branch", "--list", &branch]).is_empty();
+            let commits = if exists { subjects(&repository, &branch).len() } else { 0 };
+            assert!([0, 2].contains(&commits), "{point}:{time}: {commits} {killed}");
+            let applied = regatta(&place, &repository, "apply").expect_code(0);
+            let context = format!("{point}:{time}: {applied}");
+            assert_eq!(subjects(&repository, &branch).len(), 2, "{context}");
+            assert_eq!(repository.git(&["show", &format!("{branch}:list.txt")]), "a\nb\n");
+            assert_eq!(repository.faults(), "", "{context}");
+            let rest = regatta(&place, &repository, "apply").expect_code(0);
+            assert!(rest.stdout.contains("has landed already"), "{context} {rest}");
+            place.expect_nothing_left(&repository);
+        }
+    }
+}
