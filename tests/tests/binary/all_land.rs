@@ -4,15 +4,16 @@
 
 use std::io::Write as _;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tests::sandbox::{Finished, Plan, Repository, Sandbox, User};
 
 use super::sandbox;
 
-/// The ways to land: the value of `--merge`. Further ones need a judge in [`Cell::judge`].
-const MERGES: [&str; 2] = ["patch", "branch"];
+/// The ways to land: the values of `--merge` and of `--land`.
+const WAYS: [(&str, &str); 5] =
+    [("patch", "end"), ("patch", "eager"), ("branch", "end"), ("stack", "end"), ("stack", "eager")];
 
 /// A pace, and how many tasks run at once, of how many.
 type Pace = (&'static str, fn(usize) -> usize);
@@ -26,6 +27,7 @@ struct Cell {
     tasks: usize,
     user: Option<User>,
     merge: &'static str,
+    land: &'static str,
     pace: Pace,
     is_dirty: bool,
 }
@@ -80,10 +82,10 @@ impl Cell {
     fn all(tasks: usize) -> Vec<Self> {
         let mut cells = Vec::new();
         for user in [None, Some(User::ordinary())] {
-            for merge in MERGES {
+            for (merge, land) in WAYS {
                 for pace in PACES {
                     for is_dirty in [false, true] {
-                        cells.push(Self { tasks, user, merge, pace, is_dirty });
+                        cells.push(Self { tasks, user, merge, land, pace, is_dirty });
                     }
                 }
             }
@@ -107,7 +109,8 @@ impl Cell {
             place.hand_to(user);
         }
         let before = (repository.tree(), repository.dot_git(), repository.read(".git/index"));
-        let jobs = format!("--merge {} -j {}", self.merge, (self.pace.1)(self.tasks));
+        let jobs = (self.pace.1)(self.tasks);
+        let jobs = format!("--merge {} --land {} -j {jobs}", self.merge, self.land);
         let run = place.run_plan(&repository, &plan(self.tasks)).words(&jobs);
         let run = match self.user {
             Some(user) => run.by(user),
@@ -139,24 +142,42 @@ impl Cell {
         assert_eq!(copy.faults(), "", "{self:?}");
         let mut expected = with_work(self.tasks, |_| true);
         match self.merge {
-            "patch" => {
+            "patch" | "stack" => {
                 assert_eq!(finished.code, 4, "{self:?}: {finished}");
-                expected[4] = "one\n".to_owned();
-                if self.is_dirty {
-                    expected.insert(0, "the user's line\n".to_owned());
-                }
-                assert_eq!(repository.text("shared.txt"), expected.concat(), "{self:?}");
+                // Of those that rewrite one line, the first to land wins.
+                let landed = finished.landed();
+                let has_landed = |name: &str| landed.iter().any(|task| task == name);
+                let (winner, loser) =
+                    if has_landed("one") { ("one", "other") } else { ("other", "one") };
+                assert!(winner == "one" || self.land == "eager", "{self:?}: {finished}");
+                expected[4] = format!("{winner}\n");
+                let tree = if self.merge == "stack" {
+                    copy.git(&["reset", "--quiet", "--hard"]);
+                    let branch = &finished.events_of("task_landed")[0]["branch"];
+                    copy.git(&["checkout", "--quiet", branch.as_str().expect("it is on a branch")]);
+                    copy
+                } else {
+                    if self.is_dirty {
+                        expected.insert(0, "the user's line\n".to_owned());
+                    }
+                    Repository::at(repository.root())
+                };
+                assert_eq!(tree.text("shared.txt"), expected.concat(), "{self:?}");
                 for task in 0..self.tasks {
-                    let own = repository.text(format!("own/{task}.txt"));
+                    let own = tree.text(format!("own/{task}.txt"));
                     assert_eq!(own, format!("{task}\n"), "{self:?}");
                 }
-                assert!(repository.has("one.txt") && !repository.has("other.txt"), "{self:?}");
+                let files = [winner, loser].map(|name| tree.has(format!("{name}.txt")));
+                assert_eq!(files, [true, false], "{self:?}");
                 let conflicts = finished.events_of("task_conflicted");
-                assert_eq!(conflicts.len(), 1, "{self:?}: {finished}");
-                let conflict = &conflicts[0]["conflicts"][0];
-                for (key, value) in [("path", "shared.txt"), ("reason", "content"), ("with", "one")]
-                {
-                    assert_eq!(conflict[key], json!(value), "{self:?}: {finished}");
+                let last = conflicts.last().expect("a real conflict is reported");
+                assert_eq!(last["task"], json!(loser), "{self:?}: {finished}");
+                let conflict = &last["conflicts"][0];
+                assert_eq!(conflict["path"], json!("shared.txt"), "{self:?}: {finished}");
+                // Of what landed before, a later landing does not know who changed it.
+                if self.land == "end" {
+                    assert_eq!(conflict["reason"], json!("content"), "{self:?}: {finished}");
+                    assert_eq!(conflict["with"], json!(winner), "{self:?}: {finished}");
                 }
             }
             _ => {
@@ -181,9 +202,10 @@ impl Cell {
 
 /// Runs every row for a number of tasks, and shows them.
 fn all_land(tasks: usize) {
+    test_limit::raise(Duration::from_secs(300), "forty runs, one after the other");
     let mut table = format!(
-        "\n{:>5}  {:8}  {:6}  {:9}  {:5}  {:>6}  {:>7}\n",
-        "tasks", "user", "merge", "pace", "tree", "landed", "seconds"
+        "\n{:>5}  {:8}  {:6}  {:5}  {:9}  {:5}  {:>6}  {:>7}\n",
+        "tasks", "user", "merge", "land", "pace", "tree", "landed", "seconds"
     );
     for cell in Cell::all(tasks) {
         let began = Instant::now();
@@ -192,8 +214,9 @@ fn all_land(tasks: usize) {
         let user = if cell.user.is_some() { "ordinary" } else { "own" };
         let tree = if cell.is_dirty { "dirty" } else { "clean" };
         table.push_str(&format!(
-            "{tasks:>5}  {user:8}  {:6}  {:9}  {tree:5}  {landed:>6}  {:>7.1}\n",
+            "{tasks:>5}  {user:8}  {:6}  {:5}  {:9}  {tree:5}  {landed:>6}  {:>7.1}\n",
             cell.merge,
+            cell.land,
             cell.pace.0,
             began.elapsed().as_secs_f64()
         ));

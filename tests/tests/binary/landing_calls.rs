@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use tests::sandbox::{Fingerprint, Finished, Repository, Sandbox, skip};
 
@@ -130,6 +131,7 @@ impl Scene {
 
     /// Lands as often as there are calls, and strikes at another one each time. Returns how often.
     fn strike(&self, calls: &[&str], how: &str, expect: impl Fn(&Finished, &str)) -> usize {
+        test_limit::raise(Duration::from_secs(300), "the work lands at each of a hundred calls");
         let mut struck = 0;
         for call in calls {
             for number in self.writing(call) {
