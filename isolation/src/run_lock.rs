@@ -149,7 +149,7 @@ fn make(folder: &Path) -> std::io::Result<Made> {
         if if_there(builder.create(runs))?.is_none() {
             return Ok(Made::No);
         }
-        spread(runs);
+        keep_apart(runs);
     }
     Ok(if_there(builder.create(folder))?.map_or(Made::No, |()| Made::Yes))
 }
@@ -158,7 +158,7 @@ fn make(folder: &Path) -> std::io::Result<Made> {
 /// journal it does not use the inodes of files that were removed in the last minute, and looks at
 /// each of them for every new file nearby: after the workspaces of one run, those of the next would
 /// take several times as long. Nothing else depends on it.
-fn spread(folder: &Path) {
+fn keep_apart(folder: &Path) {
     let asked = File::open(folder).and_then(|folder| {
         let flags = ioctl_getflags(&folder)?;
         if !flags.contains(IFlags::TOPDIR) {

@@ -256,25 +256,7 @@ impl Bench {
             End::Done(..) | End::Failed | End::Open => task(name, on),
         });
         let specs: Vec<TaskSpec> = specs.collect();
-        let spec = RunSpec {
-            id: RunId::generate(),
-            label: Some("bench".to_owned()),
-            repo: repo.to_owned(),
-            subfolder: PathBuf::new(),
-            tasks: specs.clone(),
-            jobs: std::num::NonZeroUsize::MIN,
-            isolation: IsolationMode::Worktree,
-            merge: MergeMode::Patch,
-            stack: None,
-            land: protocol::LandTime::End,
-            on_failure: OnFailure::Continue,
-            union: Vec::new(),
-            branch_prefix: "regatta".to_owned(),
-            untracked_limit: 0,
-            pass_env: Vec::new(),
-            needs: WorkspaceNeeds::default(),
-            retry: None,
-        };
+        let spec = run_spec(repo, &specs);
         let opened = self.context.ledger.open_run(&spec, Noon.now(), LockRun::nothing()).await;
         let name = opened.unwrap().0;
         let (mut entries, mut landings, mut open) = (Vec::new(), Vec::new(), false);
@@ -331,6 +313,28 @@ impl Bench {
         }
         self.context.record(entries).await.unwrap();
         name
+    }
+}
+
+fn run_spec(repo: &Path, specs: &[TaskSpec]) -> RunSpec {
+    RunSpec {
+        id: RunId::generate(),
+        label: Some("bench".to_owned()),
+        repo: repo.to_owned(),
+        subfolder: PathBuf::new(),
+        tasks: specs.to_vec(),
+        jobs: std::num::NonZeroUsize::MIN,
+        isolation: IsolationMode::Worktree,
+        merge: MergeMode::Patch,
+        stack: None,
+        land: protocol::LandTime::End,
+        on_failure: OnFailure::Continue,
+        union: Vec::new(),
+        branch_prefix: "regatta".to_owned(),
+        untracked_limit: 0,
+        pass_env: Vec::new(),
+        needs: WorkspaceNeeds::default(),
+        retry: None,
     }
 }
 

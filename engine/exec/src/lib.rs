@@ -23,7 +23,6 @@ mod descendants;
 mod launch;
 mod reaper;
 mod running_command;
-mod scheduling;
 
 pub use environment::{BaseEnvironment, EnvironmentRules};
 pub use launch::launch;

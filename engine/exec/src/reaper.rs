@@ -15,7 +15,6 @@ use rustix::process::{
 use crate::child::{self, Program, Stack};
 use crate::descendants;
 use crate::running_command::RunningCommand;
-use crate::scheduling::take_short_turns;
 use crate::start_message::{ReceivedStart, Texts};
 use crate::wire::{self, CommandRequest, LONGEST, Received, Reply, StartStep};
 
@@ -37,7 +36,6 @@ pub(crate) fn run(engine: OwnedFd, launcher: OwnedFd) {
     let parent = getppid();
     // A reaper that somebody suspended wakes up when the launcher dies.
     let _unsupported = set_parent_process_death_signal(Some(Signal::CONT));
-    take_short_turns();
     let prepared = child::become_subreaper().and_then(|()| child::child_signals());
     let signals = match prepared {
         Ok(signals) => signals,

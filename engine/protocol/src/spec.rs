@@ -184,7 +184,6 @@ pub enum LandTime {
 impl LandTime {
     /// Returns whether work lands at the end of the run.
     #[must_use]
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     pub fn is_end(&self) -> bool {
         *self == Self::End
     }

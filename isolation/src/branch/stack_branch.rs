@@ -92,7 +92,7 @@ impl StackTarget {
                 "git switch -".to_owned(),
             ),
             Checkout::Elsewhere(git_dir) => refused(
-                format!("it is checked out in another working tree, {}", shown(git_dir)),
+                format!("it is checked out in another working tree, {}", working_tree_of(git_dir)),
                 "run it there, or name another branch".to_owned(),
             ),
         }
@@ -100,7 +100,7 @@ impl StackTarget {
 }
 
 /// Returns the working tree of a git directory, or else the directory.
-fn shown(git_dir: &Path) -> String {
+fn working_tree_of(git_dir: &Path) -> String {
     let worktree = small_file(&git_dir.join("gitdir"));
     let worktree = worktree.map(|text| PathBuf::from(text.trim_end()));
     let folder = worktree.as_deref().and_then(Path::parent).or(match git_dir.file_name() {
@@ -180,8 +180,8 @@ fn checkout(repo: &Repo, name: &str) -> Result<Checkout> {
     }
     let what = || format!("list the worktrees of {}", repo.common_dir.display());
     let is_bare = || {
-        repo.git()
-            .and_then(|git| Ok(git.config().and_then(|c| c.get_bool("core.bare")).unwrap_or(false)))
+        let config = repo.git()?.config();
+        Ok(config.and_then(|config| config.get_bool("core.bare")).unwrap_or(false))
     };
     if repo.git_dir != repo.common_dir && is_at(&repo.common_dir) && !is_bare()? {
         return Ok(Checkout::Elsewhere(repo.common_dir.clone()));

@@ -8,9 +8,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use git2::Oid;
+use rustix::fs::syncfs;
 
 /// The number of syncs at the same time: a disk takes about as long for a few as for one.
 const THREADS: usize = 4;
+
+/// The number of files above which syncing their whole file system is faster.
+const MANY: usize = 64;
 
 /// The number of files below which starting more threads takes longer than it saves.
 const FEW: usize = 4;
@@ -24,6 +28,9 @@ pub(super) fn sync_objects(store: &Path, objects: impl IntoIterator<Item = Oid>)
         let folder = all.join(&name[..2]);
         files.insert(folder.join(&name[2..]));
         folders.insert(folder);
+    }
+    if files.len() > MANY {
+        return Ok(syncfs(File::open(&all)?)?);
     }
     sync_all(&files.into_iter().collect::<Vec<_>>())?;
     // The folders are synced after the files in them, and their parent is synced last.

@@ -248,3 +248,32 @@ fn new_folders_are_on_the_disk_before_a_landing_counts_as_landed() {
         assert!(lines[moved..end].iter().any(is_synced), "{folder}: {log}");
     }
 }
+
+#[test]
+fn many_files_are_on_the_disk_by_one_sync_of_the_file_system_before_the_landing_is_committed_to() {
+    if !can_strike("many_files_are_on_the_disk_by_one_sync_of_the_file_system") {
+        return;
+    }
+    let place = sandbox();
+    let repository = place.repository();
+    let script = "for file in $(seq 200); do echo $file > new-$file.txt; done";
+    let run = place.run_in(&repository).words("--merge none").exec(script);
+    let _kept = run.run().expect_code(0);
+    let log = place.folder().join("strace.log");
+    let strace = format!(
+        "exec strace -f -qq -y -o {} -e trace=fsync,fdatasync,syncfs,rename \"$0\" \"$@\"",
+        log.display()
+    );
+    let applied = place.regatta(repository.root()).words("apply").shell(&strace).run();
+    let _applied = applied.expect_code(0);
+    assert_eq!(repository.text("new-200.txt"), "200\n");
+    let log = std::fs::read_to_string(log).expect("strace wrote it");
+    let before = log.split(".committed\") = 0").next().unwrap_or_default();
+    for folder in [repository.root().to_owned(), place.home().stores()[0].join("objects")] {
+        let synced = format!("<{}>)", folder.display());
+        let is_synced = |line: &str| line.contains("syncfs(") && line.contains(&synced);
+        assert!(before.lines().any(is_synced), "{synced}: {log}");
+    }
+    let syncs = log.lines().filter(|line| line.contains("sync(")).count();
+    assert!(syncs < 60, "{syncs} files are synced one by one: {log}");
+}

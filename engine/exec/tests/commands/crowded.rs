@@ -81,7 +81,6 @@ fn crowd() -> Vec<[OwnedFd; 2]> {
             Err(Errno::TOOMANYREFS) => return pairs,
             Err(error) => panic!("{error}"),
         }
-        drop(control);
         pairs.push([ours, theirs]);
     }
 }

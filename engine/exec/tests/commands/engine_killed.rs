@@ -174,7 +174,9 @@ async fn an_owner_whose_launcher_was_killed_ends_when_nothing_of_it_lives_any_mo
         until [ -s all ]; do :; done";
     harness.run(script).await;
     let launcher = children(std::process::id()).into_iter().find(|child| names(*child, &harness));
-    kill_process(launcher.unwrap(), Signal::KILL).unwrap();
+    let launcher = launcher.unwrap();
+    kill_process(launcher, Signal::KILL).unwrap();
+    wait_until(|| !runs(&launcher.to_string()));
     assert_eq!(harness.shell.end().await, OwnerEnd::Childless);
     let left = numbers(&harness.read("all"));
     assert_eq!(left.len(), 1);

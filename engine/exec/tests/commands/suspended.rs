@@ -64,6 +64,7 @@ async fn a_command_whose_reaper_is_suspended_is_given_up_when_it_is_stopped() {
     assert!(source.to_string().contains("does not answer"), "{source}");
     // Another command of the owner waits for the same reaper, until it is stopped as well.
     for level in [CancelLevel::Gently, CancelLevel::AtOnce] {
+        std::fs::remove_file(harness.path("output.log")).unwrap();
         let stop = CancelToken::default();
         let run = harness.ask(harness.request(": >ran"), stop.clone());
         let cancel = async {

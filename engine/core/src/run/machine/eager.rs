@@ -71,7 +71,7 @@ impl RunMachine {
 
     /// Returns the events of a landing at the end of the run, except for those that an earlier
     /// landing has announced already.
-    pub(super) fn news(&self, report: LandingReport) -> Vec<EventKind> {
+    pub(super) fn unannounced(&self, report: LandingReport) -> Vec<EventKind> {
         let is_old = |event: &EventKind| self.announced.contains(event);
         report.tasks.into_iter().map(announcement).filter(|event| !is_old(event)).collect()
     }

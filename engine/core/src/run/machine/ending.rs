@@ -66,7 +66,7 @@ impl RunMachine {
     /// Announces the result of the landing and waits for the last workspaces.
     pub(super) fn finish_landing(&mut self, report: LandingReport, effects: &mut Vec<Effect>) {
         self.ending = Ending::ReleasingWorkspaces;
-        effects.extend(self.news(report).into_iter().map(Effect::Announce));
+        effects.extend(self.unannounced(report).into_iter().map(Effect::Announce));
         effects.push(Effect::ReleaseWorkspaces);
     }
 
