@@ -69,8 +69,15 @@ impl LandedWork {
         let compared = context.captured.in_tree(&context.root, &captures)?;
         for (task, found) in tasks.into_iter().zip(compared) {
             match found {
-                WorkInTree::Missing(paths) => {
-                    thrown_away.insert(task, ThrownAway::Paths(paths.into_iter().collect()));
+                WorkInTree::Missing(mut paths) => {
+                    // Where the user kept what stood, the work of the task is not meant to be there.
+                    let settled = rows.get(&task).map(|row| &row.settled.conflicts);
+                    for conflict in settled.into_iter().flatten() {
+                        paths.remove(&conflict.path);
+                    }
+                    if !paths.is_empty() {
+                        thrown_away.insert(task, ThrownAway::Paths(paths.into_iter().collect()));
+                    }
                 }
                 WorkInTree::Whole | WorkInTree::Edited(_) => {}
             }

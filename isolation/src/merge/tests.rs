@@ -188,6 +188,7 @@ fn two_tasks_that_rewrite_one_line_conflict_and_the_second_is_told_with_whom() {
 #[test]
 fn every_pair_of_changes_of_one_path_has_the_outcome_it_should() {
     use ConflictReason::{Binary, BothAdded, ChangedAndRemoved, Content, Kind};
+    const MODE: ConflictReason = ConflictReason::Mode;
     let memory = Memory::default();
     let file = |text| memory.entry(Mode::File, text);
     let run = |text| memory.entry(Mode::Executable, text);
@@ -197,7 +198,8 @@ fn every_pair_of_changes_of_one_path_has_the_outcome_it_should() {
         (None, None, file("x"), Ok(file("x"))),
         (None, file("x"), file("x"), Ok(file("x"))),
         (None, file("x"), file("y"), Err(BothAdded)),
-        (None, file("x"), run("x"), Err(BothAdded)),
+        (None, file("x"), run("x"), Err(MODE)),
+        (None, file("x"), run("y"), Err(BothAdded)),
         (file("x"), None, None, Ok(None)),
         (file("x"), file("x"), None, Ok(None)),
         (file("x"), None, file("y"), Err(ChangedAndRemoved)),

@@ -301,3 +301,21 @@ fn what_the_user_has_staged_at_the_same_path_is_never_overwritten() {
     let apply = place.regatta(repository.root()).words("apply @ theirs --index").run();
     apply.expect_refusal(&["--markers"]);
 }
+
+#[test]
+fn a_name_that_was_not_kept_does_not_count_as_thrown_away() {
+    let place = sandbox();
+    let repository = place.repository();
+    begin(&repository);
+    let plan = Plan::default()
+        .task("ours", "git mv lines.txt ours.txt")
+        .task("theirs", "git mv lines.txt theirs.txt; echo x > other.txt");
+    let _run = place.run_plan(&repository, &plan).run().expect_code(4);
+    let apply = place.regatta(repository.root()).words("apply @ theirs --ours").run();
+    let _applied = apply.expect_code(0);
+    let again = place.regatta(repository.root()).words("apply").run().expect_code(0);
+    assert!(again.stdout.contains("has landed already"), "{again}");
+    std::fs::remove_file(repository.path("other.txt")).expect("it is there");
+    let gone = place.regatta(repository.root()).words("apply").run().expect_code(4);
+    assert!(gone.stdout.contains("other.txt") && !gone.stdout.contains("theirs.txt"), "{gone}");
+}
