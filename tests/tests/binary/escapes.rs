@@ -247,6 +247,7 @@ fn a_bomb_of_two_hundred_forking_processes_is_gone_before_the_work_of_its_task_i
 
 #[test]
 fn a_launcher_that_does_not_answer_is_killed_and_started_again() {
+    test_limit::raise(Duration::from_secs(240), "on a busy machine the next one is late, too");
     let scene = Scene::new(None);
     let waits = "until [ -e $GO ]; do sleep 0.01; done";
     // It waits for the other, though not as long as the launcher may take to answer.
