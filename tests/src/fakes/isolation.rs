@@ -23,7 +23,7 @@ use crate::view_memory::MemoryView;
 pub struct FakeRepository {
     facts: RepositoryFacts,
     counts: Arc<Counts>,
-    /// The steps `freeze`, `land`, `prepare`, `view` (does not block), `capture`, `discard` and `close`.
+    /// The steps `freeze`, `land`, `prepare`, `capture`, `discard` and `close`.
     pub failpoints: Failpoints,
     pub(super) trace: Trace,
 }
@@ -218,7 +218,6 @@ impl Baseline for FakeBaseline {
     }
 
     fn view(&self, workspace: &Workspace) -> Arc<dyn WorkspaceView> {
-        self.failpoints.pass("view");
         Arc::new(MemoryView::new(workspace.root.clone()))
     }
 

@@ -60,6 +60,7 @@ pub(super) const POINTS: &[Point] = &[
     point("settle.references", 4, 4),
     // Only where workspaces are set up.
     point("setup.manifest", 0, 0),
+    point("workspace.lend", 8, 0),
 ];
 
 /// Returns the points that a run comes past.

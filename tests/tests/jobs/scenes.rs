@@ -50,14 +50,17 @@ async fn within<T>(what: impl Future<Output = T>) -> T {
 /// Plays a scene with a panic at `point`; returns what came of it, of tasks the class of their
 /// failure.
 pub(super) async fn play(scene: Scene, point: &str) -> String {
-    let plan = format!("crash@{point}");
+    let mut plan = format!("crash@{point}");
+    if matches!(scene, Scene::DeadOwner) {
+        plan.push_str(",crash@workspace.lend");
+    }
     let mut engine = match scene {
         Scene::LimitedAgents => limited(&plan).await,
         _ => TestEngine::with_faults(1, &plan).await,
     };
     let commands = || vec![task("one", "yield"), task("two", "yield")];
     let came = match scene {
-        Scene::Commands => run(&mut engine, commands()).await,
+        Scene::Commands | Scene::DeadOwner => run(&mut engine, commands()).await,
         Scene::SetUp => {
             let mut spec = engine.spec(commands());
             spec.needs.setup = vec!["yield".to_owned()];
@@ -75,10 +78,6 @@ pub(super) async fn play(scene: Scene, point: &str) -> String {
             let mut dead = task("one", "yield 1");
             dead.schema = Some(json!({ "required": "panic" }));
             run(&mut engine, vec![dead]).await
-        }
-        Scene::DeadOwner => {
-            engine.repository.failpoints.panic_once_at("view");
-            run(&mut engine, commands()).await
         }
         Scene::Adding => add(&mut engine).await,
         Scene::Cancelled => cancel(&engine).await,
