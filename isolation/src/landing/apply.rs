@@ -197,12 +197,15 @@ impl<'a> Applier<'a> {
                 self.mover.shift(&change.temp, &change.path)?;
             }
             Some(_) => {
+                let save = self.state_of(&change.temp)?;
                 self.exchange(change)?;
                 // The program may have saved again, over the new version. The exchange has then
                 // moved the later save to the staging path, and it is moved back.
                 let staged = self.state_of(&change.temp)?;
                 if !staged.is(change.new) && staged != PathState::Missing {
                     self.exchange(change)?;
+                } else {
+                    self.remember_given_back(change, save)?;
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Finishes a landing, or rolls it back, also after a crash.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use crate::landing::file_mover::Moved;
 use crate::landing::journal::{Journal, Journals, State};
 use crate::landing::open_writers::LONGEST_WAIT;
 use crate::landing::plan::FileChange;
+use crate::landing::rescue::GivenBack;
 use crate::store::{Durability, TaskStore};
 use crate::tree::{Parent, Tree};
 
@@ -31,6 +32,8 @@ pub(super) struct LandingContext<'a> {
     pub(super) notify: &'a dyn Fn(LandingNotice),
     /// The remaining time for waiting until programs have finished writing.
     pub(super) left_to_wait: Cell<Duration>,
+    /// The saves that were put back to their paths.
+    pub(super) given_back: RefCell<Vec<GivenBack>>,
     open_files_unknown: Cell<Reported>,
     no_exchange: Cell<Reported>,
 }
@@ -60,6 +63,7 @@ impl<'a> LandingContext<'a> {
             cancel,
             notify,
             left_to_wait: Cell::new(LONGEST_WAIT),
+            given_back: RefCell::default(),
             open_files_unknown: Cell::new(Reported::No),
             no_exchange: Cell::new(Reported::No),
         }
@@ -108,7 +112,8 @@ impl LandingContext<'_> {
         self.drop_emptied(journal)?;
         self.faults.failpoint("landing.done").or_cannot(|| "close a landing")?;
         self.journals.advance(&journal.id, State::Landed, State::Unreported)?;
-        applier.rescue_late_writes(removed.into_iter())
+        applier.rescue_late_writes(removed.into_iter())?;
+        applier.rescue_overwritten()
     }
 
     /// Rolls a landing back: every path that nobody has edited since gets its old version.
@@ -138,7 +143,8 @@ impl LandingContext<'_> {
         self.sync_folders(journal.changes.iter().map(|change| &change.path))?;
         self.store.release(&journal.reference())?;
         self.journals.forget(&journal.id)?;
-        applier.rescue_late_writes(removed.into_iter())
+        applier.rescue_late_writes(removed.into_iter())?;
+        applier.rescue_overwritten()
     }
 
     /// Removes the journal and the staged files of a landing that has not changed the tree yet.
