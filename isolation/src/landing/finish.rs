@@ -1,13 +1,13 @@
 //! Finishes a landing, or rolls it back, also after a crash.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use engine::fault::Faults;
 use engine::ports::{CancelToken, LandingNotice};
 use protocol::{Conflict, ConflictReason, Landed, LandingReport, RepoPath};
-use rustix::fs::fsync;
+use rustix::fs::{fstat, fsync, syncfs};
 
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
@@ -37,6 +37,9 @@ pub(super) struct LandingContext<'a> {
     open_files_unknown: Cell<Reported>,
     no_exchange: Cell<Reported>,
 }
+
+/// The number of folders above which syncing their whole file system is faster.
+const MANY_FOLDERS: usize = 16;
 
 /// Whether the landing has reported that something is not possible here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,14 +217,17 @@ impl LandingContext<'_> {
 
     /// Syncs the folders of these paths, so that renames in them are durable.
     pub(super) fn sync_folders<'p>(&self, paths: impl Iterator<Item = &'p RepoPath>) -> Result<()> {
-        let mut synced: BTreeSet<Option<RepoPath>> = BTreeSet::new();
-        for path in paths {
-            if !synced.insert(path.folders().next()) {
-                continue;
-            }
+        let folders: BTreeMap<Option<RepoPath>, &RepoPath> =
+            paths.map(|path| (path.folders().next(), path)).collect();
+        let mut devices = BTreeSet::new();
+        for path in folders.values() {
+            let what = || format!("sync the folder of {path}");
             // A folder that does not exist has nothing to sync.
-            if let Parent::Folder { fd, .. } = self.tree.parent(path)? {
-                fsync(fd).or_cannot(|| format!("sync the folder of {path}"))?;
+            let Parent::Folder { fd, .. } = self.tree.parent(path)? else { continue };
+            if folders.len() <= MANY_FOLDERS {
+                fsync(fd).or_cannot(what)?;
+            } else if devices.insert(fstat(&fd).or_cannot(what)?.st_dev) {
+                syncfs(fd).or_cannot(what)?;
             }
         }
         Ok(())
