@@ -175,6 +175,9 @@ impl LandingContext<'_> {
                 PathState::Missing | PathState::Other => None,
             };
             conflict(&mut journal.report, change, ours);
+            if let Some(undo) = &mut journal.undo {
+                undo.leave(&change.path);
+            }
         }
         if !contested.is_empty() {
             self.journals.write(&journal, State::Committed)?;
@@ -226,6 +229,9 @@ impl LandingContext<'_> {
         let applier = Applier::later_pass(self, &journal.run);
         for change in journal.changes.iter().filter(|change| change.new.is_none()) {
             for folder in change.path.folders() {
+                if journal.undo.as_ref().is_some_and(|undo| !undo.made(&folder)) {
+                    break;
+                }
                 // A folder that cannot be removed stays: git ignores empty folders.
                 if !matches!(applier.mover.remove_folder(&folder), Ok(Moved::Yes)) {
                     break;
@@ -258,6 +264,10 @@ fn conflict(report: &mut LandingReport, change: &FileChange, ours: Option<Entry>
             }
             landed @ Landed::Landed { .. } => {
                 *landed = Landed::Conflicted { conflicts: vec![conflict.clone()] };
+            }
+            Landed::TakenBack { left } => {
+                left.retain(|known| known.path != conflict.path);
+                left.push(conflict.clone());
             }
             Landed::Unchanged | Landed::Unwritten { .. } | Landed::Waiting { .. } => {}
         }

@@ -18,6 +18,7 @@ use crate::error::{OrCannot, Result, cannot};
 use crate::file_entry::Entry;
 use crate::landing::on_branch::{BranchMove, stored_index};
 use crate::landing::plan::FileChange;
+use crate::landing::undo::{MadeBranch, UndoRecord};
 
 /// The state of a landing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,6 +77,12 @@ pub(super) struct Journal {
     /// The new entries of the index, if the branch is checked out. Otherwise there are no changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "stored_index")]
     pub(super) index: Vec<(RepoPath, Option<Entry>)>,
+    /// The branches that the landing made, if each task gets its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) made: Vec<MadeBranch>,
+    /// What this landing takes back of others, if it is an undo.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) undo: Option<UndoRecord>,
     pub(super) report: LandingReport,
 }
 
@@ -86,6 +93,10 @@ impl Journal {
     /// files alone.
     const BRANCH_VERSION: u32 = 2;
 
+    /// The version of journals of an undo and of the branches of tasks, which programs that do not
+    /// know them must not finish.
+    const UNDO_VERSION: u32 = 3;
+
     /// Returns the journal of a new landing.
     pub(super) fn new(
         id: String,
@@ -94,9 +105,29 @@ impl Journal {
         changes: Vec<FileChange>,
         report: LandingReport,
     ) -> Self {
-        let landing = Some(landing);
-        let (version, branch, index) = (Self::VERSION, None, Vec::new());
-        Self { version, id, run, landing, folders, changes, branch, index, report }
+        Self {
+            version: Self::VERSION,
+            id,
+            run,
+            landing: Some(landing),
+            folders,
+            changes,
+            branch: None,
+            index: Vec::new(),
+            made: Vec::new(),
+            undo: None,
+            report,
+        }
+    }
+
+    /// Returns the journal of a landing that takes others back.
+    pub(super) fn taking_back(self, undo: UndoRecord) -> Self {
+        Self { version: Self::UNDO_VERSION, undo: Some(undo), ..self }
+    }
+
+    /// Returns the journal of a landing that made these branches.
+    pub(super) fn making(self, made: Vec<MadeBranch>) -> Self {
+        Self { version: Self::UNDO_VERSION, made, ..self }
     }
 
     /// Returns the journal of a landing that moves a branch.
@@ -105,7 +136,12 @@ impl Journal {
     }
 
     fn is_known(&self) -> bool {
-        let version = if self.branch.is_some() { Self::BRANCH_VERSION } else { Self::VERSION };
+        let version = match (&self.undo, &self.branch) {
+            (Some(_), _) => Self::UNDO_VERSION,
+            (None, _) if !self.made.is_empty() => Self::UNDO_VERSION,
+            (None, Some(_)) => Self::BRANCH_VERSION,
+            (None, None) => Self::VERSION,
+        };
         self.version == version
     }
 

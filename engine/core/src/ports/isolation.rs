@@ -10,7 +10,9 @@ use protocol::{
     LandingReport, RepoPath, Rescue, RunName, StackBranch, TaskName, error_chain,
 };
 
-use super::{CancelToken, OpenRun, Recovery, RunLock, SettleRequest, WorkspaceView};
+use super::{
+    CancelToken, OpenRun, Recovery, RunLock, SettleRequest, UndoReport, UndoRequest, WorkspaceView,
+};
 
 /// Opens repositories.
 #[async_trait]
@@ -64,6 +66,24 @@ pub trait Repository: Send + Sync {
     /// Returns the report that [`Repository::land`] would give now, without changing anything.
     /// Errors while writing cannot be predicted.
     async fn dry_run(&self, request: LandingRequest) -> Result<LandingReport, IsolationError>;
+
+    /// Takes back what the landings of a run have written, as a landing of its own: it has the same
+    /// lock, and a file that somebody saves meanwhile is not overwritten. Each file gets its content
+    /// from before the landing; what was edited since is merged, and left as it is if that conflicts.
+    /// The report says what was left.
+    ///
+    /// Fails with [`IsolationError::Refused`], and changes nothing, if it is not recorded what the
+    /// landings have replaced.
+    async fn undo(
+        &self,
+        landing: LandingId,
+        request: UndoRequest,
+        cancel: CancelToken,
+        notify: Arc<dyn Fn(LandingNotice) + Send + Sync>,
+    ) -> Result<UndoReport, IsolationError>;
+
+    /// Returns the report that [`Repository::undo`] would give now, without changing anything.
+    async fn dry_run_undo(&self, request: UndoRequest) -> Result<UndoReport, IsolationError>;
 
     /// Confirms that the ledger contains the reports of all landings of `run`, which is locked.
     /// Until then each recovery finds these landings again. [`Baseline::close`] confirms them too.
