@@ -11,7 +11,8 @@ use protocol::{
 use crate::error::{OrCannot, Result, cannot, error_text};
 use crate::landing::apply::{Applied, Applier};
 use crate::landing::finish::LandingContext;
-use crate::landing::journal::{Journal, State};
+use crate::landing::journal::State;
+use crate::landing::journal_content::Journal;
 use crate::landing::plan::Plan;
 use crate::landing::plan::{FileChange, WriteMethod};
 use crate::landing::user_moves::UserMoves;

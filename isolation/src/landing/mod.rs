@@ -10,6 +10,7 @@ mod file_mover;
 mod finish;
 mod index_lock;
 mod journal;
+mod journal_content;
 mod land;
 mod landing_lock;
 mod lease;

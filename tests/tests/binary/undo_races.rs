@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use tests::sandbox::{Plan, Repository};
@@ -11,10 +11,11 @@ use super::sandbox_on_disk as sandbox;
 
 /// Saves a file again and again as an editor does, in place and by a rename, until `stop`. Returns
 /// the lines that it has saved.
-fn save_until(stop: &AtomicBool, path: &Path) -> Vec<String> {
+fn save_until(stop: &Receiver<()>, path: &Path) -> Vec<String> {
     let mut saved = Vec::new();
     for number in 0.. {
-        if stop.load(Ordering::SeqCst) {
+        // A person does not save all the time.
+        if stop.recv_timeout(Duration::from_millis(3)) != Err(RecvTimeoutError::Timeout) {
             break;
         }
         let line = format!("saved {number}");
@@ -28,7 +29,6 @@ fn save_until(stop: &AtomicBool, path: &Path) -> Vec<String> {
             fs::rename(&beside, path).expect("a file can be renamed");
         }
         saved.push(line);
-        std::thread::sleep(Duration::from_millis(3));
     }
     saved
 }
@@ -59,12 +59,12 @@ fn what_somebody_saves_during_an_undo_is_there_afterwards_or_its_path_is_named()
             .task("notes", "sed -i 's/^line 2$/the task/' notes.txt")
             .task("other", &format!("echo {round} > other.txt"));
         let _landed = place.run_plan(&repository, &plan).run().expect_code(0);
-        let stop = AtomicBool::new(false);
+        let (stop, stopped) = channel();
         let path = repository.path("notes.txt");
         let (saved, undone) = std::thread::scope(|scope| {
-            let saver = scope.spawn(|| save_until(&stop, &path));
+            let saver = scope.spawn(move || save_until(&stopped, &path));
             let undone = place.regatta(repository.root()).words("undo @").run();
-            stop.store(true, Ordering::SeqCst);
+            stop.send(()).expect("the saver works until then");
             (saver.join().expect("the saver does not panic"), undone)
         });
         assert!([0, 4].contains(&undone.code), "{undone}");

@@ -14,7 +14,8 @@ use super::report::taken_back;
 use crate::branch::{Checkout, checkout};
 use crate::error::{OrCannot, Result, error_text};
 use crate::landing::finish::LandingContext;
-use crate::landing::journal::{Journal, State};
+use crate::landing::journal::State;
+use crate::landing::journal_content::Journal;
 use crate::landing::on_branch::{BranchMove, Moved, failpoint, move_branch, oid, tip};
 use crate::repository::Repo;
 

@@ -8,7 +8,8 @@ use super::record::{MadeBranch, UndoRecord};
 use super::refusals::unreadable_record;
 use crate::error::Result;
 use crate::file_entry::Entry;
-use crate::landing::journal::{Journal, Journals, State, is_of};
+use crate::landing::journal::{Journals, State, is_of};
+use crate::landing::journal_content::Journal;
 use crate::landing::on_branch::BranchMove;
 use crate::landing::plan::FileChange;
 

@@ -17,7 +17,7 @@ use crate::error::{OrCannot, Result, cannot};
 use crate::file_entry::{Entry, Mode};
 use crate::landing::checked_out::{CheckedOut, Places};
 use crate::landing::finish::LandingContext;
-use crate::landing::journal::Journal;
+use crate::landing::journal_content::Journal;
 use crate::landing::on_branch::{BranchMove, oid, tip};
 use crate::landing::plan::Plan;
 use crate::merge::MergedPath;
