@@ -17,6 +17,7 @@ mod ignore;
 mod landing;
 mod libgit_setup;
 mod merge;
+mod nested;
 mod paths;
 mod pool;
 mod port;

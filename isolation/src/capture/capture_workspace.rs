@@ -12,6 +12,7 @@ use crate::backends::ChangeList;
 use crate::baseline::{ContentReader, Snapshot};
 use crate::capture::compare::{Compared, compare, count_lines};
 use crate::capture::damage::{self, DamageCheck};
+use crate::capture::nested_works::nested_works;
 use crate::capture::own_commit::{has_readable_index, head, own_commit_message};
 use crate::capture::series::series;
 use crate::capture::walk;
@@ -19,6 +20,7 @@ use crate::capture::without_setup::Basis;
 use crate::capture::work_rules::WorkRules;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
+use crate::nested::git_folder_of;
 use crate::pool::Differences;
 use crate::store::TaskStore;
 use crate::tree::Tree;
@@ -123,6 +125,9 @@ fn take(
     }
     damage::refuse(&tree, &damaged)?;
     list.left_out = left_out;
+    if !snapshot.nested.is_empty() {
+        list.nested = nested_works(snapshot, folder, manifest, list.changes(), &bytes.store)?;
+    }
     if matches!(known, Known::Written(_)) {
         return Ok((bytes, list)); // nobody has run git
     }
@@ -230,21 +235,32 @@ impl<'a> ForceAdded<'a> {
 
     fn paths(&self) -> &BTreeSet<Vec<u8>> {
         self.paths.get_or_init(|| {
-            if !has_readable_index(&self.git_dir) {
+            let mut added = self.added(&self.git_dir, &[]);
+            for (number, root) in self.snapshot.nested.iter().enumerate() {
+                let prefix = [root.as_slice(), b"/"].concat();
+                added.extend(self.added(&git_folder_of(&self.git_dir, number), &prefix));
+            }
+            added
+        })
+    }
+
+    /// Returns the paths of one index, whose entries are relative to `prefix`.
+    fn added(&self, git_dir: &Path, prefix: &[u8]) -> BTreeSet<Vec<u8>> {
+        if !has_readable_index(git_dir) {
+            return BTreeSet::new();
+        }
+        let read = match Index::open(&git_dir.join("index")) {
+            Ok(read) => read,
+            Err(error) => {
+                tracing::warn!(%error, "the index of a workspace cannot be read");
                 return BTreeSet::new();
             }
-            let read = match Index::open(&self.git_dir.join("index")) {
-                Ok(read) => read,
-                Err(error) => {
-                    tracing::warn!(%error, "the index of a workspace cannot be read");
-                    return BTreeSet::new();
-                }
-            };
-            let added = read.iter().filter(|entry| {
-                RepoPath::new(entry.path.as_slice())
-                    .is_some_and(|path| self.snapshot.table.get(&path).is_none())
-            });
-            added.map(|entry| entry.path).collect()
-        })
+        };
+        let whole = read.iter().map(|entry| [prefix, &entry.path].concat());
+        let is_new = |path: &Vec<u8>| {
+            RepoPath::new(path.as_slice())
+                .is_some_and(|path| self.snapshot.table.get(&path).is_none())
+        };
+        whole.filter(is_new).collect()
     }
 }

@@ -1,24 +1,29 @@
 //! Captures in the task store. A capture is a commit without parents whose tree has the changed
 //! paths twice: below `base/` as the task found them and below `task/` as it left them. The last
 //! lines of its message give the version of the format, the renames, the message of the commit that
-//! the task made itself, the paths whose base is what the set-up of the task has left, and all
-//! commits that the task made, whose files are below `series/`.
+//! the task made itself, the paths whose base is what the set-up of the task has left, all commits
+//! that the task made, whose files are below `series/`, and what it did in nested repositories, the
+//! files of whose commits are below `nested/`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use git2::{Commit, DiffFormat, DiffOptions, ErrorCode, Tree};
+use git2::{Commit, DiffFormat, DiffOptions, ErrorCode, Oid, Tree};
 use protocol::{CaptureRef, RepoPath, RunName, TaskName};
 
 use crate::captures::PathFilter;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Change, Entry, Rename};
+use crate::nested::{NestedWork, StoredNested};
 use crate::store::own_series::{self, Series};
 use crate::store::renamed_patch::ShownRenames;
 use crate::store::{TaskStore, trees};
 
 /// The version of the format. Captures of version 1 do not name their version.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
+
+/// The version of captures with commits of the task, and without nested repositories.
+const SERIES_VERSION: u32 = 3;
 
 /// The version of captures without commits of the task.
 const PLAIN_VERSION: u32 = 2;
@@ -35,6 +40,12 @@ const MESSAGE_KEY: &str = "Capture-Message: ";
 /// The prefix of each line with a path whose base is what the set-up has left, in JSON.
 const SETUP_KEY: &str = "Capture-Setup: ";
 
+/// The prefix of each line with the work in a nested repository, in JSON.
+const NESTED_KEY: &str = "Capture-Nested: ";
+
+/// The folder of the files of commits in nested repositories, by the numbers of their lines.
+const NESTED_FOLDER: &str = "nested/";
+
 /// The changes in a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Contents {
@@ -48,6 +59,10 @@ pub(crate) struct Contents {
     pub(crate) setup: BTreeSet<RepoPath>,
     /// The commits that the task made itself.
     pub(crate) series: Series,
+    /// What the task did in nested repositories in which it changed something, sorted by folder.
+    pub(crate) nested: Vec<NestedWork>,
+    /// The commit of the user's that the task has checked out, in the part of a nested repository.
+    pub(crate) start: Option<Oid>,
 }
 
 impl TaskStore {
@@ -69,8 +84,17 @@ impl TaskStore {
             })
             .flatten()
             .chain(contents.series.entries())
+            .chain(contents.nested.iter().enumerate().flat_map(|(number, nested)| {
+                let below = format!("{NESTED_FOLDER}{number}/");
+                let entries = nested.series.entries();
+                entries.map(move |(path, entry)| ([below.as_bytes(), &path].concat(), entry))
+            }))
             .collect();
-        let version = if contents.series.is_empty() { PLAIN_VERSION } else { VERSION };
+        let version = match (contents.series.is_empty(), contents.nested.is_empty()) {
+            (true, true) => PLAIN_VERSION,
+            (false, true) => SERIES_VERSION,
+            (_, false) => VERSION,
+        };
         let mut message = format!("{title}\n\n{VERSION_KEY}{version}\n");
         for rename in &contents.renames {
             let rename = serde_json::to_string(rename).or_cannot(|| format!("write {capture}"))?;
@@ -83,6 +107,11 @@ impl TaskStore {
         for path in &contents.setup {
             let path = serde_json::to_string(path).or_cannot(|| format!("write {capture}"))?;
             message.push_str(&format!("{SETUP_KEY}{path}\n"));
+        }
+        for nested in &contents.nested {
+            let what = || format!("write {capture}");
+            let stored = nested.to_stored().and_then(|stored| serde_json::to_string(&stored));
+            message.push_str(&format!("{NESTED_KEY}{}\n", stored.or_cannot(what)?));
         }
         message.push_str(&contents.series.lines().or_cannot(|| format!("write {capture}"))?);
         self.write_capture(capture.as_str(), &entries, &message)
@@ -100,9 +129,14 @@ impl TaskStore {
         let entries = trees::read(&self.git, commit.tree_id()).or_cannot(what)?;
         let mut changes = BTreeMap::new();
         let mut of_series = Vec::new();
+        let mut of_nested = Vec::new();
         for (path, entry) in entries {
             if let Some(below) = path.strip_prefix(own_series::FOLDER.as_bytes()) {
                 of_series.push((below.to_vec(), entry));
+                continue;
+            }
+            if let Some(below) = path.strip_prefix(NESTED_FOLDER.as_bytes()) {
+                of_nested.push((below.to_vec(), entry));
                 continue;
             }
             let (side, path) = path.split_at(path.len().min("base/".len()));
@@ -127,13 +161,25 @@ impl TaskStore {
         }
         let setup = setup_paths(&commit);
         let series = Series::read(&commit, of_series);
+        let nested = nested_works(&commit, &of_nested).or_cannot(what)?;
         let changes = changes.into_values().collect();
-        Ok(Contents { changes, renames, message, setup, series })
+        Ok(Contents { changes, renames, message, setup, series, nested, start: None })
     }
 
     /// Returns the changes of a capture, sorted by path.
     pub(crate) fn changes(&self, capture: &CaptureRef) -> Result<Vec<Change>> {
         Ok(self.contents(capture)?.changes)
+    }
+
+    /// Returns the folders of the nested repositories in which the task of a capture changed
+    /// something, without reading its files.
+    pub(crate) fn nested_roots(&self, capture: &CaptureRef) -> Result<Vec<RepoPath>> {
+        let what = || format!("read {capture} from the task store {}", self.path.display());
+        self.settle()?;
+        let found = self.git.find_reference(capture.as_str());
+        let commit = found.and_then(|found| found.peel_to_commit()).or_cannot(what)?;
+        let works = nested_works(&commit, &[]).or_cannot(what)?;
+        Ok(works.into_iter().map(|nested| nested.path).collect())
     }
 
     /// Returns whether there is a capture of this name.
@@ -217,6 +263,26 @@ fn setup_paths(commit: &Commit<'_>) -> BTreeSet<RepoPath> {
     let message = String::from_utf8_lossy(commit.message_bytes());
     let paths = message.lines().filter_map(|line| line.strip_prefix(SETUP_KEY));
     paths.filter_map(|path| serde_json::from_str(path).ok()).collect()
+}
+
+/// Returns the work in nested repositories in the message of a capture. `files` are the files of the
+/// commits there.
+fn nested_works(
+    commit: &Commit<'_>,
+    files: &[(Vec<u8>, Entry)],
+) -> std::result::Result<Vec<NestedWork>, String> {
+    let message = String::from_utf8_lossy(commit.message_bytes());
+    let lines = message.lines().filter_map(|line| line.strip_prefix(NESTED_KEY));
+    let read = |(number, line): (usize, &str)| {
+        let stored: StoredNested =
+            serde_json::from_str(line).map_err(|error| error.to_string())?;
+        let below = format!("{number}/{}", own_series::FOLDER);
+        let own = files.iter().filter_map(|(path, entry)| {
+            Some((path.strip_prefix(below.as_bytes())?.to_vec(), *entry))
+        });
+        stored.read(own.collect()).map_err(|error| error.message().to_owned())
+    };
+    lines.enumerate().map(read).collect()
 }
 
 fn parse(run: &RunName, name: &str) -> Option<(TaskName, u32)> {

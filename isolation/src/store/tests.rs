@@ -193,6 +193,8 @@ fn renamed(store: &TaskStore) -> Contents {
         renames: vec![Rename { from: old, to: new }],
         message: Some("Move it\n\nall\n".to_owned()),
         setup: [path(b"set \xff")].into(),
+        nested: Vec::new(),
+        start: None,
         series: Series::default(),
     }
 }
