@@ -7,9 +7,7 @@ use std::path::PathBuf;
 use git2::Repository;
 use protocol::RepoPath;
 
-use crate::baseline::scan::{
-    DirtyCandidate, FoundRepository, Placement, Scan, printable, scan,
-};
+use crate::baseline::scan::{DirtyCandidate, FoundRepository, Placement, Scan, printable, scan};
 use crate::baseline::{Folder, FolderKind};
 use crate::error::{Result, error_text};
 use crate::nested::{NestedRepo, open_below};

@@ -150,8 +150,7 @@ impl Scanned {
         let git = context.repo.git()?;
         let tree = Tree::open_at(&context.repo.root)?;
         let (folders, now_ns) = (context.paths.folders(), (context.now_ns)());
-        let (scan, nested) =
-            scan_with_nested((&context.repo, &git), &tree, &folders, now_ns)?;
+        let (scan, nested) = scan_with_nested((&context.repo, &git), &tree, &folders, now_ns)?;
         pins::check_untracked(&tree, &scan, request.untracked_limit)?;
         let others = || {
             let candidates = scan.dirty_candidates.iter().map(|file| file.path.as_bytes().to_vec());

@@ -30,18 +30,15 @@ pub(super) fn nested_works(
         let (from, to) = heads(snapshot, folder, manifest, (number, path));
         let own = changes.iter().filter(|change| root_of(roots.iter(), &change.path) == Some(path));
         let own: Vec<Change> = own
-            .filter_map(|change| Some(Change { path: below(path, &change.path)?, ..change.clone() }))
+            .filter_map(|change| {
+                Some(Change { path: below(path, &change.path)?, ..change.clone() })
+            })
             .collect();
         if own.is_empty() && from == to {
             continue;
         }
-        let mut work = NestedWork {
-            path: path.clone(),
-            from,
-            to,
-            message: None,
-            series: Series::default(),
-        };
+        let mut work =
+            NestedWork { path: path.clone(), from, to, message: None, series: Series::default() };
         if let Some(after) = to.filter(|to| Some(*to) != from) {
             let git_dir = git_folder_of(&folder.join(GIT), number);
             let template = git_folder_of(&snapshot.context.folder.join(GIT_TEMPLATE), number);

@@ -16,7 +16,9 @@ use crate::merge::{MergeRule, three_way};
 use crate::nested::git_folder_of;
 use crate::tree::{Stat, Tree};
 use crate::user_git_files;
-use crate::workspace::{GIT_TEMPLATE, LeftFile, LeftOrigin, Manifest, SetupChanges, SetupFile, SetupState};
+use crate::workspace::{
+    GIT_TEMPLATE, LeftFile, LeftOrigin, Manifest, SetupChanges, SetupFile, SetupState,
+};
 
 /// The name of a file with ignore rules.
 const GITIGNORE: &[u8] = b".gitignore";

@@ -62,10 +62,7 @@ impl<'a> Rules<'a> {
 
     /// Returns the same rules for a tree with nested repositories, each with its folder and the
     /// content of its `info/exclude`.
-    pub(crate) fn with_nested(
-        mut self,
-        nested: impl Iterator<Item = (Vec<u8>, Vec<u8>)>,
-    ) -> Self {
+    pub(crate) fn with_nested(mut self, nested: impl Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Self {
         for (folder, exclude) in nested {
             let mut everywhere = vec![read_patterns(&exclude, self.case)];
             everywhere.extend(self.everywhere.iter().skip(1).cloned());

@@ -65,7 +65,8 @@ impl Parts<'_> {
         if publish == Publish::No {
             return Ok((tried, Vec::new()));
         }
-        let can_land = |landed: &Landed| matches!(landed, Landed::Landed { .. } | Landed::Unchanged);
+        let can_land =
+            |landed: &Landed| matches!(landed, Landed::Landed { .. } | Landed::Unchanged);
         let tasks = request.tasks.iter().zip(&tried.tasks);
         let tasks = tasks.filter(|(_, landing)| can_land(&landing.landed));
         let possible = tasks.map(|(task, _)| task.clone()).collect();
@@ -154,14 +155,21 @@ impl Parts<'_> {
                     }
                     (Some(_), false) if landed.is_some() => {}
                     (Some(to), false) => notices.push(Notice {
-                        from: format!("the commit that task {} checked out in {}", task.task, work.path),
+                        from: format!(
+                            "the commit that task {} checked out in {}",
+                            task.task, work.path
+                        ),
                         to: "the repository there stays where it is".to_owned(),
-                        why: format!("it is no submodule; git -C {} switch --detach {to}", work.path),
+                        why: format!(
+                            "it is no submodule; git -C {} switch --detach {to}",
+                            work.path
+                        ),
                     }),
                     (None, _) => notices.push(Notice {
                         from: format!("the commit that task {} left in {}", task.task, work.path),
                         to: "no commit names it".to_owned(),
-                        why: "it has no work that landed, and the repository there lacks it".to_owned(),
+                        why: "it has no work that landed, and the repository there lacks it"
+                            .to_owned(),
                     }),
                 }
             }

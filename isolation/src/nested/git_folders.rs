@@ -45,10 +45,10 @@ pub(crate) fn link_text(path: &[u8], number: usize) -> Vec<u8> {
 /// Writes the `.git` of each nested folder to a new copy of the tree.
 pub(crate) fn write_links(root: &OwnedFd, nested: &[Vec<u8>]) -> Result<()> {
     for (number, path) in nested.iter().enumerate() {
-        let what = || format!("link {} to its git folder", Path::new(OsStr::from_bytes(path)).display());
+        let what =
+            || format!("link {} to its git folder", Path::new(OsStr::from_bytes(path)).display());
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let folder =
-            openat(root, OsStr::from_bytes(path), flags, Mode::empty()).or_cannot(what)?;
+        let folder = openat(root, OsStr::from_bytes(path), flags, Mode::empty()).or_cannot(what)?;
         write_link(&folder, &link_text(path, number)).or_cannot(what)?;
     }
     Ok(())

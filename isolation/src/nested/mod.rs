@@ -4,12 +4,14 @@
 
 mod git_folders;
 mod git_links;
-mod part;
 mod open;
+mod part;
 mod readers;
 mod work;
 
-pub(crate) use git_folders::{git_folder_of, has_whole_link, link_text, write_links, write_link, write_templates};
+pub(crate) use git_folders::{
+    git_folder_of, has_whole_link, link_text, write_link, write_links, write_templates,
+};
 pub(crate) use git_links::{GitLink, GitLinks, git_link, with_git_links};
 pub(crate) use open::{NestedRepo, open_below, open_in};
 pub(crate) use part::{NO_LINKS, Part, below, nested_of, within};

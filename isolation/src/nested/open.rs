@@ -20,8 +20,14 @@ const LARGEST: u64 = 1 << 20;
 const FOLDERS: [&str; 2] = ["objects", "refs"];
 const FOLDERS_OR_NONE: [&str; 4] = ["objects/pack", "objects/info", "refs/heads", "info"];
 const FILES: [&str; 2] = ["HEAD", "config"];
-const FILES_OR_NONE: [&str; 6] =
-    ["index", "packed-refs", "shallow", "config.worktree", "objects/info/alternates", "info/exclude"];
+const FILES_OR_NONE: [&str; 6] = [
+    "index",
+    "packed-refs",
+    "shallow",
+    "config.worktree",
+    "objects/info/alternates",
+    "info/exclude",
+];
 
 /// A repository inside another one.
 pub(crate) struct NestedRepo {
@@ -52,11 +58,7 @@ pub(crate) fn open_in(repo: &Repo, roots: &[Vec<u8>], path: &[u8]) -> Result<Nes
 ///
 /// # Errors
 /// Returns why it cannot be used.
-pub(crate) fn open_below(
-    tree: &Tree,
-    around: &[Repo],
-    path: &[u8],
-) -> Result<NestedRepo, String> {
+pub(crate) fn open_below(tree: &Tree, around: &[Repo], path: &[u8]) -> Result<NestedRepo, String> {
     // No component of the path is a symlink.
     tree.open(path).map_err(|error| format!("it cannot be opened: {error}"))?;
     let folder = tree.root().join(OsStr::from_bytes(path));

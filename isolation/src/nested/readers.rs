@@ -11,7 +11,8 @@ use crate::repository::Repo;
 
 /// The nested repositories of a snapshot. Each thread has its own.
 pub(crate) struct NestedReaders {
-    repo: Repo,
+    /// The repository around them; `None` if there are none.
+    repo: Option<Repo>,
     /// Their folders, sorted, each with its repository or the reason why there is none.
     roots: Vec<Vec<u8>>,
     opened: Vec<OnceCell<std::result::Result<Repository, String>>>,
@@ -21,7 +22,8 @@ impl NestedReaders {
     /// Returns readers of the repositories in the folders `roots` of `repo`.
     pub(crate) fn of(repo: &Repo, roots: &[Vec<u8>]) -> Self {
         let opened = roots.iter().map(|_| OnceCell::new()).collect();
-        Self { repo: repo.clone(), roots: roots.to_vec(), opened }
+        let repo = (!roots.is_empty()).then(|| repo.clone());
+        Self { repo, roots: roots.to_vec(), opened }
     }
 
     /// Returns the nested repository that has `path`, and the path in it; `None` for a path of the
@@ -35,12 +37,12 @@ impl NestedReaders {
         };
         // The innermost is the last: a folder is sorted before what is in it.
         let found = self.roots.iter().rposition(|root| is_above(&root.as_slice()));
-        let Some(place) = found else { return Ok(None) };
+        let (Some(place), Some(repo)) = (found, &self.repo) else { return Ok(None) };
         let root = &self.roots[place];
         let Some(below) = RepoPath::new(&path.as_bytes()[root.len() + 1..]) else {
             return Ok(None);
         };
-        let open = || open_in(&self.repo, &self.roots, root).map(|nested| nested.git);
+        let open = || open_in(repo, &self.roots, root).map(|nested| nested.git);
         match self.opened[place].get_or_init(open) {
             Ok(git) => Ok(Some((git, below))),
             Err(why) => Err(cannot(format!("read {path} in its repository"), why.as_str())),

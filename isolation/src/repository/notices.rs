@@ -21,7 +21,8 @@ const ATTRIBUTES: u64 = 1 << 20;
 pub(super) fn notices(git: &Repository, root: &Path) -> Result<Vec<Notice>> {
     let index = git.index().or_cannot(|| format!("read the index of {}", root.display()))?;
     let words = attribute_words(git, &index, root);
-    let found = [submodules(&index, root), filters(&words), merge_drivers(git, &words), partial(git)];
+    let found =
+        [submodules(&index, root), filters(&words), merge_drivers(git, &words), partial(git)];
     Ok(found.into_iter().flatten().collect())
 }
 

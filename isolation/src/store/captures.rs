@@ -274,8 +274,7 @@ fn nested_works(
     let message = String::from_utf8_lossy(commit.message_bytes());
     let lines = message.lines().filter_map(|line| line.strip_prefix(NESTED_KEY));
     let read = |(number, line): (usize, &str)| {
-        let stored: StoredNested =
-            serde_json::from_str(line).map_err(|error| error.to_string())?;
+        let stored: StoredNested = serde_json::from_str(line).map_err(|error| error.to_string())?;
         let below = format!("{number}/{}", own_series::FOLDER);
         let own = files.iter().filter_map(|(path, entry)| {
             Some((path.strip_prefix(below.as_bytes())?.to_vec(), *entry))

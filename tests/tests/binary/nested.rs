@@ -3,7 +3,7 @@
 
 use tests::sandbox::{Plan, Sandbox};
 
-use super::nested_kit::{KINDS, Kind, Nest, list, told};
+use super::nested_kit::{CheckedOut, KINDS, Kind, Nest, list, told};
 use super::sandbox;
 
 /// Runs one task in patch mode and returns the repositories.
@@ -70,15 +70,15 @@ fn what_the_user_and_two_tasks_edit_in_a_nested_repository_is_merged_or_a_confli
         assert!(!nest.lib.has("y.txt"), "a task lands whole or not at all");
         assert_eq!(nest.outer.text("x.txt"), "x\n");
         nest.expect_same_git(&finished);
-        let words = ["conflicts --json", "conflicts"].map(|words| {
-            place.regatta(nest.outer.root()).words(words).run()
-        });
+        let words = ["conflicts --json", "conflicts"]
+            .map(|words| place.regatta(nest.outer.root()).words(words).run());
         for shown in &words {
             assert!(shown.stdout.contains("lib/list.txt"), "{shown}");
         }
         let apply = place.regatta(nest.outer.root()).words("apply third --theirs");
         let applied = apply.run().expect_code(0);
-        assert_eq!(nest.lib.text("list.txt"), expected.replace("\nfive\n", "\ncinq\n"), "{applied}");
+        let theirs = list().replace("\n5\n", "\ncinq\n").replace("\n20\n", "\ntwenty\n");
+        assert_eq!(nest.lib.text("list.txt"), theirs, "{applied}");
         assert_eq!(nest.lib.text("y.txt"), "y\n");
         nest.expect_same_git(&applied);
     }
@@ -91,7 +91,11 @@ const ROWS: [(&str, &str); 6] = [
     ("moved HEAD", "git -C lib checkout --quiet HEAD~1"),
     ("new commit", "sed -i s/^5$/five/ lib/list.txt; git -C lib commit --quiet -a -m 'My own'"),
     ("deleted", "rm -rf lib"),
-    ("created", "git init --quiet new; echo x > new/x.txt; git -C new add .; git -C new commit -qm x"),
+    (
+        "created",
+        "git init --quiet new; echo x > new/x.txt; git -C new add .; \
+         git -C new -c user.name=x -c user.email=x commit -qm x",
+    ),
 ];
 
 /// The result of one cell of the matrix, as git tells it.
@@ -126,7 +130,8 @@ fn cell(kind: Kind, row: (&str, &str), mode: &str) -> Cell {
         assert_eq!(nest.outer.faults(), "", "{finished}");
     }
     let run = finished.run_name();
-    let branch = if mode == "branch" { format!("regatta/{run}/t1") } else { format!("regatta/{run}") };
+    let branch =
+        if mode == "branch" { format!("regatta/{run}/t1") } else { format!("regatta/{run}") };
     let log = |repository: &tests::sandbox::Repository| {
         let range = format!("HEAD..{branch}");
         let log = repository.try_git(&["log", "--format=%s:", "--name-status", &range]);
@@ -149,7 +154,8 @@ fn cell(kind: Kind, row: (&str, &str), mode: &str) -> Cell {
     let told = finished.events_of("degraded");
     let told = told.iter().filter_map(|event| event["from"].as_str());
     let told = told.filter(|from| !from.starts_with("ignored")).collect::<Vec<_>>().join("; ");
-    let left_out = finished.task("t1")["left_out"]["entries"][0]["path"].as_str().map(str::to_owned);
+    let left_out =
+        finished.task("t1")["left_out"]["entries"][0]["path"].as_str().map(str::to_owned);
     let told = left_out.into_iter().chain([told]).filter(|told| !told.is_empty());
     Cell {
         tree,
@@ -169,30 +175,34 @@ fn expected(kind: Kind, row: &str, mode: &str) -> [&'static str; 5] {
         ("patch", "clean" | "new commit") => ["M list.txt", "", "", "-", ""],
         ("patch", "dirty") => ["M list.txt M other.txt", "", "", "-", ""],
         ("patch", "moved HEAD") => ["D late.txt", "", "", "-", ""],
-        ("patch", "deleted") => {
-            ["D .gitignore D late.txt D list.txt D other.txt", "", "", "-", ""]
-        }
+        ("patch", "deleted") => ["D .gitignore D late.txt D list.txt D other.txt", "", "", "-", ""],
         (_, "clean") => ["", "sed -i …: M list.txt", "", "-", told],
         (_, "dirty") => ["M other.txt", "sed -i …: M list.txt", "", "-", told],
-        ("branch", "moved HEAD") if is_submodule => ["", "", "git -C …: M lib", "HEAD~1", ""],
-        ("branch", "moved HEAD") => {
-            ["", "", "", "-", "the commit that task t1 checked out in lib"]
+        ("branch", "moved HEAD") if is_submodule => {
+            ["", "", "git -C lib checkout --quiet …: M lib", "HEAD~1", ""]
         }
-        (_, "moved HEAD") if is_submodule => {
-            ["", "git -C …: D late.txt", "git -C …: M lib", "branch", told]
-        }
-        (_, "moved HEAD") => ["", "git -C …: D late.txt", "", "-", told],
+        ("branch", "moved HEAD") => ["", "", "", "-", "the commit that task t1 checked out in lib"],
+        (_, "moved HEAD") if is_submodule => [
+            "",
+            "git -C lib checkout --quiet …: D late.txt",
+            "git -C lib checkout --quiet …: M lib",
+            "branch",
+            told,
+        ],
+        (_, "moved HEAD") => ["", "git -C lib checkout --quiet …: D late.txt", "", "-", told],
         (_, "new commit") if is_submodule => {
             ["", "My own: M list.txt", "sed -i …: M lib", "branch", told]
         }
         (_, "new commit") => ["", "My own: M list.txt", "", "-", told],
         (_, "deleted") => {
-            let removed = "rm -rf …: D .gitignore D late.txt D list.txt D other.txt";
+            let removed = "rm -rf lib: D .gitignore D late.txt D list.txt D other.txt";
             ["", removed, "", "-", told]
         }
         ("patch", "created") => ["", "", "", "-", "new/.git"],
-        (_, "created") if is_submodule => ["", "", "git init …: A new/x.txt", "HEAD", "new/.git"],
-        (_, "created") => ["", "", "git init …: A new/x.txt", "-", "new/.git"],
+        (_, "created") if is_submodule => {
+            ["", "", "git init --quiet new …: A new/x.txt", "HEAD", "new/.git"]
+        }
+        (_, "created") => ["", "", "git init --quiet new …: A new/x.txt", "-", "new/.git"],
         _ => unreachable!("{mode} {row}"),
     }
 }

@@ -45,9 +45,9 @@ impl Walk<'_, '_> {
     /// with which it was made.
     pub(super) fn is_nested_as_it_was(&self, path: &[u8], listing: &FolderListing) -> bool {
         let nested = &self.snapshot.nested;
-        nested.binary_search_by(|root| root.as_slice().cmp(path)).is_ok_and(|number| {
-            has_whole_link(&listing.fd, &link_text(path, number))
-        })
+        nested
+            .binary_search_by(|root| root.as_slice().cmp(path))
+            .is_ok_and(|number| has_whole_link(&listing.fd, &link_text(path, number)))
     }
 
     /// Returns whether the walk enters a folder. The walk enters an ignored folder only if it has
