@@ -55,6 +55,7 @@ mod binary {
     mod names;
     mod nested;
     mod nested_kit;
+    mod nested_landing;
     mod nested_odd;
     mod npm_workers;
     mod odd;

@@ -130,5 +130,11 @@ fn nested_stack(
             return Err(cannot(format!("move {}", branch.reference), "somebody else has moved it"));
         }
     }
-    Ok(PartLanding { report: stacked.report, tips: stacked.tips, notices: stacked.notices })
+    let mut tips = stacked.tips;
+    if let Some(earlier) = target.tip {
+        // An earlier landing, which was cut short, has the commits of these.
+        let same = stacked.report.tasks.iter().filter(|it| it.landed == Landed::Unchanged);
+        tips.extend(same.map(|landing| (landing.task.clone(), earlier)));
+    }
+    Ok(PartLanding { report: stacked.report, tips, notices: stacked.notices })
 }

@@ -7,6 +7,8 @@ mod git_links;
 mod open;
 mod part;
 mod readers;
+#[cfg(test)]
+mod tests;
 mod work;
 
 pub(crate) use git_folders::{

@@ -75,9 +75,12 @@ fn what_the_user_and_two_tasks_edit_in_a_nested_repository_is_merged_or_a_confli
         for shown in &words {
             assert!(shown.stdout.contains("lib/list.txt"), "{shown}");
         }
+        let theirs = list().replace("\n5\n", "\ncinq\n").replace("\n20\n", "\ntwenty\n");
+        let show = place.regatta(nest.outer.root()).words("show third:lib/list.txt --theirs");
+        let show = show.run().expect_code(0);
+        assert_eq!(show.stdout, theirs, "{show}");
         let apply = place.regatta(nest.outer.root()).words("apply third --theirs");
         let applied = apply.run().expect_code(0);
-        let theirs = list().replace("\n5\n", "\ncinq\n").replace("\n20\n", "\ntwenty\n");
         assert_eq!(nest.lib.text("list.txt"), theirs, "{applied}");
         assert_eq!(nest.lib.text("y.txt"), "y\n");
         nest.expect_same_git(&applied);

@@ -119,7 +119,7 @@ impl CheckedOut {
         let read = |name: &str| {
             fs::read(Path::new(folder.trim_end()).join(name)).expect("a repository has it")
         };
-        let files = Fingerprint::without(repository.root(), &[".git"]);
+        let files = Fingerprint::without(repository.root(), &[".git", "lib/.git"]);
         Self { head: read("HEAD"), index: read("index"), files }
     }
 }
