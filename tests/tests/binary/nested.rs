@@ -203,9 +203,9 @@ fn expected(kind: Kind, row: &str, mode: &str) -> [&'static str; 5] {
         }
         ("patch", "created") => ["", "", "", "-", "new/.git"],
         (_, "created") if is_submodule => {
-            ["", "", "git init --quiet new …: A new/x.txt", "HEAD", "new/.git"]
+            ["", "", "git init --quiet …: A new/x.txt", "HEAD", "new/.git"]
         }
-        (_, "created") => ["", "", "git init --quiet new …: A new/x.txt", "-", "new/.git"],
+        (_, "created") => ["", "", "git init --quiet …: A new/x.txt", "-", "new/.git"],
         _ => unreachable!("{mode} {row}"),
     }
 }
