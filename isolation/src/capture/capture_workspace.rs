@@ -5,7 +5,6 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use git2::Index;
 use protocol::{CaptureRef, Captured, ChangeSummary, RepoPath};
 
 use crate::backends::ChangeList;
@@ -13,13 +12,14 @@ use crate::baseline::{ContentReader, Snapshot};
 use crate::capture::compare::{Compared, compare, count_lines};
 use crate::capture::damage::{self, DamageCheck};
 use crate::capture::nested_works::nested_works;
-use crate::capture::own_commit::{has_readable_index, head, own_commit_message};
+use crate::capture::own_commit::{head, is_folder, own_commit_message};
 use crate::capture::series::series;
 use crate::capture::walk;
 use crate::capture::without_setup::Basis;
 use crate::capture::work_rules::WorkRules;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
+use crate::index_file;
 use crate::nested::git_folder_of;
 use crate::pool::Differences;
 use crate::store::TaskStore;
@@ -246,21 +246,23 @@ impl<'a> ForceAdded<'a> {
 
     /// Returns the paths of one index, whose entries are relative to `prefix`.
     fn added(&self, git_dir: &Path, prefix: &[u8]) -> BTreeSet<Vec<u8>> {
-        if !has_readable_index(git_dir) {
+        let mut added = BTreeSet::new();
+        let index = is_folder(git_dir).then(|| git_dir.join("index"));
+        let Some(bytes) = index.and_then(|index| index_file::read(&index)) else {
+            return added;
+        };
+        let read = index_file::paths(&bytes, |path| {
+            let whole = [prefix, path].concat();
+            let is_new = RepoPath::new(whole.as_slice())
+                .is_some_and(|path| self.snapshot.table.get(&path).is_none());
+            if is_new {
+                added.insert(whole);
+            }
+        });
+        if let Err(why) = read {
+            tracing::warn!(?why, "the index of a workspace cannot be read");
             return BTreeSet::new();
         }
-        let read = match Index::open(&git_dir.join("index")) {
-            Ok(read) => read,
-            Err(error) => {
-                tracing::warn!(%error, "the index of a workspace cannot be read");
-                return BTreeSet::new();
-            }
-        };
-        let whole = read.iter().map(|entry| [prefix, &entry.path].concat());
-        let is_new = |path: &Vec<u8>| {
-            RepoPath::new(path.as_slice())
-                .is_some_and(|path| self.snapshot.table.get(&path).is_none())
-        };
-        whole.filter(is_new).collect()
+        added
     }
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use git2::{Repository, RepositoryOpenFlags, RepositoryState};
 
+use crate::index_file::{self, Unreadable};
 use crate::repository::Repo;
 use crate::tree::Tree;
 
@@ -66,6 +67,7 @@ pub(crate) fn open_below(tree: &Tree, around: &[Repo], path: &[u8]) -> Result<Ne
     check_entries(&git_dir)?;
     check_alternates(&git_dir, around)?;
     check_config(&git_dir)?;
+    check_index(&git_dir)?;
     let none: [&OsStr; 0] = [];
     let git = Repository::open_ext(&folder, RepositoryOpenFlags::NO_SEARCH, none)
         .map_err(|error| error.message().to_owned())?;
@@ -175,6 +177,19 @@ fn check_config(git_dir: &Path) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Refuses an index that libgit2 must not read, or cannot.
+fn check_index(git_dir: &Path) -> Result<(), String> {
+    let file = git_dir.join("index");
+    if file.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    let bytes = index_file::read(&file).ok_or("its index is too large")?;
+    index_file::paths(&bytes, |_path| {}).map_err(|why| match why {
+        Unreadable::Damaged => "its index is damaged".to_owned(),
+        Unreadable::Partial => "its index is split or sparse".to_owned(),
+    })
 }
 
 /// Reads a small regular file. A FIFO in its place does not block.

@@ -69,6 +69,12 @@ fn a_nested_repository_that_leads_elsewhere_is_left_out_and_told() {
         let made = Command::new("mkfifo").arg(lib.path(".git/config")).status();
         assert!(made.is_ok_and(|made| made.success()));
     });
+    left_out("its index is damaged", &|lib, _| {
+        lib.write(".git/index", "DIRC\0\0\0\x02 and no more");
+    });
+    left_out("its index is split or sparse", &|lib, _| {
+        lib.git(&["update-index", "--split-index"]);
+    });
     left_out("its HEAD leads to no commit", &|lib, _| {
         lib.write(".git/HEAD", format!("{}\n", "1".repeat(40)));
     });
