@@ -30,6 +30,13 @@ const FILES_OR_NONE: [&str; 6] = [
     "info/exclude",
 ];
 
+/// The beginning of a section that includes other files.
+const INCLUDE: &[u8] = b"[include";
+
+/// The most files of objects and references that are looked at, and how deep their folders are.
+const MOST: usize = 1_000_000;
+const DEEPEST: usize = 100;
+
 /// A repository inside another one.
 pub(crate) struct NestedRepo {
     /// The repository, whose root is the nested folder.
@@ -65,6 +72,7 @@ pub(crate) fn open_below(tree: &Tree, around: &[Repo], path: &[u8]) -> Result<Ne
     let folder = tree.root().join(OsStr::from_bytes(path));
     let git_dir = git_dir(&folder, around)?;
     check_entries(&git_dir)?;
+    check_files(&git_dir)?;
     check_alternates(&git_dir, around)?;
     check_config(&git_dir)?;
     check_index(&git_dir)?;
@@ -142,6 +150,33 @@ fn check_entries(git_dir: &Path) -> Result<(), String> {
     }
 }
 
+/// Refuses anything but files and folders among objects and references: reading a FIFO would block,
+/// and a symlink leads elsewhere.
+fn check_files(git_dir: &Path) -> Result<(), String> {
+    let mut waiting: Vec<(PathBuf, usize)> =
+        FOLDERS.iter().map(|name| (git_dir.join(name), 0)).collect();
+    let mut seen = 0;
+    while let Some((folder, depth)) = waiting.pop() {
+        let text = |error| format!("its git folder cannot be read: {error}");
+        for entry in fs::read_dir(&folder).map_err(text)? {
+            let entry = entry.map_err(text)?;
+            let kind = entry.file_type().map_err(text)?;
+            seen += 1;
+            if seen > MOST || depth > DEEPEST {
+                return Err("its git folder has too many files".to_owned());
+            }
+            if kind.is_dir() {
+                waiting.push((entry.path(), depth + 1));
+            } else if !kind.is_file() {
+                let path = entry.path();
+                let name = path.strip_prefix(git_dir).unwrap_or(&path).display();
+                return Err(format!("in its git folder, {name} is no regular file"));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Accepts only the objects of the repositories around it as alternates.
 fn check_alternates(git_dir: &Path, around: &[Repo]) -> Result<(), String> {
     let objects = git_dir.join("objects");
@@ -168,11 +203,8 @@ fn check_config(git_dir: &Path) -> Result<(), String> {
             continue;
         }
         let text = small_file(&file).ok_or_else(|| format!("its {name} cannot be read"))?;
-        let mut lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_start);
-        let includes = |line: &[u8]| {
-            line.get(..8).is_some_and(|start| start.eq_ignore_ascii_case(b"[include"))
-        };
-        if lines.any(includes) {
+        // A section can begin anywhere in a line.
+        if text.windows(INCLUDE.len()).any(|part| part.eq_ignore_ascii_case(INCLUDE)) {
             return Err("its configuration includes other files".to_owned());
         }
     }

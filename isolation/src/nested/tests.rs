@@ -2,9 +2,13 @@
 
 use std::fs;
 
+use protocol::CaptureRef;
+
 use crate::baseline::Snapshot;
-use crate::nested::{has_whole_link, link_text};
-use crate::testing::{Sample, git, prepare};
+use crate::file_entry::{Change, Entry, Mode};
+use crate::nested::{NO_LINKS, NestedWork, Part, has_whole_link, link_text};
+use crate::store::{Contents, OwnCommit, Series};
+use crate::testing::{Sample, git, path, prepare, run};
 use crate::workspace::tree_of;
 
 /// Makes a repository without a commit, by hand: a thousand of them take no time so.
@@ -15,6 +19,44 @@ fn empty_repository(sample: &Sample, folder: &str) {
     sample.write(format!("{folder}/.git/HEAD"), "ref: refs/heads/main\n");
     sample.write(format!("{folder}/.git/config"), "[core]\n\tbare = false\n");
     sample.write(format!("{folder}/file"), "x\n");
+}
+
+#[test]
+fn a_capture_says_what_was_done_in_nested_repositories() {
+    let sample = Sample::with(&[("file", "x\n")]);
+    let store = sample.store();
+    let entry = |bytes: &[u8]| Entry { mode: Mode::File, oid: store.write(bytes).unwrap() };
+    let oid = |digit: &str| Some(git2::Oid::from_str(&digit.repeat(40)).unwrap());
+    let commit = OwnCommit {
+        author: "Ada".to_owned(),
+        email: "ada@localhost".to_owned(),
+        time: 1,
+        offset: 60,
+        message: "Mine\n".to_owned(),
+        paths: [(path("deep/a"), Some(entry(b"of the commit\n"))), (path("gone"), None)].into(),
+    };
+    let series = Series { commits: vec![commit], ..Series::default() };
+    let work = |folder: &str, series| NestedWork {
+        path: path(folder),
+        from: oid("1"),
+        to: None,
+        message: Some("Mine\n\nand more\n".to_owned()),
+        series,
+    };
+    let nested = vec![work("lib", Series::default()), work("lib/odd \n", series)];
+    let task = Some(entry(b"work\n"));
+    let changes = vec![Change { path: path("lib/odd \n/deep/a"), base: None, task }];
+    let contents = Contents { changes, nested, ..Contents::default() };
+    let capture = CaptureRef::of(&run("raaaa"), &"a".parse().unwrap(), 1);
+    store.put_capture(&capture, &contents, "raaaa/a 1").unwrap();
+    assert_eq!(store.contents(&capture).unwrap(), contents);
+    assert_eq!(store.nested_roots(&capture).unwrap(), [path("lib"), path("lib/odd \n")]);
+    let part = Part::Nested(&contents.nested[1].path);
+    let git = sample.repo().git().unwrap();
+    let part = part.of(contents.clone(), &git);
+    assert_eq!(part.changes[0].path, path("deep/a"));
+    assert_eq!(part.series, contents.nested[1].series);
+    assert_eq!(Part::Root(&NO_LINKS).of(contents, &git).changes, []);
 }
 
 fn why(snapshot: &Snapshot) -> Vec<&str> {

@@ -14,7 +14,8 @@ use protocol::{CaptureRef, RepoPath, RunName, TaskName};
 use crate::captures::PathFilter;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Change, Entry, Rename};
-use crate::nested::{NestedWork, StoredNested};
+use crate::nested::NestedWork;
+use crate::store::nested_lines;
 use crate::store::own_series::{self, Series};
 use crate::store::renamed_patch::ShownRenames;
 use crate::store::{TaskStore, trees};
@@ -39,12 +40,6 @@ const MESSAGE_KEY: &str = "Capture-Message: ";
 
 /// The prefix of each line with a path whose base is what the set-up has left, in JSON.
 const SETUP_KEY: &str = "Capture-Setup: ";
-
-/// The prefix of each line with the work in a nested repository, in JSON.
-const NESTED_KEY: &str = "Capture-Nested: ";
-
-/// The folder of the files of commits in nested repositories, by the numbers of their lines.
-const NESTED_FOLDER: &str = "nested/";
 
 /// The changes in a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,11 +79,7 @@ impl TaskStore {
             })
             .flatten()
             .chain(contents.series.entries())
-            .chain(contents.nested.iter().enumerate().flat_map(|(number, nested)| {
-                let below = format!("{NESTED_FOLDER}{number}/");
-                let entries = nested.series.entries();
-                entries.map(move |(path, entry)| ([below.as_bytes(), &path].concat(), entry))
-            }))
+            .chain(nested_lines::entries(&contents.nested))
             .collect();
         let version = match (contents.series.is_empty(), contents.nested.is_empty()) {
             (true, true) => PLAIN_VERSION,
@@ -108,11 +99,8 @@ impl TaskStore {
             let path = serde_json::to_string(path).or_cannot(|| format!("write {capture}"))?;
             message.push_str(&format!("{SETUP_KEY}{path}\n"));
         }
-        for nested in &contents.nested {
-            let what = || format!("write {capture}");
-            let stored = nested.to_stored().and_then(|stored| serde_json::to_string(&stored));
-            message.push_str(&format!("{NESTED_KEY}{}\n", stored.or_cannot(what)?));
-        }
+        let nested = nested_lines::lines(&contents.nested);
+        message.push_str(&nested.or_cannot(|| format!("write {capture}"))?);
         message.push_str(&contents.series.lines().or_cannot(|| format!("write {capture}"))?);
         self.write_capture(capture.as_str(), &entries, &message)
     }
@@ -135,7 +123,7 @@ impl TaskStore {
                 of_series.push((below.to_vec(), entry));
                 continue;
             }
-            if let Some(below) = path.strip_prefix(NESTED_FOLDER.as_bytes()) {
+            if let Some(below) = path.strip_prefix(nested_lines::FOLDER.as_bytes()) {
                 of_nested.push((below.to_vec(), entry));
                 continue;
             }
@@ -161,7 +149,7 @@ impl TaskStore {
         }
         let setup = setup_paths(&commit);
         let series = Series::read(&commit, of_series);
-        let nested = nested_works(&commit, &of_nested).or_cannot(what)?;
+        let nested = nested_lines::read(&commit, &of_nested).or_cannot(what)?;
         let changes = changes.into_values().collect();
         Ok(Contents { changes, renames, message, setup, series, nested, start: None })
     }
@@ -169,17 +157,6 @@ impl TaskStore {
     /// Returns the changes of a capture, sorted by path.
     pub(crate) fn changes(&self, capture: &CaptureRef) -> Result<Vec<Change>> {
         Ok(self.contents(capture)?.changes)
-    }
-
-    /// Returns the folders of the nested repositories in which the task of a capture changed
-    /// something, without reading its files.
-    pub(crate) fn nested_roots(&self, capture: &CaptureRef) -> Result<Vec<RepoPath>> {
-        let what = || format!("read {capture} from the task store {}", self.path.display());
-        self.settle()?;
-        let found = self.git.find_reference(capture.as_str());
-        let commit = found.and_then(|found| found.peel_to_commit()).or_cannot(what)?;
-        let works = nested_works(&commit, &[]).or_cannot(what)?;
-        Ok(works.into_iter().map(|nested| nested.path).collect())
     }
 
     /// Returns whether there is a capture of this name.
@@ -263,25 +240,6 @@ fn setup_paths(commit: &Commit<'_>) -> BTreeSet<RepoPath> {
     let message = String::from_utf8_lossy(commit.message_bytes());
     let paths = message.lines().filter_map(|line| line.strip_prefix(SETUP_KEY));
     paths.filter_map(|path| serde_json::from_str(path).ok()).collect()
-}
-
-/// Returns the work in nested repositories in the message of a capture. `files` are the files of the
-/// commits there.
-fn nested_works(
-    commit: &Commit<'_>,
-    files: &[(Vec<u8>, Entry)],
-) -> std::result::Result<Vec<NestedWork>, String> {
-    let message = String::from_utf8_lossy(commit.message_bytes());
-    let lines = message.lines().filter_map(|line| line.strip_prefix(NESTED_KEY));
-    let read = |(number, line): (usize, &str)| {
-        let stored: StoredNested = serde_json::from_str(line).map_err(|error| error.to_string())?;
-        let below = format!("{number}/{}", own_series::FOLDER);
-        let own = files.iter().filter_map(|(path, entry)| {
-            Some((path.strip_prefix(below.as_bytes())?.to_vec(), *entry))
-        });
-        stored.read(own.collect()).map_err(|error| error.message().to_owned())
-    };
-    lines.enumerate().map(read).collect()
 }
 
 fn parse(run: &RunName, name: &str) -> Option<(TaskName, u32)> {

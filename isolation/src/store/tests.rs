@@ -227,8 +227,8 @@ fn a_capture_of_the_first_version_is_read_and_one_of_a_later_version_is_refused(
     let change = Change { path: path("new"), base: None, task: Some(entry) };
     let plain = Contents { changes: vec![change], ..Contents::default() };
     assert_eq!(read("raaaa/a 1\n"), Ok(plain));
-    let later = read("raaaa/a 1\n\nCapture-Version: 4\n").unwrap_err();
-    assert!(later.contains("version 4 of its format is not known here"), "{later}");
+    let later = read("raaaa/a 1\n\nCapture-Version: 5\n").unwrap_err();
+    assert!(later.contains("version 5 of its format is not known here"), "{later}");
     for lie in
         ["{\"from\":\"old\",\"to\":\"new\"}", "{\"from\":1}", "{\"from\":\"../a\",\"to\":\"new\"}"]
     {

@@ -69,6 +69,10 @@ fn a_nested_repository_that_leads_elsewhere_is_left_out_and_told() {
         let made = Command::new("mkfifo").arg(lib.path(".git/config")).status();
         assert!(made.is_ok_and(|made| made.success()));
     });
+    left_out("in its git folder, refs/heads/odd is no regular file", &|lib, _| {
+        let made = Command::new("mkfifo").arg(lib.path(".git/refs/heads/odd")).status();
+        assert!(made.is_ok_and(|made| made.success()));
+    });
     left_out("its index is damaged", &|lib, _| {
         lib.write(".git/index", "DIRC\0\0\0\x02 and no more");
     });
