@@ -7,7 +7,7 @@ use tests::sandbox::{Fingerprint, Finished, Repository, Sandbox};
 
 /// What the folder `lib` is for the repository around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     /// A submodule that is checked out.
     Submodule,
     /// An untracked folder with a `.git`.
@@ -17,23 +17,23 @@ pub enum Kind {
 }
 
 /// Every kind.
-pub const KINDS: [Kind; 3] = [Kind::Submodule, Kind::Untracked, Kind::Ignored];
+pub(super) const KINDS: [Kind; 3] = [Kind::Submodule, Kind::Untracked, Kind::Ignored];
 
 /// The text of `lib/list.txt`: the lines 1 to 20.
-pub fn list() -> String {
+pub(super) fn list() -> String {
     (1..=20).map(|line| format!("{line}\n")).collect()
 }
 
 /// Two repositories, one in the other.
-pub struct Nest {
-    pub outer: Repository,
-    pub lib: Repository,
+pub(super) struct Nest {
+    pub(super) outer: Repository,
+    pub(super) lib: Repository,
     before: [Fingerprint; 2],
 }
 
 impl Nest {
     /// Makes the repositories. `lib` has two commits, of which the first lacks `late.txt`.
-    pub fn of(place: &Sandbox, kind: Kind) -> Self {
+    pub(super) fn of(place: &Sandbox, kind: Kind) -> Self {
         let outer = place.repository();
         let made = match kind {
             Kind::Submodule => Repository::init(&place.folder().join("library")),
@@ -70,12 +70,12 @@ impl Nest {
     }
 
     /// Takes down the git folders again.
-    pub fn again(self) -> Self {
+    pub(super) fn again(self) -> Self {
         Self::now(self.outer, self.lib)
     }
 
     /// Checks that no byte in a git folder has changed.
-    pub fn expect_same_git(&self, finished: &Finished) {
+    pub(super) fn expect_same_git(&self, finished: &Finished) {
         let now = [self.outer.dot_git(), git_folder(&self.lib)];
         for (before, now) in self.before.iter().zip(&now) {
             assert_eq!(before.differences(now), Vec::<String>::new(), "{finished}");
@@ -83,30 +83,25 @@ impl Nest {
     }
 
     /// Returns the short status of `lib`.
-    pub fn status(&self) -> String {
+    pub(super) fn status(&self) -> String {
         self.lib.git(&["status", "--porcelain"])
-    }
-
-    /// Returns the diff of `lib` to its HEAD.
-    pub fn diff(&self) -> String {
-        self.lib.git(&["diff", "HEAD"])
     }
 }
 
 /// Takes down the git folder of a repository, wherever it is.
-pub fn git_folder(repository: &Repository) -> Fingerprint {
+pub(super) fn git_folder(repository: &Repository) -> Fingerprint {
     let folder = repository.git(&["rev-parse", "--absolute-git-dir"]);
     Fingerprint::of(Path::new(folder.trim_end()))
 }
 
 /// Returns what a task wrote to a file of this name in the sandbox.
-pub fn told(place: &Sandbox, name: &str) -> String {
+pub(super) fn told(place: &Sandbox, name: &str) -> String {
     fs::read_to_string(place.folder().join(name)).expect("the task has written it")
 }
 
 /// What is checked out in a repository: its HEAD, its index and its files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CheckedOut {
+pub(super) struct CheckedOut {
     head: Vec<u8>,
     index: Vec<u8>,
     files: Fingerprint,
@@ -114,7 +109,7 @@ pub struct CheckedOut {
 
 impl CheckedOut {
     /// Takes down what is checked out in `repository`.
-    pub fn of(repository: &Repository) -> Self {
+    pub(super) fn of(repository: &Repository) -> Self {
         let folder = repository.git(&["rev-parse", "--absolute-git-dir"]);
         let read = |name: &str| {
             fs::read(Path::new(folder.trim_end()).join(name)).expect("a repository has it")
