@@ -219,6 +219,10 @@ fn both(whole: Landed, part: Part<'_>, landed: &Landed) -> Landed {
         (unwritten @ Landed::Unwritten { .. }, _) | (_, unwritten @ Landed::Unwritten { .. }) => {
             unwritten
         }
+        // No landing gives this result.
+        (taken_back @ Landed::TakenBack { .. }, _) | (_, taken_back @ Landed::TakenBack { .. }) => {
+            taken_back
+        }
         (waiting @ Landed::Waiting { .. }, _) | (_, waiting @ Landed::Waiting { .. }) => waiting,
         (Landed::Landed { branch, mut joined }, Landed::Landed { branch: other, joined: more }) => {
             joined.extend(more.into_iter().map(|path| part.whole_path(path)));
@@ -239,6 +243,7 @@ fn told(root: &RepoPath, report: &LandingReport) -> Option<Notice> {
         Landed::Unchanged
         | Landed::Conflicted { .. }
         | Landed::Unwritten { .. }
+        | Landed::TakenBack { .. }
         | Landed::Waiting { .. } => None,
     });
     let mut branches: Vec<String> = branches.collect();
