@@ -219,6 +219,10 @@ fn both(whole: Landed, part: Part<'_>, landed: &Landed) -> Landed {
         (unwritten @ Landed::Unwritten { .. }, _) | (_, unwritten @ Landed::Unwritten { .. }) => {
             unwritten
         }
+        // No landing gives this result.
+        (taken_back @ Landed::TakenBack { .. }, _) | (_, taken_back @ Landed::TakenBack { .. }) => {
+            taken_back
+        }
         (waiting @ Landed::Waiting { .. }, _) | (_, waiting @ Landed::Waiting { .. }) => waiting,
         (taken @ Landed::TakenBack { .. }, _) | (_, taken @ Landed::TakenBack { .. }) => taken,
         (Landed::Landed { branch, mut joined }, Landed::Landed { branch: other, joined: more }) => {

@@ -69,6 +69,12 @@ impl<'a> WorkingTree<'a> {
         Self { tree, store, nested: RefCell::default() }
     }
 
+    /// Returns the tree, in which the nested repositories in `roots` are folders like others.
+    pub(crate) fn with_nested(self, roots: impl Iterator<Item = RepoPath>) -> Self {
+        self.nested.borrow_mut().extend(roots);
+        self
+    }
+
     /// Returns the changes of a capture. From now on, the nested repositories in which its task
     /// worked are folders like others.
     pub(crate) fn changes_of(&self, capture: &CaptureRef) -> Result<Vec<Change>> {

@@ -43,6 +43,11 @@ fn a_task_sees_a_nested_repository_as_it_is_and_edits_land_in_its_tree_alone() {
         assert_eq!(notices.len(), 1, "{finished}");
         assert_eq!(notices[0]["why"], "git ignores lib/built.o");
         place.expect_nothing_left(&nest.outer);
+        let undone = place.regatta(nest.outer.root()).words("undo").arg(finished.run_name());
+        let undone = undone.run().expect_code(0);
+        assert_eq!(nest.status(), status, "{undone}");
+        assert_eq!(nest.lib.text("list.txt"), list(), "{undone}");
+        nest.expect_same_git(&undone);
         let diff = place.regatta(nest.outer.root()).words("diff").run().expect_code(0);
         for path in ["lib/late.txt", "lib/list.txt", "lib/made.txt", "lib/new.txt"] {
             assert!(diff.stdout.contains(&format!("a/{path} b/{path}")), "{path} in {diff}");

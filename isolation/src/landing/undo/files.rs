@@ -136,14 +136,11 @@ impl FileUndo<'_> {
 
     /// Merges what was there before into the tree, the last landing first.
     fn merge(&self, (tree, store): (&Tree, &TaskStore), excluded: &Excluded) -> Result<MergedBack> {
-        let target = WorkingTree::of(tree, store);
-        for capture in self.request.tasks.iter().filter_map(|task| task.capture.as_ref()) {
-            // A capture that is gone does not say in which nested repositories its task worked:
-            // their files are left, and named.
-            if let Err(error) = target.changes_of(capture) {
-                tracing::warn!(%capture, %error, "a capture cannot be read");
-            }
-        }
+        // A capture that is gone does not say in which nested repositories its task worked: then
+        // these are in the way.
+        let captures = self.request.tasks.iter().filter_map(|task| task.capture.as_ref());
+        let roots = captures.filter_map(|capture| store.nested_roots(capture).ok()).flatten();
+        let target = WorkingTree::of(tree, store).with_nested(roots);
         let left = excluded.contested.union(&excluded.unwritable).cloned().collect();
         let mut merger = Merger::over(&target, store)
             .under(&self.rules.files)
