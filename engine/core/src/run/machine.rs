@@ -289,6 +289,7 @@ impl RunMachine {
             LedgerEntry::SessionStarted { .. }
             | LedgerEntry::TaskUsed { .. }
             | LedgerEntry::TaskDiscarded { .. }
+            | LedgerEntry::TaskCollected { .. }
             | LedgerEntry::RunWithdrawn { .. }
             | LedgerEntry::RunInterrupted { .. } => {}
         }
