@@ -15,7 +15,12 @@ use crate::error::{OrCannot, Result};
 use crate::landing::is_any_open;
 use crate::paths::{IsolationPaths, RepoPaths};
 use crate::run_lock::RunLock;
-use crate::store::{ExclusiveStore, NewPack, Reachable, StoreInUse, StoreReference};
+use crate::store::{
+    ExclusiveStore, NewPack, Reachable, StoreInUse, StoreReference, size_of_objects,
+};
+
+/// The prefix of the references to the versions of landings.
+const LANDINGS: &str = "refs/landings/";
 
 /// The task store of one repository, opened to remove old work from it.
 pub struct StoreRetention {
@@ -72,6 +77,8 @@ pub struct Removal {
     pub captures: BTreeSet<CaptureRef>,
     /// Runs of which everything goes: also the other references that have their names.
     pub runs: BTreeSet<RunName>,
+    /// Runs whose landings are no longer needed: the versions that they replaced and wrote.
+    pub landings: BTreeSet<RunName>,
     /// The ids of contents that stay although no reference leads to them.
     pub versions: BTreeSet<String>,
 }
@@ -92,8 +99,7 @@ impl StoreRetention {
         if !is_there(&paths)? {
             return Ok(OpenedStore::Missing);
         }
-        let store = ExclusiveStore::look(&paths.store)?;
-        Self::opened(paths, store, Faults::default())
+        Self::of_locked(paths, |path| ExclusiveStore::look(path), Faults::default())
     }
 
     /// Locks the store of the repository with this canonical root. Everybody else who opens it waits
@@ -106,30 +112,37 @@ impl StoreRetention {
         if !is_there(&paths)? {
             return Ok(OpenedStore::Missing);
         }
-        match ExclusiveStore::lock(&paths.store, faults)? {
-            Ok(store) => Self::opened(paths, store, faults.clone()),
-            Err(StoreInUse::Collecting) => Ok(OpenedStore::Collecting),
-            Err(StoreInUse::Busy) => Ok(OpenedStore::Busy),
-        }
+        Self::of_locked(paths, |path| ExclusiveStore::lock(path, faults), faults.clone())
     }
 
-    fn opened(paths: RepoPaths, store: ExclusiveStore, faults: Faults) -> Result<OpenedStore> {
+    fn of_locked(
+        paths: RepoPaths,
+        open: impl FnOnce(&Path) -> Result<std::result::Result<ExclusiveStore, StoreInUse>>,
+        faults: Faults,
+    ) -> Result<OpenedStore> {
+        let store = match open(&paths.store)? {
+            Ok(store) => store,
+            Err(StoreInUse::Collecting) => return Ok(OpenedStore::Collecting),
+            Err(StoreInUse::Busy) => return Ok(OpenedStore::Busy),
+        };
         let references = store.references()?;
         Ok(OpenedStore::Opened(Box::new(Self { paths, store, faults, references })))
+    }
+
+    /// Returns the size of all objects in the store of a repository, in bytes; 0 if there is none.
+    /// Nobody is waited for.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn bytes(root: &Path, paths: &IsolationPaths) -> Result<u64> {
+        let objects = paths.of(root).store.join("objects");
+        size_of_objects(&objects).or_cannot(|| format!("measure {}", objects.display()))
     }
 
     /// Returns the path of the store.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.store.path()
-    }
-
-    /// Returns the size of all objects on the disk, in bytes.
-    ///
-    /// # Errors
-    /// The store cannot be read.
-    pub fn bytes(&self) -> Result<u64> {
-        self.store.size()
     }
 
     /// Returns what the store holds.
@@ -207,6 +220,7 @@ impl StoreRetention {
     pub fn prepare(&self, removal: &Removal, contents: &StoreContents) -> Result<PreparedRemoval> {
         let goes = |reference: &&StoreReference| match run_of(&reference.name) {
             Some(run) if removal.runs.contains(&run) => true,
+            Some(run) if reference.name.starts_with(LANDINGS) => removal.landings.contains(&run),
             _ => capture_of(&reference.name)
                 .is_some_and(|(_, capture)| removal.captures.contains(&capture)),
         };
@@ -264,6 +278,25 @@ impl StoreRetention {
         }
     }
 
+    /// Removes the journals of landings of these runs, which are done.
+    fn remove_reports(&self, runs: &BTreeSet<RunName>) -> Result<()> {
+        let done = self.paths.landings.join("done");
+        let what = || format!("clear {}", done.display());
+        let entries = match fs::read_dir(&done) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            entries => entries.or_cannot(what)?,
+        };
+        for entry in entries {
+            let entry = entry.or_cannot(what)?;
+            let name = entry.file_name();
+            let id = name.to_str().and_then(|name| name.split_once('.')).map(|(id, _)| id);
+            if id.and_then(run_in).is_some_and(|run| runs.contains(&run)) {
+                fs::remove_file(entry.path()).or_cannot(what)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Removes what was prepared. Returns the size of the objects that are left, in bytes.
     ///
     /// # Errors
@@ -274,6 +307,7 @@ impl StoreRetention {
         for run in &removal.runs {
             remove_file_list(&self.paths, run)?;
         }
+        self.remove_reports(&removal.runs)?;
         if let Some(pack) = &prepared.pack {
             self.store.remove_others(pack)?;
         }
@@ -286,9 +320,17 @@ fn is_there(paths: &RepoPaths) -> Result<bool> {
     head.try_exists().or_cannot(|| format!("open the task store {}", paths.store.display()))
 }
 
-/// Returns the run that a reference belongs to: `refs/KIND/RUN`, or `refs/KIND/RUN/…`.
+/// Returns the run that a reference belongs to: `refs/KIND/RUN` or `refs/KIND/RUN-NUMBER`, or
+/// anything below one of these.
 fn run_of(name: &str) -> Option<RunName> {
-    name.strip_prefix("refs/")?.split('/').nth(1)?.parse().ok()
+    run_in(name.strip_prefix("refs/")?.split('/').nth(1)?)
+}
+
+/// Returns the run in `RUN` or `RUN-NUMBER`.
+fn run_in(word: &str) -> Option<RunName> {
+    let (run, number) = word.split_once('-').unwrap_or((word, "0"));
+    number.parse::<u64>().ok()?;
+    run.parse().ok()
 }
 
 /// Returns the capture that a reference is, with its task.
@@ -298,4 +340,24 @@ fn capture_of(name: &str) -> Option<(TaskName, CaptureRef)> {
     let (run, task): (RunName, TaskName) = (run.parse().ok()?, task.parse().ok()?);
     let capture = CaptureRef::of(&run, &task, attempt.parse().ok()?);
     (capture.as_str() == name).then_some((task, capture))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_belongs_to_the_run_that_it_names_and_to_no_other() {
+        let run = |name: &str| run_of(name).map(|run| run.to_string());
+        for name in ["refs/tasks/r7k3f/a/1", "refs/pins/r7k3f", "refs/landings/r7k3f-12"] {
+            assert_eq!(run(name).as_deref(), Some("r7k3f"), "{name}");
+        }
+        for name in ["refs/rescued/0123abcd", "refs/heads/main", "refs/landings/r7k3f-x", "HEAD"] {
+            assert_eq!(run(name), None, "{name}");
+        }
+        assert!(capture_of("refs/tasks/r7k3f/a.b/12").is_some());
+        for name in ["refs/tasks/r7k3f/a/01", "refs/tasks/r7k3f/a", "refs/checkpoints/r7k3f/a/1"] {
+            assert!(capture_of(name).is_none(), "{name}");
+        }
+    }
 }

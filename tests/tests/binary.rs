@@ -39,6 +39,7 @@ mod binary {
     mod fuzz_kills;
     mod fuzz_landing;
     mod gc;
+    mod gc_faults;
     mod gc_kit;
     mod hostile;
     mod in_place;

@@ -254,9 +254,8 @@ impl Collector {
     fn bytes(&self, roots: &[PathBuf]) -> Result<u64, Error> {
         let mut bytes = self.files()?.bytes();
         for root in roots {
-            if let Ok(OpenedStore::Opened(store)) = StoreRetention::look(root, &self.isolation) {
-                bytes += store.bytes()?;
-            }
+            // A store that cannot be read is reported with what is to be removed from it.
+            bytes += StoreRetention::bytes(root, &self.isolation).unwrap_or(0);
         }
         Ok(bytes)
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use engine::ports::LedgerError;
-use engine::retention::{KeptWork, RunActivity, removable};
+use engine::retention::{KeptWork, RetainedTask, RunActivity, WorkFate, removable};
 use isolation::{Removal, StoreContents, StoredCapture};
 use protocol::{CaptureRef, RunName, RunState, TaskId, TaskName, Timestamp};
 use store::{Reader, RunRetention, TaskRetention};
@@ -45,6 +45,8 @@ pub(super) struct RunPlan {
     pub(super) tasks: Vec<TaskPlan>,
     /// Whether everything of the run goes.
     pub(super) is_whole: bool,
+    /// Whether no landed work of the run stays.
+    landings_go: bool,
     /// The size of its log in bytes, if there is one.
     pub(super) log: Option<u64>,
     /// The ids of the versions that its conflicts name.
@@ -110,6 +112,9 @@ impl RepositoryPlan {
         for run in &self.runs {
             let goes = run.tasks.iter().filter(|task| task.decision.is_ok());
             removal.captures.extend(goes.flat_map(|task| task.captures.iter().cloned()));
+            if run.landings_go {
+                removal.landings.insert(run.name.clone());
+            }
             if run.is_whole {
                 removal.runs.insert(run.name.clone());
             } else {
@@ -148,6 +153,11 @@ impl RunPlan {
         let tasks: Vec<_> = retention.tasks.iter().map(|task| task.task.clone()).collect();
         let decisions = removable(activity, &tasks, (age, older_than));
         let is_over = decisions.iter().all(Result::is_ok) && activity == RunActivity::Over;
+        let landed = |task: &RetainedTask| task.fate == WorkFate::Landed;
+        let mut landed = tasks.iter().zip(&decisions).filter(|(task, _)| landed(task));
+        let landings_go = landed.all(|(_, decision)| decision.is_ok())
+            && activity == RunActivity::Over
+            && decisions.iter().any(Result::is_ok);
         let captures = contents.captures.get(name).map_or(&[][..], Vec::as_slice);
         let outputs = files.outputs.get(name);
         let mut plans = Vec::new();
@@ -180,6 +190,7 @@ impl RunPlan {
         Self {
             name: name.clone(),
             last: retention.last,
+            landings_go,
             is_whole: is_over && plans.iter().all(|task| task.decision.is_ok()),
             tasks: plans,
             log: files.logs.get(name).copied(),
@@ -207,7 +218,7 @@ fn captures_of(
 ) -> (Vec<CaptureRef>, Vec<CaptureRef>) {
     let name = task.task.name.folded();
     let resolutions = format!("{name}.resolve");
-    let is_discarded = task.task.fate == engine::retention::WorkFate::Discarded;
+    let is_discarded = task.task.fate == WorkFate::Discarded;
     let last = captures.iter().find(|stored| Some(&stored.capture) == task.capture.as_ref());
     let (mut own, mut others) = (Vec::new(), Vec::new());
     for stored in captures {

@@ -57,14 +57,19 @@ impl Drop for ExclusiveStore {
 }
 
 impl ExclusiveStore {
-    /// Opens the store at `path` to look at it. Captures in its journal are not seen.
-    pub(crate) fn look(path: &Path) -> Result<Self> {
+    /// Opens the store at `path` to look at it, unless somebody has locked it. Captures in its journal
+    /// are not seen.
+    pub(crate) fn look(path: &Path) -> Result<std::result::Result<Self, StoreInUse>> {
         check_owner(path)?;
         let objects = File::open(path.join("objects"));
         let objects = objects.or_cannot(|| format!("open the task store {}", path.display()))?;
-        let objects = Some(objects).filter(|objects| objects.lock_shared().is_ok());
+        let objects = match objects.try_lock_shared() {
+            Ok(()) => Some(objects),
+            Err(TryLockError::WouldBlock) => return Ok(Err(StoreInUse::Collecting)),
+            Err(TryLockError::Error(_no_locks)) => None,
+        };
         let store = TaskStore::with_lock(path, objects)?;
-        Ok(Self { store, faults: Faults::default(), locks: None })
+        Ok(Ok(Self { store, faults: Faults::default(), locks: None }))
     }
 
     /// Locks the store at `path`, and moves the captures in its journal into git's format before.

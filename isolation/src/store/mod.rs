@@ -27,5 +27,5 @@ pub(crate) use leftovers::remove_leftovers;
 pub(crate) use own_series::{OwnCommit, Series};
 pub use patch_needs::PatchNeeds;
 pub(crate) use reachable::Reachable;
-pub(crate) use repack::NewPack;
+pub(crate) use repack::{NewPack, size_of_objects};
 pub(crate) use task_store::{Durability, TaskStore};

@@ -31,7 +31,7 @@ impl ExclusiveStore {
     /// Returns the size of all objects on the disk, in bytes.
     pub(crate) fn size(&self) -> Result<u64> {
         let objects = self.store.path.join("objects");
-        size_below(&objects).or_cannot(|| format!("measure {}", objects.display()))
+        size_of_objects(&objects).or_cannot(|| format!("measure {}", objects.display()))
     }
 
     /// Returns whether the store is one pack of exactly what is kept, so that there is nothing to
@@ -193,16 +193,23 @@ fn remove_unfinished(objects: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the sizes of all files below a folder together.
-fn size_below(folder: &Path) -> io::Result<u64> {
+/// Returns the sizes of all files below a folder of objects together. Somebody may be removing some.
+pub(crate) fn size_of_objects(folder: &Path) -> io::Result<u64> {
     let mut folders: Vec<PathBuf> = vec![folder.to_path_buf()];
     let mut size = 0;
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder)? {
+        let entries = match fs::read_dir(folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            entries => entries?,
+        };
+        for entry in entries {
             let entry = entry?;
-            match entry.file_type()?.is_dir() {
-                true => folders.push(entry.path()),
-                false => size += entry.metadata()?.len(),
+            match entry.metadata() {
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                found if found.as_ref().is_ok_and(fs::Metadata::is_dir) => {
+                    folders.push(entry.path());
+                }
+                found => size += found?.len(),
             }
         }
     }

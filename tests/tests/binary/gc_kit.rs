@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use tests::sandbox::{Home, Repository, Sandbox};
+use tests::sandbox::{Home, Invocation, Plan, Repository, Sandbox};
 
 /// What became of a made task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,14 +38,19 @@ impl Made {
 
 /// Runs one task, so that there are a ledger and a store, and returns the name of its run.
 pub(super) fn template(place: &Sandbox, repository: &Repository) -> String {
-    let run = place.run_in(repository).exec("echo template > template.txt").run();
+    let run = place.run_in(repository).exec("date +%s%N > template.txt").run();
     run.expect_code(0).run_name()
 }
 
 /// Adds tasks to the run `run`, which has one task `t1`: rows in the ledger, captures in the store,
 /// and a folder of output each.
 pub(super) fn add_tasks(home: &Home, run: &str, tasks: &[Made]) {
-    let mut sql = String::from("BEGIN;");
+    let landings = format!(
+        "SELECT max(transition) FROM landing JOIN task ON task.number = landing.task
+         JOIN run ON run.number = task.run WHERE run.name = '{run}'"
+    );
+    let landing = home.ledger(&landings, |row| row.get::<_, i64>(0))[0];
+    let mut sql = String::new();
     let mut import = String::new();
     for (number, task) in tasks.iter().enumerate() {
         let position = number + 1;
@@ -77,18 +82,20 @@ pub(super) fn add_tasks(home: &Home, run: &str, tasks: &[Made]) {
             let _written = write!(
                 sql,
                 "INSERT INTO landing (transition, task, at, result, conflicts)
-                 SELECT (SELECT max(transition) FROM landing JOIN task ON task.number = landing.task
-                 WHERE task.run = new.run), new.number, new.finished, {result}
-                 FROM task AS new WHERE new.name = '{name}'
+                 SELECT {landing}, new.number, new.finished, {result} FROM task AS new WHERE new.name = '{name}'
                  AND new.run = (SELECT number FROM run WHERE name = '{run}');"
             );
+        }
+        // SQLite copies what follows of a text with each statement of it.
+        if number % 100 == 99 {
+            home.change_ledger(&format!("BEGIN; {sql} COMMIT;"));
+            sql.clear();
         }
         capture(&mut import, run, name);
         let output = home.data().join("artifacts").join(run).join(name);
         std::fs::create_dir_all(&output).expect("a folder can be made");
         std::fs::write(output.join("output.log"), name).expect("a file can be written");
     }
-    sql.push_str("COMMIT;");
     home.change_ledger(&sql);
     git_reads(&home.stores()[0], &["fast-import", "--quiet", "--force"], import.as_bytes());
 }
@@ -154,4 +161,28 @@ pub(super) fn age(home: &Home, run: &str, days: u32) {
         "UPDATE transition SET at = strftime('%Y-%m-%dT%H:%M:%fZ', at, '-{days} days')
          WHERE run = (SELECT number FROM run WHERE name = '{run}')"
     ));
+}
+
+/// A run of which `a` and `c` land and `b`, which fails, is kept. Returns its name.
+pub(super) fn three_tasks(place: &Sandbox, repository: &Repository) -> String {
+    let plan = Plan::default()
+        .task("a", "head -c 40000 /dev/urandom | od > a.txt; echo a")
+        .task("b", "head -c 40000 /dev/urandom | od > b.txt; echo b; exit 3")
+        .task("c", "echo c > c.txt");
+    place.run_plan(repository, &plan).run().expect_code(3).run_name()
+}
+
+/// Calls `regatta gc` with these arguments.
+pub(super) fn gc(place: &Sandbox, repository: &Repository, words: &str) -> Invocation {
+    place.regatta(repository.root()).words("gc").words(words)
+}
+
+/// Returns whether the output of a task is there.
+pub(super) fn has_log(home: &Home, run: &str, task: &str) -> bool {
+    home.data().join("artifacts").join(run).join(task).exists()
+}
+
+/// Checks that git finds the only task store in order.
+pub(super) fn is_sound(home: &Home) {
+    let _said = home.store_git(&["fsck", "--full", "--strict", "--no-dangling"]);
 }
