@@ -44,20 +44,25 @@ pub(super) fn remove_all(store: &Path, references: &BTreeSet<String>) -> io::Res
         remove(&file)?;
         folders.extend(file.parent().map(Path::to_path_buf));
     }
+    let kinds = store.components().count() + 2;
+    let mut changed = BTreeSet::new();
     for folder in &folders {
         // A folder that has become empty goes with those above it, up to that of the kind.
-        for empty in folder
-            .ancestors()
-            .take_while(|above| above.components().count() > store.components().count() + 2)
-        {
-            if fs::remove_dir(empty).is_err() {
-                break;
-            }
+        let mut left = folder.as_path();
+        while left.components().count() > kinds && is_gone(left) {
+            left = left.parent().unwrap_or(store);
         }
-        let left = folder.ancestors().find(|above| above.is_dir()).unwrap_or(store);
-        sync::sync(left)?;
+        changed.insert(left.to_path_buf());
     }
-    Ok(())
+    changed.iter().try_for_each(|folder| sync::sync(folder))
+}
+
+/// Removes a folder if it is empty, and returns whether it is gone.
+fn is_gone(folder: &Path) -> bool {
+    match fs::remove_dir(folder) {
+        Ok(()) => true,
+        Err(error) => error.kind() == ErrorKind::NotFound,
+    }
 }
 
 fn read(store: &Path) -> io::Result<String> {

@@ -94,8 +94,11 @@ fn a_conflict_can_still_be_seen_and_settled_after_everything_else_has_gone() {
     assert_eq!(repository.text("new.txt"), "new\n");
 }
 
+/// How many tasks have left their captures: fewer where this program is not optimised.
+const MANY: u32 = if cfg!(debug_assertions) { 2_000 } else { 10_000 };
+
 #[test]
-fn ten_thousand_tasks_leave_a_small_store_with_every_unlanded_capture() {
+fn thousands_of_tasks_leave_a_small_store_with_every_unlanded_capture() {
     let place = sandbox();
     let repository = place.repository();
     let run = template(&place, &repository);
@@ -106,16 +109,11 @@ fn ten_thousand_tasks_leave_a_small_store_with_every_unlanded_capture() {
         _ => Fate::Landed,
     };
     let tasks: Vec<_> =
-        (0..10_000).map(|number| Made::new(format!("b{number}"), fate(number))).collect();
+        (0..MANY).map(|number| Made::new(format!("b{number}"), fate(number))).collect();
     add_tasks(place.home(), &run, &tasks);
-    let began = std::time::Instant::now();
     let gone = gc(&place, &repository, "--older-than 0s --json").run().expect_code(0).json();
-    eprintln!("gc of 10,000 tasks took {:?}", began.elapsed());
-    assert_eq!(
-        gone["repositories"][0]["removed"]["captures"], 9_001,
-        "{}",
-        gone["repositories"][0]["removed"]
-    );
+    // The task of the template has landed as well.
+    assert_eq!(gone["repositories"][0]["removed"]["captures"], MANY / 20 * 18 + 1, "{gone}");
     let kept: BTreeSet<String> = place.home().captures().into_iter().collect();
     let unlanded = tasks.iter().filter(|task| task.is_unlanded());
     let expected: BTreeSet<_> = unlanded.map(|task| format!("{run}/{}/1", task.name)).collect();
