@@ -88,6 +88,9 @@ mod binary {
     mod source;
     mod stack;
     mod timing;
+    mod undo;
+    mod undo_branches;
+    mod undo_races;
     mod union;
     mod writers;
     mod yields;

@@ -46,7 +46,7 @@ fn what_has_landed_goes_and_what_failed_stays_with_its_log() {
 
     let again = place.regatta(repository.root()).words("diff b").run().expect_code(0).stdout;
     assert_eq!(patch, again);
-    for words in ["diff a", "apply a --again", "logs a", "apply a --branch x"] {
+    for words in ["diff a", "apply a --again", "logs a", "apply a --branch x", "undo a"] {
         let refused = place.regatta(repository.root()).words(words).run();
         refused.expect_refusal(&["any more", "it was collected", "regatta gc"]);
     }
