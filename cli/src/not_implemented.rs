@@ -43,7 +43,6 @@ const MISSING: &[Missing] = &[
     command("budget", "raising a budget"),
     command("gates", "showing provider accounts"),
     command("workspaces", "listing workspaces"),
-    command("gc", "clearing old captures"),
     command("agents", "listing agents"),
     command("models", "listing models"),
     command("login", "logging in to a provider"),

@@ -24,6 +24,7 @@ mod pool;
 mod port;
 mod recovery;
 mod repository;
+mod retention;
 mod run_folder;
 mod run_lock;
 pub mod sample;
@@ -48,6 +49,9 @@ pub use landing::WorkInTree;
 pub use libgit_setup::initialise;
 pub use paths::IsolationPaths;
 pub use port::Repositories;
+pub use retention::{
+    OpenedStore, PreparedRemoval, Removal, StoreContents, StoreRetention, StoredCapture,
+};
 pub use settle::{MergeTool, merge_tool};
 pub use store::PatchNeeds;
 pub use tracked_files::tracked_files;

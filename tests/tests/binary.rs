@@ -38,6 +38,9 @@ mod binary {
     mod frozen;
     mod fuzz_kills;
     mod fuzz_landing;
+    mod gc;
+    mod gc_faults;
+    mod gc_kit;
     mod hostile;
     mod in_place;
     mod keys;

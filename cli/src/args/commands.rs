@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use super::{Form, Globals, RetryArgs, RunArgs, SettleArgs, ShowArgs, help_text};
+use super::{Form, GcArgs, Globals, RetryArgs, RunArgs, SettleArgs, ShowArgs, help_text};
 
 /// Fans out many tasks over one git repository, each in its own isolated copy, and lands their
 /// work.
@@ -69,6 +69,9 @@ pub enum Command {
     /// Remove captured work
     #[command(long_about = help_text::DISCARD, after_long_help = help_text::DISCARD_DETAILS)]
     Discard(DiscardArgs),
+    /// Remove old captures, logs and outputs
+    #[command(long_about = help_text::GC, after_long_help = help_text::GC_DETAILS)]
+    Gc(GcArgs),
     /// Print a published JSON Schema
     #[command(long_about = help_text::SCHEMA)]
     Schema(SchemaArgs),

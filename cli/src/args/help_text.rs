@@ -250,6 +250,20 @@ Examples:
 pub(super) const DISCARD_DETAILS: &str = "\
 What has landed stays. Work that has not landed is lost.";
 
+pub(super) const GC: &str = "\
+Removes old captures, logs and outputs of all repositories, and makes task stores small.
+
+Examples:
+  regatta gc --dry-run
+  regatta gc --older-than 7d
+  regatta gc --keep-size 2GB --json";
+
+pub(super) const GC_DETAILS: &str = "\
+Only what has landed, was discarded or changed nothing is removed. Work that has neither landed nor
+been discarded stays whatever its age, with the work that it builds on; so does everything of a run
+that goes on or has a workspace on the disk. The ledger still knows each run and task afterwards.
+`--repo DIR` limits it to one repository. It never runs by itself.";
+
 pub(super) const SCHEMA: &str = "\
 Prints a published JSON Schema.
 

@@ -4,6 +4,7 @@ mod commands;
 mod globals;
 mod help_text;
 mod parse;
+mod retention;
 mod retry;
 mod run;
 mod settle;
@@ -17,6 +18,7 @@ pub use commands::{OnlyOutcome, ResultsArgs, ResultsForm, TargetArgs};
 pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 pub(crate) use help_text::no_task;
 pub use parse::{Parsed, help_of, parse, public_grammar};
+pub use retention::GcArgs;
 pub use retry::{RetryArgs, TaskEnding};
 pub use run::{
     AgentChoice, IsolationChoice, LandChoice, LimitSetting, MergeChoice, RunArgs, VariableName,

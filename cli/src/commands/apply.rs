@@ -41,6 +41,9 @@ pub async fn run(
 ) -> Result<ExitCode, Error> {
     let target = Target::find(context, &args.target)?;
     target.check_has_ended("land")?;
+    if args.land_again() == LandAgain::Yes || args.settle.branch().is_some() {
+        target.check_not_collected(context, "work")?;
+    }
     if let Some(branch) = args.settle.branch() {
         return super::settle_branch::run(context, &target, branch, out);
     }

@@ -31,6 +31,10 @@ pub(super) fn table_row(row: &TaskRow, labels: Labels<'_>) -> TableRow {
         let more = if found.note.is_empty() { "" } else { "; " };
         found.note = format!("its capture was discarded{more}{}", found.note);
     }
+    if row.collected.is_some() {
+        let more = if found.note.is_empty() { "" } else { "; " };
+        found.note = format!("its capture was collected{more}{}", found.note);
+    }
     TableRow {
         task: label(row),
         outcome: found,

@@ -41,7 +41,9 @@ impl LandedWork {
         let rows: BTreeMap<_, _> = rows.iter().map(|row| (row.id, row)).collect();
         let (mut thrown_away, mut in_tree) = (BTreeMap::new(), Vec::new());
         for task in record.tasks_in_order() {
-            let row = rows.get(&task.spec.id).filter(|row| row.discarded.is_none());
+            // Work that was collected cannot be compared, nor land again.
+            let is_there = |row: &&&TaskRow| row.discarded.is_none() && row.collected.is_none();
+            let row = rows.get(&task.spec.id).filter(is_there);
             let Some(captured) = row.and_then(|row| row.captured.as_ref()) else { continue };
             match row.and_then(|row| row.landing.as_ref()) {
                 Some(Landed::Landed { branch: Some(branch), .. }) => {

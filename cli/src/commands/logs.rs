@@ -28,6 +28,7 @@ const LONGEST: u64 = 64 << 10;
 /// There is no such run or task, or a log cannot be read.
 pub fn run(context: &CommandContext, args: &LogsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
     let target = Target::find(context, &args.target)?;
+    target.check_not_collected(context, "log")?;
     let run = &target.run;
     if context.view.form == Form::Json {
         let logs: Result<Vec<_>, _> =

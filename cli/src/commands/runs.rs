@@ -203,7 +203,7 @@ fn details(row: &TaskRow, kind: TargetKind) -> Vec<String> {
         }
     }
     if kind == TargetKind::Task || kept_reason(row).is_some() {
-        if let (Some(captured), None) = (&row.captured, row.discarded) {
+        if let (Some(captured), None) = (&row.captured, row.discarded.or(row.collected)) {
             lines.push(format!("{task}  captured at {}", captured.capture));
         }
         if let (Some(workspace), None) = (&row.workspace, &row.captured) {

@@ -33,6 +33,9 @@ pub async fn run(
     let given = TargetArgs { target: Some(args.target.clone()), task: args.task.clone() };
     let target = Target::find(context, &given)?;
     target.check_has_ended("take back")?;
+    let landed = target.tasks.iter().filter(|row| has_landed(row)).cloned().collect();
+    let landed = Target { run: target.run.clone(), tasks: landed, kind: target.kind };
+    landed.check_not_collected(context, "landed work")?;
     let Some(request) = request(context, &target, out)? else { return Ok(ExitCode::Success) };
     if args.execution() == Execution::DryRun {
         let report = repository.dry_run_undo(request).await?;

@@ -25,7 +25,7 @@ mod test_terminal;
 mod three_way;
 mod transcript;
 
-pub use answer::{Answer, AnswerPart, answer_lines, answer_text};
+pub use answer::{Answer, AnswerPart, answer_lines, answer_text, size_text};
 pub use kept_files::rescue_line;
 pub use kept_files::{kept_workspace_note, left_out_lines, left_out_note};
 pub use landed_text::{landed_text, settled_text};

@@ -61,6 +61,10 @@ pub enum Key {
     StreamFirstEventTimeout,
     /// How long a provider may pause in an answer.
     StreamIdleTimeout,
+    /// The age from which work that needs not be kept is removed.
+    RetentionOlderThan,
+    /// The size down to which such work is removed.
+    RetentionKeepSize,
 }
 
 /// Another environment variable for the same setting.
@@ -74,7 +78,7 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 30] = [
         Self::MaxConcurrency,
         Self::IsolationMode,
         Self::MergeMode,
@@ -103,6 +107,8 @@ impl Key {
         Self::RetryBaseDelay,
         Self::StreamFirstEventTimeout,
         Self::StreamIdleTimeout,
+        Self::RetentionOlderThan,
+        Self::RetentionKeepSize,
     ];
 
     /// Returns the key as text: its names in a settings file, from the top level, joined by dots.
@@ -137,6 +143,8 @@ impl Key {
             Self::RetryBaseDelay => "retry.baseDelayMs",
             Self::StreamFirstEventTimeout => "stream.firstEventTimeout",
             Self::StreamIdleTimeout => "stream.idleTimeout",
+            Self::RetentionOlderThan => "retention.olderThan",
+            Self::RetentionKeepSize => "retention.keepSize",
         }
     }
 
@@ -192,7 +200,9 @@ impl Key {
             | Self::ProviderConcurrency
             | Self::RetryEnabled
             | Self::RetryMaxRetries
-            | Self::RetryBaseDelay => &[],
+            | Self::RetryBaseDelay
+            | Self::RetentionOlderThan
+            | Self::RetentionKeepSize => &[],
         }
     }
 

@@ -10,6 +10,7 @@ pub mod landing;
 pub mod ports;
 pub mod request;
 pub mod restarts;
+pub mod retention;
 pub mod run;
 pub mod schedule;
 pub mod task;

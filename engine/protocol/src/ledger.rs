@@ -104,6 +104,12 @@ pub enum LedgerEntry {
         /// The task.
         task: TaskId,
     },
+    /// The captures, logs and outputs of a task, whose work had landed or was discarded, are removed
+    /// because of their age or size.
+    TaskCollected {
+        /// The task.
+        task: TaskId,
+    },
 }
 
 /// The state of a run in the ledger.

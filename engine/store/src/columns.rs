@@ -21,6 +21,9 @@ pub(crate) const SELECT_TASKS: &str = "
            (SELECT json_extract(entry, '$.captured.left_out') FROM transition AS last
             WHERE last.task = task.number AND last.type = 'task_captured'
             ORDER BY last.seq DESC LIMIT 1) AS left_out,
+           (SELECT CASE last.type WHEN 'task_collected' THEN last.at END FROM transition AS last
+            WHERE last.task = task.number AND last.type IN ('task_captured', 'task_collected')
+            ORDER BY last.seq DESC LIMIT 1) AS collected,
            attempt.workspace, landing.result, landing.branch, landing.conflicts,
            landing.message, landing.waits_on,
            CASE WHEN landing.result = 'landed' AND landing.message IS NOT NULL THEN
@@ -103,6 +106,7 @@ fn task_row_with(row: &Row<'_>, report: &str) -> rusqlite::Result<TaskRow> {
         usage: read_usage(row)?,
         captured: captured(row)?,
         discarded: read_word_or_null(row, "discarded")?,
+        collected: read_word_or_null(row, "collected")?,
         landing: landed(row)?,
         settled: read_json_or_null(row, "settled")?.unwrap_or_default(),
         workspace: row.get("workspace")?,

@@ -149,6 +149,9 @@ pub struct TaskRow {
     pub captured: Option<Captured>,
     /// When that capture was discarded.
     pub discarded: Option<Timestamp>,
+    /// When that capture was removed because of its age or size, with the log of the task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collected: Option<Timestamp>,
     /// The result of its last landing.
     pub landing: Option<Landed>,
     /// What that landing settled of its conflicts.

@@ -99,7 +99,8 @@ impl Record {
             | LedgerEntry::TaskCaptured { task, .. }
             | LedgerEntry::TaskUsed { task, .. }
             | LedgerEntry::TaskFinished { task, .. }
-            | LedgerEntry::TaskDiscarded { task } => self.tasks.get(task).copied(),
+            | LedgerEntry::TaskDiscarded { task }
+            | LedgerEntry::TaskCollected { task } => self.tasks.get(task).copied(),
             LedgerEntry::TasksAdded { run, tasks, .. } => {
                 self.tasks.extend(tasks.iter().map(|task| (task.id, *run)));
                 Some(*run)

@@ -301,6 +301,7 @@ impl RunMachine {
             LedgerEntry::SessionStarted { .. }
             | LedgerEntry::TaskUsed { .. }
             | LedgerEntry::TaskDiscarded { .. }
+            | LedgerEntry::TaskCollected { .. }
             | LedgerEntry::RunWithdrawn { .. }
             | LedgerEntry::RunInterrupted { .. } => {}
         }

@@ -88,7 +88,8 @@ impl RunRecord {
             | LedgerEntry::TaskCaptured { task, .. }
             | LedgerEntry::TaskUsed { task, .. }
             | LedgerEntry::TaskFinished { task, .. }
-            | LedgerEntry::TaskDiscarded { task } => {
+            | LedgerEntry::TaskDiscarded { task }
+            | LedgerEntry::TaskCollected { task } => {
                 if let Some(&at) = self.positions.get(task) {
                     self.tasks[at].apply(entry);
                 }
@@ -134,7 +135,8 @@ impl RunRecord {
             | LedgerEntry::TaskCaptured { .. }
             | LedgerEntry::TaskUsed { .. }
             | LedgerEntry::TaskFinished { .. }
-            | LedgerEntry::TaskDiscarded { .. } => {
+            | LedgerEntry::TaskDiscarded { .. }
+            | LedgerEntry::TaskCollected { .. } => {
                 task_of(entry).is_some_and(|task| self.positions.contains_key(&task))
             }
         }
