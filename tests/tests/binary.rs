@@ -86,6 +86,8 @@ mod binary {
     mod stack;
     mod timing;
     mod union;
+    mod verify;
+    mod verify_bad_input;
     mod writers;
     mod yields;
 

@@ -7,6 +7,7 @@ mod parse;
 mod retry;
 mod run;
 mod settle;
+mod verify;
 
 pub use commands::{
     ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, Execution, LandAgain, LogsArgs,
@@ -25,3 +26,4 @@ pub use settle::{
     AllowLoss, LONGEST_PROGRAM, LandClean, ResolveArgs, Resolver, SettleArgs, SettleOption,
     ShowArgs, SideChoice, Staging,
 };
+pub use verify::{VerifyArgs, VerifyTimeout};

@@ -33,3 +33,4 @@ mod side_check;
 mod side_program;
 mod target;
 mod timing;
+mod verify_logs;

@@ -60,6 +60,11 @@ pub(super) struct PlanFile {
     #[schemars(with = "Option<Vec<String>>")]
     pub(super) union: Option<Vec<Spanned<String>>>,
 
+    /// The commands that must succeed in the merged work before it lands, such as `cargo test`. Work
+    /// with which they fail is kept.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub(super) verify: Option<Vec<Spanned<String>>>,
+
     /// How much each task may use.
     #[serde(default)]
     pub(super) limits: LimitsTable,
@@ -194,6 +199,7 @@ mod tests {
             "setup": ["npm ci"],
             "carry": [".env", "target/**"],
             "union": ["src/mod.rs"],
+            "verify": ["cargo test"],
             "task": [{ "prompt": "Fix it.", "model": "smol" }, { "prompt_file": "a.md" }, {
                 "id": "auth.tests",
                 "exec": "make",

@@ -3,6 +3,7 @@
 mod capture_workspace;
 mod compare;
 mod damage;
+mod changed_paths;
 mod left_out;
 mod own_commit;
 mod own_objects;
@@ -15,5 +16,6 @@ mod without_setup;
 mod work_rules;
 
 pub(crate) use capture_workspace::{Known, capture, checkpoint, recapture, summary};
+pub(crate) use changed_paths::{ChangedPath, changed_paths};
 pub(crate) use compare::count_lines;
-pub(crate) use setup::accept_setup;
+pub(crate) use setup::{accept_setup, after_setup};

@@ -35,7 +35,19 @@ pub(crate) fn accept_setup(
     manifest: Manifest,
     differences: Option<&Differences>,
 ) -> Result<()> {
+    let accepted = after_setup(snapshot, folder, manifest, differences)?;
     let what = || format!("record what the set-up has left in {}", folder.display());
+    snapshot.context.faults.failpoint("setup.manifest").or_cannot(what)?;
+    accepted.write(&snapshot.context.folder)
+}
+
+/// Returns the manifest of the workspace at `folder` now that its set-up has ended.
+pub(crate) fn after_setup(
+    snapshot: &Snapshot,
+    folder: &Path,
+    manifest: Manifest,
+    differences: Option<&Differences>,
+) -> Result<Manifest> {
     must_be_there(folder)?;
     let tree = Tree::open_at(&tree_of(folder))?;
     let git = snapshot.context.repo.git()?;
@@ -56,10 +68,9 @@ pub(crate) fn accept_setup(
     drop(candidates);
     // Every later change of the task has a later time.
     let marker_ns = mark(folder)?;
-    snapshot.context.faults.failpoint("setup.manifest").or_cannot(what)?;
     let head = own_commit::head(&folder.join(GIT));
     let setup = SetupState::Done(SetupChanges { files, ignored, left_out: fingerprints, head });
-    Manifest { marker_ns, setup, ..before }.write(&snapshot.context.folder)
+    Ok(Manifest { marker_ns, setup, ..before })
 }
 
 /// Returns what the set-up did to a candidate; `None` if it is as before.

@@ -259,7 +259,10 @@ fn conflict(report: &mut LandingReport, change: &FileChange, ours: Option<Entry>
             landed @ Landed::Landed { .. } => {
                 *landed = Landed::Conflicted { conflicts: vec![conflict.clone()] };
             }
-            Landed::Unchanged | Landed::Unwritten { .. } | Landed::Waiting { .. } => {}
+            Landed::Unchanged
+            | Landed::Unwritten { .. }
+            | Landed::Waiting { .. }
+            | Landed::Unverified(_) => {}
         }
     }
 }

@@ -68,7 +68,6 @@ fn a_bad_placeholder_is_refused_by_name() {
 fn plans_that_ask_for_what_is_not_implemented_are_refused() {
     for line in [
         "agent = \"explore\"",
-        "verify = [\"true\"]",
         "fallback = [\"a/b\"]",
         "limits = { cost = \"2.00 USD\" }",
     ] {

@@ -10,7 +10,7 @@ use protocol::{
     LandingReport, RepoPath, Rescue, RunName, StackBranch, TaskName, error_chain,
 };
 
-use super::{CancelToken, OpenRun, Recovery, RunLock, SettleRequest, WorkspaceView};
+use super::{CancelToken, MergedWorkspace, OpenRun, Recovery, RunLock, SettleRequest, WorkspaceView};
 
 /// Opens repositories.
 #[async_trait]
@@ -113,6 +113,15 @@ pub trait Baseline: Send + Sync {
     /// Removes a workspace whose work is captured or not needed. Its files may become those of
     /// another task's workspace, if `reuse` allows it. Succeeds if it does not exist.
     async fn discard(&self, workspace: &Workspace, reuse: Reuse) -> Result<(), IsolationError>;
+
+    /// Creates the workspace in which the merged work of the run is verified.
+    ///
+    /// # Errors
+    /// It cannot be made, or the mode has no such workspaces.
+    async fn merged_workspace(&self) -> Result<Arc<dyn MergedWorkspace>, IsolationError> {
+        let source = "this isolation mode has no workspace to verify it in".into();
+        Err(IsolationError::Failed { what: "merge the work of the run".to_owned(), source })
+    }
 
     /// Releases the workspace folder of the run, and removes it if it is empty. The next start of
     /// an engine captures workspaces that were kept.

@@ -13,6 +13,7 @@ mod schema;
 mod session_log;
 mod settle;
 mod tools;
+mod verification;
 mod view;
 mod worker;
 
@@ -47,6 +48,7 @@ pub use tools::{
     ToolBuildError, ToolContext, ToolDeclaration, ToolEnv, ToolFactory, ToolOutcome, ToolOutput,
     ToolRunner, ToolSpec, Visibility,
 };
+pub use verification::MergedWorkspace;
 pub use view::{
     FileKind, FileStat, FileVersion, Found, Listing, MAX_PATH_DEPTH, MAX_SYMLINKS, Replace,
     ViewError, ViewFile, ViewPath, WorkspaceView,

@@ -119,7 +119,7 @@ impl RunMachine {
             }
             Input::Cancel(level, why) => {
                 self.interruption.get_or_insert(why);
-                effects.push(Effect::CancelLanding);
+                effects.push(Effect::CancelLanding(level));
                 self.cancel_unfinished(level, &mut effects);
             }
             Input::AddTasks { request, parent, tasks } => match self.check(parent, &tasks) {
@@ -163,6 +163,7 @@ impl RunMachine {
             merge: spec.merge,
             onto: spec.users_branch().map(str::to_owned),
             land: spec.land,
+            verify: spec.verify.commands.clone(),
             pass_env: spec.pass_env.clone(),
             needs: spec.needs.clone(),
             retry_of: spec.retry.as_ref().map(|retry| retry.run.clone()),
@@ -290,6 +291,7 @@ impl RunMachine {
             | LedgerEntry::TaskUsed { .. }
             | LedgerEntry::TaskDiscarded { .. }
             | LedgerEntry::RunWithdrawn { .. }
+            | LedgerEntry::WorkVerified { .. }
             | LedgerEntry::RunInterrupted { .. } => {}
         }
     }

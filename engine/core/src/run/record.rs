@@ -94,6 +94,7 @@ impl RunRecord {
                 }
             }
             LedgerEntry::TasksAdded { run, .. }
+            | LedgerEntry::WorkVerified { run, .. }
             | LedgerEntry::LandingStarted { run, .. }
             | LedgerEntry::LandingFinished { run, .. }
             | LedgerEntry::RunFinished { run, .. }
@@ -101,6 +102,7 @@ impl RunRecord {
             | LedgerEntry::RunInterrupted { run }
                 if *run != self.spec.id => {}
             LedgerEntry::TasksAdded { parent, tasks, .. } => self.add(*parent, tasks.clone()),
+            LedgerEntry::WorkVerified { .. } => {}
             LedgerEntry::LandingStarted { .. } => self.landing = LandingRecord::Begun,
             LedgerEntry::LandingFinished { report, .. } => {
                 for landing in &report.tasks {
@@ -125,6 +127,7 @@ impl RunRecord {
         match entry {
             LedgerEntry::TasksAdded { run, .. }
             | LedgerEntry::TaskStarted { run, .. }
+            | LedgerEntry::WorkVerified { run, .. }
             | LedgerEntry::LandingStarted { run, .. }
             | LedgerEntry::LandingFinished { run, .. }
             | LedgerEntry::RunFinished { run, .. }
@@ -278,7 +281,9 @@ pub fn totals(run: &RunRecord, ms: u64) -> Totals {
                 totals.conflicted += 1;
                 false
             }
-            Some(Landed::Unwritten { .. } | Landed::Waiting { .. }) | None => false,
+            Some(Landed::Unwritten { .. } | Landed::Waiting { .. } | Landed::Unverified(_)) | None => {
+                false
+            }
         };
         // Files that exist only in a workspace do not land.
         let held = task.captured.as_deref().is_some_and(Captured::holds_uncaptured_files);

@@ -106,6 +106,7 @@ impl TaskRecord {
             }
             LedgerEntry::TaskDiscarded { .. } => self.is_discarded = true,
             LedgerEntry::TasksAdded { .. }
+            | LedgerEntry::WorkVerified { .. }
             | LedgerEntry::LandingStarted { .. }
             | LedgerEntry::LandingFinished { .. }
             | LedgerEntry::RunFinished { .. }
@@ -138,6 +139,7 @@ pub(crate) fn task_of(entry: &LedgerEntry) -> Option<TaskId> {
         | LedgerEntry::TaskFinished { task, .. }
         | LedgerEntry::TaskDiscarded { task } => Some(*task),
         LedgerEntry::TasksAdded { .. }
+        | LedgerEntry::WorkVerified { .. }
         | LedgerEntry::LandingStarted { .. }
         | LedgerEntry::LandingFinished { .. }
         | LedgerEntry::RunFinished { .. }

@@ -139,5 +139,6 @@ pub(super) fn announcement(landing: TaskLanding) -> EventKind {
             let why = format!("it builds on {}, which did not land", names.join(", "));
             EventKind::TaskKept { task, why }
         }
+        Landed::Unverified(unverified) => EventKind::TaskUnverified { task, unverified },
     }
 }
