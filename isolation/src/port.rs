@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use engine::fault::Faults;
 use engine::ports::{
     Baseline, CancelToken, FreezeRequest, Isolation, IsolationError, LandingNotice, LandingRequest,
-    MergedWorkspace, Notice, OpenRun, Recovered, Recovery, Repository, RepositoryFacts, Reuse, RunLock, Workspace,
-    WorkspaceRequest, WorkspaceView,
+    MergedWorkspace, Notice, OpenRun, Recovered, Recovery, Repository, RepositoryFacts, Reuse,
+    RunLock, Workspace, WorkspaceRequest, WorkspaceView,
 };
 use protocol::{Capabilities, Captured, LandingId, LandingReport, RunName, WorkspaceKind};
 

@@ -12,8 +12,8 @@ use crate::args::{Form, RetryArgs, RunsArgs, RunsCommand, TargetArgs};
 use crate::error::Error;
 use crate::render::{
     FailedWork, LandedTasks, Palette, Table, TableRows, branch_of, closing_lines, count, cut,
-    date_time, duration, elapsed, left_out_lines, one_line, outcome_counts, retry_line,
-    unverified, unverified_lines, usage_details, usage_text, width, write_table,
+    date_time, duration, elapsed, left_out_lines, one_line, outcome_counts, retry_line, unverified,
+    unverified_lines, usage_details, usage_text, width, write_table,
 };
 
 /// How many runs are listed without `--limit`.

@@ -38,10 +38,12 @@ pub(super) fn verify_spec(
     }
     if !isolation.capabilities().can_capture {
         let isolation = isolation.name();
-        return Err(Error::usage(format!("`--verify` cannot be used with isolation `{isolation}`"))
-            .because("the work is done in the repository itself, so nothing can be kept from it")
-            .hint("--isolation worktree")
-            .hint("leave it out"));
+        return Err(Error::usage(format!(
+            "`--verify` cannot be used with isolation `{isolation}`"
+        ))
+        .because("the work is done in the repository itself, so nothing can be kept from it")
+        .hint("--isolation worktree")
+        .hint("leave it out"));
     }
     if merge == MergeMode::None {
         return Err(Error::usage("--verify has no effect with merge `none`")

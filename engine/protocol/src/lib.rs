@@ -50,9 +50,7 @@ pub use spec::{
 pub use timestamp::Timestamp;
 pub use timings::{TaskTimings, TimedPhase};
 pub use usage::{Cost, Usage};
-pub use verification::{
-    FailingStart, Unverified, UnverifiedCause, VerificationTotals, VerifySpec,
-};
+pub use verification::{FailingStart, Unverified, UnverifiedCause, VerificationTotals, VerifySpec};
 
 #[cfg(test)]
 #[macro_use]

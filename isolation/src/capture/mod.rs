@@ -1,9 +1,9 @@
 //! Captures: the changes of a task in its workspace, written to the task store.
 
 mod capture_workspace;
+mod changed_paths;
 mod compare;
 mod damage;
-mod changed_paths;
 mod left_out;
 mod own_commit;
 mod own_objects;

@@ -93,19 +93,26 @@ fn of_thirty_two_tasks_two_that_break_it_alone_and_one_of_a_pair_are_kept() {
         (finished.events_of("verification_started"), finished.events_of("verification_finished"));
     assert_eq!((started.len(), ended.len()), (calls.len(), calls.len()));
     assert_eq!(started[0]["tasks"].as_array().map(Vec::len), Some(32));
-    assert_eq!((&ended[0]["passed"], &ended.last().unwrap()["passed"]), (&json!(false), &json!(true)));
+    assert_eq!(
+        (&ended[0]["passed"], &ended.last().unwrap()["passed"]),
+        (&json!(false), &json!(true))
+    );
     place.expect_nothing_left(&repository);
 
     // What is said about it, and what can be done.
     let run = finished.run_name();
-    let text = |words: &str| place.regatta(repository.root()).words(words).run().expect_code(0).stdout;
+    let text =
+        |words: &str| place.regatta(repository.root()).words(words).run().expect_code(0).stdout;
     let shown = text(&format!("runs show {run}"));
     assert!(shown.contains("together with t11: "), "{shown}");
     assert!(shown.contains("29 landed") && shown.contains("3 unverified"), "{shown}");
     assert!(shown.contains("broken together") && shown.contains("/.verify/"), "{shown}");
     assert!(shown.contains(&format!("regatta apply {run}/t05")), "{shown}");
     let log = text(&format!("logs {run}/t27"));
-    assert!(log.contains("verification\ntogether with t11: ") && log.contains("broken together"), "{log}");
+    assert!(
+        log.contains("verification\ntogether with t11: ") && log.contains("broken together"),
+        "{log}"
+    );
     let timing = text(&format!("runs show {run} --timing"));
     assert!(timing.lines().any(|line| line.starts_with("verify ")), "{timing}");
     let document = place.regatta(repository.root()).words(&format!("runs show {run} --json")).run();
@@ -221,7 +228,8 @@ fn a_failure_that_does_not_happen_again_blames_nobody_and_is_told() {
     let repository = place.repository();
     let check = Check::of(&place);
     let once = place.folder().join("once");
-    let command = check.command(&format!("test -e '{0}' || {{ touch '{0}'; exit 1; }}", once.display()));
+    let command =
+        check.command(&format!("test -e '{0}' || {{ touch '{0}'; exit 1; }}", once.display()));
     let finished = verified(place.run_plan(&repository, &parts(&["a", "b"])), &command).run();
     let finished = finished.expect_code(0);
     assert_eq!(finished.landed(), ["a", "b"], "{finished}");
@@ -236,7 +244,8 @@ fn each_task_is_verified_before_it_lands_eagerly() {
     let place = sandbox();
     let repository = place.repository();
     let check = Check::of(&place);
-    let after = |what: &str| format!("until test -e \"$REGATTA_REPO/parts/{what}\"; do sleep 0.02; done");
+    let after =
+        |what: &str| format!("until test -e \"$REGATTA_REPO/parts/{what}\"; do sleep 0.02; done");
     let plan = Plan::default()
         .top("jobs = 3")
         .task("a", "mkdir parts; touch parts/a")

@@ -62,7 +62,10 @@ fn options_that_make_no_sense_are_refused_with_what_to_do() {
     let repository = place.repository();
     for (words, said) in [
         ("--verify true --merge none", &["--verify", "merge `none`", "--merge patch"][..]),
-        ("--verify true --isolation none", &["--verify", "isolation `none`", "--isolation worktree"]),
+        (
+            "--verify true --isolation none",
+            &["--verify", "isolation `none`", "--isolation worktree"],
+        ),
         ("--verify-timeout 5m", &["--verify-timeout", "without --verify"]),
         ("--verify-anyway", &["--verify-anyway", "without --verify"]),
         ("--verify true --verify-timeout 0s", &["--verify-timeout", "longer than 0"]),

@@ -10,7 +10,9 @@ use protocol::{
     LandingReport, RepoPath, Rescue, RunName, StackBranch, TaskName, error_chain,
 };
 
-use super::{CancelToken, MergedWorkspace, OpenRun, Recovery, RunLock, SettleRequest, WorkspaceView};
+use super::{
+    CancelToken, MergedWorkspace, OpenRun, Recovery, RunLock, SettleRequest, WorkspaceView,
+};
 
 /// Opens repositories.
 #[async_trait]
@@ -114,13 +116,9 @@ pub trait Baseline: Send + Sync {
     /// another task's workspace, if `reuse` allows it. Succeeds if it does not exist.
     async fn discard(&self, workspace: &Workspace, reuse: Reuse) -> Result<(), IsolationError>;
 
-    /// Creates the workspace in which the merged work of the run is verified.
-    ///
-    /// # Errors
-    /// It cannot be made, or the mode has no such workspaces.
+    /// Creates the workspace in which the merged work of the run is verified, if the mode has one.
     async fn merged_workspace(&self) -> Result<Arc<dyn MergedWorkspace>, IsolationError> {
-        let source = "this isolation mode has no workspace to verify it in".into();
-        Err(IsolationError::Failed { what: "merge the work of the run".to_owned(), source })
+        Err(super::verification::no_merged_workspace())
     }
 
     /// Releases the workspace folder of the run, and removes it if it is empty. The next start of

@@ -29,3 +29,9 @@ pub trait MergedWorkspace: Send + Sync {
     /// with the work of `landed`, sorted.
     async fn edited(&self, landed: Vec<LandingTask>) -> Result<Vec<RepoPath>, IsolationError>;
 }
+
+/// Returns the error of a mode in which merged work cannot be verified.
+pub(super) fn no_merged_workspace() -> IsolationError {
+    let source = "this isolation mode has no workspace to verify it in".into();
+    IsolationError::Failed { what: "merge the work of the run".to_owned(), source }
+}

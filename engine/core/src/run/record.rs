@@ -281,9 +281,8 @@ pub fn totals(run: &RunRecord, ms: u64) -> Totals {
                 totals.conflicted += 1;
                 false
             }
-            Some(Landed::Unwritten { .. } | Landed::Waiting { .. } | Landed::Unverified(_)) | None => {
-                false
-            }
+            Some(Landed::Unwritten { .. } | Landed::Waiting { .. } | Landed::Unverified(_))
+            | None => false,
         };
         // Files that exist only in a workspace do not land.
         let held = task.captured.as_deref().is_some_and(Captured::holds_uncaptured_files);

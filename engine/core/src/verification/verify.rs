@@ -85,7 +85,8 @@ impl Verification {
     /// Returns the result for work that could not be verified: all of it is held.
     #[must_use]
     pub fn impossible(tasks: &[LandingTask], message: &str) -> Self {
-        let failed = FailedVerification { message: message.to_owned(), ..FailedVerification::default() };
+        let failed =
+            FailedVerification { message: message.to_owned(), ..FailedVerification::default() };
         Self { held: hold_all(tasks, UnverifiedCause::Verification, &failed), ..Self::default() }
     }
 }
@@ -242,9 +243,8 @@ impl Round {
                 }
                 None if passing.contains(&at) => continue,
                 None => {
-                    let is_held = |on: &&TaskName| {
-                        held.iter().any(|held| held.task.folded() == on.folded())
-                    };
+                    let is_held =
+                        |on: &&TaskName| held.iter().any(|held| held.task.folded() == on.folded());
                     let on = task.depends_on.iter().filter(is_held).cloned().collect();
                     Landed::Waiting { on }
                 }
@@ -253,9 +253,8 @@ impl Round {
         }
         let merged: Vec<usize> = (0..self.landed).chain(passing.iter().copied()).collect();
         let left_out = self.left_out.get(&merged).cloned().unwrap_or_default();
-        let is_open = |name: &String| {
-            passing.iter().any(|at| self.tasks[*at].task.folded() == *name)
-        };
+        let is_open =
+            |name: &String| passing.iter().any(|at| self.tasks[*at].task.folded() == *name);
         Decided::Lands { held, left_out: left_out.into_iter().filter(is_open).collect() }
     }
 }

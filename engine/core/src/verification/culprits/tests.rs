@@ -96,7 +96,8 @@ fn every_set_of_culprits_and_pairs_of_a_few_tasks_is_found() {
                 // A task that fails alone has no partner, another one has a partner that has landed.
                 let alone = failing.fails(&[culprit.task]);
                 assert_eq!(culprit.with.is_none(), alone, "{failing:?} {culprit:?}");
-                let with = culprit.with.into_iter().all(|with| failing.fails(&[with, culprit.task]));
+                let with =
+                    culprit.with.into_iter().all(|with| failing.fails(&[with, culprit.task]));
                 assert!(with, "{failing:?} {culprit:?}");
             }
         }
@@ -163,7 +164,8 @@ fn a_start_that_fails_twice_is_not_blamed_on_a_task() {
 #[test]
 fn no_task_is_blamed_for_one_failure_that_does_not_happen_again() {
     // One verification fails by chance, whichever it is, besides those that fail for a reason.
-    for failing in [vec![], vec![[3].into()], vec![[2, 9].into()], vec![[1].into(), [4, 8].into()]] {
+    for failing in [vec![], vec![[3].into()], vec![[2, 9].into()], vec![[1].into(), [4, 8].into()]]
+    {
         let failing = Failing(failing);
         for chance in 0..40 {
             let mut asked = 0;
