@@ -56,13 +56,9 @@ impl ProgressLines {
             EventKind::LandingWaited
             | EventKind::LandingStarted { .. }
             | EventKind::VerificationStarted { .. } => run.landing()?.to_owned(),
-            EventKind::VerificationFinished { number, ms, why, .. } => match why {
-                None => format!("verification {number} passed in {}", duration(*ms)),
-                Some(why) => {
-                    let word = self.palette.paint(Meaning::Bad, "failed");
-                    format!("verification {number} {word} in {}: {}", duration(*ms), one_line(why))
-                }
-            },
+            EventKind::VerificationFinished { number, ms, why, .. } => {
+                self.verified(*number, *ms, why.as_deref())
+            }
             EventKind::TaskLanded { task, branch, joined } => {
                 let TaskStage::Ended { report, .. } = &run.find(task)?.stage else { return None };
                 let branch =
@@ -79,13 +75,10 @@ impl ProgressLines {
                 let word = self.palette.paint(Meaning::Kept, "conflict");
                 format!("{} {word}: {}", label(task), conflicts_text(conflicts, &label))
             }
-            EventKind::TaskKept { task, why } => {
-                let word = self.palette.paint(Meaning::Kept, "kept");
-                format!("{} {word}: {}", label(task), one_line(why))
-            }
+            EventKind::TaskKept { task, why } => self.kept("kept", &label(task), why),
             EventKind::TaskUnverified { task, unverified } => {
-                let word = self.palette.paint(Meaning::Kept, "unverified");
-                format!("{} {word}: {}", label(task), unverified_text(unverified, &label))
+                let why = unverified_text(unverified, &label);
+                self.kept("unverified", &label(task), &why)
             }
             EventKind::FileRescued { rescue } => rescue_line(rescue),
             EventKind::RunFinished { totals, .. } => run_end_line(event.run()?, totals),
@@ -130,6 +123,21 @@ impl ProgressLines {
             | EventKind::TaskYielded { .. } => return None,
         };
         Some(format!("{at} {said}"))
+    }
+
+    fn verified(&self, number: usize, ms: u64, why: Option<&str>) -> String {
+        let took = duration(ms);
+        match why {
+            None => format!("verification {number} passed in {took}"),
+            Some(why) => {
+                let word = self.palette.paint(Meaning::Bad, "failed");
+                format!("verification {number} {word} in {took}: {}", one_line(why))
+            }
+        }
+    }
+
+    fn kept(&self, word: &str, label: &str, why: &str) -> String {
+        format!("{label} {}: {}", self.palette.paint(Meaning::Kept, word), one_line(why))
     }
 
     /// Returns `said` if `--verbose` was given, otherwise `None`.

@@ -242,7 +242,7 @@ pub enum EventKind {
         task: TaskName,
         /// The reason.
         #[serde(flatten)]
-        unverified: Unverified,
+        unverified: Box<Unverified>,
     },
     /// A landing replaced a version of a file that another program had just written; that version
     /// is kept.

@@ -110,7 +110,7 @@ pub enum Landed {
         on: Vec<TaskName>,
     },
     /// The work was kept, because it was not verified or has failed its verification.
-    Unverified(Unverified),
+    Unverified(Box<Unverified>),
 }
 
 /// A conflict at one path.

@@ -140,7 +140,7 @@ fn landed(row: &Row<'_>) -> rusqlite::Result<Option<Landed>> {
         "conflicted" => Landed::Conflicted { conflicts: read_json(row, "conflicts")? },
         "unwritten" => Landed::Unwritten { message: row.get("message")? },
         "waiting" => Landed::Waiting { on: read_json(row, "waits_on")? },
-        "unverified" => Landed::Unverified(read_json(row, "unverified")?),
+        "unverified" => Landed::Unverified(Box::new(read_json(row, "unverified")?)),
         _ => return Err(unreadable(row, "result", UnknownValue)),
     };
     Ok(Some(landed))

@@ -9,8 +9,7 @@ use protocol::TaskName;
 
 use crate::baseline::Snapshot;
 use crate::error::{OrCannot, Result};
-use crate::pool::Source;
-use crate::tree::Tree;
+use crate::pool::{GitFolder, Source};
 use crate::workspace::copy_tree::copy_tree;
 use crate::workspace::manifest::{Manifest, tree_of};
 use crate::workspace::prepare::{GIT, NewWorkspace, complete, mark};
@@ -36,9 +35,9 @@ pub(crate) fn make_merged_copy(snapshot: &Snapshot) -> Result<(Workspace, Manife
             Source::Pooled(pooled) => {
                 // A copy that cannot be restored is removed.
                 let Some((folder, mut restored)) = pooled.restore(snapshot) else { continue };
-                let has_git = restored.take_git().is_some();
+                let git = restored.take_git();
                 break complete(folder, workspace, |new| {
-                    marker_ns = furnish(snapshot, new, has_git)?;
+                    marker_ns = furnish(snapshot, new, git.as_ref())?;
                     Ok(())
                 })?;
             }
@@ -55,7 +54,7 @@ pub(crate) fn make_merged_copy(snapshot: &Snapshot) -> Result<(Workspace, Manife
                     let carried = snapshot.pool.carried_files(snapshot)?;
                     copy_tree(snapshot, &new.tree, carried.as_deref())?;
                     drop(turn);
-                    marker_ns = furnish(snapshot, new, false)?;
+                    marker_ns = furnish(snapshot, new, None)?;
                     Ok(())
                 })?;
             }
@@ -82,14 +81,13 @@ fn place(snapshot: &Snapshot) -> Workspace {
     Workspace { task: TaskName::nearest("verification"), attempt: 1, folder, root }
 }
 
-/// Links the copy to its git directory, which is made unless it is there, and returns the time at
+/// Links the copy to its git directory, which is made if there is none, and returns the time at
 /// which the copy was complete.
-fn furnish(snapshot: &Snapshot, new: &NewWorkspace, has_git: bool) -> Result<i64> {
+fn furnish(snapshot: &Snapshot, new: &NewWorkspace, git: Option<&GitFolder>) -> Result<i64> {
     let NewWorkspace { folder, tree, destination } = new;
-    if !has_git {
+    if git.is_none() {
         GitTemplate::of_run(&snapshot.context.folder).copy_to(&folder.join(GIT))?;
     }
     git_dir::link(&destination.join(GIT), tree)?;
-    let _opened = Tree::open_at(tree)?;
     mark(folder)
 }

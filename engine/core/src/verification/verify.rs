@@ -147,7 +147,7 @@ fn hold_all(
 
 fn unverified(cause: UnverifiedCause, with: Vec<TaskName>, failed: FailedVerification) -> Landed {
     let FailedVerification { message, output, end } = failed;
-    Landed::Unverified(Unverified { cause, with, message, output, end })
+    Landed::Unverified(Box::new(Unverified { cause, with, message, output, end }))
 }
 
 /// Returns for each task the places of those on which it builds, directly or indirectly. A task
