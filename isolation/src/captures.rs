@@ -67,6 +67,9 @@ impl Captures {
             return Ok(Vec::new());
         }
         let store = self.existing(|| "compare landed work with the working tree".to_owned())?;
+        // The versions that are compared are only held in memory.
+        let odb = store.odb()?;
+        let _memory = branch::keep_in_memory(&odb)?;
         work_in_tree(root, &self.paths, &store, captures)
     }
 

@@ -85,6 +85,9 @@ mod binary {
     mod source;
     mod stack;
     mod timing;
+    mod undo;
+    mod undo_branches;
+    mod undo_races;
     mod union;
     mod verify;
     mod verify_bad_input;

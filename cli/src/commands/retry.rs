@@ -92,6 +92,7 @@ fn ending(row: &TaskRow) -> TaskEnding {
                 | Landed::Unverified(_),
             ),
         ) => TaskEnding::Conflicted,
+        (TaskState::Done, Some(Landed::TakenBack { .. })) => TaskEnding::Done,
         (TaskState::Done, Some(Landed::Landed { .. } | Landed::Unchanged) | None) => {
             TaskEnding::Done
         }

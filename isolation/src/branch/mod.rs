@@ -25,4 +25,4 @@ pub(crate) use make_branches::{Publish, make_branches};
 pub(crate) use one_branch::make_branch;
 pub(crate) use publish::{keep_in_memory, must_be_possible, write_pack};
 pub(crate) use stack::{Stacked, make_stack};
-pub(crate) use stack_branch::{Checkout, StackTarget};
+pub(crate) use stack_branch::{Checkout, StackTarget, checkout};

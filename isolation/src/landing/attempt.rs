@@ -11,7 +11,8 @@ use protocol::{
 use crate::error::{OrCannot, Result, cannot, error_text};
 use crate::landing::apply::{Applied, Applier};
 use crate::landing::finish::LandingContext;
-use crate::landing::journal::{Journal, State};
+use crate::landing::journal::State;
+use crate::landing::journal_content::Journal;
 use crate::landing::plan::Plan;
 use crate::landing::plan::{FileChange, WriteMethod};
 use crate::landing::user_moves::UserMoves;
@@ -47,11 +48,13 @@ pub(super) struct AttemptError {
     error: IsolationError,
     /// The tasks whose change failed; empty if the error concerns all tasks.
     by: Vec<TaskName>,
+    /// The path of the change that failed, if the error concerns one.
+    path: Option<RepoPath>,
 }
 
 impl From<IsolationError> for AttemptError {
     fn from(error: IsolationError) -> Self {
-        Self { error, by: Vec::new() }
+        Self { error, by: Vec::new(), path: None }
     }
 }
 
@@ -61,11 +64,20 @@ impl AttemptError {
         self.error
     }
 
+    /// Returns the path that cannot be changed, if the error concerns one path.
+    pub(super) fn path(&self) -> Option<&RepoPath> {
+        self.path.as_ref()
+    }
+
     /// Returns the error of one change. `IsolationError::Failed` concerns the tasks of the change.
     /// Other errors, such as an exhausted resource, concern all tasks.
     fn at(change: &FileChange, error: IsolationError) -> Self {
         let own = matches!(error, IsolationError::Failed { .. });
-        Self { error, by: if own { change.by.clone() } else { Vec::new() } }
+        if own {
+            Self { error, by: change.by.clone(), path: Some(change.path.clone()) }
+        } else {
+            Self::from(error)
+        }
     }
 }
 
@@ -189,7 +201,7 @@ fn check_not_cancelled(context: &LandingContext<'_>) -> Result<()> {
 
 /// Applies the changes. Returns the paths at which another program interfered. If there are such
 /// paths, or an error occurs, all changes are rolled back.
-fn exchange(
+pub(super) fn exchange(
     context: &LandingContext<'_>,
     journal: &Journal,
 ) -> std::result::Result<Vec<RepoPath>, AttemptError> {

@@ -81,7 +81,8 @@ pub(crate) fn missing_predecessors(task: &LandingTask, landings: &[TaskLanding])
             Landed::Conflicted { .. }
             | Landed::Unwritten { .. }
             | Landed::Waiting { .. }
-            | Landed::Unverified(_),
+            | Landed::Unverified(_)
+            | Landed::TakenBack { .. },
         ) => true,
     });
     missing.cloned().collect()

@@ -281,7 +281,12 @@ pub fn totals(run: &RunRecord, ms: u64) -> Totals {
                 totals.conflicted += 1;
                 false
             }
-            Some(Landed::Unwritten { .. } | Landed::Waiting { .. } | Landed::Unverified(_))
+            Some(
+                Landed::Unwritten { .. }
+                | Landed::Waiting { .. }
+                | Landed::Unverified(_)
+                | Landed::TakenBack { .. },
+            )
             | None => false,
         };
         // Files that exist only in a workspace do not land.

@@ -92,6 +92,10 @@ impl Recording<'_> {
                 message = Some(unverified.text());
                 "unverified"
             }
+            Landed::TakenBack { left } => {
+                conflicts = (!left.is_empty()).then(|| json(left)).transpose()?;
+                "taken_back"
+            }
         };
         self.execute(
             "INSERT INTO landing (transition, task, at, result, branch, conflicts, message, waits_on)
@@ -232,7 +236,8 @@ fn landing_text(landing: &TaskLanding) -> Option<String> {
         | Landed::Conflicted { .. }
         | Landed::Unwritten { .. }
         | Landed::Waiting { .. }
-        | Landed::Unverified(_) => 0,
+        | Landed::Unverified(_)
+        | Landed::TakenBack { .. } => 0,
     };
     let Settled { conflicts, landed } = &landing.settled;
     let mut told = Vec::new();

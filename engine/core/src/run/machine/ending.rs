@@ -140,5 +140,8 @@ pub(super) fn announcement(landing: TaskLanding) -> EventKind {
             EventKind::TaskKept { task, why }
         }
         Landed::Unverified(unverified) => EventKind::TaskUnverified { task, unverified },
+        Landed::TakenBack { .. } => {
+            EventKind::TaskKept { task, why: "it was taken back".to_owned() }
+        }
     }
 }
