@@ -72,13 +72,11 @@ impl ProgressLines {
                 format!("{task} {word}{branch}{}{joined}", change_size(report))
             }
             EventKind::TaskConflicted { task, conflicts } => {
-                let word = self.palette.paint(Meaning::Kept, "conflict");
-                format!("{} {word}: {}", label(task), conflicts_text(conflicts, &label))
+                self.kept("conflict", &label(task), &conflicts_text(conflicts, &label))
             }
             EventKind::TaskKept { task, why } => self.kept("kept", &label(task), why),
             EventKind::TaskUnverified { task, unverified } => {
-                let why = unverified_text(unverified, &label);
-                self.kept("unverified", &label(task), &why)
+                self.kept("unverified", &label(task), &unverified_text(unverified, &label))
             }
             EventKind::FileRescued { rescue } => rescue_line(rescue),
             EventKind::RunFinished { totals, .. } => run_end_line(event.run()?, totals),

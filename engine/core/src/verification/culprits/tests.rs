@@ -12,10 +12,10 @@ impl Failing {
     /// Returns what lands if one task after the other is tried.
     fn one_by_one(&self, needs: &[BTreeSet<usize>], landed: usize) -> Vec<usize> {
         let mut passing: Vec<usize> = (0..landed).collect();
-        for task in landed..needs.len() {
+        for (task, needed) in needs.iter().enumerate().skip(landed) {
             let mut tried = passing.clone();
             tried.push(task);
-            let builds_on_passing = needs[task].iter().all(|on| passing.contains(on));
+            let builds_on_passing = needed.iter().all(|on| passing.contains(on));
             if builds_on_passing && !self.fails(&tried) {
                 passing = tried;
             }
