@@ -18,6 +18,7 @@ mod index_file;
 mod landing;
 mod libgit_setup;
 mod merge;
+mod merged_workspace;
 mod nested;
 mod paths;
 mod pool;
@@ -47,6 +48,7 @@ pub use carry::{CarryGlobs, GlobError};
 pub use file_entry::Mode as FileMode;
 pub use landing::WorkInTree;
 pub use libgit_setup::initialise;
+pub use merged_workspace::{MergedCopies, MergedCopy};
 pub use paths::IsolationPaths;
 pub use port::Repositories;
 pub use retention::{

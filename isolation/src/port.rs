@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use engine::fault::Faults;
 use engine::ports::{
     Baseline, CancelToken, FreezeRequest, Isolation, IsolationError, LandingNotice, LandingRequest,
-    Notice, OpenRun, Recovered, Recovery, Repository, RepositoryFacts, Reuse, RunLock, UndoReport,
-    UndoRequest, Workspace, WorkspaceRequest, WorkspaceView,
+    MergedWorkspace, Notice, OpenRun, Recovered, Recovery, Repository, RepositoryFacts, Reuse,
+    RunLock, UndoReport, UndoRequest, Workspace, WorkspaceRequest, WorkspaceView,
 };
 use protocol::{Capabilities, Captured, LandingId, LandingReport, RunName, WorkspaceKind};
 
@@ -23,6 +23,7 @@ use crate::repository::Repo;
 use crate::run_lock::NewRunLock;
 use crate::view::DiskThreads;
 
+use merged::MergedInRun;
 use turns::Turns;
 
 /// Isolates tasks in git repositories, with the backend that a run asks for.
@@ -295,6 +296,11 @@ impl Baseline for FrozenBaseline {
         self.step(workspace, move |tree, workspace| tree.discard(workspace, reuse)).await
     }
 
+    async fn merged_workspace(&self) -> Result<Arc<dyn MergedWorkspace>> {
+        let run = Arc::clone(&self.run);
+        blocking(move || MergedInRun::make(run).map(|made| Arc::new(made) as _)).await
+    }
+
     async fn close(&self) -> Result<()> {
         let run = Arc::clone(&self.run);
         blocking(move || run.close()).await
@@ -315,6 +321,7 @@ async fn blocking<T: Send + 'static>(
     }
 }
 
+mod merged;
 mod turns;
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ use crate::pool::is_in_pool;
 use crate::run_lock::LOCK;
 use crate::store::TaskStore;
 use crate::workspace::{
-    FileWork, GIT_TEMPLATE, MANIFESTS, in_threads, is_being_removed, is_unfinished, is_workspace,
-    remove_tree, task_of,
+    FileWork, GIT_TEMPLATE, MANIFESTS, in_threads, is_being_removed, is_merged_copy, is_unfinished,
+    is_workspace, remove_tree, task_of,
 };
 
 /// The folder for a backend's own data of a run. No task can have its name.
@@ -30,8 +30,8 @@ const TEMPORARY: &str = ".tmp";
 pub(crate) struct RunFolder {
     /// The tasks that have a workspace, sorted.
     pub(crate) workspaces: Vec<TaskName>,
-    /// Workspaces that were never complete or are being removed, and copies that no task uses. They
-    /// hold no work that is not captured.
+    /// Workspaces that were never complete or are being removed, copies that no task uses, and those in
+    /// which work is verified. They hold no work that is not captured.
     pub(crate) leftovers: Vec<PathBuf>,
     /// Entries that this program did not make, sorted.
     pub(crate) foreign: Vec<PathBuf>,
@@ -47,7 +47,11 @@ impl RunFolder {
             let name = entry.file_name();
             if is_workspace(&entry) {
                 listed.workspaces.extend(task_of(&entry));
-            } else if is_unfinished(&entry) || is_being_removed(&entry) || is_in_pool(&entry) {
+            } else if is_unfinished(&entry)
+                || is_being_removed(&entry)
+                || is_in_pool(&entry)
+                || is_merged_copy(&entry)
+            {
                 listed.leftovers.push(entry.path());
             } else if ![LOCK, TABLE, CARRIED, CARRIED_FILES, GIT_TEMPLATE, MANIFESTS, BACKEND]
                 .iter()

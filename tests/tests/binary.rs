@@ -96,6 +96,8 @@ mod binary {
     mod undo_branches;
     mod undo_races;
     mod union;
+    mod verify;
+    mod verify_bad_input;
     mod writers;
     mod yields;
 

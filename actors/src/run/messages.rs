@@ -10,6 +10,7 @@ use engine::schedule::{QueuedTask, RefusedTask, TaskEnd};
 use protocol::{EventKind, LedgerEntry, RunId, RunName, RunSpec, TaskId, TaskSpec};
 use ractor::{ActorRef, RpcReplyPort};
 
+use super::verifier::WorkVerifier;
 use crate::contracts::Contracts;
 use crate::deps::Deps;
 use crate::events::EventBus;
@@ -62,6 +63,16 @@ pub(crate) struct CheckedTasks {
     pub(crate) reply: AddTasksReply,
 }
 
+/// The end of a landing. The ledger entries hold its result.
+pub(crate) struct EndedLanding {
+    /// How long the landing took.
+    pub(super) landing: Duration,
+    /// How long the verification took, if there was one.
+    pub(super) verification: Option<Duration>,
+    /// What verifies the next landing.
+    pub(super) verifier: Option<WorkVerifier>,
+}
+
 pub(crate) enum RunMessage {
     /// Begins the run. The first message, sent once.
     Begin,
@@ -88,7 +99,7 @@ pub(crate) enum RunMessage {
     /// A notice of the landing.
     LandingNotice(LandingNotice),
     /// The landing job ended or panicked. The ledger entries hold the result.
-    Landed(Result<Duration, Panicked>),
+    Landed(Result<Box<EndedLanding>, Panicked>),
     Settled(Option<SettledRun>),
     /// The lock on the run's workspaces is released.
     Closed,

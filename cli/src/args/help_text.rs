@@ -38,7 +38,8 @@ Examples:
   regatta run --each 'src/*.c' --exec 'clang-format -i {{item}}' --merge branch
   regatta run --plan plan.toml --merge stack     one branch, a commit per task
   regatta run --plan plan.toml --onto main       commits on main, with your files
-  regatta run --plan plan.toml --land eager      each task lands as it ends";
+  regatta run --plan plan.toml --land eager      each task lands as it ends
+  regatta run --plan plan.toml --verify 'cargo test'    lands only what passes";
 
 pub(super) const RUN_DETAILS: &str = "\
 Where tasks come from:
@@ -90,6 +91,13 @@ Where work lands:
   no commit. Names begin with the setting branch.prefix instead of regatta.
   --land eager lands each task as it ends, and what did not land then once more at the end.
 
+What is verified:
+  --verify runs a command in the merged result before it lands, in a copy of its own that is set up as
+  the tasks' are. If it fails, it runs once more, and once without any task; then the tasks with which
+  it fails are found by halving and kept as unverified, and the rest lands. If it fails without any
+  task, nothing lands, unless --verify-anyway says so. Nothing that it changes in the copy lands.
+  `logs RUN/TASK` shows its output, `apply RUN/TASK` lands the work all the same.
+
 Files that several tasks append to:
   Where two tasks changed the same lines, the second conflicts. In a file with the attribute
   merge=union, or that a glob of --union matches, the lines of both are kept, in the order of
@@ -120,7 +128,7 @@ Examples:
   regatta runs show --timing --json
 
 The phases of --timing: waiting (for the task's turn and for the tasks it depends on), prepare (its
-copy of the tree is made), setup, work, capture, landing (of the whole run), discard (its copy is made
+copy of the tree is made), setup, work, capture, verify and landing (of the whole run), discard (its copy is made
 ready for another task, or removed), ledger (until the ledger is durable), launcher (starting commands, a
 part of the work). Each has the sum over all tasks, which ran at the same time, the median, and the
 time that 95 of 100 tasks did not exceed.";

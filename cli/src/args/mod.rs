@@ -8,6 +8,7 @@ mod retention;
 mod retry;
 mod run;
 mod settle;
+mod verify;
 
 pub use commands::{
     ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, Execution, LandAgain, LogsArgs,
@@ -27,3 +28,4 @@ pub use settle::{
     AllowLoss, LONGEST_PROGRAM, LandClean, ResolveArgs, Resolver, SettleArgs, SettleOption,
     ShowArgs, SideChoice, Staging,
 };
+pub use verify::{VerifyArgs, VerifyTimeout};

@@ -24,7 +24,7 @@ use super::target::{Target, TargetKind};
 use crate::app_context::UniqueIds;
 use crate::args::{ApplyArgs, Execution, Form, LandAgain};
 use crate::error::Error;
-use crate::render::{conflicts_text, count};
+use crate::render::{KeptReason, conflicts_text, count, unverified, unverified_text};
 use crate::signals::CancelOnSignal;
 
 /// Lands the kept work of one task, or all complete kept work of a run. The work of a task lands as
@@ -118,6 +118,13 @@ async fn land(
     let request = request(context, target, &work, settle)?;
     if again == LandAgain::Yes {
         check_lands_again(context, repository, target, &request).await?;
+    }
+    for row in &work.chosen {
+        if let Some(failed) = unverified(row.landing.as_ref()) {
+            let (name, why) = (&row.name, unverified_text(failed, &labels_of(&target.tasks)));
+            // The work lands even if standard error cannot be written.
+            let _unread = writeln!(std::io::stderr(), "note: {name} lands unverified: {why}");
+        }
     }
     let stop = CancelOnSignal::begin()?;
     let notify = Arc::new(print_notice);
@@ -237,7 +244,12 @@ fn nothing_to_land(
         (Form::Text, None) => say(out, &nothing_left(target))?,
         (Form::Text, Some(row)) => {
             let command = context.hints.command(&format!("apply {name}/{}", row.name));
-            let rest = count(unfinished.len(), "unfinished task");
+            let is_unfinished = |row: &&TaskRow| kept_reason(row) == Some(KeptReason::Unfinished);
+            let what = match unfinished.iter().all(is_unfinished) {
+                true => "unfinished task",
+                false => "kept task",
+            };
+            let rest = count(unfinished.len(), what);
             say(
                 out,
                 &format!("nothing of run {name} is ready to land; {rest} can be named: {command}"),

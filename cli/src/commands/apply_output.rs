@@ -10,7 +10,7 @@ use crate::commands::kept_work::labels_of;
 use crate::error::Error;
 use crate::render::{
     Labels, Meaning, changed_lines, conflicts_text, count, landed_text, left_text, one_line,
-    settled_text, width,
+    settled_text, unverified_text, width,
 };
 
 /// The JSON document of a landing.
@@ -140,7 +140,7 @@ fn outcome_words(landed: &Landed) -> (Meaning, [&'static str; 2]) {
         Landed::Landed { .. } => (Meaning::Good, ["landed", "would land"]),
         Landed::Unchanged => (Meaning::Neutral, ["no change", "no change"]),
         Landed::Conflicted { .. } => (Meaning::Kept, ["conflict", "would conflict"]),
-        Landed::Unwritten { .. } | Landed::Waiting { .. } => {
+        Landed::Unwritten { .. } | Landed::Waiting { .. } | Landed::Unverified(_) => {
             (Meaning::Kept, ["kept", "would be kept"])
         }
         Landed::TakenBack { .. } => (Meaning::Kept, ["taken back", "would be taken back"]),
@@ -153,6 +153,7 @@ fn note(landed: &Landed, labels: Labels<'_>) -> String {
         Landed::Unchanged => "it is all there already".to_owned(),
         Landed::Conflicted { conflicts } => conflicts_text(conflicts, labels),
         Landed::Unwritten { message } => message.clone(),
+        Landed::Unverified(unverified) => unverified_text(unverified, labels),
         Landed::Waiting { on } => {
             let on: Vec<_> = on.iter().map(labels).collect();
             format!("builds on {}, which does not land", on.join(", "))

@@ -393,6 +393,7 @@ fn run_of(repo: &Path, tasks: Vec<TaskSpec>) -> RunSpec {
         untracked_limit: 0,
         pass_env: Vec::new(),
         needs: WorkspaceNeeds::default(),
+        verify: VerifySpec::default(),
         retry: None,
     }
 }

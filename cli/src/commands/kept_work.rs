@@ -100,14 +100,14 @@ pub(super) fn kept_reason(row: &TaskRow) -> Option<KeptReason> {
     }
 }
 
-/// Returns whether `regatta apply` lands the work of a task. Unfinished work lands only if the user
-/// names the task.
+/// Returns whether `regatta apply` lands the work of a task. Unfinished work and work that has failed
+/// its verification land only if the user names the task.
 pub(super) fn wanted(row: &TaskRow, kind: TargetKind) -> bool {
     match (kept_reason(row), kind) {
         (Some(KeptReason::Conflict | KeptReason::Whole), _)
-        | (Some(KeptReason::Unfinished), TargetKind::Task) => true,
+        | (Some(KeptReason::Unverified | KeptReason::Unfinished), TargetKind::Task) => true,
         // What was taken back lands again only with `--again`.
-        (Some(KeptReason::Unfinished), TargetKind::Run)
+        (Some(KeptReason::Unverified | KeptReason::Unfinished), TargetKind::Run)
         | (Some(KeptReason::TakenBack) | None, _) => false,
     }
 }

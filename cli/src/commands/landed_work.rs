@@ -67,7 +67,8 @@ impl LandedWork {
                     Landed::Unchanged
                     | Landed::Conflicted { .. }
                     | Landed::Unwritten { .. }
-                    | Landed::Waiting { .. },
+                    | Landed::Waiting { .. }
+                    | Landed::Unverified(_),
                 )
                 | None => {}
             }

@@ -37,3 +37,4 @@ mod target;
 mod timing;
 pub mod undo;
 mod undo_output;
+mod verify_logs;

@@ -12,8 +12,8 @@ use crate::args::{Form, RetryArgs, RunsArgs, RunsCommand, TargetArgs};
 use crate::error::Error;
 use crate::render::{
     FailedWork, LandedTasks, Palette, Table, TableRows, branch_of, closing_lines, count, cut,
-    date_time, duration, elapsed, left_out_lines, one_line, outcome_counts, retry_line,
-    usage_details, usage_text, width, write_table,
+    date_time, duration, elapsed, left_out_lines, one_line, outcome_counts, retry_line, unverified,
+    unverified_lines, usage_details, usage_text, width, write_table,
 };
 
 /// How many runs are listed without `--limit`.
@@ -135,6 +135,13 @@ fn show(context: &CommandContext, given: &TargetArgs, out: Out<'_>) -> Result<()
     let details: Vec<_> = details.take(DETAILS).collect();
     if !details.is_empty() {
         say(out, &format!("\n{}", details.join("\n")))?;
+    }
+    let failed = tasks
+        .iter()
+        .filter_map(|row| unverified(row.landing.as_ref()).map(|failed| (label(row), failed)));
+    let unverified = unverified_lines(&failed.collect::<Vec<_>>(), &labels);
+    if !unverified.is_empty() {
+        say(out, &format!("\n{}", unverified.join("\n")))?;
     }
     let kept: Vec<_> = tasks
         .iter()

@@ -70,6 +70,11 @@ pub(super) struct PlanFile {
     #[schemars(with = "Option<Vec<String>>")]
     pub(super) union: Option<Vec<Spanned<String>>>,
 
+    /// The commands that must succeed in the merged work before it lands, such as `cargo test`. Work
+    /// with which they fail is kept.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub(super) verify: Option<Vec<Spanned<String>>>,
+
     /// How much each task may use.
     #[serde(default)]
     pub(super) limits: LimitsTable,
@@ -215,6 +220,7 @@ mod tests {
             "union": ["src/mod.rs"],
             "onto": "main",
             "land": "eager",
+            "verify": ["cargo test"],
             "task": [{ "prompt": "Fix it.", "model": "smol" }, { "prompt_file": "a.md" }, {
                 "id": "auth.tests",
                 "exec": "make",

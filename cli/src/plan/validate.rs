@@ -18,7 +18,7 @@ use super::yield_fields;
 use crate::args::{AgentChoice, LandChoice, MergeChoice};
 use crate::error::{Error, ErrorKind};
 use crate::model::{BaseUrl, ModelChoice};
-use crate::workspace_needs::{carry_glob, setup_command};
+use crate::workspace_needs::{carry_glob, setup_command, verify_command};
 
 /// The maximum size of a schema file, in bytes.
 const LONGEST_SCHEMA: u64 = 1_000_000;
@@ -58,6 +58,7 @@ pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Res
     let model = file.model.map(|model| task_work::model(text, folder, &model)).transpose()?;
     let base_url = task_work::base_url(text, model.as_ref(), file.base_url.as_ref())?;
     let setup = file.setup.map(|setup| text.checked(&setup, setup_command)).transpose()?;
+    let verify = file.verify.map(|verify| text.checked(&verify, verify_command)).transpose()?;
     let union = file.union.map(|union| text.checked(&union, carry_glob)).transpose()?;
     let carry = file.carry.map(|carry| text.checked(&carry, carry_glob)).transpose()?;
     let limits = file.limits;
@@ -79,6 +80,7 @@ pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Res
             .transpose()?
             .map(|LandChoice(land)| land),
         setup,
+        verify,
         carry,
         union,
         wall: limits.wall.map(|wall| text.parse(&wall, config::parse_duration)).transpose()?,
@@ -237,6 +239,8 @@ pub(crate) struct Plan {
     pub(crate) context: Option<String>,
     /// The commands that set up each workspace.
     pub(crate) setup: Option<Vec<String>>,
+    /// The commands that must succeed in the merged work before it lands.
+    pub(crate) verify: Option<Vec<String>>,
     /// The globs of ignored files that are copied into each workspace.
     pub(crate) carry: Option<Vec<String>>,
     /// The globs of files in which the lines of both sides are kept.

@@ -24,6 +24,7 @@ mod terminal;
 mod test_terminal;
 mod three_way;
 mod transcript;
+mod unverified;
 
 pub use answer::{Answer, AnswerPart, answer_lines, answer_text, size_text};
 pub use kept_files::rescue_line;
@@ -51,3 +52,4 @@ pub use terminal::{Meaning, Palette};
 pub use terminal::{OutputWidth, Size};
 pub use three_way::three_way_lines;
 pub use transcript::transcript;
+pub use unverified::{unverified, unverified_lines, unverified_text};

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use protocol::{FailureClass, Landed, MergeMode, Outcome, RunName, TaskName, TaskReport, Usage};
+use protocol::{
+    FailureClass, Landed, MergeMode, Outcome, RunName, TaskName, TaskReport, UnverifiedCause, Usage,
+};
 
 use super::numbers::count;
 use super::printable::{self, fit, width};
@@ -17,6 +19,8 @@ pub enum KeptReason {
     Conflict,
     /// The task is done, but its work was not landed.
     Whole,
+    /// The work has failed its verification.
+    Unverified,
     /// The task failed or was cancelled.
     Unfinished,
     /// The work had landed, and was taken back.
@@ -31,6 +35,11 @@ impl KeptReason {
         match (landing, &report.outcome) {
             (Some(Landed::Landed { .. } | Landed::Unchanged), _) => None,
             (Some(Landed::Conflicted { .. }), _) => Some(Self::Conflict),
+            (Some(Landed::Unverified(unverified)), Outcome::Done { .. })
+                if unverified.cause == UnverifiedCause::Work =>
+            {
+                Some(Self::Unverified)
+            }
             (Some(Landed::TakenBack { .. }), _) => Some(Self::TakenBack),
             (_, Outcome::Done { .. }) => Some(Self::Whole),
             (_, Outcome::Failed { .. } | Outcome::Cancelled) => Some(Self::Unfinished),
@@ -216,6 +225,14 @@ fn kept_commands(
         lines.push((hints.command(&format!("diff {run}")), "the work of all tasks"));
         lines.push((hints.command(&format!("apply {run}")), "lands what is ready"));
     }
+    let unverified = with(KeptReason::Unverified);
+    for task in unverified.iter().take(NAMED) {
+        lines.push((hints.command(&format!("logs {run}/{task}")), "how its verification failed"));
+    }
+    if let Some(task) = unverified.first() {
+        lines.push((hints.command(&format!("diff {run}/{task}")), "what failed the verification"));
+        lines.push((hints.command(&format!("apply {run}/{task}")), "lands it all the same"));
+    }
     for task in unfinished.iter().take(NAMED) {
         lines.push((hints.command(&format!("diff {run}/{task}")), "what it had done by then"));
     }
@@ -225,7 +242,8 @@ fn kept_commands(
     if loose.iter().any(|(_, why)| *why == KeptReason::TakenBack) {
         lines.push((hints.command(&format!("apply {run} --again")), "lands what was taken back"));
     }
-    if conflicts.len() > NAMED || unfinished.len() > NAMED {
+    let groups = [&conflicts, &unverified, &unfinished];
+    if groups.iter().any(|group| group.len() > NAMED) {
         lines.push((hints.command(&format!("runs show {run}")), "all of them"));
     }
     lines

@@ -9,6 +9,7 @@ use super::numbers::date_time;
 use super::printable;
 use super::task_label::Labels;
 use super::terminal::Meaning;
+use super::unverified::unverified_text;
 
 /// The outcome of a task as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,6 +124,9 @@ fn work_outcome(landing: Option<&Landed>, labels: Labels<'_>) -> OutcomeLine {
                 Meaning::Kept,
                 format!("builds on {}, which did not land", on.join(", ")),
             )
+        }
+        Some(Landed::Unverified(unverified)) => {
+            OutcomeLine::new("unverified", Meaning::Kept, unverified_text(unverified, labels))
         }
         Some(Landed::TakenBack { left }) => {
             OutcomeLine::new("taken back", Meaning::Kept, left_text(left))

@@ -15,6 +15,7 @@ use super::Defaults;
 use super::check::{check, has_model};
 use super::run_request::{RunRequest, TaskSource};
 use super::run_settings::{limits, needs, pass_env, union};
+use super::verification::verify_spec;
 use crate::args::{LandChoice, MergeChoice, RunArgs};
 use crate::each::{
     DraftWork, FanOut, ItemInput, ItemKind, PlanPrompt, TaskDraft, TrackedFiles, drafts,
@@ -65,6 +66,7 @@ pub fn resolve(
     let limits = limits(args, planned, defaults.limits)?;
     let pass_env = pass_env(args, defaults)?;
     let needs = needs(args, planned, defaults, subfolder, isolation)?;
+    let verify = verify_spec(args, planned, isolation, merge)?;
     let union = union(args, planned, defaults, subfolder)?;
     let schema = args.schema.as_deref().map(plan::schema_of).transpose()?;
     let label = planned.and_then(|plan| plan.name.clone());
@@ -95,6 +97,7 @@ pub fn resolve(
         untracked_limit: defaults.untracked_limit,
         pass_env,
         needs,
+        verify,
         retry: None,
     };
     check(&spec, args, schemas)?;

@@ -15,6 +15,7 @@ pub mod run;
 pub mod schedule;
 pub mod task;
 pub mod tools;
+pub mod verification;
 
 #[cfg(test)]
 #[macro_use]

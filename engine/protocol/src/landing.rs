@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{RepoPath, RunName, TaskName};
+use crate::{RepoPath, RunName, TaskName, Unverified};
 
 /// The result of one landing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,6 +109,8 @@ pub enum Landed {
         /// The tasks whose work did not land.
         on: Vec<TaskName>,
     },
+    /// The work was kept, because it was not verified or has failed its verification.
+    Unverified(Box<Unverified>),
     /// The work had landed, and was taken back.
     TakenBack {
         /// What was left as it is, because it cannot be taken back: in each conflict the base is the

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Captured, ExitCode, LandingId, LandingReport, RunId, TaskId, TaskReport, TaskSpec, Totals,
-    Usage,
+    Usage, VerificationTotals,
 };
 
 /// One recorded transition of a run or a task.
@@ -61,6 +61,13 @@ pub enum LedgerEntry {
         task: TaskId,
         /// How the task ended, and what it changed.
         report: TaskReport,
+    },
+    /// The work of the run was verified, and what has passed is about to land.
+    WorkVerified {
+        /// The run.
+        run: RunId,
+        /// The verifications.
+        totals: VerificationTotals,
     },
     /// A landing of the run's work is about to begin.
     LandingStarted {

@@ -32,6 +32,12 @@ pub(crate) const SELECT_TASKS: &str = "
                 WHERE step.seq = landing.transition
                 AND json_extract(one.value, '$.task') = task.name)
            END AS joined,
+           CASE WHEN landing.result = 'unverified' THEN
+               (SELECT one.value
+                FROM transition AS step, json_each(step.entry, '$.report.tasks') AS one
+                WHERE step.seq = landing.transition
+                AND json_extract(one.value, '$.task') = task.name)
+           END AS unverified,
            CASE WHEN landing.result <> 'unwritten' AND landing.message IS NOT NULL THEN
                (SELECT json_extract(one.value, '$.settled')
                 FROM transition AS step, json_each(step.entry, '$.report.tasks') AS one
@@ -138,6 +144,7 @@ fn landed(row: &Row<'_>) -> rusqlite::Result<Option<Landed>> {
         "conflicted" => Landed::Conflicted { conflicts: read_json(row, "conflicts")? },
         "unwritten" => Landed::Unwritten { message: row.get("message")? },
         "waiting" => Landed::Waiting { on: read_json(row, "waits_on")? },
+        "unverified" => Landed::Unverified(Box::new(read_json(row, "unverified")?)),
         "taken_back" => {
             Landed::TakenBack { left: read_json_or_null(row, "conflicts")?.unwrap_or_default() }
         }

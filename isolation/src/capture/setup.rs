@@ -36,7 +36,19 @@ pub(crate) fn accept_setup(
     manifest: Manifest,
     differences: Option<&Differences>,
 ) -> Result<()> {
+    let accepted = after_setup(snapshot, folder, manifest, differences)?;
     let what = || format!("record what the set-up has left in {}", folder.display());
+    snapshot.context.faults.failpoint("setup.manifest").or_cannot(what)?;
+    accepted.write(&snapshot.context.folder)
+}
+
+/// Returns the manifest of the workspace at `folder` now that its set-up has ended.
+pub(crate) fn after_setup(
+    snapshot: &Snapshot,
+    folder: &Path,
+    manifest: Manifest,
+    differences: Option<&Differences>,
+) -> Result<Manifest> {
     must_be_there(folder)?;
     let tree = Tree::open_at(&tree_of(folder))?;
     let git = snapshot.context.repo.git()?;
@@ -57,12 +69,10 @@ pub(crate) fn accept_setup(
     drop(candidates);
     // Every later change of the task has a later time.
     let marker_ns = mark(folder)?;
-    snapshot.context.faults.failpoint("setup.manifest").or_cannot(what)?;
     let head = own_commit::head(&folder.join(GIT));
     let (left_out, nested_heads) = (fingerprints, moved_heads(snapshot, folder));
     let changes = SetupChanges { files, ignored, left_out, head, nested_heads };
-    let setup = SetupState::Done(changes);
-    Manifest { marker_ns, setup, ..before }.write(&snapshot.context.folder)
+    Ok(Manifest { marker_ns, setup: SetupState::Done(changes), ..before })
 }
 
 /// Returns what the set-up did to a candidate; `None` if it is as before.

@@ -282,7 +282,10 @@ fn conflict(report: &mut LandingReport, change: &FileChange, ours: Option<Entry>
                 left.retain(|known| known.path != conflict.path);
                 left.push(conflict.clone());
             }
-            Landed::Unchanged | Landed::Unwritten { .. } | Landed::Waiting { .. } => {}
+            Landed::Unchanged
+            | Landed::Unwritten { .. }
+            | Landed::Waiting { .. }
+            | Landed::Unverified(_) => {}
         }
     }
 }

@@ -81,6 +81,7 @@ pub(crate) fn missing_predecessors(task: &LandingTask, landings: &[TaskLanding])
             Landed::Conflicted { .. }
             | Landed::Unwritten { .. }
             | Landed::Waiting { .. }
+            | Landed::Unverified(_)
             | Landed::TakenBack { .. },
         ) => true,
     });

@@ -106,6 +106,7 @@ impl Record {
                 Some(*run)
             }
             LedgerEntry::TaskStarted { run, .. }
+            | LedgerEntry::WorkVerified { run, .. }
             | LedgerEntry::LandingStarted { run, .. }
             | LedgerEntry::LandingFinished { run, .. }
             | LedgerEntry::RunFinished { run, .. }

@@ -33,7 +33,7 @@ fn what_does_not_exist_yet_is_one_line() {
     for words in [
         "resume",
         "-p hello",
-        "run --exec true --verify true",
+        "run --exec true --detach",
         "run --exec true --isolation overlayfs",
         "run --exec true --limit cost=3",
     ] {

@@ -201,7 +201,6 @@ fn what_is_not_implemented_yet_is_refused_by_its_name() {
         &["--model", "a/b", "runs"],
         &["run", "--agent", "explore", "fix it"],
         &["run", "--exec", "a", "--detach"],
-        &["run", "--exec", "a", "--verify", "b"],
         &["run", "--exec", "a", "--isolation", "overlayfs"],
         &["run", "--exec", "a", "--isolation", "btrfs"],
         &["run", "--exec", "a", "--limit", "cost=3"],

@@ -169,6 +169,7 @@ fn events_of_an_agent() -> Vec<Event> {
             land: protocol::LandTime::End,
             pass_env: Vec::new(),
             needs: WorkspaceNeeds::default(),
+            verify: Vec::new(),
             retry_of: None,
         },
         queued(task(), "Move it", Some("offline/a.toml")),

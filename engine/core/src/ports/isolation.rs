@@ -11,8 +11,8 @@ use protocol::{
 };
 
 use super::{
-    CancelToken, IsolationError, OpenRun, Recovery, RunLock, SettleRequest, UndoReport,
-    UndoRequest, WorkspaceView,
+    CancelToken, IsolationError, MergedWorkspace, OpenRun, Recovery, RunLock, SettleRequest,
+    UndoReport, UndoRequest, WorkspaceView,
 };
 
 /// Opens repositories.
@@ -134,6 +134,11 @@ pub trait Baseline: Send + Sync {
     /// Removes a workspace whose work is captured or not needed. Its files may become those of
     /// another task's workspace, if `reuse` allows it. Succeeds if it does not exist.
     async fn discard(&self, workspace: &Workspace, reuse: Reuse) -> Result<(), IsolationError>;
+
+    /// Creates the workspace in which the merged work of the run is verified, if the mode has one.
+    async fn merged_workspace(&self) -> Result<Arc<dyn MergedWorkspace>, IsolationError> {
+        Err(super::verification::no_merged_workspace())
+    }
 
     /// Releases the workspace folder of the run, and removes it if it is empty. The next start of
     /// an engine captures workspaces that were kept.

@@ -15,6 +15,7 @@ mod session_log;
 mod settle;
 mod tools;
 mod undo;
+mod verification;
 mod view;
 mod worker;
 
@@ -51,6 +52,7 @@ pub use tools::{
     ToolRunner, ToolSpec, Visibility,
 };
 pub use undo::{BranchEnd, UndoReport, UndoRequest, UndoScope, UndoTask, UndoneBranch};
+pub use verification::MergedWorkspace;
 pub use view::{
     FileKind, FileStat, FileVersion, Found, Listing, MAX_PATH_DEPTH, MAX_SYMLINKS, Replace,
     ViewError, ViewFile, ViewPath, WorkspaceView,

@@ -119,7 +119,7 @@ impl RunMachine {
             }
             Input::Cancel(level, why) => {
                 self.interruption.get_or_insert(why);
-                effects.push(Effect::CancelLanding);
+                effects.push(Effect::CancelLanding(level));
                 self.cancel_unfinished(level, &mut effects);
             }
             Input::AddTasks { request, parent, tasks } => match self.check(parent, &tasks) {
@@ -164,6 +164,7 @@ impl RunMachine {
             merge: spec.merge,
             onto: spec.users_branch().map(str::to_owned),
             land: spec.land,
+            verify: spec.verify.commands.clone(),
             pass_env: spec.pass_env.clone(),
             needs: spec.needs.clone(),
             retry_of: spec.retry.as_ref().map(|retry| retry.run.clone()),
@@ -303,6 +304,7 @@ impl RunMachine {
             | LedgerEntry::TaskDiscarded { .. }
             | LedgerEntry::TaskCollected { .. }
             | LedgerEntry::RunWithdrawn { .. }
+            | LedgerEntry::WorkVerified { .. }
             | LedgerEntry::RunInterrupted { .. } => {}
         }
     }

@@ -95,6 +95,7 @@ impl RunRecord {
                 }
             }
             LedgerEntry::TasksAdded { run, .. }
+            | LedgerEntry::WorkVerified { run, .. }
             | LedgerEntry::LandingStarted { run, .. }
             | LedgerEntry::LandingFinished { run, .. }
             | LedgerEntry::RunFinished { run, .. }
@@ -102,6 +103,7 @@ impl RunRecord {
             | LedgerEntry::RunInterrupted { run }
                 if *run != self.spec.id => {}
             LedgerEntry::TasksAdded { parent, tasks, .. } => self.add(*parent, tasks.clone()),
+            LedgerEntry::WorkVerified { .. } => {}
             LedgerEntry::LandingStarted { .. } => self.landing = LandingRecord::Begun,
             LedgerEntry::LandingFinished { report, .. } => {
                 for landing in &report.tasks {
@@ -126,6 +128,7 @@ impl RunRecord {
         match entry {
             LedgerEntry::TasksAdded { run, .. }
             | LedgerEntry::TaskStarted { run, .. }
+            | LedgerEntry::WorkVerified { run, .. }
             | LedgerEntry::LandingStarted { run, .. }
             | LedgerEntry::LandingFinished { run, .. }
             | LedgerEntry::RunFinished { run, .. }
@@ -280,7 +283,12 @@ pub fn totals(run: &RunRecord, ms: u64) -> Totals {
                 totals.conflicted += 1;
                 false
             }
-            Some(Landed::Unwritten { .. } | Landed::Waiting { .. } | Landed::TakenBack { .. })
+            Some(
+                Landed::Unwritten { .. }
+                | Landed::Waiting { .. }
+                | Landed::Unverified(_)
+                | Landed::TakenBack { .. },
+            )
             | None => false,
         };
         // Files that exist only in a workspace do not land.

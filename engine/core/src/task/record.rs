@@ -107,6 +107,7 @@ impl TaskRecord {
             LedgerEntry::TaskDiscarded { .. } => self.is_discarded = true,
             LedgerEntry::TaskCollected { .. }
             | LedgerEntry::TasksAdded { .. }
+            | LedgerEntry::WorkVerified { .. }
             | LedgerEntry::LandingStarted { .. }
             | LedgerEntry::LandingFinished { .. }
             | LedgerEntry::RunFinished { .. }
@@ -140,6 +141,7 @@ pub(crate) fn task_of(entry: &LedgerEntry) -> Option<TaskId> {
         | LedgerEntry::TaskDiscarded { task }
         | LedgerEntry::TaskCollected { task } => Some(*task),
         LedgerEntry::TasksAdded { .. }
+        | LedgerEntry::WorkVerified { .. }
         | LedgerEntry::LandingStarted { .. }
         | LedgerEntry::LandingFinished { .. }
         | LedgerEntry::RunFinished { .. }

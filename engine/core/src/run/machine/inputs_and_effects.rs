@@ -99,7 +99,7 @@ pub enum Effect {
     /// [`Input::Recorded`](super::Input::Recorded).
     Land(LandingRequest),
     /// Cancel the landing if it has not started to change files; otherwise let it complete.
-    CancelLanding,
+    CancelLanding(CancelLevel),
     /// Wait until no workspace of the run is in use.
     ReleaseWorkspaces,
     /// Release the workspace folder of the run, after the end of the run is in the ledger. If the
