@@ -141,10 +141,12 @@ impl MergedCopies for Snapshot {
     }
 
     fn edited(&self, copy: &MergedCopy, landed: &[LandingTask]) -> Result<Vec<RepoPath>> {
-        let (_, landed) = merged(self, landed)?;
         let bytes = ContentReader::open(self)?;
+        let roots = landed.iter().filter_map(|task| bytes.store.nested_roots(&task.capture).ok());
+        let roots: Vec<RepoPath> = roots.flatten().collect();
+        let (_, landed) = merged(self, landed)?;
         let tree = Tree::open_at(&self.context.repo.root)?;
-        let user = WorkingTree { tree: &tree, store: &bytes.store };
+        let user = WorkingTree::of(&tree, &bytes.store).with_nested(roots.into_iter());
         let mut edited = Vec::new();
         for path in copy.manifest.predecessor_changes.keys() {
             let expected = match (landed.get(path), self.table.get(path)) {

@@ -219,12 +219,10 @@ fn both(whole: Landed, part: Part<'_>, landed: &Landed) -> Landed {
         (unwritten @ Landed::Unwritten { .. }, _) | (_, unwritten @ Landed::Unwritten { .. }) => {
             unwritten
         }
-        // No landing gives this result.
-        (taken_back @ Landed::TakenBack { .. }, _) | (_, taken_back @ Landed::TakenBack { .. }) => {
-            taken_back
-        }
+        // No landing of a part gives these results.
+        (other @ (Landed::TakenBack { .. } | Landed::Unverified(_)), _)
+        | (_, other @ (Landed::TakenBack { .. } | Landed::Unverified(_))) => other,
         (waiting @ Landed::Waiting { .. }, _) | (_, waiting @ Landed::Waiting { .. }) => waiting,
-        (taken @ Landed::TakenBack { .. }, _) | (_, taken @ Landed::TakenBack { .. }) => taken,
         (Landed::Landed { branch, mut joined }, Landed::Landed { branch: other, joined: more }) => {
             joined.extend(more.into_iter().map(|path| part.whole_path(path)));
             Landed::Landed { branch: other.or(branch), joined }
@@ -245,6 +243,7 @@ fn told(root: &RepoPath, report: &LandingReport) -> Option<Notice> {
         | Landed::Conflicted { .. }
         | Landed::Unwritten { .. }
         | Landed::TakenBack { .. }
+        | Landed::Unverified(_)
         | Landed::Waiting { .. } => None,
     });
     let mut branches: Vec<String> = branches.collect();
