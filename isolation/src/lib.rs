@@ -19,6 +19,7 @@ mod landing;
 mod libgit_setup;
 mod merge;
 mod merged_workspace;
+mod nested;
 mod paths;
 mod pool;
 mod port;

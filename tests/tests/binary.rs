@@ -53,6 +53,10 @@ mod binary {
     mod long_output;
     mod modes;
     mod names;
+    mod nested;
+    mod nested_kit;
+    mod nested_landing;
+    mod nested_odd;
     mod npm_workers;
     mod odd;
     mod onto;

@@ -5,6 +5,7 @@ mod changed_paths;
 mod compare;
 mod damage;
 mod left_out;
+mod nested_works;
 mod own_commit;
 mod own_objects;
 mod series;

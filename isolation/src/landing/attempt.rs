@@ -146,14 +146,14 @@ pub(super) fn merge(
     rules: &LandingRules<'_>,
     exclusions: &Exclusions,
 ) -> Merged {
-    let target = WorkingTree { tree, store };
+    let target = WorkingTree::of(tree, store);
     let mut merger = Merger::over(&target, store)
         .under(&rules.files)
         .beside(&rules.moves)
         .without(&exclusions.contested);
     let changes_of = |capture: &CaptureRef| match exclusions.refused.get(capture) {
         Some(why) => Err(cannot("land it", why.as_str())),
-        None => store.changes(capture),
+        None => target.changes_of(capture),
     };
     let mut landings = merge_tasks(&mut merger, tasks, &changes_of);
     for (task, landing) in tasks.iter().zip(&mut landings) {
@@ -161,7 +161,7 @@ pub(super) fn merge(
             // Without the capture, the conflicts are as they are.
             let setup = store.contents(&task.capture).unwrap_or_default().setup;
             mark_setup_conflicts(conflicts, &setup);
-            mark_by_index(rules.files.git(), conflicts);
+            mark_by_index(rules.files.git(), conflicts, &target.nested());
         }
     }
     let report = LandingReport { tasks: landings };

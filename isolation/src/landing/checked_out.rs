@@ -20,6 +20,7 @@ use crate::landing::journal_content::Journal;
 use crate::landing::on_branch::{BranchMove, Moved, failpoint, has_moved, move_branch};
 use crate::landing::plan::Plan;
 use crate::merge::MergedPath;
+use crate::nested::{NO_LINKS, Part};
 use crate::repository::Repo;
 use crate::store::TaskStore;
 use crate::tree::{Tree, TreeEntry};
@@ -54,9 +55,10 @@ impl CheckedOut {
         request: &LandingRequest,
     ) -> Result<Self> {
         let Places { repo, git, store, .. } = places;
+        let part = Part::Root(&NO_LINKS);
         let mut in_the_way: BTreeMap<TaskName, Vec<Conflict>> = BTreeMap::new();
         loop {
-            let stacked = make_stack(repo, git, store, target, request, &in_the_way)?;
+            let stacked = make_stack(repo, git, (store, part), target, request, &in_the_way)?;
             let mut files = BTreeMap::new();
             let known = in_the_way.len();
             for (path, merged) in &stacked.changed {

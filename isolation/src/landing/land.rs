@@ -10,7 +10,7 @@ use engine::ports::{
 };
 use protocol::{Landed, LandingId, LandingReport, RunName, TaskLanding};
 
-use crate::branch::{self, Publish, keep_in_memory};
+use crate::branch::{Publish, keep_in_memory};
 use crate::error::{OrCannot, Result};
 use crate::landing::attempt::{Attempt, Exclusions, LandingRules, attempt, merge};
 use crate::landing::finish::LandingContext;
@@ -18,7 +18,8 @@ use crate::landing::index_lock::IndexLock;
 use crate::landing::journal::{Journals, State, is_of};
 use crate::landing::journal_content::Journal;
 use crate::landing::landing_lock::LandingLock;
-use crate::landing::on_branch::{NamedBranch, dry_run_on_branch, finish_move, land_on_branch, tip};
+use crate::landing::nested_branches;
+use crate::landing::on_branch::{finish_move, tip};
 use crate::landing::undo::{MadeBranch, finish_branches};
 use crate::landing::user_moves::UserMoves;
 use crate::merge::MergeRules;
@@ -58,7 +59,7 @@ pub(crate) fn land(
     if let LandingTarget::Branches { prefix } = &request.target
         && !faults.is_off("F158")
     {
-        let made = branch::make_branches(repo, &store, faults, prefix, &request, Publish::Yes);
+        let made = nested_branches::make(repo, &store, (faults, prefix), &request, Publish::Yes);
         let (report, notices) = made?;
         for notice in notices {
             notify(LandingNotice::Degraded(notice));
@@ -77,8 +78,8 @@ pub(crate) fn land(
     if let LandingTarget::Stack { prefix, branch } = &request.target
         && !faults.is_off("F158")
     {
-        let named = NamedBranch { prefix, branch: branch.as_ref() };
-        return land_on_branch(&context, repo, landing, &request, named);
+        let own = (prefix.as_str(), branch.as_ref());
+        return nested_branches::stack(&context, repo, landing, &request, own);
     }
     let rules = landing_rules(repo, paths, &request)?;
     in_tree(&context, landing, &request, &rules)
@@ -122,12 +123,12 @@ pub(crate) fn dry_run(
     let odb = store.odb()?;
     let _memory = keep_in_memory(&odb)?;
     if let LandingTarget::Branches { prefix } = &request.target {
-        let made = branch::make_branches(repo, &store, faults, prefix, request, Publish::No);
+        let made = nested_branches::make(repo, &store, (faults, prefix), request, Publish::No);
         return made.map(|(report, _told_when_it_lands)| report);
     }
     if let LandingTarget::Stack { prefix, branch } = &request.target {
-        let named = NamedBranch { prefix, branch: branch.as_ref() };
-        return dry_run_on_branch(repo, &store, request, named);
+        let own = (prefix.as_str(), branch.as_ref());
+        return nested_branches::dry_run_stack(repo, &store, request, own);
     }
     let tree = Tree::open_at(&repo.root)?;
     let rules = landing_rules(repo, paths, request)?;

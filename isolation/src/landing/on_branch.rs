@@ -20,6 +20,7 @@ use crate::landing::journal::State;
 use crate::landing::journal_content::Journal;
 use crate::landing::plan::Plan;
 use crate::landing::undo::has_returned;
+use crate::nested::{GitLinks, Part};
 use crate::repository::Repo;
 use crate::store::TaskStore;
 use crate::tree::Tree;
@@ -90,6 +91,8 @@ pub(super) struct NamedBranch<'a> {
     pub(super) prefix: &'a str,
     /// The branch, if it is not the run's own.
     pub(super) branch: Option<&'a StackBranch>,
+    /// The new commits of submodules.
+    pub(super) links: &'a GitLinks,
 }
 
 /// Lands the tasks of `request` on one branch.
@@ -131,7 +134,8 @@ pub(super) fn land_on_branch(
             (made.land(context, places, journal, &id, is_still_there)?, notices)
         } else {
             let none = BTreeMap::new();
-            let stacked = make_stack(repo, &git, context.store, &target, request, &none)?;
+            let work = (context.store, Part::Root(named.links));
+            let stacked = make_stack(repo, &git, work, &target, request, &none)?;
             let Some(tip) = stacked.tip else { return Ok(stacked.report) };
             write(context.faults, &git, repo, tip)?;
             let branch = moves(tip);
@@ -195,7 +199,8 @@ pub(super) fn dry_run_on_branch(
         let places = Places { repo, git: &git, store, tree };
         return Ok(CheckedOut::make(places, &target, request)?.stacked.report);
     }
-    Ok(make_stack(repo, &git, store, &target, request, &BTreeMap::new())?.report)
+    let work = (store, Part::Root(named.links));
+    Ok(make_stack(repo, &git, work, &target, request, &BTreeMap::new())?.report)
 }
 
 /// Finishes a landing whose engine died after it had recorded that a branch was to move. Returns

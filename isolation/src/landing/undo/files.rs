@@ -136,7 +136,14 @@ impl FileUndo<'_> {
 
     /// Merges what was there before into the tree, the last landing first.
     fn merge(&self, (tree, store): (&Tree, &TaskStore), excluded: &Excluded) -> Result<MergedBack> {
-        let target = WorkingTree { tree, store };
+        let target = WorkingTree::of(tree, store);
+        for capture in self.request.tasks.iter().filter_map(|task| task.capture.as_ref()) {
+            // A capture that is gone does not say in which nested repositories its task worked:
+            // their files are left, and named.
+            if let Err(error) = target.changes_of(capture) {
+                tracing::warn!(%capture, %error, "a capture cannot be read");
+            }
+        }
         let left = excluded.contested.union(&excluded.unwritable).cloned().collect();
         let mut merger = Merger::over(&target, store)
             .under(&self.rules.files)

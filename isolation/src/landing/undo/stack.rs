@@ -189,7 +189,8 @@ impl StackUndo<'_> {
         };
         let paths = files.keys().cloned().collect();
         let report = taken_back(taken.tasks.iter());
-        let stacked = Stacked { report, tip: Some(to), changed, notices: Vec::new() };
+        let (tips, notices) = (BTreeMap::new(), Vec::new());
+        let stacked = Stacked { report, tip: Some(to), tips, changed, notices };
         let checked_out = CheckedOut::of(stacked, files);
         let (id, index) = (context.journals.free_id(run)?, checked_out.index());
         let (reference, from_text) = (taken.reference.clone(), Some(from.to_string()));
