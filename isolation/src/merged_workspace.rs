@@ -144,7 +144,7 @@ impl MergedCopies for Snapshot {
         let (_, landed) = merged(self, landed)?;
         let bytes = ContentReader::open(self)?;
         let tree = Tree::open_at(&self.context.repo.root)?;
-        let user = WorkingTree { tree: &tree, store: &bytes.store };
+        let user = WorkingTree::of(&tree, &bytes.store);
         let mut edited = Vec::new();
         for path in copy.manifest.predecessor_changes.keys() {
             let expected = match (landed.get(path), self.table.get(path)) {

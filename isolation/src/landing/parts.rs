@@ -221,6 +221,7 @@ fn both(whole: Landed, part: Part<'_>, landed: &Landed) -> Landed {
         }
         (waiting @ Landed::Waiting { .. }, _) | (_, waiting @ Landed::Waiting { .. }) => waiting,
         (taken @ Landed::TakenBack { .. }, _) | (_, taken @ Landed::TakenBack { .. }) => taken,
+        (held @ Landed::Unverified(_), _) | (_, held @ Landed::Unverified(_)) => held,
         (Landed::Landed { branch, mut joined }, Landed::Landed { branch: other, joined: more }) => {
             joined.extend(more.into_iter().map(|path| part.whole_path(path)));
             Landed::Landed { branch: other.or(branch), joined }
@@ -241,6 +242,7 @@ fn told(root: &RepoPath, report: &LandingReport) -> Option<Notice> {
         | Landed::Conflicted { .. }
         | Landed::Unwritten { .. }
         | Landed::TakenBack { .. }
+        | Landed::Unverified(_)
         | Landed::Waiting { .. } => None,
     });
     let mut branches: Vec<String> = branches.collect();
