@@ -143,9 +143,7 @@ async fn nobody_knows_what_is_left_when_a_reaper_and_its_launcher_were_killed() 
     for process in [launcher, reaper] {
         kill_process(process, Signal::STOP).unwrap();
         let stat = format!("/proc/{process}/stat");
-        while !std::fs::read_to_string(&stat).unwrap().contains(") T ") {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        until(move || std::fs::read_to_string(&stat).unwrap().contains(") T ")).await;
     }
     for process in [reaper, launcher] {
         kill_process(process, Signal::KILL).unwrap();
