@@ -11,7 +11,7 @@ use engine::run::{
 use engine::task::{TaskRecord, with_yields};
 use protocol::{
     CaptureRef, Event, EventKind, EventScope, Failure, FailureClass, LedgerEntry, OnFailure,
-    Outcome, RunId, TaskId, TaskName, TaskReport, TaskSpec,
+    Outcome, RunId, RunSpec, TaskId, TaskName, TaskReport, TaskSpec,
 };
 use ractor::{Actor, ActorId, ActorRef};
 use serde_json::Value;
@@ -204,9 +204,9 @@ impl RunState {
             executors: self.arguments.executors.clone(),
             gate: Arc::clone(&self.arguments.gate),
             ledger: Notifier::to(myself, |(entry, receipt)| RunMessage::Record(entry, receipt)),
-            work_ended: match self.arguments.spec.jobs.get() {
-                0..=MOST_OVERLAPPING => Notifier::to(myself, move |()| RunMessage::WorkEnded(task)),
-                _ => Notifier::new(|()| {}),
+            work_ended: match overlaps(&self.arguments.spec) {
+                true => Notifier::to(myself, move |()| RunMessage::WorkEnded(task)),
+                false => Notifier::new(|()| {}),
             },
             deps: self.arguments.deps.clone(),
             events: Notifier::to(myself, RunMessage::TaskEvent),
@@ -345,6 +345,12 @@ impl RunState {
         };
         self.arguments.events.publish(event);
     }
+}
+
+/// Returns whether another task of a run may work while one is captured. That can take a copy more,
+/// for which there may be no room where files are carried into each.
+fn overlaps(spec: &RunSpec) -> bool {
+    spec.jobs.get() <= MOST_OVERLAPPING && spec.needs.carry.is_empty()
 }
 
 /// Returns which end of a task cancels the others.
