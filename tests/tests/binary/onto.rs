@@ -21,19 +21,19 @@ fn onto(place: &Sandbox, repository: &Repository, branch: &str, plan: &Plan) -> 
     place.run_plan(repository, plan).words("--onto").arg(branch).run()
 }
 
-fn lines() -> String {
+pub(super) fn lines() -> String {
     (0..40).map(|line| format!("line {line}\n")).collect()
 }
 
 /// Two tasks with every kind of change.
-fn two() -> Plan {
+pub(super) fn two() -> Plan {
     let first = "echo new > new.txt; chmod +x list.txt; ln -s list.txt link; rm gone/away.txt";
     let second = "sed -i 's/^line 30$/thirty/' list.txt; mkdir -p deep/er; echo x > deep/er/x.txt
         git add deep; git commit -qm 'Go deep'";
     Plan::default().task("first", first).task("second", second)
 }
 
-fn repository(place: &Sandbox) -> Repository {
+pub(super) fn repository(place: &Sandbox) -> Repository {
     let repository = place.repository();
     repository.write("list.txt", lines());
     repository.write("gone/away.txt", "gone\n");

@@ -4,6 +4,7 @@
 use serde_json::Value;
 use tests::sandbox::{Finished, Plan, Repository, Sandbox};
 
+use super::onto::{lines, repository, two};
 use super::sandbox;
 
 fn regatta(place: &Sandbox, repository: &Repository, words: &str) -> Finished {
@@ -22,26 +23,6 @@ fn branches(repository: &Repository) -> Vec<String> {
 
 fn commit_of(repository: &Repository, name: &str) -> String {
     repository.git(&["rev-parse", name]).trim().to_owned()
-}
-
-fn lines() -> String {
-    (0..40).map(|line| format!("line {line}\n")).collect()
-}
-
-/// Two tasks with every kind of change.
-fn two() -> Plan {
-    let first = "echo new > new.txt; chmod +x list.txt; ln -s list.txt link; rm gone/away.txt";
-    let second = "sed -i 's/^line 30$/thirty/' list.txt; mkdir -p deep/er; echo x > deep/er/x.txt
-        git add deep; git commit -qm 'Go deep'";
-    Plan::default().task("first", first).task("second", second)
-}
-
-fn repository(place: &Sandbox) -> Repository {
-    let repository = place.repository();
-    repository.write("list.txt", lines());
-    repository.write("gone/away.txt", "gone\n");
-    repository.commit("files");
-    repository
 }
 
 #[test]
