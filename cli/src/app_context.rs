@@ -174,6 +174,8 @@ fn request_policy(settings: &Settings) -> RequestPolicy {
             idle,
         },
         concurrency: settings.provider_concurrency.value,
+        outage: Some(settings.retry_outage.value)
+            .filter(|outage| settings.retry_enabled.value && !outage.is_zero()),
     }
 }
 

@@ -57,6 +57,8 @@ pub enum Key {
     RetryMaxRetries,
     /// The delay before the first retry.
     RetryBaseDelay,
+    /// How long a provider may answer nothing at all.
+    RetryOutage,
     /// How long a provider may take until it begins to answer.
     StreamFirstEventTimeout,
     /// How long a provider may pause in an answer.
@@ -74,7 +76,7 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::MaxConcurrency,
         Self::IsolationMode,
         Self::MergeMode,
@@ -101,6 +103,7 @@ impl Key {
         Self::RetryEnabled,
         Self::RetryMaxRetries,
         Self::RetryBaseDelay,
+        Self::RetryOutage,
         Self::StreamFirstEventTimeout,
         Self::StreamIdleTimeout,
     ];
@@ -135,6 +138,7 @@ impl Key {
             Self::RetryEnabled => "retry.enabled",
             Self::RetryMaxRetries => "retry.maxRetries",
             Self::RetryBaseDelay => "retry.baseDelayMs",
+            Self::RetryOutage => "retry.outage",
             Self::StreamFirstEventTimeout => "stream.firstEventTimeout",
             Self::StreamIdleTimeout => "stream.idleTimeout",
         }
@@ -192,7 +196,8 @@ impl Key {
             | Self::ProviderConcurrency
             | Self::RetryEnabled
             | Self::RetryMaxRetries
-            | Self::RetryBaseDelay => &[],
+            | Self::RetryBaseDelay
+            | Self::RetryOutage => &[],
         }
     }
 

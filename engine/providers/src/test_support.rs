@@ -51,7 +51,7 @@ fn brisk() -> RequestPolicy {
     };
     let limit = Duration::from_secs(5);
     let watchdog = Watchdog { first_event: limit, idle: limit };
-    RequestPolicy { retry, watchdog, local_watchdog: watchdog, concurrency: None }
+    RequestPolicy { retry, watchdog, local_watchdog: watchdog, concurrency: None, outage: None }
 }
 
 /// The timer of the runtime.
@@ -71,7 +71,12 @@ impl Timer for RuntimeTimer {
 struct OpenGate;
 
 impl Gate for OpenGate {
-    fn acquire(&self, _account: &AccountId, _session: SessionId) -> BoxStream<'static, GateEvent> {
+    fn acquire(
+        &self,
+        _account: &AccountId,
+        _who: Requester,
+        _retries: u32,
+    ) -> BoxStream<'static, GateEvent> {
         stream::iter([GateEvent::Admitted(Permit::new(drop))]).boxed()
     }
 }
@@ -93,6 +98,7 @@ pub(crate) async fn ask(provider: Arc<dyn Provider>, request: ModelRequest) -> V
         provider,
         fallbacks: Vec::new(),
         gate: Arc::new(OpenGate),
+        requester: Requester::Person,
         timer: Arc::new(RuntimeTimer(tokio::time::Instant::now())),
         clock: clock(),
         policy: brisk(),

@@ -165,9 +165,20 @@ fn notify(listener: &dyn Listener, progress: Progress<'_>) {
             let reason = format!("waits until fewer than {limit} requests are under way");
             SessionEvent::RequestWait { reason }
         }
+        Progress::Waiting { wait: GateWait::Outage { reason }, .. } => {
+            let reason = format!("waits until the provider answers again: {reason}");
+            SessionEvent::RequestWait { reason }
+        }
+        Progress::Waiting { wait: GateWait::Rate { wait }, .. } => {
+            let seconds = wait.as_secs().max(1);
+            let reason = format!("waits {seconds} s for the limit per minute");
+            SessionEvent::RequestWait { reason }
+        }
         Progress::Waiting { retries, wait: GateWait::Paused { wait, reason } } => {
             retry(retries, *wait, reason.clone())
         }
+        // It waits at the gate, which says so.
+        Progress::Retrying { delay: Duration::ZERO, .. } => return,
         Progress::Retrying { retry: number, delay, failure } => {
             retry(number, delay, failure.message.clone())
         }

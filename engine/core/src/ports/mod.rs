@@ -18,7 +18,7 @@ mod worker;
 
 pub use cancel::{CancelLevel, CancelToken};
 pub use clock_and_ids::{Clock, Ids, Timer};
-pub use gate::{Gate, GateEvent, GateReport, GateWait, Permit, RequestOutcome};
+pub use gate::{Gate, GateEvent, GateWait, Permit, PermitNews, RequestOutcome, Requester};
 pub use isolation::{
     Baseline, CarryRequest, FreezeRequest, HeadMove, HeadMoveKind, Isolation, IsolationError,
     LandingNotice, LandingRequest, LandingTarget, LandingTask, Notice, Repository, RepositoryFacts,

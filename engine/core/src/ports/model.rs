@@ -150,6 +150,8 @@ pub struct AttemptFailure {
 pub enum FailureCause {
     /// A rate limit of the account.
     RateLimit,
+    /// The account has answered nothing for so long that the request was not sent.
+    Outage,
     /// Anything else.
     Other,
 }

@@ -27,18 +27,27 @@ impl From<AttemptFailure> for AttemptEnd {
     }
 }
 
-/// Reads the events of an attempt until it ends.
+/// Reads the events of an attempt until it ends. Calls `accepted` when the provider begins to answer.
 pub(super) async fn read_answer(
     stream: ModelStream,
     timer: &dyn Timer,
     watchdog: Watchdog,
+    accepted: &mut (dyn FnMut() + Send),
     progress: ProgressSink<'_>,
 ) -> AttemptEnd {
+    let mut is_accepted = false;
     let ModelStream { request_bytes, events } = stream;
     let mut events = WatchedEvents::new(events, timer, watchdog);
     let mut received = PartialAnswer::default();
     let answer = loop {
-        match events.next().await {
+        let next = events.next().await;
+        if !is_accepted
+            && matches!(next, Ok(Some(ref event)) if !matches!(event, ModelEvent::Failed(_)))
+        {
+            is_accepted = true;
+            accepted();
+        }
+        match next {
             Ok(Some(ModelEvent::Ended(answer))) => {
                 received.add(0);
                 break Ok(answer);

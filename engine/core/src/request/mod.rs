@@ -10,5 +10,5 @@ mod virtual_time;
 
 pub use attempt::{Progress, ProgressSink};
 pub use client::{FailedRequest, ModelClient};
-pub use gate_queue::{GateEffect, GateInput, GatePolicy, GateQueue, Ticket};
+pub use gate_queue::{GateEffect, GateEnd, GateInput, GatePolicy, GateQueue, MinuteLimits, Ticket};
 pub use policy::{RequestPolicy, RetryPolicy, Watchdog, estimated_tokens};

@@ -22,8 +22,8 @@ use crate::agent::{Assignment, Inputs, Limits, Listener, Model, RequestChanges, 
 use crate::ports::{
     Access, AccountId, AttemptFailure, CancelToken, Clock, Concurrency, Gate, GateEvent,
     LoggedMessage, ModelAnswer, ModelEvent, ModelLocation, ModelRequest, ModelStream, OpenedLog,
-    Permit as GatePermit, Provider, ProviderInfo, SessionHeader, SessionLog, SessionLogError,
-    SessionLogs, Timer, ToolDeclaration, ToolOutcome, ToolOutput, ToolRunner,
+    Permit as GatePermit, Provider, ProviderInfo, Requester, SessionHeader, SessionLog,
+    SessionLogError, SessionLogs, Timer, ToolDeclaration, ToolOutcome, ToolOutput, ToolRunner,
 };
 use crate::request::{ModelClient, RequestPolicy, RetryPolicy};
 
@@ -71,6 +71,7 @@ impl Script {
             provider: Arc::new(self.clone()),
             fallbacks: Vec::new(),
             gate: Arc::new(OpenGate),
+            requester: Requester::Person,
             timer: Arc::new(Still),
             clock: Arc::new(Noon),
             policy: RequestPolicy { retry, ..RequestPolicy::default() },
@@ -101,7 +102,12 @@ impl Provider for Script {
 struct OpenGate;
 
 impl Gate for OpenGate {
-    fn acquire(&self, _account: &AccountId, _session: SessionId) -> BoxStream<'static, GateEvent> {
+    fn acquire(
+        &self,
+        _account: &AccountId,
+        _who: Requester,
+        _retries: u32,
+    ) -> BoxStream<'static, GateEvent> {
         stream::iter([GateEvent::Admitted(GatePermit::new(drop))]).boxed()
     }
 }
