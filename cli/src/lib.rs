@@ -8,6 +8,7 @@ pub mod demo;
 mod display_thread;
 mod each;
 pub mod error;
+pub mod gc;
 pub mod model;
 mod not_implemented;
 mod plan;

@@ -76,18 +76,34 @@ pub(crate) fn workspace_needs(
 /// # Errors
 /// Returns what is wrong with it.
 pub(crate) fn setup_command(script: &str) -> Result<(), String> {
-    if script.trim().is_empty() {
-        return Err("a set-up command is empty".to_owned());
-    }
-    if script.len() > LONGEST_SCRIPT || script.contains('\0') {
-        let fault = "a set-up command is longer than 128 KiB or has a NUL byte; put it into a file";
-        return Err(fault.to_owned());
-    }
+    shell_script(script, "a set-up command")?;
     let placeholder = refuse_placeholders(script, "$REGATTA_ITEM").err();
     match placeholder {
         None => Ok(()),
         Some(error) => Err(format!("{} in a set-up command; use $REGATTA_ITEM", error.what)),
     }
+}
+
+/// Checks a command that verifies work.
+///
+/// # Errors
+/// Returns what is wrong with it.
+pub(crate) fn verify_command(script: &str) -> Result<(), String> {
+    shell_script(script, "a command that verifies")
+}
+
+/// Checks that a shell can be given a script, which `what` names.
+///
+/// # Errors
+/// Returns what is wrong with it.
+fn shell_script(script: &str, what: &str) -> Result<(), String> {
+    if script.trim().is_empty() {
+        return Err(format!("{what} is empty"));
+    }
+    if script.len() > LONGEST_SCRIPT || script.contains('\0') {
+        return Err(format!("{what} is longer than 128 KiB or has a NUL byte; put it into a file"));
+    }
+    Ok(())
 }
 
 /// Checks a glob of files to carry along.

@@ -18,11 +18,14 @@ mod index_file;
 mod landing;
 mod libgit_setup;
 mod merge;
+mod merged_workspace;
+mod nested;
 mod paths;
 mod pool;
 mod port;
 mod recovery;
 mod repository;
+mod retention;
 mod run_folder;
 mod run_lock;
 pub mod sample;
@@ -45,8 +48,12 @@ pub use carry::{CarryGlobs, GlobError};
 pub use file_entry::Mode as FileMode;
 pub use landing::WorkInTree;
 pub use libgit_setup::initialise;
+pub use merged_workspace::{MergedCopies, MergedCopy};
 pub use paths::IsolationPaths;
 pub use port::Repositories;
+pub use retention::{
+    OpenedStore, PreparedRemoval, Removal, StoreContents, StoreRetention, StoredCapture,
+};
 pub use settle::{MergeTool, merge_tool};
 pub use store::PatchNeeds;
 pub use tracked_files::tracked_files;

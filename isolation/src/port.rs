@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use engine::fault::Faults;
 use engine::ports::{
     Baseline, CancelToken, FreezeRequest, Isolation, IsolationError, LandingNotice, LandingRequest,
-    Notice, OpenRun, Recovered, Recovery, Repository, RepositoryFacts, Reuse, RunLock, Workspace,
-    WorkspaceRequest, WorkspaceView,
+    MergedWorkspace, Notice, OpenRun, Recovered, Recovery, Repository, RepositoryFacts, Reuse,
+    RunLock, UndoReport, UndoRequest, Workspace, WorkspaceRequest, WorkspaceView,
 };
 use protocol::{Capabilities, Captured, LandingId, LandingReport, RunName, WorkspaceKind};
 
@@ -23,6 +23,7 @@ use crate::repository::Repo;
 use crate::run_lock::NewRunLock;
 use crate::view::DiskThreads;
 
+use merged::MergedInRun;
 use turns::Turns;
 
 /// Isolates tasks in git repositories, with the backend that a run asks for.
@@ -169,6 +170,31 @@ impl Repository for OpenedRepository {
         .await
     }
 
+    async fn undo(
+        &self,
+        landing: LandingId,
+        request: UndoRequest,
+        cancel: CancelToken,
+        notify: Arc<dyn Fn(LandingNotice) + Send + Sync>,
+    ) -> Result<UndoReport> {
+        let opened = Arc::clone(&self.opened);
+        blocking(move || {
+            let Opened { repo, paths, faults, .. } = opened.as_ref();
+            let told = (&cancel, notify.as_ref() as &dyn Fn(LandingNotice));
+            landing::undo(repo, paths, faults, (landing, &request), told)
+        })
+        .await
+    }
+
+    async fn dry_run_undo(&self, request: UndoRequest) -> Result<UndoReport> {
+        let opened = Arc::clone(&self.opened);
+        blocking(move || {
+            let Opened { repo, paths, faults, .. } = opened.as_ref();
+            landing::dry_run_undo(repo, paths, faults, &request)
+        })
+        .await
+    }
+
     async fn acknowledge(&self, run: &RunName) -> Result<()> {
         let (opened, run) = (Arc::clone(&self.opened), run.clone());
         blocking(move || landing::acknowledge(&opened.paths, &opened.faults, &run)).await
@@ -270,6 +296,11 @@ impl Baseline for FrozenBaseline {
         self.step(workspace, move |tree, workspace| tree.discard(workspace, reuse)).await
     }
 
+    async fn merged_workspace(&self) -> Result<Arc<dyn MergedWorkspace>> {
+        let run = Arc::clone(&self.run);
+        blocking(move || MergedInRun::make(run).map(|made| Arc::new(made) as _)).await
+    }
+
     async fn close(&self) -> Result<()> {
         let run = Arc::clone(&self.run);
         blocking(move || run.close()).await
@@ -290,6 +321,7 @@ async fn blocking<T: Send + 'static>(
     }
 }
 
+mod merged;
 mod turns;
 
 #[cfg(test)]

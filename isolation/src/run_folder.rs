@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use protocol::{RunName, TaskName};
 
@@ -14,7 +15,8 @@ use crate::pool::is_in_pool;
 use crate::run_lock::LOCK;
 use crate::store::TaskStore;
 use crate::workspace::{
-    GIT_TEMPLATE, MANIFESTS, is_being_removed, is_unfinished, is_workspace, remove_tree, task_of,
+    FileWork, GIT_TEMPLATE, MANIFESTS, in_threads, is_being_removed, is_merged_copy, is_unfinished,
+    is_workspace, remove_tree, task_of,
 };
 
 /// The folder for a backend's own data of a run. No task can have its name.
@@ -28,8 +30,8 @@ const TEMPORARY: &str = ".tmp";
 pub(crate) struct RunFolder {
     /// The tasks that have a workspace, sorted.
     pub(crate) workspaces: Vec<TaskName>,
-    /// Workspaces that were never complete or are being removed, and copies that no task uses. They
-    /// hold no work that is not captured.
+    /// Workspaces that were never complete or are being removed, copies that no task uses, and those in
+    /// which work is verified. They hold no work that is not captured.
     pub(crate) leftovers: Vec<PathBuf>,
     /// Entries that this program did not make, sorted.
     pub(crate) foreign: Vec<PathBuf>,
@@ -45,7 +47,11 @@ impl RunFolder {
             let name = entry.file_name();
             if is_workspace(&entry) {
                 listed.workspaces.extend(task_of(&entry));
-            } else if is_unfinished(&entry) || is_being_removed(&entry) || is_in_pool(&entry) {
+            } else if is_unfinished(&entry)
+                || is_being_removed(&entry)
+                || is_in_pool(&entry)
+                || is_merged_copy(&entry)
+            {
                 listed.leftovers.push(entry.path());
             } else if ![LOCK, TABLE, CARRIED, CARRIED_FILES, GIT_TEMPLATE, MANIFESTS, BACKEND]
                 .iter()
@@ -68,13 +74,22 @@ impl RunFolder {
     }
 }
 
+/// Removes folders, in as many threads as copied them.
+fn remove_all(folders: &[PathBuf]) -> Result<()> {
+    let next = AtomicUsize::new(0);
+    in_threads(FileWork::Remove(folders.len()), &|| {
+        while let Some(folder) = folders.get(next.fetch_add(1, Ordering::Relaxed)) {
+            remove_tree(folder)?;
+        }
+        Ok(())
+    })
+}
+
 /// Removes the folder of a run unless it holds a workspace or a foreign entry. The caller holds its
 /// lock.
 pub(crate) fn remove_if_unused(folder: &Path, paths: &RepoPaths, run: &RunName) -> Result<()> {
     let listed = RunFolder::list(folder)?;
-    for leftover in &listed.leftovers {
-        remove_tree(leftover)?;
-    }
+    remove_all(&listed.leftovers)?;
     if !listed.workspaces.is_empty() || !listed.foreign.is_empty() {
         return Ok(());
     }

@@ -38,6 +38,9 @@ mod binary {
     mod frozen;
     mod fuzz_kills;
     mod fuzz_landing;
+    mod gc;
+    mod gc_faults;
+    mod gc_kit;
     mod hostile;
     mod in_place;
     mod keys;
@@ -53,6 +56,10 @@ mod binary {
     mod long_output;
     mod modes;
     mod names;
+    mod nested;
+    mod nested_kit;
+    mod nested_landing;
+    mod nested_odd;
     mod npm_workers;
     mod odd;
     mod onto;
@@ -85,7 +92,12 @@ mod binary {
     mod source;
     mod stack;
     mod timing;
+    mod undo;
+    mod undo_branches;
+    mod undo_races;
     mod union;
+    mod verify;
+    mod verify_bad_input;
     mod writers;
     mod yields;
 

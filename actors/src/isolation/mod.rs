@@ -3,8 +3,10 @@
 
 mod isolator;
 mod repository;
+mod requests;
 mod workspace;
 
 pub(crate) use isolator::{Isolator, IsolatorArguments, IsolatorMessage};
-pub(crate) use repository::{Freezing, Landing, RepositoryMessage, SettledRun};
+pub(crate) use repository::RepositoryMessage;
+pub(crate) use requests::{Freezing, Landing, SettledRun};
 pub(crate) use workspace::{Lease, WorkspaceMessage, Writers};

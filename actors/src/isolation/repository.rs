@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use engine::fault::Faults;
 use engine::ports::{
-    Baseline, CancelToken, FreezeRequest, IsolationError, LandingNotice, LandingRequest, Notice,
-    Repository as Port, RunLock, Workspace as Place, WorkspaceRequest,
+    Baseline, IsolationError, Notice, Repository as Port, Workspace as Place, WorkspaceRequest,
 };
-use protocol::{Captured, LandingId, LandingReport, RunName, TaskName};
+use protocol::{Captured, LandingReport, RunName, TaskName};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
 use crate::job::Job;
@@ -17,6 +16,7 @@ use crate::jobs::Jobs;
 use crate::messaging::Notifier;
 use crate::shutdown_limits::ActivityCounter;
 
+use super::requests::{Freezing, Landing, LandingReply, SettledRun};
 use super::workspace::{
     Lease, Workspace, WorkspaceArguments, WorkspaceMessage, WorkspaceState, Writers, ended,
     take_back,
@@ -32,30 +32,14 @@ pub(crate) struct RepositoryArguments {
 }
 
 type FreezeResult = Result<Arc<dyn Baseline>, IsolationError>;
-type LandingReply = RpcReplyPort<Result<LandingReport, IsolationError>>;
-
-/// A request to freeze the working tree.
-pub(crate) struct Freezing {
-    pub(crate) request: FreezeRequest,
-    pub(crate) lock: RunLock,
-    pub(crate) cancel: CancelToken,
-    pub(crate) notify: Arc<dyn Fn(LandingNotice) + Send + Sync>,
-}
-
-/// A request to land captured work.
-pub(crate) struct Landing {
-    pub(crate) landing: LandingId,
-    pub(crate) request: LandingRequest,
-    pub(crate) cancel: CancelToken,
-    pub(crate) notify: Arc<dyn Fn(LandingNotice) + Send + Sync>,
-    pub(crate) reply: LandingReply,
-}
 
 pub(crate) enum RepositoryMessage {
     /// Freezes the working tree for one run. Answers with notices for the user.
     Freeze(Freezing, RpcReplyPort<Result<Vec<Notice>, IsolationError>>),
     /// Makes a workspace for a task of a run.
     Prepare(RunName, WorkspaceRequest, RpcReplyPort<Result<Lease, IsolationError>>),
+    /// Returns the snapshot of a run that is not ending.
+    Baseline(RunName, RpcReplyPort<Arc<dyn Baseline>>),
     /// Lands captures when all earlier landings are done, unless the request is cancelled first.
     Land(Landing),
     /// Answers when no workspace of the run is in use. The run gets no new workspaces.
@@ -76,13 +60,6 @@ pub(crate) enum RepositoryMessage {
     TakenBack(ActorId, Option<Captured>),
     /// Result of the actor's own job.
     ClosedBaseline(Vec<RpcReplyPort<()>>),
-}
-
-/// Captures made after the tasks of a run had ended.
-#[derive(Debug, Default)]
-pub(crate) struct SettledRun {
-    /// The captures of tasks whose actors died.
-    pub(crate) late: Vec<(TaskName, Captured)>,
 }
 
 #[derive(Default)]
@@ -158,6 +135,12 @@ impl Actor for Repository {
             RepositoryMessage::Froze(run, frozen, reply) => state.frozen(run, frozen, reply),
             RepositoryMessage::Prepare(run, request, reply) => {
                 state.prepare(&myself, &run, request, reply).await?;
+            }
+            RepositoryMessage::Baseline(run, reply) => {
+                let open = state.runs.get(&run).filter(|open| !open.is_ending());
+                if let Some(baseline) = open.and_then(|open| open.baseline.clone()) {
+                    let _gone = reply.send(baseline);
+                }
             }
             RepositoryMessage::Land(landing) => state.landings.push_back(landing),
             RepositoryMessage::Made(owner, place) => state.made(owner, place),

@@ -5,10 +5,10 @@
 
 use engine::ports::{HeadMove, HeadMoveKind, LandingNotice, Notice};
 use engine::run::Input;
-use protocol::EventKind;
+use protocol::{EventKind, TimedPhase};
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 
-use super::messages::{CheckedTasks, RunArguments, RunMessage, RunRequest};
+use super::messages::{CheckedTasks, EndedLanding, RunArguments, RunMessage, RunRequest};
 use super::state::{RunState, crashed};
 use crate::isolation::SettledRun;
 use crate::messaging::Durability;
@@ -39,6 +39,7 @@ impl Actor for Run {
             RunMessage::Begin => Input::Begin(state.take_notices()),
             RunMessage::Admitted(task) => Input::Admitted(task),
             RunMessage::Resumed(task) => Input::PermitReturned(task),
+            RunMessage::WorkEnded(task) => Input::WorkEnded(task),
             RunMessage::Refused(refused) => Input::Refused(refused),
             RunMessage::Cancel(level, why) => Input::Cancel(level, why),
             RunMessage::Request(request) => match *request {
@@ -76,8 +77,13 @@ impl Actor for Run {
                 return Ok(());
             }
             // The ledger entries hold the result.
-            RunMessage::Landed(Ok(took)) => {
-                state.times.landed(took);
+            RunMessage::Landed(Ok(ended)) => {
+                let EndedLanding { landing, verification, verifier } = *ended;
+                state.times.ended(TimedPhase::Landing, landing);
+                if let Some(took) = verification {
+                    state.times.ended(TimedPhase::Verify, took);
+                }
+                state.verifier = verifier;
                 return Ok(());
             }
             RunMessage::Landed(Err(panicked)) => Input::LandingCrashed(panicked.to_string()),

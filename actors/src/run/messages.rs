@@ -10,6 +10,7 @@ use engine::schedule::{QueuedTask, RefusedTask, TaskEnd};
 use protocol::{EventKind, LedgerEntry, RunId, RunName, RunSpec, TaskId, TaskSpec};
 use ractor::{ActorRef, RpcReplyPort};
 
+use super::verifier::WorkVerifier;
 use crate::contracts::Contracts;
 use crate::deps::Deps;
 use crate::events::EventBus;
@@ -39,6 +40,8 @@ pub(crate) enum ScheduleRequest {
     Enqueue(Vec<QueuedTask>),
     Leave(RunId, TaskId, TaskEnd),
     Lend(TaskId),
+    /// The work of this task has ended, and another may run while it is captured.
+    WorkEnded(TaskId),
     TakeBack(TaskId),
     Over(RunId),
 }
@@ -60,6 +63,16 @@ pub(crate) struct CheckedTasks {
     pub(crate) reply: AddTasksReply,
 }
 
+/// The end of a landing. The ledger entries hold its result.
+pub(crate) struct EndedLanding {
+    /// How long the landing took.
+    pub(super) landing: Duration,
+    /// How long the verification took, if there was one.
+    pub(super) verification: Option<Duration>,
+    /// What verifies the next landing.
+    pub(super) verifier: Option<WorkVerifier>,
+}
+
 pub(crate) enum RunMessage {
     /// Begins the run. The first message, sent once.
     Begin,
@@ -74,6 +87,8 @@ pub(crate) enum RunMessage {
     Request(Box<RunRequest>),
     /// Result of the check of tasks to add.
     Checked(Box<CheckedTasks>),
+    /// The work of this task has ended, and nothing of it runs any more.
+    WorkEnded(TaskId),
     /// An event of a task.
     TaskEvent(EventKind),
     /// Writes an entry of a task to the ledger.
@@ -84,7 +99,7 @@ pub(crate) enum RunMessage {
     /// A notice of the landing.
     LandingNotice(LandingNotice),
     /// The landing job ended or panicked. The ledger entries hold the result.
-    Landed(Result<Duration, Panicked>),
+    Landed(Result<Box<EndedLanding>, Panicked>),
     Settled(Option<SettledRun>),
     /// The lock on the run's workspaces is released.
     Closed,

@@ -1,10 +1,12 @@
 //! The actor of one run.
 
 mod actor;
+mod landing;
 mod landing_ports;
 mod messages;
 mod state;
 mod times;
+mod verifier;
 
 pub(crate) use actor::Run;
 pub(crate) use messages::{RunArguments, RunMessage, RunRequest, ScheduleRequest};

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use engine::fault::Faults;
-use engine::landing::land;
-use engine::ports::{CancelLevel, CancelToken, InputFiles, LandingRequest, Notice};
+use engine::ports::{CancelLevel, CancelToken, InputFiles, Notice};
 use engine::run::{
     AddTasksError, CancelTrigger, Effect, Input, ReplayCheck, RequestId, RunMachine, RunRecord,
 };
@@ -16,13 +15,12 @@ use protocol::{
 };
 use ractor::{Actor, ActorId, ActorRef};
 use serde_json::Value;
-use tokio::time::Instant;
 
-use super::landing_ports::{RepositoryLands, RunRecords};
 use super::messages::{
     AddTasksReply, AwaitChildrenReply, CheckedTasks, RunArguments, RunMessage, ScheduleRequest,
 };
 use super::times::RunTimes;
+use super::verifier::WorkVerifier;
 use crate::contracts::{self, Contracts, SchemaFault};
 use crate::isolation::RepositoryMessage;
 use crate::job::Job;
@@ -32,7 +30,7 @@ use crate::messaging::{Durability, Notifier, Receipt, ask};
 use crate::task::{INPUTS, RunFacts, Task, TaskArguments, TaskMessage, artifacts_of};
 
 pub(crate) struct RunState {
-    machine: RunMachine,
+    pub(super) machine: RunMachine,
     /// Folds the entries a second time, to check the record. `None` without debug assertions, and
     /// after the ledger has failed.
     check: Option<ReplayCheck>,
@@ -43,13 +41,15 @@ pub(crate) struct RunState {
     adding: BTreeMap<RequestId, AddTasksReply>,
     awaiting: BTreeMap<RequestId, AwaitChildrenReply>,
     requests: u64,
-    landing: CancelToken,
+    pub(super) landing: CancelToken,
+    /// What verifies the work before it lands, kept from one landing to the next.
+    pub(super) verifier: Option<WorkVerifier>,
     /// The fallbacks that landings have told.
     degraded: Vec<EventKind>,
     seq: u64,
     pub(super) times: RunTimes,
-    jobs: Jobs,
-    arguments: RunArguments,
+    pub(super) jobs: Jobs,
+    pub(super) arguments: RunArguments,
 }
 
 impl RunState {
@@ -67,6 +67,7 @@ impl RunState {
             awaiting: BTreeMap::new(),
             requests: 0,
             landing: CancelToken::default(),
+            verifier: None,
             degraded: Vec::new(),
             seq: 0,
             times: RunTimes::begin(),
@@ -129,6 +130,7 @@ impl RunState {
                     self.schedule(ScheduleRequest::Leave(run, task, left));
                 }
                 Effect::LendPermit(task) => self.schedule(ScheduleRequest::Lend(task)),
+                Effect::ReleasePermit(task) => self.schedule(ScheduleRequest::WorkEnded(task)),
                 Effect::ReclaimPermit(task) => self.schedule(ScheduleRequest::TakeBack(task)),
                 Effect::StartTask { task, predecessors, .. } => {
                     // If a task cannot start, that task fails. The run continues.
@@ -148,8 +150,9 @@ impl RunState {
                     }
                 }
                 Effect::Land(request) => self.land(myself, request),
-                Effect::CancelLanding => self.landing.cancel(CancelLevel::Gently),
+                Effect::CancelLanding(level) => self.landing.cancel(level),
                 Effect::ReleaseWorkspaces => {
+                    self.verifier = None;
                     let name = self.arguments.name.clone();
                     let question = |reply| RepositoryMessage::SettleRun(name, reply);
                     let ends = (myself, &self.arguments.repository);
@@ -197,6 +200,7 @@ impl RunState {
             executors: self.arguments.executors.clone(),
             gate: Arc::clone(&self.arguments.gate),
             ledger: Notifier::to(myself, |(entry, receipt)| RunMessage::Record(entry, receipt)),
+            work_ended: Notifier::to(myself, move |()| RunMessage::WorkEnded(task)),
             deps: self.arguments.deps.clone(),
             events: Notifier::to(myself, RunMessage::TaskEvent),
         };
@@ -288,23 +292,6 @@ impl RunState {
     fn request(&mut self) -> RequestId {
         self.requests += 1;
         RequestId(self.requests)
-    }
-
-    fn land(&mut self, myself: &ActorRef<RunMessage>, request: LandingRequest) {
-        let notifier = Notifier::to(myself, RunMessage::LandingNotice);
-        let (cancel, notify) =
-            (self.landing.clone(), Arc::new(move |landing| notifier.notify(landing)));
-        let lands = RepositoryLands(self.arguments.repository.clone());
-        let (records, work) = (RunRecords(myself.clone()), (self.run(), request));
-        let landing = self.arguments.deps.ids.landing();
-        let began = Instant::now();
-        let job = async move {
-            // The run gets the result from the ledger entries. It is also told about an entry that
-            // could not be written.
-            let _recorded = land(landing, work, &lands, &records, cancel, notify).await;
-            began.elapsed()
-        };
-        self.jobs.run(Job::RunLand, myself, job, RunMessage::Landed);
     }
 
     /// Writes an entry to the ledger. Its effects follow when it is durable.

@@ -17,14 +17,15 @@ pub(super) struct RunTimes {
     queued: BTreeMap<TaskId, Instant>,
     /// When the ledger was asked to record the start of a task.
     admitted: BTreeMap<TaskId, Instant>,
-    landings: Vec<Duration>,
+    /// The times of the phases that are the run's own.
+    of_run: Vec<(TimedPhase, Duration)>,
 }
 
 impl RunTimes {
     /// Returns the times of a run that begins now.
     pub(super) fn begin() -> Self {
         let (queued, admitted) = (BTreeMap::new(), BTreeMap::new());
-        Self { began: Instant::now(), queued, admitted, landings: Vec::new() }
+        Self { began: Instant::now(), queued, admitted, of_run: Vec::new() }
     }
 
     /// Returns the milliseconds since the begin of the run.
@@ -52,9 +53,9 @@ impl RunTimes {
         }
     }
 
-    /// Notes the end of a landing.
-    pub(super) fn landed(&mut self, took: Duration) {
-        self.landings.push(took);
+    /// Notes the end of a phase of the run.
+    pub(super) fn ended(&mut self, phase: TimedPhase, took: Duration) {
+        self.of_run.push((phase, took));
     }
 
     /// Returns how long a task that starts now has waited, for its turn and for the ledger.
@@ -73,7 +74,7 @@ impl RunTimes {
         let reports = record.tasks().iter().filter_map(TaskRecord::report);
         let tasks: Vec<TaskTimings> =
             reports.filter_map(|report| report.timings.as_deref().copied()).collect();
-        for PhaseTime { phase, count, sum, median, p95 } in phase_times(&tasks, &self.landings) {
+        for PhaseTime { phase, count, sum, median, p95 } in phase_times(&tasks, &self.of_run) {
             let phase = phase.name();
             tracing::info!(phase, count, ?sum, ?median, ?p95, "times");
         }

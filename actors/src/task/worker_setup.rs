@@ -75,7 +75,12 @@ pub(super) async fn write_inputs(inputs: Option<Arc<dyn InputFiles>>) -> Result<
 
 /// Returns the folder of a task's logs and output.
 pub(crate) fn artifacts_of(deps: &Deps, run: &RunName, task: &TaskName) -> PathBuf {
-    deps.policy.artifacts.join(run.as_str()).join(task.as_str())
+    artifacts_of_run(deps, run).join(task.as_str())
+}
+
+/// Returns the folder of the logs and the output of a run's tasks.
+pub(crate) fn artifacts_of_run(deps: &Deps, run: &RunName) -> PathBuf {
+    deps.policy.artifacts.join(run.as_str())
 }
 
 /// The folder of a task's input files, beside its logs. It exists while the task does.

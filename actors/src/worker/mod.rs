@@ -8,5 +8,5 @@ mod setup;
 mod worker_deps;
 
 pub(crate) use open::{RunningWorker, external_program, open, restarts};
-pub(crate) use setup::SetupRun;
+pub(crate) use setup::{SetupRun, quoted};
 pub(crate) use worker_deps::WorkerDeps;

@@ -74,7 +74,7 @@ fn output(start: &WorkerStart, number: usize) -> PathBuf {
 }
 
 /// Returns the beginning of a script in one line.
-fn quoted(script: &str) -> String {
+pub(crate) fn quoted(script: &str) -> String {
     let line = script.trim().lines().next().unwrap_or_default();
     let mut quoted: String = line.chars().take(QUOTED).collect();
     if quoted.len() < script.trim().len() {

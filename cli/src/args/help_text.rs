@@ -38,7 +38,8 @@ Examples:
   regatta run --each 'src/*.c' --exec 'clang-format -i {{item}}' --merge branch
   regatta run --plan plan.toml --merge stack     one branch, a commit per task
   regatta run --plan plan.toml --onto main       commits on main, with your files
-  regatta run --plan plan.toml --land eager      each task lands as it ends";
+  regatta run --plan plan.toml --land eager      each task lands as it ends
+  regatta run --plan plan.toml --verify 'cargo test'    lands only what passes";
 
 pub(super) const RUN_DETAILS: &str = "\
 Where tasks come from:
@@ -90,6 +91,13 @@ Where work lands:
   no commit. Names begin with the setting branch.prefix instead of regatta.
   --land eager lands each task as it ends, and what did not land then once more at the end.
 
+What is verified:
+  --verify runs a command in the merged result before it lands, in a copy of its own that is set up as
+  the tasks' are. If it fails, it runs once more, and once without any task; then the tasks with which
+  it fails are found by halving and kept as unverified, and the rest lands. If it fails without any
+  task, nothing lands, unless --verify-anyway says so. Nothing that it changes in the copy lands.
+  `logs RUN/TASK` shows its output, `apply RUN/TASK` lands the work all the same.
+
 Files that several tasks append to:
   Where two tasks changed the same lines, the second conflicts. In a file with the attribute
   merge=union, or that a glob of --union matches, the lines of both are kept, in the order of
@@ -120,7 +128,7 @@ Examples:
   regatta runs show --timing --json
 
 The phases of --timing: waiting (for the task's turn and for the tasks it depends on), prepare (its
-copy of the tree is made), setup, work, capture, landing (of the whole run), discard (its copy is made
+copy of the tree is made), setup, work, capture, verify and landing (of the whole run), discard (its copy is made
 ready for another task, or removed), ledger (until the ledger is durable), launcher (starting commands, a
 part of the work). Each has the sum over all tasks, which ran at the same time, the median, and the
 time that 95 of 100 tasks did not exceed.";
@@ -224,6 +232,22 @@ Conflicts of one task:
   conflicts that no other option names. The run or task stands before the options. A path is
   relative to the root of the repository, as regatta conflicts prints it.";
 
+pub(super) const UNDO: &str = "\
+Takes back what a run, or one of its tasks, has landed: each file gets its content from before.
+
+Examples:
+  regatta undo r7k3f
+  regatta undo r7k3f/auth
+  regatta undo @ --dry-run";
+
+pub(super) const UNDO_DETAILS: &str = "\
+What was edited since, by you or by a later run, is merged, as git revert does. A file on which that
+conflicts is left as it is and named; the exit code is 4 then. So is a branch that has other commits
+since. Your commits stay: files change in the working tree only. What a run has committed to a branch
+goes with the commits.
+
+The work is kept, and regatta apply RUN --again lands it again.";
+
 pub(super) const DISCARD: &str = "\
 Removes the captured work of one task, or of every task of a run.
 
@@ -233,6 +257,20 @@ Examples:
 
 pub(super) const DISCARD_DETAILS: &str = "\
 What has landed stays. Work that has not landed is lost.";
+
+pub(super) const GC: &str = "\
+Removes old captures, logs and outputs of all repositories, and makes task stores small.
+
+Examples:
+  regatta gc --dry-run
+  regatta gc --older-than 7d
+  regatta gc --keep-size 2GB --json";
+
+pub(super) const GC_DETAILS: &str = "\
+Only what has landed, was discarded or changed nothing is removed. Work that has neither landed nor
+been discarded stays whatever its age, with the work that it builds on; so does everything of a run
+that goes on or has a workspace on the disk. The ledger still knows each run and task afterwards.
+`--repo DIR` limits it to one repository. It never runs by itself.";
 
 pub(super) const SCHEMA: &str = "\
 Prints a published JSON Schema.

@@ -4,19 +4,22 @@ mod commands;
 mod globals;
 mod help_text;
 mod parse;
+mod retention;
 mod retry;
 mod run;
 mod settle;
+mod verify;
 
 pub use commands::{
     ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, Execution, LandAgain, LogsArgs,
-    RunsArgs, RunsCommand,
+    RunsArgs, RunsCommand, UndoArgs,
 };
 pub use commands::{Arguments, Command, CompletionsArgs, HelpArgs, ManArgs, SchemaArgs};
 pub use commands::{OnlyOutcome, ResultsArgs, ResultsForm, TargetArgs};
 pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 pub(crate) use help_text::no_task;
 pub use parse::{Parsed, help_of, parse, public_grammar};
+pub use retention::GcArgs;
 pub use retry::{RetryArgs, TaskEnding};
 pub use run::{
     AgentChoice, IsolationChoice, LandChoice, LimitSetting, MergeChoice, RunArgs, VariableName,
@@ -25,3 +28,4 @@ pub use settle::{
     AllowLoss, LONGEST_PROGRAM, LandClean, ResolveArgs, Resolver, SettleArgs, SettleOption,
     ShowArgs, SideChoice, Staging,
 };
+pub use verify::{VerifyArgs, VerifyTimeout};

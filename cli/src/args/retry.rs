@@ -58,7 +58,7 @@ struct EndingArgs {
     #[arg(long, action = ArgAction::SetTrue)]
     cancelled: bool,
 
-    /// Retry the tasks whose work conflicts, and those that build on them
+    /// Retry the tasks whose work conflicts or failed its verification, and those that build on them
     #[arg(long, action = ArgAction::SetTrue)]
     conflicted: bool,
 }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::{ArgAction, Args};
 use protocol::{IsolationMode, LandTime, MergeMode};
 
-use super::{Execution, LONGEST_PROGRAM, ResolveArgs, Resolver};
+use super::{Execution, LONGEST_PROGRAM, ResolveArgs, Resolver, VerifyArgs};
 use crate::model::{BaseUrl, ModelChoice};
 use crate::not_implemented::refused_value;
 
@@ -88,6 +88,10 @@ pub struct RunArgs {
     /// such as 'src/mod.rs'. Can be used more than once
     #[arg(long, value_name = "GLOB")]
     pub union: Vec<String>,
+
+    /// How the work is verified before it lands.
+    #[command(flatten)]
+    pub verify: VerifyArgs,
 
     /// What settles conflicts at the end of the run.
     #[command(flatten)]

@@ -22,10 +22,11 @@ use crate::render::{
 /// There is no such run or task, its work was discarded, or it cannot be read.
 pub fn run(context: &CommandContext, args: &DiffArgs, out: Out<'_>) -> Result<ExitCode, Error> {
     let target = Target::find(context, &args.target)?;
+    target.check_not_collected(context, "work")?;
     let mut works = Vec::new();
     for row in &target.tasks {
         let Some(captured) = &row.captured else { continue };
-        if row.discarded.is_some() {
+        if row.discarded.is_some() || row.collected.is_some() {
             continue;
         }
         let patch =

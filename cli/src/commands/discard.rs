@@ -48,7 +48,8 @@ struct DiscardedWork<'a> {
 
 impl<'a> DiscardedWork<'a> {
     fn of(row: &'a TaskRow) -> Option<Self> {
-        let captured = row.captured.as_ref().filter(|_| row.discarded.is_none())?;
+        let captured =
+            row.captured.as_ref().filter(|_| row.discarded.is_none() && row.collected.is_none())?;
         Some(Self { task: &row.name, capture: &captured.capture, row })
     }
 }

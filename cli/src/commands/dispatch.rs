@@ -13,8 +13,8 @@ use schema::JsonSchemas;
 
 use super::context::{CommandContext, print_json};
 use super::{
-    apply, conflicts, demo, diff, discard, help, logs, manual, resolve_run, results, retry, run,
-    runs, schema as schemas, show,
+    apply, conflicts, demo, diff, discard, gc, help, logs, manual, resolve_run, results, retry,
+    run, runs, schema as schemas, show, undo,
 };
 use crate::app_context::AppContext;
 use crate::args::{
@@ -77,8 +77,21 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
             let context = context(globals, &app, &repository.facts().root);
             apply::run(&context, repository.as_ref(), args, &mut out).await
         }),
+        Command::Undo(args) => in_runtime(async move |_| {
+            let OpenedForWork { app, repository } = open_to_work(globals).await?;
+            let context = context(globals, &app, &repository.facts().root);
+            undo::run(&context, repository.as_ref(), args, &mut out).await
+        }),
         Command::Discard(args) => in_runtime(async move |_| {
             discard::run(&open_to_look(globals).await?, args, &mut out).await
+        }),
+        Command::Gc(args) => in_runtime(async move |_| {
+            let app = build_app(globals)?;
+            let only = match &globals.repo {
+                Some(at) => Some(app.isolation.locate(at).await?),
+                None => None,
+            };
+            gc::run(&app, args, (only.as_deref(), globals.form()), &mut out).await
         }),
     }
 }

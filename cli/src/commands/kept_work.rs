@@ -31,6 +31,10 @@ pub(super) fn table_row(row: &TaskRow, labels: Labels<'_>) -> TableRow {
         let more = if found.note.is_empty() { "" } else { "; " };
         found.note = format!("its capture was discarded{more}{}", found.note);
     }
+    if row.collected.is_some() {
+        let more = if found.note.is_empty() { "" } else { "; " };
+        found.note = format!("its capture was collected{more}{}", found.note);
+    }
     TableRow {
         task: label(row),
         outcome: found,
@@ -71,6 +75,11 @@ pub(super) fn has_landed(row: &TaskRow) -> bool {
     matches!(row.landing, Some(Landed::Landed { .. }))
 }
 
+/// Returns whether the work of a task had landed and was taken back.
+pub(super) fn is_taken_back(row: &TaskRow) -> bool {
+    matches!(row.landing, Some(Landed::TakenBack { .. }))
+}
+
 /// Returns why the work of a task is kept, or `None` if there is no work or it has landed.
 pub(super) fn kept_reason(row: &TaskRow) -> Option<KeptReason> {
     let captured = row.captured.as_ref().filter(|captured| captured.changes.files > 0)?;
@@ -86,17 +95,20 @@ pub(super) fn kept_reason(row: &TaskRow) -> Option<KeptReason> {
         }
         (None, Some(Landed::Landed { .. } | Landed::Unchanged)) => None,
         (None, Some(Landed::Conflicted { .. })) => Some(KeptReason::Conflict),
+        (None, Some(Landed::TakenBack { .. })) => Some(KeptReason::TakenBack),
         (None, _) => Some(KeptReason::Unfinished),
     }
 }
 
-/// Returns whether `regatta apply` lands the work of a task. Unfinished work lands only if the user
-/// names the task.
+/// Returns whether `regatta apply` lands the work of a task. Unfinished work and work that has failed
+/// its verification land only if the user names the task.
 pub(super) fn wanted(row: &TaskRow, kind: TargetKind) -> bool {
     match (kept_reason(row), kind) {
         (Some(KeptReason::Conflict | KeptReason::Whole), _)
-        | (Some(KeptReason::Unfinished), TargetKind::Task) => true,
-        (Some(KeptReason::Unfinished), TargetKind::Run) | (None, _) => false,
+        | (Some(KeptReason::Unverified | KeptReason::Unfinished), TargetKind::Task) => true,
+        // What was taken back lands again only with `--again`.
+        (Some(KeptReason::Unverified | KeptReason::Unfinished), TargetKind::Run)
+        | (Some(KeptReason::TakenBack) | None, _) => false,
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) enum ThrownAway {
     Paths(Vec<RepoPath>),
     /// The branch was deleted.
     Branch(String),
+    /// All of it, or what could be: `regatta undo` has taken it back.
+    TakenBack,
 }
 
 /// The tasks of a run whose work has landed and was thrown away since.
@@ -39,7 +41,9 @@ impl LandedWork {
         let rows: BTreeMap<_, _> = rows.iter().map(|row| (row.id, row)).collect();
         let (mut thrown_away, mut in_tree) = (BTreeMap::new(), Vec::new());
         for task in record.tasks_in_order() {
-            let row = rows.get(&task.spec.id).filter(|row| row.discarded.is_none());
+            // Work that was collected cannot be compared, nor land again.
+            let is_there = |row: &&&TaskRow| row.discarded.is_none() && row.collected.is_none();
+            let row = rows.get(&task.spec.id).filter(is_there);
             let Some(captured) = row.and_then(|row| row.captured.as_ref()) else { continue };
             match row.and_then(|row| row.landing.as_ref()) {
                 Some(Landed::Landed { branch: Some(branch), .. }) => {
@@ -56,11 +60,15 @@ impl LandedWork {
                 Some(Landed::Landed { branch: None, .. }) => {
                     in_tree.push((task.spec.id, captured.capture.clone()));
                 }
+                Some(Landed::TakenBack { .. }) => {
+                    thrown_away.insert(task.spec.id, ThrownAway::TakenBack);
+                }
                 Some(
                     Landed::Unchanged
                     | Landed::Conflicted { .. }
                     | Landed::Unwritten { .. }
-                    | Landed::Waiting { .. },
+                    | Landed::Waiting { .. }
+                    | Landed::Unverified(_),
                 )
                 | None => {}
             }
@@ -105,6 +113,7 @@ impl ThrownAway {
                 format!("is not in the working tree any more, or not all of it: {paths}")
             }
             Self::Branch(branch) => format!("is gone: there is no branch {}", one_line(branch)),
+            Self::TakenBack => "was taken back".to_owned(),
         }
     }
 }

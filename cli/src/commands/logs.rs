@@ -12,6 +12,7 @@ use super::context::{CommandContext, Out, print_json, say};
 use super::kept_work::{NAMES, label, table_row};
 use super::setup_logs::{SetupLog, setup_logs, show_setup};
 use super::target::Target;
+use super::verify_logs::{VerifyLog, show_verification, verify_log};
 use crate::args::{Form, LogsArgs};
 use crate::error::{Error, ErrorKind};
 use crate::render::{
@@ -28,6 +29,7 @@ const LONGEST: u64 = 64 << 10;
 /// There is no such run or task, or a log cannot be read.
 pub fn run(context: &CommandContext, args: &LogsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
     let target = Target::find(context, &args.target)?;
+    target.check_not_collected(context, "log")?;
     let run = &target.run;
     if context.view.form == Form::Json {
         let logs: Result<Vec<_>, _> =
@@ -40,6 +42,7 @@ pub fn run(context: &CommandContext, args: &LogsArgs, out: Out<'_>) -> Result<Ex
             say(out, "")?;
         }
         show(context, run, row, out)?;
+        show_verification(context, row, out)?;
     }
     Ok(ExitCode::Success)
 }
@@ -69,6 +72,9 @@ struct Log<'a> {
     /// The output, if a command does the work. Bytes that are not UTF-8 become `�`.
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<String>,
+    /// The verification that keeps its work from landing, if one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verification: Option<VerifyLog<'a>>,
 }
 
 fn log<'a>(context: &CommandContext, run: &'a RunRow, row: &'a TaskRow) -> Result<Log<'a>, Error> {
@@ -76,7 +82,8 @@ fn log<'a>(context: &CommandContext, run: &'a RunRow, row: &'a TaskRow) -> Resul
     let task = &row.name;
     let setup = setup_logs(context, run, row)?;
     let (item, items) = row.spec.item_or_chunk();
-    let log = Log { task, item, items, setup, ..Log::of(task) };
+    let verification = verify_log(row)?;
+    let log = Log { task, item, items, setup, verification, ..Log::of(task) };
     Ok(match &row.spec.work {
         Work::Agent(_) => Log { entries: if_exists(read_session(&path), &path)?, ..log },
         Work::Command(command) => {
@@ -90,8 +97,8 @@ fn log<'a>(context: &CommandContext, run: &'a RunRow, row: &'a TaskRow) -> Resul
 impl<'a> Log<'a> {
     fn of(task: &'a TaskName) -> Self {
         let (item, items, script, arguments) = (None, &[][..], None, &[][..]);
-        let setup = Vec::new();
-        Self { task, item, items, script, arguments, setup, entries: None, output: None }
+        let (setup, entries, output, verification) = (Vec::new(), None, None, None);
+        Self { task, item, items, script, arguments, setup, entries, output, verification }
     }
 }
 

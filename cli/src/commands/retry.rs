@@ -85,8 +85,14 @@ fn ending(row: &TaskRow) -> TaskEnding {
         ) => TaskEnding::Cancelled,
         (
             TaskState::Done,
-            Some(Landed::Conflicted { .. } | Landed::Unwritten { .. } | Landed::Waiting { .. }),
+            Some(
+                Landed::Conflicted { .. }
+                | Landed::Unwritten { .. }
+                | Landed::Waiting { .. }
+                | Landed::Unverified(_),
+            ),
         ) => TaskEnding::Conflicted,
+        (TaskState::Done, Some(Landed::TakenBack { .. })) => TaskEnding::Done,
         (TaskState::Done, Some(Landed::Landed { .. } | Landed::Unchanged) | None) => {
             TaskEnding::Done
         }

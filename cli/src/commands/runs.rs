@@ -12,8 +12,8 @@ use crate::args::{Form, RetryArgs, RunsArgs, RunsCommand, TargetArgs};
 use crate::error::Error;
 use crate::render::{
     FailedWork, LandedTasks, Palette, Table, TableRows, branch_of, closing_lines, count, cut,
-    date_time, duration, elapsed, left_out_lines, one_line, outcome_counts, retry_line,
-    usage_details, usage_text, width, write_table,
+    date_time, duration, elapsed, left_out_lines, one_line, outcome_counts, retry_line, unverified,
+    unverified_lines, usage_details, usage_text, width, write_table,
 };
 
 /// How many runs are listed without `--limit`.
@@ -136,6 +136,13 @@ fn show(context: &CommandContext, given: &TargetArgs, out: Out<'_>) -> Result<()
     if !details.is_empty() {
         say(out, &format!("\n{}", details.join("\n")))?;
     }
+    let failed = tasks
+        .iter()
+        .filter_map(|row| unverified(row.landing.as_ref()).map(|failed| (label(row), failed)));
+    let unverified = unverified_lines(&failed.collect::<Vec<_>>(), &labels);
+    if !unverified.is_empty() {
+        say(out, &format!("\n{}", unverified.join("\n")))?;
+    }
     let kept: Vec<_> = tasks
         .iter()
         .filter_map(|row| kept_reason(row).map(|why| (row.name.clone(), why)))
@@ -203,7 +210,7 @@ fn details(row: &TaskRow, kind: TargetKind) -> Vec<String> {
         }
     }
     if kind == TargetKind::Task || kept_reason(row).is_some() {
-        if let (Some(captured), None) = (&row.captured, row.discarded) {
+        if let (Some(captured), None) = (&row.captured, row.discarded.or(row.collected)) {
             lines.push(format!("{task}  captured at {}", captured.capture));
         }
         if let (Some(workspace), None) = (&row.workspace, &row.captured) {

@@ -9,6 +9,7 @@ use store::{FindError, Reader, RunRow, TaskRow};
 use super::context::CommandContext;
 use crate::args::TargetArgs;
 use crate::error::{Error, ErrorKind};
+use crate::render::date_time;
 
 /// A run, or a task of it, that a user named.
 #[derive(Clone, Debug)]
@@ -66,6 +67,32 @@ impl Target {
         let rows = context.reader.tasks_without_yields(self.run.id)?;
         let tasks = rows.into_iter().filter(is_meant).collect();
         Ok(Self { run: self.run.clone(), tasks, kind: self.kind })
+    }
+
+    /// Checks that captured work of the target is left, or that none was removed because of its age.
+    pub(super) fn check_not_collected(
+        &self,
+        context: &CommandContext,
+        what: &str,
+    ) -> Result<(), Error> {
+        let is_there = |row: &&TaskRow| {
+            row.collected.is_none() && (row.captured.is_some() || self.kind == TargetKind::Task)
+        };
+        let (None, Some((row, at))) = (
+            self.tasks.iter().find(is_there),
+            self.tasks.iter().find_map(|row| Some((row, row.collected?))),
+        ) else {
+            return Ok(());
+        };
+        let whose = match self.kind {
+            TargetKind::Task => format!("task {}/{}", self.run.name, row.name),
+            TargetKind::Run => format!("run {}", self.run.name),
+        };
+        let at = date_time(at, &context.view.zone);
+        let before = if row.discarded.is_some() { "was discarded" } else { "had landed" };
+        Err(Error::usage(format!("there is no {what} of {whose} any more")).because(format!(
+            "it was collected {at}: `regatta gc` removed it, because it {before} and was old"
+        )))
     }
 
     /// Checks that the run has ended.

@@ -46,12 +46,12 @@ pub(super) fn show(
     let Target { run, tasks, kind } = &located.load(context)?;
     let timings = tasks.iter().filter_map(|row| row.report.as_ref()?.timings.as_deref().copied());
     let timings: Vec<TaskTimings> = timings.collect();
-    // The landing is the run's, not that of one task.
-    let landings = match kind {
+    // The verification and the landing are the run's, not those of one task.
+    let of_run = match kind {
         TargetKind::Task => Vec::new(),
-        TargetKind::Run => context.reader.landing_times(run.id)?,
+        TargetKind::Run => context.reader.phase_times(run.id)?,
     };
-    let times = phase_times(&timings, &landings);
+    let times = phase_times(&timings, &of_run);
     if context.view.form == Form::Json {
         let document = Document {
             run: run.name.as_str(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use engine::ports::IsolationError;
 use protocol::{
     Agent, ChangeDemand, IsolationMode, MergeMode, ModelRoute, OnFailure, RunId, RunSpec, TaskId,
-    TaskLimits, TaskSpec, Work, WorkspaceNeeds,
+    TaskLimits, TaskSpec, VerifySpec, Work, WorkspaceNeeds,
 };
 use tempfile::TempDir;
 
@@ -153,6 +153,7 @@ impl Sample {
             untracked_limit: 1 << 20,
             pass_env: Vec::new(),
             needs: WorkspaceNeeds::default(),
+            verify: VerifySpec::default(),
             retry: None,
         }
     }

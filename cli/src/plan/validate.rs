@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use engine::dependencies;
-use protocol::{ChangeDemand, MergeMode, NameError, TaskName};
+use protocol::{ChangeDemand, LandTime, MergeMode, NameError, TaskName};
 use serde_json::{Number, Value};
 use toml::Spanned;
 
@@ -15,10 +15,10 @@ use super::format::{PlanFile, TaskTable};
 use super::task_work::{self, PlannedWork};
 use super::text::{PlanText, read_file};
 use super::yield_fields;
-use crate::args::{AgentChoice, MergeChoice};
+use crate::args::{AgentChoice, LandChoice, MergeChoice};
 use crate::error::{Error, ErrorKind};
 use crate::model::{BaseUrl, ModelChoice};
-use crate::workspace_needs::{carry_glob, setup_command};
+use crate::workspace_needs::{carry_glob, setup_command, verify_command};
 
 /// The maximum size of a schema file, in bytes.
 const LONGEST_SCHEMA: u64 = 1_000_000;
@@ -58,6 +58,7 @@ pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Res
     let model = file.model.map(|model| task_work::model(text, folder, &model)).transpose()?;
     let base_url = task_work::base_url(text, model.as_ref(), file.base_url.as_ref())?;
     let setup = file.setup.map(|setup| text.checked(&setup, setup_command)).transpose()?;
+    let verify = file.verify.map(|verify| text.checked(&verify, verify_command)).transpose()?;
     let union = file.union.map(|union| text.checked(&union, carry_glob)).transpose()?;
     let carry = file.carry.map(|carry| text.checked(&carry, carry_glob)).transpose()?;
     let limits = file.limits;
@@ -72,7 +73,14 @@ pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Res
             .map(|merge| text.parse(&merge, |word| word.parse()))
             .transpose()?
             .map(|MergeChoice(merge)| merge),
+        onto: file.onto.map(|onto| text.parse(&onto, branch_name)).transpose()?,
+        land: file
+            .land
+            .map(|land| text.parse(&land, |word| word.parse()))
+            .transpose()?
+            .map(|LandChoice(land)| land),
         setup,
+        verify,
         carry,
         union,
         wall: limits.wall.map(|wall| text.parse(&wall, config::parse_duration)).transpose()?,
@@ -81,6 +89,10 @@ pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Res
         tokens: limits.tokens.map(|tokens| text.positive("tokens", &tokens)).transpose()?,
         tasks,
     })
+}
+
+fn branch_name(word: &str) -> Result<String, &'static str> {
+    if word.is_empty() { Err("`onto` needs the name of a branch") } else { Ok(word.to_owned()) }
 }
 
 /// Checks the placeholders of all prompts against the schemas of the tasks that they name.
@@ -215,6 +227,10 @@ pub(crate) struct Plan {
     pub(crate) jobs: Option<NonZeroUsize>,
     /// How the work of the tasks is merged.
     pub(crate) merge: Option<MergeMode>,
+    /// The user's branch on which the work is committed.
+    pub(crate) onto: Option<String>,
+    /// When the work of the tasks lands.
+    pub(crate) land: Option<LandTime>,
     /// The model that works on the prompts of the plan.
     pub(crate) model: Option<ModelChoice>,
     /// The base URL of that model's provider.
@@ -223,6 +239,8 @@ pub(crate) struct Plan {
     pub(crate) context: Option<String>,
     /// The commands that set up each workspace.
     pub(crate) setup: Option<Vec<String>>,
+    /// The commands that must succeed in the merged work before it lands.
+    pub(crate) verify: Option<Vec<String>>,
     /// The globs of ignored files that are copied into each workspace.
     pub(crate) carry: Option<Vec<String>>,
     /// The globs of files in which the lines of both sides are kept.

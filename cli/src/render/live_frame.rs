@@ -67,8 +67,12 @@ const SETUP_NOTE: &str =
     "set-up commands are not confined: what they write outside of their workspace stays there";
 
 /// Returns the lines about what a run does for all of its tasks: the environment variables that it
-/// passes on, and what it adds to their workspaces.
-pub fn run_conditions(pass_env: &[String], needs: &WorkspaceNeeds) -> Vec<String> {
+/// passes on, what it adds to their workspaces, and how their work is verified.
+pub fn run_conditions(
+    pass_env: &[String],
+    needs: &WorkspaceNeeds,
+    verify: &[String],
+) -> Vec<String> {
     let list = |names: &[String]| {
         let names: Vec<_> = names.iter().map(|name| one_line(name)).collect();
         names.join(", ")
@@ -87,6 +91,10 @@ pub fn run_conditions(pass_env: &[String], needs: &WorkspaceNeeds) -> Vec<String
     if !needs.setup.is_empty() {
         lines.push(SETUP_NOTE.into());
     }
+    lines.extend(verify.iter().map(|script| {
+        let script = cut(&one_line(script.trim()), 100);
+        format!("verifies the merged work with `{script}` before it lands")
+    }));
     lines
 }
 

@@ -9,6 +9,7 @@ use super::progress_lines::{fallback_note, run_end_line};
 use super::run_view::RunView;
 use super::task_outcome::conflicts_text;
 use super::terminal::Meaning;
+use super::unverified::unverified_text;
 
 /// A line above the live view. Its text is printable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,8 +43,8 @@ pub(super) fn live_notes(run: &RunView, event: &Event) -> Vec<LiveNote> {
         EventKind::Degraded { from, to, why } => {
             vec![LiveNote::Remark(fallback_note(from, to, why))]
         }
-        EventKind::RunStarted { pass_env, needs, .. } => {
-            run_conditions(pass_env, needs).into_iter().map(LiveNote::Remark).collect()
+        EventKind::RunStarted { pass_env, needs, verify, .. } => {
+            run_conditions(pass_env, needs, verify).into_iter().map(LiveNote::Remark).collect()
         }
         EventKind::FileRescued { rescue } => vec![LiveNote::Line(rescue_line(rescue))],
         EventKind::TaskFinished { task, report } => match &report.outcome {
@@ -58,6 +59,11 @@ pub(super) fn live_notes(run: &RunView, event: &Event) -> Vec<LiveNote> {
             &format!("conflict: {}", conflicts_text(conflicts, &label)),
         ),
         EventKind::TaskKept { task, why } => problem(Meaning::Kept, task, &format!("kept: {why}")),
+        EventKind::TaskUnverified { task, unverified } => problem(
+            Meaning::Kept,
+            task,
+            &format!("unverified: {}", unverified_text(unverified, &label)),
+        ),
         EventKind::RunFinished { totals, .. } => {
             event.run().map(|run| LiveNote::Line(run_end_line(run, totals))).into_iter().collect()
         }
@@ -70,6 +76,8 @@ pub(super) fn live_notes(run: &RunView, event: &Event) -> Vec<LiveNote> {
         | EventKind::TaskYielded { .. }
         | EventKind::ContractReminded { .. }
         | EventKind::TaskCaptured { .. }
+        | EventKind::VerificationStarted { .. }
+        | EventKind::VerificationFinished { .. }
         | EventKind::LandingWaited
         | EventKind::LandingStarted { .. }
         | EventKind::TaskLanded { .. } => Vec::new(),

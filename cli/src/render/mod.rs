@@ -24,8 +24,9 @@ mod terminal;
 mod test_terminal;
 mod three_way;
 mod transcript;
+mod unverified;
 
-pub use answer::{Answer, AnswerPart, answer_lines, answer_text};
+pub use answer::{Answer, AnswerPart, answer_lines, answer_text, size_text};
 pub use kept_files::rescue_line;
 pub use kept_files::{kept_workspace_note, left_out_lines, left_out_note};
 pub use landed_text::{landed_text, settled_text};
@@ -41,7 +42,8 @@ pub use renderer::{OutputStreams, Renderer, renderer, table_renderer};
 pub use run_view::{RunInfo, RunView};
 pub use task_label::{Labels, shorten, task_label};
 pub use task_outcome::{
-    OutcomeLine, conflicts_text, other_side_text, outcome_line, reason_text, retry_time_note,
+    OutcomeLine, conflicts_text, left_text, other_side_text, outcome_line, reason_text,
+    retry_time_note,
 };
 pub use task_table::{Table, TableRow, TableRows, outcome_counts, write_table};
 pub use task_view::{ProviderWait, RunningTask, TaskStage, TaskView};
@@ -50,3 +52,4 @@ pub use terminal::{Meaning, Palette};
 pub use terminal::{OutputWidth, Size};
 pub use three_way::three_way_lines;
 pub use transcript::transcript;
+pub use unverified::{unverified, unverified_lines, unverified_text};

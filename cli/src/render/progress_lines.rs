@@ -17,6 +17,7 @@ use super::task_label::Labels;
 use super::task_outcome::{OutcomeLine, conflicts_text, outcome_line};
 use super::task_view::TaskStage;
 use super::terminal::{Meaning, Palette};
+use super::unverified::unverified_text;
 use crate::args::Verbosity;
 
 /// Formats events as lines such as `12:03:41 auth landed 3 files +41 −7 31s`.
@@ -43,8 +44,8 @@ impl ProgressLines {
         let at = time_of_day(event.at, &self.zone);
         let label = |task: &TaskName| run.label(task);
         let said = match &event.kind {
-            EventKind::RunStarted { pass_env, needs, .. } => {
-                let lines = run_conditions(pass_env, needs);
+            EventKind::RunStarted { pass_env, needs, verify, .. } => {
+                let lines = run_conditions(pass_env, needs, verify);
                 let lines: String = lines.iter().map(|line| format!("\n{at} {line}")).collect();
                 format!("{}{lines}", headline(run.head()?))
             }
@@ -52,8 +53,11 @@ impl ProgressLines {
             EventKind::TaskFinished { task, report } => {
                 format!("{} {}", label(task), self.ended(report, &label))
             }
-            EventKind::LandingWaited | EventKind::LandingStarted { .. } => {
-                run.landing()?.to_owned()
+            EventKind::LandingWaited
+            | EventKind::LandingStarted { .. }
+            | EventKind::VerificationStarted { .. } => run.landing()?.to_owned(),
+            EventKind::VerificationFinished { number, ms, why, .. } => {
+                self.verified(*number, *ms, why.as_deref())
             }
             EventKind::TaskLanded { task, branch, joined } => {
                 let TaskStage::Ended { report, .. } = &run.find(task)?.stage else { return None };
@@ -68,12 +72,11 @@ impl ProgressLines {
                 format!("{task} {word}{branch}{}{joined}", change_size(report))
             }
             EventKind::TaskConflicted { task, conflicts } => {
-                let word = self.palette.paint(Meaning::Kept, "conflict");
-                format!("{} {word}: {}", label(task), conflicts_text(conflicts, &label))
+                self.kept("conflict", &label(task), &conflicts_text(conflicts, &label))
             }
-            EventKind::TaskKept { task, why } => {
-                let word = self.palette.paint(Meaning::Kept, "kept");
-                format!("{} {word}: {}", label(task), one_line(why))
+            EventKind::TaskKept { task, why } => self.kept("kept", &label(task), why),
+            EventKind::TaskUnverified { task, unverified } => {
+                self.kept("unverified", &label(task), &unverified_text(unverified, &label))
             }
             EventKind::FileRescued { rescue } => rescue_line(rescue),
             EventKind::RunFinished { totals, .. } => run_end_line(event.run()?, totals),
@@ -118,6 +121,21 @@ impl ProgressLines {
             | EventKind::TaskYielded { .. } => return None,
         };
         Some(format!("{at} {said}"))
+    }
+
+    fn verified(&self, number: usize, ms: u64, why: Option<&str>) -> String {
+        let took = duration(ms);
+        match why {
+            None => format!("verification {number} passed in {took}"),
+            Some(why) => {
+                let word = self.palette.paint(Meaning::Bad, "failed");
+                format!("verification {number} {word} in {took}: {}", one_line(why))
+            }
+        }
+    }
+
+    fn kept(&self, word: &str, label: &str, why: &str) -> String {
+        format!("{label} {}: {}", self.palette.paint(Meaning::Kept, word), one_line(why))
     }
 
     /// Returns `said` if `--verbose` was given, otherwise `None`.

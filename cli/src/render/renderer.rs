@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 use indicatif::ProgressDrawTarget;
-use protocol::{Event, EventKind, Landed, LeftOut, Outcome, TaskName, Timestamp};
+use protocol::{Event, EventKind, Landed, LeftOut, Outcome, TaskName, Timestamp, Unverified};
 
 use super::answer::Answer;
 use super::answers::{Answers, TaskAnswer, write_answers, write_whole};
@@ -21,6 +21,7 @@ use super::task_outcome::{OutcomeLine, outcome_line};
 use super::task_table::{Table, TableRow, TableRows, write_table};
 use super::task_view::{TaskStage, TaskView};
 use super::terminal::{Meaning, ProgressMode, View, stderr_size};
+use super::unverified::{unverified, unverified_lines};
 use crate::args::{Form, Verbosity};
 
 /// Displays a run to the user who started it.
@@ -213,6 +214,11 @@ impl RunRenderer {
         if !left_out.is_empty() && !quiet {
             writeln!(out, "\n{}", left_out.join("\n"))?;
         }
+        let unverified: Vec<_> = self.run.rows().iter().filter_map(unverified_work).collect();
+        let unverified = unverified_lines(&unverified, &labels);
+        if !unverified.is_empty() {
+            writeln!(out, "\n{}", unverified.join("\n"))?;
+        }
         write_answers(
             out,
             &Answers {
@@ -302,6 +308,11 @@ fn kept_reason(row: &TaskView) -> Option<(TaskName, KeptReason)> {
 fn left_out_files(row: &TaskView) -> Option<(String, &LeftOut)> {
     let TaskStage::Ended { report, .. } = &row.stage else { return None };
     report.captured.as_ref().map(|captured| (row.label(), &captured.left_out))
+}
+
+fn unverified_work(row: &TaskView) -> Option<(String, &Unverified)> {
+    let TaskStage::Ended { landing, .. } = &row.stage else { return None };
+    unverified(landing.as_ref()).map(|unverified| (row.label(), unverified))
 }
 
 /// Returns a task whose model or command failed.

@@ -102,6 +102,10 @@ impl RunView {
                 self.landing =
                     Some("another engine is landing in this repository; waits for it".into());
             }
+            EventKind::VerificationStarted { number, tasks } => {
+                self.landing = Some(verifies(*number, tasks.len()));
+            }
+            EventKind::VerificationFinished { .. } => {}
             EventKind::LandingStarted { tasks } => {
                 self.landing =
                     Some(format!("landing the work of {}", super::count(*tasks, "task")));
@@ -115,6 +119,9 @@ impl RunView {
             }
             EventKind::TaskKept { task, why } => {
                 self.land(task, Landed::Unwritten { message: why.clone() });
+            }
+            EventKind::TaskUnverified { task, unverified } => {
+                self.land(task, Landed::Unverified(unverified.clone()));
             }
             EventKind::RunFinished { totals, exit_code } => {
                 self.end = Some((totals.clone(), *exit_code));
@@ -269,6 +276,15 @@ impl RunView {
             *landing = Some(landed);
         }
     }
+}
+
+/// Returns what is verified, as one line.
+fn verifies(number: usize, tasks: usize) -> String {
+    let what = match tasks {
+        0 => "what the run began with".to_owned(),
+        tasks => format!("the merged work of {}", super::count(tasks, "task")),
+    };
+    format!("verifying {what} (verification {number})")
 }
 
 /// Returns a report with null as its yield, which may be large.

@@ -26,6 +26,7 @@ pub(super) fn run_started(tasks: usize, jobs: usize) -> EventKind {
         land: protocol::LandTime::End,
         pass_env: Vec::new(),
         needs: WorkspaceNeeds::default(),
+        verify: Vec::new(),
         retry_of: None,
     }
 }

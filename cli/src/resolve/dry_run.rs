@@ -26,6 +26,8 @@ pub struct Listing<'a> {
     pass_env: &'a [String],
     #[serde(skip_serializing_if = "WorkspaceNeeds::is_empty")]
     needs: &'a WorkspaceNeeds,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    verify: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_of: Option<&'a RunName>,
     tasks: Vec<ListedTask<'a>>,
@@ -79,6 +81,7 @@ pub fn listing(spec: &RunSpec) -> Result<Listing<'_>, Error> {
         onto: spec.users_branch(),
         pass_env: &spec.pass_env,
         needs: &spec.needs,
+        verify: &spec.verify.commands,
         retry_of: spec.retry.as_ref().map(|retry| &retry.run),
         tasks: order.into_iter().map(|at| listed(&spec.tasks[at])).collect(),
     })
@@ -140,7 +143,7 @@ impl Listing<'_> {
                 let _written = writeln!(text, "  {}", render::one_line(item));
             }
         }
-        for line in render::run_conditions(self.pass_env, self.needs) {
+        for line in render::run_conditions(self.pass_env, self.needs, self.verify) {
             let _written = write!(text, "\n{line}");
         }
         let (tasks, jobs) = (self.tasks.len(), self.jobs);

@@ -6,6 +6,7 @@ mod retry;
 mod run_request;
 mod run_settings;
 mod run_spec;
+mod verification;
 
 pub use dry_run::{Listing, listing};
 pub use retry::retried;

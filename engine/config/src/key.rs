@@ -63,6 +63,10 @@ pub enum Key {
     StreamFirstEventTimeout,
     /// How long a provider may pause in an answer.
     StreamIdleTimeout,
+    /// The age from which work that needs not be kept is removed.
+    RetentionOlderThan,
+    /// The size down to which such work is removed.
+    RetentionKeepSize,
 }
 
 /// Another environment variable for the same setting.
@@ -76,7 +80,7 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 31] = [
         Self::MaxConcurrency,
         Self::IsolationMode,
         Self::MergeMode,
@@ -106,6 +110,8 @@ impl Key {
         Self::RetryOutage,
         Self::StreamFirstEventTimeout,
         Self::StreamIdleTimeout,
+        Self::RetentionOlderThan,
+        Self::RetentionKeepSize,
     ];
 
     /// Returns the key as text: its names in a settings file, from the top level, joined by dots.
@@ -141,6 +147,8 @@ impl Key {
             Self::RetryOutage => "retry.outage",
             Self::StreamFirstEventTimeout => "stream.firstEventTimeout",
             Self::StreamIdleTimeout => "stream.idleTimeout",
+            Self::RetentionOlderThan => "retention.olderThan",
+            Self::RetentionKeepSize => "retention.keepSize",
         }
     }
 
@@ -197,7 +205,9 @@ impl Key {
             | Self::RetryEnabled
             | Self::RetryMaxRetries
             | Self::RetryBaseDelay
-            | Self::RetryOutage => &[],
+            | Self::RetryOutage
+            | Self::RetentionOlderThan
+            | Self::RetentionKeepSize => &[],
         }
     }
 

@@ -104,6 +104,10 @@ pub struct Settings {
     pub stream_first_event_timeout: Setting<Duration>,
     /// How long a provider may pause in an answer; zero for no limit.
     pub stream_idle_timeout: Setting<Duration>,
+    /// The age from which `regatta gc` removes work that needs not be kept.
+    pub retention_older_than: Setting<Duration>,
+    /// The size down to which `regatta gc` removes such work; `None` for no limit.
+    pub retention_keep_size: Setting<Option<u64>>,
 }
 
 impl Settings {
@@ -180,6 +184,8 @@ impl Settings {
                 RawValue::timeout,
             )?,
             stream_idle_timeout: required(values, Key::StreamIdleTimeout, RawValue::timeout)?,
+            retention_older_than: required(values, Key::RetentionOlderThan, RawValue::duration)?,
+            retention_keep_size: optional(values, Key::RetentionKeepSize, RawValue::size)?,
         })
     }
 }
@@ -194,13 +200,15 @@ fn check(key: Key, given: &RawValue, home: Option<&Path>) -> Result<(), Expected
         Key::IsolationMode => given.isolation().map(drop),
         Key::MergeMode => given.merge().map(drop),
         Key::IsolationDir => given.folder(home).map(drop),
-        Key::UntrackedLimit | Key::CarryLimit | Key::LimitOutput => given.size().map(drop),
+        Key::UntrackedLimit | Key::CarryLimit | Key::LimitOutput | Key::RetentionKeepSize => {
+            given.size().map(drop)
+        }
         Key::IsolationSetup => given.commands().map(drop),
         Key::IsolationCarry | Key::IsolationUnion => given.globs().map(drop),
         Key::BranchPrefix => given.prefix().map(drop),
         Key::EnvRemove | Key::EnvPass => given.variables().map(drop),
         Key::EnvKeepOnly => given.some_variables().map(drop),
-        Key::LimitWall => given.duration().map(drop),
+        Key::LimitWall | Key::RetentionOlderThan => given.duration().map(drop),
         Key::LimitTurns => given.turns().map(drop),
         Key::LimitTokens => given.tokens().map(drop),
         Key::ModelDefault | Key::ModelSmol | Key::ModelSlow | Key::ModelPlan => {

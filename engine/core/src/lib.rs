@@ -10,10 +10,12 @@ pub mod landing;
 pub mod ports;
 pub mod request;
 pub mod restarts;
+pub mod retention;
 pub mod run;
 pub mod schedule;
 pub mod task;
 pub mod tools;
+pub mod verification;
 
 #[cfg(test)]
 #[macro_use]

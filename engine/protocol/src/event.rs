@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Captured, Conflict, ExitCode, FailureClass, IsolationMode, LandTime, MergeMode, RepoPath,
-    Rescue, RunName, SessionEvent, SessionId, TaskName, TaskReport, Timestamp, Usage,
+    Rescue, RunName, SessionEvent, SessionId, TaskName, TaskReport, Timestamp, Unverified, Usage,
     WorkspaceNeeds,
 };
 
@@ -72,6 +72,9 @@ pub enum EventKind {
         /// What each workspace needs besides the files of the repository.
         #[serde(default, skip_serializing_if = "WorkspaceNeeds::is_empty")]
         needs: WorkspaceNeeds,
+        /// The commands that must succeed in the merged work before it lands.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        verify: Vec<String>,
         /// The run that this one retries, if it does.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_of: Option<RunName>,
@@ -178,6 +181,28 @@ pub enum EventKind {
         #[serde(flatten)]
         report: TaskReport,
     },
+    /// The merged work of tasks is being verified before it lands.
+    VerificationStarted {
+        /// The number of the verification in its run, from 1.
+        number: usize,
+        /// The tasks whose work is in it; none if it is the state in which the run began.
+        tasks: Vec<TaskName>,
+    },
+    /// A verification has ended.
+    VerificationFinished {
+        /// The number of the verification in its run, from 1.
+        number: usize,
+        /// Whether every command has succeeded.
+        passed: bool,
+        /// How long it took, in milliseconds.
+        ms: u64,
+        /// Why it failed, if it did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
+        /// The path of the file with the output of the command that failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<String>,
+    },
     /// The landing waits, because another engine is landing in the same repository.
     LandingWaited,
     /// The landing of the run's work has begun.
@@ -209,6 +234,15 @@ pub enum EventKind {
         task: TaskName,
         /// The reason.
         why: String,
+    },
+    /// The work of a task was not landed, because it was not verified or has failed its
+    /// verification. It stays in the task store.
+    TaskUnverified {
+        /// The task.
+        task: TaskName,
+        /// The reason.
+        #[serde(flatten)]
+        unverified: Box<Unverified>,
     },
     /// A landing replaced a version of a file that another program had just written; that version
     /// is kept.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{RepoPath, RunName, TaskName};
+use crate::{RepoPath, RunName, TaskName, Unverified};
 
 /// The result of one landing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,6 +109,15 @@ pub enum Landed {
         /// The tasks whose work did not land.
         on: Vec<TaskName>,
     },
+    /// The work was kept, because it was not verified or has failed its verification.
+    Unverified(Box<Unverified>),
+    /// The work had landed, and was taken back.
+    TakenBack {
+        /// What was left as it is, because it cannot be taken back: in each conflict the base is the
+        /// version that had landed, ours what is there, and theirs what was there before.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        left: Vec<Conflict>,
+    },
 }
 
 /// A conflict at one path.
@@ -197,6 +206,8 @@ pub enum ConflictReason {
     Filter,
     /// Another program kept writing the file during the landing.
     Contested,
+    /// The file could not be written.
+    Unwritable,
     /// The task changed the same lines as the set-up of its workspace.
     Setup,
     /// Both sides changed a file that is too large to be merged line by line.

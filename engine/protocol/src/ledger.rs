@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Captured, ExitCode, LandingId, LandingReport, RunId, TaskId, TaskReport, TaskSpec, Totals,
-    Usage,
+    Usage, VerificationTotals,
 };
 
 /// One recorded transition of a run or a task.
@@ -62,6 +62,13 @@ pub enum LedgerEntry {
         /// How the task ended, and what it changed.
         report: TaskReport,
     },
+    /// The work of the run was verified, and what has passed is about to land.
+    WorkVerified {
+        /// The run.
+        run: RunId,
+        /// The verifications.
+        totals: VerificationTotals,
+    },
     /// A landing of the run's work is about to begin.
     LandingStarted {
         /// The run.
@@ -101,6 +108,12 @@ pub enum LedgerEntry {
     },
     /// The user discarded the captured work of a task.
     TaskDiscarded {
+        /// The task.
+        task: TaskId,
+    },
+    /// The captures, logs and outputs of a task, whose work had landed or was discarded, are removed
+    /// because of their age or size.
+    TaskCollected {
         /// The task.
         task: TaskId,
     },

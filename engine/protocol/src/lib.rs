@@ -20,6 +20,7 @@ mod spec;
 mod timestamp;
 mod timings;
 mod usage;
+mod verification;
 
 pub use capture::{CaptureRef, Captured, ChangeSummary, LeftOut, LeftOutEntry, LeftOutKind};
 pub use control_characters::{Escapes, is_unseen};
@@ -49,6 +50,7 @@ pub use spec::{
 pub use timestamp::Timestamp;
 pub use timings::{TaskTimings, TimedPhase};
 pub use usage::{Cost, Usage};
+pub use verification::{FailingStart, Unverified, UnverifiedCause, VerificationTotals, VerifySpec};
 
 #[cfg(test)]
 #[macro_use]

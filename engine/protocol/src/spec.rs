@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{IsolationMode, ModelRoute, RunId, RunName, TaskId, TaskName};
+use crate::{IsolationMode, ModelRoute, RunId, RunName, TaskId, TaskName, VerifySpec};
 
 /// The specification of a run: a set of tasks that work on one repository at the same time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,6 +52,9 @@ pub struct RunSpec {
     /// What each workspace needs besides the files of the repository.
     #[serde(default)]
     pub needs: WorkspaceNeeds,
+    /// How the work is verified before it lands.
+    #[serde(default, skip_serializing_if = "VerifySpec::is_off")]
+    pub verify: VerifySpec,
     /// The run that this one retries, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,

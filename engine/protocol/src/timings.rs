@@ -16,6 +16,8 @@ pub enum TimedPhase {
     Work,
     /// Its changes are captured.
     Capture,
+    /// The merged work of the run is verified.
+    Verify,
     /// The work of the run lands.
     Landing,
     /// Its workspace is removed, or its files are made ready for another task.
@@ -29,12 +31,13 @@ pub enum TimedPhase {
 
 impl TimedPhase {
     /// All phases, in the order in which they are shown.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Waiting,
         Self::Prepare,
         Self::Setup,
         Self::Work,
         Self::Capture,
+        Self::Verify,
         Self::Landing,
         Self::Discard,
         Self::Ledger,
@@ -50,6 +53,7 @@ impl TimedPhase {
             Self::Setup => "setup",
             Self::Work => "work",
             Self::Capture => "capture",
+            Self::Verify => "verify",
             Self::Landing => "landing",
             Self::Discard => "discard",
             Self::Ledger => "ledger",
@@ -73,6 +77,8 @@ pub struct TaskTimings {
     #[serde(skip_serializing_if = "is_zero")]
     capture: u64,
     #[serde(skip_serializing_if = "is_zero")]
+    verify: u64,
+    #[serde(skip_serializing_if = "is_zero")]
     landing: u64,
     #[serde(skip_serializing_if = "is_zero")]
     discard: u64,
@@ -92,6 +98,7 @@ impl TaskTimings {
             TimedPhase::Setup => self.setup,
             TimedPhase::Work => self.work,
             TimedPhase::Capture => self.capture,
+            TimedPhase::Verify => self.verify,
             TimedPhase::Landing => self.landing,
             TimedPhase::Discard => self.discard,
             TimedPhase::Ledger => self.ledger,
@@ -107,6 +114,7 @@ impl TaskTimings {
             TimedPhase::Setup => &mut self.setup,
             TimedPhase::Work => &mut self.work,
             TimedPhase::Capture => &mut self.capture,
+            TimedPhase::Verify => &mut self.verify,
             TimedPhase::Landing => &mut self.landing,
             TimedPhase::Discard => &mut self.discard,
             TimedPhase::Ledger => &mut self.ledger,

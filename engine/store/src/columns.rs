@@ -21,6 +21,9 @@ pub(crate) const SELECT_TASKS: &str = "
            (SELECT json_extract(entry, '$.captured.left_out') FROM transition AS last
             WHERE last.task = task.number AND last.type = 'task_captured'
             ORDER BY last.seq DESC LIMIT 1) AS left_out,
+           (SELECT CASE last.type WHEN 'task_collected' THEN last.at END FROM transition AS last
+            WHERE last.task = task.number AND last.type IN ('task_captured', 'task_collected')
+            ORDER BY last.seq DESC LIMIT 1) AS collected,
            attempt.workspace, landing.result, landing.branch, landing.conflicts,
            landing.message, landing.waits_on,
            CASE WHEN landing.result = 'landed' AND landing.message IS NOT NULL THEN
@@ -29,6 +32,12 @@ pub(crate) const SELECT_TASKS: &str = "
                 WHERE step.seq = landing.transition
                 AND json_extract(one.value, '$.task') = task.name)
            END AS joined,
+           CASE WHEN landing.result = 'unverified' THEN
+               (SELECT one.value
+                FROM transition AS step, json_each(step.entry, '$.report.tasks') AS one
+                WHERE step.seq = landing.transition
+                AND json_extract(one.value, '$.task') = task.name)
+           END AS unverified,
            CASE WHEN landing.result <> 'unwritten' AND landing.message IS NOT NULL THEN
                (SELECT json_extract(one.value, '$.settled')
                 FROM transition AS step, json_each(step.entry, '$.report.tasks') AS one
@@ -103,6 +112,7 @@ fn task_row_with(row: &Row<'_>, report: &str) -> rusqlite::Result<TaskRow> {
         usage: read_usage(row)?,
         captured: captured(row)?,
         discarded: read_word_or_null(row, "discarded")?,
+        collected: read_word_or_null(row, "collected")?,
         landing: landed(row)?,
         settled: read_json_or_null(row, "settled")?.unwrap_or_default(),
         workspace: row.get("workspace")?,
@@ -134,6 +144,10 @@ fn landed(row: &Row<'_>) -> rusqlite::Result<Option<Landed>> {
         "conflicted" => Landed::Conflicted { conflicts: read_json(row, "conflicts")? },
         "unwritten" => Landed::Unwritten { message: row.get("message")? },
         "waiting" => Landed::Waiting { on: read_json(row, "waits_on")? },
+        "unverified" => Landed::Unverified(Box::new(read_json(row, "unverified")?)),
+        "taken_back" => {
+            Landed::TakenBack { left: read_json_or_null(row, "conflicts")?.unwrap_or_default() }
+        }
         _ => return Err(unreadable(row, "result", UnknownValue)),
     };
     Ok(Some(landed))

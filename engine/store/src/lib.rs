@@ -12,6 +12,7 @@ mod ledger;
 mod reader;
 mod recording;
 mod replay;
+mod retention;
 mod rows;
 mod session;
 #[cfg(test)]
@@ -23,6 +24,7 @@ pub use connection::VERSION;
 pub use find::FindError;
 pub use ledger::Ledger;
 pub use reader::Reader;
+pub use retention::{RunRetention, TaskRetention};
 pub use rows::{RunRow, RunTerms, TaskCounts, TaskRow};
 pub use session::{SessionLine, SessionLogFiles, read_session, used_in};
 

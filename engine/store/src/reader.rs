@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::ports::LedgerError;
-use protocol::{RunId, RunName, TaskName, Timestamp};
+use protocol::{RunId, RunName, TaskName, TimedPhase, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::columns::{
@@ -221,27 +221,32 @@ impl Reader {
         })
     }
 
-    /// Returns how long each landing of a run took, from its begin in the ledger to its end there.
+    /// Returns how long each verification of a run's work and each landing took; a landing from its
+    /// begin in the ledger to its end there.
     ///
     /// # Errors
     /// The ledger cannot be read.
-    pub fn landing_times(&self, run: RunId) -> Result<Vec<Duration>, LedgerError> {
+    pub fn phase_times(&self, run: RunId) -> Result<Vec<(TimedPhase, Duration)>, LedgerError> {
         self.read(|ledger| {
             let mut select = ledger.prepare_cached(
-                "SELECT transition.type, transition.at FROM transition
+                "SELECT transition.type, transition.at,
+                        json_extract(transition.entry, '$.totals.ms') AS ms FROM transition
                  JOIN run ON run.number = transition.run WHERE run.id = ?1
-                 AND transition.type IN ('landing_started', 'landing_finished')
+                 AND transition.type IN ('work_verified', 'landing_started', 'landing_finished')
                  ORDER BY transition.seq",
             )?;
             let (mut began, mut times) = (None, Vec::new());
             let mut rows = select.query([run.to_string()])?;
             while let Some(row) = rows.next()? {
                 let at = read_word::<Timestamp>(row, "at")?.as_millisecond();
+                let time = |ms: i64| Duration::from_millis(u64::try_from(ms).unwrap_or(0));
                 match (row.get::<_, String>("type")?.as_str(), began.take()) {
-                    ("landing_started", _) => began = Some(at),
-                    (_, Some(began)) => {
-                        times.push(Duration::from_millis(u64::try_from(at - began).unwrap_or(0)));
+                    ("work_verified", _) => {
+                        let ms = row.get::<_, Option<i64>>("ms")?.unwrap_or(0);
+                        times.push((TimedPhase::Verify, time(ms)));
                     }
+                    ("landing_started", _) => began = Some(at),
+                    (_, Some(began)) => times.push((TimedPhase::Landing, time(at - began))),
                     (_, None) => {}
                 }
             }

@@ -50,6 +50,8 @@ pub(crate) fn record(
         LedgerEntry::TaskUsed { task, usage } => recording.task_used(*task, *usage),
         LedgerEntry::TaskFinished { task, report } => recording.task_finished(*task, report),
         LedgerEntry::TaskDiscarded { task } => recording.task_discarded(*task),
+        LedgerEntry::TaskCollected { task } => recording.task_collected(*task),
+        LedgerEntry::WorkVerified { run, .. } => recording.work_verified(*run),
         LedgerEntry::LandingStarted { run, .. } => recording.landing_started(*run),
         LedgerEntry::LandingFinished { run, report, .. } => {
             recording.landing_finished(*run, report)

@@ -73,6 +73,7 @@ fn spec(row: RunRow, tasks: Vec<TaskSpec>, retry: Option<Retry>) -> RunSpec {
         untracked_limit,
         pass_env,
         needs,
+        verify,
         union,
         retry_of: _, // `retry` names it, too
     } = spec;
@@ -92,6 +93,7 @@ fn spec(row: RunRow, tasks: Vec<TaskSpec>, retry: Option<Retry>) -> RunSpec {
         untracked_limit,
         pass_env,
         needs,
+        verify,
         union,
         retry,
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use protocol::{
     Captured, ExitCode, IsolationMode, LandTime, Landed, MergeMode, OnFailure, RunId, RunName,
     RunSpec, RunState, Settled, StackBranch, TaskId, TaskName, TaskReport, TaskSpec, TaskState,
-    Timestamp, Totals, Usage, WorkspaceNeeds,
+    Timestamp, Totals, Usage, VerifySpec, WorkspaceNeeds,
 };
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -71,6 +71,9 @@ pub struct RunTerms {
     /// What each workspace needs besides the files of the repository.
     #[serde(default, skip_serializing_if = "WorkspaceNeeds::is_empty")]
     pub needs: WorkspaceNeeds,
+    /// How the work is verified before it lands.
+    #[serde(default, skip_serializing_if = "VerifySpec::is_off")]
+    pub verify: VerifySpec,
     /// The globs of files in which the lines of both sides are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub union: Vec<String>,
@@ -93,6 +96,7 @@ impl From<&RunSpec> for RunTerms {
             untracked_limit: run.untracked_limit,
             pass_env: run.pass_env.clone(),
             needs: run.needs.clone(),
+            verify: run.verify.clone(),
             union: run.union.clone(),
             retry_of: run.retry.as_ref().map(|retry| retry.run.clone()),
         }
@@ -149,6 +153,9 @@ pub struct TaskRow {
     pub captured: Option<Captured>,
     /// When that capture was discarded.
     pub discarded: Option<Timestamp>,
+    /// When that capture was removed because of its age or size, with the log of the task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collected: Option<Timestamp>,
     /// The result of its last landing.
     pub landing: Option<Landed>,
     /// What that landing settled of its conflicts.

@@ -9,7 +9,7 @@ use engine::ports::{LedgerError, LedgerStore, LockRun};
 use protocol::{
     CaptureRef, Captured, ChangeDemand, ChangeSummary, Command, IsolationMode, LedgerEntry,
     MergeMode, OnFailure, Outcome, RunId, RunName, RunSpec, TaskId, TaskLimits, TaskReport,
-    TaskSpec, Timestamp, Work, WorkspaceNeeds,
+    TaskSpec, Timestamp, VerifySpec, Work, WorkspaceNeeds,
 };
 use serde_json::json;
 
@@ -70,6 +70,7 @@ pub(crate) fn run(tasks: &[&str]) -> RunSpec {
         untracked_limit: 1 << 28,
         pass_env: Vec::new(),
         needs: WorkspaceNeeds::default(),
+        verify: VerifySpec::default(),
         retry: None,
     }
 }

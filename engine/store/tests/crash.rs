@@ -12,7 +12,7 @@ use engine::fault::Faults;
 use engine::ports::{LedgerStore, LockRun};
 use protocol::{
     ChangeDemand, IsolationMode, LedgerEntry, MergeMode, OnFailure, RunId, RunSpec, TaskId,
-    TaskLimits, TaskSpec, Timestamp, Work, WorkspaceNeeds,
+    TaskLimits, TaskSpec, Timestamp, VerifySpec, Work, WorkspaceNeeds,
 };
 use rusqlite::Connection;
 use store::{Ledger, Reader};
@@ -122,6 +122,7 @@ fn run() -> RunSpec {
         untracked_limit: 0,
         pass_env: Vec::new(),
         needs: WorkspaceNeeds::default(),
+        verify: VerifySpec::default(),
         retry: None,
     }
 }

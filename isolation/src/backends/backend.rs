@@ -9,6 +9,7 @@ use crate::backends::RunContext;
 use crate::backends::in_place::InPlace;
 use crate::backends::worktree::Worktree;
 use crate::error::{Result, cannot};
+use crate::merged_workspace::MergedCopies;
 use crate::view::{DirectoryView, DiskThreads};
 
 /// A way to isolate tasks from each other and from the user's tree.
@@ -84,6 +85,11 @@ pub trait FrozenTree: Send + Sync {
     /// # Errors
     /// The workspace cannot be removed.
     fn discard(&self, workspace: &Workspace, reuse: Reuse) -> Result<()>;
+
+    /// Returns how the merged work of the run is verified, if the backend has a way.
+    fn merged_copies(&self) -> Option<&dyn MergedCopies> {
+        None
+    }
 
     /// Captures the workspace of `task` that a dead engine has left. If a capture with the same
     /// changes exists, returns that one. If its changes differ, keeps both captures. Removes

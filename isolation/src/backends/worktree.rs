@@ -10,6 +10,7 @@ use crate::backends::{Backend, FrozenTree, RecoveredWorkspace, RunContext};
 use crate::baseline::Snapshot;
 use crate::capture::{self, Known};
 use crate::error::{Result, cannot};
+use crate::merged_workspace::MergedCopies;
 use crate::view::{DirectoryView, DiskThreads};
 use crate::workspace::{self, Manifest, SetupState};
 
@@ -55,6 +56,7 @@ impl FrozenTree for Snapshot {
     }
 
     fn capture(&self, workspace: &Workspace) -> Result<Captured> {
+        self.pool.expect(&workspace.task);
         let manifest = self.manifest(workspace)?;
         if let Some(written) = self.written(workspace, &manifest) {
             let known = Known::Written(&written);
@@ -82,6 +84,10 @@ impl FrozenTree for Snapshot {
             Reuse::Refused => self.pool.forget(&workspace.task),
         }
         workspace::discard(&workspace.folder, &self.context.faults)
+    }
+
+    fn merged_copies(&self) -> Option<&dyn MergedCopies> {
+        Some(self)
     }
 
     fn recover(&self, task: &TaskName) -> RecoveredWorkspace {

@@ -10,6 +10,7 @@ use protocol::RepoPath;
 use crate::baseline::{ContentReader, Snapshot};
 use crate::capture::capture_workspace::ForceAdded;
 use crate::capture::compare::{begin, is_certainly, read_with_stat};
+use crate::capture::nested_works::moved_heads;
 use crate::capture::own_commit;
 use crate::capture::walk::{self, Candidate};
 use crate::capture::work_rules::WorkRules;
@@ -35,11 +36,23 @@ pub(crate) fn accept_setup(
     manifest: Manifest,
     differences: Option<&Differences>,
 ) -> Result<()> {
+    let accepted = after_setup(snapshot, folder, manifest, differences)?;
     let what = || format!("record what the set-up has left in {}", folder.display());
+    snapshot.context.faults.failpoint("setup.manifest").or_cannot(what)?;
+    accepted.write(&snapshot.context.folder)
+}
+
+/// Returns the manifest of the workspace at `folder` now that its set-up has ended.
+pub(crate) fn after_setup(
+    snapshot: &Snapshot,
+    folder: &Path,
+    manifest: Manifest,
+    differences: Option<&Differences>,
+) -> Result<Manifest> {
     must_be_there(folder)?;
     let tree = Tree::open_at(&tree_of(folder))?;
     let git = snapshot.context.repo.git()?;
-    let rules = WorkRules::as_it_is(&git, &tree);
+    let rules = WorkRules::as_it_is(snapshot, &git, &tree);
     let bytes = ContentReader::open(snapshot)?;
     let before = Manifest { setup: SetupState::None, ..manifest };
     let force_added = ForceAdded::of(snapshot, folder);
@@ -56,10 +69,10 @@ pub(crate) fn accept_setup(
     drop(candidates);
     // Every later change of the task has a later time.
     let marker_ns = mark(folder)?;
-    snapshot.context.faults.failpoint("setup.manifest").or_cannot(what)?;
     let head = own_commit::head(&folder.join(GIT));
-    let setup = SetupState::Done(SetupChanges { files, ignored, left_out: fingerprints, head });
-    Manifest { marker_ns, setup, ..before }.write(&snapshot.context.folder)
+    let (left_out, nested_heads) = (fingerprints, moved_heads(snapshot, folder));
+    let changes = SetupChanges { files, ignored, left_out, head, nested_heads };
+    Ok(Manifest { marker_ns, setup: SetupState::Done(changes), ..before })
 }
 
 /// Returns what the set-up did to a candidate; `None` if it is as before.

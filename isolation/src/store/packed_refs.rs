@@ -1,6 +1,6 @@
-//! Adds many references at once, by writing git's file of packed references anew.
+//! Adds or removes many references at once, by writing git's file of packed references anew.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -15,15 +15,65 @@ const HEADER: &str = "# pack-refs with: peeled fully-peeled sorted \n";
 
 /// Adds or replaces references, durably. The caller holds the lock on the store's folder.
 pub(super) fn add(store: &Path, references: &BTreeMap<String, Oid>) -> io::Result<()> {
-    let path = store.join("packed-refs");
-    let before = match fs::read_to_string(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-        before => before?,
-    };
+    let before = read(store)?;
     let mut all = parse(&before);
     for (name, oid) in references {
         all.insert(name, format!("{oid} {name}\n"));
     }
+    write(store, &all)?;
+    for name in references.keys() {
+        // A reference with a file of its own would hide the packed one.
+        remove(&store.join(name))?;
+    }
+    Ok(())
+}
+
+/// Removes references, durably. The caller holds the lock on the store's folder. A kill in between
+/// leaves some of them.
+pub(super) fn remove_all(store: &Path, references: &BTreeSet<String>) -> io::Result<()> {
+    let before = read(store)?;
+    let mut all = parse(&before);
+    let known = all.len();
+    all.retain(|name, _| !references.contains(*name));
+    if all.len() < known {
+        write(store, &all)?;
+    }
+    let mut folders = BTreeSet::new();
+    for name in references {
+        let file = store.join(name);
+        remove(&file)?;
+        folders.extend(file.parent().map(Path::to_path_buf));
+    }
+    let kinds = store.components().count() + 2;
+    let mut changed = BTreeSet::new();
+    for folder in &folders {
+        // A folder that has become empty goes with those above it, up to that of the kind.
+        let mut left = folder.as_path();
+        while left.components().count() > kinds && is_gone(left) {
+            left = left.parent().unwrap_or(store);
+        }
+        changed.insert(left.to_path_buf());
+    }
+    changed.iter().try_for_each(|folder| sync::sync(folder))
+}
+
+/// Removes a folder if it is empty, and returns whether it is gone.
+fn is_gone(folder: &Path) -> bool {
+    match fs::remove_dir(folder) {
+        Ok(()) => true,
+        Err(error) => error.kind() == ErrorKind::NotFound,
+    }
+}
+
+fn read(store: &Path) -> io::Result<String> {
+    match fs::read_to_string(store.join("packed-refs")) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+        before => before,
+    }
+}
+
+/// Replaces the file of packed references, durably.
+fn write(store: &Path, all: &BTreeMap<&str, String>) -> io::Result<()> {
     let lines: Vec<&str> = all.values().map(String::as_str).collect();
     let lock = store.join("packed-refs.lock");
     // No other writer lives: each holds the lock on the folder.
@@ -32,13 +82,8 @@ pub(super) fn add(store: &Path, references: &BTreeMap<String, Oid>) -> io::Resul
     file.write_all(HEADER.as_bytes())?;
     file.write_all(lines.concat().as_bytes())?;
     file.sync_all()?;
-    fs::rename(&lock, &path)?;
-    sync::sync(store)?;
-    for name in references.keys() {
-        // A reference with a file of its own would hide the packed one.
-        remove(&store.join(name))?;
-    }
-    Ok(())
+    fs::rename(&lock, store.join("packed-refs"))?;
+    sync::sync(store)
 }
 
 /// Removes a file. Succeeds if there is none.

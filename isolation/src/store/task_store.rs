@@ -49,10 +49,16 @@ impl TaskStore {
         if !path.join("HEAD").exists() {
             create(path)?;
         }
-        let git = Repository::open_bare(path)
-            .or_cannot(|| format!("open the task store {}", path.display()))?;
+        // Waits while old work is removed, and finds what is there afterwards.
         let writing = File::open(path.join("objects")).ok();
         let writing = writing.filter(|objects| objects.lock_shared().is_ok());
+        Self::with_lock(path, writing)
+    }
+
+    /// Opens the store at `path`, whose folder of objects the caller has locked.
+    pub(super) fn with_lock(path: &Path, writing: Option<File>) -> Result<Self> {
+        let git = Repository::open_bare(path)
+            .or_cannot(|| format!("open the task store {}", path.display()))?;
         let (faults, gathering) = (Faults::default(), RefCell::default());
         Ok(Self { git, path: path.to_path_buf(), faults, gathering, _writing: writing })
     }
@@ -70,6 +76,11 @@ impl TaskStore {
     /// Returns the path of the store.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns the objects of the store.
+    pub(crate) fn odb(&self) -> Result<git2::Odb<'_>> {
+        self.git.odb().or_cannot(|| format!("open the task store {}", self.path.display()))
     }
 
     /// Writes a blob. It is kept if something refers to it before the next clean-up.

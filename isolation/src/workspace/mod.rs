@@ -6,6 +6,7 @@ mod copy_threads;
 mod copy_tree;
 mod git_dir;
 mod manifest;
+mod merged_copy;
 mod predecessors;
 mod prepare;
 mod remove_tree;
@@ -21,7 +22,8 @@ pub(crate) use copy_threads::{COPY_THREADS, FileWork, in_threads};
 pub(crate) use copy_tree::FrozenFiles;
 pub(crate) use git_dir::{GIT_TEMPLATE, GitTemplate};
 pub(crate) use manifest::{MANIFESTS, Manifest, is_workspace, task_of, tree_of};
-pub(crate) use predecessors::apply_predecessors;
+pub(crate) use merged_copy::{is_merged_copy, make_merged_copy};
+pub(crate) use predecessors::{SnapshotTarget, apply_predecessors, remove_file, write_file};
 pub(crate) use prepare::{
     GIT, is_unfinished, make, mark, must_be_there, must_be_there_beside, prepare,
 };

@@ -36,7 +36,7 @@ impl MergeTarget for SnapshotTarget<'_> {
         }
         Ok(match self.snapshot.table.folders.get(path.as_bytes()).map(|folder| folder.kind) {
             None => EntryState::Missing,
-            Some(FolderKind::Plain) => EntryState::Folder,
+            Some(FolderKind::Plain | FolderKind::Nested) => EntryState::Folder,
             Some(FolderKind::Submodule) => EntryState::Foreign,
         })
     }
@@ -78,18 +78,20 @@ pub(crate) fn apply_predecessors(
     // Removals come first, because a new file or folder may need a removed path.
     for (path, change) in predecessor_changes.iter().rev() {
         if change.is_none() {
-            remove(tree, path)?;
+            remove_file(tree, path)?;
         }
     }
     for (path, change) in &predecessor_changes {
         if let Some(entry) = change {
-            write(tree, path, *entry, store)?;
+            write_file(tree, path, *entry, store)?;
         }
     }
     Ok(predecessor_changes)
 }
 
-fn remove(tree: &Path, path: &RepoPath) -> Result<()> {
+/// Removes a file or symlink from a workspace, and the folders that are empty then. No folder above
+/// it may be a symlink.
+pub(crate) fn remove_file(tree: &Path, path: &RepoPath) -> Result<()> {
     let what = || format!("remove {path} in the workspace");
     match fs::remove_file(tree.join(path.as_path())) {
         Ok(()) => {}
@@ -128,7 +130,13 @@ fn make_way(tree: &Path, path: &RepoPath) -> Result<()> {
     Ok(())
 }
 
-fn write(tree: &Path, path: &RepoPath, entry: Entry, store: &TaskStore) -> Result<()> {
+/// Writes a file or symlink to a workspace, in the place of whatever is there or in its way.
+pub(crate) fn write_file(
+    tree: &Path,
+    path: &RepoPath,
+    entry: Entry,
+    store: &TaskStore,
+) -> Result<()> {
     let what = || format!("write {path} in the workspace");
     make_way(tree, path)?;
     let place = tree.join(path.as_path());

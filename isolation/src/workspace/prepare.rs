@@ -76,7 +76,7 @@ fn free_place(context: &RunContext, request: &WorkspaceRequest) -> Result<Worksp
 }
 
 /// Makes `workspace` of a folder with a temporary name. After a failure, the folder is removed.
-fn complete(
+pub(super) fn complete(
     folder: PathBuf,
     workspace: Workspace,
     fill: impl FnOnce(&NewWorkspace) -> Result<()>,

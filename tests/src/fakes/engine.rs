@@ -15,7 +15,7 @@ use engine::request::RequestPolicy;
 use protocol::{
     ChangeDemand, Command, Event, EventKind, IsolationMode, LandingId, MergeMode, OnFailure, RunId,
     RunSpec, SessionId, TaskId, TaskLimits, TaskName, TaskReport, TaskSpec, Timestamp, Totals,
-    Work, WorkspaceNeeds,
+    VerifySpec, Work, WorkspaceNeeds,
 };
 use serde_json::{Value, json};
 
@@ -250,6 +250,7 @@ impl TestEngine {
             untracked_limit: u64::MAX,
             pass_env: Vec::new(),
             needs: WorkspaceNeeds::default(),
+            verify: VerifySpec::default(),
             retry: None,
         }
     }

@@ -99,12 +99,14 @@ impl Record {
             | LedgerEntry::TaskCaptured { task, .. }
             | LedgerEntry::TaskUsed { task, .. }
             | LedgerEntry::TaskFinished { task, .. }
-            | LedgerEntry::TaskDiscarded { task } => self.tasks.get(task).copied(),
+            | LedgerEntry::TaskDiscarded { task }
+            | LedgerEntry::TaskCollected { task } => self.tasks.get(task).copied(),
             LedgerEntry::TasksAdded { run, tasks, .. } => {
                 self.tasks.extend(tasks.iter().map(|task| (task.id, *run)));
                 Some(*run)
             }
             LedgerEntry::TaskStarted { run, .. }
+            | LedgerEntry::WorkVerified { run, .. }
             | LedgerEntry::LandingStarted { run, .. }
             | LedgerEntry::LandingFinished { run, .. }
             | LedgerEntry::RunFinished { run, .. }

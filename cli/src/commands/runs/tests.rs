@@ -60,7 +60,8 @@ async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
              regatta apply {name}/billing --markers  settles it; or --ours, --theirs, --union, --tool\n        \
              regatta diff {name}/search              what it had done by then\n        \
              regatta apply {name}/search             lands it all the same\n\
-             failed  regatta logs {name}/search              it ended with code 3\n"
+             failed  regatta logs {name}/search              it ended with code 3\n\
+             undo    regatta undo {name}                     takes back what has landed\n"
         )
     );
 }

@@ -59,6 +59,7 @@ fn well(sample: &Sample) -> Vec<TaskEvidence> {
             usage: Some(used),
             captured: Some(captured),
             discarded: None,
+            collected: None,
             landing,
             settled: protocol::Settled::default(),
             workspace: None,

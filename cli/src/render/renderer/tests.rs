@@ -169,6 +169,7 @@ fn events_of_an_agent() -> Vec<Event> {
             land: protocol::LandTime::End,
             pass_env: Vec::new(),
             needs: WorkspaceNeeds::default(),
+            verify: Vec::new(),
             retry_of: None,
         },
         queued(task(), "Move it", Some("offline/a.toml")),
@@ -265,6 +266,7 @@ kept    regatta diff r7k3f/billing             what it wanted
         regatta diff r7k3f/search              what it had done by then
         regatta apply r7k3f/search             lands it all the same
 failed  regatta logs r7k3f/search              it ended with code 1�␊
+undo    regatta undo r7k3f                     takes back what has landed
 ";
     assert_eq!(out, format!("{TABLE}{closing}"));
 }

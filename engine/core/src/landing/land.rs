@@ -106,6 +106,14 @@ pub fn landing_request(run: &RunRecord) -> Option<LandingRequest> {
     landing_request_of(run, &done.map(|task| task.spec.id).collect())
 }
 
+/// Returns the work of the run that has landed, dependencies first.
+#[must_use]
+pub fn landed_tasks(run: &RunRecord) -> Vec<LandingTask> {
+    let landed = |task: &&TaskRecord| matches!(task.landed, Some(Landed::Landed { .. }));
+    let landed = run.tasks().iter().filter(landed);
+    landing_tasks(run, &landed.map(|task| task.spec.id).collect())
+}
+
 /// Returns the request for a landing of the `chosen` tasks. Returns `None` if there is nothing to
 /// land.
 #[must_use]

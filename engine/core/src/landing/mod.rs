@@ -7,5 +7,5 @@ mod land;
 pub use commit_subject::commit_subject;
 pub use land::{
     LandingBackend, LandingEnd, LedgerWriter, changed_predecessors, failed_landing_report, land,
-    landing_request, landing_request_of, landing_target, landing_tasks,
+    landed_tasks, landing_request, landing_request_of, landing_target, landing_tasks,
 };

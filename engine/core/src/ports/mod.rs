@@ -5,6 +5,7 @@ mod cancel;
 mod clock_and_ids;
 mod gate;
 mod isolation;
+mod isolation_error;
 mod ledger;
 mod model;
 mod processes;
@@ -13,6 +14,8 @@ mod schema;
 mod session_log;
 mod settle;
 mod tools;
+mod undo;
+mod verification;
 mod view;
 mod worker;
 
@@ -20,10 +23,11 @@ pub use cancel::{CancelLevel, CancelToken};
 pub use clock_and_ids::{Clock, Ids, Timer};
 pub use gate::{Gate, GateEvent, GateWait, Permit, PermitNews, RequestOutcome, Requester};
 pub use isolation::{
-    Baseline, CarryRequest, FreezeRequest, HeadMove, HeadMoveKind, Isolation, IsolationError,
-    LandingNotice, LandingRequest, LandingTarget, LandingTask, Notice, Repository, RepositoryFacts,
-    Reuse, Workspace, WorkspaceRequest, WorkspaceStart,
+    Baseline, CarryRequest, FreezeRequest, HeadMove, HeadMoveKind, Isolation, LandingNotice,
+    LandingRequest, LandingTarget, LandingTask, Notice, Repository, RepositoryFacts, Reuse,
+    Workspace, WorkspaceRequest, WorkspaceStart,
 };
+pub use isolation_error::IsolationError;
 pub use ledger::{LedgerError, LedgerStore, LockRun, RunLock};
 pub use model::{
     AccountId, AttemptFailure, FailureCause, ModelAnswer, ModelEvent, ModelLocation, ModelRequest,
@@ -47,6 +51,8 @@ pub use tools::{
     ToolBuildError, ToolContext, ToolDeclaration, ToolEnv, ToolFactory, ToolOutcome, ToolOutput,
     ToolRunner, ToolSpec, Visibility,
 };
+pub use undo::{BranchEnd, UndoReport, UndoRequest, UndoScope, UndoTask, UndoneBranch};
+pub use verification::MergedWorkspace;
 pub use view::{
     FileKind, FileStat, FileVersion, Found, Listing, MAX_PATH_DEPTH, MAX_SYMLINKS, Replace,
     ViewError, ViewFile, ViewPath, WorkspaceView,

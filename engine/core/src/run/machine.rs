@@ -119,7 +119,7 @@ impl RunMachine {
             }
             Input::Cancel(level, why) => {
                 self.interruption.get_or_insert(why);
-                effects.push(Effect::CancelLanding);
+                effects.push(Effect::CancelLanding(level));
                 self.cancel_unfinished(level, &mut effects);
             }
             Input::AddTasks { request, parent, tasks } => match self.check(parent, &tasks) {
@@ -135,6 +135,7 @@ impl RunMachine {
                 let running = if running { Ok(()) } else { Err(WaitError::NotRunning) };
                 self.children.wait(&self.record, request, parent, running, &mut effects);
             }
+            Input::WorkEnded(task) => self.work_ended(task, &mut effects),
             Input::TaskEnded(task, report) => {
                 if self.live(task) == Some(LiveState::Running) {
                     self.finish(task, report, &mut effects);
@@ -163,6 +164,7 @@ impl RunMachine {
             merge: spec.merge,
             onto: spec.users_branch().map(str::to_owned),
             land: spec.land,
+            verify: spec.verify.commands.clone(),
             pass_env: spec.pass_env.clone(),
             needs: spec.needs.clone(),
             retry_of: spec.retry.as_ref().map(|retry| retry.run.clone()),
@@ -245,6 +247,17 @@ impl RunMachine {
         }
     }
 
+    /// Lets another task work while the work of this one is captured, unless its end may decide which
+    /// task is next, or that there is none.
+    fn work_ended(&self, task: TaskId, effects: &mut Vec<Effect>) {
+        let is_running = self.live(task) == Some(LiveState::Running);
+        let decides =
+            self.cancels != CancelTrigger::Nothing || self.children.is_awaited(&self.record, task);
+        if is_running && !decides {
+            effects.push(Effect::ReleasePermit(task));
+        }
+    }
+
     /// Records the end of a task.
     fn finish(&mut self, task: TaskId, report: TaskReport, effects: &mut Vec<Effect>) {
         self.set(task, LiveState::Finishing);
@@ -289,7 +302,9 @@ impl RunMachine {
             LedgerEntry::SessionStarted { .. }
             | LedgerEntry::TaskUsed { .. }
             | LedgerEntry::TaskDiscarded { .. }
+            | LedgerEntry::TaskCollected { .. }
             | LedgerEntry::RunWithdrawn { .. }
+            | LedgerEntry::WorkVerified { .. }
             | LedgerEntry::RunInterrupted { .. } => {}
         }
     }

@@ -9,7 +9,7 @@ use protocol::{TaskTimings, TimedPhase};
 pub struct PhaseTime {
     /// The phase.
     pub phase: TimedPhase,
-    /// The number of tasks that had the phase; for the landing, the number of landings.
+    /// The number of tasks that had the phase; of a phase of the run, how often there was one.
     pub count: usize,
     /// The sum of all.
     pub sum: Duration,
@@ -19,15 +19,14 @@ pub struct PhaseTime {
     pub p95: Duration,
 }
 
-/// Returns the times of each phase that at least one task had, in the order of the phases.
+/// Returns the times of each phase that at least one task had, or the run itself, in the order of the
+/// phases.
 #[must_use]
-pub fn phase_times(tasks: &[TaskTimings], landings: &[Duration]) -> Vec<PhaseTime> {
+pub fn phase_times(tasks: &[TaskTimings], of_run: &[(TimedPhase, Duration)]) -> Vec<PhaseTime> {
     let of = |phase: TimedPhase| {
         let times = tasks.iter().map(|task| Duration::from_micros(task.get(phase)));
         let mut times: Vec<_> = times.filter(|time| !time.is_zero()).collect();
-        if phase == TimedPhase::Landing {
-            times.extend_from_slice(landings);
-        }
+        times.extend(of_run.iter().filter(|(of, _)| *of == phase).map(|(_, time)| *time));
         times.sort_unstable();
         let last = times.len().checked_sub(1)?;
         // The smallest time that at least this part of the tasks does not exceed.
@@ -76,7 +75,7 @@ mod tests {
             median: ms(3),
             p95: ms(3),
         };
-        assert_eq!(phase_times(&tasks, &[ms(3)]), [setup, work, landing]);
+        assert_eq!(phase_times(&tasks, &[(TimedPhase::Landing, ms(3))]), [setup, work, landing]);
         assert_eq!(phase_times(&[TaskTimings::default()], &[]), []);
     }
 }

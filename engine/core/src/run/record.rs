@@ -88,12 +88,14 @@ impl RunRecord {
             | LedgerEntry::TaskCaptured { task, .. }
             | LedgerEntry::TaskUsed { task, .. }
             | LedgerEntry::TaskFinished { task, .. }
-            | LedgerEntry::TaskDiscarded { task } => {
+            | LedgerEntry::TaskDiscarded { task }
+            | LedgerEntry::TaskCollected { task } => {
                 if let Some(&at) = self.positions.get(task) {
                     self.tasks[at].apply(entry);
                 }
             }
             LedgerEntry::TasksAdded { run, .. }
+            | LedgerEntry::WorkVerified { run, .. }
             | LedgerEntry::LandingStarted { run, .. }
             | LedgerEntry::LandingFinished { run, .. }
             | LedgerEntry::RunFinished { run, .. }
@@ -101,6 +103,7 @@ impl RunRecord {
             | LedgerEntry::RunInterrupted { run }
                 if *run != self.spec.id => {}
             LedgerEntry::TasksAdded { parent, tasks, .. } => self.add(*parent, tasks.clone()),
+            LedgerEntry::WorkVerified { .. } => {}
             LedgerEntry::LandingStarted { .. } => self.landing = LandingRecord::Begun,
             LedgerEntry::LandingFinished { report, .. } => {
                 for landing in &report.tasks {
@@ -125,6 +128,7 @@ impl RunRecord {
         match entry {
             LedgerEntry::TasksAdded { run, .. }
             | LedgerEntry::TaskStarted { run, .. }
+            | LedgerEntry::WorkVerified { run, .. }
             | LedgerEntry::LandingStarted { run, .. }
             | LedgerEntry::LandingFinished { run, .. }
             | LedgerEntry::RunFinished { run, .. }
@@ -134,7 +138,8 @@ impl RunRecord {
             | LedgerEntry::TaskCaptured { .. }
             | LedgerEntry::TaskUsed { .. }
             | LedgerEntry::TaskFinished { .. }
-            | LedgerEntry::TaskDiscarded { .. } => {
+            | LedgerEntry::TaskDiscarded { .. }
+            | LedgerEntry::TaskCollected { .. } => {
                 task_of(entry).is_some_and(|task| self.positions.contains_key(&task))
             }
         }
@@ -278,7 +283,13 @@ pub fn totals(run: &RunRecord, ms: u64) -> Totals {
                 totals.conflicted += 1;
                 false
             }
-            Some(Landed::Unwritten { .. } | Landed::Waiting { .. }) | None => false,
+            Some(
+                Landed::Unwritten { .. }
+                | Landed::Waiting { .. }
+                | Landed::Unverified(_)
+                | Landed::TakenBack { .. },
+            )
+            | None => false,
         };
         // Files that exist only in a workspace do not land.
         let held = task.captured.as_deref().is_some_and(Captured::holds_uncaptured_files);

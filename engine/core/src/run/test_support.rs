@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use protocol::{
     CaptureRef, Captured, ChangeDemand, ChangeSummary, Command, IsolationMode, LedgerEntry,
     MergeMode, OnFailure, Outcome, RunId, RunName, RunSpec, TaskId, TaskLimits, TaskName,
-    TaskReport, TaskSpec, Work, WorkspaceNeeds,
+    TaskReport, TaskSpec, VerifySpec, Work, WorkspaceNeeds,
 };
 use serde_json::Value;
 
@@ -47,6 +47,7 @@ pub(super) fn run_of(tasks: Vec<TaskSpec>) -> RunRecord {
         untracked_limit: 0,
         pass_env: Vec::new(),
         needs: WorkspaceNeeds::default(),
+        verify: VerifySpec::default(),
         retry: None,
     };
     RunRecord::opened(RunName::of(id, RunName::SHORTEST), spec)

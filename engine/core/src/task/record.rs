@@ -105,7 +105,9 @@ impl TaskRecord {
                 self.status = TaskStatus::Finished(Box::new(report.clone()));
             }
             LedgerEntry::TaskDiscarded { .. } => self.is_discarded = true,
-            LedgerEntry::TasksAdded { .. }
+            LedgerEntry::TaskCollected { .. }
+            | LedgerEntry::TasksAdded { .. }
+            | LedgerEntry::WorkVerified { .. }
             | LedgerEntry::LandingStarted { .. }
             | LedgerEntry::LandingFinished { .. }
             | LedgerEntry::RunFinished { .. }
@@ -136,8 +138,10 @@ pub(crate) fn task_of(entry: &LedgerEntry) -> Option<TaskId> {
         | LedgerEntry::TaskCaptured { task, .. }
         | LedgerEntry::TaskUsed { task, .. }
         | LedgerEntry::TaskFinished { task, .. }
-        | LedgerEntry::TaskDiscarded { task } => Some(*task),
+        | LedgerEntry::TaskDiscarded { task }
+        | LedgerEntry::TaskCollected { task } => Some(*task),
         LedgerEntry::TasksAdded { .. }
+        | LedgerEntry::WorkVerified { .. }
         | LedgerEntry::LandingStarted { .. }
         | LedgerEntry::LandingFinished { .. }
         | LedgerEntry::RunFinished { .. }

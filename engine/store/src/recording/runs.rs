@@ -33,6 +33,11 @@ impl Recording<'_> {
         self.transition(run, None, "tasks_added").map(drop)
     }
 
+    pub(super) fn work_verified(&self, id: RunId) -> Result<(), LedgerCause> {
+        let run = self.run(id)?;
+        self.transition(run, None, "work_verified").map(drop)
+    }
+
     /// Moves a running run to `landing`. A finished run, whose kept work lands later, stays finished.
     pub(super) fn landing_started(&self, id: RunId) -> Result<(), LedgerCause> {
         let run = self.run(id)?;
@@ -81,6 +86,15 @@ impl Recording<'_> {
             Landed::Waiting { on } => {
                 waits_on = Some(json(on)?);
                 "waiting"
+            }
+            // The rest stays in the entry of the landing.
+            Landed::Unverified(unverified) => {
+                message = Some(unverified.text());
+                "unverified"
+            }
+            Landed::TakenBack { left } => {
+                conflicts = (!left.is_empty()).then(|| json(left)).transpose()?;
+                "taken_back"
             }
         };
         self.execute(
@@ -221,7 +235,9 @@ fn landing_text(landing: &TaskLanding) -> Option<String> {
         Landed::Unchanged
         | Landed::Conflicted { .. }
         | Landed::Unwritten { .. }
-        | Landed::Waiting { .. } => 0,
+        | Landed::Waiting { .. }
+        | Landed::Unverified(_)
+        | Landed::TakenBack { .. } => 0,
     };
     let Settled { conflicts, landed } = &landing.settled;
     let mut told = Vec::new();

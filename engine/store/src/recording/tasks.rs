@@ -128,6 +128,11 @@ impl Recording<'_> {
         self.transition(task.run, Some(task), "task_discarded").map(drop)
     }
 
+    pub(super) fn task_collected(&self, id: TaskId) -> Result<(), LedgerCause> {
+        let task = self.task(id)?;
+        self.transition(task.run, Some(task), "task_collected").map(drop)
+    }
+
     /// Writes a capture to the row of the task, and clears the time at which it was discarded.
     fn write_capture(&self, task: TaskKey, captured: &Captured) -> Result<(), LedgerCause> {
         let changes = captured.changes;

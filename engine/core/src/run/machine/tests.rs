@@ -175,7 +175,7 @@ fn a_cancel_reaches_who_lands_and_a_landing_that_had_not_begun_is_not_announced(
     };
     let mut before = begun(Play::begin(run(&["one"])));
     before.tell(cancel());
-    assert_eq!(before.write(), [Effect::CancelLanding]);
+    assert_eq!(before.write(), [Effect::CancelLanding(CancelLevel::Gently)]);
     assert_eq!(before.landing_starts(), []);
     let is_landing = |event: &EventKind| matches!(event, EventKind::LandingStarted { .. });
     assert!(!before.announced.iter().any(is_landing), "{:?}", before.announced);
@@ -184,7 +184,7 @@ fn a_cancel_reaches_who_lands_and_a_landing_that_had_not_begun_is_not_announced(
     let mut after = begun(Play::begin(run(&["one"])));
     after.landing_starts();
     after.tell(cancel());
-    assert_eq!(after.write(), [Effect::CancelLanding]);
+    assert_eq!(after.write(), [Effect::CancelLanding(CancelLevel::Gently)]);
     after.tell(Input::LandingCrashed("no".to_owned()));
     assert_eq!(after.write(), [Effect::ReleaseWorkspaces]);
     assert!(matches!(after.announced.last(), Some(EventKind::TaskKept { .. })));
@@ -242,10 +242,10 @@ fn a_cancel_ends_what_waits_stops_what_runs_and_is_passed_on_again_if_it_is_more
     assert!(effects.contains(&Effect::CancelTask(running, gently)));
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::StartTask { .. })));
     play.tell(Input::Cancel(gently, Interruption::Terminate));
-    assert_eq!(play.write(), [Effect::CancelLanding]);
+    assert_eq!(play.write(), [Effect::CancelLanding(CancelLevel::Gently)]);
     play.tell(Input::Cancel(CancelLevel::AtOnce, Interruption::Terminate));
     let again = Effect::CancelTask(running, CancelLevel::AtOnce);
-    assert_eq!(play.write(), [Effect::CancelLanding, again]);
+    assert_eq!(play.write(), [Effect::CancelLanding(CancelLevel::AtOnce), again]);
     play.end(0, unstarted(Outcome::Cancelled));
     play.finish_landing();
     play.tell(Input::Closed);
@@ -446,4 +446,31 @@ fn a_run_that_is_taken_up_again_goes_on_with_what_had_not_ended() {
     assert_eq!(predecessors.len(), 1);
     let effects = play.end(2, changed("cut"));
     assert!(matches!(effects.last(), Some(Effect::Land(request)) if request.tasks.len() == 2));
+}
+
+#[test]
+fn a_task_whose_work_has_ended_makes_room_unless_its_end_decides_what_is_next() {
+    let mut play = Play::begin(run(&["parent", "other"]));
+    play.write();
+    let (parent, other) = (play.id(0), play.id(1));
+    play.tell(Input::WorkEnded(other));
+    assert_eq!(play.write(), [], "it does not run");
+    play.start(0);
+    play.start(1);
+    play.tell(Input::WorkEnded(other));
+    assert_eq!(play.write(), [Effect::ReleasePermit(other)]);
+    play.tell(add(1, Some(parent), vec![spec("child", &[])]));
+    play.write();
+    play.tell(Input::AwaitChildren { request: RequestId(2), parent });
+    play.write();
+    play.start(2);
+    play.tell(Input::WorkEnded(play.id(2)));
+    assert_eq!(play.write(), [], "its parent is the next to go on");
+
+    let mut play = Play::new(run(&["one", "two"]), CancelTrigger::Failure);
+    play.tell(Input::Begin(Vec::new()));
+    play.write();
+    play.start(0);
+    play.tell(Input::WorkEnded(play.id(0)));
+    assert_eq!(play.write(), [], "if it fails, no other task starts");
 }
