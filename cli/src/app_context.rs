@@ -185,6 +185,8 @@ fn price(said: ModelPrice) -> Option<Price> {
         output: rate(said.output)?,
         cache_read: Some(rate(said.cache_read)?),
         cache_write: Some(rate(said.cache_write)?),
+        tier: None,
+        source: PriceSource::User,
     })
 }
 
