@@ -6,14 +6,15 @@ use std::sync::Arc;
 use engine::ports::{AccountId, Clock, ModelLocation, Models, Provider, ProviderInfo};
 use protocol::{Failure, FailureClass, ModelRoute};
 
-use crate::completions::{API, Completions};
+use crate::api::Api;
 use crate::endpoint::{ApiKey, Endpoint, base_url};
 use crate::http_client::{Clients, is_near};
 use crate::known_providers::{
-    ANY_API_KEY, KnownProvider, OFFLINE, STANDARD, api_key_variable, known_providers, nearest_name,
+    ANY_API_KEY, KnownProvider, OFFLINE, known_providers, nearest_name, own_key_variables,
 };
 use crate::offline::Scenarios;
 use crate::preflight::preflight;
+use crate::provider::HttpModel;
 use crate::usage::Price;
 
 /// Looks up an environment variable.
@@ -65,10 +66,14 @@ impl Catalogue {
             (None, None) => return Err(unknown_provider(&route.provider)),
         };
         let (key, variable) = self.key(route, known)?;
+        if key.is_some() && base.scheme() == "http" && !is_near(&base) {
+            return Err(unprotected_key(&variable, &base));
+        }
         Ok(Endpoint {
             provider: route.provider.clone(),
             model: route.id.clone(),
-            dialect: known.map_or(STANDARD, |known| known.dialect),
+            api: known.map_or(Api::OpenAiCompletions, |known| known.api),
+            level: route.thinking,
             base,
             key,
             variable,
@@ -81,12 +86,12 @@ impl Catalogue {
         route: &ModelRoute,
         known: Option<&KnownProvider>,
     ) -> Result<(Option<ApiKey>, String), Failure> {
-        let own = known.and_then(KnownProvider::key).map(str::to_owned);
-        let own = own.unwrap_or_else(|| api_key_variable(&route.provider));
+        let own = own_key_variables(&route.provider);
         let look = |variable: &str| (self.config.keys)(variable).as_deref().and_then(ApiKey::new);
-        if let Some(key) = look(&own) {
-            return Ok((Some(key), own));
+        if let Some((key, variable)) = own.iter().find_map(|own| Some((look(own)?, own))) {
+            return Ok((Some(key), variable.clone()));
         }
+        let own = own.into_iter().next().unwrap_or_default();
         if route.base_url.is_some()
             && let Some(key) = look(ANY_API_KEY)
         {
@@ -104,12 +109,12 @@ impl Catalogue {
 impl Models for Catalogue {
     fn open(&self, route: &ModelRoute) -> Result<Arc<dyn Provider>, Failure> {
         let config = &self.config;
-        let price = config.prices.get(&route.to_string()).copied();
+        let price = config.prices.get(&route.name()).copied();
         if route.provider == OFFLINE {
             return self.scenarios.open(route, price, Arc::clone(&config.clock));
         }
         let endpoint = self.endpoint(route)?;
-        Ok(Arc::new(Completions {
+        Ok(Arc::new(HttpModel {
             info: info(route, &endpoint),
             client: self.clients.client_for(&endpoint.base)?,
             endpoint,
@@ -131,7 +136,17 @@ fn info(route: &ModelRoute, endpoint: &Endpoint) -> ProviderInfo {
         base_url: route.base_url.as_ref().map(|_given| endpoint.display_url()),
         key: endpoint.key.as_ref().map(|_key| endpoint.variable.clone()),
     };
-    ProviderInfo { api: API, route: route.clone(), account, location }
+    ProviderInfo { api: endpoint.api.name(), route: route.clone(), account, location }
+}
+
+/// Returns the failure that anybody between here and the server could read the key.
+fn unprotected_key(variable: &str, base: &url::Url) -> Failure {
+    let host = base.host_str().unwrap_or_default();
+    let what = format!(
+        "the key in {variable} would be sent to {host} over plain http, where others can read it; \
+         use https, or unset {variable}"
+    );
+    Failure::new(FailureClass::Invalid, what)
 }
 
 fn unknown_provider(provider: &str) -> Failure {

@@ -1,14 +1,28 @@
 //! Providers of models: one folder per wire API, and the offline provider, which plays scenario
 //! files. Each makes one attempt at one request; retries are the engine's policy.
 
+mod answer_parser;
+mod anthropic_messages;
+mod api;
+mod blocks;
+mod body_parser;
+mod call_ids;
 mod catalogue;
-mod completions;
 mod endpoint;
+mod exchange;
+mod failure;
+mod google_generative_ai;
+mod history;
 mod http_client;
 mod known_providers;
 mod offline;
+mod openai_completions;
+mod openai_responses;
 mod preflight;
 mod printable;
+mod provider;
+mod rate_limits;
+mod retry_after;
 mod sse;
 #[cfg(test)]
 mod test_support;

@@ -10,8 +10,8 @@ use axum::extract::{ConnectInfo, Request};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use engine::ports::{
-    AccountId, Clock, Gate, GateEvent, ModelRequest, Permit, Provider, Timer, ToolChoice,
-    ToolDeclaration,
+    AccountId, Clock, Gate, GateEvent, ModelAnswer, ModelEvent, ModelRequest, Permit, Provider,
+    RequestOptions, Timer, ToolChoice, ToolDeclaration,
 };
 use engine::request::{ModelClient, Progress, RequestPolicy, RetryPolicy, Watchdog};
 use futures_util::future::BoxFuture;
@@ -23,7 +23,12 @@ use protocol::{
 };
 use serde_json::{Value, json};
 
+use crate::answer_parser::ParseContext;
+use crate::api::Api;
+use crate::blocks::Events;
+use crate::body_parser::BodyParser;
 use crate::catalogue::{Catalogue, CatalogueConfig};
+use crate::endpoint::{Endpoint, base_url};
 
 /// A clock that stands still.
 pub(crate) struct FixedClock;
@@ -100,9 +105,10 @@ pub(crate) async fn ask(provider: Arc<dyn Provider>, request: ModelRequest) -> V
     let told = Mutex::new(Vec::new());
     let tell = |progress: Progress<'_>| {
         told.lock().unwrap().push(match progress {
-            Progress::Text(text) => Observed::Text(text.to_owned()),
-            Progress::Thinking(text) => Observed::Thinking(text.to_owned()),
-            Progress::Calling(tool) => Observed::Calling(tool.to_owned()),
+            Progress::Text { text, .. } => Observed::Text(text.to_owned()),
+            Progress::Thinking { text, .. } => Observed::Thinking(text.to_owned()),
+            Progress::Calling { tool, .. } => Observed::Calling(tool.to_owned()),
+            Progress::Arguments { .. } => return,
             Progress::Retrying { delay, failure, .. } => {
                 Observed::Retrying { delay, why: failure.message.clone() }
             }
@@ -116,6 +122,63 @@ pub(crate) async fn ask(provider: Arc<dyn Provider>, request: ModelRequest) -> V
         Err(failed) => Observed::Failed { failure: failed.failure, partial: failed.partial },
     });
     told
+}
+
+/// A model `m` of the provider `acme` over this API.
+pub(crate) fn endpoint(api: Api) -> Endpoint {
+    Endpoint {
+        provider: "acme".to_owned(),
+        model: "m".to_owned(),
+        base: base_url("https://h/v1").unwrap(),
+        api,
+        level: None,
+        key: None,
+        variable: "ACME_API_KEY".to_owned(),
+    }
+}
+
+pub(crate) fn context(endpoint: &Endpoint) -> ParseContext<'_> {
+    ParseContext { endpoint, price: None, now: noon() }
+}
+
+/// Parses a body that comes in these chunks. Returns all events; the last is the end.
+pub(crate) fn parse<'a>(api: Api, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<ModelEvent> {
+    let (endpoint, mut events) = (endpoint(api), Events::new());
+    let mut body = BodyParser::new("text/event-stream", api.parser());
+    let pushed = chunks
+        .into_iter()
+        .find_map(|chunk| body.push(&context(&endpoint), chunk, &mut events).err());
+    let last = pushed.unwrap_or_else(|| body.finish(&context(&endpoint), &mut events));
+    events.push_back(last);
+    events.into()
+}
+
+/// Returns the answer in a stream, and the usage that was counted last.
+pub(crate) fn answered(api: Api, stream: &str) -> (ModelAnswer, Option<Usage>) {
+    let mut events = parse(api, [stream.as_bytes()]);
+    let Some(ModelEvent::Ended(answer)) = events.pop() else { panic!("{stream}") };
+    let used = events.iter().rev().find_map(|event| match event {
+        ModelEvent::Used(usage) => Some(*usage),
+        _ => None,
+    });
+    (answer, used)
+}
+
+/// Returns the failure in which a stream ends.
+pub(crate) fn failed(api: Api, stream: &str) -> Failure {
+    match parse(api, [stream.as_bytes()]).pop() {
+        Some(ModelEvent::Failed(failed)) => failed.failure,
+        other => panic!("{other:?}: {stream}"),
+    }
+}
+
+/// Returns a stream of these events, each with its `type` as the name, if it has one.
+pub(crate) fn sse(events: &[Value]) -> String {
+    let event = |event: &Value| match event["type"].as_str() {
+        Some(name) => format!("event: {name}\ndata: {event}\n\n"),
+        None => format!("data: {event}\n\n"),
+    };
+    events.iter().map(event).collect()
 }
 
 /// A catalogue in whose environment every key is `key`.
@@ -134,6 +197,7 @@ pub(crate) fn request(messages: Vec<Message>) -> ModelRequest {
         messages: messages.into_iter().map(Arc::new).collect(),
         tools: [tool("read"), tool("yield")].into(),
         choice: ToolChoice::Free,
+        options: RequestOptions::default(),
     }
 }
 
@@ -150,11 +214,11 @@ pub(crate) fn user(text: &str) -> Message {
 }
 
 pub(crate) fn text(text: &str) -> Part {
-    Part::Text { text: text.to_owned() }
+    Part::text(text)
 }
 
 pub(crate) fn thinking(thinking: &str) -> Part {
-    Part::Thinking { thinking: thinking.to_owned() }
+    Part::thinking(thinking)
 }
 
 pub(crate) fn call(id: &str, name: &str, arguments: &Value) -> Part {
@@ -163,15 +227,23 @@ pub(crate) fn call(id: &str, name: &str, arguments: &Value) -> Part {
         name: name.to_owned(),
         arguments: arguments.as_object().unwrap().clone(),
         malformed: None,
+        thought_signature: None,
     })
 }
 
+/// An answer of the model `x` of the provider `x` over Chat Completions.
 pub(crate) fn assistant(content: Vec<Part>) -> Message {
+    answer_of(("openai-completions", "x", "x"), content)
+}
+
+/// An answer of a model, which is given as API, provider and name.
+pub(crate) fn answer_of(model: (&str, &str, &str), content: Vec<Part>) -> Message {
+    let (api, provider, model) = model;
     Message::Assistant(AssistantMessage {
         content,
-        api: "x".to_owned(),
-        provider: "x".to_owned(),
-        model: "x".to_owned(),
+        api: api.to_owned(),
+        provider: provider.to_owned(),
+        model: model.to_owned(),
         usage: Usage::ZERO,
         stop_reason: StopReason::Stop,
         error_message: None,
@@ -188,6 +260,11 @@ pub(crate) fn result(id: &str, name: &str, text: &str) -> Message {
         is_error: false,
         timestamp: noon(),
     })
+}
+
+/// An image of two bytes.
+pub(crate) fn image() -> Content {
+    Content::Image { data: "aGk=".to_owned(), mime_type: "image/png".to_owned() }
 }
 
 /// Returns how it ended.

@@ -121,7 +121,14 @@ impl Price {
     }
 }
 
-/// Parses the `usage` object of a response.
+/// Returns a usage that a provider has counted, with its cost where the price is known; `None` if
+/// all counts are zero, as some servers send instead of counting.
+pub(crate) fn priced(usage: Usage, price: Option<&Price>) -> Option<Usage> {
+    let cost = price.map(|price| price.cost_of(&usage));
+    (usage.tokens() > 0).then_some(Usage { cost, ..usage })
+}
+
+/// Parses the `usage` object of Chat Completions.
 pub(crate) fn parse_usage(value: &Value, price: Option<&Price>) -> Option<Usage> {
     let counted = value.as_object()?;
     let count = |of: Option<&Value>| of.and_then(Value::as_u64);

@@ -21,11 +21,19 @@ fn route(text: &str, base_url: Option<&str>) -> ModelRoute {
 fn each_provider_has_its_own_key_and_any_address_may_have_one() {
     let cases = [
         ("openai/gpt-5", None, &["OPENAI_API_KEY", "REGATTA_API_KEY"][..], Some("OPENAI_API_KEY")),
-        ("openai/gpt-5", Some("http://h/v1"), &["REGATTA_API_KEY"], Some("REGATTA_API_KEY")),
+        ("openai/gpt-5", Some("https://h/v1"), &["REGATTA_API_KEY"], Some("REGATTA_API_KEY")),
         ("openai/gpt-5", Some("http://h/v1"), &[], None),
+        ("google/x", None, &["GEMINI_API_KEY", "GOOGLE_API_KEY"], Some("GEMINI_API_KEY")),
+        ("google/x", None, &["GOOGLE_API_KEY"], Some("GOOGLE_API_KEY")),
+        (
+            "anthropic/x",
+            Some("http://127.0.0.1:1"),
+            &["ANTHROPIC_API_KEY"],
+            Some("ANTHROPIC_API_KEY"),
+        ),
         (
             "my-gate/x",
-            Some("http://h/v1"),
+            Some("https://h/v1"),
             &["MY_GATE_API_KEY", "REGATTA_API_KEY"],
             Some("MY_GATE_API_KEY"),
         ),
@@ -37,6 +45,34 @@ fn each_provider_has_its_own_key_and_any_address_may_have_one() {
         let key = expected.map(|name| ApiKey::new(&format!("key-{name}")).unwrap());
         assert_eq!(endpoint.key, key, "{model} {base_url:?} {variables:?}");
     }
+}
+
+#[test]
+fn no_key_is_sent_over_plain_http_to_another_machine() {
+    for url in ["http://h/v1", "http://10.0.0.7:11434/v1", "http://localhost.example.org/"] {
+        let refused = catalogue(&["MY_GATE_API_KEY"]).open(&route("my-gate/x", Some(url)));
+        let failure = refused.err().unwrap();
+        assert_eq!(failure.class, FailureClass::Invalid, "{url}");
+        assert!(failure.message.contains("use https, or unset MY_GATE_API_KEY"), "{failure:?}");
+        assert!(catalogue(&[]).open(&route("my-gate/x", Some(url))).is_ok(), "{url}");
+    }
+    for url in ["https://h/v1", "http://127.0.0.1:1/v1", "http://localhost:1/v1"] {
+        let opened = catalogue(&["MY_GATE_API_KEY"]).open(&route("my-gate/x", Some(url)));
+        assert!(opened.is_ok(), "{url}");
+    }
+}
+
+#[test]
+fn each_known_provider_is_asked_over_its_api() {
+    let api = |model: &str| {
+        let keys = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GROQ_API_KEY"];
+        info(model, None, &keys).api
+    };
+    assert_eq!(api("anthropic/claude-sonnet-4-5"), "anthropic-messages");
+    assert_eq!(api("openai/gpt-5"), "openai-responses");
+    assert_eq!(api("openai-completions/gpt-4.1"), "openai-completions");
+    assert_eq!(api("google/gemini-2.5-pro"), "google-generative-ai");
+    assert_eq!(api("groq/x"), "openai-completions");
 }
 
 #[test]

@@ -1,16 +1,18 @@
 use proptest::prelude::*;
-use protocol::Usage;
+use protocol::{Part, StopReason, Usage};
 use serde_json::json;
 
 use super::*;
-use crate::test_support::{delta, finish, text, thinking};
+use crate::api::Api;
+use crate::blocks::MAX_CALLS;
+use crate::test_support::{context, delta, endpoint, finish, text, thinking};
 
 fn assembled(chunks: &[Value]) -> Result<ModelAnswer, AttemptFailure> {
-    let mut answer = AnswerBuilder::default();
+    let (mut answer, endpoint) = (CompletionParser::default(), endpoint(Api::OpenAiCompletions));
     for chunk in chunks {
-        answer.push(chunk, None, &mut VecDeque::new())?;
+        answer.push_chunk(chunk, &context(&endpoint), &mut Events::new())?;
     }
-    Ok(answer.into_answer())
+    Ok(answer.take_answer())
 }
 
 #[test]
@@ -66,9 +68,10 @@ fn usage_is_found_where_providers_put_it() {
 
 /// Returns what a model said at last that it used.
 fn used(chunks: &[Value]) -> Option<Usage> {
-    let (mut answer, mut pieces) = (AnswerBuilder::default(), VecDeque::new());
+    let (mut answer, mut pieces) = (CompletionParser::default(), Events::new());
+    let endpoint = endpoint(Api::OpenAiCompletions);
     for chunk in chunks {
-        answer.push(chunk, None, &mut pieces).unwrap();
+        answer.push_chunk(chunk, &context(&endpoint), &mut pieces).unwrap();
     }
     pieces.into_iter().rev().find_map(|piece| match piece {
         ModelEvent::Used(used) => Some(used),
@@ -133,7 +136,7 @@ proptest! {
         let chunks: Vec<_> = words.iter().map(|it| delta(&json!({ "content": it }))).collect();
         let whole = assembled(&chunks).unwrap();
         let said: String = whole.content.iter().map(|part| match part {
-            Part::Text { text } => text.as_str(),
+            Part::Text { text, .. } => text.as_str(),
             other => panic!("{other:?}"),
         }).collect();
         prop_assert_eq!(said, words.concat());

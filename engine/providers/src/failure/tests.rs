@@ -1,17 +1,11 @@
 use super::*;
-use crate::endpoint::{ApiKey, base_url};
-use crate::known_providers::STANDARD;
-use crate::test_support::noon;
+use crate::api::Api;
+use crate::endpoint::ApiKey;
+use crate::test_support::{self, noon};
 
 fn endpoint() -> Endpoint {
-    Endpoint {
-        provider: "acme".to_owned(),
-        model: "m".to_owned(),
-        base: base_url("http://h/v1").unwrap(),
-        dialect: STANDARD,
-        key: ApiKey::new("sk-sekret-0123456789"),
-        variable: "ACME_API_KEY".to_owned(),
-    }
+    let key = ApiKey::new("sk-sekret-0123456789");
+    Endpoint { key, ..test_support::endpoint(Api::OpenAiCompletions) }
 }
 
 fn judged(status: u16, body: &str) -> FailureClass {
@@ -172,4 +166,57 @@ fn where_one_status_means_many_things_the_words_decide() {
     for (status, words, class) in cases {
         assert_eq!(judged(status, words), class, "{status} {words}");
     }
+}
+
+#[test]
+fn the_errors_of_every_api_have_their_class_in_a_stream() {
+    let judged = |error: &str| {
+        in_stream(&endpoint(), &serde_json::from_str(error).unwrap(), noon()).failure.class
+    };
+    let cases = [
+        (r#"{"type":"overloaded_error","message":"x"}"#, FailureClass::Transient),
+        (r#"{"type":"rate_limit_error","message":"x"}"#, FailureClass::Transient),
+        (r#"{"type":"authentication_error","message":"x"}"#, FailureClass::Auth),
+        (r#"{"type":"permission_error","message":"x"}"#, FailureClass::Auth),
+        (r#"{"type":"invalid_request_error","message":"x"}"#, FailureClass::Invalid),
+        (r#"{"type":"not_found_error","message":"x"}"#, FailureClass::Invalid),
+        (r#"{"type":"request_too_large","message":"x"}"#, FailureClass::Overflow),
+        (
+            r#"{"type":"invalid_request_error","message":"prompt is too long: 9 tokens > 8"}"#,
+            FailureClass::Overflow,
+        ),
+        (r#"{"type":"billing_error","message":"x"}"#, FailureClass::Quota),
+        (r#"{"type":"api_error","message":"x"}"#, FailureClass::Transient),
+        (r#"{"code":"server_error","message":"x"}"#, FailureClass::Transient),
+        (r#"{"code":"rate_limit_exceeded","message":"x"}"#, FailureClass::Transient),
+        (r#"{"code":"insufficient_quota","message":"x"}"#, FailureClass::Quota),
+        (r#"{"code":"invalid_prompt","message":"x"}"#, FailureClass::Invalid),
+        (r#"{"code":"context_length_exceeded","message":"x"}"#, FailureClass::Overflow),
+        (r#"{"code":503,"status":"UNAVAILABLE","message":"x"}"#, FailureClass::Transient),
+        (r#"{"status":"PERMISSION_DENIED","message":"x"}"#, FailureClass::Auth),
+        (r#"{"status":"INVALID_ARGUMENT","message":"x"}"#, FailureClass::Invalid),
+        ("null", FailureClass::Transient),
+    ];
+    for (error, class) in cases {
+        assert_eq!(judged(error), class, "{error}");
+    }
+}
+
+#[test]
+fn googles_limit_per_minute_passes_and_its_limit_per_day_does_not() {
+    let judged = |metric: &str, wait: Option<Duration>| {
+        let info = r#"{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"7s"}"#;
+        let quota = format!(r#"{{"violations":[{{"quotaId":"{metric}"}}]}}"#);
+        let message = "You exceeded your current quota";
+        let body = format!(
+            r#"{{"error":{{"code":429,"message":"{message}","details":[{quota},{info}]}}}}"#
+        );
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        let refusal = ErrorResponse { status, wait, body: &body, request_bytes: 10 };
+        refused(&endpoint(), &refusal, noon()).failure.class
+    };
+    let wait = Some(Duration::from_secs(7));
+    assert_eq!(judged("GenerateRequestsPerMinutePerProject", wait), FailureClass::Transient);
+    assert_eq!(judged("GenerateRequestsPerDayPerProject", wait), FailureClass::Quota);
+    assert_eq!(judged("GenerateRequestsPerMinutePerProject", None), FailureClass::Quota);
 }

@@ -1,38 +1,36 @@
-//! Assembles the tool calls of an answer, which arrive in fragments.
+//! Finds the tool call that a fragment of a stream belongs to. Servers number their calls in several
+//! ways.
 
-use protocol::ToolCall;
 use serde_json::{Map, Value};
 
-/// The maximum number of bytes that are kept of a name or an id.
-const MAX_NAME: usize = 256;
+use crate::blocks::{Blocks, Events, Full, MAX_NAME, cut};
 
-/// The maximum number of bytes that are kept of arguments that are not a JSON object.
-const MAX_MALFORMED: usize = 64 << 10;
-
-/// How deep arguments may be nested. Session logs wrap them in further objects, and JSON nested
-/// deeper than 128 cannot be read again.
-const MAX_DEPTH: usize = 100;
+/// The calls of an answer whose fragments are still arriving.
+#[derive(Debug, Default)]
+pub(crate) struct ToolCalls {
+    pending: Vec<PendingCall>,
+}
 
 /// A tool call whose fragments are still arriving.
-#[derive(Debug, Default)]
-pub(crate) struct PendingCall {
+#[derive(Debug)]
+struct PendingCall {
+    block: usize,
     index: Option<u64>,
     id: String,
-    name: String,
-    arguments: String,
+    is_named: bool,
     scanner: JsonScanner,
     /// Whether the arguments cannot become a JSON object, whatever follows.
     is_broken: bool,
 }
 
 impl PendingCall {
-    /// Returns whether the arguments are complete. Parses them only if all brackets are closed,
-    /// because this is called for each fragment of servers that repeat the name in each.
-    fn is_complete(&mut self) -> bool {
-        if self.name.is_empty() || self.is_broken || !self.scanner.is_closed() {
+    /// Returns whether the arguments so far are complete. Parses them only if all brackets are
+    /// closed, because this is called for each fragment of servers that repeat the name in each.
+    fn is_complete(&mut self, arguments: &str) -> bool {
+        if !self.is_named || self.is_broken || !self.scanner.is_closed() {
             return false;
         }
-        let read = serde_json::from_str::<Map<String, Value>>(&self.arguments);
+        let read = serde_json::from_str::<Map<String, Value>>(arguments);
         self.is_broken = read.as_ref().is_err_and(|error| !error.is_eof());
         read.is_ok()
     }
@@ -59,39 +57,19 @@ impl Fragment {
     }
 }
 
-/// Collects the tool calls of one answer from their fragments.
-#[derive(Debug, Default)]
-pub(crate) struct ToolCallBuilder {
-    pending: Vec<PendingCall>,
-}
-
-/// What a fragment added to a call.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct CallDelta {
-    /// The index of the call.
-    pub(crate) at: usize,
-    /// The name of the tool, if this fragment gave it.
-    pub(crate) named: Option<String>,
-    /// The size of the fragment in bytes.
-    pub(crate) size: usize,
-}
-
-impl ToolCallBuilder {
-    pub(crate) fn len(&self) -> usize {
-        self.pending.len()
-    }
-
-    /// Drops all calls after the first `most`.
-    pub(crate) fn truncate(&mut self, most: usize) {
-        self.pending.truncate(most);
-    }
-
-    /// Adds a fragment of a call. Returns `None` if the fragment is empty.
-    pub(crate) fn push(&mut self, fragment: &Value) -> Option<CallDelta> {
+impl ToolCalls {
+    /// Adds a fragment of a call.
+    pub(crate) fn push(
+        &mut self,
+        fragment: &Value,
+        blocks: &mut Blocks,
+        events: &mut Events,
+    ) -> Result<(), Full> {
         let function = fragment.get("function").unwrap_or(&Value::Null);
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
         let index = fragment.get("index").and_then(Value::as_u64);
         let id = text(fragment.get("id")).unwrap_or_default();
+        let id = cut(&id, MAX_NAME);
         let name = text(function.get("name")).unwrap_or_default();
         let arguments = match function.get("arguments") {
             Some(Value::String(text)) => text.clone(),
@@ -100,24 +78,35 @@ impl ToolCallBuilder {
             _ => String::new(),
         };
         if index.is_none() && id.is_empty() && name.is_empty() && arguments.is_empty() {
-            return None;
+            return Ok(());
         }
-        let at = self.find(index, cut(&id, MAX_NAME), Fragment::of(&name, &arguments));
+        let content = Fragment::of(&name, &arguments);
+        let at = match self.find(index, id, content, blocks) {
+            Some(at) => at,
+            None => {
+                let block = blocks.open_call("", "", events)?;
+                self.pending.push(PendingCall::new(block, index));
+                self.pending.len() - 1
+            }
+        };
         let call = &mut self.pending[at];
         if call.id.is_empty() {
-            call.id = cut(&id, MAX_NAME).to_owned();
+            id.clone_into(&mut call.id);
         }
-        let named = (call.name.is_empty() && !name.is_empty()).then(|| {
-            cut(&name, MAX_NAME).clone_into(&mut call.name);
-            call.name.clone()
-        });
-        call.arguments.push_str(&arguments);
+        call.is_named |= !name.is_empty();
         call.scanner.push(&arguments);
-        Some(CallDelta { at, named, size: id.len() + name.len() + arguments.len() })
+        blocks.name_call(call.block, id, &name, events);
+        blocks.push_arguments(call.block, &arguments, events)
     }
 
-    /// Returns the index of the call that a fragment belongs to. Adds a call if there is none.
-    fn find(&mut self, index: Option<u64>, id: &str, content: Fragment) -> usize {
+    /// Returns the position of the call that a fragment belongs to.
+    fn find(
+        &mut self,
+        index: Option<u64>,
+        id: &str,
+        content: Fragment,
+        blocks: &Blocks,
+    ) -> Option<usize> {
         let same = |call: &PendingCall| call.id.is_empty() || id.is_empty() || call.id == id;
         let found = match index {
             // The latest call with this index: some servers give all calls the same index.
@@ -130,52 +119,18 @@ impl ToolCallBuilder {
             None => None,
         };
         // A fragment with name and arguments that follows a complete call begins another one.
-        let found = found
-            .filter(|at| content != Fragment::NameAndArguments || !self.pending[*at].is_complete());
-        found.unwrap_or_else(|| {
-            self.pending.push(PendingCall { index, ..PendingCall::default() });
-            self.pending.len() - 1
+        found.filter(|at| {
+            let call = &mut self.pending[*at];
+            content != Fragment::NameAndArguments || !call.is_complete(blocks.text(call.block))
         })
     }
-
-    /// Returns the complete calls. Ids may be empty or repeated; the session makes them unique.
-    pub(crate) fn into_calls(self) -> Vec<ToolCall> {
-        self.pending.into_iter().map(complete).collect()
-    }
 }
 
-fn complete(call: PendingCall) -> ToolCall {
-    let name = if call.name.is_empty() { "unnamed".to_owned() } else { call.name };
-    let (arguments, malformed) = arguments(&call.arguments);
-    ToolCall { id: call.id, name, arguments, malformed }
-}
-
-/// Parses the arguments of a call, and returns the text if it is malformed. An empty text means no
-/// arguments.
-pub(crate) fn arguments(text: &str) -> (Map<String, Value>, Option<String>) {
-    if text.trim().is_empty() {
-        return (Map::new(), None);
+impl PendingCall {
+    fn new(block: usize, index: Option<u64>) -> Self {
+        let (id, scanner) = (String::new(), JsonScanner::default());
+        Self { block, index, id, is_named: false, scanner, is_broken: false }
     }
-    match serde_json::from_str(text) {
-        Ok(Value::Object(arguments)) if arguments.values().all(|it| is_within(it, MAX_DEPTH)) => {
-            (arguments, None)
-        }
-        Ok(_) | Err(_) => (Map::new(), Some(cut(text, MAX_MALFORMED).to_owned())),
-    }
-}
-
-/// Returns whether `value` is nested at most `deep` levels.
-fn is_within(value: &Value, deep: usize) -> bool {
-    match value {
-        Value::Array(values) => deep > 0 && values.iter().all(|it| is_within(it, deep - 1)),
-        Value::Object(values) => deep > 0 && values.values().all(|it| is_within(it, deep - 1)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
-    }
-}
-
-/// Returns the beginning of `text`, at most `most` bytes.
-fn cut(text: &str, most: usize) -> &str {
-    &text[..text.floor_char_boundary(most)]
 }
 
 /// Tracks how far a JSON text has arrived. Each byte is looked at once.
@@ -223,19 +178,26 @@ impl JsonScanner {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::blocks::Stop;
+    use protocol::{Part, ToolCall};
     use serde_json::json;
 
     fn calls(pieces: &[Value]) -> Vec<(String, String, String)> {
-        let mut calls = ToolCallBuilder::default();
+        let (mut calls, mut blocks) = (ToolCalls::default(), Blocks::default());
         for piece in pieces {
-            calls.push(piece);
+            calls.push(piece, &mut blocks, &mut Events::new()).unwrap();
         }
         let shown = |call: ToolCall| {
             let arguments =
                 call.malformed.unwrap_or_else(|| Value::Object(call.arguments).to_string());
             (call.id, call.name, arguments)
         };
-        calls.into_calls().into_iter().map(shown).collect()
+        let answer = blocks.into_answer(Stop::Finished);
+        let calls = answer.content.into_iter().filter_map(|part| match part {
+            Part::ToolCall(call) => Some(shown(call)),
+            _ => None,
+        });
+        calls.collect()
     }
 
     fn call(id: &str, name: &str, arguments: &str) -> (String, String, String) {
@@ -255,28 +217,20 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_nobody_could_read_again_are_none() {
-        let nested = |deep: usize| format!("{{\"a\":{}{}}}", "[".repeat(deep), "]".repeat(deep));
-        assert_eq!(arguments(&nested(MAX_DEPTH)).1, None);
-        for deep in [MAX_DEPTH + 1, 126, 10_000] {
-            assert_eq!(arguments(&nested(deep)), (Map::new(), Some(nested(deep))), "{deep}");
-        }
-    }
-
-    #[test]
     fn a_name_in_every_piece_is_no_reason_to_read_all_of_them_each_time() {
-        let mut calls = ToolCallBuilder::default();
+        let (mut calls, mut blocks) = (ToolCalls::default(), Blocks::default());
         let arguments = format!("{{\"content\":\"{}\"}}", "} ".repeat(500_000));
         let began = std::time::Instant::now();
         for piece in arguments.as_bytes().chunks(8) {
             let piece = std::str::from_utf8(piece).unwrap();
-            calls.push(
-                &json!({ "index": 0, "id": "a", "function": { "name": "w", "arguments": piece } }),
-            );
+            let function = json!({ "name": "w", "arguments": piece });
+            let fragment = json!({ "index": 0, "id": "a", "function": function });
+            calls.push(&fragment, &mut blocks, &mut Events::new()).unwrap();
         }
         assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
-        let calls = calls.into_calls();
-        assert_eq!((calls.len(), calls[0].malformed.is_none()), (1, true));
+        let answer = blocks.into_answer(Stop::Finished);
+        let [Part::ToolCall(call)] = answer.content.as_slice() else { panic!("one call") };
+        assert_eq!(call.malformed, None);
     }
 
     #[test]
@@ -306,17 +260,6 @@ mod tests {
         let nameless = json!({ "index": 0, "function": function });
         let two = [call("", "x", "{}"), call("", "x", "{}")];
         assert_eq!(calls(&[nameless.clone(), nameless]), two);
-    }
-
-    #[test]
-    fn arguments_that_are_no_object_are_kept_as_they_came() {
-        for text in ["{bad", "[1]", "\"text\"", "null", "{} {}"] {
-            assert_eq!(arguments(text), (Map::new(), Some(text.to_owned())));
-        }
-        assert_eq!(arguments(" \n"), (Map::new(), None));
-        let long = format!("{{{}", "ä".repeat(MAX_MALFORMED));
-        let kept = arguments(&long).1.unwrap();
-        assert!(kept.len() <= MAX_MALFORMED && long.starts_with(&kept));
     }
 
     #[test]

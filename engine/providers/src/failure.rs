@@ -9,6 +9,7 @@ use reqwest::StatusCode;
 use serde_json::Value;
 
 use crate::endpoint::Endpoint;
+use crate::retry_after::retry_info;
 
 /// A request of at least this many bytes is taken as too large if it is refused without a message.
 const LARGE: usize = 100 << 10;
@@ -58,9 +59,34 @@ pub(crate) fn in_stream(endpoint: &Endpoint, error: &Value, now: Timestamp) -> A
     let number = code.and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
     let status = number.and_then(|it| StatusCode::from_u16(u16::try_from(it).ok()?).ok());
     let status = status.filter(|it| it.is_client_error() || it.is_server_error());
+    let words = ["code", "type", "status"].into_iter().filter_map(|key| error.get(key)?.as_str());
+    let status = status.or_else(|| words.into_iter().find_map(status_of));
     let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let response = ErrorResponse { status, wait: None, body: &body, request_bytes: 0 };
+    let wait = retry_info(error);
+    let response = ErrorResponse { status, wait, body: &body, request_bytes: 0 };
     refused(endpoint, &response, now)
+}
+
+/// Returns the HTTP status that an API sends with an error of this name when it has not begun to
+/// answer.
+fn status_of(name: &str) -> Option<StatusCode> {
+    let status = match name {
+        "invalid_request_error" | "invalid_prompt" | "INVALID_ARGUMENT" | "FAILED_PRECONDITION" => {
+            400
+        }
+        "authentication_error" | "invalid_api_key" | "UNAUTHENTICATED" => 401,
+        "billing_error" | "insufficient_quota" => 402,
+        "permission_error" | "PERMISSION_DENIED" => 403,
+        "not_found_error" | "model_not_found" | "NOT_FOUND" => 404,
+        "request_too_large" => 413,
+        "rate_limit_error" | "rate_limit_exceeded" | "RESOURCE_EXHAUSTED" => 429,
+        "api_error" | "server_error" | "INTERNAL" => 500,
+        "UNAVAILABLE" => 503,
+        "timeout_error" | "DEADLINE_EXCEEDED" => 504,
+        "overloaded_error" => 529,
+        _ => return None,
+    };
+    StatusCode::from_u16(status).ok()
 }
 
 /// Returns the failure of an answer that is neither a stream of events nor JSON.
@@ -137,7 +163,11 @@ fn classify(
     if status != 429 && is_overflow(response, words) {
         return Classification::without_note(FailureClass::Overflow);
     }
-    if status == 402 || (matches!(status, 400 | 403 | 429 | 500) && words.contains_any(SPENT)) {
+    // Google words a limit per minute like one that is used up, and says when it is over.
+    let passes = status == 429 && response.wait.is_some() && words.contains_any(&["retryinfo"]);
+    let passes = passes && !words.contains_any(&["perday"]);
+    let spent = matches!(status, 400 | 403 | 429 | 500) && words.contains_any(SPENT);
+    if status == 402 || (spent && !passes) {
         return Classification::without_note(FailureClass::Quota);
     }
     match status {

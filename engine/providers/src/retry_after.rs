@@ -1,85 +1,11 @@
-//! Sends one HTTP request for an answer, classifies its failure, and reads how long the server asks
-//! to wait.
+//! How long a provider asks to wait before the next request: in headers, as seconds, milliseconds or
+//! a time, or in the body of an error.
 
-use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use bytes::Bytes;
-use engine::ports::{AttemptFailure, Clock};
-use protocol::{FailureClass, Timestamp};
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Response};
+use protocol::Timestamp;
+use reqwest::header::{DATE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
-
-use super::failure::{self, ErrorResponse};
-use crate::endpoint::Endpoint;
-use crate::usage::Price;
-
-/// The maximum number of bytes that are read of an error response.
-const LONGEST_ERROR: usize = 64 << 10;
-
-/// One request for an answer.
-pub(crate) struct ChatRequest {
-    pub(crate) client: Client,
-    pub(crate) endpoint: Endpoint,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) price: Option<Price>,
-    pub(crate) body: Bytes,
-}
-
-impl ChatRequest {
-    /// Sends the request and returns the successful response.
-    pub(crate) async fn send(&self) -> Result<Response, AttemptFailure> {
-        let url = self.endpoint.url(&["chat", "completions"]);
-        let mut request = self
-            .client
-            .post(url)
-            .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, "text/event-stream, application/json")
-            .body(self.body.clone());
-        if let Some(key) = &self.endpoint.key {
-            let header = key.header().ok_or_else(|| {
-                let what = format!("{} holds letters no key has", self.endpoint.variable);
-                AttemptFailure::new(FailureClass::Auth, what)
-            })?;
-            request = request.header(AUTHORIZATION, header);
-        }
-        let response = request.send().await.map_err(|error| self.connection_lost(error))?;
-        if !response.status().is_success() {
-            return Err(self.refused(response).await);
-        }
-        Ok(response)
-    }
-
-    async fn refused(&self, mut response: Response) -> AttemptFailure {
-        let status = response.status();
-        let now = self.clock.now();
-        let in_headers = retry_after(response.headers(), now);
-        let mut body = Vec::new();
-        while body.len() < LONGEST_ERROR {
-            // An error whose body cannot be read is classified by its status.
-            let Ok(Some(chunk)) = response.chunk().await else { break };
-            body.extend_from_slice(&chunk);
-        }
-        body.truncate(LONGEST_ERROR);
-        let body = String::from_utf8_lossy(&body);
-        let wait = in_headers.or_else(|| retry_after_in_body(&body, now));
-        let request_bytes = self.body.len();
-        let response = ErrorResponse { status, wait, body: &body, request_bytes };
-        failure::refused(&self.endpoint, &response, now)
-    }
-
-    /// Returns the failure of a lost connection.
-    pub(crate) fn connection_lost(&self, error: reqwest::Error) -> AttemptFailure {
-        failure::unreachable(&self.endpoint, error).into()
-    }
-
-    /// Returns the failure of an answer that ended in the middle.
-    pub(crate) fn incomplete(&self) -> AttemptFailure {
-        let what = format!("the answer of {} ended in the middle", self.endpoint.provider);
-        AttemptFailure::new(FailureClass::Transient, what)
-    }
-}
 
 /// The maximum wait. A longer wait that a server asks for is shortened to this.
 const MAX_LEN: Duration = Duration::from_secs(400 * 24 * 3600);
@@ -87,8 +13,14 @@ const MAX_LEN: Duration = Duration::from_secs(400 * 24 * 3600);
 /// The smallest number that is a Unix timestamp. Smaller numbers are seconds to wait.
 const TIMESTAMP: f64 = 1e9;
 
-/// Returns how long the headers of a response ask to wait.
-fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+/// Returns the time of the server that sent these headers, to which the times in them relate.
+pub(crate) fn server_time(headers: &HeaderMap) -> Option<Timestamp> {
+    let date = headers.get(DATE)?.to_str().ok()?;
+    Some(Timestamp::from_millisecond(http_date(date)?))
+}
+
+/// Returns how long the headers of a response ask to wait; `now` is the time of the server.
+pub(crate) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let number = |name: &str| text(name)?.parse::<f64>().ok();
     let after = || match text("retry-after")?.parse::<f64>() {
@@ -102,11 +34,26 @@ fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
         .or_else(|| number("x-ratelimit-reset").and_then(|seconds| span(seconds, now)))
 }
 
-/// Returns how long the body of a response asks to wait. Gateways copy the response headers of the
-/// provider behind them into the body.
-fn retry_after_in_body(body: &str, now: Timestamp) -> Option<Duration> {
+/// Returns how long the body of a response asks to wait; `now` is the time of the server.
+pub(crate) fn retry_after_in_body(body: &str, now: Timestamp) -> Option<Duration> {
     let body: Value = serde_json::from_str(body).ok()?;
-    let headers = body.get("error")?.get("metadata")?.get("headers")?.as_object()?;
+    let error = body.get("error").or_else(|| body.get(0)?.get("error"))?;
+    retry_info(error).or_else(|| passed_on(error, now))
+}
+
+/// Returns the delay in the details of Google's errors, for instance `34.5s`.
+pub(crate) fn retry_info(error: &Value) -> Option<Duration> {
+    let mut details = error.get("details")?.as_array()?.iter();
+    let info = details.find(|detail| {
+        detail.get("@type").and_then(Value::as_str).is_some_and(|it| it.ends_with(".RetryInfo"))
+    })?;
+    let seconds = info.get("retryDelay")?.as_str()?.strip_suffix('s')?.parse::<f64>().ok()?;
+    Some(Duration::try_from_secs_f64(seconds).ok()?.min(MAX_LEN))
+}
+
+/// Returns how long the headers ask to wait that a gateway copied from the provider behind it.
+fn passed_on(error: &Value, now: Timestamp) -> Option<Duration> {
+    let headers = error.get("metadata")?.get("headers")?.as_object()?;
     let headers = headers.iter().filter_map(|(name, value)| {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         Some((name.parse::<HeaderName>().ok()?, value.parse::<HeaderValue>().ok()?))
@@ -175,6 +122,33 @@ mod tests {
         ];
         for (headers, expected) in cases {
             assert_eq!(waited(headers), expected, "{headers:?}");
+        }
+    }
+
+    #[test]
+    fn a_date_relates_to_the_clock_of_the_server() {
+        let mut headers = HeaderMap::new();
+        headers.insert("date", "Sun, 06 Nov 1994 08:50:00 GMT".parse().unwrap());
+        headers.insert("retry-after", "Sun, 06 Nov 1994 08:50:37 GMT".parse().unwrap());
+        let then = server_time(&headers).unwrap();
+        assert_eq!(retry_after(&headers, then), Some(Duration::from_secs(37)));
+        assert_eq!(server_time(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn google_says_in_the_body_how_long_to_wait() {
+        let now = Timestamp::from_millisecond(0);
+        let body = |delay: &str| {
+            let info = format!(
+                r#"{{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"{delay}"}}"#
+            );
+            format!(r#"{{"error":{{"code":429,"details":[{{"@type":"x"}},{info}]}}}}"#)
+        };
+        assert_eq!(retry_after_in_body(&body("34.5s"), now), Some(Duration::from_millis(34_500)));
+        let listed = format!("[{}]", body("2s"));
+        assert_eq!(retry_after_in_body(&listed, now), Some(Duration::from_secs(2)));
+        for odd in ["", "s", "-1s", "nans", "34"] {
+            assert_eq!(retry_after_in_body(&body(odd), now), None, "{odd}");
         }
     }
 
