@@ -51,6 +51,8 @@ mod binary {
     mod live;
     mod logs;
     mod long_output;
+    mod model_keys;
+    mod models;
     mod modes;
     mod names;
     mod npm_workers;

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use super::{Form, Globals, RetryArgs, RunArgs, SettleArgs, ShowArgs, help_text};
+use super::{
+    Form, Globals, LoginArgs, LogoutArgs, ModelsArgs, RetryArgs, RunArgs, SettleArgs, ShowArgs,
+    help_text,
+};
 
 /// Fans out many tasks over one git repository, each in its own isolated copy, and lands their
 /// work.
@@ -66,6 +69,15 @@ pub enum Command {
     /// Remove captured work
     #[command(long_about = help_text::DISCARD, after_long_help = help_text::DISCARD_DETAILS)]
     Discard(DiscardArgs),
+    /// List the models that can be used
+    #[command(long_about = help_text::MODELS, args_conflicts_with_subcommands = true)]
+    Models(ModelsArgs),
+    /// Store the API key of a provider
+    #[command(long_about = help_text::LOGIN)]
+    Login(LoginArgs),
+    /// Remove stored API keys of a provider
+    #[command(long_about = help_text::LOGOUT)]
+    Logout(LogoutArgs),
     /// Print a published JSON Schema
     #[command(long_about = help_text::SCHEMA)]
     Schema(SchemaArgs),

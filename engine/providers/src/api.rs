@@ -36,6 +36,17 @@ impl Api {
         }
     }
 
+    /// Returns the API of this name.
+    pub(crate) fn find(name: &str) -> Option<Self> {
+        let all = [
+            Self::OpenAiCompletions,
+            Self::OpenAiResponses,
+            Self::AnthropicMessages,
+            Self::GoogleGenerativeAi,
+        ];
+        all.into_iter().find(|api| api.name() == name)
+    }
+
     /// Returns a request for an answer.
     pub(crate) fn request(self, endpoint: &Endpoint, request: &ModelRequest) -> WireRequest {
         match self {

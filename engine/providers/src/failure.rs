@@ -104,13 +104,7 @@ pub(crate) fn not_a_stream(endpoint: &Endpoint, kind: &str, beginning: &str) -> 
 /// Returns the failure of a request that got no answer, or whose answer was lost.
 pub(crate) fn unreachable(endpoint: &Endpoint, error: reqwest::Error) -> Failure {
     let (connecting, late) = (error.is_connect(), error.is_timeout());
-    let error = error.without_url();
-    let mut causes: Vec<String> = Vec::new();
-    let mut cause: Option<&dyn std::error::Error> = Some(&error);
-    while let Some(one) = cause {
-        causes.push(one.to_string());
-        cause = one.source();
-    }
+    let causes = causes(error);
     let root = endpoint.redact(causes.last().map_or("", String::as_str), 200);
     let certificate = causes.iter().any(|cause| cause.contains("certificate"));
     let (provider, shown) = (&endpoint.provider, endpoint.display_url());
@@ -125,6 +119,18 @@ pub(crate) fn unreachable(endpoint: &Endpoint, error: reqwest::Error) -> Failure
         (false, false) => format!("the connection to {provider} was lost: {root}"),
     };
     Failure::new(FailureClass::Transient, what)
+}
+
+/// Returns why a request that needs no key got no answer, as a fragment.
+pub(crate) fn lost_because(error: reqwest::Error) -> String {
+    crate::printable::printable(causes(error).last().map_or("", String::as_str), 200)
+}
+
+/// Returns the texts of an error and of those behind it.
+fn causes(error: reqwest::Error) -> Vec<String> {
+    let error = error.without_url();
+    let first: &dyn std::error::Error = &error;
+    std::iter::successors(Some(first), |error| error.source()).map(ToString::to_string).collect()
 }
 
 struct Classification {

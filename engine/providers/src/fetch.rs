@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use url::Url;
 
-use crate::completions::unreachable_because;
+use crate::failure::lost_because;
 use crate::http_client::Clients;
 use crate::printable::printable;
 
@@ -35,12 +35,12 @@ pub async fn fetch_document(url: &str) -> Result<Vec<u8>, String> {
 }
 
 async fn read(request: reqwest::RequestBuilder) -> Result<Vec<u8>, String> {
-    let mut response = request.send().await.map_err(unreachable_because)?;
+    let mut response = request.send().await.map_err(lost_because)?;
     if !response.status().is_success() {
         return Err(format!("the server answered {}", printable(response.status().as_str(), 40)));
     }
     let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(unreachable_because)? {
+    while let Some(chunk) = response.chunk().await.map_err(lost_because)? {
         bytes.extend_from_slice(&chunk);
         if bytes.len() > LARGEST_DOCUMENT {
             return Err(format!("it is larger than {} MiB", LARGEST_DOCUMENT >> 20));

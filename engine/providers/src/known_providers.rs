@@ -124,7 +124,8 @@ pub fn key_variables(provider: &str) -> Vec<String> {
 }
 
 /// Returns the environment variables that may hold the API key of a provider and of no other.
-pub(crate) fn own_key_variables(provider: &str) -> Vec<String> {
+#[must_use]
+pub fn own_key_variables(provider: &str) -> Vec<String> {
     let known = KnownProvider::find(provider).into_iter().flat_map(KnownProvider::keys);
     let mut variables: Vec<_> = known.map(str::to_owned).collect();
     if variables.is_empty() {

@@ -11,10 +11,13 @@ mod catalogue;
 mod endpoint;
 mod exchange;
 mod failure;
+mod fetch;
 mod google_generative_ai;
 mod history;
 mod http_client;
 mod known_providers;
+mod local_servers;
+mod model_facts;
 mod offline;
 mod openai_completions;
 mod openai_responses;
@@ -27,12 +30,19 @@ mod sse;
 #[cfg(test)]
 mod test_support;
 mod usage;
+mod user_provider;
 
 pub use catalogue::{Catalogue, CatalogueConfig, KeyLookup};
+pub use fetch::{LARGEST_DOCUMENT, fetch_document};
 pub use known_providers::{
-    KnownProvider, SetupHint, Site, key_variables, known_providers, setup_hints,
+    KnownProvider, SetupHint, Site, key_variables, known_providers, own_key_variables, setup_hints,
 };
-pub use usage::{Price, Rate};
+pub use local_servers::{LocalFound, LocalServer, local_servers};
+pub use model_facts::{
+    FactsError, FactsTable, ModelFacts, ModelsDevError, ProviderFacts, Refreshed, parse_models_dev,
+};
+pub use usage::{Price, PriceSource, PriceTier, Rate};
+pub use user_provider::{NamedKey, NoUserProviders, UserProvider, UserProviders};
 
 #[cfg(test)]
 #[macro_use]

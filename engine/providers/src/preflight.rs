@@ -58,7 +58,7 @@ fn not_listening(endpoint: &Endpoint, error: reqwest::Error) -> Failure {
 }
 
 /// Returns the names in a list of models; `None` if the response is no such list.
-async fn model_names(mut response: Response) -> Option<Vec<String>> {
+pub(crate) async fn model_names(mut response: Response) -> Option<Vec<String>> {
     if !response.status().is_success() {
         return None;
     }

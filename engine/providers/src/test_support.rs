@@ -184,6 +184,7 @@ pub(crate) fn sse(events: &[Value]) -> String {
 /// A catalogue in whose environment every key is `key`.
 pub(crate) fn catalogue() -> Catalogue {
     Catalogue::new(CatalogueConfig {
+        user: Arc::new(crate::user_provider::NoUserProviders),
         keys: Arc::new(|_| Some("key".to_owned())),
         prices: BTreeMap::new(),
         clock: clock(),

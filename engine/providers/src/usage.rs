@@ -242,7 +242,8 @@ mod tests {
 
     #[test]
     fn a_request_that_reads_much_costs_what_its_tier_says() {
-        let text = r#"{ "input": 1, "output": 2, "tier": { "above": 100, "input": 10, "output": 20 } }"#;
+        let text =
+            r#"{ "input": 1, "output": 2, "tier": { "above": 100, "input": 10, "output": 20 } }"#;
         let price: Price = serde_json::from_str(text).unwrap();
         let cost = |input, cache_read| {
             let usage = Usage { input, cache_read, output: 1, ..Usage::ZERO };

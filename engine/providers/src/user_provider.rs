@@ -1,15 +1,15 @@
 //! What the user has configured about providers: addresses, headers, proxies and keys.
 
 use std::fmt;
-use std::sync::Arc;
 
-use protocol::Failure;
+use protocol::{Failure, ModelRoute};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Proxy};
 use url::Url;
 
 use crate::endpoint::ApiKey;
 use crate::http_client::{builder, is_near};
+use crate::usage::Price;
 
 /// Looks up what the user has configured about providers.
 pub trait UserProviders: Send + Sync {
@@ -25,6 +25,9 @@ pub trait UserProviders: Send + Sync {
     /// # Errors
     /// The stored keys cannot be read.
     fn key(&self, provider: &str) -> Result<Option<NamedKey>, Failure>;
+
+    /// Returns what a model costs, if it is known.
+    fn price(&self, route: &ModelRoute) -> Option<Price>;
 }
 
 /// No provider is configured.
@@ -38,6 +41,10 @@ impl UserProviders for NoUserProviders {
 
     fn key(&self, _provider: &str) -> Result<Option<NamedKey>, Failure> {
         Ok(None)
+    }
+
+    fn price(&self, _route: &ModelRoute) -> Option<Price> {
+        None
     }
 }
 
@@ -116,7 +123,8 @@ impl UserProvider {
         if self.auth_header
             && let Some(key) = key
         {
-            let header = key.header().ok_or("the key has characters that no header can hold")?;
+            let header =
+                key.header("Bearer ").ok_or("the key has characters that no header can hold")?;
             headers.insert(AUTHORIZATION, header);
         }
         let client = builder().default_headers(headers);
@@ -131,6 +139,3 @@ impl UserProvider {
         client.build().map_err(|_may_quote_it| "no connection can be made".to_owned())
     }
 }
-
-/// What the user has configured, shared by all models.
-pub type SharedUserProviders = Arc<dyn UserProviders>;

@@ -2,12 +2,14 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::test_support::clock;
+use crate::user_provider::NoUserProviders;
 
 /// A catalogue in whose environment these variables hold a key.
 fn catalogue(variables: &[&'static str]) -> Catalogue {
     let variables: BTreeSet<_> = variables.iter().copied().collect();
     Catalogue::new(CatalogueConfig {
         keys: Arc::new(move |name| variables.contains(name).then(|| format!("key-{name}"))),
+        user: Arc::new(NoUserProviders),
         prices: BTreeMap::new(),
         clock: clock(),
     })
@@ -41,7 +43,9 @@ fn each_provider_has_its_own_key_and_any_address_may_have_one() {
         ("ollama/x", None, &["OLLAMA_API_KEY"], Some("OLLAMA_API_KEY")),
     ];
     for (model, base_url, variables, expected) in cases {
-        let endpoint = catalogue(variables).endpoint(&route(model, base_url)).unwrap();
+        let endpoint = catalogue(variables)
+            .endpoint(&route(model, base_url), &UserProvider::default())
+            .unwrap();
         let key = expected.map(|name| ApiKey::new(&format!("key-{name}")).unwrap());
         assert_eq!(endpoint.key, key, "{model} {base_url:?} {variables:?}");
     }

@@ -10,7 +10,11 @@ fn rate(dollars: f64) -> Rate {
 #[test]
 fn the_catalogue_has_current_models_of_the_known_providers_with_their_prices() {
     let table = FactsTable::built_in();
-    assert!(table.source.contains("models.dev") && table.date.starts_with("2026-"), "{}", table.date);
+    assert!(
+        table.source.contains("models.dev") && table.date.starts_with("2026-"),
+        "{}",
+        table.date
+    );
     let models: Vec<_> = table.providers.values().flat_map(|provider| &provider.models).collect();
     assert!(models.len() >= 80, "{}", models.len());
     let priced = models.iter().filter(|(_, facts)| facts.price.is_some()).count();
@@ -61,10 +65,17 @@ fn a_refresh_takes_facts_and_neither_addresses_nor_headers_nor_commands() {
         "togetherai": { "models": { "x": { "cost": { "input": 1, "output": 1, "context_over_200k": { "input": 2, "output": 2 } } } } },
     });
     let bytes = serde_json::to_vec(&document).unwrap();
-    let Refreshed { table, models, left_out } = parse_models_dev(&bytes, "a file", "2026-10-01").unwrap();
+    let Refreshed { table, models, left_out } =
+        parse_models_dev(&bytes, "a file", "2026-10-01").unwrap();
     assert_eq!((models, left_out), (3, 4));
     let one = table.model("acme", "one").unwrap();
-    let tier = PriceTier { above: 500, input: rate(3.0), output: rate(4.0), cache_read: None, cache_write: None };
+    let tier = PriceTier {
+        above: 500,
+        input: rate(3.0),
+        output: rate(4.0),
+        cache_read: None,
+        cache_write: None,
+    };
     assert_eq!(one.price.unwrap().tier, Some(tier));
     assert_eq!((one.levels.join(" "), one.images), ("off low".to_owned(), Some(true)));
     let unpriced = table.model("acme", "unpriced").unwrap();
@@ -94,7 +105,9 @@ fn what_is_no_document_of_models_is_refused() {
 #[test]
 fn newer_facts_go_before_older_ones_model_by_model() {
     let table = |context| {
-        let text = format!(r#"{{"source":"a","date":"b","providers":{{"p":{{"models":{{"m":{context}}}}}}}}}"#);
+        let text = format!(
+            r#"{{"source":"a","date":"b","providers":{{"p":{{"models":{{"m":{context}}}}}}}}}"#
+        );
         FactsTable::parse(text.as_bytes()).unwrap()
     };
     let both = table(r#"{"context":7}"#).over(table(r#"{"context":5,"output":3}"#));

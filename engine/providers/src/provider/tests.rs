@@ -23,6 +23,7 @@ const KEY: &str = "sk-sekret-0123456789";
 async fn asked_for(url: &str, model: &str, request: ModelRequest) -> Vec<Observed> {
     let price = |text: &str| serde_json::from_str(text).unwrap();
     let catalogue = Catalogue::new(CatalogueConfig {
+        user: Arc::new(crate::user_provider::NoUserProviders),
         keys: Arc::new(|name| (name == "ACME_API_KEY").then(|| KEY.to_owned())),
         prices: [("acme/priced".to_owned(), price(r#"{ "input": 2, "output": 10 }"#))].into(),
         clock: clock(),
