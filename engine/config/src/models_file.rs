@@ -14,7 +14,7 @@ use protocol::quote_within;
 
 use self::fields::{Fields, Mistake};
 pub use self::model::ModelEntry;
-pub use self::provider::{AccountLimits, ApiName, AuthKind, ProviderEntry};
+pub use self::provider::{ApiName, AuthKind, ProviderEntry};
 use crate::layer::{LARGEST, read_bounded};
 use crate::yaml::{self, Malformed, Value};
 

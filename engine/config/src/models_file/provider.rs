@@ -28,19 +28,10 @@ pub struct ProviderEntry {
     pub allow_http: bool,
     /// The proxy of its requests. It may contain a password.
     pub proxy: Option<Secret>,
-    /// The limits of its account.
-    pub limits: AccountLimits,
     /// Changes of known models, by id.
     pub overrides: BTreeMap<String, ModelEntry>,
     /// Its own models, by id.
     pub models: BTreeMap<String, ModelEntry>,
-}
-
-/// The limits of an account. What is absent is not limited.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AccountLimits {
-    /// How many requests run at the same time.
-    pub concurrency: Option<u64>,
 }
 
 /// How a provider wants to be authenticated.
@@ -102,7 +93,7 @@ impl ApiName {
 const MOST_HEADERS: usize = 50;
 
 /// Keys that other programs know and that have no effect.
-const PLANNED: [&str; 5] = ["compat", "disableStrictTools", "discovery", "oauth", "streamSimple"];
+const PLANNED: [&str; 5] = ["compat", "disableStrictTools", "discovery", "limits", "oauth"];
 
 impl ProviderEntry {
     /// Parses the provider `name`.
@@ -122,7 +113,6 @@ impl ProviderEntry {
             auth: fields.read("auth", auth)?.unwrap_or_default(),
             allow_http: fields.flag("allowHttp")?.unwrap_or(false),
             proxy: fields.read("proxyUrl", proxy)?,
-            limits: limits(&mut fields, warnings)?,
             overrides: overrides(&mut fields, warnings)?,
             models: models(&mut fields, warnings)?,
         };
@@ -239,14 +229,6 @@ fn headers(fields: &mut Fields<'_>) -> Result<BTreeMap<String, ValueSource>, Mis
         headers.insert(name, ValueSource::parse(&value));
     }
     Ok(headers)
-}
-
-fn limits(fields: &mut Fields<'_>, warnings: &mut Vec<Mistake>) -> Result<AccountLimits, Mistake> {
-    let Some((_, node)) = fields.take("limits") else { return Ok(AccountLimits::default()) };
-    let mut limits = Fields::of(node, fields.key("limits"))?;
-    let read = AccountLimits { concurrency: limits.count("concurrency")? };
-    limits.rest(&["requestsPerMinute", "tokensPerMinute"], warnings);
-    Ok(read)
 }
 
 fn overrides(

@@ -22,7 +22,6 @@ providers:
     authHeader: true
     proxyUrl: http://proxy.example:3128
     headers: { X-Team: blue, X-Token: '!pass token' }
-    limits: { concurrency: 4 }
     models:
       - id: big:70b
         name: Big
@@ -43,7 +42,6 @@ providers:
     assert_eq!(gate.api_key, Some(ValueSource::Variable("GATE_KEY".to_owned())));
     assert_eq!(gate.headers["X-Token"], ValueSource::Command("pass token".to_owned()));
     assert_eq!((gate.api, gate.auth_header), (Some(ApiName::OpenAiCompletions), true));
-    assert_eq!(gate.limits.concurrency, Some(4));
     let big = &gate.models["big:70b"];
     assert_eq!(big.levels, ["low", "medium", "high"]);
     assert_eq!((big.context, big.output, big.images), (Some(128_000), Some(8_192), Some(true)));
@@ -73,10 +71,6 @@ fn a_fault_names_the_file_the_line_and_the_key_and_the_other_providers_stay() {
         ("{ auth: oauth }", "`providers.bad.auth` must be `apiKey` or `none`; `oauth` is not"),
         ("{ headers: { 'a b': canary } }", "`providers.bad.headers.a b` must be a header"),
         ("{ proxyUrl: 'ftp://canary' }", "`providers.bad.proxyUrl` must be the URL of a proxy"),
-        (
-            "{ limits: { concurrency: 0 } }",
-            "`providers.bad.limits.concurrency` must be a whole number",
-        ),
         (
             "{ baseUrl: 'https://h', api: openai-completions, models: [{ id: a }] }",
             "`providers.bad.apiKey` must be set",
