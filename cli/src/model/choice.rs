@@ -71,7 +71,8 @@ impl FromStr for ModelChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text.contains('/') {
+        // No id has a star in it: it is a glob.
+        if text.contains('/') && !text.contains('*') {
             return text.parse().map(Self::Route).map_err(|_not_a_route| {
                 "before the first slash stands the provider, behind it its name of the model"
                     .to_owned()

@@ -70,7 +70,8 @@ impl ModelDirectory {
     }
 
     /// Checks a model that is named by its provider and id. What looks like a thinking level is a part
-    /// of the id where there is a model of that id.
+    /// of the id where there is a model of that id, and what looks like a provider is so where no
+    /// provider has that name.
     ///
     /// # Errors
     /// The model cannot call tools, or does not have the thinking level.
@@ -80,6 +81,14 @@ impl ModelDirectory {
             if self.find(&route.provider, &whole).is_some() {
                 (route.id, route.thinking) = (whole, None);
             }
+        }
+        let has = |provider: &str| self.models.iter().any(|model| model.provider == provider);
+        let whole = route.name();
+        if !has(&route.provider)
+            && KnownProvider::find(&route.provider).is_none()
+            && self.models.iter().any(|model| model.id == whole)
+        {
+            return self.named(&route.to_string());
         }
         if let Some(model) = self.find(&route.provider, &route.id) {
             model.check(route.thinking)?;
@@ -200,11 +209,18 @@ fn ambiguous(name: &str, several: &[&ListedModel]) -> Error {
 
 /// Removes the models whose name is that of another one with a date at its end.
 fn without_dated(models: Vec<&ListedModel>) -> Vec<&ListedModel> {
+    // As in `claude-opus-5-20260101` and `gpt-5-2026-01-01`.
     let dated = |id: &str| {
-        let digits = |text: &str| text.bytes().all(|it| it.is_ascii_digit() || it == b'-');
-        let at = id.char_indices().rev().map(|(at, _)| at).find(|at| !digits(&id[*at..]));
-        let end = at.and_then(|at| id.get(at + 1..)).unwrap_or_default();
-        end.bytes().filter(u8::is_ascii_digit).count() == 8
+        let ends = |form: &str| {
+            let end = id.len().checked_sub(form.len()).and_then(|at| id.get(at..));
+            end.is_some_and(|end| {
+                end.bytes().zip(form.bytes()).all(|(letter, form)| match form {
+                    b'0' => letter.is_ascii_digit(),
+                    other => letter == other,
+                })
+            })
+        };
+        ends("-00000000") || ends("-0000-00-00")
     };
     let alias = models.iter().any(|model| !dated(&model.id));
     models.into_iter().filter(|model| !alias || !dated(&model.id)).collect()

@@ -62,12 +62,12 @@ async fn output_within(command: &str, limit: Duration) -> Result<Secret, String>
 mod tests {
     use super::*;
 
-    #[tokio::test]
+    #[test]
     async fn the_first_line_of_a_command_is_its_value() {
         assert_eq!(output("printf ' sk-1 \\nmore\\n'").await, Ok(Secret::new("sk-1")));
     }
 
-    #[tokio::test]
+    #[test]
     async fn a_command_that_fails_hangs_or_says_nothing_is_an_error_without_what_it_printed() {
         for (command, why) in [
             ("echo canary; exit 3", "its command failed: exit status: 3"),

@@ -3,6 +3,7 @@
 //! A mistake in one provider leaves the others alone: it is a fault with the file, the line and the
 //! key, and that provider is not used.
 
+mod api_name;
 mod fields;
 mod model;
 mod provider;
@@ -12,9 +13,10 @@ use std::path::{Path, PathBuf};
 
 use protocol::quote_within;
 
+pub use self::api_name::ApiName;
 use self::fields::{Fields, Mistake};
 pub use self::model::ModelEntry;
-pub use self::provider::{ApiName, AuthKind, ProviderEntry};
+pub use self::provider::{AuthKind, ProviderEntry};
 use crate::layer::{LARGEST, read_bounded};
 use crate::yaml::{self, Malformed, Value};
 

@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(socket_owner(&base), SocketOwner::Nobody);
     }
 
-    #[tokio::test]
+    #[test]
     async fn a_server_elsewhere_is_never_asked_and_a_silent_one_is_told() {
         let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let silent = format!("http://{}/v1", socket.local_addr().unwrap());

@@ -17,6 +17,14 @@ pub(super) fn write_models(place: &Sandbox, yaml: &str) {
     std::fs::write(file, yaml).expect("a file is written");
 }
 
+/// Addresses of the servers that are looked for on this machine at which nobody listens, for the file
+/// of models. Somebody may have such servers.
+const NO_SERVERS: &str = "
+  ollama: { baseUrl: 'http://127.0.0.1:9/v1' }
+  llama.cpp: { baseUrl: 'http://127.0.0.1:9/v1' }
+  lm-studio: { baseUrl: 'http://127.0.0.1:9/v1' }
+";
+
 /// Runs one task of the model `name`.
 pub(super) fn run_model(place: &Sandbox, repository: &Repository, name: &str) -> Invocation {
     let run = place.regatta(repository.root()).words("run --json --model").arg(name);
@@ -68,9 +76,11 @@ fn a_provider_of_the_users_file_works_like_a_built_in_one_and_its_price_is_the_c
 fn models_are_listed_with_the_reason_why_others_cannot_be_used() {
     let place = sandbox();
     let repository = place.repository();
+    let gate =
+        "{ baseUrl: https://h/v1, auth: none, api: openai-completions, models: [{ id: m }] }";
     write_models(
         &place,
-        "providers:\n  gate: { baseUrl: https://gate.example/v1, auth: none, api: openai-completions, models: [{ id: m }] }\n  bad: { api: soap }\n",
+        &format!("providers:\n  gate: {gate}\n  bad: {{ api: soap }}{NO_SERVERS}"),
     );
     let models = |words: &str| place.regatta(repository.root()).words(words);
     let usable = document(models("models --json"));
@@ -171,7 +181,13 @@ fn the_only_model_of_a_server_on_this_machine_is_chosen_and_told() {
     let repository = place.repository();
     let model = LoopbackModel::start();
     model.list(Some(&["tiny:1b"]));
-    write_models(&place, &format!("providers:\n  ollama: {{ baseUrl: {} }}\n", model.base_url()));
+    write_models(
+        &place,
+        &format!(
+            "providers:{}",
+            NO_SERVERS.replacen("'http://127.0.0.1:9/v1'", &model.base_url(), 1)
+        ),
+    );
     let run =
         || place.regatta(repository.root()).words("run --dry-run").arg("Do what is to be done.");
     let found = run().run().expect_code(0);

@@ -84,5 +84,7 @@ fn a_thinking_level_is_one_only_where_no_model_has_it_in_its_id() {
     let plain = checked("one/plain:high").unwrap_err().to_string();
     assert!(plain.contains("it does not think"), "{plain}");
     assert!(checked("one/mute").unwrap_err().to_string().contains("cannot call tools"));
+    let nested = checked("a/claude-haiku-4:low").unwrap();
+    assert_eq!(nested.to_string(), "router/a/claude-haiku-4:low");
     assert!(checked("unknown/model").is_ok(), "the catalogue may be older than the model");
 }

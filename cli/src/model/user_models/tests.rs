@@ -25,7 +25,7 @@ providers:
   openai: { modelOverrides: { gpt-5: { cost: { input: 7, output: 7 } } } }
 ";
 
-#[tokio::test]
+#[test]
 async fn a_key_given_goes_before_a_stored_one_and_that_before_the_file() {
     let (_folder, user) = user(GATE);
     assert_eq!(user.key_place("gate"), KeyPlace::File);
@@ -55,7 +55,7 @@ async fn a_key_given_goes_before_a_stored_one_and_that_before_the_file() {
     assert!(!printed.contains("canary-"), "{printed}");
 }
 
-#[tokio::test]
+#[test]
 async fn a_value_that_cannot_be_had_names_its_key_and_a_fault_its_line() {
     let (_folder, user) = user(&GATE.replace("!echo canary-key", "!echo canary-key; exit 1"));
     user.prepare(["gate"]).await;

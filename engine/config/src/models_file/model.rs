@@ -1,7 +1,7 @@
 //! One model of the file of models.
 
+use super::api_name::ApiName;
 use super::fields::{Fields, Mistake};
-use super::provider::ApiName;
 use crate::prices::{ModelPrice, nanodollars};
 use crate::yaml::{Node, Value};
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use protocol::quote_within;
 
+use super::api_name::ApiName;
 use super::fields::{Fields, Mistake};
 use super::model::{ModelEntry, id_of, is_model_id};
 use crate::secret::{Secret, ValueSource};
@@ -42,51 +43,6 @@ pub enum AuthKind {
     ApiKey,
     /// Not at all.
     None,
-}
-
-/// A wire API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ApiName {
-    /// OpenAI's Chat Completions.
-    OpenAiCompletions,
-    /// OpenAI's Responses.
-    OpenAiResponses,
-    /// Anthropic's Messages.
-    AnthropicMessages,
-    /// Google's Generative Language API.
-    GoogleGenerativeAi,
-}
-
-impl ApiName {
-    /// Every wire API.
-    pub const ALL: [Self; 4] = [
-        Self::OpenAiCompletions,
-        Self::OpenAiResponses,
-        Self::AnthropicMessages,
-        Self::GoogleGenerativeAi,
-    ];
-
-    /// Returns its name in the file.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::OpenAiCompletions => "openai-completions",
-            Self::OpenAiResponses => "openai-responses",
-            Self::AnthropicMessages => "anthropic-messages",
-            Self::GoogleGenerativeAi => "google-generative-ai",
-        }
-    }
-
-    pub(super) fn read(value: &Value) -> Result<Self, &'static str> {
-        let found = match value {
-            Value::Text(text) => Self::ALL.into_iter().find(|api| api.as_str() == text),
-            _ => None,
-        };
-        found.ok_or(
-            "a known API: openai-completions, openai-responses, anthropic-messages or \
-             google-generative-ai",
-        )
-    }
 }
 
 /// The maximum number of headers.

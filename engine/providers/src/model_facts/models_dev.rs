@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{FactsTable, ModelFacts, ProviderFacts, is_text};
+use super::facts::{ModelFacts, is_text};
+use super::table::{FactsTable, ProviderFacts};
 use crate::usage::{Price, PriceSource, PriceTier, Rate};
 
 /// The names that models.dev has for providers that are called otherwise here.

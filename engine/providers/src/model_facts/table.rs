@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ModelFacts, is_text};
+use super::facts::{ModelFacts, is_text};
 
 /// The catalogue that comes with the program.
 const BUILT_IN: &str = include_str!("catalogue.json");

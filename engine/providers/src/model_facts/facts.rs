@@ -1,15 +1,7 @@
-//! What is known about models: their limits, what they can do and what they cost.
-//!
-//! The catalogue comes with the program and says where its facts are from. A later one can replace
-//! its facts, never an address, a header or a command. What is not known is absent.
-
-mod models_dev;
-mod table;
+//! The facts about one model.
 
 use serde::{Deserialize, Serialize};
 
-pub use self::models_dev::{ModelsDevError, Refreshed, parse_models_dev};
-pub use self::table::{FactsError, FactsTable, ProviderFacts};
 use crate::usage::Price;
 
 /// What is known about a model. What is absent is not known.
@@ -65,7 +57,7 @@ impl ModelFacts {
     }
 
     /// Returns whether the numbers can be those of a model.
-    fn is_sane(&self) -> bool {
+    pub(super) fn is_sane(&self) -> bool {
         let counts = [self.context, self.output];
         counts.into_iter().flatten().all(|count| (1..=1_000_000_000).contains(&count))
             && self.name.as_ref().is_none_or(|name| is_text(name))
@@ -75,9 +67,6 @@ impl ModelFacts {
 }
 
 /// Returns whether a text can be a name or an id: short and printable.
-fn is_text(text: &str) -> bool {
+pub(super) fn is_text(text: &str) -> bool {
     (1..=256).contains(&text.len()) && !text.chars().any(char::is_control)
 }
-
-#[cfg(test)]
-mod tests;
