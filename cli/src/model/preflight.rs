@@ -59,8 +59,10 @@ fn unusable(route: &ModelRoute, task: &TaskName, failure: &Failure) -> Error {
     let error = Error::new(ErrorKind::Model, what).because(without_os_code(why));
     let key = KnownProvider::find(&route.provider).and_then(KnownProvider::key);
     match (failure.class, key) {
-        (FailureClass::Auth, Some(key)) if rest.is_empty() => {
-            error.hint(format!("export {key}=…")).hint(format!("regatta login {}", route.provider))
+        (FailureClass::Auth, key) if rest.is_empty() => {
+            let export = |error: Error, key| error.hint(format!("export {key}=…"));
+            let error = key.into_iter().fold(error, export);
+            error.hint(format!("regatta login {}", route.provider))
         }
         _ if rest.is_empty() => error,
         _ if ACTION_PREFIXES.iter().any(|prefix| rest.starts_with(prefix)) => {

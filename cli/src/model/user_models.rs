@@ -269,12 +269,18 @@ impl UserModels {
 }
 
 impl UserProviders for UserModels {
-    fn provider(&self, name: &str) -> Result<Option<UserProvider>, Failure> {
+    fn provider(&self, route: &ModelRoute) -> Result<Option<UserProvider>, Failure> {
+        let name = route.provider.as_str();
         let file = self.file();
         if let Some(fault) = file.faults.iter().find(|it| it.provider.as_deref() == Some(name)) {
             return Err(Failure::new(FailureClass::Invalid, fault.to_string()));
         }
-        file.providers.get(name).map(|entry| self.user_provider(name, entry)).transpose()
+        let Some(entry) = file.providers.get(name) else { return Ok(None) };
+        let mut provider = self.user_provider(name, entry)?;
+        let models = [&entry.overrides, &entry.models];
+        let own = models.into_iter().filter_map(|models| models.get(&route.id)?.api).last();
+        provider.api = own.map(ApiName::as_str).or(provider.api);
+        Ok(Some(provider))
     }
 
     fn key(&self, provider: &str) -> Result<Option<NamedKey>, Failure> {

@@ -67,7 +67,8 @@ impl Catalogue {
 
     /// Returns what the user says about the provider of a model.
     fn user(&self, route: &ModelRoute) -> Result<UserProvider, Failure> {
-        Ok(self.config.user.provider(&route.provider)?.unwrap_or_default())
+        let user = self.config.user.provider(route)?.unwrap_or_default();
+        Ok(if route.base_url.is_some() { user.elsewhere() } else { user })
     }
 
     /// Returns the client of requests to an endpoint.
@@ -90,7 +91,7 @@ impl Catalogue {
         };
         let (key, variable) = self.key(route, known, user)?;
         let open = base.scheme() == "http" && !is_near(&base);
-        if key.is_some() && open && (!user.allow_http || route.base_url.is_some()) {
+        if key.is_some() && open && !user.allow_http {
             return Err(unprotected_key(&variable, &base));
         }
         Ok(Endpoint {

@@ -13,11 +13,11 @@ use crate::usage::Price;
 
 /// Looks up what the user has configured about providers.
 pub trait UserProviders: Send + Sync {
-    /// Returns what the user says about a provider.
+    /// Returns what the user says about the provider of a model.
     ///
     /// # Errors
     /// What the user says has a mistake, or a value of it cannot be had.
-    fn provider(&self, name: &str) -> Result<Option<UserProvider>, Failure>;
+    fn provider(&self, route: &ModelRoute) -> Result<Option<UserProvider>, Failure>;
 
     /// Returns the key that goes before those in the environment: one given for this process, else a
     /// stored one.
@@ -35,7 +35,7 @@ pub trait UserProviders: Send + Sync {
 pub struct NoUserProviders;
 
 impl UserProviders for NoUserProviders {
-    fn provider(&self, _name: &str) -> Result<Option<UserProvider>, Failure> {
+    fn provider(&self, _route: &ModelRoute) -> Result<Option<UserProvider>, Failure> {
         Ok(None)
     }
 
@@ -104,6 +104,12 @@ impl fmt::Debug for UserProvider {
 }
 
 impl UserProvider {
+    /// Returns what of it holds at another address, which anybody may have written into a plan: nothing
+    /// that is a secret.
+    pub(crate) fn elsewhere(self) -> Self {
+        Self { api: self.api, needs_key: self.needs_key, proxy: self.proxy, ..Self::default() }
+    }
+
     /// Returns whether its requests need a client of their own.
     pub(crate) fn has_own_client(&self) -> bool {
         !self.headers.is_empty() || self.proxy.is_some() || self.auth_header

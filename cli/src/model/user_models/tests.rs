@@ -13,6 +13,10 @@ fn user(models_yml: &str) -> (TempDir, UserModels) {
     (folder, UserModels::new(&places))
 }
 
+fn route(text: &str) -> ModelRoute {
+    text.parse().unwrap()
+}
+
 const GATE: &str = "
 providers:
   gate:
@@ -30,7 +34,7 @@ async fn a_key_given_goes_before_a_stored_one_and_that_before_the_file() {
     let (_folder, user) = user(GATE);
     assert_eq!(user.key_place("gate"), KeyPlace::File);
     user.prepare(["gate"]).await;
-    let provider = user.provider("gate").unwrap().unwrap();
+    let provider = user.provider(&route("gate/m")).unwrap().unwrap();
     assert_eq!(provider.headers, [("X-Token".to_owned(), "canary-header".to_owned())]);
     assert!(provider.key.is_some() && user.key("gate").unwrap().is_none());
     user.store().store("gate", "work", "canary-stored").unwrap();
@@ -59,13 +63,13 @@ async fn a_key_given_goes_before_a_stored_one_and_that_before_the_file() {
 async fn a_value_that_cannot_be_had_names_its_key_and_a_fault_its_line() {
     let (_folder, user) = user(&GATE.replace("!echo canary-key", "!echo canary-key; exit 1"));
     user.prepare(["gate"]).await;
-    let failure = user.provider("gate").unwrap_err();
+    let failure = user.provider(&route("gate/m")).unwrap_err();
     assert_eq!(failure.class, FailureClass::Auth);
     assert!(failure.message.starts_with("`providers.gate.apiKey` of "), "{}", failure.message);
     assert!(!failure.message.contains("canary"), "{}", failure.message);
-    let fault = user.provider("bad").unwrap_err();
+    let fault = user.provider(&route("bad/m")).unwrap_err();
     assert!(fault.message.contains("models.yml:9: `providers.bad.api`"), "{}", fault.message);
-    assert!(user.provider("groq").unwrap().is_none());
+    assert!(user.provider(&route("groq/m")).unwrap().is_none());
     assert!(user.notes().iter().any(|note| note.contains("the provider `bad` is not used")));
 }
 

@@ -149,3 +149,53 @@ fn an_account_is_a_provider_an_address_and_a_key_and_never_shows_the_key() {
         assert_eq!(account, expected);
     }
 }
+
+/// A provider `gate` with a header and a key.
+struct Gate;
+
+impl UserProviders for Gate {
+    fn provider(&self, route: &ModelRoute) -> Result<Option<UserProvider>, Failure> {
+        let gate = UserProvider {
+            base_url: Some("https://gate.example/v1".to_owned()),
+            api: Some("anthropic-messages"),
+            headers: vec![("X-Token".to_owned(), "canary-header".to_owned())],
+            auth_header: true,
+            key: Some(NamedKey::new("the apiKey in models.yml", "canary-key")),
+            ..UserProvider::default()
+        };
+        Ok((route.provider == "gate").then_some(gate))
+    }
+
+    fn key(&self, _provider: &str) -> Result<Option<NamedKey>, Failure> {
+        Ok(None)
+    }
+
+    fn price(&self, _route: &ModelRoute) -> Option<Price> {
+        None
+    }
+}
+
+#[test]
+fn what_is_configured_for_a_provider_is_sent_to_no_other_address() {
+    let catalogue = Catalogue::new(CatalogueConfig {
+        keys: Arc::new(|_name| None),
+        user: Arc::new(Gate),
+        prices: BTreeMap::new(),
+        clock: clock(),
+    });
+    let found = |base_url| {
+        let route = route("gate/m", base_url);
+        let user = catalogue.user(&route).unwrap();
+        let endpoint = catalogue.endpoint(&route, &user).unwrap();
+        (
+            endpoint.key.is_some(),
+            user.has_own_client(),
+            endpoint.api.name(),
+            endpoint.base.to_string(),
+        )
+    };
+    let own = (true, true, "anthropic-messages", "https://gate.example/v1".to_owned());
+    assert_eq!(found(None), own);
+    let elsewhere = (false, false, "anthropic-messages", "https://else.example/v1".to_owned());
+    assert_eq!(found(Some("https://else.example/v1")), elsewhere);
+}
