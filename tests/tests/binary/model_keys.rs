@@ -65,15 +65,16 @@ fn the_key_given_goes_before_the_stored_one_the_environment_and_the_file_and_non
     };
     expect("canary-file-1", "", "");
     expect("canary-env-1", "", "canary-env-1");
-    login(&place, &repository, "gate", "canary-stored-1\n").expect_code(0);
-    login(&place, &repository, "gate --as work", "canary-stored-2\n").expect_code(0);
+    let _done = login(&place, &repository, "gate", "canary-stored-1\n").expect_code(0);
+    let _done = login(&place, &repository, "gate --as work", "canary-stored-2\n").expect_code(0);
     expect("canary-stored-1", "", "canary-env-1");
     expect("canary-given-1", "--api-key canary-given-1", "canary-env-1");
-    place.regatta(repository.root()).words("logout gate --as default").run().expect_code(0);
+    let _done =
+        place.regatta(repository.root()).words("logout gate --as default").run().expect_code(0);
     expect("canary-stored-2", "", "canary-env-1");
-    place.regatta(repository.root()).words("logout gate").run().expect_code(0);
+    let _done = place.regatta(repository.root()).words("logout gate").run().expect_code(0);
     expect("canary-env-1", "", "canary-env-1");
-    login(&place, &repository, "gate", "canary-stored-3").expect_code(0);
+    let _done = login(&place, &repository, "gate", "canary-stored-3").expect_code(0);
     model.demand_key("another");
     told.push(run("", "").to_string());
     for words in ["models --json --all", "models -v", "runs show --json", "logs"] {
@@ -91,7 +92,7 @@ fn a_stored_key_is_not_sent_to_an_address_that_a_run_names() {
     let place = sandbox();
     let repository = place.repository();
     let model = LoopbackModel::start();
-    login(&place, &repository, "openai", "canary-stored").expect_code(0);
+    let _done = login(&place, &repository, "openai", "canary-stored").expect_code(0);
     let run =
         run_model(&place, &repository, "openai/gpt-5").arg("--base-url").arg(model.base_url());
     run.run()
@@ -104,7 +105,7 @@ fn a_stored_key_is_not_sent_to_an_address_that_a_run_names() {
 fn what_is_no_key_or_no_provider_is_refused_and_the_file_stays_as_it_was() {
     let place = sandbox();
     let repository = place.repository();
-    login(&place, &repository, "openai", "canary-good").expect_code(0);
+    let _done = login(&place, &repository, "openai", "canary-good").expect_code(0);
     let file = keys_file(&place);
     let before = fs::read(&file).expect("it was written");
     for (words, key, told) in [
@@ -130,7 +131,7 @@ fn what_is_no_key_or_no_provider_is_refused_and_the_file_stays_as_it_was() {
 fn a_file_of_keys_that_is_torn_is_left_alone_and_one_that_others_can_read_is_closed() {
     let place = sandbox();
     let repository = place.repository();
-    login(&place, &repository, "openai", "canary-good").expect_code(0);
+    let _done = login(&place, &repository, "openai", "canary-good").expect_code(0);
     let file = keys_file(&place);
     let mode = |mode| fs::set_permissions(&file, fs::Permissions::from_mode(mode));
     mode(0o644).expect("it is ours");

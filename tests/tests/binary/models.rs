@@ -130,7 +130,7 @@ fn newer_facts_come_from_a_file_when_asked_for_and_garbage_changes_nothing() {
         "tool_call": true, "limit": { "context": 7000, "output": 70 }, "cost": { "input": 9, "output": 9 },
         "modalities": { "input": ["text"], "output": ["text"] } } } } });
     std::fs::write(&file, api.to_string()).expect("a file is written");
-    refresh().run().expect_code(0);
+    let _done = refresh().run().expect_code(0);
     let listed = document(place.regatta(repository.root()).words("models new-one --all --json"));
     assert_eq!(names(&listed), ["groq/new-one"]);
     assert_eq!(listed["models"][0]["facts"]["context"], 7000);
