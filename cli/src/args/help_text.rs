@@ -51,10 +51,11 @@ Where tasks come from:
 
 Models:
   A model has tools to read, write and edit files and to run commands. It is the one of --model, or
-  else of the plan, or else of the setting modelRoles.default. offline/FILE is a scripted model
-  (docs/scenarios.md). Keys are read from the environment (OPENAI_API_KEY, OPENROUTER_API_KEY …); a
-  server at --base-url gets REGATTA_API_KEY, if it is set. Tasks do not get these keys, unless
-  --pass-env names them.
+  else of the plan, or else of the setting modelRoles.default. A level of thinking may follow it, as
+  in anthropic/claude-sonnet-4-5:high. offline/FILE is a scripted model (docs/scenarios.md). Keys
+  are read from the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY …); a server at
+  --base-url gets REGATTA_API_KEY, if it is set. Tasks do not get these keys, unless --pass-env
+  names them.
 
 Placeholders in a TASK with --each, and in CMD:
   {{item}}       the item
