@@ -37,6 +37,10 @@ const START_LIMIT: Duration = Duration::from_secs(5);
 /// How long an idle thread is kept: practically for ever.
 const KEEP_ALIVE: Duration = Duration::from_secs(100 * 365 * 24 * 3_600);
 
+/// The stack of a thread, in bytes. A path has at most 2,048 folders, and both libgit2 and this
+/// program go down into a tree with a call per folder. What a stack does not need takes no memory.
+const STACK: usize = 16 << 20;
+
 /// Starts the runtime.
 ///
 /// # Errors
@@ -53,6 +57,7 @@ pub(crate) fn start() -> Result<Runtime, Error> {
         .worker_threads(threads.workers)
         .max_blocking_threads(threads.blocking)
         .thread_keep_alive(KEEP_ALIVE)
+        .thread_stack_size(STACK)
         .build();
     let runtime = runtime.map_err(|error| {
         Error::new(ErrorKind::Machine, "cannot start the runtime").caused_by(&error)

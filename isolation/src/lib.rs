@@ -14,6 +14,7 @@ mod disk_room;
 mod error;
 mod file_entry;
 mod ignore;
+mod index_file;
 mod landing;
 mod libgit_setup;
 mod merge;

@@ -5,20 +5,20 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use git2::Index;
 use protocol::{CaptureRef, Captured, ChangeSummary, RepoPath};
 
 use crate::backends::ChangeList;
 use crate::baseline::{ContentReader, Snapshot};
 use crate::capture::compare::{Compared, compare, count_lines};
 use crate::capture::damage::{self, DamageCheck};
-use crate::capture::own_commit::{has_readable_index, head, own_commit_message};
+use crate::capture::own_commit::{head, is_folder, own_commit_message};
 use crate::capture::series::series;
 use crate::capture::walk;
 use crate::capture::without_setup::Basis;
 use crate::capture::work_rules::WorkRules;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
+use crate::index_file;
 use crate::pool::Differences;
 use crate::store::TaskStore;
 use crate::tree::Tree;
@@ -230,21 +230,23 @@ impl<'a> ForceAdded<'a> {
 
     fn paths(&self) -> &BTreeSet<Vec<u8>> {
         self.paths.get_or_init(|| {
-            if !has_readable_index(&self.git_dir) {
+            let mut added = BTreeSet::new();
+            let index = is_folder(&self.git_dir).then(|| self.git_dir.join("index"));
+            let Some(bytes) = index.and_then(|index| index_file::read(&index)) else {
+                return added;
+            };
+            let read = index_file::paths(&bytes, |path| {
+                let is_new = RepoPath::new(path)
+                    .is_some_and(|path| self.snapshot.table.get(&path).is_none());
+                if is_new {
+                    added.insert(path.to_vec());
+                }
+            });
+            if let Err(why) = read {
+                tracing::warn!(?why, "the index of a workspace cannot be read");
                 return BTreeSet::new();
             }
-            let read = match Index::open(&self.git_dir.join("index")) {
-                Ok(read) => read,
-                Err(error) => {
-                    tracing::warn!(%error, "the index of a workspace cannot be read");
-                    return BTreeSet::new();
-                }
-            };
-            let added = read.iter().filter(|entry| {
-                RepoPath::new(entry.path.as_slice())
-                    .is_some_and(|path| self.snapshot.table.get(&path).is_none())
-            });
-            added.map(|entry| entry.path).collect()
+            added
         })
     }
 }

@@ -16,9 +16,6 @@ use crate::capture::own_objects::OwnObjects;
 /// The largest file that is read to find a reference.
 const LARGEST_REFERENCES: u64 = 64 << 20;
 
-/// The largest index that is read: that of some million files.
-const LARGEST_INDEX: u64 = 512 << 20;
-
 /// The longest message, in bytes.
 pub(super) const LONGEST_MESSAGE: usize = 64 << 10;
 
@@ -48,13 +45,6 @@ pub(super) fn own_commit_message(
     let message = message.replace('\0', "");
     let message = git2::message_prettify(message, None).ok()?;
     (!message.trim().is_empty()).then_some(message)
-}
-
-/// Returns whether the index in a git directory can be read: a FIFO in its place would block, and a
-/// file without an end would fill the memory.
-pub(super) fn has_readable_index(git_dir: &Path) -> bool {
-    let meta = fs::symlink_metadata(git_dir.join("index"));
-    is_folder(git_dir) && meta.is_ok_and(|meta| meta.is_file() && meta.len() <= LARGEST_INDEX)
 }
 
 /// Returns the commit that HEAD names, or `None` if there is none.

@@ -17,8 +17,11 @@ const LARGEST_TREE: usize = 32 << 20;
 /// The largest file that is read, in bytes.
 const LARGEST_BLOB: usize = 64 << 20;
 
-/// The maximum depth of nested trees.
-const DEEPEST: usize = 2_100;
+/// The maximum number of folders in which two trees differ.
+const MOST_FOLDERS: usize = 50_000;
+
+/// The longest path of a folder, in bytes, with a slash at its end. No file system has longer ones.
+const LONGEST_PATH: usize = 4_096;
 
 /// The objects of a workspace's git directory and those of the user's repository.
 pub(super) struct OwnObjects {
@@ -77,7 +80,7 @@ impl OwnObjects {
     }
 
     /// Returns every path with a file or symlink in which two trees differ, at most `most`. Returns
-    /// `None` if there are more, or if a tree cannot be read.
+    /// `None` if there are more, if too many folders differ, or if a tree cannot be read.
     pub(super) fn differences(
         &self,
         before: Option<Oid>,
@@ -85,70 +88,54 @@ impl OwnObjects {
         most: usize,
     ) -> Option<Vec<TreeDifference>> {
         let mut found = Vec::new();
-        self.compare([before, Some(after)], &mut Vec::new(), (DEEPEST, most), &mut found)?;
-        Some(found)
-    }
-
-    fn compare(
-        &self,
-        trees: [Option<Oid>; 2],
-        prefix: &mut Vec<u8>,
-        (depth, most): (usize, usize),
-        found: &mut Vec<TreeDifference>,
-    ) -> Option<()> {
-        if trees[0] == trees[1] {
-            return Some(());
-        }
-        let depth = depth.checked_sub(1)?;
-        let bytes = |tree: Option<Oid>| match tree {
-            Some(tree) => self.read(tree, ObjectType::Tree, LARGEST_TREE),
-            None => Some(Vec::new()),
-        };
-        let [before, after] = [bytes(trees[0])?, bytes(trees[1])?];
-        let [before, after] = [entries(&before)?, entries(&after)?];
-        for entry in before.values().filter(|entry| !after.contains_key(entry.name)) {
-            self.differ([Some(*entry), None], prefix, (depth, most), found)?;
-        }
-        for entry in after.values() {
-            let old = before.get(entry.name).copied();
-            if old != Some(*entry) {
-                self.differ([old, Some(*entry)], prefix, (depth, most), found)?;
+        // As deep as a task makes its trees: on the stack of a thread they would end the program.
+        let mut pairs = vec![(Vec::new(), [before, Some(after)])];
+        for looked_at in 0.. {
+            let Some((folder, trees)) = pairs.pop() else { break };
+            let bytes = |tree: Option<Oid>| match tree {
+                Some(tree) => self.read(tree, ObjectType::Tree, LARGEST_TREE),
+                None => Some(Vec::new()),
+            };
+            let [before, after] = [bytes(trees[0])?, bytes(trees[1])?];
+            let [before, after] = [entries(&before)?, entries(&after)?];
+            let gone = before.values().filter(|entry| !after.contains_key(entry.name));
+            let gone = gone.map(|entry| [Some(*entry), None]);
+            let now = after.values().map(|entry| [before.get(entry.name).copied(), Some(*entry)]);
+            for sides in gone.chain(now).filter(|[old, new]| old != new) {
+                let name = sides.iter().flatten().next()?.name;
+                let path = [folder.as_slice(), name].concat();
+                let [old, new] = sides.map(file);
+                if old != new {
+                    // A name that no path of a repository may have is not one that was captured.
+                    let path = RepoPath::new(path.as_slice());
+                    found.extend(path.map(|path| (path, new)));
+                }
+                let folders = sides.map(tree);
+                if folders[0] != folders[1] {
+                    pairs.push(([path.as_slice(), b"/"].concat(), folders));
+                }
+            }
+            // The same few trees may be in each other again and again.
+            let is_too_much = looked_at > MOST_FOLDERS
+                || found.len() > most
+                || pairs.last().is_some_and(|(path, _)| path.len() > LONGEST_PATH);
+            if is_too_much {
+                return None;
             }
         }
-        Some(())
+        Some(found)
     }
+}
 
-    fn differ(
-        &self,
-        sides: [Option<TreeEntry<'_>>; 2],
-        prefix: &mut Vec<u8>,
-        limits: (usize, usize),
-        found: &mut Vec<TreeDifference>,
-    ) -> Option<()> {
-        let name = sides.iter().flatten().next()?.name;
-        let folder = |side: Option<TreeEntry<'_>>| {
-            side.filter(|entry| entry.mode == 0o040_000).map(|entry| entry.oid)
-        };
-        let file = |side: Option<TreeEntry<'_>>| {
-            let entry = side?;
-            Some(Entry { mode: Mode::from_git(entry.mode)?, oid: entry.oid })
-        };
-        let length = prefix.len();
-        prefix.extend_from_slice(name);
-        let [old, new] = sides.map(file);
-        if old != new {
-            // A name that no path of a repository may have is not one that was captured.
-            let path = RepoPath::new(prefix.as_slice());
-            found.extend(path.map(|path| (path, new)));
-        }
-        let folders = sides.map(folder);
-        if folders != [None, None] {
-            prefix.push(b'/');
-            self.compare(folders, prefix, limits, found)?;
-        }
-        prefix.truncate(length);
-        (found.len() <= limits.1).then_some(())
-    }
+/// Returns the entry of a file or symlink.
+fn file(side: Option<TreeEntry<'_>>) -> Option<Entry> {
+    let entry = side?;
+    Some(Entry { mode: Mode::from_git(entry.mode)?, oid: entry.oid })
+}
+
+/// Returns the tree of a folder.
+fn tree(side: Option<TreeEntry<'_>>) -> Option<Oid> {
+    side.filter(|entry| entry.mode == 0o040_000).map(|entry| entry.oid)
 }
 
 /// Returns the entries of a tree by their names.

@@ -34,13 +34,15 @@ impl<'a> IndexLock<'a> {
     pub(super) fn acquire(repo: &'a Repo, id: &str) -> Result<Self> {
         let (path, folder) = (lock_path(repo), folder_of(repo, id));
         let what = || format!("lock the index: {}", path.display());
+        remove_folder(&folder)?;
+        fs::create_dir(&folder).or_cannot(what)?;
+        // The lock is there with its mark or not at all, so that a recovery always recognizes it.
+        let marked = folder.join("lock");
+        fs::write(&marked, mark(id)).or_cannot(what)?;
         let mut tried = 1;
         loop {
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(mut file) => {
-                    file.write_all(mark(id).as_bytes()).or_cannot(what)?;
-                    return Ok(Self { repo, path, folder });
-                }
+            match put_in_place(&marked, &path) {
+                Ok(()) => return Ok(Self { repo, path, folder }),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                     if is_of(&path, id) {
                         return Ok(Self { repo, path, folder });
@@ -138,6 +140,18 @@ fn index_entry(tree: &Tree, path: &RepoPath, entry: Entry) -> Result<IndexEntry>
         flags_extended: 0,
         path: path.as_bytes().to_vec(),
     })
+}
+
+/// Gives a file a second name that does not exist.
+fn put_in_place(marked: &Path, path: &Path) -> std::io::Result<()> {
+    match fs::hard_link(marked, path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            // The file system has no hard links. A lock without its whole mark may stay after a kill.
+            let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+            file.write_all(&fs::read(marked)?)
+        }
+        end => end,
+    }
 }
 
 fn lock_path(repo: &Repo) -> PathBuf {

@@ -8,6 +8,7 @@ use git2::{ErrorCode, Oid, Repository, RepositoryOpenFlags, RepositoryState};
 use rustix::fs::{Access, access};
 
 use crate::error::{OrCannot, Result};
+use crate::index_file::{self, Unreadable};
 use crate::repository::{notices, refusals};
 
 /// A repository that can be worked on. It holds no libgit2 handle, because threads cannot share
@@ -176,6 +177,15 @@ fn check_state(git: &Repository, root: &Path) -> Result<Vec<Notice>> {
 }
 
 fn check_index(git: &Repository, root: &Path) -> Result<()> {
+    let damaged = |why: &str| refusals::of_index(root, &git2::Error::from_str(why));
+    let file = git.path().join("index");
+    if file.symlink_metadata().is_ok() {
+        let bytes = index_file::read(&file);
+        let bytes = bytes.ok_or_else(|| damaged("it is no regular file, or is too large"))?;
+        if index_file::paths(&bytes, |_path| {}) == Err(Unreadable::Damaged) {
+            return Err(damaged("its entries or its cached trees are not those of an index"));
+        }
+    }
     let index = git.index().map_err(|error| refusals::of_index(root, &error))?;
     if index.has_conflicts() {
         return Err(refusals::conflicted(root));

@@ -247,3 +247,38 @@ fn what_a_task_puts_in_place_of_its_own_git_files_holds_up_no_capture_and_leads_
         assert!(!found.contains("of-another-repository"), "{script}: {found}");
     }
 }
+
+/// Returns the bytes of an index without entries whose cached trees go down a million levels, and of
+/// one that announces two thousand million trees.
+fn odd_indexes() -> [Vec<u8>; 2] {
+    let deep = [&b"a\0-1 1\n".repeat(1_000_000)[..], b"a\0-1 0\n"].concat();
+    [deep, b"\0-1 2000000000\n".to_vec()].map(|trees| {
+        let length = u32::try_from(trees.len()).expect("they are small").to_be_bytes();
+        // A checksum of zeros is none.
+        [b"DIRC\0\0\0\x02\0\0\0\0TREE", &length[..], &trees, &[0; 20]].concat()
+    })
+}
+
+#[test]
+fn an_index_with_endless_cached_trees_ends_no_engine_whoever_wrote_it() {
+    for index in odd_indexes() {
+        let place = sandbox();
+        let repository = place.repository();
+        let odd = place.folder().join("odd");
+        std::fs::write(&odd, &index).expect("a file can be written");
+        // A file below an ignored folder makes the engine look for tracked files there.
+        let script = format!(
+            "echo ignored > .gitignore; mkdir ignored; touch ignored/x; \
+             cp {} $(git rev-parse --git-dir)/index",
+            odd.display()
+        );
+        let finished = place.run_in(&repository).exec(&script).run().expect_code(0);
+        assert_eq!(repository.text(".gitignore"), "ignored\n", "{finished}");
+        place.expect_nothing_left(&repository);
+
+        repository.write(".git/index", &index);
+        let refused = place.run_in(&repository).exec("true").run();
+        refused.expect_refusal(&["its index is damaged", "git -C", "reset"]);
+        place.expect_nothing_left(&repository);
+    }
+}

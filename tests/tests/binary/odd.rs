@@ -329,3 +329,21 @@ fn a_read_only_git_folder_works_in_patch_mode() {
         Err(why) => skip("a_read_only_git_folder_works_in_patch_mode", &why),
     }
 }
+
+#[test]
+fn a_path_of_sixteen_hundred_folders_becomes_commits() {
+    for merge in ["branch", "stack"] {
+        let place = sandbox();
+        let repository = place.repository();
+        let path = "d/".repeat(1_600);
+        let script = format!("mkdir -p {path} && echo x > {path}x.txt");
+        let call = place.run_in(&repository).words(&format!("--merge {merge}")).exec(&script);
+        let finished = call.run().expect_code(0);
+        let branch = match merge {
+            "branch" => format!("regatta/{}/t1", finished.run_name()),
+            _ => format!("regatta/{}", finished.run_name()),
+        };
+        assert_eq!(repository.git(&["show", &format!("{branch}:{path}x.txt")]), "x\n", "{merge}");
+        place.expect_nothing_left(&repository);
+    }
+}

@@ -24,8 +24,11 @@ const ELSEWHERE: &[&str] = &[
 ];
 
 /// The commands that end with another code than 0, as the README says.
-const CODES: &[(&str, i32)] =
-    &[("echo {{item}} > colour.txt", 4), ("echo {{item}} > shape.txt", 4)];
+const CODES: &[(&str, i32)] = &[
+    ("echo {{item}} > colour.txt", 4),
+    ("echo {{item}} > shape.txt", 4),
+    ("echo {{item}} > size.txt", 4),
+];
 
 /// Programs of others that the README calls. Here each writes a file whose name only its arguments
 /// can give; `npm_workers.rs` has the real ones.
@@ -160,23 +163,31 @@ fn the_work_that_the_readme_keeps_as_a_conflict_lands_as_it_says() {
     let all = commands();
     let first = all.iter().position(|command| command.contains("> colour.txt"));
     let section = &all[first.expect("the README makes a conflict")..];
-    let [run, conflicts, diff, edit, apply, other, retry, ..] = section else {
+    let [run, conflicts, diff, theirs, shapes, edit, apply, sizes, retry, ..] = section else {
         panic!("{section:?}")
     };
-    let run = typed(&place, repository.root(), &path, run).expect_code(4);
+    let typed = |command: &String, code| {
+        let finished = typed(&place, repository.root(), &path, command).expect_code(code);
+        (finished.stdout.clone(), finished)
+    };
+    let (_, run) = typed(run, 4);
     assert_eq!(repository.text("colour.txt"), "red\n", "{run}");
     for look in [conflicts, diff] {
-        let look = typed(&place, repository.root(), &path, look).expect_code(0);
-        assert!(look.stdout.contains("colour.txt"), "{look}");
+        let (printed, look) = typed(look, 0);
+        assert!(printed.contains("colour.txt"), "{look}");
     }
+    let (_, chosen) = typed(theirs, 0);
+    assert_eq!(repository.text("colour.txt"), "blue\n", "{chosen}");
+    let (_, kept) = typed(shapes, 4);
+    assert_eq!(repository.text("shape.txt"), "round\n", "{kept}");
     for command in [edit, apply] {
-        let _done = typed(&place, repository.root(), &path, command).expect_code(0);
+        let _done = typed(command, 0);
     }
-    assert_eq!(repository.text("colour.txt"), "blue\n");
-    let _kept = typed(&place, repository.root(), &path, other).expect_code(4);
-    assert_eq!(repository.text("shape.txt"), "round\n");
-    let _retried = typed(&place, repository.root(), &path, retry).expect_code(0);
     assert_eq!(repository.text("shape.txt"), "square\n");
+    let (_, kept) = typed(sizes, 4);
+    assert_eq!(repository.text("size.txt"), "big\n", "{kept}");
+    let (_, retried) = typed(retry, 0);
+    assert_eq!(repository.text("size.txt"), "small\n", "{retried}");
 }
 
 #[test]

@@ -245,3 +245,26 @@ fn patches_have_the_work_of_commits_and_nothing_of_the_commits() {
     let diff = place.regatta(repository.root()).words("diff").run().expect_code(0).stdout;
     assert!(diff.contains("+++ b/a.txt") && !diff.contains("series"), "{diff}");
 }
+
+#[test]
+fn commits_of_trees_that_are_too_deep_or_in_each_other_without_end_do_not_stop_the_capture() {
+    // Made without the folders: only objects are as deep, or as many.
+    let script = |levels: u32, names: &str| {
+        format!(
+            "set -e
+            echo x > x.txt
+            tree=$(git mktree < /dev/null)
+            for _ in $(seq {levels}); do
+                tree=$(for name in {names}; do printf '040000 tree %s\\t%s\\n' $tree $name; done | git mktree)
+            done
+            git update-ref HEAD $(git commit-tree -p HEAD -m odd $tree)"
+        )
+    };
+    for (levels, names) in [(2_500, "a"), (60, "a b")] {
+        both(nothing, &script(levels, names), |_, repository, branch, finished| {
+            let changed = repository.git(&["show", "--format=", "--name-only", branch]);
+            assert_eq!(changed, "x.txt\n", "{finished}");
+            expect_told(finished, "cannot be read");
+        });
+    }
+}
