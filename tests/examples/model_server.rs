@@ -82,7 +82,9 @@ fn main() -> Result<(), String> {
         return say(HELP);
     }
     let model = LoopbackModel::start();
-    options.limit.map(|most| model.limit(most, Duration::from_secs(1)));
+    if let Some(most) = options.limit {
+        model.limit(most, Duration::from_secs(1));
+    }
     options.key.iter().for_each(|key| model.demand_key(key));
     model.otherwise(move |_talk| Box::new(script(options.clone())));
     for wire in Wire::ALL {

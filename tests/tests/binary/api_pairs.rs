@@ -84,7 +84,7 @@ impl Conversation {
         let (first, rest) = models.split_first().unwrap();
         let client = ModelClient {
             provider: Arc::clone(first),
-            fallbacks: rest.iter().map(|it| Arc::clone(it)).collect(),
+            fallbacks: rest.iter().copied().cloned().collect(),
             gate: Arc::new(OpenGate),
             timer: Arc::new(RuntimeTimer(tokio::time::Instant::now())),
             clock: Arc::new(Noon),
