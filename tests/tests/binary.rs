@@ -16,6 +16,7 @@ mod binary {
     mod agents_streams;
     mod agents_tools;
     mod all_land;
+    mod api_pairs;
     mod bad_input;
     mod cancel;
     mod carry;
@@ -88,6 +89,7 @@ mod binary {
     mod stack;
     mod timing;
     mod union;
+    mod wire_apis;
     mod writers;
     mod yields;
 

@@ -52,10 +52,11 @@ Where tasks come from:
 Models:
   A model has tools to read, write and edit files and to run commands. It is the one of --model, or
   else of the plan, or else of the setting modelRoles.default, or else the default of the only
-  provider with a key, or the only model of a server on this machine. `regatta models` lists them.
-  offline/FILE is a scripted model (docs/scenarios.md). Keys are stored by `regatta login`, or read
-  from the environment (OPENAI_API_KEY, OPENROUTER_API_KEY …); a server at --base-url gets
-  REGATTA_API_KEY, if it is set. Tasks do not get these keys, unless --pass-env names them.
+  provider with a key, or the only model of a server on this machine. `regatta models` lists them. A
+  level of thinking may follow it, as in anthropic/claude-sonnet-4-5:high. offline/FILE is a scripted
+  model (docs/scenarios.md). Keys are stored by `regatta login`, or read from the environment
+  (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY …); a server at --base-url gets REGATTA_API_KEY,
+  if it is set. Tasks do not get these keys, unless --pass-env names them.
 
 Placeholders in a TASK with --each, and in CMD:
   {{item}}       the item

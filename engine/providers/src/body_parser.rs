@@ -183,3 +183,6 @@ impl Body {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

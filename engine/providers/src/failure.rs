@@ -59,8 +59,9 @@ pub(crate) fn in_stream(endpoint: &Endpoint, error: &Value, now: Timestamp) -> A
     let number = code.and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
     let status = number.and_then(|it| StatusCode::from_u16(u16::try_from(it).ok()?).ok());
     let status = status.filter(|it| it.is_client_error() || it.is_server_error());
-    let words = ["code", "type", "status"].into_iter().filter_map(|key| error.get(key)?.as_str());
-    let status = status.or_else(|| words.into_iter().find_map(status_of));
+    let mut words =
+        ["code", "type", "status"].into_iter().filter_map(|key| error.get(key)?.as_str());
+    let status = status.or_else(|| words.find_map(status_of));
     let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let wait = retry_info(error);
     let response = ErrorResponse { status, wait, body: &body, request_bytes: 0 };

@@ -96,7 +96,7 @@ impl Attempt {
             AttemptState::NotSent => match self.exchange.send().await {
                 Ok(response) => {
                     let limits = rate_limits(response.headers(), self.exchange.clock.now());
-                    self.ready.extend(limits.map(ModelEvent::Limits));
+                    self.ready.extend(limits.map(Box::new).map(ModelEvent::Limits));
                     self.state = AttemptState::Reading(Box::new(self.reading(response)));
                     return Some(());
                 }

@@ -5,11 +5,22 @@ use git2::{Oid, Repository, Signature};
 
 use crate::error::{OrCannot, Result};
 
-/// Returns the name and the mail address of the user, as the configuration of git has them.
+/// Returns the name and the mail address with which git would commit for the user: those of
+/// `GIT_COMMITTER_NAME` and `GIT_COMMITTER_EMAIL`, or of the configuration of git.
 ///
 /// # Errors
-/// The configuration lacks one of them.
+/// One of them is missing.
 pub(super) fn identity(git: &Repository) -> Result<Signature<'static>> {
+    git.committer_from_env().or_else(|error| unknown(git, error))
+}
+
+/// Returns the same for the author of the user's commits: `GIT_AUTHOR_NAME` and `GIT_AUTHOR_EMAIL`.
+fn author(git: &Repository) -> Result<Signature<'static>> {
+    git.author_from_env().or_else(|error| unknown(git, error))
+}
+
+/// Returns why git does not know whose commits are.
+fn unknown<T>(git: &Repository, error: git2::Error) -> Result<T> {
     let what = "read the configuration of git";
     let config = git.config().and_then(|mut config| config.snapshot()).or_cannot(|| what)?;
     let is_missing = |key: &str| config.get_str(key).map_or(true, |value| value.trim().is_empty());
@@ -18,7 +29,7 @@ pub(super) fn identity(git: &Repository) -> Result<Signature<'static>> {
             return Err(missing(key, example));
         }
     }
-    git.signature().or_cannot(|| "read user.name and user.email")
+    Err(error).or_cannot(|| "read user.name and user.email")
 }
 
 fn missing(key: &str, example: &str) -> IsolationError {
@@ -31,7 +42,7 @@ fn missing(key: &str, example: &str) -> IsolationError {
 
 /// Makes a commit of the user.
 pub(super) fn commit(git: &Repository, tree: Oid, parents: &[Oid], message: &str) -> Result<Oid> {
-    let author = identity(git)?;
+    let author = author(git)?;
     commit_as(git, &author, tree, parents, message)
 }
 

@@ -1,6 +1,8 @@
 //! Explains conflicts between git trees with the contents that the user sees in the working tree.
 
-use git2::Oid;
+use std::cell::OnceCell;
+
+use git2::{Oid, Repository};
 use protocol::{Conflict, ConflictReason};
 
 use crate::branch::clean_filter::Cleaner;
@@ -20,12 +22,13 @@ impl Cleaner<'_> {
         clean: &[Change],
     ) -> Result<Vec<Conflict>> {
         let mut explained = Vec::with_capacity(conflicts.len());
+        let real = OnceCell::new();
         for mut conflict in conflicts {
             let own = changes.iter().zip(clean).find(|(change, _)| change.path == conflict.path);
             if let Some((change, clean)) = own {
                 conflict.base = change.base.map(Entry::to_side);
                 conflict.theirs = change.task.map(Entry::to_side);
-                if conflict.with.is_none() && self.is_uncommitted(clean)? {
+                if conflict.with.is_none() && self.is_uncommitted(&real, clean)? {
                     conflict.reason = ConflictReason::Uncommitted;
                 }
             }
@@ -39,14 +42,23 @@ impl Cleaner<'_> {
     }
 
     /// Returns whether the task changed a path whose content at the start of the run was not
-    /// committed: it was only in the working tree or the index.
-    fn is_uncommitted(&self, clean: &Change) -> Result<bool> {
+    /// committed: it was only in the working tree or the index. `real` is the user's repository, once
+    /// it is open.
+    fn is_uncommitted(&self, real: &OnceCell<Repository>, clean: &Change) -> Result<bool> {
         let what = || format!("look for {} in the repository", clean.path);
-        let real = self.repo.git()?;
+        if real.get().is_none() {
+            let _first = real.set(self.repo.git()?);
+        }
+        let real = real.get().ok_or("it is not open").or_cannot(what)?;
         let index = real.index().or_cannot(what)?;
         let staged = index.get_path(clean.path.as_path(), 0).map(|entry| entry.id);
-        let Some(base) = clean.base else { return Ok(staged.is_none()) };
-        let head = self.head_entry(&clean.path)?.map(|entry| entry.oid);
+        // What a branch of the run has besides is the work of other tasks.
+        let head = real.head().and_then(|head| head.peel_to_tree());
+        let head =
+            head.and_then(|tree| tree.get_path(clean.path.as_path())).map(|entry| entry.id());
+        let head = head.ok();
+        // A file that the task added is one that the user had removed, or of no commit at all.
+        let Some(base) = clean.base else { return Ok(staged.is_none() && head.is_some()) };
         if staged == Some(base.oid) && head != Some(base.oid) {
             return Ok(true);
         }

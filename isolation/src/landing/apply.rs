@@ -1,7 +1,6 @@
 //! Applies one file change, also if a part of it was applied before. The same code carries out a
 //! landing, rolls it back, and finishes it after a crash.
 
-use git2::{ObjectType, Oid};
 use protocol::{RepoPath, RunName};
 
 use crate::error::{OrCannot, Result};
@@ -10,6 +9,7 @@ use crate::landing::file_mover::{FileMover, Moved, Swap, aside};
 use crate::landing::finish::LandingContext;
 use crate::landing::open_writers::WriteAccess;
 use crate::landing::plan::{FileChange, WriteMethod};
+use crate::store::blob_id;
 use crate::tree::TreeEntry;
 
 /// Applies the changes of one landing to the working tree.
@@ -101,8 +101,7 @@ impl<'a> Applier<'a> {
     /// Returns the current state of `path`.
     pub(super) fn state_of(&self, path: &RepoPath) -> Result<PathState> {
         let entry = |mode, bytes: Vec<u8>| {
-            let oid = Oid::hash_object(ObjectType::Blob, &bytes);
-            let oid = oid.or_cannot(|| format!("hash {path}"))?;
+            let oid = blob_id(&bytes).or_cannot(|| format!("hash {path}"))?;
             Ok(PathState::Entry(Entry { mode, oid }, bytes))
         };
         match self.mover.tree.read_entry(path)? {
@@ -197,12 +196,15 @@ impl<'a> Applier<'a> {
                 self.mover.shift(&change.temp, &change.path)?;
             }
             Some(_) => {
+                let save = self.state_of(&change.temp)?;
                 self.exchange(change)?;
                 // The program may have saved again, over the new version. The exchange has then
                 // moved the later save to the staging path, and it is moved back.
                 let staged = self.state_of(&change.temp)?;
                 if !staged.is(change.new) && staged != PathState::Missing {
                     self.exchange(change)?;
+                } else {
+                    self.remember_given_back(change, save)?;
                 }
             }
         }

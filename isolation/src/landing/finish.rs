@@ -1,13 +1,13 @@
 //! Finishes a landing, or rolls it back, also after a crash.
 
-use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use engine::fault::Faults;
 use engine::ports::{CancelToken, LandingNotice};
 use protocol::{Conflict, ConflictReason, Landed, LandingReport, RepoPath};
-use rustix::fs::fsync;
+use rustix::fs::{fstat, fsync, syncfs};
 
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
@@ -16,6 +16,7 @@ use crate::landing::file_mover::Moved;
 use crate::landing::journal::{Journal, Journals, State};
 use crate::landing::open_writers::LONGEST_WAIT;
 use crate::landing::plan::FileChange;
+use crate::landing::rescue::GivenBack;
 use crate::store::{Durability, TaskStore};
 use crate::tree::{Parent, Tree};
 
@@ -31,9 +32,14 @@ pub(super) struct LandingContext<'a> {
     pub(super) notify: &'a dyn Fn(LandingNotice),
     /// The remaining time for waiting until programs have finished writing.
     pub(super) left_to_wait: Cell<Duration>,
+    /// The saves that were put back to their paths.
+    pub(super) given_back: RefCell<Vec<GivenBack>>,
     open_files_unknown: Cell<Reported>,
     no_exchange: Cell<Reported>,
 }
+
+/// The number of folders above which syncing their whole file system is faster.
+const MANY_FOLDERS: usize = 16;
 
 /// Whether the landing has reported that something is not possible here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +66,7 @@ impl<'a> LandingContext<'a> {
             cancel,
             notify,
             left_to_wait: Cell::new(LONGEST_WAIT),
+            given_back: RefCell::default(),
             open_files_unknown: Cell::new(Reported::No),
             no_exchange: Cell::new(Reported::No),
         }
@@ -108,7 +115,8 @@ impl LandingContext<'_> {
         self.drop_emptied(journal)?;
         self.faults.failpoint("landing.done").or_cannot(|| "close a landing")?;
         self.journals.advance(&journal.id, State::Landed, State::Unreported)?;
-        applier.rescue_late_writes(removed.into_iter())
+        applier.rescue_late_writes(removed.into_iter())?;
+        applier.rescue_overwritten()
     }
 
     /// Rolls a landing back: every path that nobody has edited since gets its old version.
@@ -138,7 +146,8 @@ impl LandingContext<'_> {
         self.sync_folders(journal.changes.iter().map(|change| &change.path))?;
         self.store.release(&journal.reference())?;
         self.journals.forget(&journal.id)?;
-        applier.rescue_late_writes(removed.into_iter())
+        applier.rescue_late_writes(removed.into_iter())?;
+        applier.rescue_overwritten()
     }
 
     /// Removes the journal and the staged files of a landing that has not changed the tree yet.
@@ -208,14 +217,17 @@ impl LandingContext<'_> {
 
     /// Syncs the folders of these paths, so that renames in them are durable.
     pub(super) fn sync_folders<'p>(&self, paths: impl Iterator<Item = &'p RepoPath>) -> Result<()> {
-        let mut synced: BTreeSet<Option<RepoPath>> = BTreeSet::new();
-        for path in paths {
-            if !synced.insert(path.folders().next()) {
-                continue;
-            }
+        let folders: BTreeMap<Option<RepoPath>, &RepoPath> =
+            paths.map(|path| (path.folders().next(), path)).collect();
+        let mut devices = BTreeSet::new();
+        for path in folders.values() {
+            let what = || format!("sync the folder of {path}");
             // A folder that does not exist has nothing to sync.
-            if let Parent::Folder { fd, .. } = self.tree.parent(path)? {
-                fsync(fd).or_cannot(|| format!("sync the folder of {path}"))?;
+            let Parent::Folder { fd, .. } = self.tree.parent(path)? else { continue };
+            if folders.len() <= MANY_FOLDERS {
+                fsync(fd).or_cannot(what)?;
+            } else if devices.insert(fstat(&fd).or_cannot(what)?.st_dev) {
+                syncfs(fd).or_cannot(what)?;
             }
         }
         Ok(())

@@ -33,6 +33,14 @@ pub(super) struct Removed<'s> {
     lease: Lease,
 }
 
+/// A save that was moved away from its path and put back. A program that has read the path in
+/// between has read the new version, and may save that over it, without what it had saved before.
+pub(super) struct GivenBack {
+    change: FileChange,
+    /// The save, whose bytes are in the task store.
+    save: Entry,
+}
+
 /// Whether a version was removed.
 enum Dropped<'s> {
     Yes(Option<Removed<'s>>),
@@ -118,6 +126,28 @@ impl Applier<'_> {
             let oid = Oid::hash_object(ObjectType::Blob, &bytes).or_cannot(what)?;
             if oid != entry.oid {
                 self.rescue(change, Entry { oid, ..entry }, &bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Remembers that a save was put back to its path.
+    pub(super) fn remember_given_back(&self, change: &FileChange, save: PathState) -> Result<()> {
+        if let PathState::Entry(save, bytes) = save
+            && Some(save) != change.expected
+        {
+            self.context.store.write(&bytes)?;
+            let given_back = GivenBack { change: change.clone(), save };
+            self.context.given_back.borrow_mut().push(given_back);
+        }
+        Ok(())
+    }
+
+    /// Keeps the saves that were put back to their paths and are not there any more.
+    pub(super) fn rescue_overwritten(&self) -> Result<()> {
+        for GivenBack { change, save } in self.context.given_back.take() {
+            if !self.state_of(&change.path)?.is(Some(save)) {
+                self.rescue(&change, save, &self.context.store.read(save.oid)?)?;
             }
         }
         Ok(())

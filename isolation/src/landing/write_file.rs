@@ -10,7 +10,7 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use protocol::RepoPath;
 use rustix::fs::{
     Gid, Mode as Permissions, OFlags, Uid, XattrFlags, fchmod, fchown, fgetxattr, flistxattr,
-    fsetxattr, fstat, openat, symlinkat, syncfs,
+    flistxattr_query, fsetxattr, fstat, openat, symlinkat, syncfs,
 };
 use rustix::io::Errno;
 
@@ -139,9 +139,10 @@ fn copy_metadata(file: &File, old: &File, mode: Mode) -> io::Result<()> {
         let owner = (had.uid() != has.uid()).then(|| Uid::from_raw(had.uid()));
         let _refused = fchown(file, owner, Some(Gid::from_raw(had.gid())));
     }
-    let mut names = vec![0; 64 << 10];
-    // The call fails on a file system without extended attributes. The buffer is as large as the
-    // kernel's limit for a list.
+    // The call fails on a file system without extended attributes. Most files have none; the buffer
+    // for those that do is as large as the kernel's limit for a list.
+    let any = flistxattr_query(old).unwrap_or(0) > 0;
+    let mut names = if any { vec![0; 64 << 10] } else { Vec::new() };
     let length = flistxattr(old, names.as_mut_slice()).unwrap_or(0);
     for name in names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
         let mut value = vec![0; 64 << 10];

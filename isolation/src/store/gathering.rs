@@ -1,4 +1,5 @@
-//! Gathers the objects of one capture in memory, and writes them to the journal as one record.
+//! Gathers the objects of one capture in memory, and writes them to the journal as one record. Of a
+//! large capture, most are written as packs meanwhile.
 
 use std::io;
 
@@ -9,7 +10,7 @@ use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
 use crate::store::journal::Record;
 use crate::store::objects::{Added, Objects};
-use crate::store::{Durability, Journal, TaskStore, sync};
+use crate::store::{Durability, Journal, MANY_OBJECTS, TaskStore, sync};
 
 /// The objects of a capture that is being made.
 pub(crate) struct Gathering {
@@ -39,18 +40,26 @@ impl TaskStore {
             Some(gathered) => match gathered.objects.add(kind, bytes)? {
                 Added::Held(oid) => return Ok(oid),
                 Added::TooLarge(bytes) => {
-                    if let Some(gathered) = gathering.take() {
-                        self.write_all(gathered.objects)?;
+                    self.write_all(std::mem::take(&mut gathered.objects))?;
+                    match gathered.objects.add(kind, bytes)? {
+                        Added::Held(oid) => return Ok(oid),
+                        Added::TooLarge(bytes) => bytes,
                     }
-                    bytes
                 }
             },
         };
         self.write_loose(kind, &bytes)
     }
 
+    /// Writes objects to the store: a few large ones as files, many as a pack, which is durable.
     fn write_all(&self, objects: Objects) -> std::result::Result<(), git2::Error> {
-        for (kind, bytes) in objects.into_list() {
+        let objects = objects.into_list();
+        if objects.len() > MANY_OBJECTS {
+            return self
+                .write_pack(objects)
+                .map_err(|error| git2::Error::from_str(&error.to_string()));
+        }
+        for (kind, bytes) in objects {
             self.write_loose(kind, &bytes)?;
         }
         Ok(())

@@ -12,6 +12,9 @@ const TEMPORARY_OBJECT: &[u8] = b"tmp_object";
 /// `pack-`.
 const TEMPORARY_PACK: &[u8] = b"pack_";
 
+/// The prefix of packs and indexes that this program is writing.
+pub(super) const NEW_PACK: &str = ".new-pack-";
+
 /// The prefix of stores that are being made.
 pub(super) const NEW_STORE: &str = ".store-";
 
@@ -23,6 +26,7 @@ pub(crate) fn remove_leftovers(path: &Path) {
     let steps: [(&Path, &dyn Fn() -> io::Result<()>); 3] = [
         (&objects, &|| {
             remove_unfinished_packs(&objects.join("pack"));
+            remove_new_packs(&objects.join("pack"))?;
             remove_objects(&objects)
         }),
         (path, &|| remove_locks(path)),
@@ -71,6 +75,21 @@ fn try_remove_packs(packs: &Path) -> io::Result<()> {
         let is_index = name.as_bytes().ends_with(b".idx");
         let is_alone = is_index && !file.with_extension("pack").try_exists()?;
         if name.as_bytes().starts_with(TEMPORARY_PACK) || is_alone {
+            fs::remove_file(file)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes packs that are not complete, and those whose index was never written.
+fn remove_new_packs(packs: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(packs)? {
+        let (entry, mut is_left) = (entry?, false);
+        let file = entry.path();
+        if file.extension().is_some_and(|end| end == "pack") {
+            is_left = !file.with_extension("idx").try_exists()?;
+        }
+        if is_left || entry.file_name().as_bytes().starts_with(NEW_PACK.as_bytes()) {
             fs::remove_file(file)?;
         }
     }

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use git2::{Error, ObjectType, Oid, Signature};
+use sha1::{Digest as _, Sha1};
 
 /// The most bytes that one capture holds in memory.
-const LARGEST: usize = 256 << 10;
+pub(super) const LARGEST: usize = 4 << 20;
 
 /// Objects in memory, in the order in which they were added.
 #[derive(Default)]
@@ -50,6 +51,15 @@ impl Objects {
     pub(super) fn into_list(self) -> Vec<Object> {
         self.added
     }
+}
+
+/// Returns the id of a blob, to compare it with known ones. This takes a fraction of the time of
+/// `Oid::hash_object`, which also looks for bytes that were made to have the id of others: use that
+/// for what is stored.
+pub(crate) fn blob_id(bytes: &[u8]) -> Result<Oid, Error> {
+    let mut hash = Sha1::new_with_prefix(format!("blob {}\0", bytes.len()));
+    hash.update(bytes);
+    Oid::from_bytes(&hash.finalize())
 }
 
 /// The result of adding an object.

@@ -1,21 +1,24 @@
 //! Moves the captures in the journal of a task store into git's format: a few as loose objects, many
 //! as one pack. The journal is emptied when everything is durable, so that this can be repeated.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use engine::fault::Faults;
-use git2::{ObjectType, Odb, Oid, Repository};
+use git2::{ObjectType, OdbLookupFlags, Oid};
 
 use crate::disk_room::{Room, room_for_pack};
 use crate::error::{OrCannot, Result};
 use crate::store::journal::{Record, open_records};
 use crate::store::leftovers::remove_unfinished_packs;
 use crate::store::objects::Object;
-use crate::store::{TaskStore, packed_refs, sync};
+use crate::store::{TaskStore, pack, packed_refs, sync};
 
 /// Up to this many captures are moved as loose objects: many small packs would make the store slow.
 const FEW: usize = 4;
+
+/// Up to this many objects are written as files of their own.
+pub(super) const MANY_OBJECTS: usize = 64;
 
 impl TaskStore {
     /// Moves the captures in the journal into git's format, durably, so that they can be read. Does
@@ -30,7 +33,8 @@ impl TaskStore {
         remove_unfinished_packs(&packs);
         self.faults.failpoint("settle.objects").or_cannot(what)?;
         let records = std::mem::take(&mut journal.records);
-        let is_pack = records.len() > FEW
+        let objects: usize = records.iter().map(|record| record.objects.len()).sum();
+        let is_pack = (records.len() > FEW || objects > MANY_OBJECTS)
             && room_for_pack(&packs, journal.bytes).or_cannot(what)? == Room::Enough;
         if is_pack {
             let added = store.add_pack(records, &self.faults);
@@ -68,9 +72,16 @@ impl TaskStore {
         bytes: &[u8],
     ) -> std::result::Result<Oid, git2::Error> {
         let odb = self.git.odb()?;
-        let oid = odb.write(kind, bytes)?;
+        let oid = Oid::hash_object(kind, bytes)?;
+        let file = self.loose_file(oid);
+        if !file.exists() {
+            // A pack has its name only when it is durable.
+            let is_packed = odb.exists_ext(oid, OdbLookupFlags::NO_REFRESH);
+            return if is_packed { Ok(oid) } else { odb.write(kind, bytes) };
+        }
+        odb.write(kind, bytes)?;
         if odb.read(oid).is_err() {
-            let _absent = std::fs::remove_file(self.loose_file(oid));
+            let _absent = std::fs::remove_file(file);
             odb.write(kind, bytes)?;
         }
         Ok(oid)
@@ -92,28 +103,19 @@ impl TaskStore {
             .or_cannot(what)
     }
 
-    fn write_pack(&self, objects: Vec<Object>) -> std::result::Result<(), crate::error::Cause> {
+    /// Writes objects as one pack, durably.
+    pub(super) fn write_pack(
+        &self,
+        objects: Vec<Object>,
+    ) -> std::result::Result<(), crate::error::Cause> {
         // The pack holds every object, also one that the store seems to have already: a power cut may
         // have emptied the file of a loose object, and its name alone would count as the object.
-        let memory = Odb::new()?;
-        let _memory = memory.add_new_mempack_backend(FIRST)?;
-        let mut written = BTreeSet::new();
+        let mut by_id = BTreeMap::new();
         for (kind, bytes) in objects {
-            written.insert(memory.write(kind, &bytes)?);
+            by_id.insert(Oid::hash_object(kind, &bytes)?, (kind, bytes));
         }
-        let damaged = self.damaged_files(&written)?;
-        let git = Repository::from_odb(memory)?;
-        let mut pack = git.packbuilder()?;
-        for oid in &written {
-            pack.insert_object(*oid, None)?;
-        }
-        let folder = self.path.join("objects/pack");
-        pack.write(&folder, 0o444)?;
-        let name = pack.name()?.ok_or("it has no name")?.to_owned();
-        for end in ["pack", "idx"] {
-            sync::sync(&folder.join(format!("pack-{name}.{end}")))?;
-        }
-        sync::sync(&folder)?;
+        let damaged = self.damaged_files(by_id.keys())?;
+        pack::write(&self.path.join("objects/pack"), &by_id)?;
         for file in damaged {
             std::fs::remove_file(file)?;
         }
@@ -121,9 +123,9 @@ impl TaskStore {
     }
 
     /// Returns the files of those loose objects that cannot be read.
-    fn damaged_files(
+    fn damaged_files<'o>(
         &self,
-        objects: &BTreeSet<Oid>,
+        objects: impl Iterator<Item = &'o Oid>,
     ) -> std::result::Result<Vec<PathBuf>, crate::error::Cause> {
         let odb = self.git.odb()?;
         let mut damaged = Vec::new();
@@ -141,6 +143,3 @@ impl TaskStore {
         self.path.join("objects").join(&name[..2]).join(&name[2..])
     }
 }
-
-/// The priority of a backend that comes before the files of the store.
-const FIRST: i32 = 1000;

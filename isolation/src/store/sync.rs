@@ -26,8 +26,11 @@ pub(super) fn sync_objects(store: &Path, objects: impl IntoIterator<Item = Oid>)
     for object in objects {
         let name = object.to_string();
         let folder = all.join(&name[..2]);
-        files.insert(folder.join(&name[2..]));
-        folders.insert(folder);
+        let file = folder.join(&name[2..]);
+        if file.try_exists()? {
+            files.insert(file);
+            folders.insert(folder);
+        }
     }
     if files.len() > MANY {
         return Ok(syncfs(File::open(&all)?)?);

@@ -153,7 +153,7 @@ impl FakeModels {
             }
             "stream" => {
                 let numbers = (1..=rest.parse().unwrap_or(1)).map(|number: u32| number.to_string());
-                let content = vec![Part::text(numbers.clone().collect())];
+                let content = vec![Part::text(numbers.clone().collect::<String>())];
                 let ended =
                     ModelEvent::Ended(ModelAnswer { content, stop_reason: StopReason::Stop });
                 return stream::iter(

@@ -3,7 +3,7 @@
 use axum::http::HeaderMap;
 use serde_json::Value;
 
-use super::{Asked, Said, gemini, messages, responses, stream, validator};
+use super::{Answer, Asked, Said, gemini, messages, responses, stream, validator};
 
 /// One API: how requests are read and answers are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +95,12 @@ impl Wire {
             Self::Messages => messages::events(said, model),
             Self::Gemini => gemini::events(said),
         }
+    }
+
+    /// Returns an answer that is sent as it is and may be cut off by whoever reads it.
+    #[must_use]
+    pub fn say(self, said: &Said) -> Answer {
+        Answer::stream(self.events(said, "m"))
     }
 
     /// Returns what an event has that tells why an answer ends.

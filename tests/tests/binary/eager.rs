@@ -235,3 +235,34 @@ fn two_runs_that_land_eagerly_into_one_repository_lose_nothing() {
     assert_eq!(repository.git(&["log", "--format=%s"]).lines().count(), 13);
     place.expect_nothing_left(&repository);
 }
+
+#[test]
+fn of_two_tasks_that_change_the_same_line_the_second_is_a_conflict_of_content_beside_a_dirty_file()
+{
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("clean.txt", "one\n");
+    repository.write("dirty.txt", "one\n");
+    repository.commit("files");
+    repository.write("dirty.txt", "one\nnot committed\n");
+    let there = "git -C \"$REGATTA_REPO\" show regatta/$REGATTA_RUN:new.txt 2>/dev/null";
+    let plan = Plan::default()
+        .top("jobs = 2")
+        .task("first", "echo first > clean.txt; echo first > new.txt")
+        .task(
+            "second",
+            &format!("{}; echo second > clean.txt; echo second > new.txt", until(there)),
+        );
+    let run = place.run_plan(&repository, &plan).words("--merge stack --land eager");
+    let finished = run.run().expect_code(4);
+    assert_eq!(finished.landed(), ["first"], "{finished}");
+    let conflicted = finished.events_of("task_conflicted");
+    let conflicts = conflicted.last().unwrap()["conflicts"].as_array().unwrap().clone();
+    let found: Vec<_> = conflicts
+        .iter()
+        .map(|conflict| (conflict["path"].as_str().unwrap(), conflict["reason"].as_str().unwrap()))
+        .collect();
+    assert_eq!(found, [("clean.txt", "content"), ("new.txt", "both_added")], "{finished}");
+    assert_eq!(repository.text("dirty.txt"), "one\nnot committed\n");
+    place.expect_nothing_left(&repository);
+}

@@ -3,7 +3,6 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
@@ -15,8 +14,11 @@ use super::sandbox;
 /// How often each engine runs.
 const ROUNDS: usize = 4;
 
-/// How long a person takes from one save to the next, about.
+/// How many saves come close together, how close, and how long there are none then, so that work
+/// lands in the same files.
+const BURST: usize = 8;
 const PAUSE: Duration = Duration::from_millis(4);
+const REST: Duration = Duration::from_millis(100);
 
 /// The files that the user saves, one in each way.
 const FILES: [&str; 3] = ["appended.txt", "in-place.txt", "by-rename.txt"];
@@ -49,20 +51,25 @@ fn save(repository: &Repository, number: usize) {
     fs::rename(beside, path(FILES[2])).expect("a file can be written");
 }
 
-/// Returns what was rescued in these runs: the content of each version that was kept.
-fn rescued(place: &Sandbox, repository: &Repository, runs: &[Finished]) -> Vec<String> {
+/// A version of a file that was kept when it turned out to be the user's.
+struct Rescued {
+    text: String,
+    /// The name of the file in the tree, if it is kept there.
+    file: Option<String>,
+}
+
+/// Returns what was rescued in these runs.
+fn rescued(place: &Sandbox, repository: &Repository, runs: &[Finished]) -> Vec<Rescued> {
     let events = runs.iter().flat_map(|run| run.events_of("file_rescued"));
     let kept = |event: serde_json::Value| {
-        let kept = &event["kept"];
-        match kept["in"].as_str() {
-            Some("tree") => {
-                let file: PathBuf =
-                    repository.path(kept["file"].as_str().expect("an event names it"));
-                fs::read_to_string(file).expect("the place has a plain name")
+        let kept = &event["rescue"]["kept"];
+        let text = |name: &str| kept[name].as_str().unwrap_or_else(|| panic!("{name} in {event}"));
+        match text("in") {
+            "tree" => {
+                let file = text("file").to_owned();
+                Rescued { text: repository.text(&file), file: Some(file) }
             }
-            _ => place
-                .home()
-                .store_git(&["show", kept["object"].as_str().expect("a program can be run")]),
+            _ => Rescued { text: place.home().store_git(&["show", text("object")]), file: None },
         }
     };
     events.map(kept).collect()
@@ -86,7 +93,8 @@ fn every_byte_that_the_user_saves_while_two_engines_land_is_there() {
             loop {
                 save(&repository, saves);
                 saves += 1;
-                match stopped.recv_timeout(PAUSE) {
+                let pause = if saves % BURST == 0 { REST } else { PAUSE };
+                match stopped.recv_timeout(pause) {
                     Err(RecvTimeoutError::Timeout) => {}
                     Ok(()) | Err(RecvTimeoutError::Disconnected) => return saves,
                 }
@@ -110,7 +118,7 @@ fn every_byte_that_the_user_saves_while_two_engines_land_is_there() {
         for number in 0..saves {
             let line = format!("saved {number}\n");
             let there = text.matches(&line).count();
-            let kept = rescued.iter().any(|text| text.contains(&line));
+            let kept = rescued.iter().any(|rescued| rescued.text.contains(&line));
             assert!(there == 1 || there == 0 && kept, "{line} is {there} times in {file}: {text}");
         }
     }
@@ -130,5 +138,9 @@ fn every_byte_that_the_user_saves_while_two_engines_land_is_there() {
         }
     }
     assert_eq!(dot_git.differences(&repository.dot_git()), Vec::<String>::new());
+    // What is kept in the tree has a name that says whose it is, and stays until the user removes it.
+    for file in rescued.iter().filter_map(|rescued| rescued.file.as_ref()) {
+        fs::remove_file(repository.path(file)).expect("it is there");
+    }
     place.expect_nothing_left(&repository);
 }

@@ -192,6 +192,25 @@ fn without_an_identity_commits_are_refused_before_the_run_and_patches_land() {
 }
 
 #[test]
+fn who_commits_is_known_from_gits_variables_too() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.git(&["config", "--unset", "user.name"]);
+    repository.git(&["config", "--unset", "user.email"]);
+    let run = || {
+        let run = place.run_in(&repository).words("--merge stack").env("HOME", place.folder());
+        run.env("GIT_COMMITTER_NAME", "Grace").env("GIT_COMMITTER_EMAIL", "grace@example.org")
+    };
+    let author = run().env("GIT_AUTHOR_NAME", "Ada").env("GIT_AUTHOR_EMAIL", "ada@example.org");
+    let finished = author.exec("echo x > x.txt").run().expect_code(0);
+    let branch = format!("regatta/{}", finished.run_name());
+    let format = "--format=%an <%ae>, %cn <%ce>";
+    let who = repository.git(&["log", "-1", format, &branch]);
+    assert_eq!(who.trim(), "Ada <ada@example.org>, Grace <grace@example.org>", "{finished}");
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
 fn a_stack_whose_engine_was_killed_has_all_of_its_commits_or_none_and_apply_completes_it() {
     for (point, times) in [("landing.begin", 1), ("landing.branch", 3), ("landing.record", 9)] {
         for time in 1..=times {

@@ -62,12 +62,14 @@ const LIMIT: &str = "regatta-test-limit";
 /// Which crates of others may be named, and by whom; an empty list means by everyone. Who is not
 /// on a list goes through a port. A crate that is missing here may not be used.
 const THIRD_PARTY: &[(&str, &[&str])] = &[
+    ("adler2", &["regatta-isolation"]),
     ("async-trait", &[]),
     ("axum", &["regatta-providers", "regatta-tests"]),
     ("bytes", &["regatta-providers", "regatta-tests"]),
     ("clap", &["regatta"]),
     ("clap_complete", &["regatta"]),
     ("clap_mangen", &["regatta"]),
+    ("crc32fast", &["regatta-isolation"]),
     (
         "futures-util",
         &["regatta-actors", "regatta-engine", "regatta-providers", "regatta-tests", "regatta"],
@@ -103,6 +105,7 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("serde", &[]),
     ("serde-saphyr", &["regatta-config"]),
     ("serde_json", &[]),
+    ("sha1", &["regatta-isolation"]),
     ("sha2", &["regatta-group-log", "regatta-isolation"]),
     ("similar", &["regatta-tools"]),
     ("strsim", &["regatta-config", "regatta-providers"]),

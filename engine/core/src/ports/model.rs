@@ -171,7 +171,7 @@ pub enum ModelEvent {
     /// that the model has started to answer.
     Received(usize),
     /// What is left of the limits of the account.
-    Limits(RateLimits),
+    Limits(Box<RateLimits>),
     /// The usage of the attempt so far, as counted by the provider.
     Used(Usage),
     /// The provider sent something that is not part of the answer, which shows that it is alive.

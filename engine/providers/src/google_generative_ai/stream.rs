@@ -38,9 +38,9 @@ impl AnswerParser for CandidateParser {
         if let Some(why) = data.pointer("/promptFeedback/blockReason").and_then(Value::as_str) {
             return Err(context.withheld(why));
         }
-        let candidates = data.get("candidates").and_then(Value::as_array).into_iter().flatten();
+        let mut candidates = data.get("candidates").and_then(Value::as_array).into_iter().flatten();
         let is_first = |it: &&Value| it.get("index").and_then(Value::as_u64).unwrap_or(0) == 0;
-        if let Some(candidate) = candidates.into_iter().find(is_first) {
+        if let Some(candidate) = candidates.find(is_first) {
             if let Err(Full) = self.push_parts(candidate, events) {
                 self.stop = Some(Stop::Truncated);
                 return Ok(Flow::Ended);

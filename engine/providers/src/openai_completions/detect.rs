@@ -3,9 +3,11 @@
 use protocol::ThinkingLevel;
 
 use super::compat::{
-    Compat, Forcing, Presence, SystemRole, ThinkingFormat, ThinkingReplay, ThinkingWithChoice,
+    Compat, Forcing, Presence, Strict, SystemRole, ThinkingFormat, ThinkingReplay,
+    ThinkingWithChoice,
 };
 use crate::call_ids::CallIds;
+use crate::history::Images;
 
 impl Compat {
     /// Returns the switches of a server.
@@ -13,21 +15,33 @@ impl Compat {
         let (url, model) = (base_url.to_ascii_lowercase(), model.to_ascii_lowercase());
         let is = |id: &str, host: &str| provider == id || url.contains(host);
         let standard = Self::standard();
-        let local = ["ollama", "llama.cpp", "lm-studio"].contains(&provider);
-        if local {
-            return Self { forcing: Forcing::OnlyTool, ..standard };
+        let templated = ["llama.cpp", "vllm"].contains(&provider) && model.contains("qwen3");
+        let thinking =
+            if templated { ThinkingFormat::QwenChatTemplate } else { ThinkingFormat::OpenAi };
+        if ["ollama", "llama.cpp", "lm-studio"].contains(&provider) {
+            return Self { forcing: Forcing::OnlyTool, thinking, ..standard };
+        }
+        if templated {
+            return Self { thinking, ..standard };
         }
         if is("openai-completions", "api.openai.com") {
             return Self {
                 store: Presence::Included,
                 system_role: SystemRole::Developer,
                 limit_field: "max_completion_tokens",
+                strict: Strict::None,
                 ..standard
             };
         }
         if is("openrouter", "openrouter.ai") {
             return Self {
                 thinking: ThinkingFormat::OpenRouter,
+                // Claude does not think where it has to call a tool.
+                thinking_with_choice: if model.starts_with("anthropic/") {
+                    ThinkingWithChoice::NotForced
+                } else {
+                    ThinkingWithChoice::Allowed
+                },
                 replay: ThinkingReplay::Field("reasoning"),
                 ..standard
             };
@@ -47,6 +61,7 @@ impl Compat {
                 thinking_of_calls: Presence::Included,
                 thinking_with_choice: ThinkingWithChoice::Never,
                 efforts: [(ThinkingLevel::XHigh, "max".to_owned())].into(),
+                images: Images::Replaced,
                 ..standard
             };
         }
@@ -69,6 +84,8 @@ impl Compat {
                 replay: ThinkingReplay::Field("reasoning_content"),
                 thinking_of_calls: Presence::Included,
                 text_of_calls: Presence::Included,
+                // It does not know `required`.
+                forcing: Forcing::Never,
                 thinking: ThinkingFormat::Unsupported,
                 ..standard
             };
@@ -100,6 +117,12 @@ mod tests {
         assert_eq!(of("other", "https://example.org/v1"), Compat::standard());
         assert_eq!(of("groq", "https://api.groq.com/openai/v1"), Compat::standard());
         assert_eq!(of("ollama", "http://127.0.0.1:11434/v1").forcing, Forcing::OnlyTool);
+        let qwen =
+            |provider| Compat::detect(provider, "http://127.0.0.1:1/v1", "Qwen3-8B").thinking;
+        assert_eq!(qwen("vllm"), ThinkingFormat::QwenChatTemplate);
+        assert_eq!(qwen("ollama"), ThinkingFormat::OpenAi);
+        let claude = Compat::detect("openrouter", "https://openrouter.ai/api/v1", "anthropic/c");
+        assert_eq!(claude.thinking_with_choice, ThinkingWithChoice::NotForced);
         let grok = |model| Compat::detect("xai", "https://api.x.ai/v1", model).thinking;
         assert_eq!(grok("grok-4"), ThinkingFormat::Unsupported);
         assert_eq!(grok("grok-3-mini"), ThinkingFormat::OpenAi);

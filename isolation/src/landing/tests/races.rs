@@ -11,6 +11,7 @@ use engine::ports::{CancelLevel, CancelToken, IsolationError};
 use protocol::{ConflictReason, Landed};
 
 use super::kit::{Kit, LANDED, faults, landed, on_slow, read, write};
+use super::writers::printable;
 
 #[test]
 fn a_save_at_the_same_moment_is_merged_with_what_lands() {
@@ -62,6 +63,32 @@ fn a_save_by_rename_a_removal_and_a_new_file_at_the_same_moment_all_survive() {
         assert_eq!(found.as_deref(), expected, "{change}");
         assert_eq!(read(&kit.root, "z"), "2\n");
     }
+}
+
+#[test]
+fn a_save_over_what_was_at_the_path_for_a_moment_does_not_cost_the_save_before_it() {
+    let kit = Kit::with(&[("a", "1\n2\n3\n4\n5\n")]);
+    let task = kit.task("task", |copy| write(copy, "a", "1\n2\n3\n4\nfive\n"));
+    let target = kit.root.join("a");
+    // The file is saved when it is about to be exchanged, read when that save is about to be put
+    // back, and saved again, with what was read, when the new version is about to be removed.
+    let (mut moment, mut seen) = (0, String::new());
+    on_slow(move || {
+        moment += 1;
+        match moment {
+            2 => fs::write(&target, "one\n2\n3\n4\n5\n").unwrap(),
+            3 => seen = fs::read_to_string(&target).unwrap(),
+            4 => fs::write(&target, seen.replace('3', "three")).unwrap(),
+            _ => {}
+        }
+    });
+    let report = kit.land_with(&faults("slow@landing.move:*"), &[task]).unwrap();
+    assert_eq!(landed(&report), [&LANDED]);
+    assert_eq!(read(&kit.root, "a"), "1\n2\nthree\n4\nfive\n");
+    let rescued = kit.rescued();
+    let [rescue] = rescued.as_slice() else { panic!("{rescued:?}") };
+    assert_eq!(printable(&kit, rescue), "one\n2\n3\n4\n5\n");
+    assert_eq!(kit.open_journals(), Vec::<String>::new());
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn what_a_program_appends_to_a_file_it_holds_open_is_not_lost_to_a_recovery() {
 }
 
 /// What a rescue says to type shows.
-fn printable(kit: &Kit, rescue: &Rescue) -> String {
+pub(super) fn printable(kit: &Kit, rescue: &Rescue) -> String {
     match &rescue.kept {
         RescueLocation::Store { git_dir, object } => {
             git(&kit.root, &["--git-dir", git_dir, "show", object])

@@ -142,9 +142,11 @@ fn switch_result_names_says_which_tool_has_answered() {
 
 #[test]
 fn switch_thinking_gives_back_what_the_model_thought_where_it_is_wanted() {
-    for (provider, field) in [("kimi", "reasoning_content"), ("openrouter", "reasoning")] {
-        let compat = of(provider);
-        assert_eq!(line(&compat, 2)[field], "hm", "{provider}");
+    assert_eq!(of("openrouter").replay, ThinkingReplay::Field("reasoning"));
+    assert_eq!(of("deepseek").replay, ThinkingReplay::Field("reasoning_content"));
+    for field in ["reasoning", "reasoning_content"] {
+        let compat = Compat { replay: ThinkingReplay::Field(field), ..Compat::standard() };
+        assert_eq!(line(&compat, 2)[field], "hm");
         assert_eq!(line(&compat, 5).get(field), None);
     }
 }
