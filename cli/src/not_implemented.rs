@@ -39,7 +39,6 @@ const MISSING: &[Missing] = &[
     command("replay", "playing a recorded run back"),
     command("attach", "showing a detached run"),
     command("task", "looking into one task"),
-    command("undo", "taking a landing back"),
     command("why", "telling what a task waits for"),
     command("budget", "raising a budget"),
     command("gates", "showing provider accounts"),

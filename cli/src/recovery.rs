@@ -202,13 +202,14 @@ fn describe(
     found: &Recovered,
 ) -> Result<Vec<String>, LedgerError> {
     let mut lines = Vec::new();
-    for (run, completion, _) in &unrecorded.landed {
+    for (run, completion, entry) in &unrecorded.landed {
+        let what = if is_undo(entry) { "undo" } else { "landing" };
         lines.push(match completion {
             Completion::Now => {
-                format!("the landing of run {run} was cut short and is complete now")
+                format!("the {what} of run {run} was cut short and is complete now")
             }
             Completion::Earlier => {
-                format!("the landing of run {run} was complete, and is recorded now")
+                format!("the {what} of run {run} was complete, and is recorded now")
             }
         });
     }
@@ -252,6 +253,12 @@ fn describe(
     }
     lines.extend(found.kept.iter().cloned());
     Ok(lines)
+}
+
+/// Returns whether a landing has taken others back.
+fn is_undo(entry: &LedgerEntry) -> bool {
+    let LedgerEntry::LandingFinished { report, .. } = entry else { return false };
+    report.tasks.iter().any(|task| matches!(task.landed, Landed::TakenBack { .. }))
 }
 
 /// Returns whether a task has kept work that has not landed.

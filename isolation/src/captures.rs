@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use engine::ports::IsolationError;
 use git2::Oid;
 use protocol::{CaptureRef, Conflict, ConflictHunk, RepoPath, RunName, TaskName};
 
@@ -67,6 +68,9 @@ impl Captures {
             return Ok(Vec::new());
         }
         let store = self.existing(|| "compare landed work with the working tree".to_owned())?;
+        // The versions that are compared are only held in memory.
+        let odb = store.odb()?;
+        let _memory = branch::keep_in_memory(&odb)?;
         work_in_tree(root, &self.paths, &store, captures)
     }
 
@@ -140,6 +144,7 @@ impl Captures {
         branch: (&str, &str),
     ) -> Result<String> {
         let store = self.existing(|| format!("make the branch {}", branch.0))?;
+        not_nested(&store, work.1, "no branch can be made of this work alone")?;
         branch::make_branch(&Repo::open(root)?, &store, work, branch).map(|id| id.to_string())
     }
 
@@ -157,6 +162,8 @@ impl Captures {
     /// # Errors
     /// If a path that the task changed has staged changes, or the index has unmerged paths.
     pub fn check_can_stage(&self, root: &Path, capture: &CaptureRef) -> Result<()> {
+        let store = self.existing(|| format!("read {capture}"))?;
+        not_nested(&store, capture, "cannot leave the index as git merge would")?;
         let paths = self.paths(capture)?;
         check_can_stage(&Repo::open(root)?, &paths)
     }
@@ -238,5 +245,17 @@ impl Captures {
         let store = store.ok_or_else(|| cannot(what(), because()))?;
         store.settle()?;
         Ok(store)
+    }
+}
+
+/// Refuses work in nested repositories, each of which has its own index and branches.
+fn not_nested(store: &TaskStore, capture: &CaptureRef, what: &str) -> Result<()> {
+    match store.nested_roots(capture)?.first() {
+        None => Ok(()),
+        Some(root) => Err(IsolationError::Refused {
+            what: what.to_owned(),
+            because: format!("a part of it is in {root}, which is a repository of its own"),
+            hint: "regatta apply RUN/TASK, without --branch and --index".to_owned(),
+        }),
     }
 }

@@ -18,6 +18,7 @@ mod index_file;
 mod landing;
 mod libgit_setup;
 mod merge;
+mod nested;
 mod paths;
 mod pool;
 mod port;

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use engine::fault::Faults;
 use engine::ports::{
     Baseline, CancelToken, FreezeRequest, Isolation, IsolationError, LandingNotice, LandingRequest,
-    Notice, OpenRun, Recovered, Recovery, Repository, RepositoryFacts, Reuse, RunLock, Workspace,
-    WorkspaceRequest, WorkspaceView,
+    Notice, OpenRun, Recovered, Recovery, Repository, RepositoryFacts, Reuse, RunLock, UndoReport,
+    UndoRequest, Workspace, WorkspaceRequest, WorkspaceView,
 };
 use protocol::{Capabilities, Captured, LandingId, LandingReport, RunName, WorkspaceKind};
 
@@ -165,6 +165,31 @@ impl Repository for OpenedRepository {
         blocking(move || {
             let Opened { repo, paths, faults, .. } = opened.as_ref();
             landing::dry_run(repo, paths, faults, &request)
+        })
+        .await
+    }
+
+    async fn undo(
+        &self,
+        landing: LandingId,
+        request: UndoRequest,
+        cancel: CancelToken,
+        notify: Arc<dyn Fn(LandingNotice) + Send + Sync>,
+    ) -> Result<UndoReport> {
+        let opened = Arc::clone(&self.opened);
+        blocking(move || {
+            let Opened { repo, paths, faults, .. } = opened.as_ref();
+            let told = (&cancel, notify.as_ref() as &dyn Fn(LandingNotice));
+            landing::undo(repo, paths, faults, (landing, &request), told)
+        })
+        .await
+    }
+
+    async fn dry_run_undo(&self, request: UndoRequest) -> Result<UndoReport> {
+        let opened = Arc::clone(&self.opened);
+        blocking(move || {
+            let Opened { repo, paths, faults, .. } = opened.as_ref();
+            landing::dry_run_undo(repo, paths, faults, &request)
         })
         .await
     }

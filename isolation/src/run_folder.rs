@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use protocol::{RunName, TaskName};
 
@@ -14,7 +15,8 @@ use crate::pool::is_in_pool;
 use crate::run_lock::LOCK;
 use crate::store::TaskStore;
 use crate::workspace::{
-    GIT_TEMPLATE, MANIFESTS, is_being_removed, is_unfinished, is_workspace, remove_tree, task_of,
+    FileWork, GIT_TEMPLATE, MANIFESTS, in_threads, is_being_removed, is_unfinished, is_workspace,
+    remove_tree, task_of,
 };
 
 /// The folder for a backend's own data of a run. No task can have its name.
@@ -68,13 +70,22 @@ impl RunFolder {
     }
 }
 
+/// Removes folders, in as many threads as copied them.
+fn remove_all(folders: &[PathBuf]) -> Result<()> {
+    let next = AtomicUsize::new(0);
+    in_threads(FileWork::Remove(folders.len()), &|| {
+        while let Some(folder) = folders.get(next.fetch_add(1, Ordering::Relaxed)) {
+            remove_tree(folder)?;
+        }
+        Ok(())
+    })
+}
+
 /// Removes the folder of a run unless it holds a workspace or a foreign entry. The caller holds its
 /// lock.
 pub(crate) fn remove_if_unused(folder: &Path, paths: &RepoPaths, run: &RunName) -> Result<()> {
     let listed = RunFolder::list(folder)?;
-    for leftover in &listed.leftovers {
-        remove_tree(leftover)?;
-    }
+    remove_all(&listed.leftovers)?;
     if !listed.workspaces.is_empty() || !listed.foreign.is_empty() {
         return Ok(());
     }

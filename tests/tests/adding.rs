@@ -59,8 +59,10 @@ async fn a_parent_that_waits_lends_its_permit_to_its_children_and_goes_on_before
     assert_eq!(engine.commands.running(), 1, "the parent goes on, and the other waits");
     engine.commands.release();
     let (ends, starts) = ends_and_starts(&mut engine).await;
-    assert_eq!(ends, ["a", "b", "c", "parent", "other"]);
-    assert_eq!(starts.last().map(String::as_str), Some("other after 4"));
+    assert_eq!(ends[..3], ["a", "b", "c"]);
+    // The other may start as soon as the work of the parent has ended.
+    let last = starts.last().map(String::as_str);
+    assert!(matches!(last, Some("other after 3" | "other after 4")), "{starts:?}");
     assert_eq!(engine.commands.peak(), 2, "the parent, and one of the others");
     let [landing] = &engine.repository.landings()[..] else { panic!("one landing") };
     assert_eq!(landing.tasks.len(), 5);

@@ -56,6 +56,10 @@ mod binary {
     mod models;
     mod modes;
     mod names;
+    mod nested;
+    mod nested_kit;
+    mod nested_landing;
+    mod nested_odd;
     mod npm_workers;
     mod odd;
     mod onto;
@@ -88,6 +92,9 @@ mod binary {
     mod source;
     mod stack;
     mod timing;
+    mod undo;
+    mod undo_branches;
+    mod undo_races;
     mod union;
     mod wire_apis;
     mod writers;

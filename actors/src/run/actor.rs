@@ -39,6 +39,7 @@ impl Actor for Run {
             RunMessage::Begin => Input::Begin(state.take_notices()),
             RunMessage::Admitted(task) => Input::Admitted(task),
             RunMessage::Resumed(task) => Input::PermitReturned(task),
+            RunMessage::WorkEnded(task) => Input::WorkEnded(task),
             RunMessage::Refused(refused) => Input::Refused(refused),
             RunMessage::Cancel(level, why) => Input::Cancel(level, why),
             RunMessage::Request(request) => match *request {

@@ -39,6 +39,8 @@ pub(crate) enum ScheduleRequest {
     Enqueue(Vec<QueuedTask>),
     Leave(RunId, TaskId, TaskEnd),
     Lend(TaskId),
+    /// The work of this task has ended, and another may run while it is captured.
+    WorkEnded(TaskId),
     TakeBack(TaskId),
     Over(RunId),
 }
@@ -74,6 +76,8 @@ pub(crate) enum RunMessage {
     Request(Box<RunRequest>),
     /// Result of the check of tasks to add.
     Checked(Box<CheckedTasks>),
+    /// The work of this task has ended, and nothing of it runs any more.
+    WorkEnded(TaskId),
     /// An event of a task.
     TaskEvent(EventKind),
     /// Writes an entry of a task to the ledger.

@@ -129,6 +129,7 @@ impl RunState {
                     self.schedule(ScheduleRequest::Leave(run, task, left));
                 }
                 Effect::LendPermit(task) => self.schedule(ScheduleRequest::Lend(task)),
+                Effect::ReleasePermit(task) => self.schedule(ScheduleRequest::WorkEnded(task)),
                 Effect::ReclaimPermit(task) => self.schedule(ScheduleRequest::TakeBack(task)),
                 Effect::StartTask { task, predecessors, .. } => {
                     // If a task cannot start, that task fails. The run continues.
@@ -197,6 +198,7 @@ impl RunState {
             executors: self.arguments.executors.clone(),
             gate: Arc::clone(&self.arguments.gate),
             ledger: Notifier::to(myself, |(entry, receipt)| RunMessage::Record(entry, receipt)),
+            work_ended: Notifier::to(myself, move |()| RunMessage::WorkEnded(task)),
             deps: self.arguments.deps.clone(),
             events: Notifier::to(myself, RunMessage::TaskEvent),
         };

@@ -169,6 +169,7 @@ impl RunsState {
                 }
             }
             ScheduleRequest::Lend(task) => self.schedule.lend(task),
+            ScheduleRequest::WorkEnded(task) => self.schedule.work_ended(task),
             ScheduleRequest::TakeBack(task) => self.schedule.reclaim(task),
             ScheduleRequest::Over(run) => self.schedule.close(run),
         }

@@ -40,6 +40,7 @@ impl PhaseClock {
             | Effect::AnnounceYield
             | Effect::AnnounceReminder(_)
             | Effect::AnnounceCapture(_)
+            | Effect::ReportWorkEnd
             | Effect::Finish(..) => return,
         };
         if !self.open.iter().any(|(open, _)| *open == phase) {

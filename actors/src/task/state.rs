@@ -42,6 +42,8 @@ pub(crate) struct TaskArguments {
     pub(crate) gate: Arc<dyn Gate>,
     /// Sends an entry to the run, which writes it to the ledger.
     pub(crate) ledger: Notifier<(LedgerEntry, Receipt)>,
+    /// Tells the run that the work has ended and that nothing of it runs any more.
+    pub(crate) work_ended: Notifier<()>,
     pub(crate) deps: Deps,
     pub(crate) events: Notifier<EventKind>,
 }

@@ -65,6 +65,7 @@ impl TaskState {
                     self.announce(EventKind::TaskCaptured { task: self.name(), captured });
                 }
                 Effect::Seal { deadline } => self.seal(myself, deadline),
+                Effect::ReportWorkEnd => self.arguments.work_ended.notify(()),
                 Effect::Capture => self.capture(myself),
                 Effect::Discard(_) => self.discard(myself),
                 Effect::Finish(outcome, captured) => self.finish(myself, outcome, captured),

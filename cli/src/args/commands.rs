@@ -66,6 +66,9 @@ pub enum Command {
     /// Land kept work
     #[command(long_about = help_text::APPLY, after_long_help = help_text::APPLY_DETAILS)]
     Apply(ApplyArgs),
+    /// Take landed work back
+    #[command(long_about = help_text::UNDO, after_long_help = help_text::UNDO_DETAILS)]
+    Undo(UndoArgs),
     /// Remove captured work
     #[command(long_about = help_text::DISCARD, after_long_help = help_text::DISCARD_DETAILS)]
     Discard(DiscardArgs),
@@ -269,6 +272,30 @@ pub struct DiscardArgs {
     /// Print what would be removed, and change nothing
     #[arg(long, action = ArgAction::SetTrue)]
     dry_run: bool,
+}
+
+/// The arguments of `regatta undo`.
+#[derive(Args, Clone, Debug)]
+pub struct UndoArgs {
+    /// A run, a task as RUN/TASK, or a task of the latest run; `@` is the latest run
+    #[arg(value_name = "RUN[/TASK]")]
+    pub target: String,
+
+    /// The task, if only the run stands before
+    #[arg(value_name = "TASK")]
+    pub task: Option<String>,
+
+    /// Print what would be taken back and what would be left, exit accordingly, and change nothing
+    #[arg(long, action = ArgAction::SetTrue)]
+    dry_run: bool,
+}
+
+impl UndoArgs {
+    /// Returns whether the command does its work, or only prints what it would do.
+    #[must_use]
+    pub fn execution(&self) -> Execution {
+        if self.dry_run { Execution::DryRun } else { Execution::Real }
+    }
 }
 
 /// How results are printed.

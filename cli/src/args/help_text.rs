@@ -267,6 +267,22 @@ Conflicts of one task:
   conflicts that no other option names. The run or task stands before the options. A path is
   relative to the root of the repository, as regatta conflicts prints it.";
 
+pub(super) const UNDO: &str = "\
+Takes back what a run, or one of its tasks, has landed: each file gets its content from before.
+
+Examples:
+  regatta undo r7k3f
+  regatta undo r7k3f/auth
+  regatta undo @ --dry-run";
+
+pub(super) const UNDO_DETAILS: &str = "\
+What was edited since, by you or by a later run, is merged, as git revert does. A file on which that
+conflicts is left as it is and named; the exit code is 4 then. So is a branch that has other commits
+since. Your commits stay: files change in the working tree only. What a run has committed to a branch
+goes with the commits.
+
+The work is kept, and regatta apply RUN --again lands it again.";
+
 pub(super) const DISCARD: &str = "\
 Removes the captured work of one task, or of every task of a run.
 

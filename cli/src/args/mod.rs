@@ -11,7 +11,7 @@ mod settle;
 
 pub use commands::{
     ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, Execution, LandAgain, LogsArgs,
-    RunsArgs, RunsCommand,
+    RunsArgs, RunsCommand, UndoArgs,
 };
 pub use commands::{Arguments, Command, CompletionsArgs, HelpArgs, ManArgs, SchemaArgs};
 pub use commands::{OnlyOutcome, ResultsArgs, ResultsForm, TargetArgs};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use engine::landing::{self, LandingBackend, LandingEnd, LedgerWriter};
 use engine::ports::{
-    CancelToken, HeadMove, Ids as _, IsolationError, LandingNotice, LandingRequest, LandingTarget,
-    LedgerError, Notice, Repository, SettleRequest,
+    CancelToken, Ids as _, IsolationError, LandingNotice, LandingRequest, LandingTarget,
+    LedgerError, Repository, SettleRequest,
 };
 use protocol::{
     Conflict, ExitCode, Landed, LandingId, LandingReport, LedgerEntry, RunName, TaskLanding,
@@ -17,13 +17,14 @@ use store::TaskRow;
 
 use super::apply_output;
 use super::context::{CommandContext, Out, say};
-use super::kept_work::{has_landed, kept_reason, labels_of, landing_tasks};
+use super::kept_work::{has_landed, is_taken_back, kept_reason, labels_of, landing_tasks};
 use super::landable_work::LandableWork;
+use super::landing_notices::print_notice;
 use super::target::{Target, TargetKind};
 use crate::app_context::UniqueIds;
 use crate::args::{ApplyArgs, Execution, Form, LandAgain};
 use crate::error::Error;
-use crate::render::{conflicts_text, count, one_line, rescue_line};
+use crate::render::{conflicts_text, count};
 use crate::signals::CancelOnSignal;
 
 /// Lands the kept work of one task, or all complete kept work of a run. The work of a task lands as
@@ -116,30 +117,7 @@ async fn land(
         check_lands_again(context, repository, target, &request).await?;
     }
     let stop = CancelOnSignal::begin()?;
-    let notify = Arc::new(|notice| {
-        let line = match notice {
-            LandingNotice::Waiting => {
-                "waits: another engine is landing in this repository".to_owned()
-            }
-            LandingNotice::HeadMoved(HeadMove { was, now, .. }) => one_line(&format!(
-                "HEAD was moved during the run, from {was} to {now}; the work lands in the tree as it is now"
-            )),
-            LandingNotice::Degraded(Notice { from, to, why }) => {
-                one_line(&format!("{from}: {to} ({why})"))
-            }
-            LandingNotice::Rescued(rescue) => rescue_line(&rescue),
-            LandingNotice::OpenFilesUnknown { path, why } => one_line(&format!(
-                "programs that write to files cannot be noticed: replaced files are compared twice \
-                 (cannot get a lease on {path}: {why})"
-            )),
-            LandingNotice::NoExchange { path } => one_line(&format!(
-                "files are not replaced in one step: each old version is moved aside first, and is \
-                 missing for a moment (the file system of {path} cannot exchange two files)"
-            )),
-        };
-        // The landing continues even if standard error cannot be written.
-        let _unread = writeln!(std::io::stderr(), "{line}");
-    });
+    let notify = Arc::new(print_notice);
     let landing = UniqueIds.landing();
     let cancel = stop.cancel();
     let report = match landing::land(
@@ -236,14 +214,16 @@ fn nothing_to_land(
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
     let name = &target.run.name;
-    if target.kind == TargetKind::Task && target.tasks.first().is_some_and(|row| !has_landed(row)) {
+    let was_there = |row: &TaskRow| has_landed(row) || is_taken_back(row);
+    if target.kind == TargetKind::Task && target.tasks.first().is_some_and(|row| !was_there(row)) {
         return Err(no_work(target));
     }
     if let (Some(error), true) = (&work.uncompared, target.tasks.iter().any(has_landed)) {
         return Err(error.clone());
     }
     let unfinished =
-        target.tasks.iter().filter(|row| kept_reason(row).is_some()).collect::<Vec<_>>();
+        target.tasks.iter().filter(|row| kept_reason(row).is_some() && !is_taken_back(row));
+    let unfinished = unfinished.collect::<Vec<_>>();
     let notes = work.notes(context, target).concat();
     match (context.view.form, unfinished.first()) {
         (Form::Json, _) => {

@@ -9,8 +9,8 @@ use crate::commands::context::{CommandContext, Out, print_json, say};
 use crate::commands::kept_work::labels_of;
 use crate::error::Error;
 use crate::render::{
-    Labels, Meaning, changed_lines, conflicts_text, count, landed_text, one_line, settled_text,
-    width,
+    Labels, Meaning, changed_lines, conflicts_text, count, landed_text, left_text, one_line,
+    settled_text, width,
 };
 
 /// The JSON document of a landing.
@@ -52,6 +52,12 @@ pub(super) fn print_landing(
         Line { task: labels(task), meaning, word, note }
     });
     table(context, &lines.collect::<Vec<_>>(), out)?;
+    let is_landed = |task: &TaskLanding| {
+        matches!(task.landed, Landed::Landed { .. }) || !task.settled.landed.is_empty()
+    };
+    if report.tasks.iter().any(is_landed) {
+        say(out, &format!("\nundo  {}", context.hints.command(&format!("undo {run}"))))?;
+    }
     if super::apply::exit_code(report) == ExitCode::Kept {
         say(out, &format!("\nkept  {}", context.hints.command(&format!("conflicts {run}"))))?;
     }
@@ -137,6 +143,7 @@ fn outcome_words(landed: &Landed) -> (Meaning, [&'static str; 2]) {
         Landed::Unwritten { .. } | Landed::Waiting { .. } => {
             (Meaning::Kept, ["kept", "would be kept"])
         }
+        Landed::TakenBack { .. } => (Meaning::Kept, ["taken back", "would be taken back"]),
     }
 }
 
@@ -150,5 +157,6 @@ fn note(landed: &Landed, labels: Labels<'_>) -> String {
             let on: Vec<_> = on.iter().map(labels).collect();
             format!("builds on {}, which does not land", on.join(", "))
         }
+        Landed::TakenBack { left } => left_text(left),
     }
 }

@@ -43,7 +43,7 @@ pub fn run(
                 let why = table_row(row, &labels).outcome.note;
                 listed.kept.push(KeptEntry { task: &row.name, label: label(row), why });
             }
-            Some(Landed::Landed { .. } | Landed::Unchanged) | None => {}
+            Some(Landed::Landed { .. } | Landed::Unchanged | Landed::TakenBack { .. }) | None => {}
         }
     }
     match context.view.form {

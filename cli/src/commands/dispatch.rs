@@ -14,7 +14,7 @@ use schema::JsonSchemas;
 use super::context::{CommandContext, print_json};
 use super::{
     apply, conflicts, demo, diff, discard, help, login, logs, manual, models, resolve_run, results,
-    retry, run, runs, schema as schemas, show,
+    retry, run, runs, schema as schemas, show, undo,
 };
 use crate::app_context::AppContext;
 use crate::args::{
@@ -79,6 +79,11 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
             let OpenedForWork { app, repository } = open_to_work(globals).await?;
             let context = context(globals, &app, &repository.facts().root);
             apply::run(&context, repository.as_ref(), args, &mut out).await
+        }),
+        Command::Undo(args) => in_runtime(async move |_| {
+            let OpenedForWork { app, repository } = open_to_work(globals).await?;
+            let context = context(globals, &app, &repository.facts().root);
+            undo::run(&context, repository.as_ref(), args, &mut out).await
         }),
         Command::Discard(args) => in_runtime(async move |_| {
             discard::run(&open_to_look(globals).await?, args, &mut out).await

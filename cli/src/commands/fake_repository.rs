@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use engine::fault::Faults;
 use engine::ports::{
     Baseline, CancelToken, Clock, FreezeRequest, IsolationError, LandingNotice, LandingRequest,
-    LockRun, OpenRun, Recovery, Repository, RepositoryFacts, RunLock,
+    LockRun, OpenRun, Recovery, Repository, RepositoryFacts, RunLock, UndoReport, UndoRequest,
 };
 use isolation::{PatchNeeds, WorkInTree};
 use protocol::*;
@@ -79,6 +79,20 @@ impl Repository for FakeRepository {
         };
         let landed = |task: &TaskName| TaskLanding::of(task.clone(), fate(task));
         Ok(LandingReport { tasks: request.tasks.iter().map(|t| landed(&t.task)).collect() })
+    }
+
+    async fn undo(
+        &self,
+        _landing: LandingId,
+        request: UndoRequest,
+        _cancel: CancelToken,
+        _notify: Arc<dyn Fn(LandingNotice) + Send + Sync>,
+    ) -> Result<UndoReport, IsolationError> {
+        self.dry_run_undo(request).await
+    }
+
+    async fn dry_run_undo(&self, _request: UndoRequest) -> Result<UndoReport, IsolationError> {
+        unreachable!("nothing is taken back here")
     }
 
     async fn acknowledge(&self, _run: &RunName) -> Result<(), IsolationError> {

@@ -71,6 +71,11 @@ pub(super) fn has_landed(row: &TaskRow) -> bool {
     matches!(row.landing, Some(Landed::Landed { .. }))
 }
 
+/// Returns whether the work of a task had landed and was taken back.
+pub(super) fn is_taken_back(row: &TaskRow) -> bool {
+    matches!(row.landing, Some(Landed::TakenBack { .. }))
+}
+
 /// Returns why the work of a task is kept, or `None` if there is no work or it has landed.
 pub(super) fn kept_reason(row: &TaskRow) -> Option<KeptReason> {
     let captured = row.captured.as_ref().filter(|captured| captured.changes.files > 0)?;
@@ -86,6 +91,7 @@ pub(super) fn kept_reason(row: &TaskRow) -> Option<KeptReason> {
         }
         (None, Some(Landed::Landed { .. } | Landed::Unchanged)) => None,
         (None, Some(Landed::Conflicted { .. })) => Some(KeptReason::Conflict),
+        (None, Some(Landed::TakenBack { .. })) => Some(KeptReason::TakenBack),
         (None, _) => Some(KeptReason::Unfinished),
     }
 }
@@ -96,7 +102,9 @@ pub(super) fn wanted(row: &TaskRow, kind: TargetKind) -> bool {
     match (kept_reason(row), kind) {
         (Some(KeptReason::Conflict | KeptReason::Whole), _)
         | (Some(KeptReason::Unfinished), TargetKind::Task) => true,
-        (Some(KeptReason::Unfinished), TargetKind::Run) | (None, _) => false,
+        // What was taken back lands again only with `--again`.
+        (Some(KeptReason::Unfinished), TargetKind::Run)
+        | (Some(KeptReason::TakenBack) | None, _) => false,
     }
 }
 

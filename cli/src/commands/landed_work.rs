@@ -20,6 +20,8 @@ pub(super) enum ThrownAway {
     Paths(Vec<RepoPath>),
     /// The branch was deleted.
     Branch(String),
+    /// All of it, or what could be: `regatta undo` has taken it back.
+    TakenBack,
 }
 
 /// The tasks of a run whose work has landed and was thrown away since.
@@ -55,6 +57,9 @@ impl LandedWork {
                 }
                 Some(Landed::Landed { branch: None, .. }) => {
                     in_tree.push((task.spec.id, captured.capture.clone()));
+                }
+                Some(Landed::TakenBack { .. }) => {
+                    thrown_away.insert(task.spec.id, ThrownAway::TakenBack);
                 }
                 Some(
                     Landed::Unchanged
@@ -105,6 +110,7 @@ impl ThrownAway {
                 format!("is not in the working tree any more, or not all of it: {paths}")
             }
             Self::Branch(branch) => format!("is gone: there is no branch {}", one_line(branch)),
+            Self::TakenBack => "was taken back".to_owned(),
         }
     }
 }

@@ -57,7 +57,7 @@ mod tests {
         assert!(said(&[]).unwrap().contains(".TH regatta 1"));
         let page = said(&["runs", "show"]).unwrap();
         assert!(page.contains(".TH regatta-runs-show 1"), "{page}");
-        for path in [&["undo"][..], &["__launcher"], &["runs", "sail"]] {
+        for path in [&["replay"][..], &["__launcher"], &["runs", "sail"]] {
             let error = said(path).unwrap_err().to_string();
             assert!(error.starts_with("error: there is no manual page of `"), "{error}");
         }

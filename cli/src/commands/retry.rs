@@ -87,6 +87,7 @@ fn ending(row: &TaskRow) -> TaskEnding {
             TaskState::Done,
             Some(Landed::Conflicted { .. } | Landed::Unwritten { .. } | Landed::Waiting { .. }),
         ) => TaskEnding::Conflicted,
+        (TaskState::Done, Some(Landed::TakenBack { .. })) => TaskEnding::Done,
         (TaskState::Done, Some(Landed::Landed { .. } | Landed::Unchanged) | None) => {
             TaskEnding::Done
         }

@@ -46,6 +46,16 @@ pub(super) struct PlanFile {
     #[schemars(with = "Option<MergeWord>")]
     pub(super) merge: Option<Spanned<String>>,
 
+    /// A branch to which the work is committed, a commit per task. If it is checked out, the files
+    /// and the index come along. It goes with `merge = "stack"`, which can be left out.
+    #[schemars(with = "Option<String>", length(min = 1))]
+    pub(super) onto: Option<Spanned<String>>,
+
+    /// When work lands: `end` (when the last task has ended, the default) or `eager` (when its task
+    /// has ended).
+    #[schemars(with = "Option<LandWord>")]
+    pub(super) land: Option<Spanned<String>>,
+
     /// The commands that run in each workspace before its task, such as `npm ci`.
     #[schemars(with = "Option<Vec<String>>")]
     pub(super) setup: Option<Vec<Spanned<String>>>,
@@ -158,6 +168,15 @@ pub(super) enum MergeWord {
     None,
 }
 
+/// The words of `land`.
+#[derive(JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its schema is wanted")]
+pub(super) enum LandWord {
+    End,
+    Eager,
+}
+
 /// The words of `agent`.
 #[derive(JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -194,6 +213,8 @@ mod tests {
             "setup": ["npm ci"],
             "carry": [".env", "target/**"],
             "union": ["src/mod.rs"],
+            "onto": "main",
+            "land": "eager",
             "task": [{ "prompt": "Fix it.", "model": "smol" }, { "prompt_file": "a.md" }, {
                 "id": "auth.tests",
                 "exec": "make",
@@ -214,6 +235,8 @@ mod tests {
             json!({ "version": 1, "agent": "scout", "task": [{ "prompt": "a" }] }),
             json!({ "version": 1, "limits": { "turns": 0 }, "task": [{ "prompt": "a" }] }),
             json!({ "version": 1, "merge": "onto", "task": [{ "exec": "a" }] }),
+            json!({ "version": 1, "onto": "", "task": [{ "exec": "a" }] }),
+            json!({ "version": 1, "land": "soon", "task": [{ "exec": "a" }] }),
         ] {
             assert_ne!(schema.faults(&bad), Vec::<String>::new(), "{bad}");
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use engine::dependencies;
-use protocol::{ChangeDemand, MergeMode, NameError, TaskName};
+use protocol::{ChangeDemand, LandTime, MergeMode, NameError, TaskName};
 use serde_json::{Number, Value};
 use toml::Spanned;
 
@@ -15,7 +15,7 @@ use super::format::{PlanFile, TaskTable};
 use super::task_work::{self, PlannedWork};
 use super::text::{PlanText, read_file};
 use super::yield_fields;
-use crate::args::{AgentChoice, MergeChoice};
+use crate::args::{AgentChoice, LandChoice, MergeChoice};
 use crate::error::{Error, ErrorKind};
 use crate::model::{BaseUrl, ModelChoice};
 use crate::workspace_needs::{carry_glob, setup_command};
@@ -72,6 +72,12 @@ pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Res
             .map(|merge| text.parse(&merge, |word| word.parse()))
             .transpose()?
             .map(|MergeChoice(merge)| merge),
+        onto: file.onto.map(|onto| text.parse(&onto, branch_name)).transpose()?,
+        land: file
+            .land
+            .map(|land| text.parse(&land, |word| word.parse()))
+            .transpose()?
+            .map(|LandChoice(land)| land),
         setup,
         carry,
         union,
@@ -81,6 +87,10 @@ pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Res
         tokens: limits.tokens.map(|tokens| text.positive("tokens", &tokens)).transpose()?,
         tasks,
     })
+}
+
+fn branch_name(word: &str) -> Result<String, &'static str> {
+    if word.is_empty() { Err("`onto` needs the name of a branch") } else { Ok(word.to_owned()) }
 }
 
 /// Checks the placeholders of all prompts against the schemas of the tasks that they name.
@@ -215,6 +225,10 @@ pub(crate) struct Plan {
     pub(crate) jobs: Option<NonZeroUsize>,
     /// How the work of the tasks is merged.
     pub(crate) merge: Option<MergeMode>,
+    /// The user's branch on which the work is committed.
+    pub(crate) onto: Option<String>,
+    /// When the work of the tasks lands.
+    pub(crate) land: Option<LandTime>,
     /// The model that works on the prompts of the plan.
     pub(crate) model: Option<ModelChoice>,
     /// The base URL of that model's provider.

@@ -41,7 +41,8 @@ pub use renderer::{OutputStreams, Renderer, renderer, table_renderer};
 pub use run_view::{RunInfo, RunView};
 pub use task_label::{Labels, shorten, task_label};
 pub use task_outcome::{
-    OutcomeLine, conflicts_text, other_side_text, outcome_line, reason_text, retry_time_note,
+    OutcomeLine, conflicts_text, left_text, other_side_text, outcome_line, reason_text,
+    retry_time_note,
 };
 pub use task_table::{Table, TableRow, TableRows, outcome_counts, write_table};
 pub use task_view::{ProviderWait, RunningTask, TaskStage, TaskView};

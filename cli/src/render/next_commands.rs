@@ -19,6 +19,8 @@ pub enum KeptReason {
     Whole,
     /// The task failed or was cancelled.
     Unfinished,
+    /// The work had landed, and was taken back.
+    TakenBack,
 }
 
 impl KeptReason {
@@ -29,6 +31,7 @@ impl KeptReason {
         match (landing, &report.outcome) {
             (Some(Landed::Landed { .. } | Landed::Unchanged), _) => None,
             (Some(Landed::Conflicted { .. }), _) => Some(Self::Conflict),
+            (Some(Landed::TakenBack { .. }), _) => Some(Self::TakenBack),
             (_, Outcome::Done { .. }) => Some(Self::Whole),
             (_, Outcome::Failed { .. } | Outcome::Cancelled) => Some(Self::Unfinished),
         }
@@ -77,6 +80,7 @@ pub fn closing_lines(
         ("merge ", landed.merge_command(merge).into_iter().collect()),
         ("kept  ", kept),
         ("failed", log_commands(run, failed, hints)),
+        ("undo  ", landed.undo_command(run, hints).into_iter().collect()),
     ];
     let commands = groups.iter().flat_map(|(_, group): &(_, Vec<_>)| group);
     let widest = commands.map(|(command, _)| width(command)).max().unwrap_or(0);
@@ -131,6 +135,12 @@ impl LandedTasks<'_> {
         let command = || format!("git merge {}", shell_word(&printable::one_line(branch)));
         (merge == MergeMode::Stack)
             .then(|| (command(), "merges it into the branch that is checked out".to_owned()))
+    }
+
+    /// Returns the command that takes the landing back.
+    fn undo_command(&self, run: &RunName, hints: &CommandHints) -> Option<(String, String)> {
+        let purpose = "takes back what has landed".to_owned();
+        (self.count > 0).then(|| (hints.command(&format!("undo {run}")), purpose))
     }
 }
 
@@ -212,6 +222,9 @@ fn kept_commands(
     if let Some(task) = unfinished.first() {
         lines.push((hints.command(&format!("apply {run}/{task}")), "lands it all the same"));
     }
+    if loose.iter().any(|(_, why)| *why == KeptReason::TakenBack) {
+        lines.push((hints.command(&format!("apply {run} --again")), "lands what was taken back"));
+    }
     if conflicts.len() > NAMED || unfinished.len() > NAMED {
         lines.push((hints.command(&format!("runs show {run}")), "all of them"));
     }
@@ -279,10 +292,12 @@ mod tests {
             [
                 "landed  the work of 2 tasks, on the branch regatta/r7k3f",
                 "merge   git merge regatta/r7k3f  merges it into the branch that is checked out",
+                "undo    regatta undo r7k3f       takes back what has landed",
             ]
         );
         let onto = LandedTasks { onto: Some("main"), ..stack.clone() };
-        assert_eq!(lines(&onto), ["landed  the work of 2 tasks, committed to main"]);
+        let undo = "undo    regatta undo r7k3f  takes back what has landed";
+        assert_eq!(lines(&onto), ["landed  the work of 2 tasks, committed to main", undo]);
     }
 
     #[test]
@@ -318,6 +333,7 @@ mod tests {
                 "        regatta diff r7k3f/search              what it had done by then",
                 "        regatta apply r7k3f/search             lands it all the same",
                 "failed  regatta logs r7k3f/search              not logged in (code 1)",
+                "undo    regatta undo r7k3f                     takes back what has landed",
             ]
         );
     }
@@ -327,7 +343,8 @@ mod tests {
         let run: RunName = "r7k3f".parse().unwrap();
         let lines =
             closing_lines(&run, MergeMode::Branch, &landed(1), &[], &[], &CommandHints::default());
-        assert_eq!(lines, ["landed  the work of 1 task, each on its own branch"]);
+        let undo = "undo    regatta undo r7k3f  takes back what has landed";
+        assert_eq!(lines, ["landed  the work of 1 task, each on its own branch", undo]);
         assert!(
             closing_lines(&run, MergeMode::Patch, &landed(0), &[], &[], &CommandHints::default())
                 .is_empty()

@@ -124,8 +124,29 @@ fn work_outcome(landing: Option<&Landed>, labels: Labels<'_>) -> OutcomeLine {
                 format!("builds on {}, which did not land", on.join(", ")),
             )
         }
+        Some(Landed::TakenBack { left }) => {
+            OutcomeLine::new("taken back", Meaning::Kept, left_text(left))
+        }
         None => OutcomeLine::new("kept", Meaning::Kept, ""),
     }
+}
+
+/// Returns the paths that were left where work was taken back, as one line; empty if there are none.
+#[must_use]
+pub fn left_text(left: &[Conflict]) -> String {
+    const NAMED: usize = 3;
+    if left.is_empty() {
+        return String::new();
+    }
+    let mut paths: Vec<String> = left
+        .iter()
+        .take(NAMED)
+        .map(|conflict| printable::one_line(&conflict.path.to_string()))
+        .collect();
+    if left.len() > NAMED {
+        paths.push(format!("and {} more", left.len() - NAMED));
+    }
+    format!("all but {}", paths.join(", "))
 }
 
 /// Returns the paths of conflicts, each with the other task, as one line.
@@ -173,6 +194,7 @@ pub fn other_side_text(conflict: &Conflict, labels: Labels<'_>) -> Option<String
         | ConflictReason::Untracked
         | ConflictReason::Filter
         | ConflictReason::Contested
+        | ConflictReason::Unwritable
         | ConflictReason::Setup => None,
     }
 }
@@ -200,6 +222,7 @@ pub fn reason_text(reason: ConflictReason) -> &'static str {
         ConflictReason::Setup => "it changed the same lines as its set-up, which does not land",
         ConflictReason::Uncommitted => "it has a change that is not committed",
         ConflictReason::Filter => "a filter program would have to run to commit it",
+        ConflictReason::Unwritable => "it could not be written",
         ConflictReason::Contested => {
             "another program had it open for writing, or changed it meanwhile"
         }

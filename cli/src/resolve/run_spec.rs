@@ -58,9 +58,10 @@ pub fn resolve(
     let ResolveInputs { root, subfolder, tracked, standard, schemas, cores } = ground;
     let input = ItemInput { standard, tracked, subfolder, end: args.item_end() };
     let tasks = Tasks::of(request, args, input)?;
-    let (isolation, merge) = modes(args, tasks.plan.as_ref(), defaults)?;
-    let stack = args.onto.as_deref().map(users_branch).transpose()?;
     let planned = tasks.plan.as_ref();
+    let onto = onto(args, planned);
+    let (isolation, merge) = modes(args, planned, onto, defaults)?;
+    let stack = onto.map(users_branch).transpose()?;
     let limits = limits(args, planned, defaults.limits)?;
     let pass_env = pass_env(args, defaults)?;
     let needs = needs(args, planned, defaults, subfolder, isolation)?;
@@ -87,7 +88,7 @@ pub fn resolve(
         isolation,
         merge,
         stack,
-        land: land_time(args, merge)?,
+        land: land_time(args, planned, merge)?,
         union,
         on_failure: args.on_failure(),
         branch_prefix: defaults.branch_prefix.clone(),
@@ -228,15 +229,17 @@ fn draft(number: usize, title: String, work: DraftWork) -> TaskDraft {
 fn modes(
     args: &RunArgs,
     plan: Option<&Plan>,
+    onto: Option<&str>,
     defaults: &Defaults,
 ) -> Result<(IsolationMode, MergeMode), Error> {
     let isolation = args.isolation.map_or(defaults.isolation, |choice| choice.mode());
     let asked = args.merge.map(|MergeChoice(mode)| mode).or(plan.and_then(|plan| plan.merge));
-    let asked = match (asked, &args.onto) {
+    let asked = match (asked, onto) {
         (asked, None) => asked,
         (None | Some(MergeMode::Stack), Some(_)) => Some(MergeMode::Stack),
         (Some(other), Some(_)) => {
-            let what = format!("--onto cannot be used with merge `{}`", other.name());
+            let given = if args.onto.is_some() { "--onto" } else { "`onto`" };
+            let what = format!("{given} cannot be used with merge `{}`", other.name());
             return Err(Error::usage(what)
                 .because("it makes a commit per task on one branch")
                 .hint("--merge stack, or leave it out"));
@@ -258,8 +261,16 @@ fn modes(
     }
 }
 
+/// Returns the name of the user's branch on which the work is committed: the one of `--onto`, or that
+/// of the plan, unless `--merge` says that the work goes elsewhere.
+fn onto<'a>(args: &'a RunArgs, plan: Option<&'a Plan>) -> Option<&'a str> {
+    let elsewhere = matches!(args.merge, Some(MergeChoice(mode)) if mode != MergeMode::Stack);
+    let planned = plan.filter(|_| !elsewhere).and_then(|plan| plan.onto.as_deref());
+    args.onto.as_deref().or(planned)
+}
+
 /// Returns when work lands.
-fn land_time(args: &RunArgs, merge: MergeMode) -> Result<LandTime, Error> {
+fn land_time(args: &RunArgs, plan: Option<&Plan>, merge: MergeMode) -> Result<LandTime, Error> {
     match args.land {
         Some(LandChoice(LandTime::Eager)) if merge == MergeMode::None => {
             Err(Error::usage("--land eager has no effect with merge `none`")
@@ -267,7 +278,7 @@ fn land_time(args: &RunArgs, merge: MergeMode) -> Result<LandTime, Error> {
                 .hint("leave it out"))
         }
         Some(LandChoice(time)) => Ok(time),
-        None => Ok(LandTime::End),
+        None => Ok(plan.and_then(|plan| plan.land).unwrap_or(LandTime::End)),
     }
 }
 

@@ -47,6 +47,8 @@ struct RunQueue {
     running: BTreeSet<TaskId>,
     /// Tasks that have lent their permit.
     lent: BTreeSet<TaskId>,
+    /// Tasks whose work has ended. The first has no permit any more, the others wait to be the first.
+    ending: VecDeque<TaskId>,
     ready: BTreeSet<Rank>,
     blocked: BTreeMap<TaskId, Blocked>,
     /// For each task, the tasks that depend on it.
@@ -111,6 +113,7 @@ impl Schedule {
             limit,
             running: BTreeSet::new(),
             lent: BTreeSet::new(),
+            ending: VecDeque::new(),
             ready: BTreeSet::new(),
             blocked: BTreeMap::new(),
             dependants: BTreeMap::new(),
@@ -202,6 +205,19 @@ impl Schedule {
         }
     }
 
+    /// Gives the permit of a task to another one, because its work has ended and is only to be
+    /// captured. One task of a run at a time is without a permit for that reason, and none that
+    /// others depend on: they may be the next to run.
+    pub fn work_ended(&mut self, task: TaskId) {
+        if let Some(queue) = self.queue(task)
+            && !queue.dependants.contains_key(&task)
+            && queue.running.contains(&task)
+        {
+            queue.ending.push_back(task);
+            self.running -= queue.release_first();
+        }
+    }
+
     /// Removes a running or waiting task. If it did not succeed, also removes and returns the tasks
     /// that depend on it, directly or indirectly; each follows the task that it depends on.
     pub fn finish(&mut self, task: TaskId, end: TaskEnd) -> Vec<RefusedTask> {
@@ -213,6 +229,8 @@ impl Schedule {
             if queue.running.remove(&task) {
                 self.running -= 1;
             }
+            queue.ending.retain(|ending| *ending != task);
+            self.running -= queue.release_first();
             if !queue.lent.remove(&task) {
                 self.returning.retain(|(_, returning)| *returning != task);
             }
@@ -252,6 +270,11 @@ impl Schedule {
 impl RunQueue {
     fn has_room(&self) -> bool {
         self.running.len() < self.limit.get()
+    }
+
+    /// Takes the permit of the first task whose work has ended. Returns how many it has taken.
+    fn release_first(&mut self) -> usize {
+        self.ending.front().map_or(0, |first| usize::from(self.running.remove(first)))
     }
 
     fn unblock(&mut self, done: TaskId, dependants: &[TaskId]) {

@@ -109,6 +109,13 @@ pub enum Landed {
         /// The tasks whose work did not land.
         on: Vec<TaskName>,
     },
+    /// The work had landed, and was taken back.
+    TakenBack {
+        /// What was left as it is, because it cannot be taken back: in each conflict the base is the
+        /// version that had landed, ours what is there, and theirs what was there before.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        left: Vec<Conflict>,
+    },
 }
 
 /// A conflict at one path.
@@ -197,6 +204,8 @@ pub enum ConflictReason {
     Filter,
     /// Another program kept writing the file during the landing.
     Contested,
+    /// The file could not be written.
+    Unwritable,
     /// The task changed the same lines as the set-up of its workspace.
     Setup,
     /// Both sides changed a file that is too large to be merged line by line.

@@ -134,6 +134,9 @@ fn landed(row: &Row<'_>) -> rusqlite::Result<Option<Landed>> {
         "conflicted" => Landed::Conflicted { conflicts: read_json(row, "conflicts")? },
         "unwritten" => Landed::Unwritten { message: row.get("message")? },
         "waiting" => Landed::Waiting { on: read_json(row, "waits_on")? },
+        "taken_back" => {
+            Landed::TakenBack { left: read_json_or_null(row, "conflicts")?.unwrap_or_default() }
+        }
         _ => return Err(unreadable(row, "result", UnknownValue)),
     };
     Ok(Some(landed))

@@ -16,7 +16,8 @@ use crate::recording;
 /// The most requests in one batch.
 const MAX_BATCH: usize = 256;
 
-/// How long the first request of a batch waits for others.
+/// The longest time for which the first request of a batch waits for others. It also never waits
+/// longer than the last commit took, because sharing saves no more than one.
 const BATCH_DELAY: Duration = Duration::from_millis(1);
 
 /// A request to the writer thread, which is written completely or not at all.
@@ -42,11 +43,14 @@ enum Written {
 
 /// Writes requests until all senders are dropped.
 pub(crate) fn run(mut ledger: Connection, faults: &Faults, requests: &Receiver<Request>) {
-    let mut expected = 1;
+    let (mut expected, mut last_commit) = (1, BATCH_DELAY);
     while let Ok(first) = requests.recv() {
-        let batch = next_batch(first, expected, requests);
+        let batch = next_batch(first, expected, last_commit.min(BATCH_DELAY), requests);
         expected = batch.len();
-        match commit(&mut ledger, faults, &batch) {
+        let began = Instant::now();
+        let committed = commit(&mut ledger, faults, &batch);
+        last_commit = began.elapsed();
+        match committed {
             Ok(results) => {
                 for (request, result) in batch.into_iter().zip(results) {
                     request.answer(result);
@@ -64,12 +68,17 @@ pub(crate) fn run(mut ledger: Connection, faults: &Faults, requests: &Receiver<R
 
 /// Returns the next batch: all waiting requests.
 ///
-/// If there are fewer than `expected`, the size of the last batch, it waits a short time for more:
+/// If there are fewer than `expected`, the size of the last batch, it waits at most `delay` for more:
 /// the callers of the last batch often send their next request at once, and a second sync would
 /// take longer than the delay. A single caller never waits.
-fn next_batch(first: Request, expected: usize, requests: &Receiver<Request>) -> Vec<Request> {
+fn next_batch(
+    first: Request,
+    expected: usize,
+    delay: Duration,
+    requests: &Receiver<Request>,
+) -> Vec<Request> {
     let mut batch = vec![first];
-    let until = Instant::now() + BATCH_DELAY;
+    let until = Instant::now() + delay;
     while batch.len() < expected {
         match requests.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(request) => batch.push(request),

@@ -8,6 +8,7 @@ use crate::backends::RunContext;
 use crate::capture::count_lines;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Change, Entry, Mode};
+use crate::nested::NestedWork;
 use crate::store::{Contents, Series, TaskStore};
 
 /// One version of a path.
@@ -104,6 +105,8 @@ pub(crate) struct ChangeList {
     pub(crate) series: Series,
     /// The paths on which the task has changed the same lines as its set-up.
     pub(crate) setup: BTreeSet<RepoPath>,
+    /// What the task did in nested repositories.
+    pub(crate) nested: Vec<NestedWork>,
 }
 
 impl ChangeList {
@@ -191,7 +194,9 @@ impl ChangeList {
             let message = self.message.take();
             let setup = std::mem::take(&mut self.setup);
             let series = std::mem::take(&mut self.series);
-            let contents = Contents { changes, renames: Vec::new(), message, setup, series };
+            let nested = std::mem::take(&mut self.nested);
+            let contents =
+                Contents { changes, message, setup, series, nested, ..Contents::default() };
             store.put_capture(&capture, &contents, title)?;
         }
         Ok(self.captured(capture))

@@ -124,7 +124,7 @@ impl RunContext {
         }
         let store = TaskStore::open(&self.paths.store)?;
         let copy = Tree::open_at(tree)?;
-        let target = WorkingTree { tree: &copy, store: &store };
+        let target = WorkingTree::of(&copy, &store);
         let rules = self.merge_rules()?;
         let _what_differs: BTreeMap<RepoPath, Option<Entry>> =
             workspace::apply_predecessors(tree, &target, (&store, &rules), predecessors)?;

@@ -55,6 +55,7 @@ impl FrozenTree for Snapshot {
     }
 
     fn capture(&self, workspace: &Workspace) -> Result<Captured> {
+        self.pool.expect(&workspace.task);
         let manifest = self.manifest(workspace)?;
         if let Some(written) = self.written(workspace, &manifest) {
             let known = Known::Written(&written);

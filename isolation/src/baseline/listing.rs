@@ -8,7 +8,8 @@ use protocol::RepoPath;
 
 use crate::backends::RunContext;
 use crate::baseline::scan;
-use crate::baseline::scan::{Scan, printable};
+use crate::baseline::scan::{Placement, Scan, printable};
+use crate::baseline::scan_nested::scan_with_nested;
 use crate::error::Result;
 use crate::tree::{Tree, join};
 
@@ -24,10 +25,29 @@ pub struct TreeListing {
 }
 
 /// Lists `tree`, which is the user's tree or a copy of it. The index of the user's repository
-/// decides what is tracked.
+/// decides what is tracked. Nested repositories are left out.
 pub(crate) fn list_tree(context: &RunContext, tree: &Tree) -> Result<TreeListing> {
-    let scan =
+    let mut scan =
         scan::scan(&context.repo.git()?, tree, &context.paths.folders(), (context.now_ns)())?;
+    for found in std::mem::take(&mut scan.repositories) {
+        match found.placement {
+            Placement::Submodule | Placement::Untracked => scan.nested.push(printable(&found.path)),
+            Placement::Ignored(entry) => scan.ignored.push(entry),
+        }
+    }
+    Ok(listing(scan))
+}
+
+/// Lists the user's tree, with nested repositories.
+pub(crate) fn list_whole_tree(context: &RunContext, tree: &Tree) -> Result<TreeListing> {
+    let git = context.repo.git()?;
+    let now_ns = (context.now_ns)();
+    let whole = (&context.repo, &git);
+    let (scan, _) = scan_with_nested(whole, tree, &context.paths.folders(), now_ns)?;
+    Ok(listing(scan))
+}
+
+fn listing(scan: Scan) -> TreeListing {
     let ignored: Vec<_> = scan.ignored.iter().map(|entry| printable(&entry.path)).collect();
     let notices = notices_of(&scan, &ignored);
     let mut listing = TreeListing { notices, ..TreeListing::default() };
@@ -38,7 +58,7 @@ pub(crate) fn list_tree(context: &RunContext, tree: &Tree) -> Result<TreeListing
     }
     listing.files.extend(scan.dirty_candidates.into_iter().map(|file| file.path));
     listing.files.sort();
-    Ok(listing)
+    listing
 }
 
 /// How many paths a notice names.
@@ -58,7 +78,7 @@ pub(super) fn notices_of(scan: &Scan, ignored: &[String]) -> Vec<Notice> {
             &scan.nested,
             "repositories inside this one",
             "they are left out of the workspaces",
-            "each is a repository of its own:",
+            "they cannot be used:",
         ),
         (
             &scan.special,

@@ -6,6 +6,7 @@ mod index;
 mod listing;
 mod pins;
 mod scan;
+mod scan_nested;
 mod snapshot;
 mod table;
 #[cfg(test)]
@@ -14,7 +15,7 @@ mod tests;
 pub use listing::TreeListing;
 
 pub(crate) use conversion::{Conversion, conversion};
-pub(crate) use listing::{list_tree, some_of};
+pub(crate) use listing::{list_tree, list_whole_tree, some_of};
 pub(crate) use pins::{reference as pins_reference, size_text};
 pub(crate) use scan::{IgnoredEntry, now_ns, printable};
 pub(crate) use snapshot::{

@@ -10,6 +10,7 @@ use protocol::{RepoPath, is_temporary_name};
 
 use crate::baseline::conversion::ConversionCheck;
 use crate::baseline::index::Index;
+use crate::baseline::scan_nested::below;
 use crate::baseline::{ContentLocation, Folder, FolderKind, FrozenEntry, Table};
 use crate::error::{Result, is_denied};
 use crate::file_entry::Mode;
@@ -27,7 +28,9 @@ pub(super) struct Scan {
     pub(super) table: Table,
     /// Files and symlinks that must be read.
     pub(super) dirty_candidates: Vec<DirtyCandidate>,
-    /// Folders that are repositories of their own.
+    /// Folders with a `.git`, which were not entered.
+    pub(super) repositories: Vec<FoundRepository>,
+    /// Repositories that are left out, each with the reason.
     pub(super) nested: Vec<String>,
     /// Files and folders that git ignores, without the contents of the folders.
     pub(super) ignored: Vec<IgnoredEntry>,
@@ -37,6 +40,39 @@ pub(super) struct Scan {
     pub(super) unreadable: Vec<String>,
     /// Paths with names that no repository can contain.
     pub(super) invalid_names: Vec<String>,
+}
+
+/// A folder with a `.git`.
+#[derive(Debug)]
+pub(super) struct FoundRepository {
+    /// Its path.
+    pub(super) path: Vec<u8>,
+    /// Its permissions.
+    pub(super) permissions: u32,
+    /// What it is for the repository around it.
+    pub(super) placement: Placement,
+}
+
+/// What a folder with a `.git` is for the repository around it.
+#[derive(Debug)]
+pub(super) enum Placement {
+    /// A submodule.
+    Submodule,
+    /// An untracked folder.
+    Untracked,
+    /// A folder that git ignores.
+    Ignored(IgnoredEntry),
+}
+
+impl FoundRepository {
+    /// Returns the folder with its path as in the repository around `root`.
+    pub(super) fn below(mut self, root: &[u8]) -> Self {
+        self.path = below(root, &self.path);
+        if let Placement::Ignored(entry) = &mut self.placement {
+            entry.path.clone_from(&self.path);
+        }
+        self
+    }
 }
 
 /// A file or a folder that git ignores.
@@ -108,7 +144,8 @@ impl Walk<'_> {
         let FolderListing { entries, invalid_names, repository, .. } = listing;
         let owner = if path.is_empty() { RepositoryRoot::No } else { repository };
         if owner == RepositoryRoot::Yes && !self.index.has_below(&path) {
-            self.scan.nested.push(printable(&path));
+            let placement = Placement::Untracked;
+            self.scan.repositories.push(FoundRepository { path, permissions, placement });
             return Ok(());
         }
         self.conversion_check.enter(&path, &entries, self.tree, &self.index);
@@ -154,6 +191,10 @@ impl Walk<'_> {
             let kind = FolderKind::Submodule;
             let empty = Folder { kind, permissions, ..Folder::default() };
             self.scan.table.folders.insert(path.to_vec(), empty);
+            if self.is_repository(path) {
+                let (path, placement) = (path.to_vec(), Placement::Submodule);
+                self.scan.repositories.push(FoundRepository { path, permissions, placement });
+            }
             return Ok(None);
         }
         if self.index.has_below(path) {
@@ -163,11 +204,23 @@ impl Walk<'_> {
             return Ok(None);
         }
         if self.rules.ignores(path, PathKind::Folder)? {
+            let is_repository = self.is_repository(path);
             let (path, kind) = (path.to_vec(), PathKind::Folder);
-            self.scan.ignored.push(IgnoredEntry { path, kind, stat: entry.stat });
+            let entry = IgnoredEntry { path: path.clone(), kind, stat: entry.stat };
+            if is_repository {
+                let placement = Placement::Ignored(entry);
+                self.scan.repositories.push(FoundRepository { path, permissions, placement });
+            } else {
+                self.scan.ignored.push(entry);
+            }
             return Ok(None);
         }
         Ok(Some(permissions))
+    }
+
+    /// Returns whether a folder has a `.git`. One that cannot be looked into has none.
+    fn is_repository(&self, path: &[u8]) -> bool {
+        matches!(self.tree.stat_below(path, OsStr::new(".git")), Ok(Some(_)))
     }
 
     fn is_ours(&self, path: &[u8]) -> bool {

@@ -13,12 +13,14 @@ use protocol::{RepoPath, RunName};
 
 use crate::backends::RunContext;
 use crate::baseline::listing::notices_of;
-use crate::baseline::scan::{self, Scan};
+use crate::baseline::scan::Scan;
+use crate::baseline::scan_nested::{NestedRepos, scan_with_nested};
 use crate::baseline::table::{decode_table, encode_table};
 use crate::baseline::{ContentLocation, FrozenEntry, Table, conversion, pins};
 use crate::carry::{self, Carried, IgnoredFiles, Selection};
 use crate::error::{OrCannot, Result, cannot};
 use crate::file_entry::Entry;
+use crate::nested::{NestedReaders, write_templates};
 use crate::paths::RepoPaths;
 use crate::pool::Pool;
 use crate::store::TaskStore;
@@ -32,6 +34,8 @@ pub(crate) struct Snapshot {
     pub(crate) notices: Vec<Notice>,
     /// The ignored files that each workspace contains.
     pub(crate) carried: Carried,
+    /// The folders of the nested repositories, sorted.
+    pub(crate) nested: Vec<Vec<u8>>,
     /// The copies that no task uses.
     pub(crate) pool: Pool,
 }
@@ -54,6 +58,7 @@ impl Snapshot {
         let carried = Carried::read(&context.folder)?;
         Ok(Some(Self {
             context: context.clone(),
+            nested: table.nested(),
             table,
             notices: Vec::new(),
             carried,
@@ -67,6 +72,7 @@ impl Snapshot {
 pub(crate) struct ContentReader {
     /// The user's repository.
     pub(crate) git: Repository,
+    nested: NestedReaders,
     tree: Tree,
     /// The task store.
     pub(crate) store: TaskStore,
@@ -75,14 +81,15 @@ pub(crate) struct ContentReader {
 impl ContentReader {
     /// Opens the user's tree, the user's repository and the task store.
     pub(crate) fn open(snapshot: &Snapshot) -> Result<Self> {
-        Self::of_run(&snapshot.context)
+        Self::of_run(&snapshot.context, &snapshot.nested)
     }
 
-    /// Opens the same for a run.
-    pub(crate) fn of_run(context: &RunContext) -> Result<Self> {
+    /// Opens the same for a run with nested repositories in the folders `nested`.
+    pub(crate) fn of_run(context: &RunContext, nested: &[Vec<u8>]) -> Result<Self> {
         let store = TaskStore::open(&context.paths.store)?.with_faults(&context.faults);
         let tree = Tree::open_at(&context.repo.root)?;
-        Ok(Self { git: context.repo.git()?, tree, store })
+        let nested = NestedReaders::of(&context.repo, nested);
+        Ok(Self { git: context.repo.git()?, nested, tree, store })
     }
 
     /// Returns the bytes of a file, or the target of a symlink.
@@ -97,7 +104,10 @@ impl ContentReader {
             Ok(TreeEntry::Link { target, stat }) if stat == frozen.stat => return Ok(target),
             _ => {}
         }
-        let bytes = conversion::restored(&self.git, path, blob, frozen)?;
+        let bytes = match self.nested.of_path(path)? {
+            None => conversion::restored(&self.git, path, blob, frozen)?,
+            Some((git, below)) => conversion::restored(git, &below, blob, frozen)?,
+        };
         if bytes.len() as u64 != frozen.stat.size {
             let because = "it has changed since the run began, and git has no copy of that version";
             return Err(cannot(format!("restore {path} as it was"), because));
@@ -131,6 +141,7 @@ struct Scanned {
     git: Repository,
     tree: Tree,
     scan: Scan,
+    nested: NestedRepos,
     selection: Selection,
 }
 
@@ -138,22 +149,23 @@ impl Scanned {
     fn of(context: &RunContext, request: &FreezeRequest) -> Result<Self> {
         let git = context.repo.git()?;
         let tree = Tree::open_at(&context.repo.root)?;
-        let scan = scan::scan(&git, &tree, &context.paths.folders(), (context.now_ns)())?;
+        let (folders, now_ns) = (context.paths.folders(), (context.now_ns)());
+        let (scan, nested) = scan_with_nested((&context.repo, &git), &tree, &folders, now_ns)?;
         pins::check_untracked(&tree, &scan, request.untracked_limit)?;
         let others = || {
             let candidates = scan.dirty_candidates.iter().map(|file| file.path.as_bytes().to_vec());
             scan.table.files().chain(candidates).collect()
         };
-        let (entries, ours) = (&scan.ignored, &context.paths.folders());
+        let (entries, ours) = (&scan.ignored, &folders);
         let ignored = IgnoredFiles { tree: &tree, entries, others: &others, ours };
         let selection = carry::select(&ignored, &request.carry, &context.folder)?;
-        Ok(Self { git, tree, scan, selection })
+        Ok(Self { git, tree, scan, nested, selection })
     }
 
     /// Pins the content that git does not have, and writes the table, the list of carried files and
     /// the git template to the run's folder.
     fn keep(self, context: &RunContext) -> Result<Snapshot> {
-        let Self { git, tree, mut scan, selection } = self;
+        let Self { git, tree, mut scan, nested, selection } = self;
         let store = TaskStore::open(&context.paths.store)?;
         let mut table = std::mem::take(&mut scan.table);
         let mut dirty_candidates = std::mem::take(&mut scan.dirty_candidates);
@@ -168,9 +180,12 @@ impl Scanned {
         let mut notices = notices_of(&scan, &rest);
         notices.extend(of_carried);
         GitTemplate::of_run(folder).write(&context.repo, &git)?;
+        write_templates(folder, nested.values())?;
         carried.write(folder)?;
         write_whole(&folder.join(TABLE), &encode_table(&table))?;
-        Ok(Snapshot { context: context.clone(), table, notices, carried, pool: Pool::default() })
+        let (context, pool) = (context.clone(), Pool::default());
+        let nested = nested.into_keys().collect();
+        Ok(Snapshot { context, table, notices, carried, nested, pool })
     }
 }
 

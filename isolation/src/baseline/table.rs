@@ -31,14 +31,16 @@ pub(crate) struct Folder {
     pub(crate) files: BTreeMap<OsString, FrozenEntry>,
 }
 
-/// Whether a folder is a submodule.
+/// Whether a folder belongs to the repository around it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FolderKind {
     /// A folder of the repository.
     #[default]
     Plain,
-    /// A submodule, which is an empty folder in a workspace.
+    /// A submodule that is not checked out, or cannot be used: an empty folder in a workspace.
     Submodule,
+    /// The root of a nested repository: a submodule, or another folder with a `.git`.
+    Nested,
 }
 
 /// One file or symlink of a snapshot.
@@ -68,6 +70,12 @@ impl Table {
     pub(crate) fn get(&self, path: &RepoPath) -> Option<&FrozenEntry> {
         let (folder, name) = split(path.as_bytes());
         self.folders.get(folder)?.files.get(OsStr::from_bytes(name))
+    }
+
+    /// Returns the folders of all nested repositories, sorted.
+    pub(crate) fn nested(&self) -> Vec<Vec<u8>> {
+        let nested = self.folders.iter().filter(|(_, folder)| folder.kind == FolderKind::Nested);
+        nested.map(|(path, _)| path.clone()).collect()
     }
 
     /// Returns the path of every file and symlink.
@@ -110,6 +118,7 @@ const CHECK: usize = 32;
 
 const PLAIN: u8 = b'f';
 const SUBMODULE: u8 = b's';
+const NESTED: u8 = b'n';
 const BLOB: u8 = b'b';
 const CRLF: u8 = b'c';
 const PIN: u8 = b'p';
@@ -123,6 +132,7 @@ pub(super) fn encode_table(table: &Table) -> Vec<u8> {
         out.push(match folder.kind {
             FolderKind::Plain => PLAIN,
             FolderKind::Submodule => SUBMODULE,
+            FolderKind::Nested => NESTED,
         });
         number(&mut out, folder.permissions.into());
         number(&mut out, folder.files.len() as u64);
@@ -173,6 +183,7 @@ pub(super) fn decode_table(written: &[u8]) -> Option<Table> {
         let kind = match reader.take(1)?[0] {
             PLAIN => FolderKind::Plain,
             SUBMODULE => FolderKind::Submodule,
+            NESTED => FolderKind::Nested,
             _ => return None,
         };
         let permissions = u32::try_from(reader.number()?).ok()?;

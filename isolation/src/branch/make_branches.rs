@@ -19,6 +19,7 @@ use crate::branch::replay::{MergedWork, Replay, Replayed};
 use crate::error::{OrCannot, Result, error_text};
 use crate::file_entry::{Change, Entry, Mode};
 use crate::merge::{MergeRules, Merger, mark_setup_conflicts, missing_predecessors};
+use crate::nested::{Part, with_git_links};
 use crate::repository::Repo;
 use crate::store::{Contents, Series, TaskStore};
 
@@ -35,7 +36,7 @@ pub(crate) enum Publish {
 /// or from the branches of the task's predecessors. Returns notices for the user, too.
 pub(crate) fn make_branches(
     repo: &Repo,
-    store: &TaskStore,
+    (store, part): (&TaskStore, Part<'_>),
     faults: &Faults,
     prefix: &str,
     request: &LandingRequest,
@@ -56,6 +57,7 @@ pub(crate) fn make_branches(
     let mut maker = Maker {
         git: &git,
         store,
+        part,
         branches,
         cleaner,
         head,
@@ -84,9 +86,16 @@ pub(super) fn head(git: &Repository) -> Result<Option<Commit<'_>>> {
     }
 }
 
+/// Returns the tree of the commit that is checked out; `None` before the first commit.
+pub(crate) fn head_tree(git: &Repository) -> Result<Option<Oid>> {
+    Ok(head(git)?.map(|head| head.tree_id()))
+}
+
 struct Maker<'a> {
     git: &'a Repository,
     store: &'a TaskStore,
+    /// The part of each task's work that lands in the repository.
+    part: Part<'a>,
     branches: Branches<'a>,
     cleaner: Cleaner<'a>,
     head: Option<Commit<'a>>,
@@ -100,10 +109,12 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     fn land(&mut self, task: &LandingTask, landings: &[TaskLanding]) -> Result<Landed> {
-        let contents = self.store.contents(&task.capture)?;
+        let part = self.part;
+        let contents = part.of(self.store.contents(&task.capture)?, self.git);
         let Contents { changes, setup, .. } = &contents;
+        let links = part.links(&task.task);
         let on = missing_predecessors(task, landings);
-        if changes.is_empty() {
+        if changes.is_empty() && links.is_empty() {
             if on.is_empty() {
                 let ancestry = self.ancestry(task)?;
                 self.lineage.add_empty(&task.task, ancestry);
@@ -120,7 +131,7 @@ impl Maker<'_> {
         let branch = self.branches.name(&task.task);
         let existing = self.branches.find(&branch)?.map(|commit| commit.id());
         let ancestry = self.ancestry(task)?;
-        let parent = match self.parent(&ancestry, existing)? {
+        let parent = match self.parent(&ancestry, existing, contents.start)? {
             Ok(parent) => parent,
             Err(conflicts) => {
                 let conflicts = self.cleaner.explain(conflicts, changes, &clean)?;
@@ -138,7 +149,11 @@ impl Maker<'_> {
                 return Ok(Landed::Conflicted { conflicts });
             }
         };
-        let tree = self.changed(target.tree, merger)?;
+        let tree = with_git_links(self.git, self.changed(target.tree, merger)?, links)?;
+        if matches!(self.part, Part::Nested(_)) && target.tree == Some(tree) {
+            // The task has only checked out another commit of the user's.
+            return Ok(Landed::Unchanged);
+        }
         let parents: Vec<Oid> = parent.into_iter().collect();
         let tip = match existing {
             Some(existing) if self.is_made(existing, tree, &parents, &contents.series)? => existing,
@@ -206,16 +221,17 @@ impl Maker<'_> {
         Ok(changes.collect())
     }
 
-    /// Returns the parent for the commit of a task: the commit that is checked out, the tip of the
-    /// only branch in its ancestry, or a merge commit of several tips.
+    /// Returns the parent for the commit of a task: the commit that is checked out or, if there is
+    /// one, `start`, the tip of the only branch in its ancestry, or a merge commit of several tips.
     fn parent(
         &self,
         ancestry: &Ancestry,
         existing: Option<Oid>,
+        start: Option<Oid>,
     ) -> Result<std::result::Result<Option<Oid>, Vec<Conflict>>> {
         let tips: Vec<Oid> = ancestry.tips.values().copied().collect();
         match tips[..] {
-            [] => return Ok(Ok(self.head.as_ref().map(Commit::id))),
+            [] => return Ok(Ok(start.or_else(|| self.head.as_ref().map(Commit::id)))),
             [tip] => return Ok(Ok(Some(tip))),
             _ => {}
         }

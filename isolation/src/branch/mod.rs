@@ -21,8 +21,8 @@ mod tests;
 
 pub(crate) use commit_notices::commit_notices;
 pub(crate) use conversions::{committed_bytes, working_bytes};
-pub(crate) use make_branches::{Publish, make_branches};
+pub(crate) use make_branches::{Publish, head_tree, make_branches};
 pub(crate) use one_branch::make_branch;
-pub(crate) use publish::{keep_in_memory, must_be_possible, write_pack};
+pub(crate) use publish::{find_branch, keep_in_memory, must_be_possible, write_pack};
 pub(crate) use stack::{Stacked, make_stack};
-pub(crate) use stack_branch::{Checkout, StackTarget};
+pub(crate) use stack_branch::{Checkout, StackTarget, checkout};

@@ -96,7 +96,7 @@ impl Branches<'_> {
 }
 
 /// Returns the commit of a branch, if there is one.
-pub(super) fn find_branch<'g>(git: &'g Repository, branch: &str) -> Result<Option<Commit<'g>>> {
+pub(crate) fn find_branch<'g>(git: &'g Repository, branch: &str) -> Result<Option<Commit<'g>>> {
     match git.find_reference(&format!("refs/heads/{branch}")) {
         Ok(found) => {
             let commit = found.peel_to_commit();

@@ -18,6 +18,7 @@ use crate::file_entry::Change;
 use crate::merge::{
     MergeRules, MergedPath, Merger, mark_setup_conflicts, missing_predecessors, predecessors,
 };
+use crate::nested::{Part, with_git_links};
 use crate::repository::Repo;
 use crate::store::{Contents, TaskStore};
 
@@ -27,6 +28,8 @@ pub(crate) struct Stacked {
     pub(crate) report: LandingReport,
     /// The new tip of the branch; `None` if no commit was made.
     pub(crate) tip: Option<Oid>,
+    /// The last commit of each task that has commits.
+    pub(crate) tips: BTreeMap<TaskName, Oid>,
     /// Every path that the commits change.
     pub(crate) changed: BTreeMap<RepoPath, MergedPath>,
     /// What is not as the user may expect.
@@ -38,7 +41,7 @@ pub(crate) struct Stacked {
 pub(crate) fn make_stack(
     repo: &Repo,
     git: &Repository,
-    store: &TaskStore,
+    (store, part): (&TaskStore, Part<'_>),
     target: &StackTarget,
     request: &LandingRequest,
     in_the_way: &BTreeMap<TaskName, Vec<Conflict>>,
@@ -53,7 +56,9 @@ pub(crate) fn make_stack(
     let tip = target.base;
     let replay = Replay { git, store, rules: &rules };
     let notices = Vec::new();
-    let mut stacker = Stacker { git, store, cleaner, merger, replay, tip, target, notices };
+    let tips = BTreeMap::new();
+    let mut stacker =
+        Stacker { git, store, part, cleaner, merger, replay, tip, tips, target, notices };
     let mut landings: Vec<TaskLanding> = Vec::with_capacity(request.tasks.len());
     for task in &request.tasks {
         let merged = match in_the_way.get(&task.task).cloned() {
@@ -72,7 +77,8 @@ pub(crate) fn make_stack(
     let tip = stacker.tip.filter(|tip| Some(*tip) != target.base);
     let changed = stacker.merger.so_far()?;
     let report = LandingReport { tasks: landings };
-    Ok(Stacked { report, tip, changed, notices: stacker.notices })
+    let Stacker { tips, notices, .. } = stacker;
+    Ok(Stacked { report, tip, tips, changed, notices })
 }
 
 /// The result of merging the work of one task.
@@ -94,11 +100,15 @@ struct Work {
 struct Stacker<'a> {
     git: &'a Repository,
     store: &'a TaskStore,
+    /// The part of each task's work that lands in the repository.
+    part: Part<'a>,
     cleaner: Cleaner<'a>,
     merger: Merger<'a>,
     replay: Replay<'a>,
     /// The last commit.
     tip: Option<Oid>,
+    /// The last commit of each task.
+    tips: BTreeMap<TaskName, Oid>,
     target: &'a StackTarget,
     notices: Vec<Notice>,
 }
@@ -111,8 +121,8 @@ impl Stacker<'_> {
         tasks: &[LandingTask],
         landings: &[TaskLanding],
     ) -> Result<Merged> {
-        let contents = self.store.contents(&task.capture)?;
-        if contents.changes.is_empty() {
+        let contents = self.part.of(self.store.contents(&task.capture)?, self.git);
+        if contents.changes.is_empty() && self.part.links(&task.task).is_empty() {
             return Ok(Merged::Not(Landed::Unchanged));
         }
         let on = missing_predecessors(task, landings);
@@ -141,6 +151,7 @@ impl Stacker<'_> {
         let before = last.map(|tree| self.git.find_tree(tree)).transpose().or_cannot(what)?;
         let changes = self.merger.last_changes(&task.task)?;
         let tree = write_changed_tree(self.git, before.as_ref(), &changes).or_cannot(what)?;
+        let tree = with_git_links(self.git, tree, self.part.links(&task.task))?;
         if last == Some(tree) {
             // An earlier landing, or somebody else, has made the same changes.
             return Ok(Landed::Unchanged);
@@ -150,6 +161,7 @@ impl Stacker<'_> {
         let work = MergedWork { task, contents, clean, tree, parents };
         let Replayed { tip, notices } = self.replay.commits(&work)?;
         self.tip = Some(tip);
+        self.tips.insert(task.task.clone(), tip);
         self.notices.extend(notices);
         Ok(Landed::Landed { branch: Some(self.target.name.clone()), joined })
     }

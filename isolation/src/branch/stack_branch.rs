@@ -168,7 +168,7 @@ fn no_such_branch(git: &Repository, name: &str) -> Result<IsolationError> {
 }
 
 /// Returns where a branch is checked out.
-fn checkout(repo: &Repo, name: &str) -> Result<Checkout> {
+pub(crate) fn checkout(repo: &Repo, name: &str) -> Result<Checkout> {
     let reference = format!("refs/heads/{name}");
     let is_at = |git_dir: &Path| {
         let head = small_file(&git_dir.join("HEAD"));

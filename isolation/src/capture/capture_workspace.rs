@@ -11,6 +11,7 @@ use crate::backends::ChangeList;
 use crate::baseline::{ContentReader, Snapshot};
 use crate::capture::compare::{Compared, compare, count_lines};
 use crate::capture::damage::{self, DamageCheck};
+use crate::capture::nested_works::nested_works;
 use crate::capture::own_commit::{head, is_folder, own_commit_message};
 use crate::capture::series::series;
 use crate::capture::walk;
@@ -19,6 +20,7 @@ use crate::capture::work_rules::WorkRules;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
 use crate::index_file;
+use crate::nested::git_folder_of;
 use crate::pool::Differences;
 use crate::store::TaskStore;
 use crate::tree::Tree;
@@ -123,6 +125,9 @@ fn take(
     }
     damage::refuse(&tree, &damaged)?;
     list.left_out = left_out;
+    if !snapshot.nested.is_empty() {
+        list.nested = nested_works(snapshot, folder, manifest, list.changes(), &bytes.store)?;
+    }
     if matches!(known, Known::Written(_)) {
         return Ok((bytes, list)); // nobody has run git
     }
@@ -230,23 +235,34 @@ impl<'a> ForceAdded<'a> {
 
     fn paths(&self) -> &BTreeSet<Vec<u8>> {
         self.paths.get_or_init(|| {
-            let mut added = BTreeSet::new();
-            let index = is_folder(&self.git_dir).then(|| self.git_dir.join("index"));
-            let Some(bytes) = index.and_then(|index| index_file::read(&index)) else {
-                return added;
-            };
-            let read = index_file::paths(&bytes, |path| {
-                let is_new = RepoPath::new(path)
-                    .is_some_and(|path| self.snapshot.table.get(&path).is_none());
-                if is_new {
-                    added.insert(path.to_vec());
-                }
-            });
-            if let Err(why) = read {
-                tracing::warn!(?why, "the index of a workspace cannot be read");
-                return BTreeSet::new();
+            let mut added = self.added(&self.git_dir, &[]);
+            for (number, root) in self.snapshot.nested.iter().enumerate() {
+                let prefix = [root.as_slice(), b"/"].concat();
+                added.extend(self.added(&git_folder_of(&self.git_dir, number), &prefix));
             }
             added
         })
+    }
+
+    /// Returns the paths of one index, whose entries are relative to `prefix`.
+    fn added(&self, git_dir: &Path, prefix: &[u8]) -> BTreeSet<Vec<u8>> {
+        let mut added = BTreeSet::new();
+        let index = is_folder(git_dir).then(|| git_dir.join("index"));
+        let Some(bytes) = index.and_then(|index| index_file::read(&index)) else {
+            return added;
+        };
+        let read = index_file::paths(&bytes, |path| {
+            let whole = [prefix, path].concat();
+            let is_new = RepoPath::new(whole.as_slice())
+                .is_some_and(|path| self.snapshot.table.get(&path).is_none());
+            if is_new {
+                added.insert(whole);
+            }
+        });
+        if let Err(why) = read {
+            tracing::warn!(?why, "the index of a workspace cannot be read");
+            return BTreeSet::new();
+        }
+        added
     }
 }

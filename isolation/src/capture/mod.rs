@@ -4,6 +4,7 @@ mod capture_workspace;
 mod compare;
 mod damage;
 mod left_out;
+mod nested_works;
 mod own_commit;
 mod own_objects;
 mod series;

@@ -10,6 +10,7 @@ use protocol::RepoPath;
 use crate::baseline::{ContentReader, Snapshot};
 use crate::capture::capture_workspace::ForceAdded;
 use crate::capture::compare::{begin, is_certainly, read_with_stat};
+use crate::capture::nested_works::moved_heads;
 use crate::capture::own_commit;
 use crate::capture::walk::{self, Candidate};
 use crate::capture::work_rules::WorkRules;
@@ -39,7 +40,7 @@ pub(crate) fn accept_setup(
     must_be_there(folder)?;
     let tree = Tree::open_at(&tree_of(folder))?;
     let git = snapshot.context.repo.git()?;
-    let rules = WorkRules::as_it_is(&git, &tree);
+    let rules = WorkRules::as_it_is(snapshot, &git, &tree);
     let bytes = ContentReader::open(snapshot)?;
     let before = Manifest { setup: SetupState::None, ..manifest };
     let force_added = ForceAdded::of(snapshot, folder);
@@ -58,7 +59,9 @@ pub(crate) fn accept_setup(
     let marker_ns = mark(folder)?;
     snapshot.context.faults.failpoint("setup.manifest").or_cannot(what)?;
     let head = own_commit::head(&folder.join(GIT));
-    let setup = SetupState::Done(SetupChanges { files, ignored, left_out: fingerprints, head });
+    let (left_out, nested_heads) = (fingerprints, moved_heads(snapshot, folder));
+    let changes = SetupChanges { files, ignored, left_out, head, nested_heads };
+    let setup = SetupState::Done(changes);
     Manifest { marker_ns, setup, ..before }.write(&snapshot.context.folder)
 }
 

@@ -374,6 +374,7 @@ fn the_files_in_what_is_left_out_are_counted_at_any_depth_and_under_any_name() {
     let url = library.root.display().to_string();
     sample.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", &url, "sub"]);
     sample.commit();
+    sample.git(&["submodule", "--quiet", "deinit", "--force", "sub"]);
     let snapshot = sample.freeze("raaaa");
     let workspace = prepare(&snapshot, "a");
     assert_eq!(captured(&snapshot, &workspace).left_out, LeftOut::default());

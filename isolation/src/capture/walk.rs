@@ -273,7 +273,8 @@ impl<'a, 'g> Walk<'a, 'g> {
     fn note_git_names(&mut self, folder: &[u8], listing: &FolderListing) -> Result<()> {
         // The `.git` in the root belongs to the workspace, so it is not reported.
         let is_of_the_task = !self.was_ignored(folder);
-        if listing.repository == RepositoryRoot::Yes && !folder.is_empty() && is_of_the_task {
+        let is_root = folder.is_empty() || self.is_nested_as_it_was(folder, listing);
+        if listing.repository == RepositoryRoot::Yes && !is_root && is_of_the_task {
             self.left_out.repository(folder);
         }
         for name in &listing.invalid_names {

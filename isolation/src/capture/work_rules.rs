@@ -13,8 +13,12 @@ use crate::error::{OrCannot, Result};
 use crate::file_entry::{Entry, Mode};
 use crate::ignore::{PathKind, Rules};
 use crate::merge::{MergeRule, three_way};
+use crate::nested::git_folder_of;
 use crate::tree::{Stat, Tree};
-use crate::workspace::{LeftFile, LeftOrigin, Manifest, SetupChanges, SetupFile, SetupState};
+use crate::user_git_files;
+use crate::workspace::{
+    GIT_TEMPLATE, LeftFile, LeftOrigin, Manifest, SetupChanges, SetupFile, SetupState,
+};
 
 /// The name of a file with ignore rules.
 const GITIGNORE: &[u8] = b".gitignore";
@@ -29,8 +33,8 @@ pub(super) struct WorkRules<'a> {
 
 impl<'a> WorkRules<'a> {
     /// Reads the rules of the workspace at `tree` as it is, which is the state that a set-up has left.
-    pub(super) fn as_it_is(git: &Repository, tree: &'a Tree) -> Self {
-        Self { now: Rules::of(git, tree), without_setup: None }
+    pub(super) fn as_it_is(snapshot: &Snapshot, git: &Repository, tree: &'a Tree) -> Self {
+        Self { now: rules_in(snapshot, git, tree), without_setup: None }
     }
 
     /// Reads the rules by which the work of a task is told from ignored files.
@@ -44,13 +48,13 @@ impl<'a> WorkRules<'a> {
         tree: &'a Tree,
         bytes: &ContentReader,
     ) -> Result<Self> {
-        let now = Rules::of(&bytes.git, tree);
+        let now = rules_in(snapshot, &bytes.git, tree);
         let SetupState::Done(changes) = &manifest.setup else {
             return Ok(Self { now, without_setup: None });
         };
         let files = files_without_setup(snapshot, manifest, changes, tree, bytes)?;
         let without_setup =
-            (!files.is_empty()).then(|| Rules::of(&bytes.git, tree).with_files(files));
+            (!files.is_empty()).then(|| rules_in(snapshot, &bytes.git, tree).with_files(files));
         Ok(Self { now, without_setup })
     }
 
@@ -103,6 +107,16 @@ fn files_without_setup(
         }
     }
     Ok(files)
+}
+
+/// Returns the rules of a workspace, in which each nested repository has its own.
+fn rules_in<'a>(snapshot: &Snapshot, git: &Repository, tree: &'a Tree) -> Rules<'a> {
+    let template = snapshot.context.folder.join(GIT_TEMPLATE);
+    let exclude = |(number, folder): (usize, &Vec<u8>)| {
+        let file = git_folder_of(&template, number).join("info/exclude");
+        (folder.clone(), user_git_files::content(&file))
+    };
+    Rules::of(git, tree).with_nested(snapshot.nested.iter().enumerate().map(exclude))
 }
 
 fn holds_rules(path: &RepoPath) -> bool {

@@ -19,6 +19,9 @@ pub(crate) struct Rules<'a> {
     case: Case,
     /// The patterns that apply to the whole tree, by file. An earlier file overrides a later one.
     everywhere: Vec<Vec<Pattern>>,
+    /// The patterns that apply to the whole of each nested repository, by its folder. Patterns from
+    /// outside of it do not apply in it.
+    nested: BTreeMap<Vec<u8>, Vec<Vec<Pattern>>>,
     /// The content of some `.gitignore` files, which counts instead of what is in the tree.
     given: BTreeMap<RepoPath, Vec<u8>>,
     /// The patterns of each folder, read when they are first needed.
@@ -53,8 +56,19 @@ impl<'a> Rules<'a> {
         let everywhere = files.into_iter().flatten();
         let everywhere =
             everywhere.map(|file| read_patterns(&user_git_files::content(&file), case)).collect();
-        let (given, folders) = (BTreeMap::new(), RefCell::default());
-        Self { tree, case, everywhere, given, folders }
+        let (nested, given, folders) = (BTreeMap::new(), BTreeMap::new(), RefCell::default());
+        Self { tree, case, everywhere, nested, given, folders }
+    }
+
+    /// Returns the same rules for a tree with nested repositories, each with its folder and the
+    /// content of its `info/exclude`.
+    pub(crate) fn with_nested(mut self, nested: impl Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Self {
+        for (folder, exclude) in nested {
+            let mut everywhere = vec![read_patterns(&exclude, self.case)];
+            everywhere.extend(self.everywhere.iter().skip(1).cloned());
+            self.nested.insert(folder, everywhere);
+        }
+        self
     }
 
     /// Returns the same rules with other contents of some `.gitignore` files.
@@ -71,10 +85,23 @@ impl<'a> Rules<'a> {
         Ok(self.judge(path, kind, &chain) == Verdict::Ignored)
     }
 
-    /// Returns every folder above `path`, the root first, with its rules.
+    /// Returns the length of the root of the repository that has `path`: the innermost nested folder
+    /// above it, or 0.
+    fn root_length(&self, path: &[u8]) -> usize {
+        if self.nested.is_empty() {
+            return 0;
+        }
+        let slashes = path.iter().enumerate().rev().filter(|(_, byte)| **byte == b'/');
+        let mut folders = slashes.map(|(place, _)| place);
+        folders.find(|end| self.nested.contains_key(&path[..*end])).unwrap_or(0)
+    }
+
+    /// Returns every folder above `path` in its repository, the root first, with its rules.
     fn chain<'p>(&self, path: &'p [u8]) -> Result<Vec<(&'p [u8], Rc<FolderRules>)>> {
+        let root = self.root_length(path);
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-        let ends = std::iter::once(0).chain(slashes.map(|(place, _)| place));
+        let below = slashes.map(|(place, _)| place).filter(|place| *place > root);
+        let ends = std::iter::once(root).chain(below);
         let mut chain: Vec<(&[u8], Rc<FolderRules>)> = Vec::new();
         for end in ends {
             let folder = &path[..end];
@@ -91,7 +118,7 @@ impl<'a> Rules<'a> {
         let inherited = above.last().map_or(Verdict::Kept, |(_, rules)| rules.verdict);
         let verdict = match inherited {
             Verdict::Ignored => Verdict::Ignored,
-            Verdict::Kept if folder.is_empty() => Verdict::Kept,
+            Verdict::Kept if above.is_empty() => Verdict::Kept,
             Verdict::Kept => self.judge(folder, PathKind::Folder, above),
         };
         let patterns = match verdict {
@@ -107,7 +134,9 @@ impl<'a> Rules<'a> {
     /// pattern. A path without a matching pattern is kept.
     fn judge(&self, path: &[u8], kind: PathKind, chain: &[(&[u8], Rc<FolderRules>)]) -> Verdict {
         let near = chain.iter().rev().map(|(folder, rules)| (*folder, &rules.patterns));
-        let far = self.everywhere.iter().map(|patterns| (&b""[..], patterns));
+        let root = chain.first().map_or(&b""[..], |(root, _)| *root);
+        let everywhere = self.nested.get(root).unwrap_or(&self.everywhere);
+        let far = everywhere.iter().map(|patterns| (root, patterns));
         near.chain(far)
             .find_map(|(folder, patterns)| {
                 let from = if folder.is_empty() { 0 } else { folder.len() + 1 };

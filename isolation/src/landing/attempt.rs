@@ -11,7 +11,8 @@ use protocol::{
 use crate::error::{OrCannot, Result, cannot, error_text};
 use crate::landing::apply::{Applied, Applier};
 use crate::landing::finish::LandingContext;
-use crate::landing::journal::{Journal, State};
+use crate::landing::journal::State;
+use crate::landing::journal_content::Journal;
 use crate::landing::plan::Plan;
 use crate::landing::plan::{FileChange, WriteMethod};
 use crate::landing::user_moves::UserMoves;
@@ -47,11 +48,13 @@ pub(super) struct AttemptError {
     error: IsolationError,
     /// The tasks whose change failed; empty if the error concerns all tasks.
     by: Vec<TaskName>,
+    /// The path of the change that failed, if the error concerns one.
+    path: Option<RepoPath>,
 }
 
 impl From<IsolationError> for AttemptError {
     fn from(error: IsolationError) -> Self {
-        Self { error, by: Vec::new() }
+        Self { error, by: Vec::new(), path: None }
     }
 }
 
@@ -61,11 +64,20 @@ impl AttemptError {
         self.error
     }
 
+    /// Returns the path that cannot be changed, if the error concerns one path.
+    pub(super) fn path(&self) -> Option<&RepoPath> {
+        self.path.as_ref()
+    }
+
     /// Returns the error of one change. `IsolationError::Failed` concerns the tasks of the change.
     /// Other errors, such as an exhausted resource, concern all tasks.
     fn at(change: &FileChange, error: IsolationError) -> Self {
         let own = matches!(error, IsolationError::Failed { .. });
-        Self { error, by: if own { change.by.clone() } else { Vec::new() } }
+        if own {
+            Self { error, by: change.by.clone(), path: Some(change.path.clone()) }
+        } else {
+            Self::from(error)
+        }
     }
 }
 
@@ -134,14 +146,14 @@ pub(super) fn merge(
     rules: &LandingRules<'_>,
     exclusions: &Exclusions,
 ) -> Merged {
-    let target = WorkingTree { tree, store };
+    let target = WorkingTree::of(tree, store);
     let mut merger = Merger::over(&target, store)
         .under(&rules.files)
         .beside(&rules.moves)
         .without(&exclusions.contested);
     let changes_of = |capture: &CaptureRef| match exclusions.refused.get(capture) {
         Some(why) => Err(cannot("land it", why.as_str())),
-        None => store.changes(capture),
+        None => target.changes_of(capture),
     };
     let mut landings = merge_tasks(&mut merger, tasks, &changes_of);
     for (task, landing) in tasks.iter().zip(&mut landings) {
@@ -149,7 +161,7 @@ pub(super) fn merge(
             // Without the capture, the conflicts are as they are.
             let setup = store.contents(&task.capture).unwrap_or_default().setup;
             mark_setup_conflicts(conflicts, &setup);
-            mark_by_index(rules.files.git(), conflicts);
+            mark_by_index(rules.files.git(), conflicts, &target.nested());
         }
     }
     let report = LandingReport { tasks: landings };
@@ -189,7 +201,7 @@ fn check_not_cancelled(context: &LandingContext<'_>) -> Result<()> {
 
 /// Applies the changes. Returns the paths at which another program interfered. If there are such
 /// paths, or an error occurs, all changes are rolled back.
-fn exchange(
+pub(super) fn exchange(
     context: &LandingContext<'_>,
     journal: &Journal,
 ) -> std::result::Result<Vec<RepoPath>, AttemptError> {

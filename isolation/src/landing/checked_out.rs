@@ -15,10 +15,12 @@ use crate::landing::apply::{Applied, Applier};
 use crate::landing::attempt::{apply_all, prepare};
 use crate::landing::finish::LandingContext;
 use crate::landing::index_lock::IndexLock;
-use crate::landing::journal::{Journal, State};
-use crate::landing::on_branch::{BranchMove, Moved, contains, failpoint, move_branch};
+use crate::landing::journal::State;
+use crate::landing::journal_content::Journal;
+use crate::landing::on_branch::{BranchMove, Moved, failpoint, has_moved, move_branch};
 use crate::landing::plan::Plan;
 use crate::merge::MergedPath;
+use crate::nested::{NO_LINKS, Part};
 use crate::repository::Repo;
 use crate::store::TaskStore;
 use crate::tree::{Tree, TreeEntry};
@@ -41,6 +43,11 @@ pub(super) struct Places<'a> {
 }
 
 impl CheckedOut {
+    /// Returns commits that are made already, and the files that come along.
+    pub(super) fn of(stacked: Stacked, files: BTreeMap<RepoPath, MergedPath>) -> Self {
+        Self { stacked, files }
+    }
+
     /// Makes the commits. A task that changes a file with a change that is not committed conflicts.
     pub(super) fn make(
         places: Places<'_>,
@@ -48,9 +55,10 @@ impl CheckedOut {
         request: &LandingRequest,
     ) -> Result<Self> {
         let Places { repo, git, store, .. } = places;
+        let part = Part::Root(&NO_LINKS);
         let mut in_the_way: BTreeMap<TaskName, Vec<Conflict>> = BTreeMap::new();
         loop {
-            let stacked = make_stack(repo, git, store, target, request, &in_the_way)?;
+            let stacked = make_stack(repo, git, (store, part), target, request, &in_the_way)?;
             let mut files = BTreeMap::new();
             let known = in_the_way.len();
             for (path, merged) in &stacked.changed {
@@ -159,7 +167,7 @@ pub(super) fn finish_checked_out(
     journal: Journal,
     branch: &BranchMove,
 ) -> Result<Option<(LandingReport, Completion)>> {
-    if !contains(&repo.git()?, branch)? {
+    if !has_moved(&repo.git()?, &journal, branch)? {
         IndexLock::release(repo, &journal.id)?;
         context.journals.advance(&journal.id, State::Committed, State::Undoing)?;
         context.roll_back(&journal)?;
@@ -198,7 +206,7 @@ impl Places<'_> {
 
     /// Returns a changed file as it is and will be in the working tree, or the conflict with what is
     /// there.
-    fn file(
+    pub(super) fn file(
         &self,
         path: &RepoPath,
         merged: &MergedPath,

@@ -13,7 +13,8 @@ use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
 use crate::landing::apply::{Applied, Applier, PathState};
 use crate::landing::file_mover::Moved;
-use crate::landing::journal::{Journal, Journals, State};
+use crate::landing::journal::{Journals, State};
+use crate::landing::journal_content::Journal;
 use crate::landing::open_writers::LONGEST_WAIT;
 use crate::landing::plan::FileChange;
 use crate::landing::rescue::GivenBack;
@@ -184,6 +185,9 @@ impl LandingContext<'_> {
                 PathState::Missing | PathState::Other => None,
             };
             conflict(&mut journal.report, change, ours);
+            if let Some(undo) = &mut journal.undo {
+                undo.leave(&change.path);
+            }
         }
         if !contested.is_empty() {
             self.journals.write(&journal, State::Committed)?;
@@ -238,6 +242,9 @@ impl LandingContext<'_> {
         let applier = Applier::later_pass(self, &journal.run);
         for change in journal.changes.iter().filter(|change| change.new.is_none()) {
             for folder in change.path.folders() {
+                if journal.undo.as_ref().is_some_and(|undo| !undo.made(&folder)) {
+                    break;
+                }
                 // A folder that cannot be removed stays: git ignores empty folders.
                 if !matches!(applier.mover.remove_folder(&folder), Ok(Moved::Yes)) {
                     break;
@@ -270,6 +277,10 @@ fn conflict(report: &mut LandingReport, change: &FileChange, ours: Option<Entry>
             }
             landed @ Landed::Landed { .. } => {
                 *landed = Landed::Conflicted { conflicts: vec![conflict.clone()] };
+            }
+            Landed::TakenBack { left } => {
+                left.retain(|known| known.path != conflict.path);
+                left.push(conflict.clone());
             }
             Landed::Unchanged | Landed::Unwritten { .. } | Landed::Waiting { .. } => {}
         }

@@ -11,13 +11,10 @@ use std::path::{Path, PathBuf};
 
 use engine::fault::Faults;
 use engine::ports::IsolationError;
-use protocol::{LandingId, LandingReport, RepoPath, RunName};
-use serde::{Deserialize, Serialize};
+use protocol::RunName;
 
 use crate::error::{OrCannot, Result, cannot};
-use crate::file_entry::Entry;
-use crate::landing::on_branch::{BranchMove, stored_index};
-use crate::landing::plan::FileChange;
+use crate::landing::journal_content::Journal;
 
 /// The state of a landing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,66 +51,6 @@ impl State {
 
 /// The subfolder of the journals of finished landings.
 const DONE: &str = "done";
-
-/// The content of a journal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Journal {
-    version: u32,
-    /// The identifier of the landing: the run and a number.
-    pub(super) id: String,
-    pub(super) run: RunName,
-    /// The identifier of the landing in the ledger. A landing that is retried has several journals.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) landing: Option<LandingId>,
-    /// The folders that the landing makes.
-    pub(super) folders: Vec<RepoPath>,
-    /// The changes in the order in which they are applied.
-    #[serde(rename = "steps")]
-    pub(super) changes: Vec<FileChange>,
-    /// The branch that moves, if the work becomes commits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) branch: Option<BranchMove>,
-    /// The new entries of the index, if the branch is checked out. Otherwise there are no changes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "stored_index")]
-    pub(super) index: Vec<(RepoPath, Option<Entry>)>,
-    pub(super) report: LandingReport,
-}
-
-impl Journal {
-    const VERSION: u32 = 1;
-
-    /// The version of journals of a branch, which other programs must not finish as if they were of
-    /// files alone.
-    const BRANCH_VERSION: u32 = 2;
-
-    /// Returns the journal of a new landing.
-    pub(super) fn new(
-        id: String,
-        (run, landing): (RunName, LandingId),
-        folders: Vec<RepoPath>,
-        changes: Vec<FileChange>,
-        report: LandingReport,
-    ) -> Self {
-        let landing = Some(landing);
-        let (version, branch, index) = (Self::VERSION, None, Vec::new());
-        Self { version, id, run, landing, folders, changes, branch, index, report }
-    }
-
-    /// Returns the journal of a landing that moves a branch.
-    pub(super) fn moving(self, branch: BranchMove, index: Vec<(RepoPath, Option<Entry>)>) -> Self {
-        Self { version: Self::BRANCH_VERSION, branch: Some(branch), index, ..self }
-    }
-
-    fn is_known(&self) -> bool {
-        let version = if self.branch.is_some() { Self::BRANCH_VERSION } else { Self::VERSION };
-        self.version == version
-    }
-
-    /// Returns the reference of the task store that keeps the landing's versions alive.
-    pub(super) fn reference(&self) -> String {
-        format!("refs/landings/{}", self.id)
-    }
-}
 
 /// The journals of one repository.
 pub(super) struct Journals<'a> {

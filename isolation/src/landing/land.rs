@@ -8,16 +8,19 @@ use engine::ports::{
     CancelToken, Completion, IsolationError, LandingNotice, LandingRequest, LandingTarget,
     RecoveredLanding,
 };
-use protocol::{LandingId, LandingReport, RunName};
+use protocol::{Landed, LandingId, LandingReport, RunName, TaskLanding};
 
-use crate::branch::{self, Publish};
+use crate::branch::{Publish, keep_in_memory};
 use crate::error::{OrCannot, Result};
 use crate::landing::attempt::{Attempt, Exclusions, LandingRules, attempt, merge};
 use crate::landing::finish::LandingContext;
 use crate::landing::index_lock::IndexLock;
 use crate::landing::journal::{Journals, State, is_of};
+use crate::landing::journal_content::Journal;
 use crate::landing::landing_lock::LandingLock;
-use crate::landing::on_branch::{NamedBranch, dry_run_on_branch, finish_move, land_on_branch};
+use crate::landing::nested_branches;
+use crate::landing::on_branch::{finish_move, tip};
+use crate::landing::undo::{MadeBranch, finish_branches};
 use crate::landing::user_moves::UserMoves;
 use crate::merge::MergeRules;
 use crate::paths::RepoPaths;
@@ -56,11 +59,12 @@ pub(crate) fn land(
     if let LandingTarget::Branches { prefix } = &request.target
         && !faults.is_off("F158")
     {
-        let made = branch::make_branches(repo, &store, faults, prefix, &request, Publish::Yes);
+        let made = nested_branches::make(repo, &store, (faults, prefix), &request, Publish::Yes);
         let (report, notices) = made?;
         for notice in notices {
             notify(LandingNotice::Degraded(notice));
         }
+        record_branches(repo, paths, faults, (&request.run, landing), &report)?;
         return Ok(report);
     }
     let tree = Tree::open_at(&repo.root)?;
@@ -74,11 +78,37 @@ pub(crate) fn land(
     if let LandingTarget::Stack { prefix, branch } = &request.target
         && !faults.is_off("F158")
     {
-        let named = NamedBranch { prefix, branch: branch.as_ref() };
-        return land_on_branch(&context, repo, landing, &request, named);
+        let own = (prefix.as_str(), branch.as_ref());
+        return nested_branches::stack(&context, repo, landing, &request, own);
     }
     let rules = landing_rules(repo, paths, &request)?;
     in_tree(&context, landing, &request, &rules)
+}
+
+/// Records the branches that a landing has made, so that they can be taken back.
+fn record_branches(
+    repo: &Repo,
+    paths: &RepoPaths,
+    faults: &Faults,
+    (run, landing): (&RunName, LandingId),
+    report: &LandingReport,
+) -> Result<()> {
+    let (git, mut made) = (repo.git()?, Vec::new());
+    for TaskLanding { task, landed, .. } in &report.tasks {
+        let Landed::Landed { branch: Some(branch), .. } = landed else { continue };
+        let reference = format!("refs/heads/{branch}");
+        if let Some(commit) = tip(&git, &reference)? {
+            let commit = commit.to_string();
+            made.push(MadeBranch { task: task.clone(), reference, commit });
+        }
+    }
+    if made.is_empty() {
+        return Ok(());
+    }
+    let journals = Journals::in_folder(&paths.landings, faults);
+    let (id, owner) = (journals.free_id(run)?, (run.clone(), landing));
+    let journal = Journal::new(id, owner, Vec::new(), Vec::new(), report.clone());
+    journals.write(&journal.making(made), State::Unreported)
 }
 
 /// Reports what [`land`] would do with each task of `request` now.
@@ -89,13 +119,16 @@ pub(crate) fn dry_run(
     request: &LandingRequest,
 ) -> Result<LandingReport> {
     let store = TaskStore::open(&paths.store)?;
+    // The versions that are compared are only held in memory.
+    let odb = store.odb()?;
+    let _memory = keep_in_memory(&odb)?;
     if let LandingTarget::Branches { prefix } = &request.target {
-        let made = branch::make_branches(repo, &store, faults, prefix, request, Publish::No);
+        let made = nested_branches::make(repo, &store, (faults, prefix), request, Publish::No);
         return made.map(|(report, _told_when_it_lands)| report);
     }
     if let LandingTarget::Stack { prefix, branch } = &request.target {
-        let named = NamedBranch { prefix, branch: branch.as_ref() };
-        return dry_run_on_branch(repo, &store, request, named);
+        let own = (prefix.as_str(), branch.as_ref());
+        return nested_branches::dry_run_stack(repo, &store, request, own);
     }
     let tree = Tree::open_at(&repo.root)?;
     let rules = landing_rules(repo, paths, request)?;
@@ -180,7 +213,7 @@ pub(crate) fn done(paths: &RepoPaths, run: &RunName) -> Result<Vec<RecoveredLand
 }
 
 /// Returns the refusal to land work that an earlier, unrecorded landing may have put into the tree.
-fn landed_before(run: &RunName) -> IsolationError {
+pub(super) fn landed_before(run: &RunName) -> IsolationError {
     IsolationError::Refused {
         what: format!("the work of run {run} was not landed"),
         because: "an earlier landing of it was cut short; it is complete now, and not recorded yet"
@@ -226,7 +259,7 @@ fn in_tree(
     }
 }
 
-fn finish_open(
+pub(super) fn finish_open(
     context: &LandingContext<'_>,
     repo: &Repo,
     alive: &BTreeSet<RunName>,
@@ -263,6 +296,12 @@ fn finish_open(
                     Some(finished) => finished,
                     None => continue,
                 },
+                None if journal.undo.as_ref().is_some_and(|undo| !undo.branches.is_empty()) => {
+                    let (journal, _left) = finish_branches(context, repo, journal)?;
+                    let report = journal.report.clone();
+                    context.end_move(journal)?;
+                    (report, Completion::Now)
+                }
                 None => (context.roll_forward(journal)?, Completion::Now),
             },
             State::Landed => (context.end(journal)?, Completion::Earlier),

@@ -10,16 +10,20 @@ mod file_mover;
 mod finish;
 mod index_lock;
 mod journal;
+mod journal_content;
 mod land;
 mod landing_lock;
 mod lease;
+mod nested_branches;
 mod on_branch;
 mod open_writers;
+mod parts;
 mod plan;
 mod presence;
 mod rescue;
 #[cfg(test)]
 pub(crate) mod tests;
+mod undo;
 mod user_moves;
 mod working_tree;
 mod write_file;
@@ -28,4 +32,5 @@ pub(crate) use land::{acknowledge, done, dry_run, finish_cut_short, is_any_open,
 pub(crate) use landing_lock::LandingLock;
 pub use presence::WorkInTree;
 pub(crate) use presence::work_in_tree;
+pub(crate) use undo::{dry_run_undo, undo};
 pub(crate) use working_tree::WorkingTree;

@@ -16,8 +16,11 @@ use crate::error::{OrCannot, Result, cannot};
 use crate::landing::checked_out::{CheckedOut, Places, finish_checked_out};
 use crate::landing::finish::LandingContext;
 use crate::landing::index_lock::IndexLock;
-use crate::landing::journal::{Journal, State};
+use crate::landing::journal::State;
+use crate::landing::journal_content::Journal;
 use crate::landing::plan::Plan;
+use crate::landing::undo::has_returned;
+use crate::nested::{GitLinks, Part};
 use crate::repository::Repo;
 use crate::store::TaskStore;
 use crate::tree::Tree;
@@ -88,6 +91,8 @@ pub(super) struct NamedBranch<'a> {
     pub(super) prefix: &'a str,
     /// The branch, if it is not the run's own.
     pub(super) branch: Option<&'a StackBranch>,
+    /// The new commits of submodules.
+    pub(super) links: &'a GitLinks,
 }
 
 /// Lands the tasks of `request` on one branch.
@@ -129,7 +134,8 @@ pub(super) fn land_on_branch(
             (made.land(context, places, journal, &id, is_still_there)?, notices)
         } else {
             let none = BTreeMap::new();
-            let stacked = make_stack(repo, &git, context.store, &target, request, &none)?;
+            let work = (context.store, Part::Root(named.links));
+            let stacked = make_stack(repo, &git, work, &target, request, &none)?;
             let Some(tip) = stacked.tip else { return Ok(stacked.report) };
             write(context.faults, &git, repo, tip)?;
             let branch = moves(tip);
@@ -193,7 +199,8 @@ pub(super) fn dry_run_on_branch(
         let places = Places { repo, git: &git, store, tree };
         return Ok(CheckedOut::make(places, &target, request)?.stacked.report);
     }
-    Ok(make_stack(repo, &git, store, &target, request, &BTreeMap::new())?.report)
+    let work = (store, Part::Root(named.links));
+    Ok(make_stack(repo, &git, work, &target, request, &BTreeMap::new())?.report)
 }
 
 /// Finishes a landing whose engine died after it had recorded that a branch was to move. Returns
@@ -211,7 +218,7 @@ pub(super) fn finish_move(
     IndexLock::release(repo, &journal.id)?;
     let git = repo.git()?;
     let is_there = git.find_commit(oid(&branch.to)?).is_ok();
-    let completion = if contains(&git, branch)? {
+    let completion = if has_moved(&git, &journal, branch)? {
         Completion::Earlier
     } else {
         let moved = is_there && move_branch(&git, branch, journal.run.as_str())? == Moved::Yes;
@@ -236,8 +243,16 @@ fn give_up(report: &mut LandingReport, message: &str) {
     }
 }
 
+/// Returns whether the branch was moved as the journal says.
+pub(super) fn has_moved(git: &Repository, journal: &Journal, branch: &BranchMove) -> Result<bool> {
+    match journal.undo {
+        Some(_) => has_returned(git, branch),
+        None => contains(git, branch),
+    }
+}
+
 /// Returns whether the branch has the new commits.
-pub(super) fn contains(git: &Repository, branch: &BranchMove) -> Result<bool> {
+fn contains(git: &Repository, branch: &BranchMove) -> Result<bool> {
     let to = oid(&branch.to)?;
     let Some(now) = tip(git, &branch.reference)? else { return Ok(false) };
     // Objects that were never written, or are gone, are in no branch.
@@ -274,7 +289,7 @@ pub(super) fn move_branch(git: &Repository, branch: &BranchMove, run: &str) -> R
     }
 }
 
-fn tip(git: &Repository, reference: &str) -> Result<Option<Oid>> {
+pub(super) fn tip(git: &Repository, reference: &str) -> Result<Option<Oid>> {
     match git.refname_to_id(reference) {
         Ok(tip) => Ok(Some(tip)),
         Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
@@ -282,7 +297,7 @@ fn tip(git: &Repository, reference: &str) -> Result<Option<Oid>> {
     }
 }
 
-fn oid(text: &str) -> Result<Oid> {
+pub(super) fn oid(text: &str) -> Result<Oid> {
     Oid::from_str(text).or_cannot(|| "read the journal of a landing")
 }
 

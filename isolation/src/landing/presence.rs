@@ -45,9 +45,9 @@ pub(crate) fn work_in_tree(
     captures: &[CaptureRef],
 ) -> Result<Vec<WorkInTree>> {
     let tree = Tree::open_at(root)?;
-    let target = WorkingTree { tree: &tree, store };
+    let target = WorkingTree::of(&tree, store);
     let works: Vec<Vec<Change>> =
-        captures.iter().map(|capture| store.changes(capture)).collect::<Result<_>>()?;
+        captures.iter().map(|capture| target.changes_of(capture)).collect::<Result<_>>()?;
     let mut by_path: BTreeMap<&RepoPath, Vec<(usize, &Change)>> = BTreeMap::new();
     for (task, changes) in works.iter().enumerate() {
         for change in changes {

@@ -8,7 +8,7 @@ use engine::fault::Faults;
 use protocol::{RepoPath, RunName};
 
 use crate::backends::RunContext;
-use crate::baseline::{ContentReader, Snapshot, Table, list_tree, read_file_list};
+use crate::baseline::{ContentReader, Snapshot, Table, list_whole_tree, read_file_list};
 use crate::error::Result;
 use crate::file_entry::Entry;
 use crate::merge::OutsideChanges;
@@ -52,14 +52,14 @@ impl<'a> UserMoves<'a> {
         let Some(table) = self.table() else { return Ok(found) };
         let tree = Tree::open_at(&self.repo.root)?;
         let now: BTreeSet<RepoPath> =
-            list_tree(&self.context(), &tree)?.files.into_iter().collect();
+            list_whole_tree(&self.context(), &tree)?.files.into_iter().collect();
         let before: BTreeSet<RepoPath> = table.files().filter_map(RepoPath::new).collect();
         let removed: Vec<&RepoPath> = before.difference(&now).collect();
         let added: Vec<&RepoPath> = now.difference(&before).collect();
         if removed.len() > MOST || added.len() > MOST {
             return Ok(found);
         }
-        let reader = ContentReader::of_run(&self.context())?;
+        let reader = ContentReader::of_run(&self.context(), &table.nested())?;
         for path in removed {
             let Some(frozen) = table.get(path) else { continue };
             // A version that git has no copy of is no candidate.

@@ -1,13 +1,15 @@
 //! The user's working tree as the target of a merge.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 
-use protocol::RepoPath;
+use protocol::{CaptureRef, RepoPath};
 use rustix::fs::{AtFlags, Mode as Permissions, OFlags, openat, statat};
 use rustix::io::Errno;
 
 use crate::error::{OrCannot, Result};
-use crate::file_entry::{Entry, Mode};
+use crate::file_entry::{Change, Entry, Mode};
 use crate::merge::{EntryState, MergeTarget};
 use crate::store::TaskStore;
 use crate::tree::{Parent, RepositoryRoot, Tree, TreeEntry, join};
@@ -15,8 +17,10 @@ use crate::tree::{Parent, RepositoryRoot, Tree, TreeEntry, join};
 /// The user's working tree. Each read returns the current state of a path, and writes the content
 /// to the task store.
 pub(crate) struct WorkingTree<'a> {
-    pub(crate) tree: &'a Tree,
-    pub(crate) store: &'a TaskStore,
+    tree: &'a Tree,
+    store: &'a TaskStore,
+    /// The folders of nested repositories whose files may be changed.
+    nested: RefCell<BTreeSet<RepoPath>>,
 }
 
 impl MergeTarget for WorkingTree<'_> {
@@ -59,7 +63,25 @@ impl MergeTarget for WorkingTree<'_> {
     }
 }
 
-impl WorkingTree<'_> {
+impl<'a> WorkingTree<'a> {
+    /// Returns the tree, in which every nested repository is left alone.
+    pub(crate) fn of(tree: &'a Tree, store: &'a TaskStore) -> Self {
+        Self { tree, store, nested: RefCell::default() }
+    }
+
+    /// Returns the changes of a capture. From now on, the nested repositories in which its task
+    /// worked are folders like others.
+    pub(crate) fn changes_of(&self, capture: &CaptureRef) -> Result<Vec<Change>> {
+        let contents = self.store.contents(capture)?;
+        self.nested.borrow_mut().extend(contents.nested.into_iter().map(|nested| nested.path));
+        Ok(contents.changes)
+    }
+
+    /// Returns the folders of the nested repositories in which tasks worked.
+    pub(crate) fn nested(&self) -> BTreeSet<RepoPath> {
+        self.nested.borrow().clone()
+    }
+
     /// Distinguishes a folder of this repository from the root of another one.
     fn folder(&self, path: &RepoPath) -> Result<EntryState> {
         let Parent::Folder { fd, name } = self.tree.parent(path)? else {
@@ -69,6 +91,7 @@ impl WorkingTree<'_> {
         let git = openat(fd, name, flags, Permissions::empty())
             .and_then(|folder| statat(folder, OsStr::new(".git"), AtFlags::SYMLINK_NOFOLLOW));
         match git {
+            Ok(_) if self.nested.borrow().contains(path) => Ok(EntryState::Folder),
             Ok(_) => Ok(EntryState::Foreign),
             Err(Errno::NOENT) => Ok(EntryState::Folder),
             Err(error) => Err(error).or_cannot(|| format!("look into {path}")),

@@ -77,7 +77,12 @@ pub(crate) fn missing_predecessors(task: &LandingTask, landings: &[TaskLanding])
         landings.iter().map(|landing| (landing.task.folded(), &landing.landed)).collect();
     let missing = task.depends_on.iter().filter(|on| match landed.get(&on.folded()) {
         None | Some(Landed::Landed { .. } | Landed::Unchanged) => false,
-        Some(Landed::Conflicted { .. } | Landed::Unwritten { .. } | Landed::Waiting { .. }) => true,
+        Some(
+            Landed::Conflicted { .. }
+            | Landed::Unwritten { .. }
+            | Landed::Waiting { .. }
+            | Landed::TakenBack { .. },
+        ) => true,
     });
     missing.cloned().collect()
 }

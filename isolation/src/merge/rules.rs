@@ -15,6 +15,8 @@ pub(crate) struct MergeRules {
     union: CarryGlobs,
     /// The setting `merge.default`, for files without the attribute.
     default: Option<String>,
+    /// Whether lines of both sides may be kept where both changed the same lines.
+    joins: bool,
 }
 
 impl MergeRules {
@@ -25,7 +27,13 @@ impl MergeRules {
         let union = CarryGlobs::parse(union)
             .map_err(|error| cannot("read the globs of files to be joined", error.to_string()))?;
         let default = git.config().and_then(|config| config.get_string("merge.default")).ok();
-        Ok(Self { git, union, default })
+        Ok(Self { git, union, default, joins: true })
+    }
+
+    /// Returns the same rules, but for files that would be joined: they are merged line by line. What
+    /// is taken back must not stay because both sides' lines are kept.
+    pub(crate) fn without_joining(self) -> Self {
+        Self { joins: false, ..self }
     }
 
     /// Returns the user's repository.
@@ -35,6 +43,13 @@ impl MergeRules {
 
     /// Returns the rule for a file.
     pub(crate) fn of_path(&self, path: &RepoPath) -> Result<MergeRule> {
+        Ok(match self.rule(path)? {
+            MergeRule::Union if !self.joins => MergeRule::Text,
+            rule => rule,
+        })
+    }
+
+    fn rule(&self, path: &RepoPath) -> Result<MergeRule> {
         if self.union.matches_from_root(path.as_bytes()) {
             return Ok(MergeRule::Union);
         }

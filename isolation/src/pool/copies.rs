@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use engine::ports::Workspace;
 use protocol::TaskName;
@@ -48,6 +49,11 @@ struct State {
     lent: BTreeMap<TaskName, Lent>,
     /// How many copies are being made.
     making: usize,
+    /// The tasks whose copies are expected back soon, because they are being captured.
+    ending: BTreeSet<TaskName>,
+    /// For how long others may still wait for such a copy. It is how long it took to make one, less
+    /// the time that was waited since: then another copy is worth its time.
+    patience: Duration,
     /// Whether a process may have run in one of the workspaces. It could have written to others.
     had_processes: bool,
 }
@@ -61,12 +67,17 @@ pub(crate) enum Source<'a> {
 }
 
 /// The turn of one thread to make a copy.
-pub(crate) struct Turn<'a>(&'a Pool);
+pub(crate) struct Turn<'a> {
+    pool: &'a Pool,
+    began: Instant,
+}
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.0.state().making -= 1;
-        self.0.changed.notify_all();
+        let mut state = self.pool.state();
+        state.making -= 1;
+        state.patience = self.began.elapsed();
+        self.pool.changed.notify_all();
     }
 }
 
@@ -80,20 +91,42 @@ fn turns() -> usize {
 }
 
 impl Pool {
-    /// Returns a copy that no task uses, or the turn to make one. Waits for one or the other. Who
-    /// waits while a short task ends gets its copy, so that no more copies are made than are needed.
+    /// Returns a copy that no task uses, or the turn to make one. Waits for one or the other: so that
+    /// no more copies are made than are needed, also for a copy that is being captured, until that
+    /// has taken as long as making one.
     pub(crate) fn take(&self) -> Source<'_> {
         let (mut state, turns) = (self.state(), turns());
         loop {
             if let Some(pooled) = state.idle.pop() {
                 return Source::Pooled(Box::new(pooled));
             }
-            if state.making < turns {
+            let began = Instant::now();
+            if !state.ending.is_empty() && !state.patience.is_zero() {
+                let patience = state.patience;
+                let waited = self.changed.wait_timeout(state, patience);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                state.patience = state.patience.saturating_sub(began.elapsed());
+            } else if state.making < turns {
                 state.making += 1;
-                return Source::New(Turn(self));
+                return Source::New(Turn { pool: self, began });
+            } else {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// Expects the copy of a task back: its work has ended and is being captured.
+    pub(crate) fn expect(&self, task: &TaskName) {
+        let mut state = self.state();
+        if state.lent.contains_key(task) {
+            state.ending.insert(task.clone());
+        }
+    }
+
+    /// Expects the copy of a task no more: it is idle now, or will not be.
+    fn unexpect(&self, task: &TaskName) {
+        self.state().ending.remove(task);
+        self.changed.notify_all();
     }
 
     /// Keeps what is known about the copy of a task.
@@ -194,6 +227,12 @@ impl Pool {
     /// Takes back the workspace of a task, whose work is captured, and in which nothing has run since.
     /// Returns whether it is in the pool now; if not, it is as before.
     pub(crate) fn take_back(&self, snapshot: &Snapshot, workspace: &Workspace) -> Result<bool> {
+        let taken = self.try_take_back(snapshot, workspace);
+        self.unexpect(&workspace.task);
+        taken
+    }
+
+    fn try_take_back(&self, snapshot: &Snapshot, workspace: &Workspace) -> Result<bool> {
         let Some(lent) = self.state().lent.remove(&workspace.task) else { return Ok(false) };
         let (folder, context) = (&workspace.folder, &snapshot.context);
         let what = || format!("put the workspace {} back", folder.display());
@@ -208,16 +247,50 @@ impl Pool {
         context.faults.failpoint("capture.discarded").or_cannot(what)?;
         Manifest::remove(&context.folder, workspace.task.as_str())?;
         self.state().idle.push(PooledCopy { folder: pooled, lent });
-        self.changed.notify_one();
         Ok(true)
     }
 
     /// Forgets what is known about the copy of a task.
     pub(crate) fn forget(&self, task: &TaskName) {
         self.state().lent.remove(task);
+        self.unexpect(task);
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expecting(patience: Duration) -> (Pool, TaskName) {
+        let (pool, task) = (Pool::default(), TaskName::nearest("one"));
+        {
+            let mut state = pool.state();
+            (state.patience, _) = (patience, state.ending.insert(task.clone()));
+        }
+        (pool, task)
+    }
+
+    #[test]
+    fn who_has_waited_for_a_copy_as_long_as_making_one_takes_makes_one() {
+        let (pool, _) = expecting(Duration::from_millis(1));
+        let made = pool.take();
+        assert!(matches!(made, Source::New(_)));
+        assert_eq!(pool.state().patience, Duration::ZERO);
+        drop(made);
+        assert!(!pool.state().patience.is_zero(), "it is how long that copy took");
+    }
+
+    #[test]
+    fn an_expected_copy_is_waited_for_until_it_is_certain_that_it_does_not_come() {
+        let (pool, task) = expecting(Duration::from_secs(3600));
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| matches!(pool.take(), Source::New(_)));
+            pool.forget(&task);
+            assert!(waiting.join().unwrap());
+        });
     }
 }

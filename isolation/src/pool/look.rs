@@ -17,6 +17,7 @@ use super::copy_stats::{CopyStats, FileStamp, FolderStats, Seen};
 use super::run_table::{Origin, TableFile, TableFolder, folders, parents};
 use crate::baseline::{Snapshot, printable};
 use crate::error::{OrCannot, Result, cannot};
+use crate::nested::has_whole_link;
 use crate::tree::{Tree, join};
 use crate::workspace::{FileWork, in_threads};
 
@@ -161,6 +162,7 @@ impl Look<'_> {
             } else if seen.folder_stat() == *stat
                 && stat.ctime_ns < self.marker_ns
                 && !self.overwritten.contains(folder.path)
+                && self.is_linked(folder)
             {
                 FolderState::Same
             } else {
@@ -213,8 +215,8 @@ impl Look<'_> {
         let what = || format!("look into {}", printable(folder.path));
         let mut present = vec![false; files.len()];
         for name in names(fd).or_cannot(what)? {
-            if folder.path.is_empty() && name == ".git" {
-                continue; // it is written anew in any case
+            if (folder.path.is_empty() || folder.nested.is_some()) && name == ".git" {
+                continue; // it is written anew in any case, or if it is not as it was
             }
             let Some(seen) = Seen::at(fd, &name).or_cannot(what)? else { continue };
             self.same_mount(&seen, &join(folder.path, &name))?;
@@ -234,6 +236,14 @@ impl Look<'_> {
         let absent = |at: &usize| !present[*at] && stamps[*at].is_some();
         difference.files.extend((0..files.len()).filter(absent));
         Ok(())
+    }
+
+    /// Returns whether the folder of a nested repository has the `.git` that a new copy has. Its
+    /// content may have changed without another time of the folder.
+    fn is_linked(&self, folder: &TableFolder<'_>) -> bool {
+        folder.link().is_none_or(|link| {
+            self.tree.open(folder.path).is_ok_and(|fd| has_whole_link(&fd, &link))
+        })
     }
 
     /// Returns whether a file is as it was copied.

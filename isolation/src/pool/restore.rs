@@ -17,6 +17,7 @@ use super::look::{Differences, FolderDifference, FolderState};
 use super::run_table::{Origin, TableFile, TableFolder, folders};
 use crate::baseline::{Snapshot, printable, split_path};
 use crate::error::{OrCannot, Result, cannot};
+use crate::nested::{has_whole_link, write_link};
 use crate::tree::{Tree, join};
 use crate::workspace::{FileCopier, FileWork, FrozenFiles, in_threads, remove_entry};
 
@@ -79,7 +80,8 @@ impl Restoring<'_> {
                 let name = OsStr::from_bytes(name);
                 remove_entry(&parent, name).or_cannot(what)?;
                 let permissions = Mode::from_raw_mode(folder.permissions | OWNER);
-                mkdirat(&parent, name, permissions).or_cannot(what)
+                mkdirat(&parent, name, permissions).or_cannot(what)?;
+                self.relink(folder)
             }
             FolderState::Same | FolderState::Changed => {
                 let fd = self.open(folder.path)?;
@@ -87,9 +89,21 @@ impl Restoring<'_> {
                     let what = || format!("remove {}", printable(&join(folder.path, name)));
                     remove_entry(&fd, name).or_cannot(what)?;
                 }
-                Ok(())
+                self.relink(folder)
             }
         }
+    }
+
+    /// Writes the `.git` of a nested repository's folder, if it is not as in a new copy.
+    fn relink(&self, folder: &TableFolder<'_>) -> Result<()> {
+        let what = || format!("link {} to its git folder", printable(folder.path));
+        let Some(link) = folder.link() else { return Ok(()) };
+        let fd = self.open(folder.path)?;
+        if has_whole_link(&fd, &link) {
+            return Ok(());
+        }
+        remove_entry(&fd, OsStr::new(".git")).or_cannot(what)?;
+        write_link(&fd, &link).or_cannot(what)
     }
 
     /// Opens a folder of the copy and makes it writable.

@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 
-use crate::baseline::{Folder, FrozenEntry, Snapshot};
+use crate::baseline::{Folder, FolderKind, FrozenEntry, Snapshot};
 use crate::carry::CarriedFolder;
+use crate::nested::link_text;
 
 /// One folder of every new copy.
 #[derive(Clone, Copy)]
@@ -14,6 +15,8 @@ pub(super) struct TableFolder<'a> {
     pub(super) path: &'a [u8],
     /// The permissions with which it is made.
     pub(super) permissions: u32,
+    /// The number of the nested repository whose folder it is.
+    pub(super) nested: Option<usize>,
     frozen: Option<&'a Folder>,
     carried: Option<&'a BTreeSet<OsString>>,
 }
@@ -37,6 +40,11 @@ pub(super) enum Origin<'a> {
 }
 
 impl<'a> TableFolder<'a> {
+    /// Returns the content of its `.git`, if it is that of a nested repository.
+    pub(super) fn link(&self) -> Option<Vec<u8>> {
+        self.nested.map(|number| link_text(self.path, number))
+    }
+
     /// Returns its files and symlinks, sorted by name.
     pub(super) fn files(&self) -> Vec<TableFile<'a>> {
         let mut files: Vec<TableFile<'a>> = Vec::new();
@@ -63,6 +71,7 @@ pub(super) fn folders(snapshot: &Snapshot) -> Vec<TableFolder<'_>> {
         .map(|(path, folder)| TableFolder {
             path,
             permissions: folder.permissions,
+            nested: number_of(snapshot, path, folder),
             frozen: Some(folder),
             carried: None,
         })
@@ -74,6 +83,7 @@ pub(super) fn folders(snapshot: &Snapshot) -> Vec<TableFolder<'_>> {
             Err(_) => all.push(TableFolder {
                 path,
                 permissions: permissions.unwrap_or(0o777),
+                nested: None,
                 frozen: None,
                 carried: Some(files),
             }),
@@ -83,6 +93,15 @@ pub(super) fn folders(snapshot: &Snapshot) -> Vec<TableFolder<'_>> {
         all.sort_by_key(|folder| folder.path);
     }
     all
+}
+
+fn number_of(snapshot: &Snapshot, path: &[u8], folder: &Folder) -> Option<usize> {
+    match folder.kind {
+        FolderKind::Plain | FolderKind::Submodule => None,
+        FolderKind::Nested => {
+            snapshot.nested.binary_search_by(|root| root.as_slice().cmp(path)).ok()
+        }
+    }
 }
 
 /// Returns the place of the folder above each folder; the root is its own.

@@ -1,7 +1,9 @@
 //! Notices about a repository: submodules, filter programs, partial clones.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use engine::ports::Notice;
@@ -19,16 +21,23 @@ const ATTRIBUTES: u64 = 1 << 20;
 pub(super) fn notices(git: &Repository, root: &Path) -> Result<Vec<Notice>> {
     let index = git.index().or_cannot(|| format!("read the index of {}", root.display()))?;
     let words = attribute_words(git, &index, root);
-    let found = [submodules(&index), filters(&words), merge_drivers(git, &words), partial(git)];
+    let found =
+        [submodules(&index, root), filters(&words), merge_drivers(git, &words), partial(git)];
     Ok(found.into_iter().flatten().collect())
 }
 
-fn submodules(index: &Index) -> Option<Notice> {
-    let count = index.iter().filter(|entry| entry.mode == GITLINK).count();
+/// Returns the notice about submodules that are not checked out.
+fn submodules(index: &Index, root: &Path) -> Option<Notice> {
+    let is_empty = |path: &[u8]| {
+        let folder = root.join(OsStr::from_bytes(path));
+        folder.join(".git").symlink_metadata().is_err()
+    };
+    let links = index.iter().filter(|entry| entry.mode == GITLINK);
+    let count = links.filter(|entry| is_empty(&entry.path)).count();
     (count > 0).then(|| Notice {
         from: "submodules".to_owned(),
         to: "each is an empty folder in a workspace, and left as it is".to_owned(),
-        why: format!("{count} in this repository; each is a repository of its own"),
+        why: format!("{count} in this repository are not checked out; git submodule update --init"),
     })
 }
 

@@ -63,6 +63,13 @@ impl Repo {
         Ok(Self { root, git_dir, common_dir, subfolder, notices, head })
     }
 
+    /// Returns the repository at `root` inside another one, which was opened as `git` and checked.
+    pub(crate) fn of_nested(root: PathBuf, git_dir: PathBuf, git: &Repository) -> Self {
+        let (subfolder, notices) = (PathBuf::new(), Vec::new());
+        let common_dir = git_dir.clone();
+        Self { root, git_dir, common_dir, subfolder, notices, head: head(git) }
+    }
+
     /// Returns the canonical root of the working tree that contains the folder `at`, whatever the
     /// state of the repository. Writes nothing.
     pub(crate) fn locate(at: &Path) -> Result<PathBuf> {

@@ -56,12 +56,13 @@ pub(crate) fn settle(
         },
         ConflictReason::InTheWay | ConflictReason::Submodule => in_the_way(conflict, choice, sides),
         // The file is being written, or the work cannot be committed: only what stands can stay.
-        ConflictReason::Contested | ConflictReason::Uncommitted | ConflictReason::Filter => {
-            match choice {
-                SettleChoice::Ours => whole_sides(conflict, choice, sides),
-                _ => Ok(None),
-            }
-        }
+        ConflictReason::Contested
+        | ConflictReason::Unwritable
+        | ConflictReason::Uncommitted
+        | ConflictReason::Filter => match choice {
+            SettleChoice::Ours => whole_sides(conflict, choice, sides),
+            _ => Ok(None),
+        },
     }
 }
 

@@ -1,24 +1,30 @@
 //! Captures in the task store. A capture is a commit without parents whose tree has the changed
 //! paths twice: below `base/` as the task found them and below `task/` as it left them. The last
 //! lines of its message give the version of the format, the renames, the message of the commit that
-//! the task made itself, the paths whose base is what the set-up of the task has left, and all
-//! commits that the task made, whose files are below `series/`.
+//! the task made itself, the paths whose base is what the set-up of the task has left, all commits
+//! that the task made, whose files are below `series/`, and what it did in nested repositories, the
+//! files of whose commits are below `nested/`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use git2::{Commit, DiffFormat, DiffOptions, ErrorCode, Tree};
+use git2::{Commit, DiffFormat, DiffOptions, ErrorCode, Oid, Tree};
 use protocol::{CaptureRef, RepoPath, RunName, TaskName};
 
 use crate::captures::PathFilter;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Change, Entry, Rename};
+use crate::nested::NestedWork;
+use crate::store::nested_lines;
 use crate::store::own_series::{self, Series};
 use crate::store::renamed_patch::ShownRenames;
 use crate::store::{TaskStore, trees};
 
 /// The version of the format. Captures of version 1 do not name their version.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
+
+/// The version of captures with commits of the task, and without nested repositories.
+const SERIES_VERSION: u32 = 3;
 
 /// The version of captures without commits of the task.
 const PLAIN_VERSION: u32 = 2;
@@ -48,6 +54,10 @@ pub(crate) struct Contents {
     pub(crate) setup: BTreeSet<RepoPath>,
     /// The commits that the task made itself.
     pub(crate) series: Series,
+    /// What the task did in nested repositories in which it changed something, sorted by folder.
+    pub(crate) nested: Vec<NestedWork>,
+    /// The commit of the user's that the task has checked out, in the part of a nested repository.
+    pub(crate) start: Option<Oid>,
 }
 
 impl TaskStore {
@@ -69,8 +79,13 @@ impl TaskStore {
             })
             .flatten()
             .chain(contents.series.entries())
+            .chain(nested_lines::entries(&contents.nested))
             .collect();
-        let version = if contents.series.is_empty() { PLAIN_VERSION } else { VERSION };
+        let version = match (contents.series.is_empty(), contents.nested.is_empty()) {
+            (true, true) => PLAIN_VERSION,
+            (false, true) => SERIES_VERSION,
+            (_, false) => VERSION,
+        };
         let mut message = format!("{title}\n\n{VERSION_KEY}{version}\n");
         for rename in &contents.renames {
             let rename = serde_json::to_string(rename).or_cannot(|| format!("write {capture}"))?;
@@ -84,6 +99,8 @@ impl TaskStore {
             let path = serde_json::to_string(path).or_cannot(|| format!("write {capture}"))?;
             message.push_str(&format!("{SETUP_KEY}{path}\n"));
         }
+        let nested = nested_lines::lines(&contents.nested);
+        message.push_str(&nested.or_cannot(|| format!("write {capture}"))?);
         message.push_str(&contents.series.lines().or_cannot(|| format!("write {capture}"))?);
         self.write_capture(capture.as_str(), &entries, &message)
     }
@@ -100,9 +117,14 @@ impl TaskStore {
         let entries = trees::read(&self.git, commit.tree_id()).or_cannot(what)?;
         let mut changes = BTreeMap::new();
         let mut of_series = Vec::new();
+        let mut of_nested = Vec::new();
         for (path, entry) in entries {
             if let Some(below) = path.strip_prefix(own_series::FOLDER.as_bytes()) {
                 of_series.push((below.to_vec(), entry));
+                continue;
+            }
+            if let Some(below) = path.strip_prefix(nested_lines::FOLDER.as_bytes()) {
+                of_nested.push((below.to_vec(), entry));
                 continue;
             }
             let (side, path) = path.split_at(path.len().min("base/".len()));
@@ -127,8 +149,9 @@ impl TaskStore {
         }
         let setup = setup_paths(&commit);
         let series = Series::read(&commit, of_series);
+        let nested = nested_lines::read(&commit, &of_nested).or_cannot(what)?;
         let changes = changes.into_values().collect();
-        Ok(Contents { changes, renames, message, setup, series })
+        Ok(Contents { changes, renames, message, setup, series, nested, start: None })
     }
 
     /// Returns the changes of a capture, sorted by path.

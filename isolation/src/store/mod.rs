@@ -5,6 +5,7 @@ mod captures;
 mod gathering;
 mod journal;
 mod leftovers;
+mod nested_lines;
 mod objects;
 mod own_series;
 mod pack;

@@ -83,7 +83,7 @@ impl Series {
     }
 
     /// Returns the lines for the message of a capture.
-    pub(super) fn lines(&self) -> serde_json::Result<String> {
+    pub(crate) fn lines(&self) -> serde_json::Result<String> {
         let mut lines = String::new();
         for commit in &self.commits {
             let removed = commit.paths.iter().filter(|(_, entry)| entry.is_none());
@@ -109,8 +109,12 @@ impl Series {
     /// Reads the series of a capture. `files` are its entries below [`FOLDER`]. The commits that
     /// cannot be read make the series a lost one: the work of the task does not depend on them.
     pub(super) fn read(commit: &Commit<'_>, files: Vec<(Vec<u8>, Entry)>) -> Self {
-        let message = String::from_utf8_lossy(commit.message_bytes());
-        Self::try_read(&message, files).unwrap_or_else(|| Self::lost("they cannot be read"))
+        Self::read_lines(&String::from_utf8_lossy(commit.message_bytes()), files)
+    }
+
+    /// Reads a series from its lines and its files, as [`Self::read`] does.
+    pub(crate) fn read_lines(lines: &str, files: Vec<(Vec<u8>, Entry)>) -> Self {
+        Self::try_read(lines, files).unwrap_or_else(|| Self::lost("they cannot be read"))
     }
 
     fn try_read(message: &str, files: Vec<(Vec<u8>, Entry)>) -> Option<Self> {

@@ -72,6 +72,11 @@ impl TaskStore {
         &self.path
     }
 
+    /// Returns the objects of the store.
+    pub(crate) fn odb(&self) -> Result<git2::Odb<'_>> {
+        self.git.odb().or_cannot(|| format!("open the task store {}", self.path.display()))
+    }
+
     /// Writes a blob. It is kept if something refers to it before the next clean-up.
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<Oid> {
         let written = self.write_object(ObjectType::Blob, bytes.to_vec());

@@ -193,6 +193,8 @@ fn renamed(store: &TaskStore) -> Contents {
         renames: vec![Rename { from: old, to: new }],
         message: Some("Move it\n\nall\n".to_owned()),
         setup: [path(b"set \xff")].into(),
+        nested: Vec::new(),
+        start: None,
         series: Series::default(),
     }
 }
@@ -225,8 +227,8 @@ fn a_capture_of_the_first_version_is_read_and_one_of_a_later_version_is_refused(
     let change = Change { path: path("new"), base: None, task: Some(entry) };
     let plain = Contents { changes: vec![change], ..Contents::default() };
     assert_eq!(read("raaaa/a 1\n"), Ok(plain));
-    let later = read("raaaa/a 1\n\nCapture-Version: 4\n").unwrap_err();
-    assert!(later.contains("version 4 of its format is not known here"), "{later}");
+    let later = read("raaaa/a 1\n\nCapture-Version: 5\n").unwrap_err();
+    assert!(later.contains("version 5 of its format is not known here"), "{later}");
     for lie in
         ["{\"from\":\"old\",\"to\":\"new\"}", "{\"from\":1}", "{\"from\":\"../a\",\"to\":\"new\"}"]
     {

@@ -1,4 +1,4 @@
-//! The threads that copy files into a workspace, or look at those in it.
+//! The threads that copy files into a workspace, look at those in it, or remove copies.
 
 use std::thread;
 
@@ -19,6 +19,8 @@ pub(crate) enum FileWork {
     Copy(usize),
     /// It reads the stats of so many.
     LookAt(usize),
+    /// It removes so many copies, with all their files.
+    Remove(usize),
 }
 
 impl FileWork {
@@ -27,6 +29,7 @@ impl FileWork {
             Self::Copy(files) if files < FEW_TO_COPY => 1,
             Self::LookAt(files) if files < FEW_TO_LOOK_AT => 1,
             Self::Copy(_) | Self::LookAt(_) => COPY_THREADS,
+            Self::Remove(copies) => copies.clamp(1, COPY_THREADS),
         }
     }
 }

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use crate::baseline::{ContentLocation, ContentReader, Folder, FrozenEntry, Snapshot};
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Mode;
+use crate::nested::write_links;
 use crate::tree::{Tree, join};
 use crate::workspace::copy_carried::copy_carried;
 use crate::workspace::copy_file::{Copied, FileCopier};
@@ -45,6 +46,7 @@ pub(super) fn copy_tree(
     if let Some(carried_files) = carried_files {
         copy_carried(snapshot, carried_files, &job.root, &copier)?;
     }
+    write_links(&job.root, &snapshot.nested)?;
     close_folders(snapshot, &job.root).or_cannot(what)
 }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use git2::{Config, Repository};
 
 use crate::error::{OrCannot, Result};
+use crate::nested::git_folder_of;
 use crate::repository::Repo;
 
 /// The copied settings, which decide what git shows and writes. None of them runs a program.
@@ -44,6 +45,11 @@ impl GitTemplate {
     /// Returns the template of the run with this folder.
     pub(crate) fn of_run(folder: &Path) -> Self {
         Self { folder: folder.join(GIT_TEMPLATE) }
+    }
+
+    /// Returns the template of the nested repository with this number.
+    pub(crate) fn of_nested(folder: &Path, number: usize) -> Self {
+        Self { folder: git_folder_of(&folder.join(GIT_TEMPLATE), number) }
     }
 
     /// Returns the path of its index.

@@ -188,6 +188,7 @@ mod tests {
             ignored: [path(b"target")].into(),
             left_out: [("pipe".to_owned(), "1".to_owned())].into(),
             head: Some(entry.oid),
+            nested_heads: vec![(path(b"lib"), Some(entry.oid)), (path(b"new"), None)],
         };
         for setup in [SetupState::None, SetupState::Pending, SetupState::Done(changes)] {
             let manifest = Manifest { setup, ..manifest.clone() };

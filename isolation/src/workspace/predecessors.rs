@@ -36,7 +36,7 @@ impl MergeTarget for SnapshotTarget<'_> {
         }
         Ok(match self.snapshot.table.folders.get(path.as_bytes()).map(|folder| folder.kind) {
             None => EntryState::Missing,
-            Some(FolderKind::Plain) => EntryState::Folder,
+            Some(FolderKind::Plain | FolderKind::Nested) => EntryState::Folder,
             Some(FolderKind::Submodule) => EntryState::Foreign,
         })
     }

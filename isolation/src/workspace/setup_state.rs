@@ -32,6 +32,8 @@ pub(crate) struct SetupChanges {
     pub(crate) left_out: BTreeMap<String, String>,
     /// The commit that the HEAD of the workspace named then; `None` if it had none.
     pub(crate) head: Option<Oid>,
+    /// The same for each nested repository in which it is not the user's, by folder.
+    pub(crate) nested_heads: Vec<(RepoPath, Option<Oid>)>,
 }
 
 /// What a set-up has done to a path.
@@ -122,6 +124,8 @@ pub(super) enum StoredSetup {
         left_out: BTreeMap<String, String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         head: Option<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        nested_heads: Vec<(RepoPath, Option<String>)>,
     },
 }
 
@@ -142,11 +146,14 @@ impl SetupState {
         match self {
             Self::None => None,
             Self::Pending => Some(StoredSetup::Pending),
-            Self::Done(SetupChanges { files, ignored, left_out, head }) => {
-                let head = head.map(|head| head.to_string());
+            Self::Done(SetupChanges { files, ignored, left_out, head, nested_heads }) => {
+                let text = |head: &Option<Oid>| head.map(|head| head.to_string());
+                let nested_heads =
+                    nested_heads.iter().map(|(root, head)| (root.clone(), text(head))).collect();
+                let head = text(head);
                 let files = files.iter().map(|(path, file)| StoredFile::of(path, file)).collect();
                 let (ignored, left_out) = (ignored.clone(), left_out.clone());
-                Some(StoredSetup::Done { files, ignored, left_out, head })
+                Some(StoredSetup::Done { files, ignored, left_out, head, nested_heads })
             }
         }
     }
@@ -155,10 +162,14 @@ impl SetupState {
         Ok(match stored {
             None => Self::None,
             Some(StoredSetup::Pending) => Self::Pending,
-            Some(StoredSetup::Done { files, ignored, left_out, head }) => {
-                let head = head.as_deref().map(Oid::from_str).transpose()?;
+            Some(StoredSetup::Done { files, ignored, left_out, head, nested_heads }) => {
+                let oid = |head: Option<String>| head.as_deref().map(Oid::from_str).transpose();
+                let head = oid(head)?;
+                let nested_heads = nested_heads.into_iter();
+                let nested_heads = nested_heads.map(|(root, head)| Ok((root, oid(head)?)));
+                let nested_heads = nested_heads.collect::<Result<_, git2::Error>>()?;
                 let files = files.into_iter().map(StoredFile::read).collect::<Result<_, _>>()?;
-                Self::Done(SetupChanges { files, ignored, left_out, head })
+                Self::Done(SetupChanges { files, ignored, left_out, head, nested_heads })
             }
         })
     }

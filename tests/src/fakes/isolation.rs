@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use async_trait::async_trait;
 use engine::ports::{
     Baseline, CancelToken, FreezeRequest, IsolationError, LandingNotice, LandingRequest, Notice,
-    OpenRun, Recovery, Repository, RepositoryFacts, Reuse, RunLock, Workspace, WorkspaceRequest,
-    WorkspaceView,
+    OpenRun, Recovery, Repository, RepositoryFacts, Reuse, RunLock, UndoReport, UndoRequest,
+    Workspace, WorkspaceRequest, WorkspaceView,
 };
 use protocol::{
     CaptureRef, Captured, ChangeSummary, Landed, LandingId, LandingReport, LeftOut, RunName,
@@ -185,6 +185,20 @@ impl Repository for FakeRepository {
 
     async fn dry_run(&self, _request: LandingRequest) -> Result<LandingReport, IsolationError> {
         unreachable!("a run lands what it lands")
+    }
+
+    async fn undo(
+        &self,
+        _landing: LandingId,
+        request: UndoRequest,
+        _cancel: CancelToken,
+        _notify: Arc<dyn Fn(LandingNotice) + Send + Sync>,
+    ) -> Result<UndoReport, IsolationError> {
+        self.dry_run_undo(request).await
+    }
+
+    async fn dry_run_undo(&self, _request: UndoRequest) -> Result<UndoReport, IsolationError> {
+        unreachable!("nothing is taken back here")
     }
 
     async fn acknowledge(&self, _run: &RunName) -> Result<(), IsolationError> {

@@ -55,6 +55,7 @@ impl Timer for RuntimeTimer {
 fn open(wire: Wire, server: &LoopbackModel) -> Arc<dyn Provider> {
     let catalogue = Catalogue::new(CatalogueConfig {
         keys: Arc::new(|_| Some("key".to_owned())),
+        user: Arc::new(providers::NoUserProviders),
         prices: BTreeMap::new(),
         clock: Arc::new(Noon),
     });

@@ -31,7 +31,6 @@ fn an_unknown_command_gets_the_nearest_name() {
 fn what_does_not_exist_yet_is_one_line() {
     let place = sandbox();
     for words in [
-        "undo",
         "resume",
         "-p hello",
         "run --exec true --verify true",
@@ -51,10 +50,10 @@ fn completions_of_each_shell_name_every_command_and_bash_completes_with_them() {
         |words: &str| place.regatta(place.folder()).words(words).run().expect_code(0).stdout;
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = print(&format!("completions {shell}"));
-        for name in ["demo", "runs", "logs", "conflicts", "man", "pass-env"] {
+        for name in ["demo", "runs", "logs", "conflicts", "man", "pass-env", "undo"] {
             assert!(script.contains(name), "{name} in {shell}: {script}");
         }
-        assert!(!script.contains("__launcher") && !script.contains("undo"), "{script}");
+        assert!(!script.contains("__launcher") && !script.contains("replay"), "{script}");
     }
     let refused = place.regatta(place.folder()).words("completions csh").run().expect_code(1);
     for word in ["csh", "bash", "zsh", "fish"] {
@@ -76,10 +75,10 @@ fn the_manual_has_a_page_for_the_program_and_for_each_command() {
     let page = |words: &str| place.regatta(place.folder()).words(words).run().expect_code(0).stdout;
     let whole = page("man");
     assert!(whole.contains(".TH regatta 1") && whole.contains("regatta\\-conflicts"), "{whole}");
-    assert!(!whole.contains("undo") && !whole.contains("__launcher"), "{whole}");
+    assert!(!whole.contains("replay") && !whole.contains("__launcher"), "{whole}");
     let run = page("man run");
     assert!(run.contains(".TH regatta-run 1") && run.contains("\\-\\-pass\\-env"), "{run}");
     assert!(page("man runs show").contains(".TH regatta-runs-show 1"));
-    let refused = place.regatta(place.folder()).words("man undo").run();
-    refused.expect_refusal(&["there is no manual page of `undo`", "regatta man"]);
+    let refused = place.regatta(place.folder()).words("man replay").run();
+    refused.expect_refusal(&["there is no manual page of `replay`", "regatta man"]);
 }

@@ -2,7 +2,7 @@
 //! there is no room on the disk. `strace` counts the calls and strikes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -43,10 +43,22 @@ struct Scene {
     dot_git: Fingerprint,
     /// The option of strace that names the files and folders of the landing.
     only: String,
+    /// The command that lands, or takes back.
+    words: &'static str,
 }
 
 impl Scene {
     fn new() -> Self {
+        Self::of("--merge none", "apply")
+    }
+
+    /// A scene in which the task has landed, and is to be taken back.
+    fn landed() -> Self {
+        Self::of("--merge patch", "undo @")
+    }
+
+    /// Makes a scene whose run has these options, and in which `words` change the tree.
+    fn of(options: &str, words: &'static str) -> Self {
         let place = sandbox();
         let repository = place.repository();
         for path in ["change", "remove", "d/gone", "folder-to-be", "file-to-be/x"] {
@@ -59,15 +71,25 @@ impl Scene {
         let script = "echo 2 > change; rm remove d/gone folder-to-be file-to-be/x; rmdir file-to-be
             echo 2 > file-to-be; mkdir -p folder-to-be new/deep; echo 2 > folder-to-be/x
             echo 2 > new/deep/file; ln -s change link; chmod +x README.md; echo more >> linked";
-        let run = place.run_in(&repository).words("--merge none").exec(script);
-        let _kept = run.run().expect_code(0);
+        let at_first = repository.tree();
+        let run = place.run_in(&repository).words(options).exec(script);
+        let _ended = run.run().expect_code(0);
         let trees = [repository.tree(), repository.tree()];
         let dot_git = repository.dot_git();
-        let mut scene = Self { place, repository, trees, dot_git, only: String::new() };
+        let mut scene = Self { place, repository, trees, dot_git, only: String::new(), words };
         scene.copy("app home", ".", "kept");
         let (landed, log) = scene.apply(&format!("-y -e trace={}", CALLS.join(",")));
         let _landed = landed.expect_code(0);
         scene.trees[1] = scene.repository.tree();
+        if words.starts_with("undo") {
+            let differences = at_first.differences(&scene.trees[1]);
+            assert_eq!(differences, Vec::<String>::new(), "taken back");
+            assert_ne!(
+                at_first.differences(&scene.trees[0]),
+                Vec::<String>::new(),
+                "it has landed"
+            );
+        }
         scene.only = scene.concerned(&log).iter().map(|path| format!(" -P '{path}'")).collect();
         scene
     }
@@ -113,7 +135,7 @@ impl Scene {
             self.only,
         );
         let finished =
-            self.place.regatta(self.repository.root()).words("apply").shell(&script).run();
+            self.place.regatta(self.repository.root()).words(self.words).shell(&script).run();
         (finished, std::fs::read_to_string(log).expect("the place has a plain name"))
     }
 
@@ -163,7 +185,7 @@ impl Scene {
         );
         self.place.expect_nothing_left(&self.repository);
         let _landed =
-            self.place.regatta(self.repository.root()).words("apply").run().expect_code(0);
+            self.place.regatta(self.repository.root()).words(self.words).run().expect_code(0);
         let after = self.trees[1].differences(&self.repository.tree());
         assert_eq!(after, Vec::<String>::new(), "{at}");
     }
@@ -197,14 +219,42 @@ fn a_landing_without_room_at_any_call_is_as_it_says_complete_or_not_begun() {
     if !can_strike("a_landing_without_room_at_any_call_is_as_it_says_complete_or_not_begun") {
         return;
     }
-    let scene = Scene::new();
+    strike_without_room(&Scene::new());
+}
+
+#[test]
+fn an_undo_killed_at_any_call_that_writes_is_complete_or_not_begun_after_the_next_start() {
+    if !can_strike("an_undo_killed_at_any_call_that_writes_is_complete_or_not_begun") {
+        return;
+    }
+    let scene = Scene::landed();
+    let killed = |killed: &Finished, at: &str| assert_ne!(killed.code, 0, "{at}");
+    let kills = scene.strike(&[&CALLS[..], &REMOVALS].concat(), "signal=KILL", killed);
+    assert!(kills > 60, "only {kills} kills");
+}
+
+#[test]
+fn an_undo_without_room_at_any_call_is_as_it_says_complete_or_not_begun() {
+    if !can_strike("an_undo_without_room_at_any_call_is_as_it_says_complete_or_not_begun") {
+        return;
+    }
+    strike_without_room(&Scene::landed());
+}
+
+/// Lets each call that may want room on the disk have none.
+fn strike_without_room(scene: &Scene) {
     let strikes = scene.strike(&CALLS, "error=ENOSPC", |ended, at| {
         let tree = scene.repository.tree();
         let then = if ended.code == 0 { &scene.trees[1] } else { &scene.trees[0] };
         let mut differences = then.differences(&tree);
         if ended.code == 0 {
             // What it could not put away goes with the next start.
-            differences.retain(|line| !line.contains(".regatta-") && line != "new: d");
+            differences.retain(|line| {
+                !line.contains(".regatta-")
+                    && line != "new: d"
+                    && line != "new: new"
+                    && line != "new: new/deep"
+            });
         }
         assert_eq!(differences, Vec::<String>::new(), "{at}: {}", ended.stderr);
         assert!(
@@ -259,22 +309,28 @@ fn many_files_are_on_the_disk_by_one_sync_of_the_file_system_before_the_landing_
     let place = sandbox();
     let repository = place.repository();
     let script = "for file in $(seq 200); do echo $file > new-$file.txt; done";
+    let [of_run, log] = ["run.log", "strace.log"].map(|name| place.folder().join(name));
+    let strace = |log: &Path| {
+        format!(
+            "exec strace -f -qq -y -o {} -e trace=fsync,fdatasync,syncfs,rename \"$0\" \"$@\"",
+            log.display()
+        )
+    };
     let run = place.run_in(&repository).words("--merge none").exec(script);
-    let _kept = run.run().expect_code(0);
-    let log = place.folder().join("strace.log");
-    let strace = format!(
-        "exec strace -f -qq -y -o {} -e trace=fsync,fdatasync,syncfs,rename \"$0\" \"$@\"",
-        log.display()
-    );
-    let applied = place.regatta(repository.root()).words("apply").shell(&strace).run();
+    let _kept = run.shell(&strace(&of_run)).run().expect_code(0);
+    let applied = place.regatta(repository.root()).words("apply").shell(&strace(&log)).run();
     let _applied = applied.expect_code(0);
     assert_eq!(repository.text("new-200.txt"), "200\n");
-    let log = std::fs::read_to_string(log).expect("strace wrote it");
+    let read = |log| std::fs::read_to_string(log).expect("strace wrote it");
+    let (of_run, log) = (read(of_run), read(log));
     let before = log.split(".committed\") = 0").next().unwrap_or_default();
-    for folder in [repository.root().to_owned(), place.home().stores()[0].join("objects")] {
-        let synced = format!("<{}>)", folder.display());
-        let is_synced = |line: &str| line.contains("syncfs(") && line.contains(&synced);
-        assert!(before.lines().any(is_synced), "{synced}: {log}");
+    // The versions that the journal names are in a pack, which is synced as one file.
+    let new_files = ("syncfs(", format!("<{}>)", repository.root().display()));
+    let pack = place.home().stores()[0].join("objects/pack/.new-pack-");
+    let pack = ("fsync(", format!("<{}", pack.display()));
+    for (log, (call, synced)) in [(before, new_files), (of_run.as_str(), pack)] {
+        let is_synced = |line: &str| line.contains(call) && line.contains(&synced);
+        assert!(log.lines().any(is_synced), "{call}{synced}: {log}");
     }
     let syncs = log.lines().filter(|line| line.contains("sync(")).count();
     assert!(syncs < 60, "{syncs} files are synced one by one: {log}");

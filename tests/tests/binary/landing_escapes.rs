@@ -232,3 +232,24 @@ fn no_capture_makes_a_landing_write_outside_the_repository_or_into_its_git() {
     assert_eq!(repository.text("new\nline"), "file\n");
     assert_eq!(fs::read_link(repository.path("loop")).unwrap(), Path::new("../outside/file"));
 }
+
+#[test]
+fn a_hard_link_of_a_task_is_a_file_of_its_own_where_it_lands_and_one_of_the_user_stays() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("list.txt", "one\n");
+    repository.commit("a list");
+    let (outside, other) = (place.folder().join("outside.txt"), place.folder().join("other.txt"));
+    fs::write(&outside, "mine\n").expect("a file can be written");
+    fs::hard_link(repository.path("list.txt"), &other).expect("a link can be made");
+    let script = format!("ln '{}' linked.txt; echo task >> list.txt", outside.display());
+    let run = |script: &str| place.run_in(&repository).exec(script).run().expect_code(0);
+    assert_eq!(run(&script).landed(), ["t1"]);
+    assert_eq!(repository.text("linked.txt"), "mine\n");
+    // Both names of the user's file show what has landed.
+    assert_eq!(fs::read_to_string(&other).expect("it is there"), "one\ntask\n");
+    assert_eq!(run("echo changed > linked.txt").landed(), ["t1"]);
+    assert_eq!(repository.text("linked.txt"), "changed\n");
+    assert_eq!(fs::read_to_string(&outside).expect("it is there"), "mine\n");
+    place.expect_nothing_left(&repository);
+}

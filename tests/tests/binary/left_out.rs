@@ -167,7 +167,7 @@ fn names_that_git_takes_for_its_own_are_told_and_their_files_are_kept() {
     assert_eq!(kept.expect("it is kept"), "work\n");
 }
 
-/// Makes a repository with an empty submodule in `lib`.
+/// Makes a repository with a submodule in `lib` that is not checked out.
 fn with_submodule(place: &Sandbox) -> Repository {
     let repository = place.repository();
     let library = Repository::init(&place.folder().join("library"));
@@ -177,6 +177,7 @@ fn with_submodule(place: &Sandbox) -> Repository {
     let allow = "protocol.file.allow=always";
     repository.git(&["-c", allow, "submodule", "--quiet", "add", &url, "lib"]);
     repository.commit("a submodule");
+    repository.git(&["submodule", "--quiet", "deinit", "--force", "lib"]);
     repository
 }
 

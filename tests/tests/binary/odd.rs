@@ -1,6 +1,7 @@
 //! Odd repositories: what is refused, each with one message and a line to type, before anything is
 //! written; and what works.
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -258,7 +259,7 @@ fn a_linked_worktree_works() {
 }
 
 #[test]
-fn a_submodule_is_left_as_it_is_and_told_and_its_checkout_works_as_a_repository() {
+fn a_submodule_that_is_not_checked_out_is_told_and_a_checkout_works_as_a_repository() {
     let place = sandbox();
     let library = Repository::init(&place.folder().join("library"));
     library.write("lib.txt", "lib\n");
@@ -269,13 +270,16 @@ fn a_submodule_is_left_as_it_is_and_told_and_its_checkout_works_as_a_repository(
     repository.git(&[&allow[..], &add[..]].concat());
     repository.commit("a submodule");
     let inside = Fingerprint::of(&repository.path("lib"));
-    let told = works(&place, &repository);
-    assert!(told.iter().any(|line| line.contains("submodule")), "{told:?}");
+    assert_eq!(works(&place, &repository), Vec::<String>::new());
     assert_eq!(inside.differences(&Fingerprint::of(&repository.path("lib"))), Vec::<String>::new());
 
     let checkout = Repository::at(&repository.path("lib"));
     let finished = place.run_in(&checkout).exec("echo y > y.txt").run().expect_code(0);
     assert_eq!(checkout.text("y.txt"), "y\n", "{finished}");
+
+    repository.git(&["submodule", "--quiet", "deinit", "--force", "lib"]);
+    let told = works(&place, &repository);
+    assert!(told.iter().any(|line| line.contains("not checked out")), "{told:?}");
 }
 
 #[test]
@@ -304,7 +308,7 @@ fn large_files_behind_a_pointer_are_left_as_they_are_and_told() {
 }
 
 #[test]
-fn files_that_are_no_files_and_nested_repositories_are_skipped_and_told() {
+fn files_that_are_no_files_and_odd_nested_repositories_are_skipped_and_told() {
     let place = sandbox();
     let repository = place.repository();
     let made = Command::new("mkfifo").arg(repository.path("pipe")).status().unwrap();
@@ -312,9 +316,11 @@ fn files_that_are_no_files_and_nested_repositories_are_skipped_and_told() {
     let nested = Repository::init(&repository.path("nested"));
     nested.write("inside.txt", "x\n");
     nested.commit("inside");
+    fs::rename(nested.path(".git"), place.folder().join("elsewhere")).expect("it can be moved");
+    nested.write(".git", format!("gitdir: {}\n", place.folder().join("elsewhere").display()));
     let told = works(&place, &repository).join("\n");
     assert!(told.contains("pipe"), "{told}");
-    assert!(told.contains("nested"), "{told}");
+    assert!(told.contains("nested (its .git names"), "{told}");
 }
 
 #[test]

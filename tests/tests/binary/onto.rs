@@ -303,3 +303,30 @@ fn commits_that_git_would_sign_or_run_hooks_for_are_told_once_and_not_in_patch_m
     let told: Vec<_> = told.iter().map(|it| it["from"].clone()).collect();
     assert!(told.contains(&"hooks (commit-msg)".into()), "{told:?}");
 }
+
+#[test]
+fn a_plan_says_onto_which_branch_work_goes_and_when_and_the_command_line_is_stronger() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.git(&["branch", "side"]);
+    let plan =
+        Plan::default().top("onto = \"side\"").top("land = \"eager\"").task("a", "echo a > a.txt");
+    let run = |words: &str| place.run_plan(&repository, &plan).words(words).run().expect_code(0);
+    let finished = run("");
+    let started = &finished.events_of("run_started")[0];
+    assert_eq!((&started["merge"], &started["land"]), (&"stack".into(), &"eager".into()));
+    assert_eq!(repository.git(&["show", "side:a.txt"]).trim(), "a");
+    assert!(!repository.has("a.txt"));
+    // The work can go elsewhere, and land at the end.
+    let finished = run("--merge patch --land end");
+    assert_eq!(finished.events_of("run_started")[0]["land"], serde_json::Value::Null);
+    assert_eq!(repository.text("a.txt"), "a\n");
+    let refused =
+        Plan::default().top("onto = \"side\"").top("merge = \"branch\"").task("a", "true");
+    let refused = place.run_plan(&repository, &refused).run();
+    refused.expect_refusal(&["`onto` cannot be used with merge `branch`"]);
+    let refused = Plan::default().top("land = \"soon\"").task("a", "true");
+    let refused = place.run_plan(&repository, &refused).run();
+    refused.expect_refusal(&["the times are end and eager"]);
+    place.expect_nothing_left(&repository);
+}

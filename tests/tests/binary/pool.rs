@@ -13,7 +13,7 @@ use super::sandbox;
 const WHICH_COPY: &str = "stat -c %i .";
 
 #[test]
-fn a_run_makes_no_more_copies_than_tasks_run_at_once_and_each_task_has_its_own_place() {
+fn a_run_makes_at_most_one_copy_more_than_tasks_run_at_once_and_each_task_has_its_own_place() {
     let place = sandbox();
     let repository = place.repository();
     let script =
@@ -28,7 +28,7 @@ fn a_run_makes_no_more_copies_than_tasks_run_at_once_and_each_task_has_its_own_p
     let finished = run.run().expect_code(0);
     let copies: BTreeSet<_> =
         (0..12).map(|task| finished.task(&format!("t{task}"))["yield"].to_string()).collect();
-    assert!(copies.len() <= 2, "{copies:?}: {finished}");
+    assert!(copies.len() <= 3, "{copies:?}: {finished}");
     place.expect_nothing_left(&repository);
 }
 

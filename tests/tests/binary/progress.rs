@@ -92,7 +92,7 @@ fn the_last_lines_say_what_landed_what_is_kept_and_how_to_get_it() {
     for line in ["regatta diff ", "regatta apply "] {
         assert!(finished.stdout.contains(line), "{line} in {finished}");
     }
-    assert!(!finished.stdout.contains("undo"), "{finished}");
+    assert!(finished.stdout.contains("undo    regatta undo r"), "{finished}");
     // What is printed can be typed.
     let printed = finished.stdout.lines().filter_map(|line| {
         let at = line.find("regatta diff ")?;

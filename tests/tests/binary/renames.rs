@@ -174,10 +174,13 @@ fn a_dependants_renamed_files_are_gone_from_its_copy_for_the_next_task() {
         .task("edit", &edit)
         .task("both", follows)
         .after(&["rename", "edit"])
-        .task("next", fresh);
+        .task("next", fresh)
+        .task("after", fresh);
     let finished = place.run_plan(&repository, &plan).run().expect_code(0);
     let copy = |task: &str| finished.task(task)["yield"].to_string();
-    assert_eq!(copy("both"), copy("next"), "they had one copy: {finished}");
+    // The next task may work while this one is captured; the one after that has its copy.
+    let later = [copy("next"), copy("after")];
+    assert!(later.contains(&copy("both")), "one of them had its copy: {finished}");
     expect_both(&repository);
     place.expect_nothing_left(&repository);
 }

@@ -159,6 +159,7 @@ fn a_submodule_that_a_setup_fills_is_not_told_until_the_task_changes_it() {
         "lib",
     ]);
     repository.commit("a submodule");
+    repository.git(&["submodule", "--quiet", "deinit", "--force", "lib"]);
     let setup = format!("git clone --quiet '{url}' cloned && cp -r cloned/. lib && rm -rf cloned");
     let quiet = run(&place, &repository, &setup, "cat lib/lib.txt && git -C lib status");
     assert!(quiet.task("t1").get("left_out").is_none(), "{quiet}");

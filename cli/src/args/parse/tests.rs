@@ -194,7 +194,6 @@ fn what_is_not_implemented_yet_is_refused_by_its_name() {
         &["resume"][..],
         &["task", "show", "r7k3f/auth", "--json"],
         &["batch", "run", "--anything"],
-        &["undo", "r7k3f"],
         &["serve", "--http", "localhost:80"],
         &["runs", "report"],
         &["-p", "hello"],

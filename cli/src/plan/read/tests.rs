@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use protocol::{ChangeDemand, ExitCode, MergeMode};
+use protocol::{ChangeDemand, ExitCode, LandTime, MergeMode};
 use serde_json::json;
 
 use super::super::PlannedWork;
@@ -38,6 +38,8 @@ fn a_plan_says_all_it_can() {
         name = "rename"
         jobs = 8
         merge = "branch"
+        onto = "main"
+        land = "eager"
         limits = { wall = "20m", output = "5MB" }
 
         [[task]]
@@ -56,6 +58,8 @@ fn a_plan_says_all_it_can() {
     assert_eq!(read.name.as_deref(), Some("rename"));
     assert_eq!(read.jobs.map(std::num::NonZero::get), Some(8));
     assert_eq!(read.merge, Some(MergeMode::Branch));
+    assert_eq!(read.onto.as_deref(), Some("main"));
+    assert_eq!(read.land, Some(LandTime::Eager));
     assert_eq!(read.wall, Some(Duration::from_secs(1200)));
     assert_eq!(read.output, Some(5_000_000));
     let auth = PlannedTask {

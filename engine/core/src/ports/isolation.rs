@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use protocol::{
-    CaptureRef, Captured, Failure, FailureClass, FailureDetail, IsolationMode, LandingId,
-    LandingReport, RepoPath, Rescue, RunName, StackBranch, TaskName, error_chain,
+    CaptureRef, Captured, IsolationMode, LandingId, LandingReport, RepoPath, Rescue, RunName,
+    StackBranch, TaskName,
 };
 
-use super::{CancelToken, OpenRun, Recovery, RunLock, SettleRequest, WorkspaceView};
+use super::{
+    CancelToken, IsolationError, OpenRun, Recovery, RunLock, SettleRequest, UndoReport,
+    UndoRequest, WorkspaceView,
+};
 
 /// Opens repositories.
 #[async_trait]
@@ -64,6 +67,24 @@ pub trait Repository: Send + Sync {
     /// Returns the report that [`Repository::land`] would give now, without changing anything.
     /// Errors while writing cannot be predicted.
     async fn dry_run(&self, request: LandingRequest) -> Result<LandingReport, IsolationError>;
+
+    /// Takes back what the landings of a run have written, as a landing of its own: it has the same
+    /// lock, and a file that somebody saves meanwhile is not overwritten. Each file gets its content
+    /// from before the landing; what was edited since is merged, and left as it is if that conflicts.
+    /// The report says what was left.
+    ///
+    /// Fails with [`IsolationError::Refused`], and changes nothing, if it is not recorded what the
+    /// landings have replaced.
+    async fn undo(
+        &self,
+        landing: LandingId,
+        request: UndoRequest,
+        cancel: CancelToken,
+        notify: Arc<dyn Fn(LandingNotice) + Send + Sync>,
+    ) -> Result<UndoReport, IsolationError>;
+
+    /// Returns the report that [`Repository::undo`] would give now, without changing anything.
+    async fn dry_run_undo(&self, request: UndoRequest) -> Result<UndoReport, IsolationError>;
 
     /// Confirms that the ledger contains the reports of all landings of `run`, which is locked.
     /// Until then each recovery finds these landings again. [`Baseline::close`] confirms them too.
@@ -311,83 +332,4 @@ pub enum HeadMoveKind {
     SameBranch,
     /// Another branch, or none, is checked out.
     OtherBranch,
-}
-
-/// An error of isolation.
-#[derive(Debug, thiserror::Error)]
-pub enum IsolationError {
-    /// The repository cannot be used in its current state. The user can change that.
-    #[error("{what}")]
-    Refused {
-        /// What is refused, and where.
-        what: String,
-        /// The reason.
-        because: String,
-        /// What the user can do; a command line if there is one.
-        hint: String,
-    },
-    /// The system is out of a resource: disk space, quota, file descriptors or memory.
-    #[error("cannot {what}")]
-    Resources {
-        /// What was attempted, including the path.
-        what: String,
-        /// The error of the system.
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// The captures on which a workspace is based conflict.
-    #[error("the work of {} conflicts", names(.tasks))]
-    Predecessors {
-        /// The tasks with the conflicting captures.
-        tasks: Vec<TaskName>,
-        /// The conflicting paths, formatted for the user.
-        paths: Vec<String>,
-    },
-    /// A workspace does not exist any more.
-    #[error("its workspace {} is gone: the task removed it or moved it away", .root.display())]
-    Vanished {
-        /// The root of the copy of the working tree.
-        root: PathBuf,
-    },
-    /// The request was cancelled before anything was done.
-    #[error("the run was cancelled before it began")]
-    Withdrawn,
-    /// Another error.
-    #[error("cannot {what}")]
-    Failed {
-        /// What was attempted, including the path.
-        what: String,
-        /// The error of the system or of the repository.
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-}
-
-impl IsolationError {
-    /// Returns the failure of a task that has this error.
-    #[must_use]
-    pub fn to_failure(&self) -> Failure {
-        let mut message = self.to_string();
-        match self {
-            Self::Refused { because, hint, .. } => {
-                message = format!("{message}: {because}; try: {hint}");
-                Failure::new(FailureClass::Workspace, message)
-            }
-            Self::Resources { .. } => Failure::new(FailureClass::Resources, error_chain(self)),
-            Self::Predecessors { tasks, paths } => {
-                let message = format!("{message} on {}", paths.join(", "));
-                Failure::new(FailureClass::Dependency, message)
-                    .with(FailureDetail::Tasks { tasks: tasks.clone() })
-            }
-            Self::Vanished { .. } | Self::Withdrawn => {
-                Failure::new(FailureClass::Workspace, message)
-            }
-            Self::Failed { .. } => Failure::new(FailureClass::Workspace, error_chain(self)),
-        }
-    }
-}
-
-fn names(tasks: &[TaskName]) -> String {
-    let names: Vec<_> = tasks.iter().map(TaskName::as_str).collect();
-    names.join(" and ")
 }

@@ -5,6 +5,7 @@ mod cancel;
 mod clock_and_ids;
 mod gate;
 mod isolation;
+mod isolation_error;
 mod ledger;
 mod model;
 mod processes;
@@ -13,6 +14,7 @@ mod schema;
 mod session_log;
 mod settle;
 mod tools;
+mod undo;
 mod view;
 mod worker;
 
@@ -20,10 +22,11 @@ pub use cancel::{CancelLevel, CancelToken};
 pub use clock_and_ids::{Clock, Ids, Timer};
 pub use gate::{Gate, GateEvent, GateReport, GateWait, Permit, RequestOutcome};
 pub use isolation::{
-    Baseline, CarryRequest, FreezeRequest, HeadMove, HeadMoveKind, Isolation, IsolationError,
-    LandingNotice, LandingRequest, LandingTarget, LandingTask, Notice, Repository, RepositoryFacts,
-    Reuse, Workspace, WorkspaceRequest, WorkspaceStart,
+    Baseline, CarryRequest, FreezeRequest, HeadMove, HeadMoveKind, Isolation, LandingNotice,
+    LandingRequest, LandingTarget, LandingTask, Notice, Repository, RepositoryFacts, Reuse,
+    Workspace, WorkspaceRequest, WorkspaceStart,
 };
+pub use isolation_error::IsolationError;
 pub use ledger::{LedgerError, LedgerStore, LockRun, RunLock};
 pub use model::{
     AccountId, AttemptFailure, CacheRetention, FailureCause, ModelAnswer, ModelEvent,
@@ -48,6 +51,7 @@ pub use tools::{
     ToolBuildError, ToolContext, ToolDeclaration, ToolEnv, ToolFactory, ToolOutcome, ToolOutput,
     ToolRunner, ToolSpec, Visibility,
 };
+pub use undo::{BranchEnd, UndoReport, UndoRequest, UndoScope, UndoTask, UndoneBranch};
 pub use view::{
     FileKind, FileStat, FileVersion, Found, Listing, MAX_PATH_DEPTH, MAX_SYMLINKS, Replace,
     ViewError, ViewFile, ViewPath, WorkspaceView,

@@ -135,6 +135,7 @@ impl RunMachine {
                 let running = if running { Ok(()) } else { Err(WaitError::NotRunning) };
                 self.children.wait(&self.record, request, parent, running, &mut effects);
             }
+            Input::WorkEnded(task) => self.work_ended(task, &mut effects),
             Input::TaskEnded(task, report) => {
                 if self.live(task) == Some(LiveState::Running) {
                     self.finish(task, report, &mut effects);
@@ -242,6 +243,17 @@ impl RunMachine {
             if self.has_not_started(task) {
                 self.finish(task, unstarted(Outcome::Cancelled), effects);
             }
+        }
+    }
+
+    /// Lets another task work while the work of this one is captured, unless its end may decide which
+    /// task is next, or that there is none.
+    fn work_ended(&self, task: TaskId, effects: &mut Vec<Effect>) {
+        let is_running = self.live(task) == Some(LiveState::Running);
+        let decides =
+            self.cancels != CancelTrigger::Nothing || self.children.is_awaited(&self.record, task);
+        if is_running && !decides {
+            effects.push(Effect::ReleasePermit(task));
         }
     }
 

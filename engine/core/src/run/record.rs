@@ -278,7 +278,8 @@ pub fn totals(run: &RunRecord, ms: u64) -> Totals {
                 totals.conflicted += 1;
                 false
             }
-            Some(Landed::Unwritten { .. } | Landed::Waiting { .. }) | None => false,
+            Some(Landed::Unwritten { .. } | Landed::Waiting { .. } | Landed::TakenBack { .. })
+            | None => false,
         };
         // Files that exist only in a workspace do not land.
         let held = task.captured.as_deref().is_some_and(Captured::holds_uncaptured_files);

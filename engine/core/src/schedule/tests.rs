@@ -181,3 +181,46 @@ fn who_ends_while_its_permit_is_lent_or_asked_for_gets_none_back() {
         assert_eq!(bench.admit(), Some(next), "no permit is lost");
     }
 }
+
+#[test]
+fn one_task_at_a_time_whose_work_has_ended_makes_room_for_another() {
+    let mut bench = Bench::new(2, 2);
+    let tasks: Vec<_> = (0..6).map(|_| bench.add(0, &[])).collect();
+    assert_eq!(
+        (bench.admit(), bench.admit(), bench.admit()),
+        (Some(tasks[0]), Some(tasks[1]), None)
+    );
+    bench.schedule.work_ended(tasks[0]);
+    assert_eq!((bench.admit(), bench.admit()), (Some(tasks[2]), None));
+    bench.schedule.work_ended(tasks[1]);
+    bench.schedule.work_ended(tasks[2]);
+    assert_eq!(bench.admit(), None, "one is without a permit already");
+    bench.schedule.finish(tasks[0], TaskEnd::Succeeded);
+    assert_eq!((bench.admit(), bench.admit()), (Some(tasks[3]), None), "the next one makes room");
+    bench.schedule.finish(tasks[2], TaskEnd::NotSucceeded);
+    assert_eq!((bench.admit(), bench.admit()), (Some(tasks[4]), None), "it had its permit");
+    bench.schedule.finish(tasks[1], TaskEnd::Succeeded);
+    assert_eq!(bench.admit(), None, "it had none");
+    bench.schedule.finish(tasks[3], TaskEnd::Succeeded);
+    assert_eq!((bench.admit(), bench.admit()), (Some(tasks[5]), None));
+}
+
+#[test]
+fn a_task_on_which_others_depend_keeps_its_permit_for_them() {
+    let mut bench = Bench::new(1, 1);
+    let first = bench.add(0, &[]);
+    let (next, other) = (bench.add(1, &[first]), bench.add(0, &[]));
+    assert_eq!(bench.admit(), Some(first));
+    bench.schedule.work_ended(first);
+    assert_eq!(bench.admit(), None);
+    bench.schedule.finish(first, TaskEnd::Succeeded);
+    assert_eq!(bench.admit(), Some(next));
+    bench.schedule.work_ended(next);
+    assert_eq!(bench.admit(), Some(other));
+    bench.schedule.close(bench.run);
+    let run = RunId::generate();
+    bench.schedule.open(run, NonZeroUsize::MIN);
+    bench.run = run;
+    let task = bench.add(0, &[]);
+    assert_eq!(bench.admit(), Some(task), "no permit is lost");
+}

@@ -82,6 +82,10 @@ impl Recording<'_> {
                 waits_on = Some(json(on)?);
                 "waiting"
             }
+            Landed::TakenBack { left } => {
+                conflicts = (!left.is_empty()).then(|| json(left)).transpose()?;
+                "taken_back"
+            }
         };
         self.execute(
             "INSERT INTO landing (transition, task, at, result, branch, conflicts, message, waits_on)
@@ -221,7 +225,8 @@ fn landing_text(landing: &TaskLanding) -> Option<String> {
         Landed::Unchanged
         | Landed::Conflicted { .. }
         | Landed::Unwritten { .. }
-        | Landed::Waiting { .. } => 0,
+        | Landed::Waiting { .. }
+        | Landed::TakenBack { .. } => 0,
     };
     let Settled { conflicts, landed } = &landing.settled;
     let mut told = Vec::new();

@@ -6,7 +6,8 @@ use super::Walk;
 use crate::baseline::{FolderKind, split_path};
 use crate::error::Result;
 use crate::ignore::PathKind;
-use crate::tree::Stat;
+use crate::nested::{has_whole_link, link_text};
+use crate::tree::{FolderListing, Stat};
 
 impl Walk<'_, '_> {
     /// Returns whether a set-up has left this in an ignored place. It is no work, even if the place is
@@ -40,10 +41,23 @@ impl Walk<'_, '_> {
         folder.is_some_and(|folder| folder.kind == FolderKind::Submodule)
     }
 
+    /// Returns whether a folder is that of a nested repository of the snapshot, and has the `.git`
+    /// with which it was made.
+    pub(super) fn is_nested_as_it_was(&self, path: &[u8], listing: &FolderListing) -> bool {
+        let nested = &self.snapshot.nested;
+        nested
+            .binary_search_by(|root| root.as_slice().cmp(path))
+            .is_ok_and(|number| has_whole_link(&listing.fd, &link_text(path, number)))
+    }
+
     /// Returns whether the walk enters a folder. The walk enters an ignored folder only if it has
-    /// original or tracked contents. A nested repository was made by the task, since workspaces
-    /// start without any. The files of such a repository count, but not its `.git`.
+    /// original or tracked contents, or is a nested repository of the snapshot. The files of a
+    /// nested repository that the task made count, but not its `.git`.
     pub(super) fn descends(&self, path: &[u8]) -> Result<bool> {
+        let folder = self.snapshot.table.folders.get(path);
+        if folder.is_some_and(|folder| folder.kind == FolderKind::Nested) {
+            return Ok(true);
+        }
         if self.snapshot.table.has_below(path) || self.has_predecessor_change_below(path) {
             return Ok(true);
         }

@@ -219,6 +219,13 @@ impl Children {
         }
     }
 
+    /// Returns whether the parent of a task waits for its children.
+    pub(super) fn is_awaited(&self, run: &RunRecord, task: TaskId) -> bool {
+        let parent = run.task(task).and_then(|task| task.parent);
+        let parent = parent.and_then(|parent| self.0.get(&parent));
+        parent.is_some_and(|parent| parent.permit != PermitState::Held)
+    }
+
     /// Handles the end of a task: it wakes a parent that waits for it, and rejects the task's own
     /// requests to wait.
     pub(super) fn ended(&mut self, run: &RunRecord, task: TaskId, effects: &mut Vec<Effect>) {

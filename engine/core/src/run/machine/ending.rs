@@ -139,5 +139,8 @@ pub(super) fn announcement(landing: TaskLanding) -> EventKind {
             let why = format!("it builds on {}, which did not land", names.join(", "));
             EventKind::TaskKept { task, why }
         }
+        Landed::TakenBack { .. } => {
+            EventKind::TaskKept { task, why: "it was taken back".to_owned() }
+        }
     }
 }

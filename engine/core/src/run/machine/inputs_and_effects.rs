@@ -39,6 +39,8 @@ pub enum Input {
         /// The waiting task.
         parent: TaskId,
     },
+    /// The work of a started task has ended, and nothing of it runs any more. It is captured next.
+    WorkEnded(TaskId),
     /// A started task has ended.
     TaskEnded(TaskId, TaskReport),
     /// An entry of this run is durable. Entries of its tasks are included. They come in the order
@@ -76,6 +78,8 @@ pub enum Effect {
     LendPermit(TaskId),
     /// Request the permit of a task back from the schedule.
     ReclaimPermit(TaskId),
+    /// Give the permit of a task whose work has ended to another task.
+    ReleasePermit(TaskId),
     /// Start a task.
     StartTask {
         /// The task.

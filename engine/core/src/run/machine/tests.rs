@@ -447,3 +447,30 @@ fn a_run_that_is_taken_up_again_goes_on_with_what_had_not_ended() {
     let effects = play.end(2, changed("cut"));
     assert!(matches!(effects.last(), Some(Effect::Land(request)) if request.tasks.len() == 2));
 }
+
+#[test]
+fn a_task_whose_work_has_ended_makes_room_unless_its_end_decides_what_is_next() {
+    let mut play = Play::begin(run(&["parent", "other"]));
+    play.write();
+    let (parent, other) = (play.id(0), play.id(1));
+    play.tell(Input::WorkEnded(other));
+    assert_eq!(play.write(), [], "it does not run");
+    play.start(0);
+    play.start(1);
+    play.tell(Input::WorkEnded(other));
+    assert_eq!(play.write(), [Effect::ReleasePermit(other)]);
+    play.tell(add(1, Some(parent), vec![spec("child", &[])]));
+    play.write();
+    play.tell(Input::AwaitChildren { request: RequestId(2), parent });
+    play.write();
+    play.start(2);
+    play.tell(Input::WorkEnded(play.id(2)));
+    assert_eq!(play.write(), [], "its parent is the next to go on");
+
+    let mut play = Play::new(run(&["one", "two"]), CancelTrigger::Failure);
+    play.tell(Input::Begin(Vec::new()));
+    play.write();
+    play.start(0);
+    play.tell(Input::WorkEnded(play.id(0)));
+    assert_eq!(play.write(), [], "if it fails, no other task starts");
+}

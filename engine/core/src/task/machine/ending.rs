@@ -16,7 +16,7 @@ pub(super) fn seal(workspace: Workspace, end: Outcome) -> Next {
 pub(super) fn sealed(state: State, input: &Input) -> Next {
     match (state, input) {
         (State::Sealing(workspace, end), Input::Sealed) => {
-            (State::Capturing(workspace, end), vec![Effect::Capture])
+            (State::Capturing(workspace, end), vec![Effect::Capture, Effect::ReportWorkEnd])
         }
         // Processes still write into the workspace. A capture would be inconsistent, and their
         // later writes would be lost.

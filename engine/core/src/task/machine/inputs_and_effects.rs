@@ -122,6 +122,8 @@ pub enum Effect {
         /// The maximum duration.
         deadline: Duration,
     },
+    /// Report that the work has ended and that nothing writes into the workspace any more.
+    ReportWorkEnd,
     /// Capture the changes in the workspace.
     Capture,
     /// Remove the workspace.

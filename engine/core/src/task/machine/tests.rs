@@ -131,7 +131,7 @@ fn record(task: &mut TaskMachine, captured: &Captured) -> Vec<Effect> {
 
 /// Takes a task whose session is over to its end and returns what it finishes with.
 fn end_of(mut task: TaskMachine) -> Outcome {
-    assert_eq!(task.step(Input::Sealed), [Effect::Capture]);
+    assert_eq!(task.step(Input::Sealed), [Effect::Capture, Effect::ReportWorkEnd]);
     let work = captured(1);
     let discard = Effect::Discard(workspace());
     assert_eq!(record(&mut task, &work), [Effect::AnnounceCapture(work), discard]);
@@ -294,7 +294,7 @@ fn nothing_follows_the_finish() {
 fn a_workspace_with_files_that_are_not_captured_is_kept() {
     let mut task = working();
     task.step(Input::WorkerEnded(AgentEnd::Yielded(json!(1))));
-    assert_eq!(task.step(Input::Sealed), [Effect::Capture]);
+    assert_eq!(task.step(Input::Sealed), [Effect::Capture, Effect::ReportWorkEnd]);
     let left_out = LeftOut { total: 1, files: 1, ..LeftOut::default() };
     let part = Captured { left_out, ..captured(0) };
     let end = Effect::Finish(Outcome::Done { value: json!(1) }, Some(part.clone()));

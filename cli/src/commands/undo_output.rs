@@ -1,0 +1,193 @@
+//! The output of `regatta undo`: what was taken back and what was left, as text and as JSON.
+
+use engine::ports::{BranchEnd, UndoReport, UndoneBranch};
+use protocol::{Conflict, Landed, RepoPath, RunName, TaskLanding, TaskName};
+use serde::Serialize;
+
+use super::context::{CommandContext, Out, print_json, say};
+use super::target::Target;
+use super::undo::name_of;
+use crate::args::Form;
+use crate::error::Error;
+use crate::render::{Meaning, count, one_line, reason_text};
+
+/// How many paths are named for each thing that is told.
+const NAMED: usize = 20;
+
+/// Whether something was taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Done {
+    /// What the document says was done.
+    Yes,
+    /// Nothing was done; the document says what would be.
+    DryRun,
+    /// An earlier undo had done it.
+    Already,
+}
+
+/// The JSON document of an undo.
+#[derive(Serialize)]
+struct UndoDocument<'a> {
+    run: &'a RunName,
+    done: Done,
+    tasks: &'a [TaskLanding],
+    /// The files that have changed.
+    files: &'a [RepoPath],
+    /// The files that are left as they are.
+    left: &'a [Conflict],
+    branches: Vec<BranchDocument<'a>>,
+    /// Tasks whose landing has written nothing.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    unwritten: &'a [TaskName],
+}
+
+/// What became of one branch.
+#[derive(Serialize)]
+struct BranchDocument<'a> {
+    name: &'a str,
+    #[serde(flatten)]
+    end: BranchResult<'a>,
+}
+
+/// What became of a branch, as JSON.
+#[derive(Serialize)]
+#[serde(tag = "result", rename_all = "snake_case")]
+enum BranchResult<'a> {
+    Removed { commit: &'a str },
+    Moved { from: &'a str, to: &'a str },
+    Gone,
+    Left { why: &'a str },
+}
+
+/// Prints what was taken back of `target`, or would be.
+pub(super) fn print(
+    context: &CommandContext,
+    target: &Target,
+    report: &UndoReport,
+    done: Done,
+    out: Out<'_>,
+) -> Result<(), Error> {
+    if context.view.form == Form::Json {
+        return print_json(out, &document(&target.run.name, report, done));
+    }
+    let back = context.view.palette.paint(Meaning::Good, "taken back");
+    let left = context.view.palette.paint(Meaning::Kept, "left      ");
+    let mut lines = Vec::new();
+    let would = if done == Done::DryRun { ", if it were done now" } else { "" };
+    if !report.paths.is_empty() {
+        let files = count(report.paths.len(), "file");
+        lines.push(format!("{back}  {files}{would}: {}", named(&report.paths)));
+    }
+    for UndoneBranch { name, end } in &report.branches {
+        let name = one_line(name);
+        lines.push(match end {
+            BranchEnd::Removed { commit } => {
+                format!("{back}  the branch {name} is removed{would} (it was {})", short(commit))
+            }
+            BranchEnd::Moved { from, to } => {
+                let (from, to) = (short(from), short(to));
+                format!("{back}  the branch {name} is at {to} again{would} (it was at {from})")
+            }
+            BranchEnd::Gone => {
+                format!("{back}  the branch {name} does not have the work any more")
+            }
+            BranchEnd::Left { why, hint } => {
+                let hint = hint.as_ref().map(|hint| format!("; try: {}", one_line(hint)));
+                format!("{left}  the branch {name}: {}{}", one_line(why), hint.unwrap_or_default())
+            }
+        });
+    }
+    for conflict in report.left.iter().take(NAMED) {
+        let path = one_line(&conflict.path.to_string());
+        lines.push(format!("{left}  {path}: {}", reason(conflict)));
+    }
+    if report.left.len() > NAMED {
+        lines.push(format!("{left}  and {} more", report.left.len() - NAMED));
+    }
+    for task in &report.unwritten {
+        lines.push(format!("{left}  {task}: its work was there before it landed"));
+    }
+    if lines.is_empty() {
+        let name = name_of(target);
+        lines.push(format!(
+            "nothing of {name} is left to take back: the files are as before it landed"
+        ));
+    }
+    lines.extend(closing(context, target, report, done));
+    say(out, &lines.join("\n"))
+}
+
+/// Returns the commands to type next.
+fn closing(
+    context: &CommandContext,
+    target: &Target,
+    report: &UndoReport,
+    done: Done,
+) -> Vec<String> {
+    if done == Done::DryRun {
+        return Vec::new();
+    }
+    let is_back = |task: &TaskLanding| matches!(task.landed, Landed::TakenBack { .. });
+    let mut lines = Vec::new();
+    if report.report.tasks.iter().any(is_back) {
+        let again = context.hints.command(&format!("apply {} --again", name_of(target)));
+        lines.push(format!("\nagain  {again}  lands it again"));
+    }
+    lines
+}
+
+/// Returns why a file is left.
+fn reason(conflict: &Conflict) -> String {
+    let why = match &conflict.with {
+        Some(other) => format!("{other} has changed the same lines"),
+        None => match conflict.reason {
+            protocol::ConflictReason::Content => "the same lines were changed since".to_owned(),
+            protocol::ConflictReason::Binary => "it was changed since, and has no lines".to_owned(),
+            protocol::ConflictReason::ChangedAndRemoved if conflict.ours.is_none() => {
+                "it was removed since".to_owned()
+            }
+            protocol::ConflictReason::ChangedAndRemoved => "it was changed since".to_owned(),
+            protocol::ConflictReason::Kind => "it was made another kind of file since".to_owned(),
+            protocol::ConflictReason::BothAdded => "there is another file now".to_owned(),
+            other => reason_text(other).to_owned(),
+        },
+    };
+    one_line(&why)
+}
+
+fn document<'a>(run: &'a RunName, report: &'a UndoReport, done: Done) -> UndoDocument<'a> {
+    let branches = report.branches.iter().map(|UndoneBranch { name, end }| {
+        let end = match end {
+            BranchEnd::Removed { commit } => BranchResult::Removed { commit },
+            BranchEnd::Moved { from, to } => BranchResult::Moved { from, to },
+            BranchEnd::Gone => BranchResult::Gone,
+            BranchEnd::Left { why, .. } => BranchResult::Left { why },
+        };
+        BranchDocument { name, end }
+    });
+    UndoDocument {
+        run,
+        done,
+        tasks: &report.report.tasks,
+        files: &report.paths,
+        left: &report.left,
+        branches: branches.collect(),
+        unwritten: &report.unwritten,
+    }
+}
+
+/// Returns the first paths, and how many more there are.
+fn named(paths: &[RepoPath]) -> String {
+    let mut parts: Vec<String> =
+        paths.iter().take(NAMED).map(|path| one_line(&path.to_string())).collect();
+    if paths.len() > NAMED {
+        parts.push(format!("and {} more", paths.len() - NAMED));
+    }
+    parts.join(", ")
+}
+
+/// Returns the beginning of a commit's id, as git prints it.
+fn short(commit: &str) -> &str {
+    commit.get(..10).unwrap_or(commit)
+}

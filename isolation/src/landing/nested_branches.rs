@@ -1,0 +1,140 @@
+//! Landing on branches, in the user's repository and in nested ones: a branch for each task, or a
+//! stack. In a nested repository the branch is named like the run's own, whatever `--onto` says, and
+//! never one that is checked out.
+
+use std::collections::BTreeMap;
+
+use engine::fault::Faults;
+use engine::ports::{LandingNotice, LandingRequest, Notice};
+use protocol::{Landed, LandingId, LandingReport, StackBranch};
+
+use crate::branch::{
+    Publish, StackTarget, find_branch, keep_in_memory, make_branches, make_stack, write_pack,
+};
+use crate::error::{OrCannot, Result, cannot};
+use crate::landing::finish::LandingContext;
+use crate::landing::on_branch::{
+    BranchMove, Moved, NamedBranch, dry_run_on_branch, land_on_branch, move_branch,
+};
+use crate::landing::parts::{LandPart, PartLanding, Parts, nested_roots};
+use crate::nested::{NO_LINKS, Part};
+use crate::repository::Repo;
+use crate::store::TaskStore;
+
+/// Makes one branch for each task of `request` in each repository in which it worked.
+pub(super) fn make(
+    repo: &Repo,
+    store: &TaskStore,
+    (faults, prefix): (&Faults, &str),
+    request: &LandingRequest,
+    publish: Publish,
+) -> Result<(LandingReport, Vec<Notice>)> {
+    let roots = nested_roots(store, &request.tasks);
+    if roots.is_empty() {
+        let part = Part::Root(&NO_LINKS);
+        return make_branches(repo, (store, part), faults, prefix, request, publish);
+    }
+    let land: &LandPart<'_> = &|repo, part, request, publish| {
+        let work = (store, part);
+        let (report, notices) = make_branches(repo, work, faults, prefix, request, publish)?;
+        let git = repo.git()?;
+        let mut tips = BTreeMap::new();
+        for landing in &report.tasks {
+            if let Landed::Landed { branch: Some(branch), .. } = &landing.landed
+                && let Some(tip) = find_branch(&git, branch)?
+            {
+                tips.insert(landing.task.clone(), tip.id());
+            }
+        }
+        Ok(PartLanding { report, tips, notices })
+    };
+    Parts { repo, store, roots: &roots, land }.land(request, publish)
+}
+
+/// Lands the tasks of `request` on one branch in each repository in which they worked. `own` are the
+/// prefix of the run's own branch and the branch of the user's repository, if it is another one.
+pub(super) fn stack(
+    context: &LandingContext<'_>,
+    repo: &Repo,
+    landing: LandingId,
+    request: &LandingRequest,
+    own: (&str, Option<&StackBranch>),
+) -> Result<LandingReport> {
+    let (prefix, branch) = own;
+    let store = context.store;
+    let roots = nested_roots(store, &request.tasks);
+    if roots.is_empty() {
+        let named = NamedBranch { prefix, branch, links: &NO_LINKS };
+        return land_on_branch(context, repo, landing, request, named);
+    }
+    let land: &LandPart<'_> = &|repo, part, request, publish| match part {
+        Part::Nested(_) => nested_stack(repo, (store, part), prefix, request, publish),
+        Part::Root(links) => {
+            let named = NamedBranch { prefix, branch, links };
+            let report = match publish {
+                Publish::Yes => land_on_branch(context, repo, landing, request, named)?,
+                Publish::No => dry_run_on_branch(repo, store, request, named)?,
+            };
+            Ok(PartLanding { report, tips: BTreeMap::new(), notices: Vec::new() })
+        }
+    };
+    let parts = Parts { repo, store, roots: &roots, land };
+    let (report, notices) = parts.land(request, Publish::Yes)?;
+    for notice in notices {
+        (context.notify)(LandingNotice::Degraded(notice));
+    }
+    Ok(report)
+}
+
+/// Reports what [`stack`] would do, and changes nothing.
+pub(super) fn dry_run_stack(
+    repo: &Repo,
+    store: &TaskStore,
+    request: &LandingRequest,
+    own: (&str, Option<&StackBranch>),
+) -> Result<LandingReport> {
+    let (prefix, branch) = own;
+    let land: &LandPart<'_> = &|repo, part, request, _| match part {
+        Part::Nested(_) => nested_stack(repo, (store, part), prefix, request, Publish::No),
+        Part::Root(links) => {
+            let named = NamedBranch { prefix, branch, links };
+            let report = dry_run_on_branch(repo, store, request, named)?;
+            Ok(PartLanding { report, tips: BTreeMap::new(), notices: Vec::new() })
+        }
+    };
+    let roots = nested_roots(store, &request.tasks);
+    let parts = Parts { repo, store, roots: &roots, land };
+    Ok(parts.land(request, Publish::No)?.0)
+}
+
+/// Lands the tasks of `request` on the run's branch in a nested repository.
+fn nested_stack(
+    repo: &Repo,
+    work: (&TaskStore, Part<'_>),
+    prefix: &str,
+    request: &LandingRequest,
+    publish: Publish,
+) -> Result<PartLanding> {
+    let git = repo.git()?;
+    let odb = git.odb().or_cannot(|| "open the repository's objects")?;
+    let _memory = keep_in_memory(&odb)?;
+    let target = StackTarget::find(repo, &git, (prefix, &request.run), None)?;
+    target.check()?;
+    let stacked = make_stack(repo, &git, work, &target, request, &BTreeMap::new())?;
+    if let (Publish::Yes, Some(tip)) = (publish, stacked.tip) {
+        write_pack(&git, repo, tip)?;
+        let reference = target.reference();
+        let from = target.tip.map(|tip| tip.to_string());
+        let branch = BranchMove { reference, from, to: tip.to_string() };
+        if move_branch(&repo.git()?, &branch, request.run.as_str())? == Moved::Contested {
+            return Err(cannot(format!("move {}", branch.reference), "somebody else has moved it"));
+        }
+    }
+    let mut tips = stacked.tips;
+    if let Some(earlier) = target.tip {
+        // An earlier landing, which was cut short, has the commits of these.
+        let same = stacked.report.tasks.iter().filter(|it| it.landed == Landed::Unchanged);
+        tips.extend(same.map(|landing| (landing.task.clone(), earlier)));
+    }
+    Ok(PartLanding { report: stacked.report, tips, notices: stacked.notices })
+}

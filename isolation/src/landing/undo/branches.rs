@@ -1,0 +1,216 @@
+//! Takes branches back: removes those that landings have made, and moves those to which commits
+//! were added. A branch that somebody has moved since is left.
+
+use std::thread;
+use std::time::Duration;
+
+use engine::ports::{BranchEnd, UndoReport, UndoneBranch};
+use git2::{ErrorCode, Repository};
+use protocol::{LandingId, RunName, TaskName};
+
+use super::history::{History, PastLanding};
+use super::record::{MadeBranch, TakenBranch, UndoRecord};
+use super::report::taken_back;
+use crate::branch::{Checkout, checkout};
+use crate::error::{OrCannot, Result, error_text};
+use crate::landing::finish::LandingContext;
+use crate::landing::journal::State;
+use crate::landing::journal_content::Journal;
+use crate::landing::on_branch::{BranchMove, Moved, failpoint, move_branch, oid, tip};
+use crate::repository::Repo;
+
+/// How often the removal of a reference is tried while another process has locked it.
+const TRIES: u32 = 100;
+
+/// One branch, and what becomes of it.
+pub(super) struct BranchStep {
+    /// What is recorded; `None` if the branch is left.
+    pub(super) taken: Option<TakenBranch>,
+    pub(super) branch: UndoneBranch,
+}
+
+impl BranchStep {
+    /// Returns the step of a branch that is left as it is.
+    pub(super) fn left(reference: &str, why: impl Into<String>, hint: Option<String>) -> Self {
+        let end = BranchEnd::Left { why: why.into(), hint };
+        Self { taken: None, branch: UndoneBranch { name: short(reference), end } }
+    }
+}
+
+/// Returns the name of a branch without `refs/heads/`.
+pub(super) fn short(reference: &str) -> String {
+    reference.strip_prefix("refs/heads/").unwrap_or(reference).to_owned()
+}
+
+/// Returns what becomes of the branches that landings have made for tasks; for those of `wanted`.
+pub(super) fn steps(
+    repo: &Repo,
+    history: &History,
+    wanted: &dyn Fn(&TaskName) -> bool,
+) -> Result<Vec<BranchStep>> {
+    let git = repo.git()?;
+    let mut steps = Vec::new();
+    for landing in history.landings.iter().rev() {
+        for made in landing.made.iter().filter(|made| wanted(&made.task)) {
+            steps.push(step(repo, &git, landing, made)?);
+        }
+    }
+    Ok(steps)
+}
+
+fn step(
+    repo: &Repo,
+    git: &Repository,
+    landing: &PastLanding,
+    made: &MadeBranch,
+) -> Result<BranchStep> {
+    let MadeBranch { task, reference, commit } = made;
+    let name = short(reference);
+    let step = |at: Option<String>, end| {
+        let (landings, tasks) = (vec![landing.id.clone()], vec![task.clone()]);
+        let taken = TakenBranch { landings, tasks, reference: reference.clone(), at, back: None };
+        BranchStep { taken: Some(taken), branch: UndoneBranch { name: name.clone(), end } }
+    };
+    let Some(now) = tip(git, reference)? else { return Ok(step(None, BranchEnd::Gone)) };
+    if now != oid(commit)? {
+        let hint = format!("git branch -D {name}");
+        return Ok(BranchStep::left(reference, "it has other commits now", Some(hint)));
+    }
+    Ok(match checkout(repo, &name)? {
+        Checkout::Nowhere => {
+            step(Some(commit.clone()), BranchEnd::Removed { commit: commit.clone() })
+        }
+        Checkout::Here => {
+            BranchStep::left(reference, "it is checked out", Some("git switch -".to_owned()))
+        }
+        Checkout::Elsewhere(_) => {
+            BranchStep::left(reference, "it is checked out in another working tree", None)
+        }
+    })
+}
+
+/// Returns the report of these steps.
+pub(super) fn report(steps: Vec<BranchStep>) -> UndoReport {
+    let tasks = steps.iter().filter_map(|step| step.taken.as_ref()).flat_map(|taken| &taken.tasks);
+    let report = taken_back(tasks);
+    let branches = steps.into_iter().map(|step| step.branch).collect();
+    UndoReport { report, branches, ..UndoReport::default() }
+}
+
+/// Takes the branches back as `steps` say. A branch that somebody moves meanwhile is left.
+pub(super) fn carry_out(
+    context: &LandingContext<'_>,
+    repo: &Repo,
+    (run, landing): (&RunName, LandingId),
+    mut steps: Vec<BranchStep>,
+) -> Result<UndoReport> {
+    let taken: Vec<TakenBranch> = steps.iter().filter_map(|step| step.taken.clone()).collect();
+    if taken.is_empty() {
+        return Ok(report(steps));
+    }
+    let is_move = |taken: &TakenBranch| taken.at.is_some();
+    let state = if taken.iter().any(is_move) { State::Committed } else { State::Unreported };
+    let owner = (run.clone(), landing);
+    let tasks = taken_back(taken.iter().flat_map(|taken| &taken.tasks));
+    let journal = Journal::new(context.journals.free_id(run)?, owner, vec![], vec![], tasks);
+    let record = UndoRecord { branches: taken, ..UndoRecord::default() };
+    let journal = journal.taking_back(record);
+    context.journals.write(&journal, state)?;
+    if state == State::Committed {
+        let (journal, left) = finish_branches(context, repo, journal)?;
+        context.finish(&journal, State::Committed);
+        for (reference, why) in left {
+            let is_it = |step: &&mut BranchStep| {
+                step.taken.as_ref().is_some_and(|taken| taken.reference == reference)
+            };
+            if let Some(step) = steps.iter_mut().find(is_it) {
+                *step = BranchStep::left(&reference, why, None);
+            }
+        }
+    }
+    Ok(report(steps))
+}
+
+/// Takes back the branches of a journal, also after a crash. Returns the journal without those that
+/// are left, and the names of these with the reasons. The caller closes the journal.
+pub(in crate::landing) fn finish_branches(
+    context: &LandingContext<'_>,
+    repo: &Repo,
+    mut journal: Journal,
+) -> Result<(Journal, Vec<(String, String)>)> {
+    let git = repo.git()?;
+    let mut left = Vec::new();
+    let Some(undo) = &mut journal.undo else { return Ok((journal, left)) };
+    failpoint(context.faults)?;
+    for taken in &undo.branches {
+        let why = match give_back(&git, taken, journal.run.as_str()) {
+            Ok(Moved::Yes) => {
+                failpoint(context.faults)?;
+                continue;
+            }
+            Ok(Moved::Contested) => "it was moved meanwhile".to_owned(),
+            Err(error) => error_text(&error),
+        };
+        left.push((taken.reference.clone(), why));
+    }
+    if !left.is_empty() {
+        let is_left = |taken: &TakenBranch| left.iter().any(|(name, _)| *name == taken.reference);
+        undo.branches.retain(|taken| !is_left(taken));
+        let tasks = undo.branches.iter().flat_map(|taken| &taken.tasks);
+        journal.report = taken_back(tasks);
+        context.journals.write(&journal, State::Committed)?;
+    }
+    Ok((journal, left))
+}
+
+/// Moves or removes one branch, unless somebody else has moved it.
+fn give_back(git: &Repository, taken: &TakenBranch, run: &str) -> Result<Moved> {
+    let reference = &taken.reference;
+    let Some(at) = &taken.at else { return Ok(Moved::Yes) };
+    let now = tip(git, reference)?.map(|now| now.to_string());
+    if now == taken.back {
+        return Ok(Moved::Yes);
+    }
+    if now.as_ref() != Some(at) {
+        return Ok(Moved::Contested);
+    }
+    match &taken.back {
+        Some(back) => {
+            let (reference, from) = (reference.clone(), Some(at.clone()));
+            move_branch(git, &BranchMove { reference, from, to: back.clone() }, run)
+        }
+        None => remove(git, reference, at),
+    }
+}
+
+/// Removes a branch that has this commit.
+fn remove(git: &Repository, reference: &str, at: &str) -> Result<Moved> {
+    let what = || format!("remove {reference}");
+    let expected = oid(at)?;
+    for tried in 1.. {
+        let removed = match git.find_reference(reference) {
+            Ok(found) if found.target() != Some(expected) => return Ok(Moved::Contested),
+            Ok(mut found) => found.delete(),
+            Err(error) => Err(error),
+        };
+        match removed {
+            Ok(()) => return Ok(Moved::Yes),
+            Err(error) if error.code() == ErrorCode::Locked && tried < TRIES => {
+                thread::sleep(Duration::from_millis(20));
+            }
+            Err(error) if error.code() == ErrorCode::Modified => return Ok(Moved::Contested),
+            Err(error) if error.code() == ErrorCode::NotFound => return Ok(Moved::Yes),
+            Err(error) => return Err(error).or_cannot(what),
+        }
+    }
+    Ok(Moved::Contested)
+}
+
+/// Returns whether a branch that was to lose commits has lost them. If somebody has added commits to
+/// those, it has not.
+pub(in crate::landing) fn has_returned(git: &Repository, branch: &BranchMove) -> Result<bool> {
+    let Some(now) = tip(git, &branch.reference)? else { return Ok(false) };
+    let Some(from) = branch.from.as_deref().map(oid).transpose()? else { return Ok(true) };
+    let has_commits = now == from || git.graph_descendant_of(now, from).unwrap_or(false);
+    Ok(now == oid(&branch.to)? || !has_commits)
+}

@@ -1,0 +1,141 @@
+//! Landings in nested repositories that depend on other tasks, on a set-up, or were cut short, and
+//! what the commands for kept work say of them.
+
+use tests::sandbox::{Plan, Repository};
+
+use super::nested_kit::{CheckedOut, Kind, Nest, list};
+use super::sandbox;
+
+/// The subjects of the commits of a branch that HEAD does not have, oldest first.
+fn subjects(repository: &Repository, branch: &str) -> Vec<String> {
+    let log = repository.git(&["log", "--reverse", "--format=%s", &format!("HEAD..{branch}")]);
+    log.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_task_sees_what_its_predecessors_did_in_a_nested_repository_and_branches_build_on_theirs() {
+    let plan = || {
+        Plan::default()
+            .task(
+                "first",
+                "sed -i s/^5$/five/ lib/list.txt; echo x > lib/made.txt; rm lib/late.txt",
+            )
+            .task(
+                "second",
+                "grep -q ^five$ lib/list.txt && test ! -e lib/late.txt && echo y >> lib/made.txt",
+            )
+            .after(&["first"])
+    };
+    for mode in ["patch", "branch", "stack"] {
+        let place = sandbox();
+        let nest = Nest::of(&place, Kind::Submodule);
+        let run = place.run_plan(&nest.outer, &plan()).words("--merge").words(mode);
+        let finished = run.run().expect_code(0);
+        assert_eq!(finished.landed(), ["first", "second"], "{finished}");
+        let name = finished.run_name();
+        let made = match mode {
+            "patch" => {
+                nest.expect_same_git(&finished);
+                nest.lib.text("made.txt")
+            }
+            "branch" => {
+                let branch = format!("regatta/{name}/second");
+                assert_eq!(subjects(&nest.lib, &branch).len(), 2, "{finished}");
+                nest.lib.git(&["show", &format!("{branch}:made.txt")])
+            }
+            _ => {
+                assert_eq!(subjects(&nest.lib, &format!("regatta/{name}")).len(), 2);
+                nest.lib.git(&["show", &format!("regatta/{name}:made.txt")])
+            }
+        };
+        assert_eq!(made, "x\ny\n", "{mode} {finished}");
+    }
+}
+
+#[test]
+fn what_a_setup_does_in_a_nested_repository_is_no_work() {
+    for mode in ["patch", "branch"] {
+        let place = sandbox();
+        let nest = Nest::of(&place, Kind::Submodule);
+        let setup =
+            "cd lib; echo setup >> other.txt; echo made > setup.txt; git commit -q -a -m setup";
+        let run = place.run_in(&nest.outer).words("--merge").words(mode).arg("--setup").arg(setup);
+        let finished = run.exec("sed -i s/^5$/five/ lib/list.txt").run().expect_code(0);
+        assert_eq!(finished.task("t1")["changes"]["files"], 1, "{finished}");
+        if mode == "patch" {
+            assert_eq!(nest.status(), " M list.txt\n", "{finished}");
+            nest.expect_same_git(&finished);
+        } else {
+            let branch = format!("regatta/{}/t1", finished.run_name());
+            let paths = ["log", "--format=%s", "--name-only", &format!("HEAD..{branch}")];
+            assert_eq!(nest.lib.git(&paths), "sed -i …\n\nlist.txt\n", "{finished}");
+            let outer = nest.outer.git(&["branch", "--list", "regatta/*"]);
+            assert_eq!(outer, "", "the submodule's commit is the set-up's: {finished}");
+        }
+    }
+}
+
+#[test]
+fn a_landing_that_is_killed_between_two_repositories_is_completed_by_the_next_one() {
+    for (mode, point) in [("branch", "landing.branch:3"), ("stack", "landing.branch:1")] {
+        let place = sandbox();
+        let nest = Nest::of(&place, Kind::Submodule);
+        let before = [&nest.outer, &nest.lib].map(CheckedOut::of);
+        let script =
+            "sed -i s/^5$/five/ lib/list.txt; git -C lib commit -q -a -m 'My own'; echo x > x";
+        let run = place.run_in(&nest.outer).words("--merge").words(mode);
+        let killed = run.exec(script).fault(&format!("kill@{point}")).run();
+        assert_eq!(killed.code, 128 + 9, "{killed}");
+        let name = killed.run_name();
+        let branch =
+            if mode == "branch" { format!("regatta/{name}/t1") } else { format!("regatta/{name}") };
+        assert_eq!(subjects(&nest.lib, &branch), ["My own"], "{killed}");
+        assert_eq!(nest.outer.git(&["branch", "--list", "regatta/*"]), "", "{killed}");
+        let apply = place.regatta(nest.outer.root()).words("apply").arg(&name).run().expect_code(0);
+        assert_eq!(subjects(&nest.lib, &branch), ["My own"], "{apply}");
+        let link = nest.outer.git(&["rev-parse", &format!("{branch}:lib")]);
+        assert_eq!(link, nest.lib.git(&["rev-parse", &branch]), "{apply}");
+        assert_eq!(nest.outer.git(&["show", &format!("{branch}:x")]), "x\n");
+        assert_eq!(before, [&nest.outer, &nest.lib].map(CheckedOut::of), "{apply}");
+    }
+}
+
+#[test]
+fn onto_a_branch_the_work_in_a_nested_repository_is_on_the_branch_of_the_run_there() {
+    let place = sandbox();
+    let nest = Nest::of(&place, Kind::Submodule);
+    let before = CheckedOut::of(&nest.lib);
+    let run = place.run_in(&nest.outer).words("--onto main");
+    let finished = run.exec("echo x > x.txt; echo y > lib/y.txt").run().expect_code(0);
+    assert_eq!(nest.outer.text("x.txt"), "x\n", "{finished}");
+    let branch = format!("regatta/{}", finished.run_name());
+    assert_eq!(nest.lib.git(&["show", &format!("{branch}:y.txt")]), "y\n", "{finished}");
+    assert_eq!(before, CheckedOut::of(&nest.lib), "{finished}");
+    assert_eq!(nest.outer.git(&["status", "--porcelain"]), "", "{finished}");
+    let told = finished.events_of("degraded");
+    assert!(told.iter().any(|notice| notice["from"] == "the work in lib"), "{finished}");
+}
+
+#[test]
+fn commands_for_kept_work_name_nested_files_by_their_whole_paths() {
+    let place = sandbox();
+    let nest = Nest::of(&place, Kind::Untracked);
+    let call = |words: &str| place.regatta(nest.outer.root()).words(words).run();
+    let run = place.run_in(&nest.outer).words("--merge none");
+    let script = "sed -i s/^5$/five/ lib/list.txt; echo x > lib/x.txt; echo y > y.txt";
+    let name = run.exec(script).run().run_name();
+    let diff = call(&format!("diff {name}/t1")).expect_code(0);
+    for path in ["lib/list.txt", "lib/x.txt", "y.txt"] {
+        assert!(diff.stdout.contains(&format!("a/{path} b/{path}\n")), "{diff}");
+    }
+    nest.lib.write("list.txt", list().replace("\n5\n", "\nmine\n"));
+    let index = call(&format!("apply {name}/t1 --markers --index"));
+    index.expect_refusal(&["a part of it is in lib, which is a repository of its own"]);
+    let branch = call(&format!("apply {name}/t1 --branch kept"));
+    branch.expect_refusal(&["a part of it is in lib, which is a repository of its own"]);
+    let applied = call(&format!("apply {name}/t1 --markers lib/list.txt"));
+    assert!(nest.lib.text("list.txt").contains("<<<<<<<"), "{applied}");
+    assert_eq!(nest.lib.text("x.txt"), "x\n");
+    assert_eq!(nest.outer.text("y.txt"), "y\n");
+    nest.expect_same_git(&applied);
+}
