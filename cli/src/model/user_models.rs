@@ -2,6 +2,7 @@
 //! read when it is first needed.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};
 
@@ -21,7 +22,6 @@ use super::key_command;
 const LARGEST_FACTS: u64 = 16 << 20;
 
 /// The providers and models of the user.
-#[derive(Debug)]
 pub struct UserModels {
     models_files: [PathBuf; 2],
     facts_file: PathBuf,
@@ -33,6 +33,13 @@ pub struct UserModels {
     given: Mutex<BTreeMap<String, Secret>>,
     /// What the commands of the file of models have printed.
     commands: Mutex<BTreeMap<String, Result<Secret, String>>>,
+}
+
+impl fmt::Debug for UserModels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A command may contain a secret.
+        f.debug_struct("UserModels").field("store", &self.store).finish_non_exhaustive()
+    }
 }
 
 /// Where the key of a provider is.

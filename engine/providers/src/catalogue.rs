@@ -155,7 +155,8 @@ impl Models for Catalogue {
     fn open(&self, route: &ModelRoute) -> Result<Arc<dyn Provider>, Failure> {
         let config = &self.config;
         // What the catalogue says holds at the provider's own address only.
-        let price = config.prices.get(&route.name()).copied();
+        let said = config.prices.get(&route.name());
+        let price = said.map(|price| Price { source: PriceSource::User, ..*price });
         let price = price.or_else(|| config.user.price(route));
         let price =
             price.filter(|price| route.base_url.is_none() || price.source == PriceSource::User);

@@ -212,7 +212,7 @@ fn a_model_that_is_unknown_without_tools_or_of_two_providers_is_one_clear_error(
     write_models(
         &place,
         &format!(
-            "providers:\n  one: {{ {gate}, models: [{{ id: twin }}, {{ id: mute, tools: false }}, {{ id: dull, reasoning: false }}] }}\n  two: {{ {gate}, models: [{{ id: twin }}] }}\n  bad: {{ {gate}, models: [{{ id: m }}], auth: oauth }}\n"
+            "providers:\n  one: {{ {gate}, models: [{{ id: twin }}, {{ id: mute, tools: false }}, {{ id: dull, reasoning: false }}] }}\n  two: {{ {gate}, models: [{{ id: twin }}] }}\n  bad: {{ {gate}, models: [{{ id: m }}], proxyUrl: x }}\n"
         ),
     );
     let refused = |name: &str, words: &[&str]| {
