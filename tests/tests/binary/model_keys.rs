@@ -61,7 +61,7 @@ fn the_key_given_goes_before_the_stored_one_the_environment_and_the_file_and_non
     let mut expect = |key: &str, options: &str, variable: &str| {
         model.demand_key(key);
         let finished = run(options, variable).expect_code(0);
-        told.push(finished.to_string());
+        told.push(format!("{}{}", finished.stdout, finished.stderr));
     };
     expect("canary-file-1", "", "");
     expect("canary-env-1", "", "canary-env-1");
@@ -76,10 +76,11 @@ fn the_key_given_goes_before_the_stored_one_the_environment_and_the_file_and_non
     expect("canary-env-1", "", "canary-env-1");
     let _done = login(&place, &repository, "gate", "canary-stored-3").expect_code(0);
     model.demand_key("another");
-    told.push(run("", "").to_string());
+    let refused = run("", "");
+    told.push(format!("{}{}", refused.stdout, refused.stderr));
     for words in ["models --json --all", "models -v", "runs show --json", "logs"] {
         let shown = place.regatta(repository.root()).words(words).run();
-        told.push(shown.to_string());
+        told.push(format!("{}{}", shown.stdout, shown.stderr));
     }
     assert_eq!(told.iter().filter(|text| text.contains("canary-")).count(), 0, "{told:#?}");
     let files = files_with(place.home().folder(), "canary-");
