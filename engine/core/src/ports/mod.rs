@@ -30,8 +30,9 @@ pub use isolation::{
 pub use isolation_error::IsolationError;
 pub use ledger::{LedgerError, LedgerStore, LockRun, RunLock};
 pub use model::{
-    AccountId, AttemptFailure, FailureCause, ModelAnswer, ModelEvent, ModelLocation, ModelRequest,
-    ModelStream, Models, Provider, ProviderInfo, ToolChoice,
+    AccountId, AttemptFailure, CacheRetention, FailureCause, ModelAnswer, ModelEvent,
+    ModelLocation, ModelRequest, ModelStream, Models, Provider, ProviderInfo, RateLimit,
+    RateLimits, RequestOptions, ToolChoice,
 };
 pub use processes::{
     CUT_LINE, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands, EndCause, LineSink,

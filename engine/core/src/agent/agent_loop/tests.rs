@@ -81,7 +81,7 @@ impl Script {
 
 static INFO: LazyLock<ProviderInfo> = LazyLock::new(|| ProviderInfo {
     api: "script",
-    route: ModelRoute { provider: "script".into(), id: "m".into(), base_url: None },
+    route: ModelRoute { provider: "script".into(), id: "m".into(), base_url: None, thinking: None },
     account: AccountId { provider: "script".into(), base_url: None, key: None },
     location: ModelLocation::Local,
 });
@@ -259,7 +259,13 @@ fn other(message: Message) -> LoggedMessage {
 fn answer(calls: &[(&str, &str)]) -> AssistantMessage {
     let call = |(id, name): &(&str, &str)| {
         let (id, name) = ((*id).to_owned(), (*name).to_owned());
-        Part::ToolCall(ToolCall { id, name, arguments: serde_json::Map::new(), malformed: None })
+        Part::ToolCall(ToolCall {
+            id,
+            name,
+            arguments: serde_json::Map::new(),
+            malformed: None,
+            thought_signature: None,
+        })
     };
     AssistantMessage {
         content: calls.iter().map(call).collect(),
@@ -433,7 +439,7 @@ fn two_calls_with_one_identity_become_two() {
 #[test]
 fn a_model_that_had_the_last_word_before_a_crash_is_not_asked_for_another() {
     let mut last = answer(&[]);
-    last.content = vec![Part::Text { text: "done!".to_owned() }];
+    last.content = vec![Part::text("done!".to_owned())];
     let old = vec![said("do it", prompt_id()), other(Message::Assistant(last))];
     let shelf = Shelf { old, ..Shelf::default() };
     let script = Script::of([]);
@@ -677,7 +683,7 @@ impl Provider for Stalled {
     }
 
     fn stream(&self, _request: &ModelRequest) -> ModelStream {
-        let begun = ["ha", "lf"].map(|text| ModelEvent::Text(text.to_owned()));
+        let begun = ["ha", "lf"].map(|text| ModelEvent::Text { block: 0, text: text.to_owned() });
         ModelStream {
             request_bytes: 0,
             events: stream::iter(begun).chain(stream::pending()).boxed(),

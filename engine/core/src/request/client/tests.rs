@@ -8,7 +8,8 @@ use protocol::{ModelRoute, SessionId, Timestamp};
 
 use super::*;
 use crate::ports::{
-    FailureCause, GateWait, ModelEvent, ModelLocation, ModelStream, PermitNews, ToolChoice,
+    FailureCause, GateWait, ModelEvent, ModelLocation, ModelStream, PermitNews, RequestOptions,
+    ToolChoice,
 };
 use crate::request::virtual_time::VirtualTime;
 use crate::request::{RetryPolicy, Watchdog};
@@ -70,6 +71,7 @@ enum Told {
     Text(String),
     Thinking(String),
     Calling(String),
+    Arguments(String),
     Waiting(GateWait),
     Retrying { retry: u32, delay: Duration, why: String },
     FallingBack(String),
@@ -80,9 +82,10 @@ enum Told {
 impl From<Progress<'_>> for Told {
     fn from(progress: Progress<'_>) -> Self {
         match progress {
-            Progress::Text(text) => Self::Text(text.to_owned()),
-            Progress::Thinking(text) => Self::Thinking(text.to_owned()),
-            Progress::Calling(tool) => Self::Calling(tool.to_owned()),
+            Progress::Text { text, .. } => Self::Text(text.to_owned()),
+            Progress::Thinking { text, .. } => Self::Thinking(text.to_owned()),
+            Progress::Calling { tool, .. } => Self::Calling(tool.to_owned()),
+            Progress::Arguments { json, .. } => Self::Arguments(json.to_owned()),
             Progress::Waiting { wait, .. } => Self::Waiting(wait.clone()),
             Progress::Retrying { retry, delay, failure } => {
                 Self::Retrying { retry, delay, why: failure.message.clone() }
@@ -100,6 +103,7 @@ async fn notified(client: &ModelClient, session: SessionId) -> Vec<Told> {
         messages: Vec::new(),
         tools: [].into(),
         choice: ToolChoice::Free,
+        options: RequestOptions::default(),
     };
     let events = Mutex::new(Vec::new());
     let sink = |progress: Progress<'_>| events.lock().unwrap().push(progress.into());
@@ -170,12 +174,20 @@ fn limited(wait: Option<Duration>) -> ModelEvent {
     ModelEvent::Failed(AttemptFailure { wait, cause: FailureCause::RateLimit, ..failed })
 }
 
+fn calling() -> ModelEvent {
+    ModelEvent::Calling { block: 0, tool: String::new() }
+}
+
+fn arguments(bytes: usize) -> ModelEvent {
+    ModelEvent::Arguments { block: 0, json: "x".repeat(bytes) }
+}
+
 fn used(input: u64) -> ModelEvent {
     ModelEvent::Used(Usage { input, ..Usage::ZERO })
 }
 
 fn whole(text: &str) -> ModelEvent {
-    let content = vec![Part::Text { text: text.to_owned() }];
+    let content = vec![Part::text(text)];
     ModelEvent::Ended(ModelAnswer { content, stop_reason: StopReason::Stop })
 }
 
@@ -190,7 +202,7 @@ fn attempts(attempts: Vec<Vec<ModelEvent>>) -> impl Fn() -> Attempt + Send + Syn
 
 #[test]
 fn what_may_work_a_moment_later_is_tried_again_and_waits_longer_each_time() {
-    let said = ModelEvent::Text("he".to_owned());
+    let said = ModelEvent::Text { block: 0, text: "he".to_owned() };
     let answers = vec![
         vec![said, failed(FailureClass::Transient)],
         vec![failed(FailureClass::Transient)],
@@ -210,14 +222,17 @@ fn what_may_work_a_moment_later_is_tried_again_and_waits_longer_each_time() {
 
 #[test]
 fn the_fifth_failure_is_the_last_and_what_came_is_kept() {
-    let said = [ModelEvent::Thinking("h".to_owned()), ModelEvent::Thinking("m".to_owned())];
+    let said = [
+        ModelEvent::Thinking { block: 0, text: "h".to_owned() },
+        ModelEvent::Thinking { block: 0, text: "m".to_owned() },
+    ];
     let last: Vec<_> = said.into_iter().chain([failed(FailureClass::Transient)]).collect();
     let events = all(RequestPolicy::default(), attempts(vec![last]));
     assert_eq!(waits(&events).len(), 4);
     let Some(Told::Failed(FailedRequest { failure, partial })) = events.last() else { panic!() };
     let notified = "because; it was asked 5 times";
     assert_eq!(*failure, Failure::new(FailureClass::Transient, notified));
-    assert_eq!(partial.content, [Part::Thinking { thinking: "hm".to_owned() }]);
+    assert_eq!(partial.content, [Part::thinking("hm")]);
     assert_eq!(partial.stop_reason, StopReason::Error);
     assert_eq!(partial.error_message.as_deref(), Some(notified));
 }
@@ -284,14 +299,19 @@ fn what_a_provider_does_not_count_is_estimated() {
         other => panic!("{other:?}"),
     };
     let refused = || failed(FailureClass::Refused);
-    let said = || [ModelEvent::Text("a".repeat(10)), ModelEvent::Thinking("b".repeat(10))];
+    let said = || {
+        [
+            ModelEvent::Text { block: 0, text: "a".repeat(10) },
+            ModelEvent::Thinking { block: 0, text: "b".repeat(10) },
+        ]
+    };
     let about = |output| Usage { input: 100, output, cost: None, ..Usage::ZERO };
     let counted = Usage { input: 3, ..Usage::ZERO };
     let cases = [
         (vec![whole("x")], about(0)),
         (said().into_iter().chain([ModelEvent::Received(80), whole("x")]).collect(), about(25)),
         (said().into_iter().chain([used(3), whole("x")]).collect(), counted),
-        (vec![ModelEvent::Calling("a".to_owned()), ModelEvent::Received(8), refused()], about(2)),
+        (vec![calling(), arguments(8), refused()], about(2)),
         (vec![ModelEvent::Received(0), refused()], about(0)),
         (vec![ModelEvent::Received(8), used(3), refused()], counted),
         // Nothing of an answer came.
@@ -369,7 +389,7 @@ fn a_model_that_says_nothing_is_given_up() {
     let waited = Duration::from_millis(WAITS.iter().sum());
     assert_eq!(took, Duration::from_secs(5 * 100) + waited);
     let begins = || -> Attempt {
-        let said = stream::iter([ModelEvent::Text("a".to_owned())]);
+        let said = stream::iter([ModelEvent::Text { block: 0, text: "a".to_owned() }]);
         Box::pin(said.chain(stream::pending()))
     };
     let watchdog = Watchdog { idle: Duration::from_millis(1500), ..Watchdog::default() };
@@ -410,7 +430,7 @@ fn a_model_that_goes_on_is_never_silent_for_too_long() {
             let pause = clock.sleep(Duration::from_secs(if word == 0 { 99 } else { 119 }));
             async move {
                 pause.await;
-                ModelEvent::Text("a".to_owned())
+                ModelEvent::Text { block: 0, text: "a".to_owned() }
             }
         });
         words.chain(stream::pending()).boxed()
@@ -435,7 +455,7 @@ fn dropping_the_request_ends_the_attempt_at_once_and_gives_its_permit_back() {
     let count = Arc::clone(&dropped);
     let provider = provider("x/y", move || {
         let guard = Guard(Arc::clone(&count));
-        let said = stream::iter([ModelEvent::Text("a".to_owned())]);
+        let said = stream::iter([ModelEvent::Text { block: 0, text: "a".to_owned() }]);
         said.chain(stream::pending()).map(move |event| (&guard, event).1).boxed()
     });
     let gate = OpenGate::default();
