@@ -15,8 +15,8 @@ const EDITS: usize = 200;
 /// How many times what `xargs` takes they may take, in memory and on a disk. The aims are 4 and 8. On a
 /// disk the figure varies most: a file system that avoids the inodes of recently removed files searches
 /// longer for others.
-const EDITS_IN_MEMORY: f64 = 7.0;
-const EDITS_ON_DISK: f64 = 12.0;
+const EDITS_IN_MEMORY: f64 = 6.0;
+const EDITS_ON_DISK: f64 = 10.0;
 
 /// How many milliseconds of the processor an edit in a large tree may cost. The aim is 60.
 const LARGE_TREE: f64 = 90.0;

@@ -10,9 +10,8 @@ use serde_json::Value;
 const TASKS: usize = 8;
 const EDITS: usize = 10;
 
-/// How many times what `cp` and the same syncs take the landing of many files may take. The aim is 3:
-/// each file is still synced by itself.
-const TIMES_CP: f64 = 40.0;
+/// How many times what `cp` and the same syncs take the landing of many files may take. The aim is 3.
+const TIMES_CP: f64 = 15.0;
 
 /// How many times the aims for a capture and a merge, which stand with the sizes, they may take: a
 /// capture reads the stat of every file.
@@ -21,6 +20,9 @@ const TIMES_AIM: f64 = 5.0;
 /// How many changes make a list, and how many files land at once.
 const LIST: usize = 1_000;
 const MANY: usize = 5_000;
+
+/// How many milliseconds the capture of a list of changes may take.
+const LIST_CAPTURE: f64 = 1_000.0;
 
 fn main() -> ExitCode {
     let binary = release_binary();
@@ -125,7 +127,8 @@ impl<'a> Place<'a> {
         report.figure(&what, captured, "ms", Bound::AtMost(capture_bound));
         let list = self.run(1, LIST.min(files / 2), "none");
         let what = format!("{files} files: capture of {LIST} changes");
-        report.figure(&what, self.phase(&list, "capture"), "ms", Bound::None);
+        let bound = Bound::AtMost(LIST_CAPTURE);
+        report.figure(&what, self.phase(&list, "capture"), "ms", bound);
 
         let with_branches = self.run(TASKS, EDITS, "branch");
         let pattern =

@@ -99,7 +99,7 @@ impl StoreRetention {
         if !is_there(&paths)? {
             return Ok(OpenedStore::Missing);
         }
-        Self::of_locked(paths, |path| ExclusiveStore::look(path), Faults::default())
+        Self::of_locked(paths, ExclusiveStore::look, Faults::default())
     }
 
     /// Locks the store of the repository with this canonical root. Everybody else who opens it waits

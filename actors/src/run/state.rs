@@ -29,6 +29,10 @@ use crate::ledger::LedgerMessage;
 use crate::messaging::{Durability, Notifier, Receipt, ask};
 use crate::task::{INPUTS, RunFacts, Task, TaskArguments, TaskMessage, artifacts_of};
 
+/// The largest number of tasks at the same time at which another one works while one is captured.
+/// Among more tasks than these one more makes no difference, and costs a message for each.
+const MOST_OVERLAPPING: usize = 32;
+
 pub(crate) struct RunState {
     pub(super) machine: RunMachine,
     /// Folds the entries a second time, to check the record. `None` without debug assertions, and
@@ -200,7 +204,10 @@ impl RunState {
             executors: self.arguments.executors.clone(),
             gate: Arc::clone(&self.arguments.gate),
             ledger: Notifier::to(myself, |(entry, receipt)| RunMessage::Record(entry, receipt)),
-            work_ended: Notifier::to(myself, move |()| RunMessage::WorkEnded(task)),
+            work_ended: match self.arguments.spec.jobs.get() {
+                0..=MOST_OVERLAPPING => Notifier::to(myself, move |()| RunMessage::WorkEnded(task)),
+                _ => Notifier::new(|()| {}),
+            },
             deps: self.arguments.deps.clone(),
             events: Notifier::to(myself, RunMessage::TaskEvent),
         };

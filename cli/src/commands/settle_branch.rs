@@ -31,7 +31,7 @@ pub(super) fn run(
     };
     let record = context.reader.record(run)?;
     let title = record.as_ref().and_then(|record| record.task(row.id));
-    let message = title.map(|task| engine::landing::commit_subject(&task.spec));
+    let message = title.map(|task| engine::landing::commit_message(run, &task.spec));
     let gone = || Error::new(ErrorKind::Bug, format!("the ledger has lost run {run}"));
     let message = message.ok_or_else(gone)?;
     let work = (run, &captured.capture);

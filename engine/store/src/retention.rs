@@ -192,7 +192,7 @@ mod tests {
         let collected: Vec<_> = found.tasks.iter().map(|task| task.is_collected).collect();
         assert_eq!(collected, [true, false, false, false]);
         assert_eq!((found.state, found.last), (RunState::Interrupted, at(6)));
-        assert_eq!(reader.repositories().unwrap(), [spec.repo.clone()]);
+        assert_eq!(reader.repositories().unwrap(), std::slice::from_ref(&spec.repo));
         assert_eq!(reader.run_names(&spec.repo).unwrap(), std::slice::from_ref(&name));
         assert_eq!(reader.tasks(spec.id).unwrap()[0].collected, Some(at(7)));
         assert!(reader.record(&name).unwrap().is_some(), "the run can still be replayed");

@@ -86,7 +86,7 @@ impl Parts<'_> {
         for root in self.roots {
             let landing = self.nested(root, request, Publish::Yes);
             notices.extend(landing.notices);
-            notices.extend(told(root, &landing.report));
+            notices.extend(notice_of_branches(root, &landing.report));
             tips.insert(root, landing.tips);
             landings.push((Part::Nested(root), landing.report));
         }
@@ -236,7 +236,7 @@ fn both(whole: Landed, part: Part<'_>, landed: &Landed) -> Landed {
 }
 
 /// Returns the notice about the branches in a nested repository.
-fn told(root: &RepoPath, report: &LandingReport) -> Option<Notice> {
+fn notice_of_branches(root: &RepoPath, report: &LandingReport) -> Option<Notice> {
     let branches = report.tasks.iter().filter_map(|landing| match &landing.landed {
         Landed::Landed { branch, .. } => branch.clone(),
         Landed::Unchanged

@@ -26,6 +26,15 @@ pub(super) const POINTS: &[Point] = &[
     point("freeze.scan", 1, 0),
     // Only sessions of models make requests.
     point("gate", 0, 0),
+    // Only `gc` reaches these.
+    point("gc.files", 0, 0),
+    point("gc.lists", 0, 0),
+    point("gc.loose", 0, 0),
+    point("gc.pack", 0, 0),
+    point("gc.packed", 0, 0),
+    point("gc.packs", 0, 0),
+    point("gc.packs.next", 0, 0),
+    point("gc.references", 0, 0),
     point("landing.begin", 1, 0),
     point("landing.branch", 12, 2),
     // Only where programs that write cannot be seen.
@@ -101,7 +110,7 @@ mod tests {
     fn every_fault_point_of_the_engine_is_listed() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut found = BTreeSet::new();
-        for folder in ["actors/src", "engine", "isolation/src"] {
+        for folder in ["actors/src", "cli/src", "engine", "isolation/src"] {
             quoted_after("failpoint(\"", &root.join(folder), &mut found);
             // Of two points one is chosen before it is reached.
             quoted_after("Pass::First => \"", &root.join(folder), &mut found);

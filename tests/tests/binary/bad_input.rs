@@ -70,7 +70,6 @@ fn what_comes_later_is_refused_by_name_and_never_ignored() {
         "budget r0000 --add cost=1",
         "gates",
         "workspaces list",
-        "gc",
         "agents",
         "config",
         "trust",

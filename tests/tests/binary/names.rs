@@ -84,7 +84,10 @@ fn a_task_is_given_by_its_item_wherever_a_task_is_wanted() {
     alike(&["apply --dry-run src-buffer-mod-rs", "apply --dry-run @ src/buffer/mod.rs"]);
     alike(&["discard --dry-run src-buffer-mod-rs", "discard --dry-run @ src/buffer/mod.rs"]);
     let landed = call(&place, &repository, "apply @ src/buffer/mod.rs").expect_code(0);
-    assert_eq!(landed.stdout, "src/buffer/mod.rs  landed\n");
+    assert!(
+        landed.stdout.starts_with("src/buffer/mod.rs  landed\n\nundo  regatta undo "),
+        "{landed}"
+    );
     assert!(repository.text("src/buffer/mod.rs").ends_with("x\n"));
     assert!(!repository.text("src/network/mod.rs").ends_with("x\n"));
 }
@@ -233,6 +236,13 @@ fn the_commits_of_a_task_are_those_of_its_branch_before_what_it_left() {
     };
     assert_eq!((before("rest"), subject("rest")), ("Say y\n".to_owned(), "echo y …".to_owned()));
     assert_eq!((before("two"), subject("two")), ("a\n".to_owned(), "b".to_owned()));
+    let trailers = |task: &str| {
+        let branch = format!("regatta/{run}/{task}");
+        repository.git(&["log", "-1", "--format=%(trailers:only,unfold)", &branch])
+    };
+    let expected = format!("Regatta-Run: {run}\nRegatta-Task: rest\n");
+    assert_eq!(trailers("rest").trim_end(), expected.trim_end());
+    assert_eq!(trailers("one").trim_end(), "", "the commits of a task are as it made them");
     let body = repository.git(&["log", "-1", "--format=%b", &format!("regatta/{run}/one")]);
     assert_eq!(body.trim(), "It was missing.");
     let changed = repository.git(&["diff", "--name-only", "HEAD", &format!("regatta/{run}/rest")]);

@@ -1,6 +1,8 @@
 //! Nested repositories, submodules and others, in the user's tree: what a task sees of them, and how
 //! its work lands in each of them. git is the judge.
 
+use std::io::Write as _;
+
 use tests::sandbox::{Plan, Sandbox};
 
 use super::nested_kit::{CheckedOut, KINDS, Kind, Nest, list, told};
@@ -218,14 +220,16 @@ fn expected(kind: Kind, row: &str, mode: &str) -> [&'static str; 5] {
 #[test]
 fn each_state_of_a_nested_repository_lands_as_expected_in_each_mode() {
     let mut wrong = Vec::new();
-    println!("| lib | row | mode | tree of lib | branch in lib | branch around it | link | told |");
-    println!("|---|---|---|---|---|---|---|---|");
+    let head =
+        "| lib | row | mode | tree of lib | branch in lib | branch around it | link | told |";
+    let mut table = format!("\n{head}\n|---|---|---|---|---|---|---|---|\n");
     for kind in [Kind::Submodule, Kind::Untracked] {
         for row in ROWS {
             for mode in ["patch", "branch", "stack"] {
                 let Cell { tree, branch, outer, link, told } = cell(kind, row, mode);
                 let found = [tree, branch, outer, link, told];
-                println!("| {kind:?} | {} | {mode} | {} |", row.0, found.join(" | "));
+                let line = format!("| {kind:?} | {} | {mode} | {} |\n", row.0, found.join(" | "));
+                table.push_str(&line);
                 let expected = expected(kind, row.0, mode);
                 if found != expected {
                     wrong.push(format!("{kind:?}, {}, {mode}: {found:?}, not {expected:?}", row.0));
@@ -233,6 +237,7 @@ fn each_state_of_a_nested_repository_lands_as_expected_in_each_mode() {
             }
         }
     }
+    let _unseen = std::io::stderr().write_all(table.as_bytes());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

@@ -49,7 +49,9 @@ fn verified(run: Invocation, command: &str) -> Invocation {
 }
 
 fn unverified(finished: &Finished) -> Vec<(String, Value)> {
-    let of = |event: &Value| (event["task"].as_str().unwrap().to_owned(), event["with"].clone());
+    let of = |event: &Value| {
+        (event["task"].as_str().expect("it has a task").to_owned(), event["with"].clone())
+    };
     finished.events_of("task_unverified").iter().map(of).collect()
 }
 

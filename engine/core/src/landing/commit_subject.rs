@@ -1,6 +1,6 @@
-//! The subject of the commit that a task's work becomes on a branch.
+//! The message of the commit that a task's work becomes on a branch.
 
-use protocol::{TaskSpec, Work};
+use protocol::{RunName, TaskSpec, Work};
 
 /// The maximum length of a subject in characters.
 const LONGEST: usize = 72;
@@ -8,8 +8,7 @@ const LONGEST: usize = 72;
 /// Returns the subject for the work of a task: of a model, its item and the first line of its
 /// prompt; of a command, its item or else the beginning of the script that reads as plain words. A
 /// script with quotes in it is never a subject.
-#[must_use]
-pub fn commit_subject(task: &TaskSpec) -> String {
+fn commit_subject(task: &TaskSpec) -> String {
     let item = match task.items.as_slice() {
         [] => None,
         [item] => Some(line_of(item)),
@@ -28,6 +27,14 @@ pub fn commit_subject(task: &TaskSpec) -> String {
     };
     let subject = subject.trim();
     if subject.is_empty() { task.name.to_string() } else { shortened(subject) }
+}
+
+/// Returns the message of the commit with the work of a task: its subject, and trailers that name the
+/// run and the task.
+#[must_use]
+pub fn commit_message(run: &RunName, task: &TaskSpec) -> String {
+    let subject = commit_subject(task);
+    format!("{subject}\n\nRegatta-Run: {run}\nRegatta-Task: {}\n", task.name)
 }
 
 /// Returns the first line of a text that is not blank, without control characters.

@@ -9,7 +9,7 @@ use protocol::{
     TaskLanding, TaskName,
 };
 
-use super::commit_subject::commit_subject;
+use super::commit_subject::commit_message;
 use crate::ports::{
     CancelToken, IsolationError, LandingNotice, LandingRequest, LandingTarget, LandingTask,
     LedgerError, SettleRequest,
@@ -164,7 +164,7 @@ pub fn landing_tasks(run: &RunRecord, chosen: &BTreeSet<TaskId>) -> Vec<LandingT
             task: task.spec.name.clone(),
             capture: task.changes()?.capture.clone(),
             depends_on: on.map(|on| on.spec.name.clone()).collect(),
-            message: commit_subject(&task.spec),
+            message: commit_message(&run.name, &task.spec),
             settle: SettleRequest::default(),
         })
     };

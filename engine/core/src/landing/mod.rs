@@ -4,7 +4,7 @@
 mod commit_subject;
 mod land;
 
-pub use commit_subject::commit_subject;
+pub use commit_subject::commit_message;
 pub use land::{
     LandingBackend, LandingEnd, LedgerWriter, changed_predecessors, failed_landing_report, land,
     landed_tasks, landing_request, landing_request_of, landing_target, landing_tasks,

@@ -18,6 +18,7 @@ use crate::ports::{CancelLevel, Notice};
 use crate::schedule::{QueuedTask, RefusedTask, TaskEnd};
 
 mod adding;
+mod cancelling;
 mod eager;
 mod ending;
 mod inputs_and_effects;
@@ -223,37 +224,14 @@ impl RunMachine {
         }
     }
 
-    /// Cancels all unfinished tasks, unless they were cancelled at this or a more urgent level.
-    fn cancel_unfinished(&mut self, level: CancelLevel, effects: &mut Vec<Effect>) {
-        if self.cancelled >= Some(level) {
-            return;
-        }
-        self.cancelled = Some(level);
-        for (task, live) in self.record.tasks().iter().zip(&self.live) {
-            if *live == LiveState::Running {
-                effects.push(Effect::CancelTask(task.spec.id, level));
-            }
-        }
-        self.cancel_unstarted(0, effects);
-    }
-
-    /// Cancels the tasks from position `from` on that have not started.
-    fn cancel_unstarted(&mut self, from: usize, effects: &mut Vec<Effect>) {
-        let tasks: Vec<_> = self.record.tasks()[from..].iter().map(|task| task.spec.id).collect();
-        for task in tasks {
-            if self.has_not_started(task) {
-                self.finish(task, unstarted(Outcome::Cancelled), effects);
-            }
-        }
-    }
-
     /// Lets another task work while the work of this one is captured, unless its end may decide which
-    /// task is next, or that there is none.
+    /// task is next, or that there is none, or nothing is captured.
     fn work_ended(&self, task: TaskId, effects: &mut Vec<Effect>) {
         let is_running = self.live(task) == Some(LiveState::Running);
+        let can_capture = self.record.spec.isolation.capabilities().can_capture;
         let decides =
             self.cancels != CancelTrigger::Nothing || self.children.is_awaited(&self.record, task);
-        if is_running && !decides {
+        if is_running && can_capture && !decides {
             effects.push(Effect::ReleasePermit(task));
         }
     }
@@ -265,15 +243,6 @@ impl RunMachine {
         effects.push(Effect::Record(LedgerEntry::TaskFinished { task, report }));
         if cancels {
             self.cancel_unfinished(CancelLevel::Gently, effects);
-        }
-    }
-
-    fn cancels_others(&self, outcome: &Outcome) -> bool {
-        let Outcome::Failed { failure } = outcome else { return false };
-        match self.cancels {
-            CancelTrigger::Nothing => false,
-            CancelTrigger::Crash => failure.class == FailureClass::Crashed,
-            CancelTrigger::Failure => true,
         }
     }
 

@@ -138,11 +138,14 @@ async fn nobody_knows_what_is_left_when_a_reaper_and_its_launcher_were_killed() 
     harness.run(&format!("{STRAY} until [ -s all ]; do :; done")).await;
     let reaper = parent(&living(&harness)[0]);
     let launcher = parent(&reaper.to_string());
-    // The launcher first, which would kill what the reaper has left; suspended, neither reacts.
-    for process in [reaper, launcher] {
-        kill_process(process, Signal::STOP).unwrap();
-    }
+    // The launcher would kill what the reaper has left, and its death wakes a suspended reaper. So
+    // both are suspended, and the reaper goes first.
     for process in [launcher, reaper] {
+        kill_process(process, Signal::STOP).unwrap();
+        let stat = format!("/proc/{process}/stat");
+        until(move || std::fs::read_to_string(&stat).unwrap().contains(") T ")).await;
+    }
+    for process in [reaper, launcher] {
         kill_process(process, Signal::KILL).unwrap();
     }
     assert_eq!(harness.shell.end().await, OwnerEnd::Unknown);

@@ -205,10 +205,11 @@ fn a_capture_of_many_files_is_in_packs_and_one_record() {
     let (mut changes, size) = (Vec::new(), LARGEST / 100);
     for number in 0..280_usize {
         let oid = store.write(&[number.to_le_bytes().as_slice(), &vec![b'x'; size]].concat());
-        let task = Some(Entry { mode: Mode::File, oid: oid.unwrap() });
+        let oid = oid.unwrap();
         // What was written is there before the capture is complete.
-        assert_eq!(store.read(task.unwrap().oid).unwrap().len(), size + 8);
-        changes.push(Change { path: path(&format!("a/{number:03}")), base: None, task });
+        assert_eq!(store.read(oid).unwrap().len(), size + 8);
+        let task = Some(Entry { mode: Mode::File, oid });
+        changes.push(Change { path: path(format!("a/{number:03}")), base: None, task });
     }
     assert_eq!((packs(&stage.store()), stage.waiting()), (2, 0));
     let name = CaptureRef::of(&run("raaaa"), &"t1".parse().unwrap(), 1);

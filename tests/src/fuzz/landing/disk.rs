@@ -81,6 +81,11 @@ fn repository(sandbox: &Sandbox, scenario: &Scenario, random: &mut Random) -> Re
     if scenario.taken.iter().any(|path| path == REPOSITORY) {
         copy(empty_repository(), &place(&root, REPOSITORY));
         repository.write(place(Path::new(""), REPOSITORY).join("file"), "of somebody else\n");
+        // With such a configuration it is left alone: nothing lands in it.
+        let config = place(Path::new(""), REPOSITORY).join(".git/config");
+        let mut text = repository.text(&config);
+        text.push_str("[include]\n\tpath = other\n");
+        repository.write(&config, text);
     }
     if scenario.taken.iter().any(|path| path == PIPE) {
         let mode = Mode::from_raw_mode(0o644);

@@ -1,0 +1,42 @@
+//! The cancellation of tasks: of all of them, or of the others when one fails.
+
+use protocol::{FailureClass, Outcome};
+
+use super::{CancelTrigger, Effect, LiveState, RunMachine, unstarted};
+use crate::ports::CancelLevel;
+
+impl RunMachine {
+    /// Cancels all unfinished tasks, unless they were cancelled at this or a more urgent level.
+    pub(super) fn cancel_unfinished(&mut self, level: CancelLevel, effects: &mut Vec<Effect>) {
+        if self.cancelled >= Some(level) {
+            return;
+        }
+        self.cancelled = Some(level);
+        for (task, live) in self.record.tasks().iter().zip(&self.live) {
+            if *live == LiveState::Running {
+                effects.push(Effect::CancelTask(task.spec.id, level));
+            }
+        }
+        self.cancel_unstarted(0, effects);
+    }
+
+    /// Cancels the tasks from position `from` on that have not started.
+    pub(super) fn cancel_unstarted(&mut self, from: usize, effects: &mut Vec<Effect>) {
+        let tasks: Vec<_> = self.record.tasks()[from..].iter().map(|task| task.spec.id).collect();
+        for task in tasks {
+            if self.has_not_started(task) {
+                self.finish(task, unstarted(Outcome::Cancelled), effects);
+            }
+        }
+    }
+
+    /// Returns whether the others are cancelled when a task ends so.
+    pub(super) fn cancels_others(&self, outcome: &Outcome) -> bool {
+        let Outcome::Failed { failure } = outcome else { return false };
+        match self.cancels {
+            CancelTrigger::Nothing => false,
+            CancelTrigger::Crash => failure.class == FailureClass::Crashed,
+            CancelTrigger::Failure => true,
+        }
+    }
+}
