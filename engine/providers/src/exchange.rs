@@ -9,7 +9,7 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use reqwest::{Client, Response};
 use url::Url;
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, KeyNotHeader};
 use crate::failure::{self, ErrorResponse};
 use crate::rate_limits::wait_for_limits;
 use crate::retry_after::{retry_after, retry_after_in_body, server_time};
@@ -45,11 +45,11 @@ impl Exchange {
             .header(ACCEPT, "text/event-stream, application/json")
             .headers(self.request.headers.clone())
             .body(self.request.body.clone());
-        if let Some(key) = &self.endpoint.key {
-            let (name, value) = self.endpoint.api.key_header(key).ok_or_else(|| {
-                let what = format!("{} holds letters no key has", self.endpoint.variable);
-                AttemptFailure::new(FailureClass::Auth, what)
-            })?;
+        let key = self.endpoint.key_header().map_err(|KeyNotHeader| {
+            let what = format!("{} holds letters no key has", self.endpoint.variable);
+            AttemptFailure::new(FailureClass::Auth, what)
+        })?;
+        if let Some((name, value)) = key {
             request = request.header(name, value);
         }
         let response = request.send().await.map_err(|error| self.connection_lost(error))?;

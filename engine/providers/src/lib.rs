@@ -4,6 +4,7 @@
 mod answer_parser;
 mod anthropic_messages;
 mod api;
+mod api_adapter;
 mod blocks;
 mod body_parser;
 mod call_ids;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use engine::ports::{
     AccountId, Clock, Gate, GateEvent, ModelAnswer, ModelEvent, ModelRequest, Permit, Provider,
-    RequestOptions, Timer, ToolChoice, ToolDeclaration,
+    RequestOptions, Requester, Timer, ToolChoice, ToolDeclaration,
 };
 use engine::request::{ModelClient, Progress, RequestPolicy, RetryPolicy, Watchdog};
 use futures_util::future::BoxFuture;
@@ -137,6 +137,7 @@ pub(crate) fn endpoint(api: Api) -> Endpoint {
         base: base_url("https://h/v1").unwrap(),
         api,
         level: None,
+        levels: Vec::new(),
         key: None,
         variable: "ACME_API_KEY".to_owned(),
     }
