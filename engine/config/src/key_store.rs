@@ -99,6 +99,9 @@ pub enum KeyStoreError {
     Name,
 }
 
+/// What the file contains, and what the user should know about it.
+type NotedDocument = (Map<String, Value>, Option<String>);
+
 impl KeyStore {
     /// Returns the keys stored in `file`, which need not exist.
     #[must_use]
@@ -185,7 +188,7 @@ impl KeyStore {
     }
 
     /// Reads the file; `None` if it does not exist.
-    fn document(&self) -> Result<Option<(Map<String, Value>, Option<String>)>, KeyStoreError> {
+    fn document(&self) -> Result<Option<NotedDocument>, KeyStoreError> {
         let file = match File::open(&self.file) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -99,7 +99,7 @@ impl ProviderEntry {
         } else if *self == Self::default() {
             return refused(format!("`{path}` says nothing that has an effect"));
         }
-        let far = self.base_url.as_deref().is_some_and(|url| plain_http_to_elsewhere(url));
+        let far = self.base_url.as_deref().is_some_and(plain_http_to_elsewhere);
         if far && !self.allow_http {
             return refused(format!(
                 "`{path}.baseUrl` is plain http to another machine, where others can read the key; \
