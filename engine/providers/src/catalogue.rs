@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::ports::{AccountId, Clock, ModelLocation, Models, Provider, ProviderInfo};
+use engine::ports::{
+    AccountId, AccountLimits, Clock, ModelLocation, Models, Provider, ProviderInfo,
+};
 use protocol::{Failure, FailureClass, ModelRoute};
 
 use crate::api::Api;
@@ -172,7 +174,10 @@ impl Models for Catalogue {
         let endpoint = self.endpoint(route, &user)?;
         let own_address = route.base_url.is_some() || user.base_url.is_some();
         Ok(Arc::new(HttpModel {
-            info: info(route, &endpoint, own_address.then(|| endpoint.display_url())),
+            info: ProviderInfo {
+                limits: user.limits,
+                ..info(route, &endpoint, own_address.then(|| endpoint.display_url()))
+            },
             client: self.client(&user, &endpoint)?,
             endpoint,
             price,
@@ -190,11 +195,13 @@ fn info(route: &ModelRoute, endpoint: &Endpoint, own_address: Option<String>) ->
         false => ModelLocation::Remote,
     };
     let account = AccountId {
+        identity: endpoint.identity(),
         provider: endpoint.provider.clone(),
         base_url: own_address,
         key: endpoint.key.as_ref().map(|_key| endpoint.variable.clone()),
     };
-    ProviderInfo { api: endpoint.api.name(), route: route.clone(), account, location }
+    let limits = AccountLimits::default();
+    ProviderInfo { api: endpoint.api.name(), route: route.clone(), account, limits, location }
 }
 
 /// Returns the failure that a key is not for the address that the run names.

@@ -106,7 +106,7 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("serde-saphyr", &["regatta-config"]),
     ("serde_json", &[]),
     ("sha1", &["regatta-isolation"]),
-    ("sha2", &["regatta-group-log", "regatta-isolation"]),
+    ("sha2", &["regatta-group-log", "regatta-isolation", "regatta-providers"]),
     ("similar", &["regatta-tools"]),
     ("strsim", &["regatta-config", "regatta-providers"]),
     ("tempfile", &[]),

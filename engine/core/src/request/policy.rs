@@ -98,7 +98,9 @@ impl RetryPolicy {
         };
         let class = match failed.cause {
             FailureCause::RateLimit => FailureClass::Quota,
-            FailureCause::Outage | FailureCause::Other => FailureClass::Transient,
+            FailureCause::Overload | FailureCause::Outage | FailureCause::Other => {
+                FailureClass::Transient
+            }
         };
         let seconds = wait.as_secs();
         let message = format!("{} (it asks to wait {seconds} s)", failed.failure.message);
@@ -142,7 +144,7 @@ impl Retries {
             // After a rate limit the request waits at the gate, with all others of the account.
             return RetryDecision::Retry(match failed.cause {
                 FailureCause::RateLimit => Duration::ZERO,
-                FailureCause::Outage | FailureCause::Other => {
+                FailureCause::Overload | FailureCause::Outage | FailureCause::Other => {
                     policy.delay(session, self.0, failed.wait)
                 }
             });

@@ -3,13 +3,16 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use proptest::prelude::*;
 
 use super::*;
+use crate::ports::MinuteLimits;
 
 mod many_sessions;
+mod shared;
 
 const SECOND: Duration = Duration::from_secs(1);
 
 fn policy(concurrency: Option<usize>) -> GatePolicy {
     GatePolicy {
+        account: None,
         concurrency: concurrency.and_then(NonZeroUsize::new),
         per_minute: MinuteLimits::default(),
         backoff: SECOND,
@@ -27,7 +30,7 @@ fn arrived(ticket: u64) -> GateInput {
 }
 
 fn answered(ticket: u64) -> GateInput {
-    GateInput::Ended(Ticket(ticket), GateEnd::Answered { tokens: 0, wait: None })
+    GateInput::Ended(Ticket(ticket), GateEnd::Answered { tokens: 0 })
 }
 
 fn rejected(ticket: u64, seconds: Option<u64>) -> GateInput {
@@ -129,13 +132,13 @@ fn after_a_pause_one_request_finds_out_and_then_more_and_more_follow() {
     (1..64).for_each(|ticket| drop(queue.step(answered(ticket), SECOND * 2)));
     let now = SECOND * 10;
     assert_eq!(admitted(&queue.step(GateInput::Woken, now)), [100]);
-    assert_eq!(admitted(&queue.step(GateInput::Accepted(Ticket(100)), now)), [101]);
+    assert_eq!(admitted(&queue.step(GateInput::Accepted(Ticket(100), None), now)), [101]);
     assert_eq!(admitted(&queue.step(answered(100), now)), [102]);
     for accepted in 101..131 {
-        let next = admitted(&queue.step(GateInput::Accepted(Ticket(accepted)), now));
+        let next = admitted(&queue.step(GateInput::Accepted(Ticket(accepted), None), now));
         assert_eq!(next, [accepted + 2]);
     }
-    let next = admitted(&queue.step(GateInput::Accepted(Ticket(131)), now));
+    let next = admitted(&queue.step(GateInput::Accepted(Ticket(131), None), now));
     assert_eq!(next, Vec::<u64>::new(), "from half of what was too much on, it grows slowly");
 }
 
@@ -154,7 +157,7 @@ fn a_rejection_without_a_time_pauses_longer_each_time_until_one_is_accepted() {
     }
     assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30, 30]);
     queue.step(arrived(50), now);
-    queue.step(GateInput::Accepted(Ticket(50)), now);
+    queue.step(GateInput::Accepted(Ticket(50), None), now);
     queue.step(arrived(51), now);
     queue.step(rejected(51, None), now);
     assert_eq!(notified(&queue.step(arrived(52), now)), [(52, SECOND)]);

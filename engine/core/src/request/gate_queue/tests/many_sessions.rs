@@ -63,7 +63,7 @@ fn simulate(sessions: u64, turns: u32, mut server: Server) -> Course {
             Event::Wakes => GateInput::Woken,
             Event::Accepts(ticket) => {
                 plan(&mut events, now + server.answer, Event::Answers(ticket));
-                GateInput::Accepted(Ticket(ticket))
+                GateInput::Accepted(Ticket(ticket), None)
             }
             Event::Answers(ticket) => {
                 let (session, turn, _) = tickets[&ticket];
