@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::{IsolationError, Worker, Workspace as Place, WorkspaceRequest, WorkspaceStart};
-use engine::task::{Effect, Input, Reminder};
+use engine::task::{Effect, Input, Reminder, Timer};
 use protocol::{
     AgentEnd, Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport, Work,
 };
@@ -16,6 +16,7 @@ use super::state::TaskMessage;
 use super::state::TaskState;
 use super::worker_setup;
 use crate::executors::{ExecutorLease, ExecutorsMessage};
+use crate::gates::MeasuredGate;
 use crate::isolation::{Lease, RepositoryMessage, WorkspaceMessage};
 use crate::job::Job;
 use crate::messaging::{Receipt, ask};
@@ -50,10 +51,7 @@ impl TaskState {
                     let _dying = myself.cast(TaskMessage::WorkerKilled);
                 }
                 Effect::CleanUpWorker { error, deadline } => self.clear(myself, &error, deadline),
-                Effect::StartTimer(timer, after) => {
-                    let message = TaskMessage::TimerFired(timer);
-                    self.send_later(Job::TaskTimer, myself, after, message);
-                }
+                Effect::StartTimer(timer, after) => self.start_timer(myself, timer, after),
                 Effect::AnnounceStopping => self.progress(Phase::Stopping, None),
                 Effect::AnnounceYield => {
                     self.announce(EventKind::TaskYielded { task: self.name() })
@@ -139,6 +137,15 @@ impl TaskState {
         if self.executor.is_some() { Input::ExecutorLeased } else { Input::ExecutorUnavailable }
     }
 
+    pub(super) fn start_timer(
+        &mut self,
+        myself: &ActorRef<TaskMessage>,
+        timer: Timer,
+        after: Duration,
+    ) {
+        self.send_later(Job::TaskTimer, myself, after, TaskMessage::TimerFired(timer));
+    }
+
     async fn start_worker(
         &mut self,
         myself: &ActorRef<TaskMessage>,
@@ -149,7 +156,10 @@ impl TaskState {
         let Some(executor) = &self.executor else { return }; // always there: leased before
         let deps = WorkerDeps {
             deps: self.arguments.deps.clone(),
-            gate: Arc::clone(&self.arguments.gate),
+            gate: Arc::new(MeasuredGate {
+                gate: Arc::clone(&self.arguments.gate),
+                clock: self.waits.clone(),
+            }),
             executor: executor.executor().clone(),
             supervisor: myself.get_cell(),
             span: self.span.clone(),

@@ -10,6 +10,7 @@ pub mod discard;
 pub mod dispatch;
 #[cfg(test)]
 mod fake_repository;
+pub mod gates;
 pub mod gc;
 pub mod help;
 mod kept_work;

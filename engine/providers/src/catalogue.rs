@@ -195,7 +195,7 @@ fn info(route: &ModelRoute, endpoint: &Endpoint, own_address: Option<String>) ->
         false => ModelLocation::Remote,
     };
     let account = AccountId {
-        identity: endpoint.identity(),
+        identity: Some(endpoint.identity()),
         provider: endpoint.provider.clone(),
         base_url: own_address,
         key: endpoint.key.as_ref().map(|_key| endpoint.variable.clone()),

@@ -73,7 +73,10 @@ pub fn yields() -> ModelEvent {
 
 impl Models for FakeAccounts {
     fn open(&self, route: &ModelRoute) -> Result<Arc<dyn Provider>, Failure> {
-        let account = AccountId::of_provider(&route.provider);
+        let account = AccountId {
+            identity: Some(route.provider.clone()),
+            ..AccountId::of_provider(&route.provider)
+        };
         let (route, location) = (route.clone(), ModelLocation::Remote);
         let info = ProviderInfo {
             api: "fake",

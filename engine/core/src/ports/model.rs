@@ -51,8 +51,9 @@ pub struct ProviderInfo {
 /// Identifies a provider account. All requests of an account share its limits.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct AccountId {
-    /// Stands for the address and the key, and shows neither. Accounts are the same if this is.
-    pub identity: String,
+    /// Stands for the address and the key, and shows neither: what has the same is one account in
+    /// every process. Without it, the account is one of this process.
+    pub identity: Option<String>,
     /// The name of the provider.
     pub provider: String,
     /// The base URL of the provider, if it is not the default one.
@@ -62,11 +63,16 @@ pub struct AccountId {
 }
 
 impl AccountId {
-    /// Returns the only account of a provider without keys.
+    /// Returns the account of a provider that only this process has.
     #[must_use]
     pub fn of_provider(provider: &str) -> Self {
-        let (identity, provider) = (provider.to_owned(), provider.to_owned());
-        Self { identity, provider, base_url: None, key: None }
+        Self { identity: None, provider: provider.to_owned(), base_url: None, key: None }
+    }
+
+    /// Returns what tells this account from others.
+    #[must_use]
+    pub fn identity(&self) -> &str {
+        self.identity.as_deref().unwrap_or(&self.provider)
     }
 }
 

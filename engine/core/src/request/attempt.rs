@@ -11,7 +11,7 @@ use protocol::{Failure, FailureClass, ModelRoute, Part, Usage};
 use super::partial_content::PartialContent;
 use super::policy::{Watchdog, estimated_usage};
 use crate::ports::{
-    AttemptFailure, GateWait, ModelAnswer, ModelEvent, ModelStream, RateLimits, Timer,
+    AccountId, AttemptFailure, GateWait, ModelAnswer, ModelEvent, ModelStream, RateLimits, Timer,
 };
 
 /// The result of one attempt.
@@ -222,6 +222,8 @@ pub enum Progress<'a> {
     },
     /// The request waits for the gate of the account.
     Waiting {
+        /// The account.
+        account: &'a AccountId,
         /// The number of retries so far.
         retries: u32,
         /// The reason to wait.

@@ -152,7 +152,9 @@ impl ModelClient {
         });
         while let Some(event) = queue.next().await {
             match event {
-                GateEvent::Waiting(wait) => progress(Progress::Waiting { retries, wait: &wait }),
+                GateEvent::Waiting(wait) => {
+                    progress(Progress::Waiting { account, retries, wait: &wait });
+                }
                 GateEvent::Admitted(permit) => return Ok(permit),
                 GateEvent::Refused(failure) => {
                     let cause = FailureCause::Outage;

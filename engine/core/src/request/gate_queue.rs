@@ -184,7 +184,8 @@ impl GateQueue {
                     self.ended(&admitted, end, now);
                 }
             }
-            GateInput::Woken => self.wake = self.wake.filter(|wake| *wake > now),
+            // That of an earlier request to be woken changes nothing.
+            GateInput::Woken(at) => self.wake = self.wake.filter(|wake| *wake > now && *wake != at),
         }
         None
     }

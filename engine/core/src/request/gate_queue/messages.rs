@@ -65,8 +65,8 @@ pub enum GateInput {
     Accepted(Ticket, Option<Duration>),
     /// An admitted request has ended.
     Ended(Ticket, GateEnd),
-    /// The time of a [`GateEffect::WakeAt`] has come.
-    Woken,
+    /// The time of a [`GateEffect::WakeAt`] has come. If it has not, the queue asks once more.
+    Woken(Duration),
 }
 
 /// How a request ended, as far as it matters for the account.
@@ -111,6 +111,6 @@ pub enum GateEffect {
     Refuse(Ticket, Failure),
     /// Tell the request why it waits.
     Notify(Ticket, GateWait),
-    /// Send [`GateInput::Woken`] at this time.
+    /// Send [`GateInput::Woken`] with this time when it has come.
     WakeAt(Duration),
 }

@@ -115,8 +115,8 @@ fn a_pause_holds_for_all_that_wait_and_all_that_arrive_and_each_is_told_once() {
     let known = queue.step(rejected(1, Some(9)), SECOND * 2);
     assert_eq!(notified(&known), [], "it has ended before");
     let before = SECOND * 11 - Duration::from_millis(1);
-    assert!(admitted(&queue.step(GateInput::Woken, before)).is_empty());
-    assert_eq!(admitted(&queue.step(GateInput::Woken, SECOND * 11)), [2]);
+    assert!(admitted(&queue.step(GateInput::Woken(Duration::ZERO), before)).is_empty());
+    assert_eq!(admitted(&queue.step(GateInput::Woken(Duration::ZERO), SECOND * 11)), [2]);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn after_a_pause_one_request_finds_out_and_then_more_and_more_follow() {
     }
     (1..64).for_each(|ticket| drop(queue.step(answered(ticket), SECOND * 2)));
     let now = SECOND * 10;
-    assert_eq!(admitted(&queue.step(GateInput::Woken, now)), [100]);
+    assert_eq!(admitted(&queue.step(GateInput::Woken(Duration::ZERO), now)), [100]);
     assert_eq!(admitted(&queue.step(GateInput::Accepted(Ticket(100), None), now)), [101]);
     assert_eq!(admitted(&queue.step(answered(100), now)), [102]);
     for accepted in 101..131 {
@@ -150,7 +150,7 @@ fn a_rejection_without_a_time_pauses_longer_each_time_until_one_is_accepted() {
         assert_eq!(admitted(&queue.step(arrived(ticket), now)), [ticket]);
         queue.step(rejected(ticket, None), now);
         let until = notified(&queue.step(arrived(100 + ticket), now))[0].1;
-        queue.step(GateInput::Woken, now + until);
+        queue.step(GateInput::Woken(Duration::ZERO), now + until);
         queue.step(GateInput::NotSent(Ticket(100 + ticket)), now + until);
         waits.push(until.as_secs());
         now += until;
@@ -181,7 +181,7 @@ fn in_an_outage_one_at_a_time_asks_and_after_a_while_all_fail() {
     }
     let refused_at = loop {
         now = alarm.expect("it wakes up");
-        let mut effects = queue.step(GateInput::Woken, now);
+        let mut effects = queue.step(GateInput::Woken(Duration::ZERO), now);
         let probe = admitted(&effects);
         assert!(probe.len() <= 1, "{probe:?}");
         for probe in probe {
@@ -224,7 +224,7 @@ fn the_limits_per_minute_hold_and_what_was_not_sent_does_not_count() {
     let waits = queue.step(arrived(4), Duration::ZERO);
     let wait = GateWait::Rate { wait: SECOND * 61 };
     assert_eq!(waits, [GateEffect::Notify(Ticket(4), wait), GateEffect::WakeAt(SECOND * 61)]);
-    assert_eq!(admitted(&queue.step(GateInput::Woken, SECOND * 61)), [4]);
+    assert_eq!(admitted(&queue.step(GateInput::Woken(Duration::ZERO), SECOND * 61)), [4]);
 }
 
 /// What happens next in a queue.
@@ -286,7 +286,7 @@ proptest! {
                     now += Duration::from_millis(millis);
                     if alarm.is_some_and(|at| at <= now) {
                         alarm = None;
-                        inputs.push(GateInput::Woken);
+                        inputs.push(GateInput::Woken(Duration::ZERO));
                     }
                 }
             }

@@ -55,7 +55,7 @@ fn engines_share_the_window_and_a_killed_one_leaves_its_share() {
         (2, 2, Some(2), 1, None)
     );
     engines.kill("a");
-    assert_eq!(admitted(&engines.step("b", GateInput::Woken, LOOK_AGAIN)), [2]);
+    assert_eq!(admitted(&engines.step("b", GateInput::Woken(Duration::ZERO), LOOK_AGAIN)), [2]);
     assert_eq!(engines.report(LOOK_AGAIN).under_way, 2);
 }
 
@@ -68,10 +68,14 @@ fn what_one_engine_is_told_holds_for_all() {
     assert_eq!(notified(&waits), [(1, SECOND * 9)]);
     assert_eq!(engines.report(SECOND).hold.unwrap().wait, Some(SECOND * 9));
     engines.step("a", arrived(2), SECOND);
-    assert_eq!(admitted(&engines.step("b", GateInput::Woken, SECOND * 10)), [1]);
-    assert_eq!(admitted(&engines.step("a", GateInput::Woken, SECOND * 10)), [0; 0], "one finds out");
+    assert_eq!(admitted(&engines.step("b", GateInput::Woken(Duration::ZERO), SECOND * 10)), [1]);
+    assert_eq!(
+        admitted(&engines.step("a", GateInput::Woken(Duration::ZERO), SECOND * 10)),
+        [0; 0],
+        "one finds out"
+    );
     engines.step("b", GateInput::Accepted(Ticket(1), None), SECOND * 11);
-    assert_eq!(admitted(&engines.step("a", GateInput::Woken, SECOND * 11)), [2]);
+    assert_eq!(admitted(&engines.step("a", GateInput::Woken(Duration::ZERO), SECOND * 11)), [2]);
 }
 
 #[test]
@@ -88,7 +92,7 @@ fn engines_take_turns_however_much_one_asks_and_a_person_goes_first() {
         order.push(name);
         let mut began = vec![(name, engines.step(name, answered(ticket), now))];
         for other in ["a", "b", "c"] {
-            began.push((other, engines.step(other, GateInput::Woken, now)));
+            began.push((other, engines.step(other, GateInput::Woken(Duration::ZERO), now)));
         }
         for (name, effects) in began {
             under_way.extend(admitted(&effects).into_iter().map(|ticket| (name, ticket)));
@@ -117,9 +121,12 @@ fn one_engine_probes_and_its_end_lets_another_one_do_so() {
     (0..3).for_each(|ticket| drop(engines.step("a", failed(ticket), Duration::ZERO)));
     engines.step("b", arrived(1), Duration::ZERO);
     assert_eq!(admitted(&engines.step("a", arrived(4), SECOND)), [4]);
-    assert_eq!(admitted(&engines.step("b", GateInput::Woken, SECOND)), [0; 0]);
+    assert_eq!(admitted(&engines.step("b", GateInput::Woken(Duration::ZERO), SECOND)), [0; 0]);
     engines.kill("a");
-    assert_eq!(admitted(&engines.step("b", GateInput::Woken, SECOND + LOOK_AGAIN)), [1]);
+    assert_eq!(
+        admitted(&engines.step("b", GateInput::Woken(Duration::ZERO), SECOND + LOOK_AGAIN)),
+        [1]
+    );
     assert!(engines.report(SECOND * 2).hold.unwrap().reason.contains("down"));
 }
 
@@ -146,7 +153,7 @@ proptest! {
         let at = at % sound.len();
         engines.bytes[at] = with;
         engines.step("b", arrived(1), SECOND);
-        engines.step("b", GateInput::Woken, SECOND * 2);
+        engines.step("b", GateInput::Woken(Duration::ZERO), SECOND * 2);
         let far = String::from_utf8(sound).unwrap().replace("\"secs\":1", "\"secs\":18446744073709551615");
         engines.bytes = far.into_bytes();
         engines.step("b", arrived(2), SECOND * 2);
