@@ -75,6 +75,7 @@ impl<'a> Applier<'a> {
 
     /// Replaces the expected version of the path with the new one, if it is still as expected.
     pub(super) fn apply(&self, change: &FileChange) -> Result<Applied> {
+        self.mover.begin_change();
         self.tidy_aside(change)?;
         let target = self.state_of(&change.path)?;
         if change.method == WriteMethod::InPlace {
@@ -104,7 +105,7 @@ impl<'a> Applier<'a> {
             let oid = blob_id(&bytes).or_cannot(|| format!("hash {path}"))?;
             Ok(PathState::Entry(Entry { mode, oid }, bytes))
         };
-        match self.mover.tree.read_entry(path)? {
+        match self.mover.read_entry(path)? {
             TreeEntry::Missing | TreeEntry::Blocked(_) => Ok(PathState::Missing),
             TreeEntry::File { mode, bytes, .. } => entry(mode, bytes),
             TreeEntry::Link { target, .. } => entry(Mode::Link, target),
@@ -123,6 +124,7 @@ impl<'a> Applier<'a> {
 
     /// Stages the new version beside its target. It is durable once it is synced.
     pub(super) fn stage(&self, change: &FileChange, new: Entry) -> Result<()> {
+        self.mover.begin_change();
         let _not_watched = self.drop_version(change, &change.temp)?;
         self.mover.write_fresh(change, new, &self.context.store.read(new.oid)?)
     }
@@ -215,6 +217,7 @@ impl<'a> Applier<'a> {
     /// since, puts back that file itself and not a copy from the task store, because the program
     /// may have it open and write to it again.
     pub(super) fn put_back(&self, change: &FileChange) -> Result<Applied> {
+        self.mover.begin_change();
         if change.method == WriteMethod::InPlace || change.expected.is_none() {
             return Ok(Applied::Done);
         }

@@ -86,6 +86,7 @@ impl Applier<'_> {
     }
 
     fn try_drop<'s>(&self, change: &'s FileChange, at: &RepoPath) -> Result<Dropped<'s>> {
+        self.mover.begin_change();
         // The lease is held until the file is removed, so that no program writes to it in between.
         let lease = match self.access(at)? {
             WriteAccess::Leased(lease) => Some(lease),

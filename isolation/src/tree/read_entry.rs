@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -121,7 +121,7 @@ impl Tree {
 }
 
 /// Returns what is at `name` in the folder `fd`, with its whole content.
-fn read_entry_in(fd: &OwnedFd, name: &OsStr) -> std::io::Result<TreeEntry> {
+pub(crate) fn read_entry_in(fd: &OwnedFd, name: &OsStr) -> io::Result<TreeEntry> {
     let mut tried = 0;
     loop {
         tried += 1;
@@ -136,7 +136,7 @@ fn read_entry_in(fd: &OwnedFd, name: &OsStr) -> std::io::Result<TreeEntry> {
 const LARGEST: u64 = 2 << 30;
 
 /// Reads the entry once. Fails with `EAGAIN` if it changed meanwhile.
-fn try_read_entry(fd: &OwnedFd, name: &OsStr) -> std::io::Result<TreeEntry> {
+fn try_read_entry(fd: &OwnedFd, name: &OsStr) -> io::Result<TreeEntry> {
     let before = match statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Stat::of(&stat),
         Err(Errno::NOENT) => return Ok(TreeEntry::Missing),
@@ -161,10 +161,11 @@ fn try_read_entry(fd: &OwnedFd, name: &OsStr) -> std::io::Result<TreeEntry> {
                 return Err(Errno::FBIG.into());
             }
             let mut bytes = Vec::new();
-            let room = usize::try_from(before.size).unwrap_or(usize::MAX);
-            bytes.try_reserve_exact(room).map_err(|_| Errno::NOMEM)?;
-            // A file that keeps growing would never end.
-            (&mut file).take(before.size + 1).read_to_end(&mut bytes)?;
+            let size = usize::try_from(before.size).unwrap_or(usize::MAX);
+            bytes.try_reserve_exact(size).map_err(|_| Errno::NOMEM)?;
+            bytes.resize(size, 0);
+            // A file that grows or shrinks meanwhile is read again.
+            file.read_exact(&mut bytes).map_err(shrunk)?;
             same(before, Stat::of(&fstat(&file)?))?;
             Ok(TreeEntry::File { mode: Mode::of_file(before.mode), bytes, stat: before })
         }
@@ -180,6 +181,11 @@ fn changed(error: Errno) -> Errno {
     }
 }
 
-fn same(before: Stat, after: Stat) -> std::io::Result<()> {
+/// Converts the error of a file that has become shorter to `EAGAIN`.
+fn shrunk(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::UnexpectedEof { Errno::AGAIN.into() } else { error }
+}
+
+fn same(before: Stat, after: Stat) -> io::Result<()> {
     if before == after { Ok(()) } else { Err(Errno::AGAIN.into()) }
 }
