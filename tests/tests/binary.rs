@@ -16,6 +16,7 @@ mod binary {
     mod agents_streams;
     mod agents_tools;
     mod all_land;
+    mod api_pairs;
     mod bad_input;
     mod cancel;
     mod carry;
@@ -54,6 +55,8 @@ mod binary {
     mod live;
     mod logs;
     mod long_output;
+    mod model_keys;
+    mod models;
     mod modes;
     mod names;
     mod nested;
@@ -98,6 +101,7 @@ mod binary {
     mod union;
     mod verify;
     mod verify_bad_input;
+    mod wire_apis;
     mod writers;
     mod yields;
 

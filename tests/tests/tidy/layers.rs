@@ -86,12 +86,14 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("ractor", &["regatta-actors"]),
     ("regex", &["regatta-providers"]),
     ("reqwest", &["regatta-providers", "regatta-benches"]),
+    ("rpassword", &["regatta"]),
     ("rusqlite", &["regatta-store", "regatta-tests"]),
     (
         "rustix",
         &[
             "regatta-exec",
             "regatta-isolation",
+            "regatta-providers",
             "regatta-store",
             "regatta-tests",
             "regatta-benches",

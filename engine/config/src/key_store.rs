@@ -1,0 +1,324 @@
+//! The stored API keys: `auth.json` in the folder of the user's settings, which only the user can
+//! read. A change is made under a lock and replaces the file at once, so that it is never torn.
+
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use crate::data_paths::make_private;
+use crate::secret::{KeyError, Secret, api_key};
+
+/// The name of a key that was stored without one.
+pub const DEFAULT_KEY: &str = "default";
+
+/// The maximum size of the file, in bytes.
+const LARGEST: u64 = 1 << 20;
+
+/// How long a change waits for the lock.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a change waits between two tries to get the lock.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The permission bits of group and others.
+const OTHERS: u32 = 0o077;
+
+/// The stored keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyStore {
+    file: PathBuf,
+}
+
+/// One stored key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredKey {
+    /// The provider.
+    pub provider: String,
+    /// The name of the key, which is unique for its provider.
+    pub name: String,
+    /// The key.
+    pub key: Secret,
+}
+
+/// What was found in the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoredKeys {
+    /// The keys, in the order in which they were stored.
+    pub keys: Vec<StoredKey>,
+    /// What the user should know about the file.
+    pub note: Option<String>,
+}
+
+/// Why the stored keys cannot be read or changed. No message contains a key.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyStoreError {
+    /// The file cannot be read, written, or locked.
+    #[error("cannot {what} {}", .file.display())]
+    Io {
+        /// What failed.
+        what: &'static str,
+        /// The file.
+        file: PathBuf,
+        /// The error of the operating system.
+        #[source]
+        source: io::Error,
+    },
+    /// The file is not what this program writes. It is left as it is.
+    #[error("{}:{line}: {message}; the file was left as it is", .file.display())]
+    Malformed {
+        /// The file.
+        file: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The mistake.
+        message: String,
+    },
+    /// The file belongs to another user, or is no file, or cannot be written.
+    #[error("{} {why}", .file.display())]
+    Refused {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        why: &'static str,
+    },
+    /// Another process holds the lock.
+    #[error("another process has been changing {} for {} seconds", .file.display(), PATIENCE.as_secs())]
+    Locked {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The text is not a key.
+    #[error("this is not an API key: {0}")]
+    Key(#[from] KeyError),
+    /// The name of a key has characters that are not allowed.
+    #[error("a key is named by up to 40 letters, digits, `.`, `_` and `-`")]
+    Name,
+}
+
+impl KeyStore {
+    /// Returns the keys stored in `file`, which need not exist.
+    #[must_use]
+    pub fn new(file: PathBuf) -> Self {
+        Self { file }
+    }
+
+    /// Returns the file.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Reads the keys. A file that others can read is closed to them, with a note.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not what this program writes.
+    pub fn read(&self) -> Result<StoredKeys, KeyStoreError> {
+        let Some((document, note)) = self.document()? else { return Ok(StoredKeys::default()) };
+        Ok(StoredKeys { keys: self.keys_of(&document)?, note })
+    }
+
+    /// Stores a key. One of the same provider and name is replaced.
+    ///
+    /// # Errors
+    /// The text is not a key, or the file cannot be changed. It is then as it was.
+    pub fn store(&self, provider: &str, name: &str, key: &str) -> Result<(), KeyStoreError> {
+        let key = api_key(key)?;
+        if !is_key_name(name) {
+            return Err(KeyStoreError::Name);
+        }
+        let entry = json!({ "provider": provider, "name": name, "key": key.expose() });
+        self.change(|entries| {
+            let same = entries.iter_mut().find(|entry| is_key(entry, provider, Some(name)));
+            match same {
+                Some(same) => *same = entry,
+                None => entries.push(entry),
+            }
+            1
+        })
+        .map(drop)
+    }
+
+    /// Removes the key of this name, or all keys of the provider. Returns how many there were.
+    ///
+    /// # Errors
+    /// The file cannot be changed. It is then as it was.
+    pub fn remove(&self, provider: &str, name: Option<&str>) -> Result<usize, KeyStoreError> {
+        if !self.file.try_exists().unwrap_or(true) {
+            return Ok(0);
+        }
+        self.change(|entries| {
+            let before = entries.len();
+            entries.retain(|entry| !is_key(entry, provider, name));
+            before - entries.len()
+        })
+    }
+
+    /// Changes the list of keys under the lock. `change` returns how many keys it has changed; the
+    /// file is not written if that is none.
+    fn change(
+        &self,
+        change: impl FnOnce(&mut Vec<Value>) -> usize,
+    ) -> Result<usize, KeyStoreError> {
+        let folder = self.file.parent().unwrap_or(Path::new("."));
+        make_private(folder).map_err(|source| self.io("make the folder of", source))?;
+        let _lock = self.lock()?;
+        let mut document = match self.document()? {
+            Some((document, _note)) => document,
+            None => Map::from_iter([("version".to_owned(), json!(1))]),
+        };
+        self.keys_of(&document)?;
+        let mut entries = match document.remove("keys") {
+            Some(Value::Array(entries)) => entries,
+            _ => Vec::new(),
+        };
+        let changed = change(&mut entries);
+        document.insert("keys".to_owned(), Value::Array(entries));
+        if changed > 0 {
+            let text = format!("{:#}\n", Value::Object(document));
+            self.replace(text.as_bytes()).map_err(|source| self.io("write", source))?;
+        }
+        Ok(changed)
+    }
+
+    /// Reads the file; `None` if it does not exist.
+    fn document(&self) -> Result<Option<(Map<String, Value>, Option<String>)>, KeyStoreError> {
+        let file = match File::open(&self.file) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(self.io("read", error)),
+        };
+        let meta = file.metadata().map_err(|error| self.io("read", error))?;
+        if !meta.is_file() {
+            return Err(self.refused("is not a file"));
+        }
+        let note = self.close_to_others(&file, meta.mode());
+        let mut bytes = Vec::new();
+        file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| self.io("read", error))?;
+        if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > LARGEST {
+            return Err(self.refused("is larger than 1 MiB, which no file of keys is"));
+        }
+        match serde_json::from_slice(&bytes) {
+            Ok(Value::Object(document)) => Ok(Some((document, note))),
+            Ok(_other) => Err(self.malformed(1, "it must be a JSON object")),
+            // The text of the error is not used, because it may quote the file.
+            Err(error) => Err(self.malformed(error.line().max(1), "it is not valid JSON")),
+        }
+    }
+
+    /// Removes the access of group and others from the file, and says so.
+    fn close_to_others(&self, file: &File, mode: u32) -> Option<String> {
+        if mode & OTHERS == 0 {
+            return None;
+        }
+        let shown = self.file.display();
+        Some(match file.set_permissions(Permissions::from_mode(mode & 0o7700)) {
+            Ok(()) => format!(
+                "{shown} could be read by others (mode {:04o}); it is closed to them now",
+                mode & 0o7777
+            ),
+            Err(error) => format!(
+                "{shown} can be read by others (mode {:04o}), and that cannot be changed: {error}",
+                mode & 0o7777
+            ),
+        })
+    }
+
+    fn keys_of(&self, document: &Map<String, Value>) -> Result<Vec<StoredKey>, KeyStoreError> {
+        let version = document.get("version").and_then(Value::as_u64);
+        if version != Some(1) {
+            return Err(self.malformed(
+                1,
+                "`version` must be 1; a later version of Regatta may have written it",
+            ));
+        }
+        let entries = match document.get("keys") {
+            Some(Value::Array(entries)) => entries.as_slice(),
+            None => &[],
+            Some(_other) => return Err(self.malformed(1, "`keys` must be a list")),
+        };
+        let key = |(at, entry): (usize, &Value)| {
+            let text = |name: &str| entry.get(name).and_then(Value::as_str);
+            let (provider, name, key) = (text("provider"), text("name"), text("key"));
+            let wrong = |why: &str| self.malformed(1, &format!("`keys[{at}]`: {why}"));
+            let (Some(provider), Some(name), Some(key)) = (provider, name, key) else {
+                return Err(wrong("`provider`, `name` and `key` must be texts"));
+            };
+            let key = api_key(key).map_err(|error| wrong(&error.to_string()))?;
+            Ok(StoredKey { provider: provider.to_owned(), name: name.to_owned(), key })
+        };
+        entries.iter().enumerate().map(key).collect()
+    }
+
+    /// Takes the lock, which ends with the file that is returned.
+    fn lock(&self) -> Result<File, KeyStoreError> {
+        let path = self.file.with_extension("json.lock");
+        let mut options = OpenOptions::new();
+        let options = options.write(true).create(true).truncate(false).mode(0o600);
+        let lock = options.open(&path).map_err(|error| self.io("lock", error))?;
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(lock),
+                Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                    std::thread::sleep(PAUSE)
+                }
+                Err(TryLockError::WouldBlock) => {
+                    return Err(KeyStoreError::Locked { file: self.file.clone() });
+                }
+                Err(TryLockError::Error(error)) => return Err(self.io("lock", error)),
+            }
+        }
+    }
+
+    /// Writes a new file beside the old one and puts it into its place.
+    fn replace(&self, bytes: &[u8]) -> io::Result<()> {
+        // The file may be a link into a folder of settings that the user keeps elsewhere.
+        let target = fs::canonicalize(&self.file).unwrap_or_else(|_new| self.file.clone());
+        if fs::metadata(&target).is_ok_and(|meta| meta.permissions().readonly()) {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only"));
+        }
+        let new = target.with_extension(format!("json.{}.new", std::process::id()));
+        let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new);
+        let written = written.and_then(|mut file| {
+            file.set_permissions(Permissions::from_mode(0o600))?;
+            file.write_all(bytes)?;
+            file.sync_all()
+        });
+        let replaced = written.and_then(|()| fs::rename(&new, &target));
+        if replaced.is_err() {
+            let _gone = fs::remove_file(&new); // it may not have been made
+        }
+        replaced
+    }
+
+    fn io(&self, what: &'static str, source: io::Error) -> KeyStoreError {
+        KeyStoreError::Io { what, file: self.file.clone(), source }
+    }
+
+    fn refused(&self, why: &'static str) -> KeyStoreError {
+        KeyStoreError::Refused { file: self.file.clone(), why }
+    }
+
+    fn malformed(&self, line: usize, message: &str) -> KeyStoreError {
+        KeyStoreError::Malformed { file: self.file.clone(), line, message: message.to_owned() }
+    }
+}
+
+/// Returns whether an entry is the key of this provider and name, or any key of the provider.
+fn is_key(entry: &Value, provider: &str, name: Option<&str>) -> bool {
+    let text = |key: &str| entry.get(key).and_then(Value::as_str);
+    text("provider") == Some(provider) && name.is_none_or(|name| text("name") == Some(name))
+}
+
+/// Returns whether a key can have this name.
+fn is_key_name(name: &str) -> bool {
+    let allowed = |letter: char| letter.is_ascii_alphanumeric() || ".-_".contains(letter);
+    (1..=40).contains(&name.len()) && name.chars().all(allowed)
+}
+
+#[cfg(test)]
+mod tests;
