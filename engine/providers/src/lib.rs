@@ -18,6 +18,7 @@ mod http_client;
 mod known_providers;
 mod local_servers;
 mod model_facts;
+mod oauth;
 mod offline;
 mod openai_completions;
 mod openai_responses;
@@ -40,6 +41,10 @@ pub use known_providers::{
 pub use local_servers::{LocalFound, LocalServer, local_servers};
 pub use model_facts::{
     FactsError, FactsTable, ModelFacts, ModelsDevError, ProviderFacts, Refreshed, parse_models_dev,
+};
+pub use oauth::{
+    BrowserLogin, DeviceLogin, Granted, LoginError, LoginService, OauthConfig, OauthTexts,
+    RedirectListener, Tokens, renewed,
 };
 pub use usage::{Price, PriceSource, PriceTier, Rate};
 pub use user_provider::{NamedKey, NoUserProviders, UserProvider, UserProviders};

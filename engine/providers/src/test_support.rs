@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use engine::ports::{
     AccountId, Clock, Gate, GateEvent, ModelAnswer, ModelEvent, ModelRequest, Permit, Provider,
-    RequestOptions, Timer, ToolChoice, ToolDeclaration,
+    RequestOptions, Requester, Timer, ToolChoice, ToolDeclaration,
 };
 use engine::request::{ModelClient, Progress, RequestPolicy, RetryPolicy, Watchdog};
 use futures_util::future::BoxFuture;

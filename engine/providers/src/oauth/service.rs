@@ -1,0 +1,171 @@
+//! Where and how to log in at a provider.
+
+use std::fmt;
+use std::time::Duration;
+
+use oauth2::basic::BasicTokenResponse;
+use oauth2::{Scope, TokenResponse};
+use url::{Host, Url};
+
+use super::client::check_protected;
+use super::error::LoginError;
+use super::open_router::OpenRouter;
+
+/// How to log in at a provider.
+#[derive(Clone, Debug)]
+pub enum LoginService {
+    /// By OAuth, as the user has described it.
+    Oauth(OauthConfig),
+    /// As OpenRouter does it, which gives an API key.
+    OpenRouter(OpenRouter),
+}
+
+impl LoginService {
+    /// Returns the login that comes with this program for a provider whose API is at `base_url`.
+    ///
+    /// # Errors
+    /// The base URL cannot be used.
+    pub fn built_in(
+        provider: &str,
+        base_url: Option<&str>,
+        proxy: Option<&str>,
+        allow_http: bool,
+    ) -> Option<Result<Self, LoginError>> {
+        let open_router = provider == "openrouter";
+        open_router.then(|| OpenRouter::new(base_url, proxy, allow_http).map(Self::OpenRouter))
+    }
+
+    /// Returns whether a login can be completed on another device.
+    #[must_use]
+    pub fn has_device_code(&self) -> bool {
+        matches!(self, Self::Oauth(OauthConfig { device: Some(_), .. }))
+    }
+
+    /// Returns whether a login can be completed in a browser.
+    #[must_use]
+    pub fn has_browser(&self) -> bool {
+        !matches!(self, Self::Oauth(OauthConfig { authorize: None, .. }))
+    }
+}
+
+/// An OAuth server and this program as its client.
+#[derive(Clone)]
+pub struct OauthConfig {
+    pub(super) authorize: Option<Url>,
+    pub(super) token: Url,
+    pub(super) device: Option<Url>,
+    pub(super) client_id: String,
+    pub(super) client_secret: Option<String>,
+    pub(super) scopes: Vec<String>,
+    /// Where the browser goes at the end; without a port, any is used.
+    pub(super) redirect: Url,
+    pub(super) proxy: Option<String>,
+}
+
+/// The texts of which an [`OauthConfig`] is made.
+#[derive(Clone, Copy, Debug)]
+pub struct OauthTexts<'a> {
+    /// The page at which the user logs in.
+    pub authorize_url: Option<&'a str>,
+    /// Where tokens are given.
+    pub token_url: &'a str,
+    /// Where codes for other devices are given.
+    pub device_url: Option<&'a str>,
+    /// Where the browser goes at the end.
+    pub redirect_url: Option<&'a str>,
+    /// The proxy of requests.
+    pub proxy: Option<&'a str>,
+}
+
+/// Where the browser goes unless the user says otherwise, at any free port.
+const USUAL_REDIRECT: &str = "http://127.0.0.1/callback";
+
+impl OauthConfig {
+    /// Returns a description of these addresses, with the id and the secret of this program and what it
+    /// asks for.
+    ///
+    /// # Errors
+    /// An address is not one, or others could read what is sent there.
+    pub fn new(
+        texts: OauthTexts<'_>,
+        client: (&str, Option<&str>),
+        scopes: &[String],
+        allow_http: bool,
+    ) -> Result<Self, LoginError> {
+        let address = |key: &str, text: &str| {
+            let wrong = || LoginError::Config(format!("`oauth.{key}` is not a URL"));
+            let url = Url::parse(text).map_err(|_may_quote_it| wrong())?;
+            let plain = url.username().is_empty() && url.password().is_none();
+            if !matches!(url.scheme(), "http" | "https") || !url.has_host() || !plain {
+                return Err(wrong());
+            }
+            check_protected(&url, allow_http).map(|()| url)
+        };
+        let optional =
+            |key: &str, text: Option<&str>| text.map(|text| address(key, text)).transpose();
+        Ok(Self {
+            authorize: optional("authorizeUrl", texts.authorize_url)?,
+            token: address("tokenUrl", texts.token_url)?,
+            device: optional("deviceUrl", texts.device_url)?,
+            client_id: client.0.to_owned(),
+            client_secret: client.1.map(str::to_owned),
+            scopes: scopes.to_vec(),
+            redirect: redirect(texts.redirect_url.unwrap_or(USUAL_REDIRECT))?,
+            proxy: texts.proxy.map(str::to_owned),
+        })
+    }
+
+    pub(super) fn scopes(&self) -> impl Iterator<Item = Scope> + '_ {
+        self.scopes.iter().map(|scope| Scope::new(scope.clone()))
+    }
+}
+
+/// Parses the address to which the browser goes at the end: one of this machine.
+fn redirect(text: &str) -> Result<Url, LoginError> {
+    let wrong = || {
+        let what = "`oauth.redirectUrl` must be http:// and 127.0.0.1, [::1] or localhost";
+        LoginError::Config(what.to_owned())
+    };
+    let url = Url::parse(text).map_err(|_invalid| wrong())?;
+    let here = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    let plain = url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
+    if here && plain && url.scheme() == "http" { Ok(url) } else { Err(wrong()) }
+}
+
+impl fmt::Debug for OauthConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OauthConfig").field("token", &self.token.as_str()).finish_non_exhaustive()
+    }
+}
+
+/// The tokens of a login.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Tokens {
+    /// The token that is sent with requests.
+    pub access: String,
+    /// The token with which a new one can be had.
+    pub refresh: Option<String>,
+    /// How long the first one can be used, if it is known.
+    pub expires_in: Option<Duration>,
+}
+
+impl Tokens {
+    pub(super) fn of(response: &BasicTokenResponse) -> Self {
+        Self {
+            access: response.access_token().secret().clone(),
+            refresh: response.refresh_token().map(|token| token.secret().clone()),
+            expires_in: response.expires_in(),
+        }
+    }
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tokens").field("expires_in", &self.expires_in).finish_non_exhaustive()
+    }
+}
