@@ -155,6 +155,15 @@ impl KeyStore {
         })
     }
 
+    /// Checks that the file can be changed.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn check_writable(&self) -> Result<(), KeyStoreError> {
+        self.make_folder()?;
+        self.check_replaceable().map_err(|source| self.io("write", source))
+    }
+
     /// Changes the list of keys under the lock. `change` returns how many keys it has changed; the
     /// file is not written if that is none.
     fn change(
@@ -234,7 +243,8 @@ fn is_key(entry: &Value, provider: &str, name: Option<&str>) -> bool {
 }
 
 /// Returns whether a key can have this name.
-fn is_key_name(name: &str) -> bool {
+#[must_use]
+pub fn is_key_name(name: &str) -> bool {
     let allowed = |letter: char| letter.is_ascii_alphanumeric() || ".-_".contains(letter);
     (1..=40).contains(&name.len()) && name.chars().all(allowed)
 }

@@ -18,6 +18,7 @@ pub use error::{Origin, Setting, SettingsError, UnknownKey};
 pub use key::{Key, nearest};
 pub use key_store::{
     DEFAULT_KEY, KeyStore, KeyStoreError, LoginLock, LoginTokens, StoredKey, StoredKeys,
+    is_key_name,
 };
 pub use models_file::{
     ApiName, AuthKind, ModelEntry, ModelsFault, ModelsFile, OauthEntry, ProviderEntry,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use engine::ports::{AccountId, Clock, ModelLocation, Models, Provider, ProviderInfo};
 use protocol::{Failure, FailureClass, ModelRoute};
 
+use crate::access_tokens::AccessTokens;
 use crate::api::Api;
 use crate::endpoint::{ApiKey, Endpoint, base_url};
 use crate::http_client::{Clients, is_near};
@@ -61,7 +62,11 @@ impl Catalogue {
         if !(local || route.base_url.is_some() || user.base_url.is_some()) {
             return Ok(());
         }
-        let endpoint = self.endpoint(route, &user)?;
+        let mut endpoint = self.endpoint(route, &user)?;
+        if self.tokens(route, &user)?.is_some() {
+            // A token may have expired, and is not renewed for this.
+            endpoint.key = None;
+        }
         preflight(self.client(&user, &endpoint)?, &endpoint).await
     }
 
@@ -109,6 +114,18 @@ impl Catalogue {
         })
     }
 
+    /// Returns what renews the key of a model, if it is the token of a login.
+    fn tokens(
+        &self,
+        route: &ModelRoute,
+        user: &UserProvider,
+    ) -> Result<Option<Arc<dyn AccessTokens>>, Failure> {
+        if user.needs_key == Some(false) {
+            return Ok(None);
+        }
+        Ok(self.config.user.key(&route.provider)?.and_then(|key| key.tokens))
+    }
+
     /// Returns the API key, if there is one, and where it is from: given for this process, stored,
     /// the environment, or the file of models.
     fn key(
@@ -120,7 +137,9 @@ impl Catalogue {
         if user.needs_key == Some(false) {
             return Ok((None, String::new()));
         }
-        if let Some(NamedKey { name, key: Some(key) }) = self.config.user.key(&route.provider)? {
+        if let Some(NamedKey { name, key: Some(key), .. }) =
+            self.config.user.key(&route.provider)?
+        {
             // It is for the address of its provider. Another one may have been written by anybody.
             if route.base_url.is_some() {
                 return Err(key_for_elsewhere(&name, route));
@@ -138,7 +157,7 @@ impl Catalogue {
         {
             return Ok((Some(key), ANY_API_KEY.to_owned()));
         }
-        if let (Some(NamedKey { name, key: Some(key) }), None) = (&user.key, &route.base_url) {
+        if let (Some(NamedKey { name, key: Some(key), .. }), None) = (&user.key, &route.base_url) {
             return Ok((Some(key.clone()), name.clone()));
         }
         let hosted = known.is_some_and(|known| !known.is_local());
@@ -170,6 +189,7 @@ impl Models for Catalogue {
             info: info(route, &endpoint, own_address.then(|| endpoint.display_url())),
             client: self.client(&user, &endpoint)?,
             endpoint,
+            tokens: self.tokens(route, &user)?,
             price,
             clock: Arc::clone(&config.clock),
         }))

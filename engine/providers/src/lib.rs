@@ -1,6 +1,7 @@
 //! Providers of models: one folder per wire API, and the offline provider, which plays scenario
 //! files. Each makes one attempt at one request; retries are the engine's policy.
 
+mod access_tokens;
 mod answer_parser;
 mod anthropic_messages;
 mod api;
@@ -33,6 +34,7 @@ mod test_support;
 mod usage;
 mod user_provider;
 
+pub use access_tokens::AccessTokens;
 pub use catalogue::{Catalogue, CatalogueConfig, KeyLookup};
 pub use fetch::{LARGEST_DOCUMENT, fetch_document};
 pub use known_providers::{

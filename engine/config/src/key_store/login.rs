@@ -83,7 +83,7 @@ impl KeyStore {
         let letter = |it: char| if it.is_ascii_alphanumeric() { it } else { '_' };
         let provider: String = provider.chars().take(60).map(letter).collect();
         let lock = self.lock(&format!("json.{provider}.lock"), RENEWAL)?;
-        self.check_replaceable().map_err(|source| self.io("write", source))?;
+        self.check_writable()?;
         Ok(LoginLock(lock))
     }
 }

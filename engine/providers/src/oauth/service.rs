@@ -35,6 +35,12 @@ impl LoginService {
         open_router.then(|| OpenRouter::new(base_url, proxy, allow_http).map(Self::OpenRouter))
     }
 
+    /// Returns whether a login brings an API key.
+    #[must_use]
+    pub fn gives_key(&self) -> bool {
+        matches!(self, Self::OpenRouter(_))
+    }
+
     /// Returns whether a login can be completed on another device.
     #[must_use]
     pub fn has_device_code(&self) -> bool {
