@@ -154,7 +154,7 @@ async fn a_gate_that_crashes_holds_nobody_up() {
     assert_eq!(totals.failed, 10);
     for (task, report) in reports {
         let Outcome::Failed { failure } = report.outcome else { panic!("{task}") };
-        let message = "the request queue of acme crashed; it was asked 4 times";
+        let message = "the request queue of acme crashed; it was asked 5 times";
         assert_eq!((failure.class, failure.message.as_str()), (FailureClass::Transient, message));
     }
 }

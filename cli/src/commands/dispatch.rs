@@ -141,6 +141,7 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
     }
     let spec = resolve(&request, args, &defaults, ground)?;
     say_models(globals, args, &spec, chosen);
+    say_levels(globals, &spec, &defaults.roles.directory);
     if let Some(GivenKey(key)) = &args.api_key {
         for (route, _task) in routes(&spec) {
             app.user_models.give(&route.provider, key.clone());
@@ -170,6 +171,17 @@ fn say_models(
         (&args.model, routes(spec).as_slice())
     {
         note(globals, &format!("note: `{name}` is the model {route}"));
+    }
+}
+
+/// Says which models do not have the level of thinking that they are asked for.
+fn say_levels(globals: &Globals, spec: &RunSpec, directory: &ModelDirectory) {
+    for (route, _task) in routes(spec) {
+        if let Some((asked, other)) = route.thinking.zip(directory.other_level(route)) {
+            let model = route.name();
+            let line = format!("{model} has no thinking level `{asked}`: `{other}` is used");
+            note(globals, &format!("note: {line}"));
+        }
     }
 }
 

@@ -69,12 +69,20 @@ impl ModelDirectory {
         self.models.iter().find(|model| model.provider == provider && model.id == id)
     }
 
+    /// Returns the level of thinking that a model gets in place of the one asked for, if it is
+    /// another one.
+    pub(crate) fn other_level(&self, route: &ModelRoute) -> Option<ThinkingLevel> {
+        let level = route.thinking?;
+        let model = self.find(&route.provider, &route.id).filter(|_| route.base_url.is_none())?;
+        Some(level.of_model(&model.facts.thinking_levels())).filter(|other| *other != level)
+    }
+
     /// Checks a model that is named by its provider and id. What looks like a thinking level is a part
     /// of the id where there is a model of that id, and what looks like a provider is so where no
     /// provider has that name.
     ///
     /// # Errors
-    /// The model cannot call tools, or does not have the thinking level.
+    /// The model cannot call tools.
     pub(crate) fn checked(&self, mut route: ModelRoute) -> Result<ModelRoute, Error> {
         if let Some(level) = route.thinking {
             let whole = format!("{}:{level}", route.id);
@@ -91,7 +99,7 @@ impl ModelDirectory {
             return self.named(&route.to_string());
         }
         if let Some(model) = self.find(&route.provider, &route.id) {
-            model.check(route.thinking)?;
+            model.check()?;
         }
         Ok(route)
     }
@@ -120,7 +128,7 @@ impl ModelDirectory {
                 .because(obstacle.clone())
                 .hint("regatta models, for those that can be used"));
         }
-        model.check(thinking)?;
+        model.check()?;
         let (provider, id) = (model.provider.clone(), model.id.clone());
         Ok(ModelRoute { provider, id, base_url: None, thinking })
     }
@@ -167,27 +175,13 @@ impl ModelDirectory {
 }
 
 impl ListedModel {
-    fn check(&self, thinking: Option<ThinkingLevel>) -> Result<(), Error> {
+    fn check(&self) -> Result<(), Error> {
         let refused = |why: String| {
             Error::new(ErrorKind::Model, format!("cannot use the model {self}")).because(why)
         };
         if self.facts.tools == Some(false) {
             return Err(refused("it cannot call tools, and tasks are done with tools".to_owned())
                 .hint("regatta models, for those that can"));
-        }
-        let Some(level) = thinking.filter(|level| *level != ThinkingLevel::Off) else {
-            return Ok(());
-        };
-        let levels = &self.facts.levels;
-        if self.facts.thinking == Some(false) {
-            return Err(refused(format!(
-                "it does not think, so it has no thinking level `{level}`"
-            ))
-            .hint(format!("--model {self}")));
-        }
-        if !levels.is_empty() && !levels.iter().any(|known| known == level.as_str()) {
-            let known = levels.join(", ");
-            return Err(refused(format!("it has no thinking level `{level}`, but {known}")));
         }
         Ok(())
     }

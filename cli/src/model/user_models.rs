@@ -10,7 +10,7 @@ use config::{
     ApiName, AuthKind, DataPaths, KeyStore, ModelEntry, ModelPrice, ModelsFile, ProviderEntry,
     Secret, StoredKeys, ValueSource,
 };
-use protocol::{Failure, FailureClass, ModelRoute};
+use protocol::{Failure, FailureClass, ModelRoute, ThinkingLevel};
 use providers::{
     FactsTable, KnownProvider, ModelFacts, NamedKey, Price, PriceSource, Rate, UserProvider,
     UserProviders,
@@ -327,6 +327,15 @@ impl UserProviders for UserModels {
             facts.and_then(|facts| facts.price)
         };
         said.and_then(price_of_user).or_else(known)
+    }
+
+    fn levels(&self, route: &ModelRoute) -> Vec<ThinkingLevel> {
+        let known = self.facts().model(&route.provider, &route.id).cloned().unwrap_or_default();
+        let entry = self.file().providers.get(&route.provider);
+        let said = entry.and_then(|entry| {
+            entry.models.get(&route.id).or_else(|| entry.overrides.get(&route.id))
+        });
+        said.map_or(known.clone(), |said| facts_of(said).or(&known)).thinking_levels()
     }
 }
 

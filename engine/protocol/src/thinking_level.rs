@@ -46,6 +46,13 @@ impl ThinkingLevel {
         }
     }
 
+    /// Returns the level that a model with these levels gets in place of this one: the same one if
+    /// they are not known, and no thinking if that is what is asked.
+    #[must_use]
+    pub fn of_model(self, known: &[Self]) -> Self {
+        if known.is_empty() || self == Self::Off { self } else { self.clamp_to(known) }
+    }
+
     /// Returns the level of `supported` that is nearest to this one: the level itself, else the
     /// next lower one, else the next higher one. Returns `Off` if nothing is supported.
     #[must_use]
@@ -92,6 +99,11 @@ mod tests {
             assert_eq!(clamped, expected, "{supported:?}");
         }
         assert_eq!(Minimal.clamp_to(&[Off, Medium, XHigh]), Medium);
+        assert_eq!(
+            (High.of_model(&[]), High.of_model(&[Off]), XHigh.of_model(&[Low])),
+            (High, Off, Low)
+        );
+        assert_eq!(Off.of_model(&[Low, High]), Off);
     }
 
     #[test]

@@ -108,6 +108,11 @@ impl Catalogue {
                 .or(known.map(|known| known.api))
                 .unwrap_or(Api::OpenAiCompletions),
             level: route.thinking,
+            // At an address that the run names, the model may be another one.
+            levels: match &route.base_url {
+                Some(_) => Vec::new(),
+                None => self.config.user.levels(route),
+            },
             base,
             key,
             variable,

@@ -1,14 +1,16 @@
 //! The address of one model and how to authenticate there: base URL, model name and API key.
 
+use std::fmt;
+use std::sync::Arc;
+
+use engine::ports::ModelRequest;
+use protocol::{Failure, FailureClass, ThinkingLevel};
+use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use url::Url;
+
 use crate::api::Api;
 use crate::history::{Images, Reader};
 use crate::printable::printable;
-use engine::ports::ModelRequest;
-use protocol::{Failure, FailureClass, ThinkingLevel};
-use reqwest::header::HeaderValue;
-use std::fmt;
-use std::sync::Arc;
-use url::Url;
 
 /// One model at one address.
 #[derive(Clone, Debug)]
@@ -23,10 +25,16 @@ pub(crate) struct Endpoint {
     pub(crate) api: Api,
     /// How much the model is to think, if the user says so.
     pub(crate) level: Option<ThinkingLevel>,
+    /// The levels of thinking that the model has; empty if they are not known.
+    pub(crate) levels: Vec<ThinkingLevel>,
     pub(crate) key: Option<ApiKey>,
     /// The environment variable that the key is read from.
     pub(crate) variable: String,
 }
+
+/// A key has characters no header can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KeyNotHeader;
 
 impl Endpoint {
     /// Returns the URL of `path` below the base URL.
@@ -38,10 +46,39 @@ impl Endpoint {
         url
     }
 
+    /// Returns the address of the list of models.
+    pub(crate) fn models_url(&self) -> Url {
+        let path = self.base.path().trim_end_matches('/');
+        match self.api {
+            Api::AnthropicMessages if !path.ends_with("/v1") => self.url(&["v1", "models"]),
+            Api::GoogleGenerativeAi if path.is_empty() => self.url(&["v1beta", "models"]),
+            Api::OpenAiCompletions
+            | Api::OpenAiResponses
+            | Api::AnthropicMessages
+            | Api::GoogleGenerativeAi => self.url(&["models"]),
+        }
+    }
+
+    /// Returns the header with the key, if there is one.
+    ///
+    /// # Errors
+    /// The key has characters no header can hold.
+    pub(crate) fn key_header(&self) -> Result<Option<(HeaderName, HeaderValue)>, KeyNotHeader> {
+        let Some(key) = &self.key else { return Ok(None) };
+        let (name, prefix) = match self.api {
+            Api::OpenAiCompletions | Api::OpenAiResponses => (AUTHORIZATION, "Bearer "),
+            Api::AnthropicMessages => (HeaderName::from_static("x-api-key"), ""),
+            Api::GoogleGenerativeAi => (HeaderName::from_static("x-goog-api-key"), ""),
+        };
+        key.header(prefix).map(|value| Some((name, value))).ok_or(KeyNotHeader)
+    }
+
     /// Returns how much the model is to think for a request; as much as its provider lets it if
     /// absent.
     pub(crate) fn thinking(&self, request: &ModelRequest) -> Option<ThinkingLevel> {
-        request.options.thinking.or(self.level)
+        let level = request.options.thinking.or(self.level)?;
+        // A model that never thinks is not told so.
+        (self.levels != [ThinkingLevel::Off]).then(|| level.of_model(&self.levels))
     }
 
     /// Returns the model as the reader of a conversation.
@@ -136,6 +173,7 @@ mod tests {
             base: base_url(text).unwrap(),
             api: Api::OpenAiCompletions,
             level: None,
+            levels: Vec::new(),
             key: None,
             variable: "P_API_KEY".to_owned(),
         }

@@ -10,7 +10,7 @@ use reqwest::{Client, Response, StatusCode};
 use url::Url;
 
 use crate::access_tokens::AccessTokens;
-use crate::endpoint::{ApiKey, Endpoint};
+use crate::endpoint::{ApiKey, Endpoint, KeyNotHeader};
 use crate::failure::{self, ErrorResponse};
 use crate::rate_limits::wait_for_limits;
 use crate::retry_after::{retry_after, retry_after_in_body, server_time};
@@ -69,15 +69,18 @@ impl Exchange {
             .header(ACCEPT, "text/event-stream, application/json")
             .headers(self.request.headers.clone())
             .body(self.request.body.clone());
-        if let Some(key) = &self.endpoint.key {
-            let header = match &self.tokens {
-                Some(_) => key.header("Bearer ").map(|value| (AUTHORIZATION, value)),
-                None => self.endpoint.api.key_header(key),
-            };
-            let (name, value) = header.ok_or_else(|| {
-                let what = format!("{} holds letters no key has", self.endpoint.variable);
-                AttemptFailure::new(FailureClass::Auth, what)
-            })?;
+        let key = match (&self.endpoint.key, &self.tokens) {
+            (Some(token), Some(_)) => {
+                let header = token.header("Bearer ").ok_or(KeyNotHeader);
+                header.map(|header| Some((AUTHORIZATION, header)))
+            }
+            _ => self.endpoint.key_header(),
+        };
+        let key = key.map_err(|KeyNotHeader| {
+            let what = format!("{} holds letters no key has", self.endpoint.variable);
+            AttemptFailure::new(FailureClass::Auth, what)
+        })?;
+        if let Some((name, value)) = key {
             request = request.header(name, value);
         }
         request.send().await.map_err(|error| self.connection_lost(error))

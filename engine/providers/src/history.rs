@@ -27,16 +27,16 @@ pub(crate) enum Images {
 #[derive(Debug, PartialEq)]
 pub(crate) enum Turn<'a> {
     /// What the user says; not empty.
-    User(Vec<Piece<'a>>),
+    User(Vec<ContentItem<'a>>),
     /// An answer of a model; not empty.
     Answer(Vec<Block<'a>>),
     /// What the tools answered.
     Results(Vec<CallResult<'a>>),
 }
 
-/// A piece of what a user or a tool says. A text is more than white space.
+/// A text or an image of what a user or a tool says. A text is more than white space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Piece<'a> {
+pub(crate) enum ContentItem<'a> {
     Text(&'a str),
     Image { data: &'a str, mime_type: &'a str },
 }
@@ -59,7 +59,7 @@ pub(crate) enum Block<'a> {
 pub(crate) struct CallResult<'a> {
     pub(crate) call: &'a ToolCall,
     /// Not empty.
-    pub(crate) content: Vec<Piece<'a>>,
+    pub(crate) content: Vec<ContentItem<'a>>,
     pub(crate) is_error: bool,
 }
 
@@ -152,12 +152,12 @@ impl<'a> History<'a> {
         let Some(mut open) = self.open.take() else { return };
         let results = open.calls.into_iter().map(|call| {
             let Some(result) = open.results.remove(call.id.as_str()) else {
-                let content = vec![Piece::Text(open.missing)];
+                let content = vec![ContentItem::Text(open.missing)];
                 return CallResult { call, content, is_error: true };
             };
             let mut content = self.pieces(&result.content);
             if content.is_empty() {
-                content.push(Piece::Text(NO_OUTPUT));
+                content.push(ContentItem::Text(NO_OUTPUT));
             }
             CallResult { call, content, is_error: result.is_error }
         });
@@ -165,14 +165,14 @@ impl<'a> History<'a> {
         self.turns.push(Turn::Results(results));
     }
 
-    fn pieces(&self, content: &'a [Content]) -> Vec<Piece<'a>> {
+    fn pieces(&self, content: &'a [Content]) -> Vec<ContentItem<'a>> {
         let piece = |content: &'a Content| match content {
             // Some providers refuse texts of white space.
             Content::Text { text } if text.trim().is_empty() => None,
-            Content::Text { text } => Some(Piece::Text(text)),
+            Content::Text { text } => Some(ContentItem::Text(text)),
             Content::Image { data, mime_type } => match self.images {
-                Images::Seen if is_base64(data) => Some(Piece::Image { data, mime_type }),
-                Images::Seen | Images::Replaced => Some(Piece::Text(NO_IMAGE)),
+                Images::Seen if is_base64(data) => Some(ContentItem::Image { data, mime_type }),
+                Images::Seen | Images::Replaced => Some(ContentItem::Text(NO_IMAGE)),
             },
         };
         content.iter().filter_map(piece).collect()

@@ -5,6 +5,7 @@ mod access_tokens;
 mod answer_parser;
 mod anthropic_messages;
 mod api;
+mod api_adapter;
 mod blocks;
 mod body_parser;
 mod call_ids;

@@ -25,9 +25,8 @@ pub(crate) async fn preflight(client: Client, endpoint: &Endpoint) -> Result<(),
 }
 
 async fn check(client: Client, endpoint: &Endpoint) -> Result<(), Failure> {
-    let mut request = client.get(endpoint.api.models_url(endpoint));
-    let key = endpoint.key.as_ref().and_then(|key| endpoint.api.key_header(key));
-    if let Some((name, value)) = key {
+    let mut request = client.get(endpoint.models_url());
+    if let Ok(Some((name, value))) = endpoint.key_header() {
         request = request.header(name, value);
     }
     let response = match request.send().await {

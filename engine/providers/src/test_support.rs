@@ -137,6 +137,7 @@ pub(crate) fn endpoint(api: Api) -> Endpoint {
         base: base_url("https://h/v1").unwrap(),
         api,
         level: None,
+        levels: Vec::new(),
         key: None,
         variable: "ACME_API_KEY".to_owned(),
     }

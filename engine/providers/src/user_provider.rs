@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use protocol::{Failure, ModelRoute};
+use protocol::{Failure, ModelRoute, ThinkingLevel};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Proxy};
 use url::Url;
@@ -30,6 +30,9 @@ pub trait UserProviders: Send + Sync {
 
     /// Returns what a model costs, if it is known.
     fn price(&self, route: &ModelRoute) -> Option<Price>;
+
+    /// Returns the levels of thinking that a model has; empty if they are not known.
+    fn levels(&self, route: &ModelRoute) -> Vec<ThinkingLevel>;
 }
 
 /// No provider is configured.
@@ -47,6 +50,10 @@ impl UserProviders for NoUserProviders {
 
     fn price(&self, _route: &ModelRoute) -> Option<Price> {
         None
+    }
+
+    fn levels(&self, _route: &ModelRoute) -> Vec<ThinkingLevel> {
+        Vec::new()
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use engine::ports::{
     AccountId, Clock, Gate, GateEvent, ModelRequest, Models, Permit, Provider, RequestOptions,
-    Timer, ToolChoice, ToolDeclaration,
+    Requester, Timer, ToolChoice, ToolDeclaration,
 };
 use engine::request::{ModelClient, Progress, RequestPolicy};
 use futures_util::future::BoxFuture;
@@ -34,7 +34,12 @@ impl Clock for Noon {
 struct OpenGate;
 
 impl Gate for OpenGate {
-    fn acquire(&self, _account: &AccountId, _session: SessionId) -> BoxStream<'static, GateEvent> {
+    fn acquire(
+        &self,
+        _account: &AccountId,
+        _requester: Requester,
+        _retries: u32,
+    ) -> BoxStream<'static, GateEvent> {
         stream::iter([GateEvent::Admitted(Permit::new(drop))]).boxed()
     }
 }
@@ -87,6 +92,7 @@ impl Conversation {
             provider: Arc::clone(first),
             fallbacks: rest.iter().copied().cloned().collect(),
             gate: Arc::new(OpenGate),
+            requester: Requester::Person,
             timer: Arc::new(RuntimeTimer(tokio::time::Instant::now())),
             clock: Arc::new(Noon),
             policy: RequestPolicy::default(),
@@ -131,7 +137,11 @@ impl Conversation {
 }
 
 fn thinks(text: &str, calls: usize) -> Answer {
-    let call = |at: usize| Call::new("read", &json!({ "path": format!("{text}-{at}") }));
+    // No two providers give the same id.
+    let call = |at: usize| {
+        let path = format!("{text}-{at}");
+        Call::new("read", &json!({ "path": path })).with_id(&format!("call_{text}_{at}"))
+    };
     Answer::Says(Said {
         thinking: format!("About {text}: überlegt"),
         text: format!("I do {text}."),

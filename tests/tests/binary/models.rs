@@ -73,6 +73,41 @@ fn a_provider_of_the_users_file_works_like_a_built_in_one_and_its_price_is_the_c
 }
 
 #[test]
+fn a_thinking_level_that_a_model_lacks_becomes_the_nearest_one_and_is_told() {
+    let place = sandbox();
+    let repository = place.repository();
+    let model = LoopbackModel::start();
+    let models = "{ id: two, reasoning: true, thinking: { levels: [low, high] } }, \
+                  { id: none, reasoning: false }";
+    write_models(
+        &place,
+        &format!(
+            "providers:\n  gate: {{ baseUrl: '{}', auth: none, api: openai-completions, models: [{models}] }}\n",
+            model.base_url()
+        ),
+    );
+    for (name, told, sent) in [
+        ("gate/two:high", None, json!("high")),
+        (
+            "gate/two:medium",
+            Some("gate/two has no thinking level `medium`: `low` is used"),
+            json!("low"),
+        ),
+        (
+            "gate/none:high",
+            Some("gate/none has no thinking level `high`: `off` is used"),
+            Value::Null,
+        ),
+    ] {
+        model.talk("t1", |_: &Asked| Answer::yields(&json!("done")));
+        let finished = run_model(&place, &repository, name).run().expect_code(0);
+        let line = finished.stderr.lines().find(|line| line.contains("has no thinking level"));
+        assert_eq!(line.map(|line| line.trim_start_matches("note: ")), told, "{finished}");
+        assert_eq!(model.asked("t1")[0].native["reasoning_effort"], sent, "{name}");
+    }
+}
+
+#[test]
 fn models_are_listed_with_the_reason_why_others_cannot_be_used() {
     let place = sandbox();
     let repository = place.repository();
@@ -212,7 +247,7 @@ fn a_model_that_is_unknown_without_tools_or_of_two_providers_is_one_clear_error(
     write_models(
         &place,
         &format!(
-            "providers:\n  one: {{ {gate}, models: [{{ id: twin }}, {{ id: mute, tools: false }}, {{ id: dull, reasoning: false }}] }}\n  two: {{ {gate}, models: [{{ id: twin }}] }}\n  bad: {{ {gate}, models: [{{ id: m }}], proxyUrl: x }}\n"
+            "providers:\n  one: {{ {gate}, models: [{{ id: twin }}, {{ id: mute, tools: false }}] }}\n  two: {{ {gate}, models: [{{ id: twin }}] }}\n  bad: {{ {gate}, models: [{{ id: m }}], proxyUrl: x }}\n"
         ),
     );
     let refused = |name: &str, words: &[&str]| {
@@ -221,7 +256,6 @@ fn a_model_that_is_unknown_without_tools_or_of_two_providers_is_one_clear_error(
     refused("twin", &["2 models are called `twin`", "one/twin, two/twin"]);
     refused("no-such-model", &["no model is called `no-such-model`"]);
     refused("one/mute", &["cannot use the model one/mute", "cannot call tools"]);
-    refused("one/dull:high", &["cannot use the model one/dull", "does not think"]);
     refused("bad/m", &["cannot use the model bad/m", "models.yml:4: "]);
     refused(
         "claude-opus-5",

@@ -78,13 +78,24 @@ fn a_thinking_level_is_one_only_where_no_model_has_it_in_its_id() {
     let other = checked("ollama/other:high").unwrap();
     assert_eq!((other.id.as_str(), other.thinking), ("other", Some(ThinkingLevel::High)));
     assert_eq!(checked("ollama/qwen3:8b").unwrap().id, "qwen3:8b");
-    assert!(checked("one/levels:low").is_ok() && checked("one/levels:off").is_ok());
-    let medium = checked("one/levels:medium").unwrap_err().to_string();
-    assert!(medium.contains("no thinking level `medium`, but low, high"), "{medium}");
-    let plain = checked("one/plain:high").unwrap_err().to_string();
-    assert!(plain.contains("it does not think"), "{plain}");
     assert!(checked("one/mute").unwrap_err().to_string().contains("cannot call tools"));
     let nested = checked("a/claude-haiku-4:low").unwrap();
     assert_eq!(nested.to_string(), "router/a/claude-haiku-4:low");
     assert!(checked("unknown/model").is_ok(), "the catalogue may be older than the model");
+}
+
+#[test]
+fn a_level_that_a_model_lacks_is_replaced_by_the_nearest_one() {
+    for (text, other) in [
+        ("one/levels:low", None),
+        ("one/levels:off", None),
+        ("one/levels:medium", Some(ThinkingLevel::Low)),
+        ("one/levels:xhigh", Some(ThinkingLevel::High)),
+        ("one/plain:high", Some(ThinkingLevel::Off)),
+        ("one/twin:xhigh", None),
+        ("unknown/model:high", None),
+    ] {
+        let route = directory().checked(text.parse().unwrap()).unwrap();
+        assert_eq!((route.to_string(), directory().other_level(&route)), (text.to_owned(), other));
+    }
 }

@@ -9,7 +9,7 @@ use super::models::{Profile, Thinking, budget, effort, profile};
 use crate::call_ids::{CallIdMap, CallIds, tool_name};
 use crate::endpoint::Endpoint;
 use crate::exchange::WireRequest;
-use crate::history::{Block, Images, Piece, Turn, turns};
+use crate::history::{Block, ContentItem, Images, Turn, turns};
 
 /// The version of the API.
 const VERSION: (&str, &str) = ("anthropic-version", "2023-06-01");
@@ -220,10 +220,10 @@ fn messages(turns: &[Turn<'_>], cache: CacheRetention) -> Vec<Value> {
     messages.into_iter().map(message).collect()
 }
 
-fn piece(piece: &Piece<'_>) -> Value {
+fn piece(piece: &ContentItem<'_>) -> Value {
     match piece {
-        Piece::Text(text) => json!({ "type": "text", "text": text }),
-        Piece::Image { data, mime_type } => {
+        ContentItem::Text(text) => json!({ "type": "text", "text": text }),
+        ContentItem::Image { data, mime_type } => {
             let source = json!({ "type": "base64", "media_type": mime_type, "data": data });
             json!({ "type": "image", "source": source })
         }

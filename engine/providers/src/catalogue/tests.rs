@@ -1,5 +1,7 @@
 use std::collections::BTreeSet;
 
+use protocol::ThinkingLevel;
+
 use super::*;
 use crate::test_support::clock;
 use crate::user_provider::NoUserProviders;
@@ -172,6 +174,10 @@ impl UserProviders for Gate {
 
     fn price(&self, _route: &ModelRoute) -> Option<Price> {
         None
+    }
+
+    fn levels(&self, _route: &ModelRoute) -> Vec<ThinkingLevel> {
+        vec![ThinkingLevel::Low]
     }
 }
 

@@ -8,7 +8,7 @@ use super::models::{Generation, generation};
 use crate::call_ids::tool_name;
 use crate::endpoint::Endpoint;
 use crate::exchange::WireRequest;
-use crate::history::{Block, CallResult, Images, Piece, Turn, is_base64, turns};
+use crate::history::{Block, CallResult, ContentItem, Images, Turn, is_base64, turns};
 
 /// Stands in the place of the signature of a call that another model has made.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
@@ -91,10 +91,10 @@ fn contents(endpoint: &Endpoint, request: &ModelRequest, generation: Generation)
     contents.into()
 }
 
-fn part(piece: &Piece<'_>) -> Value {
+fn part(piece: &ContentItem<'_>) -> Value {
     match piece {
-        Piece::Text(text) => json!({ "text": text }),
-        Piece::Image { data, mime_type } => {
+        ContentItem::Text(text) => json!({ "text": text }),
+        ContentItem::Image { data, mime_type } => {
             json!({ "inlineData": { "mimeType": mime_type, "data": data } })
         }
     }
@@ -135,8 +135,8 @@ fn said(blocks: &[Block<'_>], generation: Generation) -> Vec<Value> {
 
 fn response(result: &CallResult<'_>, generation: Generation) -> Value {
     let texts = result.content.iter().filter_map(|piece| match piece {
-        Piece::Text(text) => Some(*text),
-        Piece::Image { .. } => None,
+        ContentItem::Text(text) => Some(*text),
+        ContentItem::Image { .. } => None,
     });
     let text = texts.collect::<Vec<_>>().join("\n");
     let key = if result.is_error { "error" } else { "output" };
@@ -149,7 +149,7 @@ fn response(result: &CallResult<'_>, generation: Generation) -> Value {
 }
 
 fn images<'a>(result: &'a CallResult<'_>) -> impl Iterator<Item = Value> + 'a {
-    result.content.iter().filter(|piece| matches!(piece, Piece::Image { .. })).map(part)
+    result.content.iter().filter(|piece| matches!(piece, ContentItem::Image { .. })).map(part)
 }
 
 /// Returns the content with the images of results, for models whose results hold texts only.

@@ -71,7 +71,7 @@ fn an_answer_that_was_cut_off_loses_its_signatures() {
     let Turn::Answer(blocks) = &turns[0] else { panic!() };
     assert_eq!(blocks[0], Block::Text { text: "hm", signature: None });
     let Turn::Results(results) = &turns[1] else { panic!() };
-    assert_eq!(results[0].content, [Piece::Text("aborted")]);
+    assert_eq!(results[0].content, [ContentItem::Text("aborted")]);
 }
 
 #[test]
@@ -95,9 +95,9 @@ fn every_call_has_one_result_in_the_order_of_the_calls() {
         .map(|result| (result.call.id.as_str(), result.content.clone(), result.is_error))
         .collect();
     let expected = [
-        ("c1", vec![Piece::Text("(no output)")], false),
-        ("c2", vec![Piece::Text("No result provided")], true),
-        ("c3", vec![Piece::Text("three")], false),
+        ("c1", vec![ContentItem::Text("(no output)")], false),
+        ("c2", vec![ContentItem::Text("No result provided")], true),
+        ("c3", vec![ContentItem::Text("three")], false),
     ];
     assert_eq!(told, expected);
 }
@@ -109,15 +109,15 @@ fn an_image_is_shown_if_it_is_whole_and_can_be_seen() {
     let cut = Content::Image { data: "aGk=\n[cut]".to_owned(), mime_type: "image/png".to_owned() };
     let messages = [said(vec![image(), cut, Content::text("")])];
     let Turn::User(pieces) = &turns(&messages, &reader())[0] else { panic!() };
-    let seen = Piece::Image { data: "aGk=", mime_type: "image/png" };
-    assert_eq!(pieces.as_slice(), [seen, Piece::Text(NO_IMAGE)]);
+    let seen = ContentItem::Image { data: "aGk=", mime_type: "image/png" };
+    assert_eq!(pieces.as_slice(), [seen, ContentItem::Text(NO_IMAGE)]);
     let blind = Reader { images: Images::Replaced, ..reader() };
     let Turn::User(pieces) = &turns(&messages, &blind)[0] else { panic!() };
-    assert_eq!(pieces.as_slice(), [Piece::Text(NO_IMAGE), Piece::Text(NO_IMAGE)]);
+    assert_eq!(pieces.as_slice(), [ContentItem::Text(NO_IMAGE), ContentItem::Text(NO_IMAGE)]);
 }
 
 #[test]
 fn what_says_nothing_is_no_turn() {
     let messages = [user(""), answer_of(OWN, vec![thinking(""), text("\n")]), user("a")];
-    assert_eq!(turns(&messages, &reader()), [Turn::User(vec![Piece::Text("a")])]);
+    assert_eq!(turns(&messages, &reader()), [Turn::User(vec![ContentItem::Text("a")])]);
 }

@@ -1,5 +1,6 @@
 //! The facts about one model.
 
+use protocol::ThinkingLevel;
 use serde::{Deserialize, Serialize};
 
 use crate::usage::Price;
@@ -48,6 +49,15 @@ impl ModelFacts {
             levels: if self.levels.is_empty() { others.levels.clone() } else { self.levels },
             price: self.price.or(others.price),
         }
+    }
+
+    /// Returns the levels of thinking that the model has; empty if they are not known.
+    #[must_use]
+    pub fn thinking_levels(&self) -> Vec<ThinkingLevel> {
+        if self.thinking == Some(false) {
+            return vec![ThinkingLevel::Off];
+        }
+        self.levels.iter().filter_map(|level| level.parse().ok()).collect()
     }
 
     /// Returns whether prompts of this model can be cached at a price of their own.

@@ -12,7 +12,7 @@ use super::compat::{
 use crate::call_ids::{CallIdMap, tool_name};
 use crate::endpoint::Endpoint;
 use crate::exchange::WireRequest;
-use crate::history::{Block, CallResult, Piece, Turn, turns};
+use crate::history::{Block, CallResult, ContentItem, Turn, turns};
 use crate::openai_responses::levels;
 
 /// Stands between tool results and a message of the user where an answer has to.
@@ -167,7 +167,7 @@ fn messages(endpoint: &Endpoint, compat: &Compat, request: &ModelRequest) -> Vec
 }
 
 /// Returns the content of a message of the user: a text, or parts if there are images.
-fn content(pieces: &[Piece<'_>]) -> Value {
+fn content(pieces: &[ContentItem<'_>]) -> Value {
     match texts(pieces) {
         Some(text) => text.into(),
         None => pieces.iter().map(part).collect(),
@@ -175,19 +175,19 @@ fn content(pieces: &[Piece<'_>]) -> Value {
 }
 
 /// Returns the pieces as one text; `None` if there are images.
-fn texts(pieces: &[Piece<'_>]) -> Option<String> {
-    let text = |piece: &Piece<'_>| match piece {
-        Piece::Text(text) => Some((*text).to_owned()),
-        Piece::Image { .. } => None,
+fn texts(pieces: &[ContentItem<'_>]) -> Option<String> {
+    let text = |piece: &ContentItem<'_>| match piece {
+        ContentItem::Text(text) => Some((*text).to_owned()),
+        ContentItem::Image { .. } => None,
     };
     let texts: Option<Vec<_>> = pieces.iter().map(text).collect();
     texts.map(|texts| texts.join("\n"))
 }
 
-fn part(piece: &Piece<'_>) -> Value {
+fn part(piece: &ContentItem<'_>) -> Value {
     match piece {
-        Piece::Text(text) => json!({ "type": "text", "text": text }),
-        Piece::Image { data, mime_type } => {
+        ContentItem::Text(text) => json!({ "type": "text", "text": text }),
+        ContentItem::Image { data, mime_type } => {
             let url = format!("data:{mime_type};base64,{data}");
             json!({ "type": "image_url", "image_url": { "url": url } })
         }
@@ -252,10 +252,10 @@ fn result(compat: &Compat, ids: &mut CallIdMap, result: &CallResult<'_>) -> Valu
     line
 }
 
-fn text_of<'a>(piece: &Piece<'a>) -> Option<&'a str> {
+fn text_of<'a>(piece: &ContentItem<'a>) -> Option<&'a str> {
     match piece {
-        Piece::Text(text) => Some(text),
-        Piece::Image { .. } => None,
+        ContentItem::Text(text) => Some(text),
+        ContentItem::Image { .. } => None,
     }
 }
 
@@ -263,7 +263,7 @@ fn text_of<'a>(piece: &Piece<'a>) -> Option<&'a str> {
 fn images_after(results: &[CallResult<'_>]) -> Option<Value> {
     let pieces = results.iter().flat_map(|result| &result.content);
     let images: Vec<_> =
-        pieces.filter(|piece| matches!(piece, Piece::Image { .. })).map(part).collect();
+        pieces.filter(|piece| matches!(piece, ContentItem::Image { .. })).map(part).collect();
     if images.is_empty() {
         return None;
     }

@@ -9,7 +9,7 @@ use super::models::{effort, levels};
 use crate::call_ids::{CallIdMap, CallIds, is_allowed, tool_name};
 use crate::endpoint::Endpoint;
 use crate::exchange::WireRequest;
-use crate::history::{Block, CallResult, Images, Piece, Turn, turns};
+use crate::history::{Block, CallResult, ContentItem, Images, Turn, turns};
 
 /// The maximum length of ids of items in characters.
 const MAX_ID: usize = 64;
@@ -125,10 +125,10 @@ fn reasoning(signature: &str) -> Option<Value> {
     (item.get("type").and_then(Value::as_str) == Some("reasoning")).then_some(item)
 }
 
-fn piece(piece: &Piece<'_>) -> Value {
+fn piece(piece: &ContentItem<'_>) -> Value {
     match piece {
-        Piece::Text(text) => json!({ "type": "input_text", "text": text }),
-        Piece::Image { data, mime_type } => {
+        ContentItem::Text(text) => json!({ "type": "input_text", "text": text }),
+        ContentItem::Image { data, mime_type } => {
             json!({ "type": "input_image", "image_url": format!("data:{mime_type};base64,{data}") })
         }
     }
@@ -172,9 +172,9 @@ fn is_id(id: &str, prefix: &str) -> bool {
 }
 
 fn output(ids: &mut CallIdMap, result: &CallResult<'_>) -> Value {
-    let text = |piece: &Piece<'_>| match piece {
-        Piece::Text(text) => Some((*text).to_owned()),
-        Piece::Image { .. } => None,
+    let text = |piece: &ContentItem<'_>| match piece {
+        ContentItem::Text(text) => Some((*text).to_owned()),
+        ContentItem::Image { .. } => None,
     };
     let texts: Option<Vec<String>> = result.content.iter().map(text).collect();
     let output = match texts {

@@ -408,6 +408,7 @@ fn the_documentation_names_every_entry_and_field() {
         name: "read".to_owned(),
         arguments: serde_json::Map::new(),
         malformed: Some("{".to_owned()),
+        thought_signature: Some("c2ln".to_owned()),
     };
     let Message::Assistant(answer) = assistant("b", StopReason::Error) else { unreachable!() };
     let parts =

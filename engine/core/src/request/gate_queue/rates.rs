@@ -8,7 +8,7 @@ use std::time::Duration;
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// Requests within one second are counted together, and for as long as if all were its last.
-const STEP: Duration = Duration::from_secs(1);
+const BUCKET: Duration = Duration::from_secs(1);
 
 /// The limits of an account per minute, as the user has set them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,11 +23,11 @@ pub struct MinuteLimits {
 #[derive(Debug)]
 pub(super) struct Rates {
     limits: MinuteLimits,
-    steps: VecDeque<Step>,
+    buckets: VecDeque<Bucket>,
 }
 
 #[derive(Debug)]
-struct Step {
+struct Bucket {
     begin: Duration,
     requests: u32,
     tokens: u64,
@@ -35,16 +35,17 @@ struct Step {
 
 impl Rates {
     pub(super) fn new(limits: MinuteLimits) -> Self {
-        Self { limits, steps: VecDeque::new() }
+        Self { limits, buckets: VecDeque::new() }
     }
 
     /// Returns when a request of about so many tokens may begin: now, if not later.
     pub(super) fn earliest(&mut self, tokens: u64, now: Duration) -> Duration {
-        while self.steps.front().is_some_and(|step| step.ends() <= now) {
-            self.steps.pop_front();
+        while self.buckets.front().is_some_and(|bucket| bucket.ends() <= now) {
+            self.buckets.pop_front();
         }
-        let mut requests: u32 = self.steps.iter().map(|step| step.requests).sum();
-        let mut sum: u64 = self.steps.iter().map(|step| step.tokens).fold(0, u64::saturating_add);
+        let mut requests: u32 = self.buckets.iter().map(|bucket| bucket.requests).sum();
+        let mut sum: u64 =
+            self.buckets.iter().map(|bucket| bucket.tokens).fold(0, u64::saturating_add);
         let fits = |requests: u32, sum: u64| {
             let MinuteLimits { requests: most, tokens: most_tokens } = self.limits;
             most.is_none_or(|most| requests < most.get())
@@ -52,13 +53,13 @@ impl Rates {
                 && most_tokens.is_none_or(|most| sum == 0 || sum.saturating_add(tokens) <= most.get())
         };
         let mut earliest = now;
-        for step in &self.steps {
+        for bucket in &self.buckets {
             if fits(requests, sum) {
                 break;
             }
-            requests -= step.requests;
-            sum = sum.saturating_sub(step.tokens);
-            earliest = step.ends();
+            requests -= bucket.requests;
+            sum = sum.saturating_sub(bucket.tokens);
+            earliest = bucket.ends();
         }
         earliest
     }
@@ -68,40 +69,40 @@ impl Rates {
         if self.limits == MinuteLimits::default() {
             return;
         }
-        match self.steps.back_mut() {
-            Some(step) if now < step.begin + STEP => {
-                step.requests += 1;
-                step.tokens = step.tokens.saturating_add(tokens);
+        match self.buckets.back_mut() {
+            Some(bucket) if now < bucket.begin + BUCKET => {
+                bucket.requests += 1;
+                bucket.tokens = bucket.tokens.saturating_add(tokens);
             }
-            _ => self.steps.push_back(Step { begin: now, requests: 1, tokens }),
+            _ => self.buckets.push_back(Bucket { begin: now, requests: 1, tokens }),
         }
     }
 
     /// A request of so many tokens that has just begun was not sent.
     pub(super) fn not_begun(&mut self, tokens: u64) {
-        if let Some(step) = self.steps.back_mut() {
-            step.requests = step.requests.saturating_sub(1);
-            step.tokens = step.tokens.saturating_sub(tokens);
+        if let Some(bucket) = self.buckets.back_mut() {
+            bucket.requests = bucket.requests.saturating_sub(1);
+            bucket.tokens = bucket.tokens.saturating_sub(tokens);
         }
     }
 
     /// A request has used so many tokens more than was expected of it.
     pub(super) fn used_more(&mut self, tokens: u64, now: Duration) {
         if tokens > 0 && self.limits.tokens.is_some() {
-            match self.steps.back_mut() {
-                Some(step) if now < step.begin + STEP => {
-                    step.tokens = step.tokens.saturating_add(tokens);
+            match self.buckets.back_mut() {
+                Some(bucket) if now < bucket.begin + BUCKET => {
+                    bucket.tokens = bucket.tokens.saturating_add(tokens);
                 }
-                _ => self.steps.push_back(Step { begin: now, requests: 0, tokens }),
+                _ => self.buckets.push_back(Bucket { begin: now, requests: 0, tokens }),
             }
         }
     }
 }
 
-impl Step {
-    /// Returns when the step no longer counts.
+impl Bucket {
+    /// Returns when the bucket no longer counts.
     fn ends(&self) -> Duration {
-        self.begin + STEP + MINUTE
+        self.begin + BUCKET + MINUTE
     }
 }
 
@@ -123,7 +124,7 @@ mod tests {
             assert_eq!(rates.earliest(1_000_000, Duration::ZERO), Duration::ZERO);
             rates.begun(1_000_000, Duration::ZERO);
         }
-        assert!(rates.steps.is_empty());
+        assert!(rates.buckets.is_empty());
     }
 
     #[test]
@@ -157,7 +158,7 @@ mod tests {
                 let (count, sum) = within.fold((0, 0), |(count, sum), (_, t)| (count + 1, sum + t));
                 prop_assert!(count <= most && sum <= most_tokens, "{count} {sum}");
             }
-            prop_assert!(rates.steps.len() <= 62);
+            prop_assert!(rates.buckets.len() <= 62);
         }
     }
 }

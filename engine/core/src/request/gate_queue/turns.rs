@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Ticket;
 use crate::ports::Requester;
 
-/// The place of a request among those of its run.
-type Place = (Reverse<u32>, Ticket);
+/// The position of a request among those of its run.
+type Position = (Reverse<u32>, Ticket);
 
 /// The waiting requests of one account.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
-    waiting: BTreeMap<Requester, BTreeSet<Place>>,
+    waiting: BTreeMap<Requester, BTreeSet<Position>>,
     /// When each of those that wait, or waited a moment ago, was served last.
     served: BTreeMap<Requester, u64>,
     count: u64,
@@ -30,9 +30,9 @@ impl Turns {
             Requester::Person => (0, 0),
             Requester::Run(_) => (1, self.served.get(requester).copied().unwrap_or(0)),
         };
-        let first = |places: &BTreeSet<Place>| places.first().map(|(_, ticket)| *ticket);
-        let next = self.waiting.iter().min_by_key(|(who, places)| (turn(who), first(places)));
-        next.and_then(|(_, places)| first(places))
+        let first = |positions: &BTreeSet<Position>| positions.first().map(|(_, ticket)| *ticket);
+        let next = self.waiting.iter().min_by_key(|(who, positions)| (turn(who), first(positions)));
+        next.and_then(|(_, positions)| first(positions))
     }
 
     /// Removes a request. `is_served` says whether it had its turn.
@@ -43,9 +43,9 @@ impl Turns {
         ticket: Ticket,
         is_served: bool,
     ) {
-        if let Some(places) = self.waiting.get_mut(requester) {
-            places.remove(&(Reverse(retries), ticket));
-            if places.is_empty() {
+        if let Some(positions) = self.waiting.get_mut(requester) {
+            positions.remove(&(Reverse(retries), ticket));
+            if positions.is_empty() {
                 self.waiting.remove(requester);
             }
         }
