@@ -53,6 +53,7 @@ mod binary {
     mod limits;
     mod lines;
     mod live;
+    mod logins;
     mod logs;
     mod long_output;
     mod model_keys;
