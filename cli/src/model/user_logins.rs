@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use config::{LoginTokens, Secret, StoredKey};
-use providers::{LoginService, OauthConfig, OauthTexts};
+use providers::{LoginService, OauthConfig, OauthTexts, PlainHttp};
 
 use super::stored_login::StoredLogin;
 use super::user_models::UserModels;
@@ -13,10 +13,13 @@ impl UserModels {
     pub(crate) fn login_service(&self, provider: &str) -> Option<Result<LoginService, String>> {
         let entry = self.file().providers.get(provider);
         let proxy = entry.and_then(|entry| entry.proxy.as_ref()).map(Secret::expose);
-        let allow_http = entry.is_some_and(|entry| entry.allow_http);
+        let http = match entry {
+            Some(entry) if entry.allow_http => PlainHttp::Allowed,
+            Some(_) | None => PlainHttp::Refused,
+        };
         let Some(oauth) = entry.and_then(|entry| entry.oauth.as_ref()) else {
             let base = entry.and_then(|entry| entry.base_url.as_deref());
-            let built_in = LoginService::built_in(provider, base, proxy, allow_http)?;
+            let built_in = LoginService::built_in(provider, base, proxy, http)?;
             return Some(built_in.map_err(|error| error.to_string()));
         };
         let named = |why: String| format!("`providers.{provider}` of {}: {why}", self.file_shown());
@@ -33,7 +36,7 @@ impl UserModels {
             proxy,
         };
         let client = (oauth.client_id.as_str(), secret.as_ref().map(Secret::expose));
-        let config = OauthConfig::new(texts, client, &oauth.scopes, allow_http);
+        let config = OauthConfig::new(texts, client, &oauth.scopes, http);
         Some(config.map(LoginService::Oauth).map_err(|error| named(error.to_string())))
     }
 

@@ -212,7 +212,7 @@ impl KeyStore {
                 return Err(wrong("`provider`, `name` and `key` or `access` must be texts"));
             };
             let key = api_key(key).map_err(|error| wrong(&error.to_string()))?;
-            let login = LoginTokens::of_entry(entry).map_err(|why| wrong(why))?;
+            let login = LoginTokens::of_entry(entry).map_err(wrong)?;
             Ok(StoredKey { provider: provider.to_owned(), name: name.to_owned(), key, login })
         };
         entries.iter().enumerate().map(key).collect()

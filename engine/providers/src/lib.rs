@@ -47,7 +47,7 @@ pub use model_facts::{
 };
 pub use oauth::{
     BrowserLogin, DeviceLogin, Granted, LoginError, LoginService, OauthConfig, OauthTexts,
-    RedirectListener, Tokens, renewed,
+    PlainHttp, RedirectListener, Tokens, renewed,
 };
 pub use usage::{Price, PriceSource, PriceTier, Rate};
 pub use user_provider::{NamedKey, NoUserProviders, UserProvider, UserProviders};

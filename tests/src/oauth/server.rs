@@ -97,9 +97,14 @@ impl OauthServer {
         self.lock().lasts = seconds;
     }
 
-    /// Holds answers about renewals back, or gives them.
-    pub fn hold_renewals(&self, are_held: bool) {
-        self.held.send_replace(are_held);
+    /// Holds answers about renewals back from now on.
+    pub fn hold_renewals(&self) {
+        self.held.send_replace(true);
+    }
+
+    /// Gives the answers that were held back.
+    pub fn release_renewals(&self) {
+        self.held.send_replace(false);
     }
 
     /// Renews no token any more.

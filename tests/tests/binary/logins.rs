@@ -258,7 +258,7 @@ fn thirty_two_sessions_of_two_processes_renew_an_expired_token_once() {
         };
         Box::new(script) as Box<dyn Script>
     });
-    oauth.hold_renewals(true);
+    oauth.hold_renewals();
     let mut runs: Vec<_> = repositories
         .iter()
         .enumerate()
@@ -274,7 +274,7 @@ fn thirty_two_sessions_of_two_processes_renew_an_expired_token_once() {
         let starts = starts.filter(|event| event["type"] == "task_started");
         assert_eq!(starts.take(16).count(), 16);
     }
-    oauth.hold_renewals(false);
+    oauth.release_renewals();
     for run in runs {
         let _done = run.wait().expect_code(0);
     }

@@ -22,11 +22,12 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// The permission bits of group and others.
 const OTHERS: u32 = 0o077;
 
+/// What is in the file, and what the user should know about it.
+type DocumentAndNote = (Map<String, Value>, Option<String>);
+
 impl KeyStore {
     /// Reads the file; `None` if it does not exist.
-    pub(super) fn document(
-        &self,
-    ) -> Result<Option<(Map<String, Value>, Option<String>)>, KeyStoreError> {
+    pub(super) fn document(&self) -> Result<Option<DocumentAndNote>, KeyStoreError> {
         let file = match File::open(&self.file) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

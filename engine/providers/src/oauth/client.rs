@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::error::LoginError;
+use super::service::PlainHttp;
 use crate::failure::lost_because;
 use crate::http_client::{Clients, builder, is_near};
 
@@ -89,8 +90,8 @@ impl<'c> AsyncHttpClient<'c> for HttpClient {
 }
 
 /// Checks that what is sent to `url` cannot be read on the way.
-pub(super) fn check_protected(url: &Url, allow_http: bool) -> Result<(), LoginError> {
-    if url.scheme() == "https" || is_near(url) || allow_http {
+pub(super) fn check_protected(url: &Url, http: PlainHttp) -> Result<(), LoginError> {
+    if url.scheme() == "https" || is_near(url) || http == PlainHttp::Allowed {
         return Ok(());
     }
     let host = host_of(url);

@@ -15,7 +15,7 @@ pub use device_login::DeviceLogin;
 pub use error::LoginError;
 pub use redirect_listener::RedirectListener;
 pub use renewal::renewed;
-pub use service::{LoginService, OauthConfig, OauthTexts, Tokens};
+pub use service::{LoginService, OauthConfig, OauthTexts, PlainHttp, Tokens};
 
 #[cfg(test)]
 mod tests;

@@ -10,6 +10,7 @@ use url::Url;
 
 use super::client::{HttpClient, HttpError, check_protected, host_of};
 use super::error::{LoginError, said};
+use super::service::PlainHttp;
 use crate::endpoint::base_url;
 
 /// The base URL of its API.
@@ -33,11 +34,11 @@ impl OpenRouter {
     pub(super) fn new(
         base: Option<&str>,
         proxy: Option<&str>,
-        allow_http: bool,
+        http: PlainHttp,
     ) -> Result<Self, LoginError> {
         let base = base_url(base.unwrap_or(USUAL));
         let base = base.map_err(|failure| LoginError::Config(failure.message))?;
-        check_protected(&base, allow_http).map(|()| Self { base, proxy: proxy.map(str::to_owned) })
+        check_protected(&base, http).map(|()| Self { base, proxy: proxy.map(str::to_owned) })
     }
 
     /// Returns the page at which the user logs in.

@@ -29,10 +29,10 @@ impl LoginService {
         provider: &str,
         base_url: Option<&str>,
         proxy: Option<&str>,
-        allow_http: bool,
+        http: PlainHttp,
     ) -> Option<Result<Self, LoginError>> {
         let open_router = provider == "openrouter";
-        open_router.then(|| OpenRouter::new(base_url, proxy, allow_http).map(Self::OpenRouter))
+        open_router.then(|| OpenRouter::new(base_url, proxy, http).map(Self::OpenRouter))
     }
 
     /// Returns whether a login brings an API key.
@@ -52,6 +52,15 @@ impl LoginService {
     pub fn has_browser(&self) -> bool {
         !matches!(self, Self::Oauth(OauthConfig { authorize: None, .. }))
     }
+}
+
+/// Whether secrets may go over plain HTTP to other machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlainHttp {
+    /// They may not.
+    Refused,
+    /// The user allows it.
+    Allowed,
 }
 
 /// An OAuth server and this program as its client.
@@ -96,7 +105,7 @@ impl OauthConfig {
         texts: OauthTexts<'_>,
         client: (&str, Option<&str>),
         scopes: &[String],
-        allow_http: bool,
+        http: PlainHttp,
     ) -> Result<Self, LoginError> {
         let address = |key: &str, text: &str| {
             let wrong = || LoginError::Config(format!("`oauth.{key}` is not a URL"));
@@ -105,7 +114,7 @@ impl OauthConfig {
             if !matches!(url.scheme(), "http" | "https") || !url.has_host() || !plain {
                 return Err(wrong());
             }
-            check_protected(&url, allow_http).map(|()| url)
+            check_protected(&url, http).map(|()| url)
         };
         let optional =
             |key: &str, text: Option<&str>| text.map(|text| address(key, text)).transpose();

@@ -15,7 +15,12 @@ fn texts(token_url: &str) -> OauthTexts<'_> {
 }
 
 fn config(texts: OauthTexts<'_>) -> Result<OauthConfig, LoginError> {
-    OauthConfig::new(texts, ("id", Some("canary-secret")), &["a".to_owned(), "b".to_owned()], false)
+    OauthConfig::new(
+        texts,
+        ("id", Some("canary-secret")),
+        &["a".to_owned(), "b".to_owned()],
+        PlainHttp::Refused,
+    )
 }
 
 fn service() -> LoginService {
@@ -29,7 +34,7 @@ fn an_address_that_others_could_read_or_that_is_none_is_refused() {
         let error = config(texts(token)).unwrap_err().to_string();
         assert!(!error.contains("canary"), "{error}");
     }
-    let secret = OauthConfig::new(texts("http://h/token"), ("id", None), &[], true);
+    let secret = OauthConfig::new(texts("http://h/token"), ("id", None), &[], PlainHttp::Allowed);
     assert!(!format!("{:?}", secret.unwrap()).contains("canary"));
     for redirect in ["https://localhost/", "http://h/", "http://localhost/?a", "localhost"] {
         let texts = OauthTexts { redirect_url: Some(redirect), ..texts("https://h/token") };
