@@ -90,7 +90,7 @@ pub(crate) enum SessionMessage {
         RpcReplyPort<Result<SessionId, Failure>>,
     ),
     /// Result of the job that opens another model.
-    ModelOpened(Result<Result<Model, Failure>, Panicked>, RpcReplyPort<Result<(), Failure>>),
+    ModelOpened(Result<Result<Box<Model>, Failure>, Panicked>, RpcReplyPort<Result<(), Failure>>),
     /// Result of the job that works on an input.
     Ended(Result<Ended, Panicked>),
 }

@@ -37,7 +37,11 @@ impl UserModels {
         };
         let client = (oauth.client_id.as_str(), secret.as_ref().map(Secret::expose));
         let config = OauthConfig::new(texts, client, &oauth.scopes, http);
-        Some(config.map(LoginService::Oauth).map_err(|error| named(error.to_string())))
+        Some(
+            config
+                .map(|config| LoginService::Oauth(Box::new(config)))
+                .map_err(|error| named(error.to_string())),
+        )
     }
 
     /// Returns the tokens of a stored login, the same ones for all who use them.

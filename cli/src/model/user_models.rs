@@ -292,7 +292,7 @@ impl UserProviders for UserModels {
         let Some(entry) = file.providers.get(name) else { return Ok(None) };
         let mut provider = self.user_provider(name, entry)?;
         let models = [&entry.overrides, &entry.models];
-        let own = models.into_iter().filter_map(|models| models.get(&route.id)?.api).last();
+        let own = models.into_iter().filter_map(|models| models.get(&route.id)?.api).next_back();
         provider.api = own.map(ApiName::as_str).or(provider.api);
         Ok(Some(provider))
     }

@@ -125,8 +125,8 @@ impl<'a> History<'a> {
             && answer.provider == reader.provider
             && answer.model == reader.model;
         // What was cut off may have signatures that are not whole.
-        let blocks: Vec<_> =
-            answer.content.iter().filter_map(|it| block(it, same && !failed)).collect();
+        let signatures = if same && !failed { Signatures::Own } else { Signatures::Foreign };
+        let blocks: Vec<_> = answer.content.iter().filter_map(|it| block(it, signatures)).collect();
         if blocks.is_empty() {
             return;
         }
@@ -179,8 +179,18 @@ impl<'a> History<'a> {
     }
 }
 
-/// Returns what the reader is told of a part; `same` says whether it is its own.
-fn block(part: &Part, same: bool) -> Option<Block<'_>> {
+/// Whether the signatures of an answer are told to the reader.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Signatures {
+    /// They are its own.
+    Own,
+    /// They are those of another model, or not whole.
+    Foreign,
+}
+
+/// Returns what the reader is told of a part.
+fn block(part: &Part, signatures: Signatures) -> Option<Block<'_>> {
+    let same = signatures == Signatures::Own;
     match part {
         Part::Text { text, signature } => {
             let signature = signature.as_deref().filter(|_| same);
@@ -210,7 +220,10 @@ pub(crate) fn is_base64(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
     let padding = text.len() - digits.len();
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
-    !digits.is_empty() && padding <= 2 && text.len() % 4 == 0 && digits.bytes().all(allowed)
+    !digits.is_empty()
+        && padding <= 2
+        && text.len().is_multiple_of(4)
+        && digits.bytes().all(allowed)
 }
 
 #[cfg(test)]

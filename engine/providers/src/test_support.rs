@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use engine::ports::{
-    AccountId, Clock, Gate, GateEvent, ModelAnswer, ModelEvent, ModelRequest, Permit, Provider,
-    RequestOptions, Requester, Timer, ToolChoice, ToolDeclaration,
+    AccountId, Clock, Gate, GateEvent, ModelAnswer, ModelEvent, ModelRequest, Permit, PermitNews,
+    Provider, RequestOptions, RequestOutcome, Requester, Timer, ToolChoice, ToolDeclaration,
 };
 use engine::request::{ModelClient, Progress, RequestPolicy, RetryPolicy, Watchdog};
 use futures_util::future::BoxFuture;
@@ -71,8 +71,8 @@ impl Timer for RuntimeTimer {
     }
 }
 
-/// Admits every request at once.
-struct OpenGate;
+/// Admits every request at once, and notes the pauses that providers ask for.
+struct OpenGate(Arc<Mutex<Vec<Observed>>>);
 
 impl Gate for OpenGate {
     fn acquire(
@@ -81,7 +81,13 @@ impl Gate for OpenGate {
         _who: Requester,
         _retries: u32,
     ) -> BoxStream<'static, GateEvent> {
-        stream::iter([GateEvent::Admitted(Permit::new(drop))]).boxed()
+        let observed = Arc::clone(&self.0);
+        let permit = Permit::new(move |news| {
+            if let PermitNews::Ended(RequestOutcome::Failed { wait: Some(wait), .. }) = news {
+                observed.lock().unwrap().push(Observed::Pause(wait));
+            }
+        });
+        stream::iter([GateEvent::Admitted(permit)]).boxed()
     }
 }
 
@@ -91,23 +97,31 @@ pub(crate) enum Observed {
     Text(String),
     Thinking(String),
     Calling(String),
-    Retrying { delay: Duration, why: String },
+    /// The account is to be left alone for so long.
+    Pause(Duration),
+    Retrying {
+        delay: Duration,
+        why: String,
+    },
     Ended(AssistantMessage),
-    Failed { failure: Failure, partial: AssistantMessage },
+    Failed {
+        failure: Failure,
+        partial: AssistantMessage,
+    },
 }
 
 /// Asks a provider as the engine does, and returns all that it reports until the end.
 pub(crate) async fn ask(provider: Arc<dyn Provider>, request: ModelRequest) -> Vec<Observed> {
+    let told = Arc::new(Mutex::new(Vec::new()));
     let client = ModelClient {
         provider,
         fallbacks: Vec::new(),
-        gate: Arc::new(OpenGate),
+        gate: Arc::new(OpenGate(Arc::clone(&told))),
         requester: Requester::Person,
         timer: Arc::new(RuntimeTimer(tokio::time::Instant::now())),
         clock: clock(),
         policy: brisk(),
     };
-    let told = Mutex::new(Vec::new());
     let tell = |progress: Progress<'_>| {
         told.lock().unwrap().push(match progress {
             Progress::Text { text, .. } => Observed::Text(text.to_owned()),
@@ -121,7 +135,8 @@ pub(crate) async fn ask(provider: Arc<dyn Provider>, request: ModelRequest) -> V
         });
     };
     let end = client.ask(&request, &tell).await;
-    let mut told = told.into_inner().unwrap();
+    drop(client);
+    let mut told = std::mem::take(&mut *told.lock().unwrap());
     told.push(match end {
         Ok(message) => Observed::Ended(message),
         Err(failed) => Observed::Failed { failure: failed.failure, partial: failed.partial },

@@ -120,7 +120,7 @@ pub(super) fn faults(body: &Value, model: &str) -> Vec<String> {
     let mut open: Option<Vec<String>> = None;
     let contents = list(&body["contents"]);
     for (at, content) in contents.iter().enumerate() {
-        let fault = content_fault(content, at == 0, model, &mut open);
+        let fault = content_fault((at, content), model, &mut open);
         faults.extend(fault.map(|fault| format!("content {at}: {fault}: {content}")));
     }
     if open.is_some() || contents.last().is_none_or(|last| last["role"] != "user") {
@@ -129,10 +129,9 @@ pub(super) fn faults(body: &Value, model: &str) -> Vec<String> {
     faults
 }
 
-/// Returns what is wrong with one content; `open` are the names of the calls before it.
+/// Returns what is wrong with one content, which has this index; `open` are the names of the calls before it.
 fn content_fault(
-    content: &Value,
-    is_first: bool,
+    (at, content): (usize, &Value),
     model: &str,
     open: &mut Option<Vec<String>>,
 ) -> Option<&'static str> {
@@ -165,7 +164,7 @@ fn content_fault(
     match content["role"].as_str() {
         _ if parts.is_empty() || parts.iter().any(empty) => Some("nothing is said"),
         Some("user") if calls.is_empty() => None,
-        Some("model") if is_first || !results.is_empty() => Some("the model begins or has results"),
+        Some("model") if at == 0 || !results.is_empty() => Some("the model begins or has results"),
         Some("model") if !parts.iter().all(signed) => Some("a signature is not as it came"),
         Some("model")
             if demanded && first.is_some_and(|it| it.get("thoughtSignature").is_none()) =>

@@ -64,9 +64,9 @@ fn open(wire: Wire, server: &LoopbackModel) -> Arc<dyn Provider> {
         prices: BTreeMap::new(),
         clock: Arc::new(Noon),
     });
-    let mut route: ModelRoute = wire.route().parse().unwrap();
+    let mut route: ModelRoute = wire.route().parse().expect("a route is one");
     route.base_url = Some(server.url_of(wire));
-    catalogue.open(&route).unwrap()
+    catalogue.open(&route).expect("the model can be opened")
 }
 
 /// A conversation that is told to models.
@@ -87,7 +87,7 @@ impl Conversation {
 
     /// Asks the first model, and the second if the first fails. Each call gets a result.
     async fn ask(&mut self, models: &[&Arc<dyn Provider>]) -> AssistantMessage {
-        let (first, rest) = models.split_first().unwrap();
+        let (first, rest) = models.split_first().expect("a model is asked");
         let client = ModelClient {
             provider: Arc::clone(first),
             fallbacks: rest.iter().copied().cloned().collect(),

@@ -23,11 +23,11 @@ const PAUSE: Duration = Duration::from_millis(20);
 const OTHERS: u32 = 0o077;
 
 /// What is in the file, and what the user should know about it.
-type DocumentAndNote = (Map<String, Value>, Option<String>);
+type NotedDocument = (Map<String, Value>, Option<String>);
 
 impl KeyStore {
     /// Reads the file; `None` if it does not exist.
-    pub(super) fn document(&self) -> Result<Option<DocumentAndNote>, KeyStoreError> {
+    pub(super) fn document(&self) -> Result<Option<NotedDocument>, KeyStoreError> {
         let file = match File::open(&self.file) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

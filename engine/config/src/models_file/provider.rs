@@ -118,7 +118,7 @@ impl ProviderEntry {
                 ));
             }
         }
-        let far = self.base_url.as_deref().is_some_and(|url| plain_http_to_elsewhere(url));
+        let far = self.base_url.as_deref().is_some_and(plain_http_to_elsewhere);
         if far && !self.allow_http {
             return refused(format!(
                 "`{path}.baseUrl` is plain http to another machine, where others can read the key; \

@@ -17,11 +17,11 @@ mod rates;
 mod turns;
 mod window;
 
-use breaker::{Breaker, MayAdmit};
+use breaker::{Breaker, MayAdmit, Role};
 pub use messages::{GateEffect, GateEnd, GateInput, GatePolicy, Ticket};
 pub use rates::MinuteLimits;
 use rates::Rates;
-use turns::Turns;
+use turns::{Departure, Turns};
 use window::Window;
 
 /// The longest pause that the provider did not ask for.
@@ -53,7 +53,7 @@ pub struct GateQueue {
 #[derive(Debug)]
 struct Admitted {
     generation: u64,
-    is_probe: bool,
+    role: Role,
     tokens: u64,
 }
 
@@ -67,7 +67,7 @@ struct Waiting {
 /// Whether a request may be admitted now.
 enum Admission {
     Now {
-        is_probe: bool,
+        role: Role,
     },
     At(Duration),
     /// When another one has ended.
@@ -107,7 +107,7 @@ impl GateQueue {
             GateInput::NotSent(ticket) => {
                 if let Some(admitted) = self.under_way.remove(&ticket) {
                     self.rates.not_begun(admitted.tokens);
-                    self.breaker.ended(admitted.is_probe, now);
+                    self.breaker.ended(admitted.role, now);
                 }
             }
             GateInput::Accepted(ticket) => {
@@ -157,12 +157,12 @@ impl GateQueue {
                 }
             }
             GateEnd::Failed { wait, reason } => {
-                self.breaker.failed(admitted.is_probe, &reason, now);
+                self.breaker.failed(admitted.role, &reason, now);
                 if let Some(wait) = wait {
                     self.pause(now, wait, reason);
                 }
             }
-            GateEnd::Unrelated => self.breaker.ended(admitted.is_probe, now),
+            GateEnd::Unrelated => self.breaker.ended(admitted.role, now),
         }
     }
 
@@ -185,30 +185,30 @@ impl GateQueue {
         if let Some(until) = self.paused_until(now) {
             return Admission::At(until);
         }
-        let is_probe = match self.breaker.may_admit(now) {
-            MayAdmit::Yes if self.window.has_room(self.under_way.len()) => false,
+        let role = match self.breaker.may_admit(now) {
+            MayAdmit::Yes if self.window.has_room(self.under_way.len()) => Role::Usual,
             MayAdmit::Yes | MayAdmit::NotYet => return Admission::Later,
             // Those that hang do not hold up the probe.
-            MayAdmit::AsProbe => true,
+            MayAdmit::AsProbe => Role::Probe,
             MayAdmit::NotBefore(at) => return Admission::At(at),
         };
         match self.rates.earliest(tokens, now) {
             at if at > now => Admission::At(at),
-            _ => Admission::Now { is_probe },
+            _ => Admission::Now { role },
         }
     }
 
     fn admit(&mut self, now: Duration, effects: &mut Vec<GateEffect>) {
         while let Some(ticket) = self.turns.next() {
             let tokens = self.waiting.get(&ticket).map_or(0, |waiting| waiting.tokens);
-            let Admission::Now { is_probe } = self.admission(tokens, now) else { break };
-            if is_probe {
+            let Admission::Now { role } = self.admission(tokens, now) else { break };
+            if role == Role::Probe {
                 self.breaker.probe_admitted();
             }
             self.rates.begun(tokens, now);
-            self.leave(ticket, true);
+            self.leave(ticket, Departure::Served);
             let generation = self.window.generation();
-            self.under_way.insert(ticket, Admitted { generation, is_probe, tokens });
+            self.under_way.insert(ticket, Admitted { generation, role, tokens });
             effects.push(GateEffect::Admit(ticket));
         }
         if let Some(lasted) = self.breaker.is_over_limit(now) {
@@ -216,16 +216,16 @@ impl GateQueue {
             let message = format!("nothing was answered for {seconds} s: {reason}");
             let failure = Failure::new(FailureClass::Transient, message);
             for ticket in self.turns.all().collect::<Vec<_>>() {
-                self.leave(ticket, false);
+                self.leave(ticket, Departure::GivenUp);
                 effects.push(GateEffect::Refuse(ticket, failure.clone()));
             }
         }
     }
 
     /// Removes a request from those that wait.
-    fn leave(&mut self, ticket: Ticket, is_served: bool) {
+    fn leave(&mut self, ticket: Ticket, departure: Departure) {
         if let Some(waiting) = self.waiting.remove(&ticket) {
-            self.turns.remove(&waiting.requester, waiting.retries, ticket, is_served);
+            self.turns.remove(&waiting.requester, waiting.retries, ticket, departure);
         }
     }
 

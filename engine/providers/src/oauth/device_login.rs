@@ -34,9 +34,8 @@ impl<'a> DeviceLogin<'a> {
     /// # Errors
     /// The service has no such login, or its server gives no code.
     pub async fn begin(service: &'a LoginService) -> Result<Self, LoginError> {
-        let LoginService::Oauth(config @ OauthConfig { device: Some(device), .. }) = service else {
-            return Err(LoginError::Config("`oauth.deviceUrl` is not set".to_owned()));
-        };
+        let LoginService::Oauth(config) = service else { return Err(no_device_url()) };
+        let device = config.device.as_ref().ok_or_else(no_device_url)?;
         let http = HttpClient::new(config.proxy.as_deref())?;
         let mut client = BasicClient::new(ClientId::new(config.client_id.clone()))
             .set_device_authorization_url(DeviceAuthorizationUrl::from_url(device.clone()));
@@ -107,4 +106,8 @@ impl<'a> DeviceLogin<'a> {
             of_request(error, &host_of(&config.token), &secrets.collect::<Vec<_>>())
         })
     }
+}
+
+fn no_device_url() -> LoginError {
+    LoginError::Config("`oauth.deviceUrl` is not set".to_owned())
 }

@@ -12,7 +12,7 @@ use url::{Host, Url};
 
 use super::browser_login::{BrowserLogin, LONGEST_ADDRESS};
 use super::error::LoginError;
-use super::service::{LoginService, OauthConfig};
+use super::service::LoginService;
 
 /// How many connections are read at the same time.
 const MOST_CONNECTIONS: usize = 16;
@@ -34,7 +34,7 @@ impl RedirectListener {
     /// The port is taken.
     pub async fn bind(service: &LoginService) -> Result<Self, LoginError> {
         let redirect = match service {
-            LoginService::Oauth(OauthConfig { redirect, .. }) => redirect.clone(),
+            LoginService::Oauth(config) => config.redirect.clone(),
             LoginService::OpenRouter(_) => {
                 let usual = Url::parse("http://localhost/callback");
                 usual.map_err(|error| LoginError::Config(error.to_string()))?

@@ -15,7 +15,7 @@ use super::open_router::OpenRouter;
 #[derive(Clone, Debug)]
 pub enum LoginService {
     /// By OAuth, as the user has described it.
-    Oauth(OauthConfig),
+    Oauth(Box<OauthConfig>),
     /// As OpenRouter does it, which gives an API key.
     OpenRouter(OpenRouter),
 }
@@ -44,13 +44,13 @@ impl LoginService {
     /// Returns whether a login can be completed on another device.
     #[must_use]
     pub fn has_device_code(&self) -> bool {
-        matches!(self, Self::Oauth(OauthConfig { device: Some(_), .. }))
+        matches!(self, Self::Oauth(config) if config.device.is_some())
     }
 
     /// Returns whether a login can be completed in a browser.
     #[must_use]
     pub fn has_browser(&self) -> bool {
-        !matches!(self, Self::Oauth(OauthConfig { authorize: None, .. }))
+        !matches!(self, Self::Oauth(config) if config.authorize.is_none())
     }
 }
 

@@ -24,7 +24,7 @@ fn config(texts: OauthTexts<'_>) -> Result<OauthConfig, LoginError> {
 }
 
 fn service() -> LoginService {
-    LoginService::Oauth(config(texts("https://h/token")).unwrap())
+    LoginService::Oauth(Box::new(config(texts("https://h/token")).unwrap()))
 }
 
 #[test]
@@ -124,7 +124,7 @@ async fn a_port_that_is_taken_is_named() {
     let port = taken.local_addr().unwrap().port();
     let redirect = format!("http://localhost:{port}/done");
     let texts = OauthTexts { redirect_url: Some(&redirect), ..texts("https://h/token") };
-    let service = LoginService::Oauth(config(texts).unwrap());
+    let service = LoginService::Oauth(Box::new(config(texts).unwrap()));
     let Err(LoginError::Port { port: named, .. }) = RedirectListener::bind(&service).await else {
         panic!("the port is taken")
     };
@@ -175,7 +175,7 @@ async fn a_device_code_with_hostile_numbers_or_pages_is_refused() {
         let body = format!(r#"{{"device_code":"d","user_code":"u","expires_in":5,{body}}}"#);
         let url = server(200, "application/json", body).await;
         let texts = OauthTexts { device_url: Some(&url), ..texts(&url) };
-        let service = LoginService::Oauth(config(texts).unwrap());
+        let service = LoginService::Oauth(Box::new(config(texts).unwrap()));
         let Err(error) = DeviceLogin::begin(&service).await else { panic!("{told}") };
         assert!(error.to_string().contains(told), "{error}");
     }
@@ -183,7 +183,7 @@ async fn a_device_code_with_hostile_numbers_or_pages_is_refused() {
         "verification_uri":"https://h/"}"#;
     let url = server(200, "application/json", body.to_owned()).await;
     let texts = OauthTexts { device_url: Some(&url), ..texts(&url) };
-    let service = LoginService::Oauth(config(texts).unwrap());
+    let service = LoginService::Oauth(Box::new(config(texts).unwrap()));
     let login = DeviceLogin::begin(&service).await.unwrap();
     assert!(login.tokens().await.is_err());
 }

@@ -212,10 +212,11 @@ async fn busy_servers_are_asked_again_and_their_wish_is_heard() {
         _ => None,
     });
     let waits: Vec<_> = waits.collect();
-    // Each is up to half as long again, but what is asked for comes first.
-    for (wait, range) in waits.iter().zip([30..=32, 10..=15, 20..=30]) {
+    // Each is up to half as long again; what is asked for is a pause of the whole account.
+    for (wait, range) in waits.iter().zip([0..=0, 10..=15, 20..=30]) {
         assert!(range.contains(wait), "{waits:?}");
     }
+    assert!(events.contains(&Observed::Pause(Duration::from_millis(30))), "{events:?}");
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn messages(messages: &[Value], faults: &mut Vec<String>) {
         }
         open = called;
     }
-    if !open.is_empty() || messages.len() % 2 == 0 {
+    if !open.is_empty() || messages.len().is_multiple_of(2) {
         faults.push("the last message is not one of the user".to_owned());
     }
 }

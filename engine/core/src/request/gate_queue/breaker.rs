@@ -33,6 +33,15 @@ enum State {
     Probing { pause: Duration },
 }
 
+/// Why a request was admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// It was its turn.
+    Usual,
+    /// It finds out whether the account answers again.
+    Probe,
+}
+
 /// Whether a request may be admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MayAdmit {
@@ -73,7 +82,7 @@ impl Breaker {
     }
 
     /// A request has failed in a way that says nothing about the request.
-    pub(super) fn failed(&mut self, is_probe: bool, reason: &str, now: Duration) {
+    pub(super) fn failed(&mut self, role: Role, reason: &str, now: Duration) {
         self.failures = self.failures.saturating_add(1);
         self.since.get_or_insert(now);
         reason.clone_into(&mut self.reason);
@@ -81,7 +90,7 @@ impl Breaker {
             State::Closed if self.failures >= MANY => {
                 State::Open { next: now.saturating_add(FIRST_PAUSE), pause: FIRST_PAUSE }
             }
-            State::Probing { pause } if is_probe => {
+            State::Probing { pause } if role == Role::Probe => {
                 let pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
                 State::Open { next: now.saturating_add(pause), pause }
             }
@@ -91,9 +100,9 @@ impl Breaker {
 
     /// A request ended without telling anything about the account: it was given up, or failed by
     /// itself.
-    pub(super) fn ended(&mut self, is_probe: bool, now: Duration) {
+    pub(super) fn ended(&mut self, role: Role, now: Duration) {
         if let State::Probing { pause } = self.state
-            && is_probe
+            && role == Role::Probe
         {
             self.state = State::Open { next: now, pause };
         }
@@ -129,13 +138,13 @@ mod tests {
     #[test]
     fn failures_in_a_row_open_it_and_an_answer_closes_it() {
         let mut breaker = Breaker::new(Some(s(45)));
-        breaker.failed(false, "a", s(0));
-        breaker.failed(false, "b", s(1));
+        breaker.failed(Role::Usual, "a", s(0));
+        breaker.failed(Role::Usual, "b", s(1));
         breaker.answered();
-        breaker.failed(false, "c", s(2));
-        breaker.failed(false, "d", s(3));
+        breaker.failed(Role::Usual, "c", s(2));
+        breaker.failed(Role::Usual, "d", s(3));
         assert_eq!((breaker.may_admit(s(3)), breaker.reason()), (MayAdmit::Yes, None));
-        breaker.failed(false, "e", s(4));
+        breaker.failed(Role::Usual, "e", s(4));
         assert_eq!(
             (breaker.may_admit(s(4)), breaker.reason()),
             (MayAdmit::NotBefore(s(5)), Some("e"))
@@ -149,23 +158,23 @@ mod tests {
     fn one_probe_at_a_time_and_less_and_less_often() {
         let mut breaker = Breaker::new(Some(s(45)));
         for _ in 0..32 {
-            breaker.failed(false, "down", s(10));
+            breaker.failed(Role::Usual, "down", s(10));
         }
         let (mut now, mut pauses) = (s(11), Vec::new());
         for _ in 0..5 {
             assert_eq!(breaker.may_admit(now), MayAdmit::AsProbe);
             breaker.probe_admitted();
             assert_eq!(breaker.may_admit(now), MayAdmit::NotYet);
-            breaker.failed(false, "an old one", now);
+            breaker.failed(Role::Usual, "an old one", now);
             assert_eq!(breaker.may_admit(now), MayAdmit::NotYet);
-            breaker.failed(true, "down", now);
+            breaker.failed(Role::Probe, "down", now);
             let MayAdmit::NotBefore(next) = breaker.may_admit(now) else { panic!() };
             pauses.push((next - now).as_secs());
             now = next;
         }
         assert_eq!(pauses, [2, 4, 8, 8, 8]);
         breaker.probe_admitted();
-        breaker.ended(true, now);
+        breaker.ended(Role::Probe, now);
         assert_eq!(breaker.may_admit(now), MayAdmit::AsProbe, "the probe has told nothing");
     }
 
@@ -173,14 +182,14 @@ mod tests {
     fn an_outage_that_lasts_too_long_is_over_its_limit_until_something_is_answered() {
         let mut breaker = Breaker::new(Some(s(45)));
         for at in 0..3 {
-            breaker.failed(false, "down", s(at));
+            breaker.failed(Role::Usual, "down", s(at));
         }
         assert_eq!((breaker.ends_waiting_at(), breaker.is_over_limit(s(44))), (Some(s(45)), None));
         assert_eq!(breaker.is_over_limit(s(50)), Some(s(50)));
         breaker.answered();
         assert_eq!((breaker.ends_waiting_at(), breaker.is_over_limit(s(60))), (None, None));
         let mut patient = Breaker::new(None);
-        (0..9).for_each(|at| patient.failed(false, "down", s(at)));
+        (0..9).for_each(|at| patient.failed(Role::Usual, "down", s(at)));
         assert_eq!(patient.is_over_limit(s(10_000)), None);
     }
 }

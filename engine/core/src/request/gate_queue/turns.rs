@@ -10,6 +10,15 @@ use crate::ports::Requester;
 /// The position of a request among those of its run.
 type Position = (Reverse<u32>, Ticket);
 
+/// Why a request no longer waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Departure {
+    /// It had its turn.
+    Served,
+    /// It had none, and will have none.
+    GivenUp,
+}
+
 /// The waiting requests of one account.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
@@ -35,13 +44,13 @@ impl Turns {
         next.and_then(|(_, positions)| first(positions))
     }
 
-    /// Removes a request. `is_served` says whether it had its turn.
+    /// Removes a request.
     pub(super) fn remove(
         &mut self,
         requester: &Requester,
         retries: u32,
         ticket: Ticket,
-        is_served: bool,
+        departure: Departure,
     ) {
         if let Some(positions) = self.waiting.get_mut(requester) {
             positions.remove(&(Reverse(retries), ticket));
@@ -49,7 +58,7 @@ impl Turns {
                 self.waiting.remove(requester);
             }
         }
-        if is_served {
+        if departure == Departure::Served {
             self.count += 1;
             self.served.insert(requester.clone(), self.count);
         }
@@ -84,7 +93,7 @@ mod tests {
         (0..15).for_each(|ticket| turns.add(of(ticket), retries(ticket), Ticket(ticket)));
         let mut order = Vec::new();
         while let Some(ticket) = turns.next() {
-            turns.remove(&of(ticket.0), retries(ticket.0), ticket, true);
+            turns.remove(&of(ticket.0), retries(ticket.0), ticket, Departure::Served);
             order.push(ticket.0);
         }
         assert_eq!(order, [13, 14, 9, 10, 0, 11, 1, 12, 2, 3, 4, 5, 6, 7, 8]);
