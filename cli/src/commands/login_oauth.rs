@@ -96,7 +96,7 @@ impl Failed {
 
 async fn in_browser(service: &LoginService) -> Result<Granted, Failed> {
     let listener = RedirectListener::bind(service).await?;
-    let login = BrowserLogin::begin(service, &listener)?;
+    let login = BrowserLogin::begin(service, listener.port())?;
     say(&format!("To log in, open this page:\n  {}", login.url()));
     let opened = open_on_a_desktop(login.url());
     if !opened {

@@ -9,11 +9,12 @@ use oauth2::{
 };
 use url::Url;
 
-use super::client::{HttpClient, host_of};
+use super::client::HttpClient;
 use super::error::{LoginError, of_request, said};
+use super::login_service::LoginService;
+use super::oauth_config::{OauthConfig, host_of};
 use super::open_router;
-use super::redirect_listener::RedirectListener;
-use super::service::{LoginService, OauthConfig, Tokens};
+use super::tokens::Tokens;
 
 /// The maximum length of an address at which a login ends, in bytes.
 pub(super) const LONGEST_ADDRESS: usize = 8 << 10;
@@ -37,19 +38,17 @@ pub enum Granted {
 }
 
 impl<'a> BrowserLogin<'a> {
-    /// Begins a login that ends at `listener`. Nothing is sent yet.
+    /// Begins a login that ends at `port` of this machine. Nothing is sent yet.
     ///
     /// # Errors
     /// The service has no login in a browser.
-    pub fn begin(
-        service: &'a LoginService,
-        listener: &RedirectListener,
-    ) -> Result<Self, LoginError> {
+    pub fn begin(service: &'a LoginService, port: u16) -> Result<Self, LoginError> {
+        let mut redirect = service.redirect().clone();
+        let _has_a_host = redirect.set_port(Some(port));
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
         let state = CsrfToken::new_random();
         let (url, redirect) = match service {
             LoginService::Oauth(config) => {
-                let redirect = listener.redirect();
                 let page = config.authorize.clone().ok_or_else(|| {
                     LoginError::Config("`oauth.authorizeUrl` is not set".to_owned())
                 })?;
@@ -63,7 +62,7 @@ impl<'a> BrowserLogin<'a> {
                 (request.url().0, redirect)
             }
             LoginService::OpenRouter(service) => {
-                let redirect = open_router::redirect(&listener.redirect(), &state);
+                let redirect = open_router::redirect(&redirect, &state);
                 (service.page(&redirect, challenge.as_str()), redirect)
             }
         };
@@ -76,9 +75,9 @@ impl<'a> BrowserLogin<'a> {
         self.url.as_str()
     }
 
-    /// Returns the path of the address at which the login ends.
-    pub(super) fn path(&self) -> &str {
-        self.redirect.path()
+    /// Returns the address at which the login ends.
+    pub(super) fn redirect(&self) -> &Url {
+        &self.redirect
     }
 
     /// Returns the code in an address that the user has copied from the browser.

@@ -8,12 +8,10 @@ use oauth2::http::response;
 use oauth2::{AsyncHttpClient, HttpRequest, HttpResponse};
 use reqwest::{Client, Proxy};
 use tokio::time::timeout;
-use url::Url;
 
-use super::error::LoginError;
-use super::service::PlainHttp;
+use super::error::{HttpError, LoginError};
 use crate::failure::lost_because;
-use crate::http_client::{Clients, builder, is_near};
+use crate::http_client::{Clients, builder};
 
 /// The maximum size of an answer, in bytes.
 const LARGEST: usize = 256 << 10;
@@ -27,11 +25,6 @@ pub(super) struct HttpClient {
     /// The client that uses the proxy of the provider, if it has one.
     own: Option<Client>,
 }
-
-/// Why a request got no answer, as the end of a sentence that begins with the server.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct HttpError(pub(super) String);
 
 impl HttpClient {
     /// Returns a client that uses this proxy, else that of the system.
@@ -86,24 +79,5 @@ impl<'c> AsyncHttpClient<'c> for HttpClient {
 
     fn call(&'c self, request: HttpRequest) -> Self::Future {
         self.send(request).boxed()
-    }
-}
-
-/// Checks that what is sent to `url` cannot be read on the way.
-pub(super) fn check_protected(url: &Url, http: PlainHttp) -> Result<(), LoginError> {
-    if url.scheme() == "https" || is_near(url) || http == PlainHttp::Allowed {
-        return Ok(());
-    }
-    let host = host_of(url);
-    let what = format!("the login would go to {host} over plain http, where others can read it");
-    Err(LoginError::Config(what))
-}
-
-/// Returns the name of a server for messages.
-pub(super) fn host_of(url: &Url) -> String {
-    let host = url.host_str().unwrap_or_default();
-    match url.port() {
-        Some(port) => format!("{host}:{port}"),
-        None => host.to_owned(),
     }
 }

@@ -9,9 +9,11 @@ use oauth2::{
 };
 use url::Url;
 
-use super::client::{HttpClient, host_of};
+use super::client::HttpClient;
 use super::error::{LoginError, of_request};
-use super::service::{LoginService, OauthConfig, Tokens};
+use super::login_service::LoginService;
+use super::oauth_config::{OauthConfig, host_of};
+use super::tokens::Tokens;
 use crate::printable::printable;
 
 /// The longest pause between two requests that a server can ask for.

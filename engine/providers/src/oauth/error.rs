@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use oauth2::{ErrorResponse, RequestTokenError};
 
-use super::client::HttpError;
 use crate::printable::printable;
 
 /// The maximum length of what a server says in a message.
@@ -53,6 +52,11 @@ pub enum LoginError {
         why: String,
     },
 }
+
+/// Why a request got no answer, as the end of a sentence that begins with the server.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct HttpError(pub(super) String);
 
 fn seconds(limit: Duration) -> String {
     match limit.as_secs() {

@@ -8,18 +8,23 @@ use oauth2::http::{Method, Request, StatusCode, header};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::client::{HttpClient, HttpError, check_protected, host_of};
-use super::error::{LoginError, said};
-use super::service::PlainHttp;
+use super::client::HttpClient;
+use super::error::{HttpError, LoginError, said};
+use super::oauth_config::{PlainHttp, check_protected, host_of};
 use crate::endpoint::base_url;
 
 /// The base URL of its API.
 const USUAL: &str = "https://openrouter.ai/api/v1";
 
+/// It names local programs by the host and port of this.
+const USUAL_REDIRECT: &str = "http://localhost/callback";
+
 /// OpenRouter, or a server that does as it does.
 #[derive(Clone)]
 pub struct OpenRouter {
     base: Url,
+    /// Where the browser goes at the end, at any free port.
+    redirect: Url,
     proxy: Option<String>,
 }
 
@@ -38,7 +43,15 @@ impl OpenRouter {
     ) -> Result<Self, LoginError> {
         let base = base_url(base.unwrap_or(USUAL));
         let base = base.map_err(|failure| LoginError::Config(failure.message))?;
-        check_protected(&base, http).map(|()| Self { base, proxy: proxy.map(str::to_owned) })
+        check_protected(&base, http)?;
+        let redirect = Url::parse(USUAL_REDIRECT);
+        let redirect = redirect.map_err(|error| LoginError::Config(error.to_string()))?;
+        Ok(Self { base, redirect, proxy: proxy.map(str::to_owned) })
+    }
+
+    /// Returns where the browser goes at the end, at any free port.
+    pub(super) fn usual_redirect(&self) -> &Url {
+        &self.redirect
     }
 
     /// Returns the page at which the user logs in.

@@ -12,7 +12,7 @@ use url::{Host, Url};
 
 use super::browser_login::{BrowserLogin, LONGEST_ADDRESS};
 use super::error::LoginError;
-use super::service::LoginService;
+use super::login_service::LoginService;
 
 /// How many connections are read at the same time.
 const MOST_CONNECTIONS: usize = 16;
@@ -23,7 +23,9 @@ const REQUEST: Duration = Duration::from_secs(10);
 /// A port that waits for a browser.
 pub struct RedirectListener {
     listener: TcpListener,
-    redirect: Url,
+    port: u16,
+    /// The path to which the service sends browsers back, or below which it does.
+    path: String,
 }
 
 impl RedirectListener {
@@ -33,13 +35,7 @@ impl RedirectListener {
     /// # Errors
     /// The port is taken.
     pub async fn bind(service: &LoginService) -> Result<Self, LoginError> {
-        let redirect = match service {
-            LoginService::Oauth(config) => config.redirect.clone(),
-            LoginService::OpenRouter(_) => {
-                let usual = Url::parse("http://localhost/callback");
-                usual.map_err(|error| LoginError::Config(error.to_string()))?
-            }
-        };
+        let redirect = service.redirect();
         let port = redirect.port().unwrap_or(0);
         let address = match redirect.host() {
             Some(Host::Ipv6(_)) => IpAddr::V6(Ipv6Addr::LOCALHOST),
@@ -50,14 +46,13 @@ impl RedirectListener {
         let bound = TcpListener::bind(SocketAddr::new(address, port)).await;
         let listener = bound.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
-        let mut redirect = redirect;
-        let _has_a_host = redirect.set_port(Some(port));
-        Ok(Self { listener, redirect })
+        Ok(Self { listener, port, path: redirect.path().to_owned() })
     }
 
-    /// Returns the address to which browsers are sent back.
-    pub(super) fn redirect(&self) -> Url {
-        self.redirect.clone()
+    /// Returns the port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// Waits for the browser of this login, and returns the code that it brings.
@@ -90,15 +85,16 @@ impl RedirectListener {
         login: &BrowserLogin<'_>,
     ) -> Option<Result<String, LoginError>> {
         let target = timeout(REQUEST, target(&mut stream)).await.ok()??;
-        let url = self.redirect.join(&target).ok();
-        let url = url.filter(|url| url.origin() == self.redirect.origin());
+        let redirect = login.redirect();
+        let below = format!("{}/", self.path.trim_end_matches('/'));
         // Browsers also ask for an icon.
-        let path = self.redirect.path();
-        let below = format!("{}/", path.trim_end_matches('/'));
         let meant = |url: &Url| {
-            let given = url.path();
-            [path, login.path()].contains(&given) || (path != "/" && given.starts_with(&below))
+            let path = url.path();
+            let known = path == redirect.path() || path == self.path;
+            url.origin() == redirect.origin()
+                && (known || (self.path != "/" && path.starts_with(&below)))
         };
+        let url = redirect.join(&target).ok();
         let Some(url) = url.filter(meant) else {
             reply(&mut stream, "404 Not Found", "There is nothing here.").await;
             return None;

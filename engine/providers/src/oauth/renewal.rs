@@ -3,9 +3,10 @@
 use oauth2::basic::{BasicClient, BasicErrorResponseType};
 use oauth2::{ClientId, ClientSecret, RefreshToken, RequestTokenError, TokenUrl};
 
-use super::client::{HttpClient, host_of};
+use super::client::HttpClient;
 use super::error::{LoginError, of_request};
-use super::service::{OauthConfig, Tokens};
+use super::oauth_config::{OauthConfig, host_of};
+use super::tokens::Tokens;
 
 /// Returns new tokens for a token with which they can be had. The server may give another one of
 /// those, and then takes back the first.

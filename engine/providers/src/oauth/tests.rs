@@ -47,7 +47,7 @@ async fn the_page_asks_for_a_code_that_only_this_login_can_exchange() {
     let service = service();
     let listener = RedirectListener::bind(&service).await.unwrap();
     let [one, other] =
-        [(); 2].map(|()| BrowserLogin::begin(&service, &listener).unwrap().url().to_owned());
+        [(); 2].map(|()| BrowserLogin::begin(&service, listener.port()).unwrap().url().to_owned());
     let url = Url::parse(&one).unwrap();
     let find = |name: &str| {
         let found = url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value);
@@ -65,7 +65,7 @@ async fn the_page_asks_for_a_code_that_only_this_login_can_exchange() {
 async fn what_is_pasted_is_the_end_of_this_login_or_an_error() {
     let service = service();
     let listener = RedirectListener::bind(&service).await.unwrap();
-    let login = BrowserLogin::begin(&service, &listener).unwrap();
+    let login = BrowserLogin::begin(&service, listener.port()).unwrap();
     let page = Url::parse(login.url()).unwrap();
     let find = |name: &str| page.query_pairs().find(|(key, _)| key == name).unwrap().1.into_owned();
     let (redirect, state) = (find("redirect_uri"), find("state"));
@@ -89,8 +89,8 @@ async fn what_is_pasted_is_the_end_of_this_login_or_an_error() {
 async fn a_connection_that_is_no_browser_ends_no_login() {
     let service = service();
     let listener = RedirectListener::bind(&service).await.unwrap();
-    let login = BrowserLogin::begin(&service, &listener).unwrap();
-    let port = listener.redirect().port().unwrap();
+    let login = BrowserLogin::begin(&service, listener.port()).unwrap();
+    let port = listener.port();
     let state = Url::parse(login.url()).unwrap();
     let state = state.query_pairs().find(|(key, _)| key == "state").unwrap().1.into_owned();
     let ask = async {

@@ -93,11 +93,12 @@ fn each_finish_reason_has_its_end() {
 #[test]
 fn a_stream_without_its_end_or_with_an_error_is_no_answer() {
     let begun = parts(&json!([{ "text": "a" }]));
-    assert_eq!(failed(API, &sse(&[begun.clone()])).class, FailureClass::Transient);
+    assert_eq!(failed(API, &sse(std::slice::from_ref(&begun))).class, FailureClass::Transient);
     let error = json!({ "error": { "code": 503, "status": "UNAVAILABLE", "message": "busy" } });
     assert_eq!(failed(API, &sse(&[begun.clone(), error])).class, FailureClass::Transient);
     for broken in ["data: {\"candidates\":[\n\n", "data: x\n\n", "data: [1]\n\n"] {
-        let stream = format!("{}{broken}{}", sse(&[begun.clone()]), sse(&[finish("STOP")]));
+        let stream =
+            format!("{}{broken}{}", sse(std::slice::from_ref(&begun)), sse(&[finish("STOP")]));
         assert_eq!(failed(API, &stream).class, FailureClass::Transient, "{broken}");
     }
 }

@@ -1,58 +1,12 @@
-//! Where and how to log in at a provider.
+//! An OAuth server and this program as its client.
 
 use std::fmt;
-use std::time::Duration;
 
-use oauth2::basic::BasicTokenResponse;
-use oauth2::{Scope, TokenResponse};
+use oauth2::Scope;
 use url::{Host, Url};
 
-use super::client::check_protected;
 use super::error::LoginError;
-use super::open_router::OpenRouter;
-
-/// How to log in at a provider.
-#[derive(Clone, Debug)]
-pub enum LoginService {
-    /// By OAuth, as the user has described it.
-    Oauth(Box<OauthConfig>),
-    /// As OpenRouter does it, which gives an API key.
-    OpenRouter(OpenRouter),
-}
-
-impl LoginService {
-    /// Returns the login that comes with this program for a provider whose API is at `base_url`.
-    ///
-    /// # Errors
-    /// The base URL cannot be used.
-    pub fn built_in(
-        provider: &str,
-        base_url: Option<&str>,
-        proxy: Option<&str>,
-        http: PlainHttp,
-    ) -> Option<Result<Self, LoginError>> {
-        let open_router = provider == "openrouter";
-        open_router.then(|| OpenRouter::new(base_url, proxy, http).map(Self::OpenRouter))
-    }
-
-    /// Returns whether a login brings an API key.
-    #[must_use]
-    pub fn gives_key(&self) -> bool {
-        matches!(self, Self::OpenRouter(_))
-    }
-
-    /// Returns whether a login can be completed on another device.
-    #[must_use]
-    pub fn has_device_code(&self) -> bool {
-        matches!(self, Self::Oauth(config) if config.device.is_some())
-    }
-
-    /// Returns whether a login can be completed in a browser.
-    #[must_use]
-    pub fn has_browser(&self) -> bool {
-        !matches!(self, Self::Oauth(config) if config.authorize.is_none())
-    }
-}
+use crate::http_client::is_near;
 
 /// Whether secrets may go over plain HTTP to other machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,29 +112,21 @@ impl fmt::Debug for OauthConfig {
     }
 }
 
-/// The tokens of a login.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Tokens {
-    /// The token that is sent with requests.
-    pub access: String,
-    /// The token with which a new one can be had.
-    pub refresh: Option<String>,
-    /// How long the first one can be used, if it is known.
-    pub expires_in: Option<Duration>,
-}
-
-impl Tokens {
-    pub(super) fn of(response: &BasicTokenResponse) -> Self {
-        Self {
-            access: response.access_token().secret().clone(),
-            refresh: response.refresh_token().map(|token| token.secret().clone()),
-            expires_in: response.expires_in(),
-        }
+/// Checks that what is sent to `url` cannot be read on the way.
+pub(super) fn check_protected(url: &Url, http: PlainHttp) -> Result<(), LoginError> {
+    if url.scheme() == "https" || is_near(url) || http == PlainHttp::Allowed {
+        return Ok(());
     }
+    let host = host_of(url);
+    let what = format!("the login would go to {host} over plain http, where others can read it");
+    Err(LoginError::Config(what))
 }
 
-impl fmt::Debug for Tokens {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tokens").field("expires_in", &self.expires_in).finish_non_exhaustive()
+/// Returns the name of a server for messages.
+pub(super) fn host_of(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    match url.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
     }
 }
