@@ -154,7 +154,7 @@ fn a_near_reset_is_waited_for_and_the_task_lands() {
 #[test]
 fn a_limit_of_how_much_at_a_time_is_tried_as_often_as_other_troubles() {
     let limit = Answer::error(429, "rate_limit_exceeded", "Too many requests");
-    let (failure, asked, _) = fails(limit, 6);
+    let (failure, asked, _) = fails(limit, 5);
     says(&failure, "transient", &["429", "it was asked 2 times"]);
     assert_eq!(asked, 2);
 }
