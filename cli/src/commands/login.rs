@@ -32,14 +32,14 @@ pub async fn login(args: &LoginArgs, globals: &Globals) -> Result<ExitCode, Erro
     let note = user.store().read().map_err(store_error)?.note;
     let name = args.name.as_deref().unwrap_or(DEFAULT_KEY);
     let brought = match method(&user, args).await? {
-        ChosenMethod::Key => Granted::Key(read_key(&args.provider)?),
-        ChosenMethod::Login(service, way) => {
+        None => Granted::Key(read_key(&args.provider)?),
+        Some((service, method)) => {
             if !config::is_key_name(name) {
                 return Err(store_error(KeyStoreError::Name));
             }
             user.store().check_writable().map_err(store_error)?;
             let limit = args.timeout.unwrap_or(login_oauth::USUAL_TIMEOUT);
-            login_oauth::run(&args.provider, &service, way, limit).await?
+            login_oauth::run(&args.provider, &service, method, limit).await?
         }
     };
     let what = match &brought {
@@ -73,25 +73,21 @@ pub async fn login(args: &LoginArgs, globals: &Globals) -> Result<ExitCode, Erro
     Ok(ExitCode::Success)
 }
 
-/// How a key or tokens are had.
-enum ChosenMethod {
-    /// A key is read.
-    Key,
-    /// The user logs in.
-    Login(LoginService, LoginMethod),
-}
-
-/// Returns how to log in: as the user says, else in the way that the provider has.
-async fn method(user: &UserModels, args: &LoginArgs) -> Result<ChosenMethod, Error> {
+/// Returns how to log in: as the user says, else in the way that the provider has; `None` if a key is
+/// read.
+async fn method(
+    user: &UserModels,
+    args: &LoginArgs,
+) -> Result<Option<(LoginService, LoginMethod)>, Error> {
     let provider = args.provider.as_str();
     let asked = args.method();
     if asked == Some(LoginMethod::Key) {
-        return Ok(ChosenMethod::Key);
+        return Ok(None);
     }
     user.prepare([provider]).await;
     let Some(service) = user.login_service(provider) else {
         if asked.is_none() {
-            return Ok(ChosenMethod::Key);
+            return Ok(None);
         }
         let error = Error::usage(format!("{} has no login, only API keys", one_line(provider)))
             .because("OpenRouter has one, and a provider with `oauth` in models.yml");
@@ -103,14 +99,14 @@ async fn method(user: &UserModels, args: &LoginArgs) -> Result<ChosenMethod, Err
     })?;
     let method = match asked {
         // What a script gives is a key.
-        None if service.gives_key() && !io::stdin().is_terminal() => return Ok(ChosenMethod::Key),
+        None if service.gives_key() && !io::stdin().is_terminal() => return Ok(None),
         None if service.has_device_code() && !(service.has_browser() && has_desktop()) => {
             LoginMethod::Device
         }
         None => LoginMethod::Browser,
         Some(method) => method,
     };
-    Ok(ChosenMethod::Login(service, method))
+    Ok(Some((service, method)))
 }
 
 /// Removes stored keys.
