@@ -113,6 +113,17 @@ impl<'a> Applier<'a> {
         }
     }
 
+    /// Returns the current state of a path at which a program may write.
+    pub(super) fn state_with(&self, access: &WriteAccess, path: &RepoPath) -> Result<PathState> {
+        if let WriteAccess::Leased(lease) = access
+            && let Some((mode, bytes)) = self.mover.read_open(path, lease.file())?
+        {
+            let oid = blob_id(&bytes).or_cannot(|| format!("hash {path}"))?;
+            return Ok(PathState::Entry(Entry { mode, oid }, bytes));
+        }
+        self.state_of(path)
+    }
+
     /// Makes sure that the new version is staged durably.
     fn ensure_staged(&self, change: &FileChange, new: Entry) -> Result<()> {
         if self.state_of(&change.temp)?.is(Some(new)) {
@@ -125,8 +136,17 @@ impl<'a> Applier<'a> {
     /// Stages the new version beside its target. It is durable once it is synced.
     pub(super) fn stage(&self, change: &FileChange, new: Entry) -> Result<()> {
         self.mover.begin_change();
+        let bytes = self.context.store.read(new.oid)?;
+        if self.mover.write_fresh(change, new, &bytes)? == Moved::Yes {
+            return Ok(());
+        }
         let _not_watched = self.drop_version(change, &change.temp)?;
-        self.mover.write_fresh(change, new, &self.context.store.read(new.oid)?)
+        match self.mover.write_fresh(change, new, &bytes)? {
+            Moved::Yes => Ok(()),
+            Moved::No => {
+                Err("another file is there").or_cannot(|| format!("write {}", change.temp))
+            }
+        }
     }
 
     /// Handles a path that has its new version already. Returns `Done`, unless the replaced version
@@ -265,6 +285,9 @@ impl<'a> Applier<'a> {
 
     /// Finishes an exchange that was interrupted while the old version was moved aside.
     fn tidy_aside(&self, change: &FileChange) -> Result<()> {
+        if self.pass == Pass::First {
+            return Ok(());
+        }
         let aside = aside(&change.temp);
         let PathState::Entry(..) = self.state_of(&aside)? else { return Ok(()) };
         if self.mover.shift(&aside, &change.path)? == Moved::Yes

@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
+use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
@@ -15,7 +16,8 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::error::{OrCannot, Result};
-use crate::tree::{Parent, Tree, TreeEntry, read_entry_in, split};
+use crate::file_entry::Mode;
+use crate::tree::{Parent, Tree, TreeEntry, read_entry_in, read_open, split};
 
 /// Moves files within one tree.
 pub(super) struct FileMover<'a> {
@@ -111,6 +113,17 @@ impl<'a> FileMover<'a> {
             return Ok(TreeEntry::Missing);
         };
         read_entry_in(&folder, &name).or_cannot(|| format!("read {path}"))
+    }
+
+    /// Returns the permissions and the content of an open file, if it is the one at `path`.
+    pub(super) fn read_open(
+        &self,
+        path: &RepoPath,
+        file: &File,
+    ) -> Result<Option<(Mode, Vec<u8>)>> {
+        let what = || format!("read {path}");
+        let Some(ParentDir { folder, name }) = self.parent_to_read(path)? else { return Ok(None) };
+        read_open(&folder, &name, file).or_cannot(what)
     }
 
     /// Exchanges two files.

@@ -174,7 +174,7 @@ impl Applier<'_> {
         if let WriteAccess::OpenForWriting = access {
             return Ok(ReplacedState::OpenForWriting);
         }
-        let seen = self.state_of(&change.temp)?;
+        let seen = self.state_with(&access, &change.temp)?;
         if seen != PathState::Missing && !seen.is(change.expected) && !seen.is(change.new) {
             return Ok(ReplacedState::Edited);
         }

@@ -32,8 +32,14 @@ pub(super) enum Synced {
 }
 
 impl FileMover<'_> {
-    /// Writes the new version to its staging path. It is durable after [`Self::sync`].
-    pub(super) fn write_fresh(&self, change: &FileChange, new: Entry, bytes: &[u8]) -> Result<()> {
+    /// Writes the new version to its staging path, unless something is there. It is durable after
+    /// [`Self::sync`].
+    pub(super) fn write_fresh(
+        &self,
+        change: &FileChange,
+        new: Entry,
+        bytes: &[u8],
+    ) -> Result<Moved> {
         let what = || format!("write {} beside {}", change.temp, change.path);
         let parent = self.parent_dir(&change.temp)?.ok_or("its folder is gone").or_cannot(what)?;
         let old = match change.expected.map(|expected| expected.mode) {
@@ -41,7 +47,10 @@ impl FileMover<'_> {
             Some(Mode::Link) | None => None,
         };
         self.failpoint()?;
-        fresh(&parent, new.mode, bytes, old.as_ref()).or_cannot(what)
+        match fresh(&parent, new.mode, bytes, old.as_ref()) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Moved::No),
+            written => written.or_cannot(what).map(|()| Moved::Yes),
+        }
     }
 
     /// Syncs files: one by one, or, if there are many, their whole file systems with all folders,
@@ -154,7 +163,7 @@ fn copy_metadata(file: &File, old: &File, mode: Mode) -> io::Result<()> {
     // for those that do is as large as the kernel's limit for a list.
     let any = flistxattr_query(old).unwrap_or(0) > 0;
     let mut names = if any { vec![0; 64 << 10] } else { Vec::new() };
-    let length = flistxattr(old, names.as_mut_slice()).unwrap_or(0);
+    let length = if any { flistxattr(old, names.as_mut_slice()).unwrap_or(0) } else { 0 };
     for name in names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
         let mut value = vec![0; 64 << 10];
         let Ok(length) = fgetxattr(old, name, value.as_mut_slice()) else { continue };

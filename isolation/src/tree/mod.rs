@@ -6,4 +6,4 @@ mod read_entry;
 
 pub(crate) use listing::{FolderListing, ListedEntry, RepositoryRoot, join};
 pub(crate) use open_folder::{Parent, split};
-pub(crate) use read_entry::{Stat, Tree, TreeEntry, read_entry_in};
+pub(crate) use read_entry::{Stat, Tree, TreeEntry, read_entry_in, read_open};
