@@ -18,6 +18,7 @@ mod binary {
     mod agents_tools;
     mod all_land;
     mod api_pairs;
+    mod attempts;
     mod bad_input;
     mod cancel;
     mod carry;
@@ -54,6 +55,7 @@ mod binary {
     mod limits;
     mod lines;
     mod live;
+    mod logins;
     mod logs;
     mod long_output;
     mod model_keys;

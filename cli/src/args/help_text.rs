@@ -145,12 +145,18 @@ It brings limits, prices and abilities, never an address, a header or a command.
 Regatta fetches it.";
 
 pub(super) const LOGIN: &str = "\
-Stores the API key of a provider in auth.json in the folder of the settings, which only you can read.
+Stores the API key of a provider, or what a login there brings, in auth.json in the folder of the
+settings, which only you can read.
 
 Examples:
   regatta login anthropic                  asks for the key, and does not show it
   pass show openai | regatta login openai
   regatta login openai --as work           a second key
+  regatta login openrouter                 in a browser
+  regatta login gate --device              by a code, for a provider with `oauth` in models.yml
+
+OpenRouter and the providers with `oauth` in models.yml (docs/models.md) have a login. Its page is
+printed, and opened if there is a desktop. Without one, paste the address at which the browser ends.
 
 A run uses the first of: --api-key, the stored key, the environment (ANTHROPIC_API_KEY …), and the
 apiKey in models.yml. Of several stored keys, the first is used.";

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::{ArgAction, Args, Subcommand};
 use config::Secret;
@@ -61,6 +62,46 @@ pub struct LoginArgs {
     /// The name of the key, if the provider gets several [default: default]
     #[arg(long = "as", value_name = "NAME")]
     pub name: Option<String>,
+
+    /// Log in in a browser
+    #[arg(long, action = ArgAction::SetTrue, conflicts_with_all = ["device", "key"])]
+    browser: bool,
+
+    /// Log in by a code that is typed in a browser of another device
+    #[arg(long, action = ArgAction::SetTrue, conflicts_with = "key")]
+    device: bool,
+
+    /// Store an API key, also if the provider has a login
+    #[arg(long, action = ArgAction::SetTrue)]
+    key: bool,
+
+    /// How long a login may take [default: 10m]
+    #[arg(long, value_name = "DURATION", value_parser = config::parse_duration)]
+    pub timeout: Option<Duration>,
+}
+
+/// How the user wants to log in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoginMethod {
+    /// In a browser.
+    Browser,
+    /// By a code that is typed on another device.
+    Device,
+    /// By an API key.
+    Key,
+}
+
+impl LoginArgs {
+    /// Returns how the user wants to log in; `None` if nothing is said.
+    #[must_use]
+    pub fn method(&self) -> Option<LoginMethod> {
+        let methods = [
+            (self.browser, LoginMethod::Browser),
+            (self.device, LoginMethod::Device),
+            (self.key, LoginMethod::Key),
+        ];
+        methods.into_iter().find_map(|(given, method)| given.then_some(method))
+    }
 }
 
 /// The arguments of `regatta logout`.

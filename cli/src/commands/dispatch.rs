@@ -45,7 +45,7 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
     match &arguments.command {
         Command::Models(args) => in_runtime(async move |_| models::run(args, globals).await),
         Command::Gates => gates::run(globals),
-        Command::Login(args) => login::login(args, globals),
+        Command::Login(args) => in_runtime(async move |_| login::login(args, globals).await),
         Command::Logout(args) => login::logout(args, globals),
         Command::Schema(args) => schemas::run(args),
         Command::Completions(args) => manual::completions(args),

@@ -1,27 +1,29 @@
-//! `regatta login` and `regatta logout`: store and remove the API keys of providers.
+//! `regatta login` and `regatta logout`: store and remove the API keys and logins of providers.
 
 use std::io::{self, IsTerminal as _, Read as _};
 
-use config::{DEFAULT_KEY, DataPaths, KeyStoreError, nearest};
+use config::{DEFAULT_KEY, DataPaths, KeyStoreError, LoginTokens, Secret, nearest};
 use protocol::ExitCode;
-use providers::{KnownProvider, known_providers};
+use providers::{Granted, KnownProvider, LoginService, known_providers};
 use serde_json::json;
 
 use super::context::print_json;
-use crate::args::{Form, Globals, LoginArgs, LogoutArgs};
+use super::login_oauth::{self, has_desktop};
+use crate::args::{Form, Globals, LoginArgs, LoginMethod, LogoutArgs};
 use crate::error::{Error, ErrorKind};
-use crate::model::UserModels;
+use crate::model::{UserModels, expiry};
 use crate::process;
 use crate::render::one_line;
 
 /// The longest input that is read as a key, in bytes.
 const LONGEST: u64 = 64 << 10;
 
-/// Reads a key and stores it.
+/// Reads a key, or logs in at a provider, and stores what that brings.
 ///
 /// # Errors
-/// The provider is not known, the input is not a key, or it cannot be stored.
-pub fn login(args: &LoginArgs, globals: &Globals) -> Result<ExitCode, Error> {
+/// The provider is not known, the input is not a key, the login failed, or the result cannot be
+/// stored.
+pub async fn login(args: &LoginArgs, globals: &Globals) -> Result<ExitCode, Error> {
     // The key is in the memory of this process.
     process::hide_memory();
     let user = UserModels::new(&DataPaths::of_this_process()?);
@@ -29,25 +31,82 @@ pub fn login(args: &LoginArgs, globals: &Globals) -> Result<ExitCode, Error> {
     // What is wrong with the file is said before the user types a key.
     let note = user.store().read().map_err(store_error)?.note;
     let name = args.name.as_deref().unwrap_or(DEFAULT_KEY);
-    let key = read_key(&args.provider)?;
-    user.store().store(&args.provider, name, &key).map_err(store_error)?;
+    let brought = match method(&user, args).await? {
+        None => Granted::Key(read_key(&args.provider)?),
+        Some((service, method)) => {
+            if !config::is_key_name(name) {
+                return Err(store_error(KeyStoreError::Name));
+            }
+            user.store().check_writable().map_err(store_error)?;
+            let limit = args.timeout.unwrap_or(login_oauth::USUAL_TIMEOUT);
+            login_oauth::run(&args.provider, &service, method, limit).await?
+        }
+    };
+    let what = match &brought {
+        Granted::Key(key) => {
+            user.store().store(&args.provider, name, key).map_err(store_error)?;
+            "key"
+        }
+        Granted::Tokens(tokens) => {
+            let refresh = tokens.refresh.as_deref().map(Secret::new);
+            let rest = LoginTokens { refresh, expires: expiry(tokens) };
+            let stored = user.store().store_login(&args.provider, name, &tokens.access, &rest);
+            stored.map_err(store_error)?;
+            "login"
+        }
+    };
     let file = user.store().file().display().to_string();
     match globals.form() {
         Form::Json => {
-            let document =
-                json!({ "provider": args.provider, "name": name, "file": file, "note": note });
+            let document = json!({ "provider": args.provider, "name": name, "kind": what, "file": file, "note": note });
             print_json(&mut io::stdout(), &document)?;
         }
         Form::Text => {
             let note = note.map(|note| format!("note: {}\n", one_line(&note))).unwrap_or_default();
             process::print(&format!(
-                "{note}the key `{name}` of {} is stored in {}\n",
+                "{note}the {what} `{name}` of {} is stored in {}\n",
                 args.provider,
                 one_line(&file)
             ))?;
         }
     }
     Ok(ExitCode::Success)
+}
+
+/// Returns how to log in: as the user says, else in the way that the provider has; `None` if a key is
+/// read.
+async fn method(
+    user: &UserModels,
+    args: &LoginArgs,
+) -> Result<Option<(LoginService, LoginMethod)>, Error> {
+    let provider = args.provider.as_str();
+    let asked = args.method();
+    if asked == Some(LoginMethod::Key) {
+        return Ok(None);
+    }
+    user.prepare([provider]).await;
+    let Some(service) = user.login_service(provider) else {
+        if asked.is_none() {
+            return Ok(None);
+        }
+        let error = Error::usage(format!("{} has no login, only API keys", one_line(provider)))
+            .because("OpenRouter has one, and a provider with `oauth` in models.yml");
+        return Err(error.hint(format!("regatta login {}", one_line(provider))));
+    };
+    let service = service.map_err(|why| {
+        let what = format!("cannot log in at {}", one_line(provider));
+        Error::new(ErrorKind::Settings, what).because(one_line(&why))
+    })?;
+    let method = match asked {
+        // What a script gives is a key.
+        None if service.gives_key() && !io::stdin().is_terminal() => return Ok(None),
+        None if service.has_device_code() && !(service.has_browser() && has_desktop()) => {
+            LoginMethod::Device
+        }
+        None => LoginMethod::Browser,
+        Some(method) => method,
+    };
+    Ok(Some((service, method)))
 }
 
 /// Removes stored keys.

@@ -18,6 +18,7 @@ mod landable_work;
 mod landed_work;
 mod landing_notices;
 pub mod login;
+mod login_oauth;
 pub mod logs;
 pub mod manual;
 pub mod models;

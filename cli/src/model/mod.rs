@@ -6,6 +6,8 @@ mod directory;
 mod key_command;
 mod preflight;
 mod selection;
+mod stored_login;
+mod user_logins;
 mod user_models;
 
 pub use choice::BaseUrl;
@@ -17,5 +19,6 @@ pub use directory::ModelDirectory;
 pub(crate) use preflight::{check_models, is_scripted, routes};
 pub use selection::Roles;
 pub(crate) use selection::{ModelOption, ModelSelection};
+pub(crate) use stored_login::expiry;
 pub use user_models::UserModels;
 pub(crate) use user_models::{KeyPlace, price_of_user};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use config::{
     ApiName, AuthKind, DataPaths, KeyStore, ModelEntry, ModelPrice, ModelsFile, ProviderEntry,
@@ -18,6 +18,7 @@ use providers::{
 };
 
 use super::key_command;
+use super::stored_login::StoredLogin;
 
 /// The largest file of facts that is read, in bytes.
 const LARGEST_FACTS: u64 = 16 << 20;
@@ -32,6 +33,8 @@ pub struct UserModels {
     stored: OnceLock<Result<StoredKeys, String>>,
     /// The keys given for this process, by provider.
     given: Mutex<BTreeMap<String, Secret>>,
+    /// The logins whose tokens are in use, by provider and name.
+    pub(super) logins: Mutex<BTreeMap<(String, String), Arc<StoredLogin>>>,
     /// What the commands of the file of models have printed.
     commands: Mutex<BTreeMap<String, Result<Secret, String>>>,
 }
@@ -72,6 +75,7 @@ impl UserModels {
             facts: OnceLock::new(),
             stored: OnceLock::new(),
             given: Mutex::default(),
+            logins: Mutex::default(),
             commands: Mutex::default(),
         }
     }
@@ -186,7 +190,7 @@ impl UserModels {
     /// Runs the commands of the file of models whose output the providers need.
     pub(crate) async fn prepare(&self, names: impl IntoIterator<Item = &str>) {
         let entries = names.into_iter().filter_map(|name| self.file().providers.get(name));
-        let sources = entries.flat_map(|entry| entry.api_key.iter().chain(entry.headers.values()));
+        let sources = entries.flat_map(sources_of);
         let commands: std::collections::BTreeSet<&String> = sources
             .filter_map(|source| match source {
                 ValueSource::Command(command) => Some(command),
@@ -201,7 +205,7 @@ impl UserModels {
     }
 
     /// Returns a value of the file of models. The error names no value.
-    fn value(&self, source: &ValueSource) -> Result<Secret, String> {
+    pub(super) fn value(&self, source: &ValueSource) -> Result<Secret, String> {
         match source {
             ValueSource::Command(command) => {
                 let known = self.commands.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -248,7 +252,10 @@ impl UserModels {
             auth_header: entry.auth_header,
             needs_key: match entry.auth {
                 AuthKind::None => Some(false),
-                AuthKind::ApiKey => entry.api_key.is_some().then_some(true),
+                AuthKind::Login => Some(true),
+                AuthKind::ApiKey => {
+                    (entry.api_key.is_some() || entry.oauth.is_some()).then_some(true)
+                }
             },
             allow_http: entry.allow_http,
             proxy: entry.proxy.as_ref().map(|proxy| proxy.expose().to_owned()),
@@ -266,7 +273,7 @@ impl UserModels {
     /// Returns the environment variables that the file of models reads. Tasks do not get them.
     pub(crate) fn variables(&self) -> Vec<String> {
         let entries = self.file().providers.values();
-        let sources = entries.flat_map(|entry| entry.api_key.iter().chain(entry.headers.values()));
+        let sources = entries.flat_map(sources_of);
         let names = sources.filter_map(|source| match source {
             ValueSource::Variable(name) => Some(name.clone()),
             ValueSource::NameOrText(text) => {
@@ -277,7 +284,7 @@ impl UserModels {
         names.collect()
     }
 
-    fn file_shown(&self) -> String {
+    pub(super) fn file_shown(&self) -> String {
         let there = self.models_files.iter().find(|file| file.exists());
         there.unwrap_or(&self.models_files[0]).display().to_string()
     }
@@ -305,7 +312,14 @@ impl UserProviders for UserModels {
         }
         self.stored().map_err(|why| Failure::new(FailureClass::Auth, why))?;
         let stored = self.stored_key(provider);
-        Ok(stored.map(|it| NamedKey::new(format!("the stored key {}", it.name), it.key.expose())))
+        Ok(stored.map(|stored| match &stored.login {
+            None => NamedKey::new(format!("the stored key {}", stored.name), stored.key.expose()),
+            Some(tokens) => {
+                let name = format!("the stored login {}", stored.name);
+                let login = self.login(stored, tokens);
+                NamedKey::of_login(name, stored.key.expose(), login)
+            }
+        }))
     }
 
     fn price(&self, route: &ModelRoute) -> Option<Price> {
@@ -331,6 +345,12 @@ impl UserProviders for UserModels {
         });
         said.map_or(known.clone(), |said| facts_of(said).or(&known)).thinking_levels()
     }
+}
+
+/// Returns where the secrets of a provider are from.
+fn sources_of(entry: &ProviderEntry) -> impl Iterator<Item = &ValueSource> {
+    let oauth = entry.oauth.iter().filter_map(|oauth| oauth.client_secret.as_ref());
+    entry.api_key.iter().chain(entry.headers.values()).chain(oauth)
 }
 
 /// Returns the value of an environment variable that is set and not empty.

@@ -1,31 +1,23 @@
-//! The stored API keys: `auth.json` in the folder of the user's settings, which only the user can
-//! read. A change is made under a lock and replaces the file at once, so that it is never torn.
+//! The stored API keys and logins: `auth.json` in the folder of the user's settings, which only the
+//! user can read. A change is made under a lock and replaces the file at once, so that it is never
+//! torn.
 
-use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+mod key_file;
+mod login;
+mod other_shape;
+
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
+use self::key_file::MAX_WAIT;
+pub use self::login::{LoginLock, LoginTokens};
 use crate::data_paths::make_private;
 use crate::secret::{KeyError, Secret, api_key};
 
 /// The name of a key that was stored without one.
 pub const DEFAULT_KEY: &str = "default";
-
-/// The maximum size of the file, in bytes.
-const LARGEST: u64 = 1 << 20;
-
-/// How long a change waits for the lock.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// How long a change waits between two tries to get the lock.
-const PAUSE: Duration = Duration::from_millis(20);
-
-/// The permission bits of group and others.
-const OTHERS: u32 = 0o077;
 
 /// The stored keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,8 +32,10 @@ pub struct StoredKey {
     pub provider: String,
     /// The name of the key, which is unique for its provider.
     pub name: String,
-    /// The key.
+    /// The key, or the token that a login has brought.
     pub key: Secret,
+    /// What else the login has brought, if it is from one.
+    pub login: Option<LoginTokens>,
 }
 
 /// What was found in the file.
@@ -86,7 +80,7 @@ pub enum KeyStoreError {
         why: &'static str,
     },
     /// Another process holds the lock.
-    #[error("another process has been changing {} for {} seconds", .file.display(), PATIENCE.as_secs())]
+    #[error("another process has been changing {} for {} seconds", .file.display(), MAX_WAIT.as_secs())]
     Locked {
         /// The file.
         file: PathBuf,
@@ -98,9 +92,6 @@ pub enum KeyStoreError {
     #[error("a key is named by up to 40 letters, digits, `.`, `_` and `-`")]
     Name,
 }
-
-/// What the file contains, and what the user should know about it.
-type NotedDocument = (Map<String, Value>, Option<String>);
 
 impl KeyStore {
     /// Returns the keys stored in `file`, which need not exist.
@@ -130,10 +121,14 @@ impl KeyStore {
     /// The text is not a key, or the file cannot be changed. It is then as it was.
     pub fn store(&self, provider: &str, name: &str, key: &str) -> Result<(), KeyStoreError> {
         let key = api_key(key)?;
+        let entry = json!({ "provider": provider, "name": name, "key": key.expose() });
+        self.put(provider, name, entry)
+    }
+
+    fn put(&self, provider: &str, name: &str, entry: Value) -> Result<(), KeyStoreError> {
         if !is_key_name(name) {
             return Err(KeyStoreError::Name);
         }
-        let entry = json!({ "provider": provider, "name": name, "key": key.expose() });
         self.change(|entries| {
             let same = entries.iter_mut().find(|entry| is_key(entry, provider, Some(name)));
             match same {
@@ -160,15 +155,23 @@ impl KeyStore {
         })
     }
 
+    /// Checks that the file can be changed.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn check_writable(&self) -> Result<(), KeyStoreError> {
+        self.make_folder()?;
+        self.check_replaceable().map_err(|source| self.io("write", source))
+    }
+
     /// Changes the list of keys under the lock. `change` returns how many keys it has changed; the
     /// file is not written if that is none.
     fn change(
         &self,
         change: impl FnOnce(&mut Vec<Value>) -> usize,
     ) -> Result<usize, KeyStoreError> {
-        let folder = self.file.parent().unwrap_or(Path::new("."));
-        make_private(folder).map_err(|source| self.io("make the folder of", source))?;
-        let _lock = self.lock()?;
+        self.make_folder()?;
+        let _lock = self.lock("json.lock", MAX_WAIT)?;
         let mut document = match self.document()? {
             Some((document, _note)) => document,
             None => Map::from_iter([("version".to_owned(), json!(1))]),
@@ -187,49 +190,6 @@ impl KeyStore {
         Ok(changed)
     }
 
-    /// Reads the file; `None` if it does not exist.
-    fn document(&self) -> Result<Option<NotedDocument>, KeyStoreError> {
-        let file = match File::open(&self.file) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(self.io("read", error)),
-        };
-        let meta = file.metadata().map_err(|error| self.io("read", error))?;
-        if !meta.is_file() {
-            return Err(self.refused("is not a file"));
-        }
-        let note = self.close_to_others(&file, meta.mode());
-        let mut bytes = Vec::new();
-        file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| self.io("read", error))?;
-        if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > LARGEST {
-            return Err(self.refused("is larger than 1 MiB, which no file of keys is"));
-        }
-        match serde_json::from_slice(&bytes) {
-            Ok(Value::Object(document)) => Ok(Some((document, note))),
-            Ok(_other) => Err(self.malformed(1, "it must be a JSON object")),
-            // The text of the error is not used, because it may quote the file.
-            Err(error) => Err(self.malformed(error.line().max(1), "it is not valid JSON")),
-        }
-    }
-
-    /// Removes the access of group and others from the file, and says so.
-    fn close_to_others(&self, file: &File, mode: u32) -> Option<String> {
-        if mode & OTHERS == 0 {
-            return None;
-        }
-        let shown = self.file.display();
-        Some(match file.set_permissions(Permissions::from_mode(mode & 0o7700)) {
-            Ok(()) => format!(
-                "{shown} could be read by others (mode {:04o}); it is closed to them now",
-                mode & 0o7777
-            ),
-            Err(error) => format!(
-                "{shown} can be read by others (mode {:04o}), and that cannot be changed: {error}",
-                mode & 0o7777
-            ),
-        })
-    }
-
     fn keys_of(&self, document: &Map<String, Value>) -> Result<Vec<StoredKey>, KeyStoreError> {
         let version = document.get("version").and_then(Value::as_u64);
         if version != Some(1) {
@@ -245,57 +205,22 @@ impl KeyStore {
         };
         let key = |(at, entry): (usize, &Value)| {
             let text = |name: &str| entry.get(name).and_then(Value::as_str);
-            let (provider, name, key) = (text("provider"), text("name"), text("key"));
+            let key = text("key").or_else(|| text("access"));
             let wrong = |why: &str| self.malformed(1, &format!("`keys[{at}]`: {why}"));
-            let (Some(provider), Some(name), Some(key)) = (provider, name, key) else {
-                return Err(wrong("`provider`, `name` and `key` must be texts"));
+            let (Some(provider), Some(name), Some(key)) = (text("provider"), text("name"), key)
+            else {
+                return Err(wrong("`provider`, `name` and `key` or `access` must be texts"));
             };
             let key = api_key(key).map_err(|error| wrong(&error.to_string()))?;
-            Ok(StoredKey { provider: provider.to_owned(), name: name.to_owned(), key })
+            let login = LoginTokens::of_entry(entry).map_err(wrong)?;
+            Ok(StoredKey { provider: provider.to_owned(), name: name.to_owned(), key, login })
         };
         entries.iter().enumerate().map(key).collect()
     }
 
-    /// Takes the lock, which ends with the file that is returned.
-    fn lock(&self) -> Result<File, KeyStoreError> {
-        let path = self.file.with_extension("json.lock");
-        let mut options = OpenOptions::new();
-        let options = options.write(true).create(true).truncate(false).mode(0o600);
-        let lock = options.open(&path).map_err(|error| self.io("lock", error))?;
-        let until = Instant::now() + PATIENCE;
-        loop {
-            match lock.try_lock() {
-                Ok(()) => return Ok(lock),
-                Err(TryLockError::WouldBlock) if Instant::now() < until => {
-                    std::thread::sleep(PAUSE)
-                }
-                Err(TryLockError::WouldBlock) => {
-                    return Err(KeyStoreError::Locked { file: self.file.clone() });
-                }
-                Err(TryLockError::Error(error)) => return Err(self.io("lock", error)),
-            }
-        }
-    }
-
-    /// Writes a new file beside the old one and puts it into its place.
-    fn replace(&self, bytes: &[u8]) -> io::Result<()> {
-        // The file may be a link into a folder of settings that the user keeps elsewhere.
-        let target = fs::canonicalize(&self.file).unwrap_or_else(|_new| self.file.clone());
-        if fs::metadata(&target).is_ok_and(|meta| meta.permissions().readonly()) {
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only"));
-        }
-        let new = target.with_extension(format!("json.{}.new", std::process::id()));
-        let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new);
-        let written = written.and_then(|mut file| {
-            file.set_permissions(Permissions::from_mode(0o600))?;
-            file.write_all(bytes)?;
-            file.sync_all()
-        });
-        let replaced = written.and_then(|()| fs::rename(&new, &target));
-        if replaced.is_err() {
-            let _gone = fs::remove_file(&new); // it may not have been made
-        }
-        replaced
+    fn make_folder(&self) -> Result<(), KeyStoreError> {
+        let folder = self.file.parent().unwrap_or(Path::new("."));
+        make_private(folder).map_err(|source| self.io("make the folder of", source))
     }
 
     fn io(&self, what: &'static str, source: io::Error) -> KeyStoreError {
@@ -318,7 +243,8 @@ fn is_key(entry: &Value, provider: &str, name: Option<&str>) -> bool {
 }
 
 /// Returns whether a key can have this name.
-fn is_key_name(name: &str) -> bool {
+#[must_use]
+pub fn is_key_name(name: &str) -> bool {
     let allowed = |letter: char| letter.is_ascii_alphanumeric() || ".-_".contains(letter);
     (1..=40).contains(&name.len()) && name.chars().all(allowed)
 }

@@ -6,6 +6,7 @@
 mod api_name;
 mod fields;
 mod model;
+mod oauth;
 mod provider;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use protocol::quote_within;
 pub use self::api_name::ApiName;
 use self::fields::{Fields, Mistake};
 pub use self::model::ModelEntry;
+pub use self::oauth::OauthEntry;
 pub use self::provider::{AuthKind, ProviderEntry};
 use crate::layer::{LARGEST, read_bounded};
 use crate::yaml::{self, Malformed, Value};

@@ -8,6 +8,7 @@ use engine::ports::{
 };
 use protocol::{Failure, FailureClass, ModelRoute};
 
+use crate::access_tokens::AccessTokens;
 use crate::api::Api;
 use crate::endpoint::{ApiKey, Endpoint, base_url};
 use crate::http_client::{Clients, is_near};
@@ -63,7 +64,11 @@ impl Catalogue {
         if !(local || route.base_url.is_some() || user.base_url.is_some()) {
             return Ok(());
         }
-        let endpoint = self.endpoint(route, &user)?;
+        let mut endpoint = self.endpoint(route, &user)?;
+        if self.tokens(route, &user)?.is_some() {
+            // A token may have expired, and is not renewed for this.
+            endpoint.key = None;
+        }
         preflight(self.client(&user, &endpoint)?, &endpoint).await
     }
 
@@ -116,6 +121,18 @@ impl Catalogue {
         })
     }
 
+    /// Returns what renews the key of a model, if it is the token of a login.
+    fn tokens(
+        &self,
+        route: &ModelRoute,
+        user: &UserProvider,
+    ) -> Result<Option<Arc<dyn AccessTokens>>, Failure> {
+        if user.needs_key == Some(false) {
+            return Ok(None);
+        }
+        Ok(self.config.user.key(&route.provider)?.and_then(|key| key.tokens))
+    }
+
     /// Returns the API key, if there is one, and where it is from: given for this process, stored,
     /// the environment, or the file of models.
     fn key(
@@ -127,7 +144,9 @@ impl Catalogue {
         if user.needs_key == Some(false) {
             return Ok((None, String::new()));
         }
-        if let Some(NamedKey { name, key: Some(key) }) = self.config.user.key(&route.provider)? {
+        if let Some(NamedKey { name, key: Some(key), .. }) =
+            self.config.user.key(&route.provider)?
+        {
             // It is for the address of its provider. Another one may have been written by anybody.
             if route.base_url.is_some() {
                 return Err(key_for_elsewhere(&name, route));
@@ -145,7 +164,7 @@ impl Catalogue {
         {
             return Ok((Some(key), ANY_API_KEY.to_owned()));
         }
-        if let (Some(NamedKey { name, key: Some(key) }), None) = (&user.key, &route.base_url) {
+        if let (Some(NamedKey { name, key: Some(key), .. }), None) = (&user.key, &route.base_url) {
             return Ok((Some(key.clone()), name.clone()));
         }
         let hosted = known.is_some_and(|known| !known.is_local());
@@ -180,6 +199,7 @@ impl Models for Catalogue {
             },
             client: self.client(&user, &endpoint)?,
             endpoint,
+            tokens: self.tokens(route, &user)?,
             price,
             clock: Arc::clone(&config.clock),
         }))

@@ -146,6 +146,11 @@ impl ApiKey {
         (!key.is_empty()).then(|| Self(key.into()))
     }
 
+    /// Returns the key, to be sent and never shown.
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+
     /// Returns a header with the key after `prefix`; `None` if the key has characters no header can
     /// hold.
     pub(crate) fn header(&self, prefix: &str) -> Option<HeaderValue> {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use engine::ports::{AttemptFailure, Clock};
 use protocol::FailureClass;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
-use reqwest::{Client, Response};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap};
+use reqwest::{Client, Response, StatusCode};
 use url::Url;
 
-use crate::endpoint::{Endpoint, KeyNotHeader};
+use crate::access_tokens::AccessTokens;
+use crate::endpoint::{ApiKey, Endpoint, KeyNotHeader};
 use crate::failure::{self, ErrorResponse};
 use crate::rate_limits::wait_for_limits;
 use crate::retry_after::{retry_after, retry_after_in_body, server_time};
@@ -30,14 +31,37 @@ pub(crate) struct WireRequest {
 pub(crate) struct Exchange {
     pub(crate) client: Client,
     pub(crate) endpoint: Endpoint,
+    /// Renews the key, if it is the token of a login.
+    pub(crate) tokens: Option<Arc<dyn AccessTokens>>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) price: Option<Price>,
     pub(crate) request: WireRequest,
 }
 
 impl Exchange {
-    /// Sends the request and returns the successful response.
-    pub(crate) async fn send(&self) -> Result<Response, AttemptFailure> {
+    /// Sends the request and returns the successful response. A token that is not accepted is
+    /// renewed once.
+    pub(crate) async fn send(&mut self) -> Result<Response, AttemptFailure> {
+        let tokens = self.tokens.clone();
+        if let Some(tokens) = &tokens {
+            self.endpoint.key = ApiKey::new(&tokens.access(None).await?);
+        }
+        let mut response = self.post().await?;
+        if let (StatusCode::UNAUTHORIZED, Some(tokens)) = (response.status(), &tokens) {
+            let rejected = self.endpoint.key.take();
+            let text = rejected.as_ref().map(|key| key.text().to_owned());
+            self.endpoint.key = ApiKey::new(&tokens.access(text).await?);
+            if self.endpoint.key != rejected {
+                response = self.post().await?;
+            }
+        }
+        if !response.status().is_success() {
+            return Err(self.refused(response).await);
+        }
+        Ok(response)
+    }
+
+    async fn post(&self) -> Result<Response, AttemptFailure> {
         let mut request = self
             .client
             .post(self.request.url.clone())
@@ -45,18 +69,21 @@ impl Exchange {
             .header(ACCEPT, "text/event-stream, application/json")
             .headers(self.request.headers.clone())
             .body(self.request.body.clone());
-        let key = self.endpoint.key_header().map_err(|KeyNotHeader| {
+        let key = match (&self.endpoint.key, &self.tokens) {
+            (Some(token), Some(_)) => {
+                let header = token.header("Bearer ").ok_or(KeyNotHeader);
+                header.map(|header| Some((AUTHORIZATION, header)))
+            }
+            _ => self.endpoint.key_header(),
+        };
+        let key = key.map_err(|KeyNotHeader| {
             let what = format!("{} holds letters no key has", self.endpoint.variable);
             AttemptFailure::new(FailureClass::Auth, what)
         })?;
         if let Some((name, value)) = key {
             request = request.header(name, value);
         }
-        let response = request.send().await.map_err(|error| self.connection_lost(error))?;
-        if !response.status().is_success() {
-            return Err(self.refused(response).await);
-        }
-        Ok(response)
+        request.send().await.map_err(|error| self.connection_lost(error))
     }
 
     async fn refused(&self, mut response: Response) -> AttemptFailure {

@@ -1,6 +1,7 @@
 //! Providers of models: one folder per wire API, and the offline provider, which plays scenario
 //! files. Each makes one attempt at one request; retries are the engine's policy.
 
+mod access_tokens;
 mod answer_parser;
 mod anthropic_messages;
 mod api;
@@ -19,6 +20,7 @@ mod http_client;
 mod known_providers;
 mod local_servers;
 mod model_facts;
+mod oauth;
 mod offline;
 mod openai_completions;
 mod openai_responses;
@@ -33,6 +35,7 @@ mod test_support;
 mod usage;
 mod user_provider;
 
+pub use access_tokens::AccessTokens;
 pub use catalogue::{Catalogue, CatalogueConfig, KeyLookup};
 pub use fetch::{LARGEST_DOCUMENT, fetch_document};
 pub use known_providers::{
@@ -41,6 +44,10 @@ pub use known_providers::{
 pub use local_servers::{LocalFound, LocalServer, local_servers};
 pub use model_facts::{
     FactsError, FactsTable, ModelFacts, ModelsDevError, ProviderFacts, Refreshed, parse_models_dev,
+};
+pub use oauth::{
+    BrowserLogin, DeviceLogin, Granted, LoginError, LoginService, OauthConfig, OauthTexts,
+    PlainHttp, RedirectListener, Tokens, renewed,
 };
 pub use usage::{Price, PriceSource, PriceTier, Rate};
 pub use user_provider::{NamedKey, NoUserProviders, UserProvider, UserProviders};

@@ -10,6 +10,7 @@ use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Response};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::access_tokens::AccessTokens;
 use crate::answer_parser::ParseContext;
 use crate::blocks::Events;
 use crate::body_parser::BodyParser;
@@ -29,6 +30,8 @@ pub(crate) struct HttpModel {
     pub(crate) info: ProviderInfo,
     pub(crate) client: Client,
     pub(crate) endpoint: Endpoint,
+    /// Renews the key, if it is the token of a login.
+    pub(crate) tokens: Option<Arc<dyn AccessTokens>>,
     pub(crate) price: Option<Price>,
     pub(crate) clock: Arc<dyn Clock>,
 }
@@ -44,6 +47,7 @@ impl Provider for HttpModel {
         let events = events(Exchange {
             client: self.client.clone(),
             endpoint: self.endpoint.clone(),
+            tokens: self.tokens.clone(),
             clock: Arc::clone(&self.clock),
             price: self.price,
             request,

@@ -1,6 +1,7 @@
 //! What the user has configured about providers: addresses, headers, proxies and keys.
 
 use std::fmt;
+use std::sync::Arc;
 
 use engine::ports::AccountLimits;
 use protocol::{Failure, ModelRoute, ThinkingLevel};
@@ -8,6 +9,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Proxy};
 use url::Url;
 
+use crate::access_tokens::AccessTokens;
 use crate::endpoint::ApiKey;
 use crate::http_client::{builder, is_near};
 use crate::usage::Price;
@@ -62,13 +64,21 @@ pub struct NamedKey {
     /// Where the key is from, for instance `the stored key work`.
     pub name: String,
     pub(crate) key: Option<ApiKey>,
+    /// Renews the key, if it is the token of a login.
+    pub(crate) tokens: Option<Arc<dyn AccessTokens>>,
 }
 
 impl NamedKey {
     /// Returns a key. A text of white space is no key.
     #[must_use]
     pub fn new(name: impl Into<String>, key: &str) -> Self {
-        Self { name: name.into(), key: ApiKey::new(key) }
+        Self { name: name.into(), key: ApiKey::new(key), tokens: None }
+    }
+
+    /// Returns the token of a login, which `tokens` renews.
+    #[must_use]
+    pub fn of_login(name: impl Into<String>, token: &str, tokens: Arc<dyn AccessTokens>) -> Self {
+        Self { tokens: Some(tokens), ..Self::new(name, token) }
     }
 }
 

@@ -48,6 +48,7 @@ async fn a_key_given_goes_before_a_stored_one_and_that_before_the_file() {
         facts: OnceLock::new(),
         stored: OnceLock::new(),
         given: Mutex::default(),
+        logins: Mutex::default(),
         commands: Mutex::default(),
     };
     assert_eq!(fresh.key_place("gate"), KeyPlace::Stored("work".to_owned()));

@@ -1,3 +1,6 @@
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
 use super::*;
 use tempfile::TempDir;
 
@@ -148,4 +151,53 @@ fn a_link_stays_a_link() {
     store.store("a", "default", "k").unwrap();
     assert!(store.file().is_symlink());
     assert!(fs::read_to_string(&real).unwrap().contains("\"k\""));
+}
+
+fn tokens(refresh: &str) -> LoginTokens {
+    LoginTokens { refresh: Some(Secret::new(refresh)), expires: Some(7) }
+}
+
+#[test]
+fn a_login_is_stored_beside_keys_and_replaced_with_its_tokens() {
+    let Place { store, .. } = place();
+    store.store("gate", "work", "sk-1").unwrap();
+    store.store_login("gate", "default", "access-1", &tokens("refresh-1")).unwrap();
+    store.store_login("gate", "default", "access-2", &tokens("refresh-2")).unwrap();
+    let keys = store.read().unwrap().keys;
+    let logins: Vec<_> = keys.iter().map(|it| (it.key.expose(), it.login.clone())).collect();
+    assert_eq!(logins, [("sk-1", None), ("access-2", Some(tokens("refresh-2")))]);
+    let shown = format!("{keys:?}");
+    assert!(!shown.contains("access-2") && !shown.contains("refresh-2"), "{shown}");
+    let wrong = store.store_login("gate", "default", "a b", &tokens("r")).unwrap_err();
+    assert!(matches!(wrong, KeyStoreError::Key(_)), "{wrong}");
+}
+
+#[test]
+fn the_file_of_pi_is_read_and_converted_by_the_first_change() {
+    let Place { store, .. } = place();
+    let text = r#"{ "anthropic": { "type": "api_key", "key": "sk-1" },
+        "acme": { "type": "oauth", "access": "a", "refresh": "refresh-1", "expires": 7, "x": 1 } }"#;
+    write(&store, text, 0o600);
+    let all = [("anthropic", "default", "sk-1"), ("acme", "default", "a")];
+    assert_eq!(names(&store), owned(&all));
+    assert_eq!(store.read().unwrap().keys[1].login, Some(tokens("refresh-1")));
+    assert_eq!(fs::read_to_string(store.file()).unwrap(), text);
+    assert_eq!(store.remove("anthropic", None).unwrap(), 1);
+    assert_eq!(names(&store), owned(&all[1..]));
+    write(&store, r#"{ "acme": { "type": "canary" } }"#, 0o600);
+    let error = store.read().unwrap_err().to_string();
+    assert!(error.contains("`acme` is neither") && !error.contains("canary"), "{error}");
+}
+
+#[test]
+fn the_right_to_renew_is_had_by_one_and_only_where_tokens_can_be_stored() {
+    let Place { store, .. } = place();
+    store.store_login("gate", "default", "a", &tokens("refresh-1")).unwrap();
+    let first = store.lock_login("gate").unwrap();
+    assert!(store.lock("json.gate.lock", std::time::Duration::ZERO).is_err());
+    store.store("gate", "work", "sk-1").unwrap();
+    drop(first);
+    fs::set_permissions(store.file(), Permissions::from_mode(0o400)).unwrap();
+    let error = store.lock_login("gate").unwrap_err();
+    assert!(error.to_string().starts_with("cannot write "), "{error}");
 }

@@ -8,6 +8,7 @@ use protocol::quote_within;
 use super::api_name::ApiName;
 use super::fields::{Fields, Mistake};
 use super::model::{ModelEntry, id_of, is_model_id};
+use super::oauth::OauthEntry;
 use crate::secret::{Secret, ValueSource};
 use crate::yaml::{Node, Value};
 
@@ -32,6 +33,8 @@ pub struct ProviderEntry {
     pub proxy: Option<Secret>,
     /// How much of it is used.
     pub limits: ProviderLimits,
+    /// How the user logs in there.
+    pub oauth: Option<OauthEntry>,
     /// Changes of known models, by id.
     pub overrides: BTreeMap<String, ModelEntry>,
     /// Its own models, by id.
@@ -55,6 +58,8 @@ pub enum AuthKind {
     /// By an API key.
     #[default]
     ApiKey,
+    /// By a login: `oauth`.
+    Login,
     /// Not at all.
     None,
 }
@@ -63,7 +68,7 @@ pub enum AuthKind {
 const MOST_HEADERS: usize = 50;
 
 /// Keys that other programs know and that have no effect.
-const PLANNED: [&str; 4] = ["compat", "disableStrictTools", "discovery", "oauth"];
+const PLANNED: [&str; 3] = ["compat", "disableStrictTools", "discovery"];
 
 impl ProviderEntry {
     /// Parses the provider `name`.
@@ -84,6 +89,7 @@ impl ProviderEntry {
             allow_http: fields.flag("allowHttp")?.unwrap_or(false),
             proxy: fields.read("proxyUrl", proxy)?,
             limits: limits(&mut fields, warnings)?,
+            oauth: OauthEntry::parse(&mut fields, warnings)?,
             overrides: overrides(&mut fields, warnings)?,
             models: models(&mut fields, warnings)?,
         };
@@ -99,6 +105,7 @@ impl ProviderEntry {
         let local = known.iter().any(|name| path.ends_with(&format!("providers.{name}")));
         if !self.models.is_empty() {
             let keyed = self.api_key.is_some() || self.auth == AuthKind::None || local;
+            let keyed = keyed || self.oauth.is_some();
             let spoken =
                 self.api.is_some() || local || self.models.values().all(|it| it.api.is_some());
             for (there, key) in [(self.base_url.is_some() || local, "baseUrl"), (spoken, "api")] {
@@ -108,11 +115,23 @@ impl ProviderEntry {
             }
             if !keyed {
                 return refused(format!(
-                    "`{path}.apiKey` must be set, because it has `models`; or `auth: none`"
+                    "`{path}.apiKey` must be set, because it has `models`; or `oauth`, or `auth: none`"
                 ));
             }
         } else if *self == Self::default() {
             return refused(format!("`{path}` says nothing that has an effect"));
+        }
+        if self.auth == AuthKind::Login && self.oauth.is_none() {
+            return refused(format!("`{path}.oauth` must be set, because of `auth: oauth`"));
+        }
+        let oauth = self.oauth.iter().flat_map(OauthEntry::addresses);
+        for (key, _url) in oauth.filter(|(_, url)| plain_http_to_elsewhere(url)) {
+            if !self.allow_http {
+                return refused(format!(
+                    "`{path}.oauth.{key}` is plain http to another machine, where others can read \
+                     the login; use https, or set `allowHttp: true`"
+                ));
+            }
         }
         let far = self.base_url.as_deref().is_some_and(plain_http_to_elsewhere);
         if far && !self.allow_http {
@@ -186,10 +205,8 @@ fn auth(value: &Value) -> Result<AuthKind, &'static str> {
     match value {
         Value::Text(text) if text == "apiKey" => Ok(AuthKind::ApiKey),
         Value::Text(text) if text == "none" => Ok(AuthKind::None),
-        Value::Text(text) if text == "oauth" => {
-            Err("`apiKey` or `none`; `oauth` is not implemented yet")
-        }
-        _ => Err("`apiKey` or `none`"),
+        Value::Text(text) if text == "oauth" => Ok(AuthKind::Login),
+        _ => Err("`apiKey`, `oauth` or `none`"),
     }
 }
 

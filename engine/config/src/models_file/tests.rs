@@ -68,7 +68,6 @@ fn a_fault_names_the_file_the_line_and_the_key_and_the_other_providers_stay() {
             "models.yml:3: `providers.bad.baseUrl` is plain http",
         ),
         ("{ apiKey: [canary] }", "models.yml:3: `providers.bad.apiKey` must be a text"),
-        ("{ auth: oauth }", "`providers.bad.auth` must be `apiKey` or `none`; `oauth` is not"),
         ("{ headers: { 'a b': canary } }", "`providers.bad.headers.a b` must be a header"),
         ("{ proxyUrl: 'ftp://canary' }", "`providers.bad.proxyUrl` must be the URL of a proxy"),
         (
@@ -167,4 +166,69 @@ fn yaml_stands_before_json_and_json_may_have_tabs() {
     assert_eq!(ModelsFile::read(&files).providers.keys().collect::<Vec<_>>(), ["b"]);
     std::fs::write(&files[0], vec![b'#'; 2 << 20]).unwrap();
     assert_eq!(ModelsFile::read(&files).faults.len(), 1);
+}
+
+#[test]
+fn a_login_is_read_with_all_its_keys() {
+    let file = read(
+        "
+providers:
+  gate:
+    baseUrl: https://gate.example/v1
+    api: openai-completions
+    oauth:
+      authorizeUrl: https://gate.example/authorize?x=1
+      tokenUrl: https://gate.example/token
+      deviceUrl: https://gate.example/device
+      redirectUrl: http://localhost:1455/done
+      clientId: regatta
+      clientSecret: $GATE_SECRET
+      scopes: models offline
+    models: [{ id: m }]
+",
+    );
+    assert_eq!((&file.faults, &file.warnings), (&vec![], &vec![]));
+    let oauth = file.providers["gate"].oauth.as_ref().unwrap();
+    assert_eq!(oauth.scopes, ["models", "offline"]);
+    assert_eq!(oauth.redirect_url.as_deref(), Some("http://localhost:1455/done"));
+    assert_eq!(oauth.client_secret, Some(ValueSource::Variable("GATE_SECRET".to_owned())));
+}
+
+#[test]
+fn a_login_that_cannot_be_is_a_fault_with_its_key() {
+    for (bad, expected) in [
+        ("{ auth: oauth }", "`providers.bad.oauth` must be set, because of `auth: oauth`"),
+        ("{ auth: token }", "`providers.bad.auth` must be `apiKey`, `oauth` or `none`"),
+        (
+            "{ oauth: { tokenUrl: 'https://h/t', clientId: c } }",
+            "`providers.bad.oauth.authorizeUrl` or",
+        ),
+        (
+            "{ oauth: { deviceUrl: 'https://h/d', clientId: c } }",
+            "`providers.bad.oauth.tokenUrl` must be set",
+        ),
+        (
+            "{ oauth: { deviceUrl: 'https://h/d', tokenUrl: 'https://h/t' } }",
+            "oauth.clientId` must be set",
+        ),
+        (
+            "{ oauth: { deviceUrl: 'http://h/d', tokenUrl: 'https://h/t', clientId: c } }",
+            "oauth.deviceUrl` is plain http",
+        ),
+        (
+            "{ oauth: { authorizeUrl: 'file:///x', tokenUrl: 'https://h/t', clientId: c } }",
+            "oauth.authorizeUrl` must be a URL",
+        ),
+        (
+            "{ oauth: { deviceUrl: 'https://h/d', tokenUrl: 'https://h/t', clientId: c, redirectUrl: 'http://h/' } }",
+            "oauth.redirectUrl` must be a URL of this machine",
+        ),
+        (
+            "{ oauth: { deviceUrl: 'https://h/d', tokenUrl: 'https://h/t', clientId: c, scopes: [1] } }",
+            "oauth.scopes` must be a list of words",
+        ),
+    ] {
+        let told = faults(&format!("providers:\n  bad: {bad}\n"));
+        assert!(told.len() == 1 && told[0].contains(expected), "{bad}: {told:?}");
+    }
 }

@@ -75,6 +75,9 @@ enum Admission {
     Later,
 }
 
+/// What is shared about an account, and whether another member is still there.
+type Shared<'a> = (&'a [u8], &'a dyn Fn(&str) -> bool);
+
 impl GateQueue {
     /// Returns an empty queue of an account that nobody else uses.
     #[must_use]
@@ -115,7 +118,7 @@ impl GateQueue {
         &mut self,
         inputs: Vec<GateInput>,
         member: &str,
-        (bytes, is_there): (&[u8], &dyn Fn(&str) -> bool),
+        (bytes, is_there): Shared<'_>,
         now: Duration,
     ) -> (Vec<GateEffect>, Vec<u8>) {
         member.clone_into(&mut self.member);
