@@ -13,7 +13,10 @@ pub(super) struct AccountQueue {
     account: AccountId,
     queue: GateQueue,
     clock: QueueClock,
-    sharing: Sharing,
+    /// Where it is shared, if it is.
+    store: Option<Arc<dyn GateStore>>,
+    /// Its membership, from the first step on.
+    shared: Option<Box<dyn SharedAccount>>,
 }
 
 /// The clock of a queue.
@@ -22,15 +25,6 @@ pub(super) struct QueueClock {
     timer: RuntimeTimer,
     /// What the clock showed when the timer was started.
     origin: Duration,
-}
-
-/// Whether other engines see the queue.
-enum Sharing {
-    /// They do not.
-    Alone,
-    /// They will, from the first step on.
-    Wanted(Arc<dyn GateStore>),
-    Joined(Box<dyn SharedAccount>),
 }
 
 impl QueueClock {
@@ -62,7 +56,8 @@ impl AccountQueue {
             account,
             queue: GateQueue::new(policy),
             clock: QueueClock { timer: RuntimeTimer::start(), origin: Duration::ZERO },
-            sharing: store.map_or(Sharing::Alone, Sharing::Wanted),
+            store,
+            shared: None,
         }
     }
 
@@ -70,9 +65,9 @@ impl AccountQueue {
         self.clock
     }
 
-    /// Returns whether a step may block.
-    pub(super) fn may_block(&self) -> bool {
-        !matches!(self.sharing, Sharing::Alone)
+    /// Returns what runs steps that may block; `None` if they do not.
+    pub(super) fn store(&self) -> Option<Arc<dyn GateStore>> {
+        self.store.clone()
     }
 
     /// Returns whether a step with these inputs would change nothing.
@@ -88,7 +83,8 @@ impl AccountQueue {
         if let Err(error) = self.step_shared(&mut left, &mut effects) {
             let account = &self.account;
             tracing::warn!(%account, %error, "its limits now hold for this process only");
-            self.sharing = Sharing::Alone;
+            (self.store, self.shared) = (None, None);
+            self.queue.forget_others(self.clock.now());
         }
         for input in left.into_iter().flatten() {
             effects.extend(self.queue.step(input, self.clock.now()));
@@ -102,12 +98,15 @@ impl AccountQueue {
         inputs: &mut Option<Vec<GateInput>>,
         effects: &mut Vec<GateEffect>,
     ) -> Result<(), GateStoreError> {
-        if let Sharing::Wanted(store) = &self.sharing {
-            let member = store.join(&self.account)?;
-            self.clock.origin = member.now().saturating_sub(self.clock.timer.now());
-            self.sharing = Sharing::Joined(member);
-        }
-        let Sharing::Joined(shared) = &mut self.sharing else { return Ok(()) };
+        let Some(store) = &self.store else { return Ok(()) };
+        let shared = match &mut self.shared {
+            Some(shared) => shared,
+            none => {
+                let member = store.join(&self.account)?;
+                self.clock.origin = member.now().saturating_sub(self.clock.timer.now());
+                none.insert(member)
+            }
+        };
         let name = shared.member().to_owned();
         let (queue, clock) = (&mut self.queue, self.clock);
         shared.update(&mut |bytes, is_there| {

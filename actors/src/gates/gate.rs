@@ -13,7 +13,7 @@ use engine::request::{GateEffect, GateEnd, GateInput, GatePolicy, Ticket};
 use protocol::FailureClass;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::task::spawn_blocking;
+use tokio::sync::oneshot;
 
 use super::account_queue::{AccountQueue, QueueClock};
 use crate::job::Job;
@@ -28,6 +28,9 @@ pub(super) struct GateArguments {
     pub(super) faults: Faults,
 }
 
+/// The queue after a step, and the effects.
+pub(super) type Stepped = (Box<AccountQueue>, Vec<GateEffect>);
+
 pub(super) enum GateMessage {
     /// Queues a request, which receives notices and then its permit.
     Acquire(Box<GateRequest>, UnboundedSender<GateEvent>),
@@ -37,8 +40,8 @@ pub(super) enum GateMessage {
     News(Ticket, PermitNews),
     /// A pause may be over: this time should have come.
     Woken(Duration),
-    /// Result of the job that does a step together with other engines.
-    Stepped(Result<(Box<AccountQueue>, Vec<GateEffect>), Panicked>),
+    /// Result of the job that does a step together with other engines; `None` if the step crashed.
+    Stepped(Result<Option<Stepped>, Panicked>),
 }
 
 pub(super) struct GateState {
@@ -103,7 +106,8 @@ impl Actor for Gate {
             GateMessage::Woken(at) => state.inputs.push(GateInput::Woken(at)),
             // The requests under way continue, and those that wait ask again, at a new gate.
             GateMessage::Stepped(Err(panicked)) => return Err(panicked.into()),
-            GateMessage::Stepped(Ok((queue, effects))) => {
+            GateMessage::Stepped(Ok(None)) => return Err("a step crashed".into()),
+            GateMessage::Stepped(Ok(Some((queue, effects)))) => {
                 state.clock = queue.clock();
                 state.queue = Some(queue);
                 state.perform_all(&myself, effects);
@@ -126,23 +130,22 @@ impl GateState {
             self.queue = Some(queue);
             return;
         }
-        if !queue.may_block() {
+        let Some(store) = queue.store() else {
             let effects = queue.step(inputs);
             self.queue = Some(queue);
             self.perform_all(myself, effects);
             return;
-        }
-        let step = async move {
-            let step = spawn_blocking(move || {
-                let effects = queue.step(inputs);
-                (queue, effects)
-            });
-            match step.await {
-                Ok(stepped) => stepped,
-                Err(ended) => std::panic::resume_unwind(ended.into_panic()),
-            }
         };
-        self.jobs.run(Job::GateStep, myself, step, GateMessage::Stepped);
+        let (answer, stepped) = oneshot::channel();
+        let step = Box::new(move || {
+            let effects = queue.step(inputs);
+            let _gone = answer.send((queue, effects)); // the gate is gone then
+        });
+        let job = async move {
+            store.run(step).await;
+            stepped.await.ok()
+        };
+        self.jobs.run(Job::GateStep, myself, job, GateMessage::Stepped);
     }
 
     /// Removes the requests that nobody waits for any more.

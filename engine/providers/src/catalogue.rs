@@ -192,14 +192,19 @@ impl Models for Catalogue {
         let user = self.user(route)?;
         let endpoint = self.endpoint(route, &user)?;
         let own_address = route.base_url.is_some() || user.base_url.is_some();
+        let tokens = self.tokens(route, &user)?;
+        let info = info(route, &endpoint, own_address.then(|| endpoint.display_url()));
+        let identity = match &tokens {
+            // Its tokens change, and it stays what it is.
+            Some(_) => endpoint.identity(&endpoint.variable),
+            None => info.account.identity.clone().unwrap_or_default(),
+        };
+        let account = AccountId { identity: Some(identity), ..info.account };
         Ok(Arc::new(HttpModel {
-            info: ProviderInfo {
-                limits: user.limits,
-                ..info(route, &endpoint, own_address.then(|| endpoint.display_url()))
-            },
+            info: ProviderInfo { limits: user.limits, account, ..info },
             client: self.client(&user, &endpoint)?,
             endpoint,
-            tokens: self.tokens(route, &user)?,
+            tokens,
             price,
             clock: Arc::clone(&config.clock),
         }))
@@ -215,7 +220,7 @@ fn info(route: &ModelRoute, endpoint: &Endpoint, own_address: Option<String>) ->
         false => ModelLocation::Remote,
     };
     let account = AccountId {
-        identity: Some(endpoint.identity()),
+        identity: Some(endpoint.identity(endpoint.secret())),
         provider: endpoint.provider.clone(),
         base_url: own_address,
         key: endpoint.key.as_ref().map(|_key| endpoint.variable.clone()),

@@ -74,10 +74,14 @@ impl Endpoint {
         key.header(prefix).map(|value| Some((name, value))).ok_or(KeyNotHeader)
     }
 
-    /// Returns what stands for the address and the key and shows neither: a part of their hash, which
-    /// is the same in every process.
-    pub(crate) fn identity(&self) -> String {
-        let key = self.key.as_ref().map_or("", |key| &*key.0);
+    /// Returns the key, to tell its account from others.
+    pub(crate) fn secret(&self) -> &str {
+        self.key.as_ref().map_or("", |key| &*key.0)
+    }
+
+    /// Returns what stands for the address and a key and shows neither: a part of their hash, which is
+    /// the same in every process.
+    pub(crate) fn identity(&self, key: &str) -> String {
         let hash = Sha256::new().chain_update(self.base.origin().ascii_serialization());
         let hash = hash.chain_update([0]).chain_update(key).finalize();
         hash.iter().take(12).map(|byte| format!("{byte:02x}")).collect()

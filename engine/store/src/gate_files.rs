@@ -10,9 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use engine::ports::{AccountId, Change, GateStore, GateStoreError, SharedAccount};
 use engine::request::GateReport;
 use rustix::time::{ClockId, clock_gettime};
+use tokio::task::spawn_blocking;
 
 /// The largest state that is read.
 const LARGEST: u64 = 256 << 10;
@@ -87,7 +89,14 @@ impl GateFiles {
     }
 }
 
+#[async_trait]
 impl GateStore for GateFiles {
+    async fn run(&self, step: Box<dyn FnOnce() + Send>) {
+        if let Err(error) = spawn_blocking(step).await {
+            tracing::error!(%error, "a step of a gate crashed");
+        }
+    }
+
     fn join(&self, account: &AccountId) -> Result<Box<dyn SharedAccount>, GateStoreError> {
         let folder = self.of_this_boot()?.join(file_name(account.identity()));
         let joined = GateMember::join(&folder);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use engine::ports::{AccountId, Change, GateStore, GateStoreError, SharedAccount};
 
 /// Shares bytes between the gates of one process.
@@ -23,7 +24,12 @@ impl FakeGateStore {
     }
 }
 
+#[async_trait]
 impl GateStore for FakeGateStore {
+    async fn run(&self, step: Box<dyn FnOnce() + Send>) {
+        step();
+    }
+
     fn join(&self, account: &AccountId) -> Result<Box<dyn SharedAccount>, GateStoreError> {
         let mut shared = self.lock();
         shared.count += 1;

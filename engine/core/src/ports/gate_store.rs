@@ -2,11 +2,17 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
+
 use super::AccountId;
 
 /// Keeps what the engines of a user share about provider accounts. It is for the moment only and
 /// need not be durable.
+#[async_trait]
 pub trait GateStore: Send + Sync {
+    /// Runs a step that may block for a moment where it holds up nobody. If it panics, it is dropped.
+    async fn run(&self, step: Box<dyn FnOnce() + Send>);
+
     /// Joins the engines that use an account. Blocks for a moment.
     ///
     /// # Errors

@@ -139,6 +139,11 @@ impl GateQueue {
         (effects, self.shared.to_bytes())
     }
 
+    /// Forgets the others that share the account: what they do is not known any more.
+    pub fn forget_others(&mut self, now: Duration) {
+        let _freed = self.shared.remove_gone(&self.member, &|_| false, now);
+    }
+
     /// Returns whether the queue would ignore that a request was accepted.
     #[must_use]
     pub fn ignores_acceptance(&self) -> bool {

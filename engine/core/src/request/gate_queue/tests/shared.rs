@@ -60,6 +60,16 @@ fn engines_share_the_window_and_a_killed_one_leaves_its_share() {
 }
 
 #[test]
+fn an_engine_that_can_share_nothing_any_more_goes_on_alone() {
+    let mut engines = Engines::new(policy(Some(1)));
+    engines.step("a", arrived(1), Duration::ZERO);
+    engines.step("b", arrived(1), Duration::ZERO);
+    let queue = engines.queues.get_mut("b").unwrap();
+    queue.forget_others(LOOK_AGAIN);
+    assert_eq!(admitted(&queue.step(GateInput::Woken(LOOK_AGAIN), LOOK_AGAIN)), [1]);
+}
+
+#[test]
 fn what_one_engine_is_told_holds_for_all() {
     let mut engines = Engines::new(policy(None));
     assert_eq!(admitted(&engines.step("a", arrived(1), Duration::ZERO)), [1]);
