@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use actors::{Deps, Engine, Policy};
 use config::{DataPaths, Origin, Settings};
@@ -181,6 +181,10 @@ fn request_policy(settings: &Settings) -> RequestPolicy {
         retry: RetryPolicy {
             max_retries,
             base_delay: settings.retry_base_delay.value,
+            quota_wait: match settings.retry_enabled.value {
+                true => settings.quota_wait.value,
+                false => Duration::ZERO,
+            },
             ..RetryPolicy::default()
         },
         watchdog: Watchdog { first_event: first_event.value, idle },

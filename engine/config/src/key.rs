@@ -59,6 +59,8 @@ pub enum Key {
     RetryBaseDelay,
     /// How long a provider may answer nothing at all.
     RetryOutage,
+    /// How long a quota that is used up is waited for.
+    QuotaWait,
     /// How long a provider may take until it begins to answer.
     StreamFirstEventTimeout,
     /// How long a provider may pause in an answer.
@@ -80,7 +82,7 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::MaxConcurrency,
         Self::IsolationMode,
         Self::MergeMode,
@@ -108,6 +110,7 @@ impl Key {
         Self::RetryMaxRetries,
         Self::RetryBaseDelay,
         Self::RetryOutage,
+        Self::QuotaWait,
         Self::StreamFirstEventTimeout,
         Self::StreamIdleTimeout,
         Self::RetentionOlderThan,
@@ -145,6 +148,7 @@ impl Key {
             Self::RetryMaxRetries => "retry.maxRetries",
             Self::RetryBaseDelay => "retry.baseDelayMs",
             Self::RetryOutage => "retry.outage",
+            Self::QuotaWait => "quota.wait",
             Self::StreamFirstEventTimeout => "stream.firstEventTimeout",
             Self::StreamIdleTimeout => "stream.idleTimeout",
             Self::RetentionOlderThan => "retention.olderThan",
@@ -206,6 +210,7 @@ impl Key {
             | Self::RetryMaxRetries
             | Self::RetryBaseDelay
             | Self::RetryOutage
+            | Self::QuotaWait
             | Self::RetentionOlderThan
             | Self::RetentionKeepSize => &[],
         }

@@ -52,6 +52,7 @@ fn brisk() -> RequestPolicy {
         max_retries: 3,
         base_delay: Duration::from_millis(5),
         max_delay: Duration::from_secs(60),
+        quota_wait: Duration::ZERO,
     };
     let limit = Duration::from_secs(5);
     let watchdog = Watchdog { first_event: limit, idle: limit };

@@ -14,7 +14,7 @@ use crate::ports::AccountId;
 const ABSENT: Duration = Duration::from_millis(500);
 
 /// No time in a state lies further ahead.
-const FURTHEST: Duration = Duration::from_secs(24 * 3600);
+const FURTHEST: Duration = Duration::from_secs(31 * 24 * 3600);
 
 /// The state of one account. All times are those of one clock.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
