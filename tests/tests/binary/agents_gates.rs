@@ -104,8 +104,9 @@ fn in_an_outage_one_request_at_a_time_asks_and_all_end_soon() {
     let failures = finished.events_of("task_finished");
     assert_eq!(failures.len(), 32);
     assert!(failures.iter().all(|end| end["failure"]["class"] == "transient"), "{finished}");
-    // Those that were under way at the beginning, and the probes after a second and three.
-    assert!(model.requests() <= 32 + 3, "{}", model.requests());
+    // Each asks once until three have failed, or twice; then there is a probe after a second, and
+    // after three.
+    assert!(model.requests() <= 32 + 8, "{}", model.requests());
     let says = |value: &Value, words: &str| value.as_str().is_some_and(|it| it.contains(words));
     let told = |event: &Value| says(&event["line"], "waits until loopback at");
     assert!(finished.events().iter().any(told), "{finished}");
@@ -140,4 +141,34 @@ fn the_limits_of_the_users_file_hold_and_a_cancel_ends_a_wait_at_once() {
     // The minute is not over by then.
     assert!(cancelled.elapsed() < Duration::from_secs(30), "{finished}");
     assert!(model.requests() <= 1, "{finished}");
+}
+
+#[test]
+fn no_task_begins_that_would_ask_with_a_key_that_is_revoked_and_all_work_is_kept() {
+    let place = sandbox();
+    let repository = place.repository();
+    let model = LoopbackModel::start();
+    model.demand_key("canary-key");
+    let revoked = |asked: &Asked| match asked.answers() {
+        0 => {
+            let write = json!({ "path": format!("{}.txt", asked.prompt().len()), "content": "a" });
+            Answer::calls(vec![Call::new("write", &write)])
+        }
+        _ => Answer::error(401, "invalid_api_key", "Incorrect API key provided"),
+    };
+    model.otherwise(move |_| Box::new(revoked));
+    let run = run_with(&place, &repository, &agents("t", 40), &model).words("--jobs 4");
+    let finished = run.env("LOOPBACK_API_KEY", "canary-key").run().expect_code(5);
+    let ended = finished.events_of("task_finished");
+    assert_eq!(ended.len(), 40);
+    assert!(ended.iter().all(|end| end["failure"]["class"] == "auth"), "{finished}");
+    // While one ends, the next may begin: nobody knows how it ends.
+    let made = finished.events_of("workspace_ready").len();
+    assert!(made <= 8, "{made} workspaces: {finished}");
+    assert!(model.requests() <= 2 * made, "{}", model.requests());
+    assert_eq!(finished.events_of("task_captured").len(), made, "{finished}");
+    let told = |end: &&serde_json::Value| {
+        end["failure"]["message"].as_str().is_some_and(|it| it.starts_with("it was not started:"))
+    };
+    assert_eq!(ended.iter().filter(told).count(), 40 - made, "{finished}");
 }
