@@ -154,6 +154,7 @@ impl Sample {
             pass_env: Vec::new(),
             needs: WorkspaceNeeds::default(),
             verify: VerifySpec::default(),
+            commits: protocol::CommitSubjects::default(),
             retry: None,
         }
     }

@@ -93,6 +93,22 @@ impl ModelSelection<'_> {
 }
 
 impl ModelSelection<'_> {
+    /// Returns the model with the role `smol`, whatever model does the work; `None` if the settings
+    /// name none. The addresses of providers hold for it, too.
+    pub(crate) fn small(&self) -> Option<ModelRoute> {
+        let small = self.roles.smol.as_ref()?;
+        let is_there = match self.typed.model {
+            Some(ModelChoice::Route(typed)) => typed.provider == small.provider,
+            Some(ModelChoice::Role(role)) => {
+                self.roles.of(*role).is_some_and(|typed| typed.provider == small.provider)
+            }
+            None => true,
+        };
+        let base_url = self.typed.base_url.filter(|_| is_there);
+        let typed = ModelOption { model: None, base_url };
+        Self { typed, ..*self }.route(Some(&ModelChoice::Role(Role::Smol))).ok()
+    }
+
     /// Returns whether `--base-url` holds for a model: for each one with `--model`, else for those
     /// of the plan's provider, and for each one if the plan names none.
     fn is_meant_by_url(&self, route: &ModelRoute) -> bool {
@@ -178,6 +194,22 @@ mod tests {
         assert_eq!(resolved_text(url_only.route(Some(&other))), "openai/c");
         let typed = ModelSelection { typed: named(Some(&other), Some(&there)), ..by_plan };
         assert_eq!(resolved_text(typed.route(Some(&same))), "openai/c at http://there");
+    }
+
+    #[test]
+    fn the_small_model_is_that_of_the_settings_whatever_model_does_the_work() {
+        let roles = Roles { smol: Some("ollama/tiny".parse().unwrap()), ..Roles::default() };
+        let at = "http://at/v1".parse().unwrap();
+        let (same, other) = (choice("ollama/large"), choice("openai/large"));
+        let small = |typed, url| {
+            let (typed, planned) = (named(typed, url), ModelOption::default());
+            let small = ModelSelection { typed, planned, roles: &roles }.small().unwrap();
+            resolved_text(Ok(small))
+        };
+        assert_eq!(small(Some(&other), None), "ollama/tiny");
+        assert_eq!(small(Some(&other), Some(&at)), "ollama/tiny");
+        assert_eq!(small(Some(&same), Some(&at)), "ollama/tiny at http://at/v1");
+        assert_eq!(small(None, Some(&at)), "ollama/tiny at http://at/v1");
     }
 
     #[test]

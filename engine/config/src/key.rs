@@ -11,6 +11,8 @@ pub enum Key {
     IsolationMode,
     /// How the work of tasks is merged.
     MergeMode,
+    /// Who writes the subjects of commits.
+    CommitStyle,
     /// The folder of the workspaces.
     IsolationDir,
     /// The total size of untracked files that may be copied.
@@ -78,10 +80,11 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::MaxConcurrency,
         Self::IsolationMode,
         Self::MergeMode,
+        Self::CommitStyle,
         Self::IsolationDir,
         Self::UntrackedLimit,
         Self::IsolationSetup,
@@ -118,6 +121,7 @@ impl Key {
             Self::MaxConcurrency => "task.maxConcurrency",
             Self::IsolationMode => "task.isolation.mode",
             Self::MergeMode => "task.isolation.merge",
+            Self::CommitStyle => "task.isolation.commits",
             Self::IsolationDir => "isolation.dir",
             Self::UntrackedLimit => "isolation.untrackedLimit",
             Self::IsolationSetup => "isolation.setup",
@@ -182,6 +186,7 @@ impl Key {
             Self::MaxConcurrency
             | Self::IsolationMode
             | Self::MergeMode
+            | Self::CommitStyle
             | Self::IsolationDir
             | Self::UntrackedLimit
             | Self::IsolationSetup
