@@ -59,6 +59,8 @@ pub enum Key {
     RetryMaxRetries,
     /// The delay before the first retry.
     RetryBaseDelay,
+    /// How long a provider may answer nothing at all.
+    RetryOutage,
     /// How long a provider may take until it begins to answer.
     StreamFirstEventTimeout,
     /// How long a provider may pause in an answer.
@@ -108,6 +110,7 @@ impl Key {
         Self::RetryEnabled,
         Self::RetryMaxRetries,
         Self::RetryBaseDelay,
+        Self::RetryOutage,
         Self::StreamFirstEventTimeout,
         Self::StreamIdleTimeout,
         Self::RetentionOlderThan,
@@ -145,6 +148,7 @@ impl Key {
             Self::RetryEnabled => "retry.enabled",
             Self::RetryMaxRetries => "retry.maxRetries",
             Self::RetryBaseDelay => "retry.baseDelayMs",
+            Self::RetryOutage => "retry.outage",
             Self::StreamFirstEventTimeout => "stream.firstEventTimeout",
             Self::StreamIdleTimeout => "stream.idleTimeout",
             Self::RetentionOlderThan => "retention.olderThan",
@@ -206,6 +210,7 @@ impl Key {
             | Self::RetryEnabled
             | Self::RetryMaxRetries
             | Self::RetryBaseDelay
+            | Self::RetryOutage
             | Self::RetentionOlderThan
             | Self::RetentionKeepSize => &[],
         }
