@@ -10,6 +10,7 @@ use crate::baseline::{ContentLocation, read_file_list, remove_file_list};
 use crate::branch;
 use crate::error::{OrCannot, Result, cannot};
 use crate::landing::{WorkInTree, work_in_tree};
+use crate::merge::MergeRules;
 use crate::paths::{IsolationPaths, RepoPaths};
 use crate::repository::Repo;
 use crate::settle::{check_can_stage, conflict_hunks, marked_text, stage_merge};
@@ -148,13 +149,14 @@ impl Captures {
         branch::make_branch(&Repo::open(root)?, &store, work, branch).map(|id| id.to_string())
     }
 
-    /// Returns the text of a conflict with git's markers; `None` if a version has no lines.
+    /// Returns the text of a conflict with git's markers, as the repository at `root` wants them;
+    /// `None` if a version has no lines.
     ///
     /// # Errors
-    /// If the task store lacks a version, or cannot be read.
-    pub fn marked_text(&self, conflict: &Conflict) -> Result<Option<Vec<u8>>> {
+    /// If the task store lacks a version or cannot be read, or git knows no such style.
+    pub fn marked_text(&self, root: &Path, conflict: &Conflict) -> Result<Option<Vec<u8>>> {
         let store = self.existing(|| format!("read the versions of {}", conflict.path))?;
-        marked_text(&store, conflict)
+        marked_text(&store, &MergeRules::of(&Repo::open(root)?, &[])?, conflict)
     }
 
     /// Checks that [`Self::stage_merge`] would not touch what the user has staged.

@@ -55,7 +55,11 @@ pub trait CapturedWork: Send + Sync {
     ///
     /// # Errors
     /// The task store lacks a version, or cannot be read.
-    fn marked_text(&self, conflict: &Conflict) -> Result<Option<Vec<u8>>, IsolationError>;
+    fn marked_text(
+        &self,
+        root: &Path,
+        conflict: &Conflict,
+    ) -> Result<Option<Vec<u8>>, IsolationError>;
 
     /// Checks that the user has staged nothing at the paths of a capture.
     ///
@@ -137,8 +141,12 @@ impl CapturedWork for isolation::Captures {
         self.conflict_hunks(conflict)
     }
 
-    fn marked_text(&self, conflict: &Conflict) -> Result<Option<Vec<u8>>, IsolationError> {
-        self.marked_text(conflict)
+    fn marked_text(
+        &self,
+        root: &Path,
+        conflict: &Conflict,
+    ) -> Result<Option<Vec<u8>>, IsolationError> {
+        self.marked_text(root, conflict)
     }
 
     fn check_can_stage(&self, root: &Path, capture: &CaptureRef) -> Result<(), IsolationError> {

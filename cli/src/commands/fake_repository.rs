@@ -139,7 +139,11 @@ impl CapturedWork for FakeCaptures {
         Ok(Vec::new())
     }
 
-    fn marked_text(&self, _conflict: &Conflict) -> Result<Option<Vec<u8>>, IsolationError> {
+    fn marked_text(
+        &self,
+        _root: &Path,
+        _conflict: &Conflict,
+    ) -> Result<Option<Vec<u8>>, IsolationError> {
         Ok(None)
     }
 

@@ -120,7 +120,8 @@ fn read_sides(
     let content = |oid: &str| context.captured.content(oid);
     let base = conflict.base.as_ref().map(|base| content(&base.oid)).transpose()?;
     let (ours, theirs) = (content(&ours.oid)?, content(&theirs.oid)?);
-    let marked = context.captured.marked_text(conflict)?.unwrap_or_else(|| ours.clone());
+    let marked =
+        context.captured.marked_text(&context.root, conflict)?.unwrap_or_else(|| ours.clone());
     Ok(SideBytes { base, ours, theirs, marked })
 }
 

@@ -64,6 +64,7 @@ impl<'a> Settling<'a> {
                 ours: &|path| merger.entry(path),
                 theirs: &|path| self.own.get(path).copied(),
                 is_foreign: &is_foreign,
+                markers: &|path| merger.markers(path),
                 blobs,
             };
             if let Some(entries) = settle(&conflict, choice, &sides)? {

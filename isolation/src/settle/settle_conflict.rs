@@ -6,10 +6,10 @@ use engine::ports::{SettleChoice, WrittenFile};
 use protocol::{Conflict, ConflictReason, RenamedFile, RepoPath};
 
 use super::conflict_paths::{concerned_paths, entry_of};
-use super::texts::{ConflictText, conflict_text};
+use super::texts::{ConflictLines, ConflictText, attributes_path, conflict_text};
 use crate::error::Result;
 use crate::file_entry::{Entry, Mode};
-use crate::merge::{Blobs, Favor, MergeRule, three_way};
+use crate::merge::{Blobs, MarkerForm, MergeRule, three_way};
 
 /// The new entries of paths; `None` for a path that is removed.
 pub(crate) type Entries = BTreeMap<RepoPath, Option<Entry>>;
@@ -23,6 +23,8 @@ pub(crate) struct Sides<'a> {
     /// Returns whether something else than a file is at a path, or above it, that must not be
     /// touched.
     pub(crate) is_foreign: &'a dyn Fn(&RepoPath) -> Result<bool>,
+    /// Returns what the markers of conflicts in a file look like.
+    pub(crate) markers: &'a dyn Fn(&RepoPath) -> Result<MarkerForm>,
     pub(crate) blobs: &'a dyn Blobs,
 }
 
@@ -91,8 +93,11 @@ fn content(
                     (false, false) => both_kinds(conflict, [our, their], sides),
                 };
             }
-            let favor = if is_union { Favor::Union } else { Favor::Conflicts };
-            match conflict_text(sides.blobs, conflict.renamed.as_ref(), base, [our, their], favor)?
+            let lines = match is_union {
+                true => ConflictLines::Joined,
+                false => ConflictLines::Marked((sides.markers)(attributes_path(conflict))?),
+            };
+            match conflict_text(sides.blobs, conflict.renamed.as_ref(), base, [our, their], lines)?
             {
                 ConflictText::Text(text) => {
                     let mode = merged_mode(base, our, their);
@@ -183,7 +188,7 @@ fn renamed_twice(
                     conflict.renamed.as_ref(),
                     base,
                     [ours, theirs],
-                    Favor::Conflicts,
+                    ConflictLines::Marked((sides.markers)(attributes_path(conflict))?),
                 )? {
                     ConflictText::Text(text) => Entry {
                         mode: merged_mode(base, ours, theirs),
