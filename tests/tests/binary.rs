@@ -49,6 +49,7 @@ mod binary {
     mod landing_calls;
     mod landing_escapes;
     mod left_out;
+    mod letter_case;
     mod limits;
     mod lines;
     mod live;

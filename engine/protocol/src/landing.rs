@@ -220,6 +220,11 @@ pub enum ConflictReason {
     SameName,
     /// One side renamed a folder, and where to is not clear for a file that the other side added.
     FolderSplit,
+    /// A path that differs from this one in case only is there, and the file system takes both for
+    /// one.
+    Case,
+    /// git refuses a symlink with the name `.gitmodules`.
+    GitmodulesLink,
 }
 
 /// A kept version of a file: another program wrote the version just before a landing replaced it.

@@ -6,6 +6,7 @@ mod control_characters;
 mod error_text;
 mod event;
 mod exit_code;
+mod gitmodules;
 mod id;
 mod isolation;
 mod landing;

@@ -2,6 +2,7 @@
 //! tasks of a run one after the other. Nothing here touches a working tree.
 
 mod added_files;
+mod case_twins;
 mod conflict_data;
 mod folder_changes;
 mod merge_tasks;

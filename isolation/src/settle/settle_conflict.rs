@@ -51,6 +51,7 @@ pub(crate) fn settle(
         ConflictReason::RenamedTwice => renamed_twice(conflict, choice, sides),
         ConflictReason::RenamedAndRemoved => renamed_and_removed(conflict, choice, sides),
         ConflictReason::SameName => whole_sides(conflict, choice, sides),
+        ConflictReason::Case => other_case(conflict, choice, sides),
         // The files of a folder without one new name stay where they were added, as in git.
         ConflictReason::FolderSplit => match choice {
             SettleChoice::Union => Ok(None),
@@ -61,6 +62,7 @@ pub(crate) fn settle(
         ConflictReason::Contested
         | ConflictReason::Unwritable
         | ConflictReason::Uncommitted
+        | ConflictReason::GitmodulesLink
         | ConflictReason::Filter => match choice {
             SettleChoice::Ours => whole_sides(conflict, choice, sides),
             _ => Ok(None),
@@ -228,6 +230,26 @@ fn renamed_and_removed(
     }
     let old = (sides.ours)(&renamed.from)?;
     Ok(Some(Entries::from([(name.clone(), entry), (renamed.from.clone(), old)])))
+}
+
+/// Settles a conflict of two names that the file system takes for one: there is a file with the
+/// name, and the content, of one side.
+fn other_case(
+    conflict: &Conflict,
+    choice: &SettleChoice,
+    sides: &Sides<'_>,
+) -> Result<Option<Entries>> {
+    let stands = (sides.ours)(&conflict.path)?;
+    let twin = conflict.renamed.as_ref().and_then(|names| names.ours.as_ref());
+    Ok(match (choice, twin) {
+        (SettleChoice::Ours, _) => Some(Entries::from([(conflict.path.clone(), stands)])),
+        // A folder of another case is not removed for a file.
+        (SettleChoice::Theirs, Some(twin)) if (sides.ours)(twin)?.is_some() => {
+            let theirs = entry_of(conflict.theirs.as_ref());
+            Some(Entries::from([(twin.clone(), None), (conflict.path.clone(), theirs)]))
+        }
+        _ => None,
+    })
 }
 
 /// Takes all paths of a conflict from one side.

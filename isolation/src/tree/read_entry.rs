@@ -14,6 +14,7 @@ use rustix::io::Errno;
 
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Mode;
+use crate::tree::letter_case::LetterCases;
 use crate::tree::open_folder::{Parent, open_folder};
 
 /// How often a path that changes while it is read is read again.
@@ -23,6 +24,7 @@ const TRIES: u32 = 8;
 pub(crate) struct Tree {
     root: PathBuf,
     fd: OwnedFd,
+    cases: LetterCases,
 }
 
 /// The metadata by which an unchanged file is recognized without reading it.
@@ -96,7 +98,7 @@ impl Tree {
     /// Opens the tree at `root`.
     pub(crate) fn open_at(root: &Path) -> Result<Self> {
         let fd = open_folder(root).or_cannot(|| format!("open {}", root.display()))?;
-        Ok(Self { root: root.to_path_buf(), fd })
+        Ok(Self { root: root.to_path_buf(), fd, cases: LetterCases::default() })
     }
 
     /// Returns the root's path.
@@ -109,11 +111,17 @@ impl Tree {
         self.fd.as_fd()
     }
 
-    /// Returns what is at `path`, with its whole content.
+    pub(super) fn cases(&self) -> &LetterCases {
+        &self.cases
+    }
+
+    /// Returns what is at `path`, with its whole content. An entry whose name differs in case, which
+    /// some file systems take for the same, is not at the path.
     pub(crate) fn read_entry(&self, path: &RepoPath) -> Result<TreeEntry> {
         match self.parent(path)? {
             Parent::Missing => Ok(TreeEntry::Missing),
             Parent::Blocked(by) => Ok(TreeEntry::Blocked(by)),
+            Parent::Folder { .. } if self.twin(path)?.is_some() => Ok(TreeEntry::Missing),
             Parent::Folder { fd, name } => read_entry_in(&fd, &name)
                 .or_cannot(|| format!("read {path} in {}", self.root.display())),
         }
@@ -155,7 +163,12 @@ fn try_read_entry(fd: &OwnedFd, name: &OsStr) -> std::io::Result<TreeEntry> {
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
             let file = openat(fd, name, flags, Permissions::empty()).map_err(changed)?;
             let mut file = File::from(file);
-            same(before, Stat::of(&fstat(&file)?))?;
+            // The name may be that of another file by now, and not every file system gives a file
+            // the same inode at each look: what is opened counts.
+            let before = Stat::of(&fstat(&file)?);
+            if FileType::from_raw_mode(before.mode) != FileType::RegularFile {
+                return Err(Errno::AGAIN.into());
+            }
             // The system may promise more memory than it has.
             if before.size > LARGEST {
                 return Err(Errno::FBIG.into());
