@@ -1,5 +1,6 @@
 //! The captures of a repository, for commands: diffs, contents, lists and removal.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use engine::ports::IsolationError;
@@ -9,6 +10,7 @@ use protocol::{CaptureRef, Conflict, ConflictHunk, RepoPath, RunName, TaskName};
 use crate::baseline::{ContentLocation, read_file_list, remove_file_list};
 use crate::branch;
 use crate::error::{OrCannot, Result, cannot};
+use crate::file_entry::Entry;
 use crate::landing::{WorkInTree, work_in_tree};
 use crate::merge::MergeRules;
 use crate::paths::{IsolationPaths, RepoPaths};
@@ -33,6 +35,16 @@ pub struct FrozenFile {
     /// The id of its content as a blob, in the user's repository or, if it was not committed, in
     /// the task store.
     pub oid: String,
+}
+
+/// A file that a task changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapturedFile {
+    /// What it was when the task began. Where the task changed the same lines as its set-up, this is
+    /// what the set-up left.
+    pub base: Option<Vec<u8>>,
+    /// What the task left; `None` if it removed the file.
+    pub task: Option<Vec<u8>>,
 }
 
 /// The part of a capture that a caller asks for.
@@ -95,6 +107,21 @@ impl Captures {
     pub fn paths(&self, capture: &CaptureRef) -> Result<Vec<RepoPath>> {
         let changes = self.existing(|| format!("read {capture}"))?.changes(capture)?;
         Ok(changes.into_iter().map(|change| change.path).collect())
+    }
+
+    /// Returns both versions of each file that the work in a capture changed.
+    ///
+    /// # Errors
+    /// If there is no such capture, or it cannot be read.
+    pub fn files(&self, capture: &CaptureRef) -> Result<BTreeMap<RepoPath, CapturedFile>> {
+        let store = self.existing(|| format!("read {capture}"))?;
+        let changes = store.changes(capture)?.into_iter();
+        let files = changes.map(|change| {
+            let read = |entry: Option<Entry>| entry.map(|entry| store.read(entry.oid)).transpose();
+            let (base, task) = (read(change.base)?, read(change.task)?);
+            Ok((change.path, CapturedFile { base, task }))
+        });
+        files.collect()
     }
 
     /// Returns the content with this id, which is one side of a conflict.

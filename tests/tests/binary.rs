@@ -82,6 +82,7 @@ mod binary {
     mod retry_bad_input;
     mod series;
     mod settle;
+    mod settle_agents;
     mod settle_cases;
     mod settle_odd;
     mod settle_programs;

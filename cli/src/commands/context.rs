@@ -1,18 +1,24 @@
 //! The context of the commands that read runs and captured work, and how they write results.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use engine::ports::{Clock, IsolationError, LedgerStore};
-use isolation::{PatchNeeds, WorkInTree};
-use protocol::{CaptureRef, Conflict, ConflictHunk, LedgerEntry, RunName, TaskName};
+use isolation::{CapturedFile, PatchNeeds, WorkInTree};
+use protocol::{
+    CaptureRef, Conflict, ConflictHunk, LedgerEntry, RepoPath, RunName, RunSpec, TaskName,
+};
 use serde::Serialize;
 use store::Reader;
 
+use super::run::RunResult;
 use crate::app_context::{AppContext, isolation_places};
 use crate::error::{Error, ErrorKind};
 use crate::render::{CommandHints, View, printable_json};
+use crate::resolve::Defaults;
 
 /// The port to captured work: reads it as a patch, and removes it.
 pub trait CapturedWork: Send + Sync {
@@ -87,6 +93,12 @@ pub trait CapturedWork: Send + Sync {
         work: (&RunName, &TaskName),
         written: &[(&Conflict, &[u8])],
     ) -> Result<CaptureRef, IsolationError>;
+
+    /// Returns both versions of each file that the work in a capture changed.
+    ///
+    /// # Errors
+    /// The capture does not exist, or cannot be read.
+    fn files(&self, capture: &CaptureRef) -> Result<CapturedFiles, IsolationError>;
 
     /// Returns which versions `git apply --3way` would lack for the patch of a capture.
     ///
@@ -170,6 +182,10 @@ impl CapturedWork for isolation::Captures {
         self.keep_resolution(work, written)
     }
 
+    fn files(&self, capture: &CaptureRef) -> Result<CapturedFiles, IsolationError> {
+        self.files(capture)
+    }
+
     fn patch_needs(&self, root: &Path, capture: &CaptureRef) -> Result<PatchNeeds, IsolationError> {
         self.patch_needs(root, capture)
     }
@@ -192,6 +208,22 @@ impl CapturedWork for isolation::Captures {
     }
 }
 
+/// The files that the work in a capture changed.
+pub type CapturedFiles = BTreeMap<RepoPath, CapturedFile>;
+
+/// The port to agents that resolve conflicts: does one run of its own.
+#[async_trait(?Send)]
+pub trait ResolverRuns: Send + Sync {
+    /// The models and limits of the settings.
+    fn defaults(&self) -> Defaults;
+
+    /// Does a run in the repository, and returns its name when it has ended.
+    ///
+    /// # Errors
+    /// The run could not be started, or was stopped.
+    async fn run(&self, spec: RunSpec) -> Result<RunResult, Error>;
+}
+
 /// A repository with its ledger, its captured work and the output options.
 #[derive(Clone)]
 pub struct CommandContext {
@@ -211,6 +243,8 @@ pub struct CommandContext {
     pub view: View,
     /// Formats the commands that are suggested to the user.
     pub hints: CommandHints,
+    /// Does the runs of agents that resolve conflicts, for commands that may have some.
+    pub resolvers: Option<Arc<dyn ResolverRuns>>,
 }
 
 impl CommandContext {
@@ -228,6 +262,7 @@ impl CommandContext {
             clock: Arc::clone(&app.clock),
             view,
             hints,
+            resolvers: None,
         }
     }
 

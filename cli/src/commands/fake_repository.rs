@@ -15,7 +15,7 @@ use isolation::{PatchNeeds, WorkInTree};
 use protocol::*;
 use store::{Ledger, Reader};
 
-use super::context::{CapturedWork, CommandContext};
+use super::context::{CapturedFiles, CapturedWork, CommandContext};
 use crate::args::Globals;
 use crate::render::{ColorEnv, CommandHints, OutputOptions, TermCapability, Terminal, View};
 
@@ -168,6 +168,10 @@ impl CapturedWork for FakeCaptures {
         unreachable!("the tests resolve nothing")
     }
 
+    fn files(&self, _capture: &CaptureRef) -> Result<CapturedFiles, IsolationError> {
+        unreachable!("the tests resolve nothing")
+    }
+
     fn patch_needs(
         &self,
         _root: &Path,
@@ -254,6 +258,7 @@ impl Bench {
             clock: Arc::new(Noon),
             view,
             hints: CommandHints::default(),
+            resolvers: None,
         };
         Self { folder, context, repository, captures }
     }

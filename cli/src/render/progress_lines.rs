@@ -115,7 +115,8 @@ impl ProgressLines {
                 let (tool, why) = (one_line(tool_name), one_line(error_message));
                 format!("note: {} works without the tool `{tool}`: {why}", label(task))
             }
-            EventKind::TaskQueued { .. }
+            EventKind::ConflictsResolved { .. }
+            | EventKind::TaskQueued { .. }
             | EventKind::TaskProgress { .. }
             | EventKind::SessionEvent { .. }
             | EventKind::TaskYielded { .. } => return None,

@@ -32,7 +32,7 @@ pub use id::{InputId, LandingId, RunId, SessionId, TaskId};
 pub use isolation::{BaseState, Capabilities, IsolationMode, WorkspaceKind};
 pub use landing::{
     Conflict, ConflictHunk, ConflictReason, Landed, LandingReport, RenamedFile, Rescue,
-    RescueLocation, Settled, SettledBy, SettledConflict, Side, TaskLanding,
+    RescueLocation, ResolverRecord, Settled, SettledBy, SettledConflict, Side, TaskLanding,
 };
 pub use ledger::{LedgerEntry, RunState, TaskState};
 pub use message::{

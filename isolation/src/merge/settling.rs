@@ -69,7 +69,11 @@ impl<'a> Settling<'a> {
             };
             if let Some(entries) = settle(&conflict, choice, &sides)? {
                 self.wanted.extend(entries);
-                self.settled.push(SettledConflict { path: conflict.path, by: choice.reported() });
+                self.settled.push(SettledConflict {
+                    path: conflict.path,
+                    by: choice.reported(),
+                    resolver: choice.resolver().cloned(),
+                });
                 return Ok(());
             }
         }
