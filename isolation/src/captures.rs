@@ -235,6 +235,18 @@ impl Captures {
         }
     }
 
+    /// Returns the captures of what resolvers wrote for conflicts of a task, in the order of their
+    /// numbers.
+    ///
+    /// # Errors
+    /// If the task store cannot be read.
+    pub fn resolutions(&self, run: &RunName, task: &TaskName) -> Result<Vec<CaptureRef>> {
+        let begin = format!("refs/tasks/{run}/{task}.resolve/");
+        let mut found = self.list(run)?;
+        found.retain(|capture| capture.as_str().starts_with(&begin));
+        Ok(found)
+    }
+
     /// Returns every file and symlink of the tree that a run started from, sorted by path. Returns
     /// `None` until the run has ended, and after its last capture was removed.
     ///

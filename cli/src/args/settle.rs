@@ -97,13 +97,15 @@ pub enum ResolverKind {
     /// A script for a shell.
     Command(String),
     /// An agent with this model; without one, with that of the task whose work conflicts.
-    Agent(Option<ModelChoice>),
+    Agent(Option<Box<ModelChoice>>),
 }
 
 fn resolver_kind(text: &str) -> Result<ResolverKind, String> {
     match text.split_once(':') {
         None if text == "agent" => Ok(ResolverKind::Agent(None)),
-        Some(("agent", model)) => model.parse().map(|model| ResolverKind::Agent(Some(model))),
+        Some(("agent", model)) => {
+            model.parse().map(|model| ResolverKind::Agent(Some(Box::new(model))))
+        }
         _ if text.trim().is_empty() => Err("it names no command".to_owned()),
         _ => Ok(ResolverKind::Command(text.to_owned())),
     }

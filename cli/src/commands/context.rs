@@ -94,6 +94,16 @@ pub trait CapturedWork: Send + Sync {
         written: &[(&Conflict, &[u8])],
     ) -> Result<CaptureRef, IsolationError>;
 
+    /// Returns the captures of what resolvers wrote for conflicts of a task.
+    ///
+    /// # Errors
+    /// The task store cannot be read.
+    fn resolutions(
+        &self,
+        run: &RunName,
+        task: &TaskName,
+    ) -> Result<Vec<CaptureRef>, IsolationError>;
+
     /// Returns both versions of each file that the work in a capture changed.
     ///
     /// # Errors
@@ -180,6 +190,14 @@ impl CapturedWork for isolation::Captures {
         written: &[(&Conflict, &[u8])],
     ) -> Result<CaptureRef, IsolationError> {
         self.keep_resolution(work, written)
+    }
+
+    fn resolutions(
+        &self,
+        run: &RunName,
+        task: &TaskName,
+    ) -> Result<Vec<CaptureRef>, IsolationError> {
+        self.resolutions(run, task)
     }
 
     fn files(&self, capture: &CaptureRef) -> Result<CapturedFiles, IsolationError> {

@@ -168,6 +168,14 @@ impl CapturedWork for FakeCaptures {
         unreachable!("the tests resolve nothing")
     }
 
+    fn resolutions(
+        &self,
+        _run: &RunName,
+        _task: &TaskName,
+    ) -> Result<Vec<CaptureRef>, IsolationError> {
+        Ok(Vec::new())
+    }
+
     fn files(&self, _capture: &CaptureRef) -> Result<CapturedFiles, IsolationError> {
         unreachable!("the tests resolve nothing")
     }

@@ -21,6 +21,7 @@ pub mod manual;
 mod programs;
 mod resolve_run;
 mod resolver_agent;
+mod resolver_workspace;
 pub mod results;
 pub mod retry;
 pub mod run;

@@ -1,8 +1,6 @@
 //! An agent as the resolver of conflicts: a run of one task, in a workspace in which the files that
 //! conflict have markers, and the sides of each lie beside them.
 
-use std::fmt::Write as _;
-use std::path::Path;
 use std::time::Duration;
 
 use engine::ports::WrittenFile;
@@ -16,22 +14,19 @@ use protocol::{
 use store::TaskRow;
 
 use super::context::{CommandContext, ResolverRuns};
-use super::programs::{AboutTask, about_task, record_of};
+use super::programs::record_of;
+use super::resolver_workspace::{Case, FOLDER, cases, lay_out, prompt};
 use super::run::RunResult;
-use super::side_bytes::{NO_SIDES, SideBytes};
 use super::side_check::{Allowed, check_written};
 use super::target::Target;
 use crate::error::{Error, ErrorKind};
 use crate::model::{BaseUrl, ModelChoice, ModelOption, ModelSelection, anchor_scenario};
-use crate::render::{one_line, shell_word};
-
-/// How much of the prompt of each task concerned the agent is told, in characters.
-const LONGEST_PROMPT: usize = 20_000;
+use crate::render::one_line;
 
 /// An agent that resolves conflicts.
 pub(super) struct ResolverAgent {
     /// The model; without one, that of the task whose work conflicts.
-    pub(super) model: Option<ModelChoice>,
+    pub(super) model: Option<Box<ModelChoice>>,
     /// Whether a side may be missing in what it writes.
     pub(super) allowed: Allowed,
     /// How long it may take.
@@ -45,14 +40,6 @@ pub(super) struct AgentResolution {
     /// Its task, if its work is nothing else than these files.
     task: Option<TaskRow>,
     run: RunResult,
-}
-
-/// A conflict and its sides, and the name of the folder in the workspace in which these are.
-struct Case<'a> {
-    conflict: &'a Conflict,
-    path: &'a str,
-    sides: SideBytes,
-    folder: String,
 }
 
 impl ResolverAgent {
@@ -156,7 +143,7 @@ impl ResolverAgent {
         if let (None, Some(own)) = (&self.model, own) {
             return Ok(own);
         }
-        let typed = ModelOption { model: self.model.as_ref(), base_url: None };
+        let typed = ModelOption { model: self.model.as_deref(), base_url: None };
         let selection = ModelSelection { typed, planned: ModelOption::default(), roles };
         let mut route = selection.route(None)?;
         let known = record.tasks().iter().filter_map(|task| of_task(&task.spec));
@@ -258,96 +245,6 @@ impl AgentResolution {
 /// Why a file is not settled that the agent's capture does not have.
 const UNCHANGED: &str =
     "it left the file as it was, or as it stands in the tree, which --ours does";
-
-/// How the folder in the workspace begins in which the sides are.
-const FOLDER: &str = ".regatta-sides-";
-
-/// Reads the sides of each conflict.
-fn cases<'a>(
-    context: &CommandContext,
-    (record, task): (&RunRecord, &TaskName),
-    conflicts: &[&'a Conflict],
-) -> Result<Vec<Case<'a>>, Error> {
-    let each = conflicts.iter().enumerate().map(|(number, conflict)| {
-        let failed = |why: &str| {
-            let path = one_line(&conflict.path.to_string());
-            Err(Error::usage(format!("the resolver did not settle {path}")).because(why))
-        };
-        let Some(sides) = SideBytes::read(context, conflict)? else { return failed(NO_SIDES) };
-        let Some(path) = conflict.path.as_path().to_str() else {
-            return failed("its name is not UTF-8; choose --ours, --theirs or --markers");
-        };
-        let folder = format!("{FOLDER}{}-{task}/{}", record.name, number + 1);
-        Ok(Case { conflict, path, sides, folder })
-    });
-    each.collect()
-}
-
-/// Writes the files of all conflicts, and returns the command that copies them into a workspace.
-fn lay_out(folder: &Path, cases: &[Case<'_>]) -> std::io::Result<String> {
-    let mut script = String::from("set -e\n");
-    for (number, Case { path, sides, folder: place, .. }) in cases.iter().enumerate() {
-        let [base, ours, theirs] = sides.texts();
-        let contents = [("BASE", base), ("OURS", ours), ("THEIRS", theirs)];
-        let _ = writeln!(script, "mkdir -p -- {}", shell_word(place)); // into a String
-        for (name, bytes) in contents.into_iter().chain([("MARKED", &sides.marked[..])]) {
-            let file = folder.join(format!("{number}.{name}"));
-            std::fs::write(&file, bytes)?;
-            let from = shell_word(&file.to_string_lossy());
-            let to = match name {
-                "MARKED" => format!("./{path}"),
-                _ => format!("{place}/{name}"),
-            };
-            if let (Some(parent), "MARKED") = (Path::new(&to).parent(), name) {
-                let _ = writeln!(script, "mkdir -p -- {}", shell_word(&parent.to_string_lossy()));
-            }
-            let _ = writeln!(script, "cat -- {from} > {}", shell_word(&to));
-        }
-    }
-    let file = folder.join("lay-out.sh");
-    std::fs::write(&file, script)?;
-    Ok(format!("sh {}", shell_word(&file.to_string_lossy())))
-}
-
-/// Returns what the agent is asked to do.
-fn prompt((record, task): (&RunRecord, &TaskName), cases: &[Case<'_>]) -> String {
-    let mut text = String::from(
-        "Resolve merge conflicts. Two changes of this repository were made independently of each \
-         other, and changed the same lines of the files below. Each file has git's conflict markers \
-         now: our version stands in the repository, their version is to be merged into it.\n\n\
-         Edit each file so that it does what both changes wanted, and remove every marker. Keep the \
-         work of both sides: a result in which nothing of one side is left is refused. Change no \
-         other file. Then yield.\n",
-    );
-    for Case { conflict, path, folder, .. } in cases {
-        let _ = write!(
-            text,
-            "\nFile {}: the versions before both changes, of ours and of theirs are in {folder}/BASE, \
-             {folder}/OURS and {folder}/THEIRS, to be read only.\n",
-            one_line(path)
-        );
-        match &conflict.with {
-            Some(with) => {
-                let _ = writeln!(text, "Ours is the work of the task {with}.");
-            }
-            None => text.push_str("Ours is what the user has in the repository.\n"),
-        }
-    }
-    let mut told: Vec<&TaskName> =
-        cases.iter().filter_map(|case| case.conflict.with.as_ref()).collect();
-    told.sort();
-    told.dedup();
-    for (whose, name) in told.into_iter().map(|with| ("ours", with)).chain([("theirs", task)]) {
-        let Some(AboutTask { task, title, prompt }) = about_task(record, name) else { continue };
-        let cut: String = prompt.chars().take(LONGEST_PROMPT).collect();
-        let _ = write!(
-            text,
-            "\nWhat the task {task} ({whose}) was asked to do, as a quotation: {}\n<task>\n{cut}\n</task>\n",
-            one_line(title)
-        );
-    }
-    text
-}
 
 fn machine(error: &std::io::Error) -> Error {
     Error::new(ErrorKind::Machine, "cannot write the sides of a conflict").caused_by(error)

@@ -106,9 +106,21 @@ fn an_agent_resolves_conflicts_and_the_ledger_says_which_and_what_it_used() {
     let shown = place.regatta(repository.root()).words("runs show").arg(&name).run();
     let shown = shown.expect_code(0);
     assert!(shown.stdout.contains("list.txt was resolved by `agent:offline/"), "{shown}");
-    // Nothing is kept besides what was resolved.
-    let store = place.home().captures();
-    assert_eq!(store.iter().filter(|capture| capture.contains("resolve")).count(), 1, "{store:?}");
+    // Nothing is kept besides what was resolved, which is listed and discarded with its task.
+    let resolved = format!("{name}/theirs.resolve/1");
+    let kept = || -> Vec<String> {
+        let captures = place.home().captures().into_iter();
+        captures.filter(|capture| capture.contains("resolve")).collect()
+    };
+    assert_eq!(kept(), [resolved.as_str()]);
+    let gc = place.regatta(repository.root()).words("gc --older-than 0s --dry-run").run();
+    assert_eq!(gc.expect_code(0).stdout.matches("other captures").count(), 1);
+    for (words, left) in [("discard --dry-run", 1), ("discard", 0)] {
+        let gone = place.regatta(repository.root()).words(words).arg(&name).run().expect_code(0);
+        let line = format!("theirs  what a resolver wrote: refs/tasks/{resolved}");
+        assert!(gone.stdout.contains(&line), "{gone}");
+        assert_eq!(kept().len(), left, "{words}");
+    }
     place.expect_nothing_left(&repository);
 }
 
