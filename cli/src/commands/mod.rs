@@ -9,6 +9,8 @@ pub mod diff;
 pub mod discard;
 pub mod dispatch;
 #[cfg(test)]
+mod fake_captures;
+#[cfg(test)]
 mod fake_repository;
 pub mod gc;
 pub mod help;
