@@ -16,6 +16,7 @@ mod binary {
     mod agents_streams;
     mod agents_tools;
     mod all_land;
+    mod attempts;
     mod bad_input;
     mod cancel;
     mod carry;

@@ -252,7 +252,15 @@ mod tests {
         let capture = CaptureRef::of(&"r7k3f".parse().unwrap(), &"t1".parse().unwrap(), 1);
         let changes = |files| ChangeSummary { files, added: 1, removed: 0 };
         let captured = files.map(|files| Captured::whole(capture, changes(files)));
-        TaskReport { outcome, captured, ms: 10, setup_ms: None, usage: None, timings: None }
+        TaskReport {
+            outcome,
+            captured,
+            ms: 10,
+            setup_ms: None,
+            usage: None,
+            turns: None,
+            timings: None,
+        }
     }
 
     fn done() -> Outcome {
