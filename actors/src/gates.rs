@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 
 use engine::fault::Faults;
-use engine::ports::{AccountId, Gate as GatePort, GateEvent};
+use engine::ports::{AccountId, Gate as GatePort, GateEvent, Requester};
 use engine::request::GatePolicy;
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
-use protocol::SessionId;
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::unbounded_channel;
 
 mod gate;
 
-use gate::{Gate, GateArguments, GateMessage};
+use gate::{Gate, GateArguments, GateMessage, Waiting};
 
 pub(crate) struct Gates;
 
@@ -25,8 +24,8 @@ pub(crate) struct GatesArguments {
 }
 
 pub(crate) enum GatesMessage {
-    /// Queues a request of a session at the gate of its account.
-    Acquire(AccountId, SessionId, UnboundedSender<GateEvent>),
+    /// Queues a request at the gate of its account.
+    Acquire(AccountId, Waiting),
 }
 
 pub(crate) struct GatesState {
@@ -53,7 +52,7 @@ impl Actor for Gates {
         message: Self::Msg,
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        let GatesMessage::Acquire(account, session, queue) = message;
+        let GatesMessage::Acquire(account, waiting) = message;
         let gate = if let Some(gate) = state.gates.get(&account) {
             gate.clone()
         } else {
@@ -67,8 +66,8 @@ impl Actor for Gates {
             state.gates.insert(account, gate.clone());
             gate
         };
-        // If the gate has just crashed, the failed cast drops `queue`, which tells the session.
-        let _crashed = gate.cast(GateMessage::Acquire(session, queue));
+        // If the gate has just crashed, the failed cast drops its channel, which tells the session.
+        let _crashed = gate.cast(GateMessage::Acquire(waiting));
         Ok(())
     }
 
@@ -92,10 +91,17 @@ impl Actor for Gates {
 pub(crate) struct GateHandle(pub(crate) ActorRef<GatesMessage>);
 
 impl GatePort for GateHandle {
-    fn acquire(&self, account: &AccountId, session: SessionId) -> BoxStream<'static, GateEvent> {
+    fn acquire(
+        &self,
+        account: &AccountId,
+        requester: Requester,
+        retries: u32,
+    ) -> BoxStream<'static, GateEvent> {
         let (queue, mut events) = unbounded_channel();
         // If this actor is gone because the engine closes, the cast fails and the stream ends.
-        let _closing = self.0.cast(GatesMessage::Acquire(account.clone(), session, queue));
+        let _closing = self
+            .0
+            .cast(GatesMessage::Acquire(account.clone(), Waiting { requester, retries, queue }));
         stream::poll_fn(move |context| events.poll_recv(context)).boxed()
     }
 }

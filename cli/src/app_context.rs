@@ -5,20 +5,20 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use actors::{Deps, Engine, Policy};
-use config::{DataPaths, ModelPrice, Origin, Settings};
+use config::{DataPaths, Origin, Settings};
 use engine::fault::Faults;
 use engine::ports::{Clock, Commands, Ids, Isolation, NoExternalWorkers, Schemas};
 use engine::request::{RequestPolicy, RetryPolicy, Watchdog};
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
 use isolation::Repositories;
 use protocol::{LandingId, RunSpec, SessionId, Timestamp};
-use providers::{Catalogue, CatalogueConfig, Price, Rate};
+use providers::{Catalogue, CatalogueConfig, UserProviders};
 use schema::{CachedSchemas, JsonSchemas};
 use store::{ArtifactFolders, Ledger, SessionLogFiles};
 use tools::Builtins;
 
 use crate::error::{Error, ErrorKind};
-use crate::model::{is_scripted, routes};
+use crate::model::{UserModels, is_scripted, price_of_user, routes};
 use crate::process;
 
 /// The time of day of this machine.
@@ -61,6 +61,8 @@ pub struct AppContext {
     pub isolation: Arc<dyn Isolation>,
     /// Resolves models to providers.
     pub models: Arc<Catalogue>,
+    /// The providers and models of the user.
+    pub user_models: Arc<UserModels>,
     /// The time of day.
     pub clock: Arc<dyn Clock>,
 }
@@ -80,8 +82,10 @@ impl AppContext {
         let ledger = Arc::new(Ledger::open(places.ledger(), faults.clone())?);
         let isolation = Arc::new(Repositories::new(isolation_places(&places), faults.clone()));
         let clock = Arc::new(SystemClock);
-        let models = Arc::new(catalogue(&settings, Arc::clone(&clock) as Arc<_>));
-        Ok(Self { places, settings, faults, ledger, isolation, models, clock })
+        let user_models = Arc::new(UserModels::new(&places));
+        let user = Arc::clone(&user_models) as Arc<_>;
+        let models = Arc::new(catalogue(&settings, user, Arc::clone(&clock) as Arc<_>));
+        Ok(Self { places, settings, faults, ledger, isolation, models, user_models, clock })
     }
 
     /// Opens an engine for a run.
@@ -131,6 +135,7 @@ impl AppContext {
         let mut remove = self.settings.env_remove.value.clone();
         let routes = routes(spec).into_iter();
         remove.extend(routes.flat_map(|(route, _)| providers::key_variables(&route.provider)));
+        remove.extend(self.user_models.variables());
         EnvironmentRules {
             remove,
             keep_only: self.settings.env_keep_only.value.clone().unwrap_or_default(),
@@ -140,12 +145,17 @@ impl AppContext {
 }
 
 /// Returns the catalogue of models. The catalogue reads an API key only when a model needs it.
-fn catalogue(settings: &Settings, clock: Arc<dyn Clock>) -> Catalogue {
+fn catalogue(
+    settings: &Settings,
+    user: Arc<dyn UserProviders>,
+    clock: Arc<dyn Clock>,
+) -> Catalogue {
     let prices = settings.prices.value.iter();
     let prices: BTreeMap<_, _> =
-        prices.filter_map(|(model, said)| Some((model.clone(), price(*said)?))).collect();
+        prices.filter_map(|(model, said)| Some((model.clone(), price_of_user(*said)?))).collect();
     Catalogue::new(CatalogueConfig {
         keys: Arc::new(|variable| std::env::var(variable).ok()),
+        user,
         prices,
         clock,
     })
@@ -174,18 +184,9 @@ fn request_policy(settings: &Settings) -> RequestPolicy {
             idle,
         },
         concurrency: settings.provider_concurrency.value,
+        outage: Some(settings.retry_outage.value)
+            .filter(|outage| settings.retry_enabled.value && !outage.is_zero()),
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "prices are far below 2^53 billionths of a dollar")]
-fn price(said: ModelPrice) -> Option<Price> {
-    let rate = |nanodollars: u64| Rate::per_million(nanodollars as f64 / 1e9);
-    Some(Price {
-        input: rate(said.input)?,
-        output: rate(said.output)?,
-        cache_read: Some(rate(said.cache_read)?),
-        cache_write: Some(rate(said.cache_write)?),
-    })
 }
 
 /// Returns the folders of the isolation layer.
@@ -207,6 +208,8 @@ mod tests {
     use std::ffi::OsString;
 
     use super::*;
+    use config::ModelPrice;
+    use providers::Rate;
 
     #[test]
     fn no_key_of_a_provider_that_we_know_reaches_a_command() {
@@ -227,7 +230,7 @@ mod tests {
             cache_write: 1_000_000,
         };
         let rate = |dollars| Rate::per_million(dollars).unwrap();
-        let price = price(said).unwrap();
+        let price = price_of_user(said).unwrap();
         assert_eq!((price.input, price.output), (rate(0.0375), rate(15.0)));
         assert_eq!((price.cache_read, price.cache_write), (Some(rate(0.0)), Some(rate(0.001))));
     }

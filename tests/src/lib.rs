@@ -1,10 +1,11 @@
-//! Stand-ins for the outside world, a model among them, a place to drive the built binary in,
+//! Stand-ins for the outside world, a model and an OAuth server among them, a place to drive the built binary in,
 //! fuzzers that drive it there, and a workspace in memory.
 
 pub mod fakes;
 pub mod fuzz;
 pub mod made_tasks;
 pub mod model;
+pub mod oauth;
 pub mod sandbox;
 pub mod view_memory;
 

@@ -30,7 +30,8 @@ fn words(entries: &[SessionEntry]) -> Vec<String> {
         Message::User(said) => format!("user: {}", said.text()),
         Message::Assistant(answer) => {
             let parts = answer.content.iter().map(|part| match part {
-                Part::Text { text } | Part::Thinking { thinking: text } => text.clone(),
+                Part::Text { text, .. } | Part::Thinking { thinking: text, .. } => text.clone(),
+                Part::RedactedThinking { data } => data.clone(),
                 Part::ToolCall(call) => format!("{}()", call.name),
             });
             format!("model: {}", parts.collect::<Vec<_>>().join(" "))

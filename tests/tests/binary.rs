@@ -16,6 +16,7 @@ mod binary {
     mod agents_streams;
     mod agents_tools;
     mod all_land;
+    mod api_pairs;
     mod attempts;
     mod bad_input;
     mod cancel;
@@ -54,8 +55,11 @@ mod binary {
     mod limits;
     mod lines;
     mod live;
+    mod logins;
     mod logs;
     mod long_output;
+    mod model_keys;
+    mod models;
     mod modes;
     mod names;
     mod nested;
@@ -101,6 +105,7 @@ mod binary {
     mod union;
     mod verify;
     mod verify_bad_input;
+    mod wire_apis;
     mod writers;
     mod yields;
 

@@ -4,9 +4,11 @@
 use std::collections::BTreeMap;
 
 use engine::fault::Faults;
-use engine::ports::{AccountId, GateEvent, GateReport, Permit, RequestOutcome, Timer as _};
-use engine::request::{GateEffect, GateInput, GatePolicy, GateQueue, Ticket};
-use protocol::SessionId;
+use engine::ports::{
+    AccountId, GateEvent, Permit, PermitNews, RequestOutcome, Requester, Timer as _,
+};
+use engine::request::{GateEffect, GateEnd, GateInput, GatePolicy, GateQueue, Ticket};
+use protocol::FailureClass;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -22,11 +24,19 @@ pub(super) struct GateArguments {
     pub(super) faults: Faults,
 }
 
+/// A request that waits.
+pub(crate) struct Waiting {
+    pub(super) requester: Requester,
+    /// How often it has failed before.
+    pub(super) retries: u32,
+    pub(super) queue: UnboundedSender<GateEvent>,
+}
+
 pub(super) enum GateMessage {
     /// Queues a request, which receives notices and then its permit.
-    Acquire(SessionId, UnboundedSender<GateEvent>),
-    /// The report of a permit, sent exactly once.
-    Report(GateReport),
+    Acquire(Waiting),
+    /// News of an admitted request.
+    News(Ticket, PermitNews),
     /// A pause may be over.
     Woken,
 }
@@ -72,14 +82,14 @@ impl Actor for Gate {
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         let input = match message {
-            GateMessage::Acquire(session, queue) => {
+            GateMessage::Acquire(Waiting { requester, retries, queue }) => {
                 state.faults.failpoint("gate")?;
                 state.tickets += 1;
                 let ticket = Ticket(state.tickets);
                 state.waiting.insert(ticket, queue);
-                GateInput::Arrived(ticket, session)
+                GateInput::Arrived { ticket, requester, retries, tokens: 0 }
             }
-            GateMessage::Report(report) => state.read(report),
+            GateMessage::News(ticket, news) => state.read(ticket, news),
             GateMessage::Woken => GateInput::Woken,
         };
         for effect in state.queue.step(input, state.timer.now()) {
@@ -90,33 +100,43 @@ impl Actor for Gate {
 }
 
 impl GateState {
-    fn read(&self, report: GateReport) -> GateInput {
+    fn read(&self, ticket: Ticket, news: PermitNews) -> GateInput {
         let account = &self.account;
-        let GateReport { outcome, wait } = report;
-        match (outcome, wait) {
-            (RequestOutcome::Failed(failure), Some(wait)) => {
-                let reason = failure.message;
-                tracing::info!(%account, ?wait, reason, "the account is left alone");
-                GateInput::Paused { wait, reason }
-            }
-            (RequestOutcome::Failed(failure), None) => {
+        let outcome = match news {
+            PermitNews::NotSent => return GateInput::NotSent(ticket),
+            PermitNews::Accepted => return GateInput::Accepted(ticket),
+            PermitNews::Ended(outcome) => outcome,
+        };
+        let end = match outcome {
+            RequestOutcome::Answered { tokens, wait } => GateEnd::Answered { tokens, wait },
+            RequestOutcome::Abandoned => GateEnd::Unrelated,
+            RequestOutcome::Failed { failure, is_rejected, wait } => {
                 let (class, reason) = (failure.class, failure.message);
-                tracing::info!(%account, %class, reason, "a request failed");
-                GateInput::Ended
+                tracing::info!(%account, %class, ?wait, reason, "a request failed");
+                match (is_rejected, class) {
+                    (true, _) => GateEnd::Rejected { wait, reason },
+                    (false, FailureClass::Transient) => GateEnd::Failed { wait, reason },
+                    (false, _) => GateEnd::Unrelated,
+                }
             }
-            (RequestOutcome::Answered | RequestOutcome::Abandoned, _) => GateInput::Ended,
-        }
+        };
+        GateInput::Ended(ticket, end)
     }
 
     fn perform(&mut self, myself: &ActorRef<GateMessage>, effect: GateEffect) {
         match effect {
             GateEffect::Admit(ticket) => {
                 let gate = myself.clone();
-                let permit = Permit::new(move |report| {
-                    let _crashed = gate.cast(GateMessage::Report(report)); // a gone gate needs none
+                let permit = Permit::new(move |news| {
+                    let _crashed = gate.cast(GateMessage::News(ticket, news)); // it needs none then
                 });
                 if let Some(queue) = self.waiting.remove(&ticket) {
                     let _given_up = queue.send(GateEvent::Admitted(permit));
+                }
+            }
+            GateEffect::Refuse(ticket, failure) => {
+                if let Some(queue) = self.waiting.remove(&ticket) {
+                    let _given_up = queue.send(GateEvent::Refused(failure));
                 }
             }
             GateEffect::Notify(ticket, wait) => {

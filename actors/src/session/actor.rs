@@ -201,18 +201,18 @@ impl SessionState {
         reply: RpcReplyPort<Result<(), Failure>>,
     ) {
         let arguments = self.arguments.clone();
-        let job = async move { open_model(&arguments, route) };
+        let job = async move { open_model(&arguments, route).map(Box::new) };
         let then = |model| SessionMessage::ModelOpened(model, reply);
         self.jobs.run(Job::SessionModel, myself, job, then);
     }
 
     fn note_model(
         &mut self,
-        model: Result<Result<Model, Failure>, Panicked>,
+        model: Result<Result<Box<Model>, Failure>, Panicked>,
     ) -> Result<(), Failure> {
         let crashed =
             |panicked: Panicked| Failure::new(FailureClass::Crashed, panicked.to_string());
-        self.next_model = Some(model.map_err(crashed).flatten()?);
+        self.next_model = Some(*model.map_err(crashed).flatten()?);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::agent::{Assignment, Conversation, Limits, Model, Prompt, RequestChanges};
-use engine::ports::{CancelLevel, Gate};
+use engine::ports::{CancelLevel, Gate, Requester};
 use protocol::{AgentEnd, Failure, ModelRoute, SessionEvent, SessionId, UserInput};
 use ractor::{ActorRef, RpcReplyPort};
 
@@ -24,6 +24,8 @@ pub struct SessionSpec {
     pub system: Arc<str>,
     /// The model.
     pub model: ModelRoute,
+    /// Who asks the model.
+    pub requester: Requester,
     /// The limits of the whole session.
     pub limits: Limits,
     /// The first input, for a session of a task.
@@ -88,7 +90,7 @@ pub(crate) enum SessionMessage {
         RpcReplyPort<Result<SessionId, Failure>>,
     ),
     /// Result of the job that opens another model.
-    ModelOpened(Result<Result<Model, Failure>, Panicked>, RpcReplyPort<Result<(), Failure>>),
+    ModelOpened(Result<Result<Box<Model>, Failure>, Panicked>, RpcReplyPort<Result<(), Failure>>),
     /// Result of the job that works on an input.
     Ended(Result<Ended, Panicked>),
 }

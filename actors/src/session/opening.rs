@@ -52,11 +52,12 @@ pub(super) fn open_model(
     arguments: &SessionArguments,
     route: ModelRoute,
 ) -> Result<Model, Failure> {
-    let SessionArguments { deps, gate, .. } = arguments;
+    let SessionArguments { spec, deps, gate, .. } = arguments;
     let client = ModelClient {
         provider: deps.models.open(&route)?,
         fallbacks: Vec::new(),
         gate: Arc::clone(gate),
+        requester: spec.requester.clone(),
         timer: Arc::new(RuntimeTimer::start()),
         clock: Arc::clone(&deps.clock),
         policy: deps.policy.requests,

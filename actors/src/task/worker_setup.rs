@@ -21,6 +21,7 @@ pub(super) fn start(
     reports: impl Fn(WorkerReport) + Send + Sync + 'static,
 ) -> WorkerStart {
     WorkerStart {
+        run: task.run.name.clone(),
         task: task.spec.id,
         attempt,
         root: place.root.clone(),

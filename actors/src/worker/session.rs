@@ -2,7 +2,9 @@
 
 use async_trait::async_trait;
 use engine::agent::{Assignment, Limits, Prompt, YIELD, system_prompt};
-use engine::ports::{CancelLevel, ReportSink, ToolChoice, Worker, WorkerReport, WorkerStart};
+use engine::ports::{
+    CancelLevel, ReportSink, Requester, ToolChoice, Worker, WorkerReport, WorkerStart,
+};
 use engine::task::Reminder;
 use protocol::{Agent, AgentEnd, Failure, FailureClass, InputId, SessionEvent, TaskId, UserInput};
 use ractor::{Actor, ActorRef};
@@ -63,6 +65,7 @@ fn spec(agent: &Agent, start: WorkerStart) -> SessionSpec {
         system: system_prompt(&start.folder).into(),
         folder: start.folder,
         model: agent.model.clone(),
+        requester: Requester::Run(start.run),
         limits: Limits { turns: start.limits.turns, tokens: start.limits.tokens },
         assignment: Some(assignment),
     }

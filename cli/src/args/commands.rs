@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use super::{Form, GcArgs, Globals, RetryArgs, RunArgs, SettleArgs, ShowArgs, help_text};
+use super::{
+    Form, GcArgs, Globals, LoginArgs, LogoutArgs, ModelsArgs, RetryArgs, RunArgs, SettleArgs,
+    ShowArgs, help_text,
+};
 
 /// Fans out many tasks over one git repository, each in its own isolated copy, and lands their
 /// work.
@@ -72,6 +75,15 @@ pub enum Command {
     /// Remove old captures, logs and outputs
     #[command(long_about = help_text::GC, after_long_help = help_text::GC_DETAILS)]
     Gc(GcArgs),
+    /// List the models that can be used
+    #[command(long_about = help_text::MODELS, args_conflicts_with_subcommands = true)]
+    Models(ModelsArgs),
+    /// Store the API key of a provider
+    #[command(long_about = help_text::LOGIN)]
+    Login(LoginArgs),
+    /// Remove stored API keys of a provider
+    #[command(long_about = help_text::LOGOUT)]
+    Logout(LogoutArgs),
     /// Print a published JSON Schema
     #[command(long_about = help_text::SCHEMA)]
     Schema(SchemaArgs),

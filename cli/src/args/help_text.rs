@@ -53,10 +53,12 @@ Where tasks come from:
 
 Models:
   A model has tools to read, write and edit files and to run commands. It is the one of --model, or
-  else of the plan, or else of the setting modelRoles.default. offline/FILE is a scripted model
-  (docs/scenarios.md). Keys are read from the environment (OPENAI_API_KEY, OPENROUTER_API_KEY …); a
-  server at --base-url gets REGATTA_API_KEY, if it is set. Tasks do not get these keys, unless
-  --pass-env names them.
+  else of the plan, or else of the setting modelRoles.default, or else the default of the only
+  provider with a key, or the only model of a server on this machine. `regatta models` lists them. A
+  level of thinking may follow it, as in anthropic/claude-sonnet-4-5:high. offline/FILE is a scripted
+  model (docs/scenarios.md). Keys are stored by `regatta login`, or read from the environment
+  (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY …); a server at --base-url gets REGATTA_API_KEY,
+  if it is set. Tasks do not get these keys, unless --pass-env names them.
 
 Placeholders in a TASK with --each, and in CMD:
   {{item}}       the item
@@ -108,6 +110,53 @@ The yield of a command:
   The last line that a command writes to standard output is its yield, as JSON if it is valid JSON.
   In a plan, a task gets the yields of the tasks in its depends_on: {{tasks.ID.yield}} or
   {{tasks.ID.yield.FIELD}} in a prompt, and for commands the files $REGATTA_INPUTS/ID.json.";
+
+pub(super) const MODELS: &str = "\
+Lists the models that can be used, with what is known about them, and why the others cannot.
+
+Examples:
+  regatta models                 those with a key, and those of servers on this machine
+  regatta models opus            with opus in their name
+  regatta models 'openai/*' --all
+  regatta models --json
+  regatta models refresh         newer facts, from models.dev
+
+Prices are in US dollars per million tokens, and ? is not known. The catalogue comes with Regatta; the
+file models.yml in the folder of the settings adds providers and models (docs/models.md).";
+
+pub(super) const MODELS_REFRESH: &str = "\
+Fetches newer facts about models from models.dev, or reads them from a file in the same form.
+
+Examples:
+  regatta models refresh
+  regatta models refresh --from api.json
+
+It brings limits, prices and abilities, never an address, a header or a command. Nothing else of
+Regatta fetches it.";
+
+pub(super) const LOGIN: &str = "\
+Stores the API key of a provider, or what a login there brings, in auth.json in the folder of the
+settings, which only you can read.
+
+Examples:
+  regatta login anthropic                  asks for the key, and does not show it
+  pass show openai | regatta login openai
+  regatta login openai --as work           a second key
+  regatta login openrouter                 in a browser
+  regatta login gate --device              by a code, for a provider with `oauth` in models.yml
+
+OpenRouter and the providers with `oauth` in models.yml (docs/models.md) have a login. Its page is
+printed, and opened if there is a desktop. Without one, paste the address at which the browser ends.
+
+A run uses the first of: --api-key, the stored key, the environment (ANTHROPIC_API_KEY …), and the
+apiKey in models.yml. Of several stored keys, the first is used.";
+
+pub(super) const LOGOUT: &str = "\
+Removes the stored API keys of a provider, or one of them.
+
+Examples:
+  regatta logout anthropic
+  regatta logout openai --as work";
 
 pub(super) const RUNS: &str = "\
 Lists the runs over this repository, or shows one of them.

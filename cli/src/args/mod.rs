@@ -3,6 +3,7 @@
 mod commands;
 mod globals;
 mod help_text;
+mod models;
 mod parse;
 mod retention;
 mod retry;
@@ -18,6 +19,9 @@ pub use commands::{Arguments, Command, CompletionsArgs, HelpArgs, ManArgs, Schem
 pub use commands::{OnlyOutcome, ResultsArgs, ResultsForm, TargetArgs};
 pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 pub(crate) use help_text::no_task;
+pub use models::{
+    GivenKey, ListedModels, LoginArgs, LoginMethod, LogoutArgs, ModelsArgs, ModelsCommand,
+};
 pub use parse::{Parsed, help_of, parse, public_grammar};
 pub use retention::GcArgs;
 pub use retry::{RetryArgs, TaskEnding};

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::{ArgAction, Args};
 use protocol::{IsolationMode, LandTime, MergeMode};
 
-use super::{Execution, LONGEST_PROGRAM, ResolveArgs, Resolver, VerifyArgs};
+use super::{Execution, GivenKey, LONGEST_PROGRAM, ResolveArgs, Resolver, VerifyArgs};
 use crate::model::{BaseUrl, ModelChoice};
 use crate::not_implemented::refused_value;
 
@@ -23,9 +23,15 @@ pub struct RunArgs {
     #[arg(long, value_name = "CMD")]
     pub exec: Option<String>,
 
-    /// The model of each TASK, or one of the roles default, smol, slow and plan
-    #[arg(long, value_name = "PROVIDER/ID")]
+    /// The model of each TASK: PROVIDER/ID, its id, a part of its name, or one of the roles default,
+    /// smol, slow and plan; a thinking level may follow, as in ID:high
+    #[arg(long, value_name = "MODEL")]
     pub model: Option<ModelChoice>,
+
+    /// The API key of the model's provider, for this run. Others on this machine may see it in the
+    /// list of processes: `regatta login` stores it instead
+    #[arg(long, value_name = "KEY", requires = "model")]
+    pub api_key: Option<GivenKey>,
 
     /// The URL of the model's provider, if it is not the usual one
     #[arg(long, value_name = "URL")]

@@ -9,22 +9,22 @@ use async_trait::async_trait;
 use config::{DataPaths, Settings, Sources};
 use engine::ports::Repository;
 use exec::EnvironmentRules;
-use protocol::{ExitCode, RunSpec, Work};
+use protocol::{ExitCode, ModelRoute, RunSpec, Work};
 use schema::JsonSchemas;
 
 use super::context::{CommandContext, ResolverRuns, print_json};
 use super::resolve_run::EndedRun;
 use super::run::RunResult;
 use super::{
-    apply, conflicts, demo, diff, discard, gc, help, logs, manual, resolve_run, results, retry,
-    run, runs, schema as schemas, show, undo,
+    apply, conflicts, demo, diff, discard, gc, help, login, logs, manual, models, resolve_run,
+    results, retry, run, runs, schema as schemas, show, undo,
 };
 use crate::app_context::AppContext;
 use crate::args::{
-    Command, Execution, Form, Globals, Parsed, Resolver, RetryArgs, RunArgs, Verbosity,
+    Command, Execution, Form, GivenKey, Globals, Parsed, Resolver, RetryArgs, RunArgs, Verbosity,
 };
 use crate::error::Error;
-use crate::model::anchor_scenario;
+use crate::model::{FoundModel, ModelChoice, ModelDirectory, anchor_scenario, find_model, routes};
 use crate::recovery::open_repository;
 use crate::render::{self, CommandHints, OutputStreams, View};
 use crate::resolve::{Defaults, ResolveInputs, RunRequest, listing, refuse_inside_task, resolve};
@@ -46,6 +46,9 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
     let globals = &arguments.globals;
     let mut out = io::stdout();
     match &arguments.command {
+        Command::Models(args) => in_runtime(async move |_| models::run(args, globals).await),
+        Command::Login(args) => in_runtime(async move |_| login::login(args, globals).await),
+        Command::Logout(args) => login::logout(args, globals),
         Command::Schema(args) => schemas::run(args),
         Command::Completions(args) => manual::completions(args),
         Command::Man(args) => manual::man(args),
@@ -125,14 +128,65 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
         schemas: &JsonSchemas,
         cores: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
     };
-    let defaults = Defaults::from(&app.settings);
+    let mut defaults = Defaults::from(&app.settings);
+    let mut chosen = None;
+    if request.may_ask_a_model() {
+        defaults.roles.directory = Arc::new(ModelDirectory::of_user(&app.user_models));
+        app.user_models.notes().iter().for_each(|it| note(globals, &format!("warning: {it}")));
+        if args.model.is_none() && defaults.roles.default.is_none() {
+            match find_model(&app.user_models).await {
+                FoundModel::One(model, why) => {
+                    defaults.roles.default = Some(model.clone());
+                    chosen = Some((model, why));
+                }
+                FoundModel::Unclear(found) => defaults.roles.found = Some(found),
+            }
+        }
+    }
     let spec = resolve(&request, args, &defaults, ground)?;
+    say_models(globals, args, &spec, chosen);
+    say_levels(globals, &spec, &defaults.roles.directory);
+    if let Some(GivenKey(key)) = &args.api_key {
+        for (route, _task) in routes(&spec) {
+            app.user_models.give(&route.provider, key.clone());
+        }
+    }
     let opened = OpenedForWork { app, repository };
     let resolver = args.resolver();
     if let Some(resolver) = &resolver {
         resolve_run::check(resolver, &spec)?;
     }
     execute(globals, opened, (spec, resolver), args.execution(), log).await
+}
+
+/// Says which model was chosen where its name does not say so itself.
+fn say_models(
+    globals: &Globals,
+    args: &RunArgs,
+    spec: &RunSpec,
+    chosen: Option<(ModelRoute, String)>,
+) {
+    if let Some((model, why)) = chosen
+        && routes(spec).iter().any(|(route, _)| **route == model)
+    {
+        note(globals, &format!("note: the model is {model}: {why}"));
+    }
+    if let (Some(ModelChoice::Name(name)), [(route, _task)]) =
+        (&args.model, routes(spec).as_slice())
+    {
+        note(globals, &format!("note: `{name}` is the model {route}"));
+    }
+}
+
+/// Says which models do not have the level of thinking that they are asked for.
+fn say_levels(globals: &Globals, spec: &RunSpec, directory: &ModelDirectory) {
+    for (route, _task) in routes(spec) {
+        if let Some((asked, other)) = route.thinking.zip(directory.other_level(route)) {
+            let model = route.name();
+            let line = format!("{model} has no thinking level `{asked}`: `{other}` is used");
+            note(globals, &format!("note: {line}"));
+        }
+    }
 }
 
 /// Starts a run of tasks of an earlier run, or prints these tasks for `--dry-run`.

@@ -45,7 +45,7 @@ pub async fn execute(
 ) -> Result<RunResult, Error> {
     let mut signals = Signals::listen()?;
     tokio::select! {
-        reached = check_models(&app.models, &spec) => reached?,
+        reached = check_models(&app.models, &app.user_models, &spec) => reached?,
         interruption = signals.next() => return Err(interrupted(interruption)),
     }
     if let Some(workspaces) = workspaces_of(app, &spec) {

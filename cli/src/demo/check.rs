@@ -239,8 +239,9 @@ fn holds(message: &Message, word: &str) -> bool {
         Message::User(messages) => messages.text().contains(word),
         Message::ToolResult(result) => result.text().contains(word),
         Message::Assistant(answer) => answer.content.iter().any(|part| match part {
-            Part::Text { text } => text.contains(word),
-            Part::Thinking { thinking } => thinking.contains(word),
+            Part::Text { text, .. } => text.contains(word),
+            Part::Thinking { thinking, .. } => thinking.contains(word),
+            Part::RedactedThinking { .. } => false,
             Part::ToolCall(call) => names(call, word),
         }),
     }

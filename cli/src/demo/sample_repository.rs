@@ -95,6 +95,7 @@ impl Sample {
             provider: "offline".to_owned(),
             id: script.to_string_lossy().into_owned(),
             base_url: None,
+            thinking: None,
         };
         Ok(Self { lifetime, root, home, model, nonces })
     }

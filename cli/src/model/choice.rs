@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use config::nearest;
 use protocol::ModelRoute;
 
 /// The value of `--model`.
@@ -13,6 +12,8 @@ pub enum ModelChoice {
     Route(ModelRoute),
     /// The model that the settings name for a role.
     Role(Role),
+    /// The one model that has this id or name.
+    Name(String),
 }
 
 /// A role of models. The settings `modelRoles` name the model of each.
@@ -70,7 +71,8 @@ impl FromStr for ModelChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text.contains('/') {
+        // No id has a star in it: it is a glob.
+        if text.contains('/') && !text.contains('*') {
             return text.parse().map(Self::Route).map_err(|_not_a_route| {
                 "before the first slash stands the provider, behind it its name of the model"
                     .to_owned()
@@ -79,12 +81,12 @@ impl FromStr for ModelChoice {
         if let Some(role) = Role::ALL.into_iter().find(|role| role.as_str() == text) {
             return Ok(Self::Role(role));
         }
-        let words = "a model is PROVIDER/ID, as in ollama/qwen3:8b, or one of the roles default, \
-                     smol, slow and plan";
-        Err(match nearest(text, Role::ALL.map(Role::as_str)) {
-            Some(near) => format!("{words}; did you mean `{near}`?"),
-            None => words.to_owned(),
-        })
+        if !text.trim().is_empty() && text.len() <= 256 && !text.chars().any(char::is_control) {
+            return Ok(Self::Name(text.to_owned()));
+        }
+        Err("a model is PROVIDER/ID, as in ollama/qwen3:8b, the name of one model, or one of the \
+             roles default, smol, slow and plan"
+            .to_owned())
     }
 }
 
@@ -163,11 +165,12 @@ mod tests {
 
     #[test]
     fn anything_else_is_refused_with_what_it_has_to_be() {
-        for text in ["", "qwen3:8b", "/a", "ollama/", "a b/c", "a/\u{1b}[2J"] {
+        for text in ["", " ", "/a", "ollama/", "a b/c", "a/\u{1b}[2J", "\u{1b}[2J"] {
             assert!(text.parse::<ModelChoice>().is_err(), "{text}");
         }
-        let said = "smoll".parse::<ModelChoice>().unwrap_err();
-        assert!(said.contains("PROVIDER/ID") && said.ends_with("did you mean `smol`?"), "{said}");
+        let said = "".parse::<ModelChoice>().unwrap_err();
+        assert!(said.contains("PROVIDER/ID") && said.contains("smol"), "{said}");
+        assert_eq!("smoll".parse(), Ok(ModelChoice::Name("smoll".to_owned())));
     }
 
     #[test]

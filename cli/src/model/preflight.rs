@@ -5,15 +5,20 @@ use futures_util::future::join_all;
 use protocol::{Agent, Failure, FailureClass, ModelRoute, RunSpec, TaskName, Work};
 use providers::{Catalogue, KnownProvider};
 
-use super::is_scenario;
+use super::{UserModels, is_scenario};
 use crate::error::{Error, ErrorKind, without_os_code};
 
 /// Opens every model of a run, and checks that local ones and those at a base URL answer.
 ///
 /// # Errors
 /// A model cannot be used.
-pub(crate) async fn check_models(catalogue: &Catalogue, spec: &RunSpec) -> Result<(), Error> {
+pub(crate) async fn check_models(
+    catalogue: &Catalogue,
+    user: &UserModels,
+    spec: &RunSpec,
+) -> Result<(), Error> {
     let routes = routes(spec);
+    user.prepare(routes.iter().map(|(route, _)| route.provider.as_str())).await;
     for (route, task) in &routes {
         catalogue.open(route).map_err(|failure| unusable(route, task, &failure))?;
     }
@@ -54,7 +59,11 @@ fn unusable(route: &ModelRoute, task: &TaskName, failure: &Failure) -> Error {
     let error = Error::new(ErrorKind::Model, what).because(without_os_code(why));
     let key = KnownProvider::find(&route.provider).and_then(KnownProvider::key);
     match (failure.class, key) {
-        (FailureClass::Auth, Some(key)) => error.hint(format!("export {key}=…")),
+        (FailureClass::Auth, key) if rest.is_empty() => {
+            let export = |error: Error, key| error.hint(format!("export {key}=…"));
+            let error = key.into_iter().fold(error, export);
+            error.hint(format!("regatta login {}", route.provider))
+        }
         _ if rest.is_empty() => error,
         _ if ACTION_PREFIXES.iter().any(|prefix| rest.starts_with(prefix)) => {
             error.hint(rest.trim_start_matches("try: "))
@@ -117,7 +126,7 @@ mod tests {
         );
         assert_eq!(
             told("openai/a", FailureClass::Auth, "a key is wanted"),
-            "  because a key is wanted\n  try: export OPENAI_API_KEY=…"
+            "  because a key is wanted\n  try: export OPENAI_API_KEY=…\n  try: regatta login openai"
         );
         assert_eq!(
             told("nope/a", FailureClass::Invalid, "no provider is called nope; known are a, b"),

@@ -1,10 +1,12 @@
 //! Selects the model of a task. The command line takes precedence over the task, the task over the
 //! plan, and the plan over the settings.
 
+use std::sync::Arc;
+
 use config::Settings;
 use protocol::ModelRoute;
 
-use super::{BaseUrl, ModelChoice, Role, is_scenario};
+use super::{BaseUrl, ModelChoice, ModelDirectory, Role, is_scenario};
 use crate::error::{Error, ErrorKind};
 
 /// The models of the roles.
@@ -18,6 +20,10 @@ pub struct Roles {
     pub slow: Option<ModelRoute>,
     /// For planning.
     pub plan: Option<ModelRoute>,
+    /// The models that can be named without their provider.
+    pub directory: Arc<ModelDirectory>,
+    /// What was found in place of a default model, if something was looked for.
+    pub found: Option<String>,
 }
 
 impl From<&Settings> for Roles {
@@ -27,6 +33,8 @@ impl From<&Settings> for Roles {
             smol: settings.model_smol.value.clone(),
             slow: settings.model_slow.value.clone(),
             plan: settings.model_plan.value.clone(),
+            directory: Arc::default(),
+            found: None,
         }
     }
 }
@@ -70,8 +78,11 @@ impl ModelSelection<'_> {
         let mut route = match choice.unwrap_or(&ModelChoice::Role(Role::Default)) {
             ModelChoice::Route(route) => route.clone(),
             ModelChoice::Role(role) => {
-                self.roles.of(*role).cloned().ok_or_else(|| no_model_for_role(*role, choice))?
+                let found = self.roles.found.as_deref();
+                let model = self.roles.of(*role).cloned();
+                model.ok_or_else(|| no_model_for_role(*role, choice, found))?
             }
+            ModelChoice::Name(name) => self.roles.directory.named(name)?,
         };
         let planned = match self.planned.model {
             Some(ModelChoice::Route(planned)) if planned.provider == route.provider => {
@@ -88,7 +99,10 @@ impl ModelSelection<'_> {
                 .hint("leave --base-url out"));
         }
         route.base_url = typed.or(planned).map(|url| url.as_str().to_owned());
-        Ok(route)
+        if route.base_url.is_some() {
+            return Ok(route);
+        }
+        self.roles.directory.checked(route)
     }
 }
 
@@ -99,6 +113,10 @@ impl ModelSelection<'_> {
         match (self.typed.model, self.planned.model) {
             (Some(_), _) | (None, None) => true,
             (None, Some(ModelChoice::Route(planned))) => planned.provider == route.provider,
+            (None, Some(ModelChoice::Name(name))) => {
+                let named = self.roles.directory.named(name);
+                named.is_ok_and(|planned| planned.provider == route.provider)
+            }
             (None, Some(ModelChoice::Role(role))) => {
                 self.roles.of(*role).is_some_and(|planned| planned.provider == route.provider)
             }
@@ -106,9 +124,9 @@ impl ModelSelection<'_> {
     }
 }
 
-fn no_model_for_role(role: Role, choice: Option<&ModelChoice>) -> Error {
+fn no_model_for_role(role: Role, choice: Option<&ModelChoice>, found: Option<&str>) -> Error {
     match (role, choice) {
-        (Role::Default, None) => no_model(),
+        (Role::Default, None) => no_model(found),
         _ => Error::new(ErrorKind::Settings, format!("no model has the role `{role}`"))
             .because(format!("the setting modelRoles.{role} is not set"))
             .hint("regatta run --model PROVIDER/ID")
@@ -117,9 +135,10 @@ fn no_model_for_role(role: Role, choice: Option<&ModelChoice>) -> Error {
 }
 
 /// Returns the error about a run without a model, with the three easiest ways to get one.
-fn no_model() -> Error {
+fn no_model(found: Option<&str>) -> Error {
     let error = Error::usage("no model is named that could do this")
         .because("neither --model, nor a plan, nor the setting modelRoles.default names one");
+    let error = found.into_iter().fold(error, Error::because);
     let way = |way: providers::SetupHint| format!("{}: {}", way.what, way.lines.join("; "));
     providers::setup_hints().into_iter().map(way).fold(error, Error::hint)
 }

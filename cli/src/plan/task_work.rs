@@ -150,7 +150,7 @@ pub(super) fn base_url(
             Err(text.error(&word.span(), what).hint("leave base_url out"))
         }
         Some(ModelChoice::Route(_)) => text.parse(word, str::parse).map(Some),
-        Some(ModelChoice::Role(_)) | None => {
+        Some(ModelChoice::Role(_) | ModelChoice::Name(_)) | None => {
             let what = "`base_url` says where the model is, but not which it is";
             Err(text.error(&word.span(), what).hint("model = \"local/MODEL\" beside it"))
         }

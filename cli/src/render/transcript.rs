@@ -107,13 +107,13 @@ fn answer_entries<'a>(
     let mut transcript_entries = Vec::new();
     for part in &answer.content {
         match part {
-            Part::Thinking { thinking } if !thinking.trim().is_empty() => {
+            Part::Thinking { thinking, .. } if !thinking.trim().is_empty() => {
                 transcript_entries.push(TranscriptEntry::Thought(thinking));
             }
-            Part::Text { text } if !text.trim().is_empty() => {
+            Part::Text { text, .. } if !text.trim().is_empty() => {
                 transcript_entries.push(TranscriptEntry::Said(text))
             }
-            Part::Thinking { .. } | Part::Text { .. } => {}
+            Part::Thinking { .. } | Part::RedactedThinking { .. } | Part::Text { .. } => {}
             Part::ToolCall(call) => {
                 transcript_entries
                     .push(TranscriptEntry::Call { call, result: result_of(call, after) });

@@ -47,6 +47,16 @@ impl RunRequest {
 }
 
 impl RunRequest {
+    /// Returns whether a model may do the work of a task. Only a plan that is read can say for sure.
+    #[must_use]
+    pub fn may_ask_a_model(&self) -> bool {
+        match &self.0 {
+            TaskSource::Plan(_) | TaskSource::Prompts(_) => true,
+            TaskSource::Each { pattern, .. } => matches!(pattern, WorkTemplate::Prompt(_)),
+            TaskSource::Command(_) | TaskSource::Words { .. } => false,
+        }
+    }
+
     /// Returns a note about a likely mistake: words without quotes are tasks of one word each, and a
     /// prompt without placeholders is the same for each item.
     #[must_use]

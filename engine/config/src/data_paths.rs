@@ -134,6 +134,24 @@ impl DataPaths {
         self.config.join("config.yml")
     }
 
+    /// Returns the files of the user's providers and models. The first that exists is read.
+    #[must_use]
+    pub fn models_files(&self) -> [PathBuf; 2] {
+        [self.config.join("models.yml"), self.config.join("models.json")]
+    }
+
+    /// Returns the file of the stored API keys.
+    #[must_use]
+    pub fn keys_file(&self) -> PathBuf {
+        self.config.join("auth.json")
+    }
+
+    /// Returns the file of the facts about models that `regatta models refresh` brought.
+    #[must_use]
+    pub fn model_facts(&self) -> PathBuf {
+        self.data.join("models.json")
+    }
+
     /// Returns the database file of the ledger.
     #[must_use]
     pub fn ledger(&self) -> PathBuf {

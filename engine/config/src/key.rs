@@ -57,6 +57,8 @@ pub enum Key {
     RetryMaxRetries,
     /// The delay before the first retry.
     RetryBaseDelay,
+    /// How long a provider may answer nothing at all.
+    RetryOutage,
     /// How long a provider may take until it begins to answer.
     StreamFirstEventTimeout,
     /// How long a provider may pause in an answer.
@@ -78,7 +80,7 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::MaxConcurrency,
         Self::IsolationMode,
         Self::MergeMode,
@@ -105,6 +107,7 @@ impl Key {
         Self::RetryEnabled,
         Self::RetryMaxRetries,
         Self::RetryBaseDelay,
+        Self::RetryOutage,
         Self::StreamFirstEventTimeout,
         Self::StreamIdleTimeout,
         Self::RetentionOlderThan,
@@ -141,6 +144,7 @@ impl Key {
             Self::RetryEnabled => "retry.enabled",
             Self::RetryMaxRetries => "retry.maxRetries",
             Self::RetryBaseDelay => "retry.baseDelayMs",
+            Self::RetryOutage => "retry.outage",
             Self::StreamFirstEventTimeout => "stream.firstEventTimeout",
             Self::StreamIdleTimeout => "stream.idleTimeout",
             Self::RetentionOlderThan => "retention.olderThan",
@@ -201,6 +205,7 @@ impl Key {
             | Self::RetryEnabled
             | Self::RetryMaxRetries
             | Self::RetryBaseDelay
+            | Self::RetryOutage
             | Self::RetentionOlderThan
             | Self::RetentionKeepSize => &[],
         }

@@ -15,7 +15,7 @@ use crate::value::RawValue;
 use crate::yaml::{self, Malformed, Node, Value};
 
 /// The maximum size of a settings file, in bytes.
-const LARGEST: u64 = 1 << 20;
+pub(crate) const LARGEST: u64 = 1 << 20;
 
 /// The maximum number of unknown keys that are reported.
 const UNKNOWN: usize = 20;
@@ -153,7 +153,7 @@ fn malformed(file: &Path, line: u64, message: &str) -> SettingsError {
 }
 
 /// Reads a file up to one byte more than allowed, so that the caller can tell that it is too large.
-fn read_bounded(file: &Path) -> io::Result<Vec<u8>> {
+pub(crate) fn read_bounded(file: &Path) -> io::Result<Vec<u8>> {
     // Opening a pipe would block until someone writes.
     if !file.metadata()?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));

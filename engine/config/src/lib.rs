@@ -3,9 +3,12 @@
 mod data_paths;
 mod error;
 mod key;
+mod key_store;
 mod layer;
+mod models_file;
 mod prices;
 mod quantity;
+mod secret;
 mod settings;
 mod value;
 mod yaml;
@@ -13,8 +16,16 @@ mod yaml;
 pub use data_paths::{DataPaths, DataPathsError, make_private};
 pub use error::{Origin, Setting, SettingsError, UnknownKey};
 pub use key::{Key, nearest};
+pub use key_store::{
+    DEFAULT_KEY, KeyStore, KeyStoreError, LoginLock, LoginTokens, StoredKey, StoredKeys,
+    is_key_name,
+};
+pub use models_file::{
+    ApiName, AuthKind, ModelEntry, ModelsFault, ModelsFile, OauthEntry, ProviderEntry,
+};
 pub use prices::ModelPrice;
 pub use quantity::{QuantityError, parse_count, parse_duration, parse_size};
+pub use secret::{KeyError, Secret, ValueSource, api_key};
 pub use settings::{Flag, Settings, Sources};
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ fn price(node: &Node) -> Option<ModelPrice> {
 /// Converts dollars to billionths of a dollar. Returns `None` for values that are not between zero
 /// and a million.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
-fn nanodollars(value: &Value) -> Option<u64> {
+pub(crate) fn nanodollars(value: &Value) -> Option<u64> {
     let dollars: f64 = match value {
         Value::Integer(whole) => u32::try_from(*whole).ok()?.into(),
         Value::Number(number) => number.parse().ok()?,

@@ -98,6 +98,8 @@ pub struct Settings {
     pub retry_max_retries: Setting<u32>,
     /// The delay before the first retry; it doubles with each further one.
     pub retry_base_delay: Setting<Duration>,
+    /// How long a provider may answer nothing at all; zero for no limit.
+    pub retry_outage: Setting<Duration>,
     /// How long a provider may take until it begins to answer; zero for no limit.
     pub stream_first_event_timeout: Setting<Duration>,
     /// How long a provider may pause in an answer; zero for no limit.
@@ -175,6 +177,7 @@ impl Settings {
             retry_enabled: required(values, Key::RetryEnabled, RawValue::boolean)?,
             retry_max_retries: required(values, Key::RetryMaxRetries, RawValue::retries)?,
             retry_base_delay: required(values, Key::RetryBaseDelay, RawValue::milliseconds)?,
+            retry_outage: required(values, Key::RetryOutage, RawValue::timeout)?,
             stream_first_event_timeout: required(
                 values,
                 Key::StreamFirstEventTimeout,
@@ -215,7 +218,9 @@ fn check(key: Key, given: &RawValue, home: Option<&Path>) -> Result<(), Expected
         Key::RetryEnabled => given.boolean().map(drop),
         Key::RetryMaxRetries => given.retries().map(drop),
         Key::RetryBaseDelay => given.milliseconds().map(drop),
-        Key::StreamFirstEventTimeout | Key::StreamIdleTimeout => given.timeout().map(drop),
+        Key::RetryOutage | Key::StreamFirstEventTimeout | Key::StreamIdleTimeout => {
+            given.timeout().map(drop)
+        }
     }
 }
 

@@ -18,6 +18,7 @@ mod outcome;
 mod path;
 mod session;
 mod spec;
+mod thinking_level;
 mod timestamp;
 mod timings;
 mod usage;
@@ -48,6 +49,7 @@ pub use spec::{
     OnFailure, Retry, RunSpec, StackBranch, TaskLimits, TaskSpec, Work, WorkspaceNeeds,
     YieldPlaceholder,
 };
+pub use thinking_level::{ThinkingLevel, ThinkingLevelError};
 pub use timestamp::Timestamp;
 pub use timings::{TaskTimings, TimedPhase};
 pub use usage::{Cost, Usage};

@@ -40,6 +40,14 @@ pub enum Content {
         /// The text.
         text: String,
     },
+    /// An image.
+    Image {
+        /// The bytes of the image, in base64.
+        data: String,
+        /// The media type, for instance `image/png`.
+        #[serde(rename = "mimeType")]
+        mime_type: String,
+    },
 }
 
 /// One answer of the model.
@@ -75,11 +83,22 @@ pub enum Part {
     Text {
         /// The text.
         text: String,
+        /// What identifies the text to its model: opaque, and sent back to it as it came.
+        #[serde(default, rename = "textSignature", skip_serializing_if = "Option::is_none")]
+        signature: Option<String>,
     },
     /// Thinking of the model.
     Thinking {
-        /// The text.
+        /// The text. It may be empty beside a signature.
         thinking: String,
+        /// What proves the thinking to its model: opaque, and sent back to it as it came.
+        #[serde(default, rename = "thinkingSignature", skip_serializing_if = "Option::is_none")]
+        signature: Option<String>,
+    },
+    /// Thinking that only its model can read.
+    RedactedThinking {
+        /// The encrypted thinking, sent back to its model as it came.
+        data: String,
     },
     /// A call of a tool.
     ToolCall(ToolCall),
@@ -98,6 +117,9 @@ pub struct ToolCall {
     /// The arguments as the model sent them, if they are not a JSON object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub malformed: Option<String>,
+    /// What proves the thinking before the call to its model: opaque, and sent back as it came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thought_signature: Option<String>,
 }
 
 /// Why an answer of the model ended.
@@ -150,12 +172,24 @@ impl Content {
     }
 }
 
+impl Part {
+    /// Returns text without a signature.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into(), signature: None }
+    }
+
+    /// Returns thinking without a signature.
+    pub fn thinking(thinking: impl Into<String>) -> Self {
+        Self::Thinking { thinking: thinking.into(), signature: None }
+    }
+}
+
 impl AssistantMessage {
     /// Returns the tool calls of the answer in their order.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.content.iter().filter_map(|part| match part {
             Part::ToolCall(call) => Some(call),
-            Part::Text { .. } | Part::Thinking { .. } => None,
+            Part::Text { .. } | Part::Thinking { .. } | Part::RedactedThinking { .. } => None,
         })
     }
 
@@ -163,8 +197,8 @@ impl AssistantMessage {
     #[must_use]
     pub fn text(&self) -> String {
         let texts = self.content.iter().filter_map(|part| match part {
-            Part::Text { text } => Some(text.as_str()),
-            Part::Thinking { .. } | Part::ToolCall(_) => None,
+            Part::Text { text, .. } => Some(text.as_str()),
+            Part::Thinking { .. } | Part::RedactedThinking { .. } | Part::ToolCall(_) => None,
         });
         texts.collect::<Vec<_>>().join("\n")
     }
@@ -187,7 +221,10 @@ impl ToolResult {
 }
 
 fn joined(content: &[Content]) -> String {
-    let texts = content.iter().map(|Content::Text { text }| text.as_str());
+    let texts = content.iter().filter_map(|content| match content {
+        Content::Text { text } => Some(text.as_str()),
+        Content::Image { .. } => None,
+    });
     texts.collect::<Vec<_>>().join("\n")
 }
 
@@ -205,9 +242,10 @@ mod tests {
             name: "read".to_owned(),
             arguments: json!({ "path": "a" }).as_object().unwrap().clone(),
             malformed: None,
+            thought_signature: None,
         };
         let assistant = Message::Assistant(AssistantMessage {
-            content: vec![Part::Thinking { thinking: "hm".to_owned() }, Part::ToolCall(call)],
+            content: vec![Part::thinking("hm"), Part::ToolCall(call)],
             api: "offline".to_owned(),
             provider: "offline".to_owned(),
             model: "demo".to_owned(),
@@ -244,5 +282,42 @@ mod tests {
         assert_eq!(written["role"], "toolResult");
         assert_eq!(written["toolCallId"], "call_1");
         assert_eq!(serde_json::from_value::<Message>(written).unwrap(), result);
+    }
+
+    #[test]
+    fn signatures_images_and_redacted_thinking_are_written_and_read_again_as_they_came() {
+        let parts = [
+            (
+                Part::Text { text: "a".to_owned(), signature: Some("msg_1".to_owned()) },
+                json!({ "type": "text", "text": "a", "textSignature": "msg_1" }),
+            ),
+            (
+                Part::Thinking { thinking: String::new(), signature: Some("s+/=".to_owned()) },
+                json!({ "type": "thinking", "thinking": "", "thinkingSignature": "s+/=" }),
+            ),
+            (
+                Part::RedactedThinking { data: "d".to_owned() },
+                json!({ "type": "redactedThinking", "data": "d" }),
+            ),
+            (
+                Part::ToolCall(ToolCall {
+                    id: "c".to_owned(),
+                    name: "read".to_owned(),
+                    arguments: Map::new(),
+                    malformed: None,
+                    thought_signature: Some("t".to_owned()),
+                }),
+                json!({ "type": "toolCall", "id": "c", "name": "read", "arguments": {}, "thoughtSignature": "t" }),
+            ),
+        ];
+        for (part, expected) in parts {
+            let written = serde_json::to_value(&part).unwrap();
+            assert_eq!(written, expected);
+            assert_eq!(serde_json::from_value::<Part>(written).unwrap(), part);
+        }
+        let image = Content::Image { data: "AA==".to_owned(), mime_type: "image/png".to_owned() };
+        let written = serde_json::to_value(&image).unwrap();
+        assert_eq!(written, json!({ "type": "image", "data": "AA==", "mimeType": "image/png" }));
+        assert_eq!(serde_json::from_value::<Content>(written).unwrap(), image);
     }
 }

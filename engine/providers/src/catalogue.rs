@@ -6,23 +6,28 @@ use std::sync::Arc;
 use engine::ports::{AccountId, Clock, ModelLocation, Models, Provider, ProviderInfo};
 use protocol::{Failure, FailureClass, ModelRoute};
 
-use crate::completions::{API, Completions};
+use crate::access_tokens::AccessTokens;
+use crate::api::Api;
 use crate::endpoint::{ApiKey, Endpoint, base_url};
 use crate::http_client::{Clients, is_near};
 use crate::known_providers::{
-    ANY_API_KEY, KnownProvider, OFFLINE, STANDARD, api_key_variable, known_providers, nearest_name,
+    ANY_API_KEY, KnownProvider, OFFLINE, known_providers, nearest_name, own_key_variables,
 };
 use crate::offline::Scenarios;
 use crate::preflight::preflight;
-use crate::usage::Price;
+use crate::provider::HttpModel;
+use crate::usage::{Price, PriceSource};
+use crate::user_provider::{NamedKey, UserProvider, UserProviders};
 
 /// Looks up an environment variable.
 pub type KeyLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// The settings of a [`Catalogue`].
 pub struct CatalogueConfig {
-    /// Looks up the API keys.
+    /// Looks up the API keys in the environment.
     pub keys: KeyLookup,
+    /// Looks up what the user has configured about providers.
+    pub user: Arc<dyn UserProviders>,
     /// The prices of models, by `PROVIDER/ID`.
     pub prices: BTreeMap<String, Price>,
     /// The wall clock.
@@ -50,49 +55,118 @@ impl Catalogue {
     /// No server listens at the address, or a local server does not have the model.
     pub async fn preflight(&self, route: &ModelRoute) -> Result<(), Failure> {
         let local = KnownProvider::find(&route.provider).is_some_and(KnownProvider::is_local);
-        if route.provider == OFFLINE || !(local || route.base_url.is_some()) {
+        if route.provider == OFFLINE {
             return Ok(());
         }
-        let endpoint = self.endpoint(route)?;
-        preflight(self.clients.client_for(&endpoint.base)?, &endpoint).await
+        let user = self.user(route)?;
+        if !(local || route.base_url.is_some() || user.base_url.is_some()) {
+            return Ok(());
+        }
+        let mut endpoint = self.endpoint(route, &user)?;
+        if self.tokens(route, &user)?.is_some() {
+            // A token may have expired, and is not renewed for this.
+            endpoint.key = None;
+        }
+        preflight(self.client(&user, &endpoint)?, &endpoint).await
     }
 
-    fn endpoint(&self, route: &ModelRoute) -> Result<Endpoint, Failure> {
+    /// Returns what the user says about the provider of a model.
+    fn user(&self, route: &ModelRoute) -> Result<UserProvider, Failure> {
+        let user = self.config.user.provider(route)?.unwrap_or_default();
+        Ok(if route.base_url.is_some() { user.elsewhere() } else { user })
+    }
+
+    /// Returns the client of requests to an endpoint.
+    fn client(&self, user: &UserProvider, endpoint: &Endpoint) -> Result<reqwest::Client, Failure> {
+        if !user.has_own_client() {
+            return self.clients.client_for(&endpoint.base);
+        }
+        user.client(&endpoint.base, endpoint.key.as_ref()).map_err(|why| {
+            let what = format!("provider {} cannot be used: {why}", endpoint.provider);
+            Failure::new(FailureClass::Invalid, what)
+        })
+    }
+
+    fn endpoint(&self, route: &ModelRoute, user: &UserProvider) -> Result<Endpoint, Failure> {
         let known = KnownProvider::find(&route.provider);
-        let base = match (&route.base_url, known) {
+        let base = match (route.base_url.as_ref().or(user.base_url.as_ref()), known) {
             (Some(given), _) => base_url(given)?,
             (None, Some(known)) => base_url(known.base_url)?,
             (None, None) => return Err(unknown_provider(&route.provider)),
         };
-        let (key, variable) = self.key(route, known)?;
+        let (key, variable) = self.key(route, known, user)?;
+        let open = base.scheme() == "http" && !is_near(&base);
+        if key.is_some() && open && !user.allow_http {
+            return Err(unprotected_key(&variable, &base));
+        }
         Ok(Endpoint {
             provider: route.provider.clone(),
             model: route.id.clone(),
-            dialect: known.map_or(STANDARD, |known| known.dialect),
+            api: user
+                .api
+                .and_then(Api::find)
+                .or(known.map(|known| known.api))
+                .unwrap_or(Api::OpenAiCompletions),
+            level: route.thinking,
+            // At an address that the run names, the model may be another one.
+            levels: match &route.base_url {
+                Some(_) => Vec::new(),
+                None => self.config.user.levels(route),
+            },
             base,
             key,
             variable,
         })
     }
 
-    /// Returns the API key, if there is one, and the variable it is read from.
+    /// Returns what renews the key of a model, if it is the token of a login.
+    fn tokens(
+        &self,
+        route: &ModelRoute,
+        user: &UserProvider,
+    ) -> Result<Option<Arc<dyn AccessTokens>>, Failure> {
+        if user.needs_key == Some(false) {
+            return Ok(None);
+        }
+        Ok(self.config.user.key(&route.provider)?.and_then(|key| key.tokens))
+    }
+
+    /// Returns the API key, if there is one, and where it is from: given for this process, stored,
+    /// the environment, or the file of models.
     fn key(
         &self,
         route: &ModelRoute,
         known: Option<&KnownProvider>,
+        user: &UserProvider,
     ) -> Result<(Option<ApiKey>, String), Failure> {
-        let own = known.and_then(KnownProvider::key).map(str::to_owned);
-        let own = own.unwrap_or_else(|| api_key_variable(&route.provider));
-        let look = |variable: &str| (self.config.keys)(variable).as_deref().and_then(ApiKey::new);
-        if let Some(key) = look(&own) {
-            return Ok((Some(key), own));
+        if user.needs_key == Some(false) {
+            return Ok((None, String::new()));
         }
+        if let Some(NamedKey { name, key: Some(key), .. }) =
+            self.config.user.key(&route.provider)?
+        {
+            // It is for the address of its provider. Another one may have been written by anybody.
+            if route.base_url.is_some() {
+                return Err(key_for_elsewhere(&name, route));
+            }
+            return Ok((Some(key), name));
+        }
+        let own = own_key_variables(&route.provider);
+        let look = |variable: &str| (self.config.keys)(variable).as_deref().and_then(ApiKey::new);
+        if let Some((key, variable)) = own.iter().find_map(|own| Some((look(own)?, own))) {
+            return Ok((Some(key), variable.clone()));
+        }
+        let own = own.into_iter().next().unwrap_or_default();
         if route.base_url.is_some()
             && let Some(key) = look(ANY_API_KEY)
         {
             return Ok((Some(key), ANY_API_KEY.to_owned()));
         }
-        let needed = known.is_some_and(|known| !known.is_local()) && route.base_url.is_none();
+        if let (Some(NamedKey { name, key: Some(key), .. }), None) = (&user.key, &route.base_url) {
+            return Ok((Some(key.clone()), name.clone()));
+        }
+        let hosted = known.is_some_and(|known| !known.is_local());
+        let needed = user.needs_key.unwrap_or(hosted) && route.base_url.is_none();
         if needed {
             let what = format!("{} needs an API key, and {own} is not set", route.provider);
             return Err(Failure::new(FailureClass::Auth, what));
@@ -104,23 +178,32 @@ impl Catalogue {
 impl Models for Catalogue {
     fn open(&self, route: &ModelRoute) -> Result<Arc<dyn Provider>, Failure> {
         let config = &self.config;
-        let price = config.prices.get(&route.to_string()).copied();
+        // What the catalogue says holds at the provider's own address only.
+        let said = config.prices.get(&route.name());
+        let price = said.map(|price| Price { source: PriceSource::User, ..*price });
+        let price = price.or_else(|| config.user.price(route));
+        let price =
+            price.filter(|price| route.base_url.is_none() || price.source == PriceSource::User);
         if route.provider == OFFLINE {
             return self.scenarios.open(route, price, Arc::clone(&config.clock));
         }
-        let endpoint = self.endpoint(route)?;
-        Ok(Arc::new(Completions {
-            info: info(route, &endpoint),
-            client: self.clients.client_for(&endpoint.base)?,
+        let user = self.user(route)?;
+        let endpoint = self.endpoint(route, &user)?;
+        let own_address = route.base_url.is_some() || user.base_url.is_some();
+        Ok(Arc::new(HttpModel {
+            info: info(route, &endpoint, own_address.then(|| endpoint.display_url())),
+            client: self.client(&user, &endpoint)?,
             endpoint,
+            tokens: self.tokens(route, &user)?,
             price,
             clock: Arc::clone(&config.clock),
         }))
     }
 }
 
-/// Describes the model of `route` at `endpoint`.
-fn info(route: &ModelRoute, endpoint: &Endpoint) -> ProviderInfo {
+/// Describes the model of `route` at `endpoint`. `own_address` is its address if it is not that of
+/// the known provider.
+fn info(route: &ModelRoute, endpoint: &Endpoint, own_address: Option<String>) -> ProviderInfo {
     let local = KnownProvider::find(&endpoint.provider).is_some_and(KnownProvider::is_local);
     let location = match local || is_near(&endpoint.base) {
         true => ModelLocation::Local,
@@ -128,10 +211,31 @@ fn info(route: &ModelRoute, endpoint: &Endpoint) -> ProviderInfo {
     };
     let account = AccountId {
         provider: endpoint.provider.clone(),
-        base_url: route.base_url.as_ref().map(|_given| endpoint.display_url()),
+        base_url: own_address,
         key: endpoint.key.as_ref().map(|_key| endpoint.variable.clone()),
     };
-    ProviderInfo { api: API, route: route.clone(), account, location }
+    ProviderInfo { api: endpoint.api.name(), route: route.clone(), account, location }
+}
+
+/// Returns the failure that a key is not for the address that the run names.
+fn key_for_elsewhere(name: &str, route: &ModelRoute) -> Failure {
+    let provider = &route.provider;
+    let what = format!(
+        "{name} of {provider} is sent to the address of {provider} only, and this run names \
+         another; try: name the provider of that address otherwise, as in local/{}",
+        route.id
+    );
+    Failure::new(FailureClass::Auth, what)
+}
+
+/// Returns the failure that anybody between here and the server could read the key.
+fn unprotected_key(variable: &str, base: &url::Url) -> Failure {
+    let host = base.host_str().unwrap_or_default();
+    let what = format!(
+        "the key in {variable} would be sent to {host} over plain http, where others can read it; \
+         use https, or unset {variable}"
+    );
+    Failure::new(FailureClass::Invalid, what)
 }
 
 fn unknown_provider(provider: &str) -> Failure {

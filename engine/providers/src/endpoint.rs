@@ -1,12 +1,16 @@
 //! The address of one model and how to authenticate there: base URL, model name and API key.
 
-use crate::known_providers::Dialect;
-use crate::printable::printable;
-use protocol::{Failure, FailureClass};
-use reqwest::header::HeaderValue;
 use std::fmt;
 use std::sync::Arc;
+
+use engine::ports::ModelRequest;
+use protocol::{Failure, FailureClass, ThinkingLevel};
+use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use url::Url;
+
+use crate::api::Api;
+use crate::history::{Images, Reader};
+use crate::printable::printable;
 
 /// One model at one address.
 #[derive(Clone, Debug)]
@@ -17,11 +21,20 @@ pub(crate) struct Endpoint {
     pub(crate) model: String,
     /// The base URL; the paths of the API are below it.
     pub(crate) base: Url,
-    pub(crate) dialect: Dialect,
+    /// The API that is spoken there.
+    pub(crate) api: Api,
+    /// How much the model is to think, if the user says so.
+    pub(crate) level: Option<ThinkingLevel>,
+    /// The levels of thinking that the model has; empty if they are not known.
+    pub(crate) levels: Vec<ThinkingLevel>,
     pub(crate) key: Option<ApiKey>,
     /// The environment variable that the key is read from.
     pub(crate) variable: String,
 }
+
+/// A key has characters no header can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KeyNotHeader;
 
 impl Endpoint {
     /// Returns the URL of `path` below the base URL.
@@ -31,6 +44,47 @@ impl Endpoint {
             segments.pop_if_empty().extend(path);
         }
         url
+    }
+
+    /// Returns the address of the list of models.
+    pub(crate) fn models_url(&self) -> Url {
+        let path = self.base.path().trim_end_matches('/');
+        match self.api {
+            Api::AnthropicMessages if !path.ends_with("/v1") => self.url(&["v1", "models"]),
+            Api::GoogleGenerativeAi if path.is_empty() => self.url(&["v1beta", "models"]),
+            Api::OpenAiCompletions
+            | Api::OpenAiResponses
+            | Api::AnthropicMessages
+            | Api::GoogleGenerativeAi => self.url(&["models"]),
+        }
+    }
+
+    /// Returns the header with the key, if there is one.
+    ///
+    /// # Errors
+    /// The key has characters no header can hold.
+    pub(crate) fn key_header(&self) -> Result<Option<(HeaderName, HeaderValue)>, KeyNotHeader> {
+        let Some(key) = &self.key else { return Ok(None) };
+        let (name, prefix) = match self.api {
+            Api::OpenAiCompletions | Api::OpenAiResponses => (AUTHORIZATION, "Bearer "),
+            Api::AnthropicMessages => (HeaderName::from_static("x-api-key"), ""),
+            Api::GoogleGenerativeAi => (HeaderName::from_static("x-goog-api-key"), ""),
+        };
+        key.header(prefix).map(|value| Some((name, value))).ok_or(KeyNotHeader)
+    }
+
+    /// Returns how much the model is to think for a request; as much as its provider lets it if
+    /// absent.
+    pub(crate) fn thinking(&self, request: &ModelRequest) -> Option<ThinkingLevel> {
+        let level = request.options.thinking.or(self.level)?;
+        // A model that never thinks is not told so.
+        (self.levels != [ThinkingLevel::Off]).then(|| level.of_model(&self.levels))
+    }
+
+    /// Returns the model as the reader of a conversation.
+    pub(crate) fn reader(&self, images: Images) -> Reader<'_> {
+        let (provider, model) = (self.provider.as_str(), self.model.as_str());
+        Reader { api: self.api.name(), provider, model, images }
     }
 
     /// Returns the base URL for messages: without its query, which may hold secrets.
@@ -65,7 +119,8 @@ pub(crate) fn base_url(text: &str) -> Result<Url, Failure> {
     url.set_fragment(None);
     // A user may give the whole URL of the endpoint instead of the base URL.
     let path = url.path().trim_end_matches('/');
-    let path = path.strip_suffix("/chat/completions").unwrap_or(path).to_owned();
+    let ends = Api::ENDS.iter().find_map(|end| path.strip_suffix(end));
+    let path = ends.unwrap_or(path).to_owned();
     url.set_path(&path);
     Ok(url)
 }
@@ -81,9 +136,15 @@ impl ApiKey {
         (!key.is_empty()).then(|| Self(key.into()))
     }
 
-    /// Returns the `Authorization` header; `None` if the key has characters no header can hold.
-    pub(crate) fn header(&self) -> Option<HeaderValue> {
-        let mut header = HeaderValue::from_str(&format!("Bearer {}", self.0)).ok()?;
+    /// Returns the key, to be sent and never shown.
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns a header with the key after `prefix`; `None` if the key has characters no header can
+    /// hold.
+    pub(crate) fn header(&self, prefix: &str) -> Option<HeaderValue> {
+        let mut header = HeaderValue::from_str(&format!("{prefix}{}", self.0)).ok()?;
         header.set_sensitive(true);
         Some(header)
     }
@@ -104,14 +165,15 @@ impl fmt::Debug for ApiKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::known_providers::STANDARD;
 
     fn endpoint(text: &str) -> Endpoint {
         Endpoint {
             provider: "p".to_owned(),
             model: "m".to_owned(),
             base: base_url(text).unwrap(),
-            dialect: STANDARD,
+            api: Api::OpenAiCompletions,
+            level: None,
+            levels: Vec::new(),
             key: None,
             variable: "P_API_KEY".to_owned(),
         }
@@ -144,11 +206,11 @@ mod tests {
     #[test]
     fn a_key_is_trimmed_sent_and_never_shown() {
         let key = ApiKey::new(" sk-0123456789\n").unwrap();
-        let header = key.header().unwrap();
+        let header = key.header("Bearer ").unwrap();
         assert_eq!(header.as_bytes(), b"Bearer sk-0123456789");
         let shown = format!("{key:?} {header:?} {}", key.redact("no such key: sk-0123456789!"));
         assert_eq!(shown, "ApiKey(…) Sensitive no such key: [key]!");
         assert_eq!(ApiKey::new("  "), None);
-        assert_eq!(ApiKey::new("a\u{7}b").unwrap().header(), None);
+        assert_eq!(ApiKey::new("a\u{7}b").unwrap().header(""), None);
     }
 }

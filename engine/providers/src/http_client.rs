@@ -55,7 +55,7 @@ fn far() -> Option<Client> {
     builder().build().or_else(|_none| builder().tls_certs_only([]).build()).ok()
 }
 
-fn builder() -> ClientBuilder {
+pub(crate) fn builder() -> ClientBuilder {
     // An error means that a crypto provider is already installed. The client works with any.
     let _installed = rustls::crypto::ring::default_provider().install_default();
     Client::builder().user_agent(AGENT).redirect(Policy::none()).connect_timeout(CONNECT)

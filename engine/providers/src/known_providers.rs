@@ -1,6 +1,8 @@
 //! The table of providers known by name, and the hints shown to users without a model.
 
-/// A provider known by name. All of them speak Chat Completions.
+use crate::api::Api;
+
+/// A provider known by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownProvider {
     /// The name, as in `NAME/MODEL`.
@@ -9,8 +11,8 @@ pub struct KnownProvider {
     pub base_url: &'static str,
     /// Where its models run.
     pub site: Site,
-    /// How it departs from the standard API.
-    pub(crate) dialect: Dialect,
+    /// The API that it speaks.
+    pub(crate) api: Api,
 }
 
 /// Where models run.
@@ -25,112 +27,58 @@ pub enum Site {
     Hosted {
         /// The environment variable that holds the API key.
         key: &'static str,
+        /// Another variable, which is read if the first is not set.
+        other_key: Option<&'static str>,
     },
 }
-
-/// How a provider departs from the standard API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Dialect {
-    pub(crate) call_ids: CallIds,
-    pub(crate) result_names: ResultNames,
-    pub(crate) forcing: Forcing,
-    /// The field of an assistant message in which the provider expects its earlier thinking.
-    pub(crate) thinking: Option<&'static str>,
-}
-
-/// The form of tool call ids that a provider accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CallIds {
-    /// Up to 40 letters, digits, `_` and `-`.
-    Plain,
-    /// Exactly nine letters and digits.
-    Nine,
-}
-
-/// Whether the message of a tool result includes the name of the tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ResultNames {
-    Omitted,
-    Included,
-}
-
-/// How a request forces a call of one tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Forcing {
-    /// By naming the tool.
-    Named,
-    /// By requiring a call and offering that tool only.
-    OnlyTool,
-}
-
-/// The dialect of a provider that follows the standard.
-pub(crate) const STANDARD: Dialect = Dialect {
-    call_ids: CallIds::Plain,
-    result_names: ResultNames::Omitted,
-    forcing: Forcing::Named,
-    thinking: None,
-};
-
-const LOCAL: Dialect = Dialect { forcing: Forcing::OnlyTool, ..STANDARD };
-
-const MISTRAL: Dialect =
-    Dialect { call_ids: CallIds::Nine, result_names: ResultNames::Included, ..STANDARD };
 
 /// The name of the offline provider, which plays scenario files.
 pub(crate) const OFFLINE: &str = "offline";
 
 const KNOWN: &[KnownProvider] = &[
-    local("ollama", "http://127.0.0.1:11434/v1", "ollama serve", LOCAL),
+    local("ollama", "http://127.0.0.1:11434/v1", "ollama serve"),
     local(
         "llama.cpp",
         "http://127.0.0.1:8080/v1",
         "llama-server --jinja -m model.gguf --port 8080",
-        LOCAL,
     ),
-    local("lm-studio", "http://127.0.0.1:1234/v1", "lms server start", LOCAL),
+    local("lm-studio", "http://127.0.0.1:1234/v1", "lms server start"),
     local(
         "vllm",
         "http://127.0.0.1:8000/v1",
         "vllm serve MODEL --enable-auto-tool-choice --tool-call-parser PARSER",
-        STANDARD,
     ),
-    hosted(
-        "openrouter",
-        "https://openrouter.ai/api/v1",
-        "OPENROUTER_API_KEY",
-        Dialect { thinking: Some("reasoning"), ..STANDARD },
-    ),
-    hosted("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", STANDARD),
-    hosted("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", STANDARD),
-    hosted("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", STANDARD),
-    hosted("xai", "https://api.x.ai/v1", "XAI_API_KEY", STANDARD),
-    hosted("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", MISTRAL),
-    hosted(
-        "deepseek",
-        "https://api.deepseek.com/v1",
-        "DEEPSEEK_API_KEY",
-        Dialect { thinking: Some("reasoning_content"), ..STANDARD },
-    ),
-    hosted("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", STANDARD),
-    hosted("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", STANDARD),
+    hosted("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    KnownProvider {
+        api: Api::AnthropicMessages,
+        ..hosted("anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY")
+    },
+    KnownProvider {
+        api: Api::OpenAiResponses,
+        ..hosted("openai", "https://api.openai.com/v1", "OPENAI_API_KEY")
+    },
+    hosted("openai-completions", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    KnownProvider {
+        api: Api::GoogleGenerativeAi,
+        site: Site::Hosted { key: "GEMINI_API_KEY", other_key: Some("GOOGLE_API_KEY") },
+        ..hosted("google", "https://generativelanguage.googleapis.com/v1beta", "GEMINI_API_KEY")
+    },
+    hosted("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    hosted("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
+    hosted("xai", "https://api.x.ai/v1", "XAI_API_KEY"),
+    hosted("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    hosted("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+    hosted("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+    hosted("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
 ];
 
-const fn local(
-    id: &'static str,
-    base_url: &'static str,
-    start: &'static str,
-    dialect: Dialect,
-) -> KnownProvider {
-    KnownProvider { id, base_url, site: Site::Local { start }, dialect }
+const fn local(id: &'static str, base_url: &'static str, start: &'static str) -> KnownProvider {
+    KnownProvider { id, base_url, site: Site::Local { start }, api: Api::OpenAiCompletions }
 }
 
-const fn hosted(
-    id: &'static str,
-    base_url: &'static str,
-    key: &'static str,
-    dialect: Dialect,
-) -> KnownProvider {
-    KnownProvider { id, base_url, site: Site::Hosted { key }, dialect }
+const fn hosted(id: &'static str, base_url: &'static str, key: &'static str) -> KnownProvider {
+    let site = Site::Hosted { key, other_key: None };
+    KnownProvider { id, base_url, site, api: Api::OpenAiCompletions }
 }
 
 /// Returns the providers that are known by name.
@@ -154,18 +102,36 @@ impl KnownProvider {
     /// Returns the environment variable that holds the API key, if the provider needs one.
     #[must_use]
     pub fn key(&self) -> Option<&'static str> {
-        match self.site {
-            Site::Local { .. } => None,
-            Site::Hosted { key } => Some(key),
-        }
+        self.keys().next()
+    }
+
+    /// Returns the environment variables that may hold the API key. The first that is set counts.
+    pub fn keys(&self) -> impl Iterator<Item = &'static str> {
+        let keys = match self.site {
+            Site::Local { .. } => [None, None],
+            Site::Hosted { key, other_key } => [Some(key), other_key],
+        };
+        keys.into_iter().flatten()
     }
 }
 
 /// Returns the environment variables that may hold the API key of a provider.
 #[must_use]
-pub fn key_variables(provider: &str) -> [String; 2] {
-    let own = KnownProvider::find(provider).and_then(KnownProvider::key).map(str::to_owned);
-    [own.unwrap_or_else(|| api_key_variable(provider)), ANY_API_KEY.to_owned()]
+pub fn key_variables(provider: &str) -> Vec<String> {
+    let mut variables = own_key_variables(provider);
+    variables.push(ANY_API_KEY.to_owned());
+    variables
+}
+
+/// Returns the environment variables that may hold the API key of a provider and of no other.
+#[must_use]
+pub fn own_key_variables(provider: &str) -> Vec<String> {
+    let known = KnownProvider::find(provider).into_iter().flat_map(KnownProvider::keys);
+    let mut variables: Vec<_> = known.map(str::to_owned).collect();
+    if variables.is_empty() {
+        variables.push(api_key_variable(provider));
+    }
+    variables
 }
 
 /// The environment variable that holds the API key of a provider at a base URL if the provider's
@@ -197,7 +163,7 @@ pub fn setup_hints() -> [SetupHint; 3] {
             lines: &["ollama pull qwen3:8b", "regatta run --model ollama/qwen3:8b \"…\""],
         },
         SetupHint {
-            what: "a hosted model, with a key (or OPENAI_API_KEY and openai/MODEL)",
+            what: "a hosted model, with a key (or ANTHROPIC_API_KEY and anthropic/MODEL)",
             lines: &[
                 "export OPENROUTER_API_KEY=…",
                 "regatta run --model openrouter/qwen/qwen3-coder \"…\"",
@@ -238,12 +204,13 @@ mod tests {
             let local = url.host_str() == Some("127.0.0.1");
             assert_eq!(local, known.is_local(), "{}", known.id);
             assert_eq!(url.scheme(), if local { "http" } else { "https" });
-            if let Some(key) = known.key() {
+            let others = ["openai-completions", "google"];
+            if let Some(key) = known.key().filter(|_| !others.contains(&known.id)) {
                 assert_eq!(key, api_key_variable(known.id));
             }
             assert_eq!(KnownProvider::find(known.id), Some(known));
         }
-        assert_eq!(names.len(), 13);
+        assert_eq!(names.len(), 16);
         assert_eq!(KnownProvider::find(OFFLINE), None);
     }
 
@@ -252,6 +219,8 @@ mod tests {
         assert_eq!(api_key_variable("my-gate.way2"), "MY_GATE_WAY2_API_KEY");
         assert_eq!(key_variables("my-gate"), ["MY_GATE_API_KEY", "REGATTA_API_KEY"]);
         assert_eq!(key_variables("groq"), ["GROQ_API_KEY", "REGATTA_API_KEY"]);
+        let google = ["GEMINI_API_KEY", "GOOGLE_API_KEY", "REGATTA_API_KEY"];
+        assert_eq!(key_variables("google"), google);
     }
 
     #[test]

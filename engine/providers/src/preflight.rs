@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use protocol::{Failure, FailureClass};
-use reqwest::header::AUTHORIZATION;
 use reqwest::{Client, Response};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use crate::completions::unreachable;
-use crate::endpoint::{ApiKey, Endpoint};
+use crate::endpoint::Endpoint;
+use crate::failure::unreachable;
 use crate::known_providers::{KnownProvider, Site, nearest_name};
 use crate::printable::printable;
 
@@ -26,9 +25,9 @@ pub(crate) async fn preflight(client: Client, endpoint: &Endpoint) -> Result<(),
 }
 
 async fn check(client: Client, endpoint: &Endpoint) -> Result<(), Failure> {
-    let mut request = client.get(endpoint.url(&["models"]));
-    if let Some(header) = endpoint.key.as_ref().and_then(ApiKey::header) {
-        request = request.header(AUTHORIZATION, header);
+    let mut request = client.get(endpoint.models_url());
+    if let Ok(Some((name, value))) = endpoint.key_header() {
+        request = request.header(name, value);
     }
     let response = match request.send().await {
         Ok(response) => response,
@@ -58,7 +57,7 @@ fn not_listening(endpoint: &Endpoint, error: reqwest::Error) -> Failure {
 }
 
 /// Returns the names in a list of models; `None` if the response is no such list.
-async fn model_names(mut response: Response) -> Option<Vec<String>> {
+pub(crate) async fn model_names(mut response: Response) -> Option<Vec<String>> {
     if !response.status().is_success() {
         return None;
     }

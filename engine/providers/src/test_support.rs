@@ -1,17 +1,14 @@
 //! What the tests of this crate share: a clock that stands still, requests, and answers collected.
 
+mod loopback;
+
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::extract::{ConnectInfo, Request};
-use axum::http::HeaderMap;
-use axum::response::Response;
 use engine::ports::{
-    AccountId, Clock, Gate, GateEvent, ModelRequest, Permit, Provider, Timer, ToolChoice,
-    ToolDeclaration,
+    AccountId, Clock, Gate, GateEvent, ModelAnswer, ModelEvent, ModelRequest, Permit, PermitNews,
+    Provider, RequestOptions, RequestOutcome, Requester, Timer, ToolChoice, ToolDeclaration,
 };
 use engine::request::{ModelClient, Progress, RequestPolicy, RetryPolicy, Watchdog};
 use futures_util::future::BoxFuture;
@@ -23,7 +20,14 @@ use protocol::{
 };
 use serde_json::{Value, json};
 
+pub(crate) use loopback::{Loopback, Reply, ReplyEnd, closed};
+
+use crate::answer_parser::ParseContext;
+use crate::api::Api;
+use crate::blocks::Events;
+use crate::body_parser::BodyParser;
 use crate::catalogue::{Catalogue, CatalogueConfig};
+use crate::endpoint::{Endpoint, base_url};
 
 /// A clock that stands still.
 pub(crate) struct FixedClock;
@@ -51,7 +55,7 @@ fn brisk() -> RequestPolicy {
     };
     let limit = Duration::from_secs(5);
     let watchdog = Watchdog { first_event: limit, idle: limit };
-    RequestPolicy { retry, watchdog, local_watchdog: watchdog, concurrency: None }
+    RequestPolicy { retry, watchdog, local_watchdog: watchdog, concurrency: None, outage: None }
 }
 
 /// The timer of the runtime.
@@ -67,12 +71,23 @@ impl Timer for RuntimeTimer {
     }
 }
 
-/// Admits every request at once.
-struct OpenGate;
+/// Admits every request at once, and notes the pauses that providers ask for.
+struct OpenGate(Arc<Mutex<Vec<Observed>>>);
 
 impl Gate for OpenGate {
-    fn acquire(&self, _account: &AccountId, _session: SessionId) -> BoxStream<'static, GateEvent> {
-        stream::iter([GateEvent::Admitted(Permit::new(drop))]).boxed()
+    fn acquire(
+        &self,
+        _account: &AccountId,
+        _who: Requester,
+        _retries: u32,
+    ) -> BoxStream<'static, GateEvent> {
+        let observed = Arc::clone(&self.0);
+        let permit = Permit::new(move |news| {
+            if let PermitNews::Ended(RequestOutcome::Failed { wait: Some(wait), .. }) = news {
+                observed.lock().unwrap().push(Observed::Pause(wait));
+            }
+        });
+        stream::iter([GateEvent::Admitted(permit)]).boxed()
     }
 }
 
@@ -82,27 +97,37 @@ pub(crate) enum Observed {
     Text(String),
     Thinking(String),
     Calling(String),
-    Retrying { delay: Duration, why: String },
+    /// The account is to be left alone for so long.
+    Pause(Duration),
+    Retrying {
+        delay: Duration,
+        why: String,
+    },
     Ended(AssistantMessage),
-    Failed { failure: Failure, partial: AssistantMessage },
+    Failed {
+        failure: Failure,
+        partial: AssistantMessage,
+    },
 }
 
 /// Asks a provider as the engine does, and returns all that it reports until the end.
 pub(crate) async fn ask(provider: Arc<dyn Provider>, request: ModelRequest) -> Vec<Observed> {
+    let told = Arc::new(Mutex::new(Vec::new()));
     let client = ModelClient {
         provider,
         fallbacks: Vec::new(),
-        gate: Arc::new(OpenGate),
+        gate: Arc::new(OpenGate(Arc::clone(&told))),
+        requester: Requester::Person,
         timer: Arc::new(RuntimeTimer(tokio::time::Instant::now())),
         clock: clock(),
         policy: brisk(),
     };
-    let told = Mutex::new(Vec::new());
     let tell = |progress: Progress<'_>| {
         told.lock().unwrap().push(match progress {
-            Progress::Text(text) => Observed::Text(text.to_owned()),
-            Progress::Thinking(text) => Observed::Thinking(text.to_owned()),
-            Progress::Calling(tool) => Observed::Calling(tool.to_owned()),
+            Progress::Text { text, .. } => Observed::Text(text.to_owned()),
+            Progress::Thinking { text, .. } => Observed::Thinking(text.to_owned()),
+            Progress::Calling { tool, .. } => Observed::Calling(tool.to_owned()),
+            Progress::Arguments { .. } => return,
             Progress::Retrying { delay, failure, .. } => {
                 Observed::Retrying { delay, why: failure.message.clone() }
             }
@@ -110,7 +135,8 @@ pub(crate) async fn ask(provider: Arc<dyn Provider>, request: ModelRequest) -> V
         });
     };
     let end = client.ask(&request, &tell).await;
-    let mut told = told.into_inner().unwrap();
+    drop(client);
+    let mut told = std::mem::take(&mut *told.lock().unwrap());
     told.push(match end {
         Ok(message) => Observed::Ended(message),
         Err(failed) => Observed::Failed { failure: failed.failure, partial: failed.partial },
@@ -118,9 +144,68 @@ pub(crate) async fn ask(provider: Arc<dyn Provider>, request: ModelRequest) -> V
     told
 }
 
+/// A model `m` of the provider `acme` over this API.
+pub(crate) fn endpoint(api: Api) -> Endpoint {
+    Endpoint {
+        provider: "acme".to_owned(),
+        model: "m".to_owned(),
+        base: base_url("https://h/v1").unwrap(),
+        api,
+        level: None,
+        levels: Vec::new(),
+        key: None,
+        variable: "ACME_API_KEY".to_owned(),
+    }
+}
+
+pub(crate) fn context(endpoint: &Endpoint) -> ParseContext<'_> {
+    ParseContext { endpoint, price: None, now: noon() }
+}
+
+/// Parses a body that comes in these chunks. Returns all events; the last is the end.
+pub(crate) fn parse<'a>(api: Api, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<ModelEvent> {
+    let (endpoint, mut events) = (endpoint(api), Events::new());
+    let mut body = BodyParser::new("text/event-stream", api.parser());
+    let pushed = chunks
+        .into_iter()
+        .find_map(|chunk| body.push(&context(&endpoint), chunk, &mut events).err());
+    let last = pushed.unwrap_or_else(|| body.finish(&context(&endpoint), &mut events));
+    events.push_back(last);
+    events.into()
+}
+
+/// Returns the answer in a stream, and the usage that was counted last.
+pub(crate) fn answered(api: Api, stream: &str) -> (ModelAnswer, Option<Usage>) {
+    let mut events = parse(api, [stream.as_bytes()]);
+    let Some(ModelEvent::Ended(answer)) = events.pop() else { panic!("{stream}") };
+    let used = events.iter().rev().find_map(|event| match event {
+        ModelEvent::Used(usage) => Some(*usage),
+        _ => None,
+    });
+    (answer, used)
+}
+
+/// Returns the failure in which a stream ends.
+pub(crate) fn failed(api: Api, stream: &str) -> Failure {
+    match parse(api, [stream.as_bytes()]).pop() {
+        Some(ModelEvent::Failed(failed)) => failed.failure,
+        other => panic!("{other:?}: {stream}"),
+    }
+}
+
+/// Returns a stream of these events, each with its `type` as the name, if it has one.
+pub(crate) fn sse(events: &[Value]) -> String {
+    let event = |event: &Value| match event["type"].as_str() {
+        Some(name) => format!("event: {name}\ndata: {event}\n\n"),
+        None => format!("data: {event}\n\n"),
+    };
+    events.iter().map(event).collect()
+}
+
 /// A catalogue in whose environment every key is `key`.
 pub(crate) fn catalogue() -> Catalogue {
     Catalogue::new(CatalogueConfig {
+        user: Arc::new(crate::user_provider::NoUserProviders),
         keys: Arc::new(|_| Some("key".to_owned())),
         prices: BTreeMap::new(),
         clock: clock(),
@@ -134,6 +219,7 @@ pub(crate) fn request(messages: Vec<Message>) -> ModelRequest {
         messages: messages.into_iter().map(Arc::new).collect(),
         tools: [tool("read"), tool("yield")].into(),
         choice: ToolChoice::Free,
+        options: RequestOptions::default(),
     }
 }
 
@@ -150,11 +236,11 @@ pub(crate) fn user(text: &str) -> Message {
 }
 
 pub(crate) fn text(text: &str) -> Part {
-    Part::Text { text: text.to_owned() }
+    Part::text(text)
 }
 
 pub(crate) fn thinking(thinking: &str) -> Part {
-    Part::Thinking { thinking: thinking.to_owned() }
+    Part::thinking(thinking)
 }
 
 pub(crate) fn call(id: &str, name: &str, arguments: &Value) -> Part {
@@ -163,15 +249,23 @@ pub(crate) fn call(id: &str, name: &str, arguments: &Value) -> Part {
         name: name.to_owned(),
         arguments: arguments.as_object().unwrap().clone(),
         malformed: None,
+        thought_signature: None,
     })
 }
 
+/// An answer of the model `x` of the provider `x` over Chat Completions.
 pub(crate) fn assistant(content: Vec<Part>) -> Message {
+    answer_of(("openai-completions", "x", "x"), content)
+}
+
+/// An answer of a model, which is given as API, provider and name.
+pub(crate) fn answer_of(model: (&str, &str, &str), content: Vec<Part>) -> Message {
+    let (api, provider, model) = model;
     Message::Assistant(AssistantMessage {
         content,
-        api: "x".to_owned(),
-        provider: "x".to_owned(),
-        model: "x".to_owned(),
+        api: api.to_owned(),
+        provider: provider.to_owned(),
+        model: model.to_owned(),
         usage: Usage::ZERO,
         stop_reason: StopReason::Stop,
         error_message: None,
@@ -190,6 +284,11 @@ pub(crate) fn result(id: &str, name: &str, text: &str) -> Message {
     })
 }
 
+/// An image of two bytes.
+pub(crate) fn image() -> Content {
+    Content::Image { data: "aGk=".to_owned(), mime_type: "image/png".to_owned() }
+}
+
 /// Returns how it ended.
 pub(crate) fn end(events: &[Observed]) -> Result<&AssistantMessage, &Failure> {
     match events.last() {
@@ -206,136 +305,6 @@ pub(crate) fn retries(events: &[Observed]) -> Vec<String> {
         _ => None,
     });
     retries.collect()
-}
-
-/// A server on this machine that gives scripted answers, one after the other.
-pub(crate) struct Loopback {
-    /// Where it is.
-    pub(crate) url: String,
-    seen: Arc<Mutex<Vec<Seen>>>,
-}
-
-/// A request that the server has seen.
-#[derive(Clone, Debug)]
-pub(crate) struct Seen {
-    pub(crate) path: String,
-    /// Tells one connection from another.
-    pub(crate) port: u16,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Value,
-}
-
-/// What the server answers.
-#[derive(Clone)]
-pub(crate) struct Reply {
-    pub(crate) status: u16,
-    pub(crate) headers: Vec<(&'static str, String)>,
-    pub(crate) chunks: Vec<Vec<u8>>,
-    /// What follows the chunks.
-    pub(crate) end: ReplyEnd,
-}
-
-/// What follows the last chunk.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReplyEnd {
-    Closed,
-    /// Closed a moment later.
-    Late,
-    Lost,
-    Silent,
-}
-
-impl Reply {
-    pub(crate) fn new(status: u16, kind: &str, body: &str) -> Self {
-        let headers = vec![("content-type", kind.to_owned())];
-        let chunks = vec![body.as_bytes().to_vec()];
-        Self { status, headers, chunks, end: ReplyEnd::Closed }
-    }
-
-    /// A stream of events, in chunks of `size` bytes.
-    pub(crate) fn events(events: &[Value], size: usize) -> Self {
-        let mut stream: String = events.iter().map(|it| format!("data: {it}\n\n")).collect();
-        stream.push_str("data: [DONE]\n\n");
-        Self::bytes(stream.as_bytes(), size)
-    }
-
-    pub(crate) fn bytes(bytes: &[u8], size: usize) -> Self {
-        let chunks = bytes.chunks(size).map(<[u8]>::to_vec).collect();
-        Self { chunks, ..Self::new(200, "text/event-stream; charset=utf-8", "") }
-    }
-
-    pub(crate) fn header(mut self, name: &'static str, value: &str) -> Self {
-        self.headers.push((name, value.to_owned()));
-        self
-    }
-
-    pub(crate) fn then(self, end: ReplyEnd) -> Self {
-        Self { end, ..self }
-    }
-
-    fn response(self) -> Response {
-        let end = self.end;
-        let chunks = stream::iter(self.chunks).then(|chunk| async move {
-            tokio::task::yield_now().await;
-            Ok(chunk)
-        });
-        let last = stream::once(async move {
-            match end {
-                ReplyEnd::Closed => Ok(Vec::new()),
-                ReplyEnd::Late => {
-                    tokio::time::sleep(Duration::from_millis(4)).await;
-                    Ok(Vec::new())
-                }
-                ReplyEnd::Lost => Err(std::io::Error::other("lost")),
-                ReplyEnd::Silent => std::future::pending().await,
-            }
-        });
-        let mut response = Response::builder().status(self.status);
-        for (name, value) in self.headers {
-            response = response.header(name, value);
-        }
-        response.body(Body::from_stream(chunks.chain(last))).unwrap()
-    }
-}
-
-impl Loopback {
-    /// Answers with the first reply, then the second, and so on; the last again and again.
-    pub(crate) async fn start(replies: Vec<Reply>) -> Self {
-        let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
-        let log = Arc::clone(&seen);
-        let router = axum::Router::new().fallback(move |request: Request| {
-            let (log, replies) = (Arc::clone(&log), replies.clone());
-            async move {
-                let (head, body) = request.into_parts();
-                let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
-                let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
-                let path = head.uri.to_string();
-                let from = head.extensions.get::<ConnectInfo<SocketAddr>>().unwrap();
-                let port = from.0.port();
-                let mut log = log.lock().unwrap();
-                let at = log.len().min(replies.len() - 1);
-                log.push(Seen { path, port, headers: head.headers, body });
-                replies[at].clone().response()
-            }
-        });
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/v1", listener.local_addr().unwrap());
-        let service = router.into_make_service_with_connect_info::<SocketAddr>();
-        tokio::spawn(async move { axum::serve(listener, service).await });
-        Self { url, seen }
-    }
-
-    pub(crate) fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap().clone()
-    }
-}
-
-/// Returns the URL of a port at which nobody listens, and what keeps others from it.
-pub(crate) fn closed() -> (tokio::net::TcpSocket, String) {
-    let bound = tokio::net::TcpSocket::new_v4().unwrap();
-    bound.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let url = format!("http://{}/v1", bound.local_addr().unwrap());
-    (bound, url)
 }
 
 /// A chunk of an answer with this delta.

@@ -1,23 +1,58 @@
 //! The tokens that a request used, as a provider reports them, and what they cost.
 
 use protocol::{Cost, Usage};
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 
 /// The price of a model, in US dollars per million tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Price {
     /// Tokens the model reads.
     pub input: Rate,
     /// Tokens the model writes.
     pub output: Rate,
     /// Tokens read from a cache; the price of `input` if not given.
-    #[serde(default)]
+    #[serde(default, alias = "cache_read", skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<Rate>,
     /// Tokens written into a cache; the price of `input` if not given.
-    #[serde(default)]
+    #[serde(default, alias = "cache_write", skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<Rate>,
+    /// The price of requests in which the model reads many tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier: Option<PriceTier>,
+    /// Who says so.
+    #[serde(skip)]
+    pub source: PriceSource,
+}
+
+/// The price of requests in which a model reads more than a number of tokens, cached ones included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct PriceTier {
+    /// The number of tokens.
+    pub above: u64,
+    /// Tokens the model reads.
+    pub input: Rate,
+    /// Tokens the model writes.
+    pub output: Rate,
+    /// Tokens read from a cache; the price of `input` if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<Rate>,
+    /// Tokens written into a cache; the price of `input` if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<Rate>,
+}
+
+/// Who says what a model costs. The user goes before a cost that the provider reports, and that goes
+/// before the catalogue, which may be out of date.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PriceSource {
+    /// The user, in the settings or in the file of models.
+    User,
+    /// The catalogue of models.
+    #[default]
+    Catalogue,
 }
 
 /// A price per token, exact to a millionth of a dollar per million tokens.
@@ -35,8 +70,21 @@ impl Rate {
         sane.then(|| Self { picodollars: (dollars * 1e6).round() as u64 })
     }
 
+    /// Returns the rate in US dollars per million tokens.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "to be shown, far below 2^53")]
+    pub fn as_dollars(self) -> f64 {
+        self.picodollars as f64 / 1e6
+    }
+
     fn of(self, tokens: u64) -> u128 {
         u128::from(self.picodollars) * u128::from(tokens)
+    }
+}
+
+impl Serialize for Rate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.as_dollars())
     }
 }
 
@@ -49,18 +97,38 @@ impl<'de> Deserialize<'de> for Rate {
 }
 
 impl Price {
+    /// Returns a price that depends on neither caches nor the size of requests.
+    #[must_use]
+    pub fn flat(input: Rate, output: Rate) -> Self {
+        let (cache_read, cache_write, tier) = (None, None, None);
+        Self { input, output, cache_read, cache_write, tier, source: PriceSource::default() }
+    }
+
     /// Returns the cost of this usage.
     #[must_use]
     pub fn cost_of(&self, usage: &Usage) -> Cost {
-        let picodollars = self.input.of(usage.input)
-            + self.output.of(usage.output)
-            + self.cache_read.unwrap_or(self.input).of(usage.cache_read)
-            + self.cache_write.unwrap_or(self.input).of(usage.cache_write);
+        let read = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
+        let (input, output, cache_read, cache_write) =
+            match self.tier.filter(|tier| read > tier.above) {
+                Some(tier) => (tier.input, tier.output, tier.cache_read, tier.cache_write),
+                None => (self.input, self.output, self.cache_read, self.cache_write),
+            };
+        let picodollars = input.of(usage.input)
+            + output.of(usage.output)
+            + cache_read.unwrap_or(input).of(usage.cache_read)
+            + cache_write.unwrap_or(input).of(usage.cache_write);
         Cost::from_nanodollars(u64::try_from(picodollars.div_ceil(1000)).unwrap_or(u64::MAX))
     }
 }
 
-/// Parses the `usage` object of a response.
+/// Returns a usage that a provider has counted, with its cost where the price is known; `None` if
+/// all counts are zero, as some servers send instead of counting.
+pub(crate) fn priced(usage: Usage, price: Option<&Price>) -> Option<Usage> {
+    let cost = price.map(|price| price.cost_of(&usage));
+    (usage.tokens() > 0).then_some(Usage { cost, ..usage })
+}
+
+/// Parses the `usage` object of Chat Completions.
 pub(crate) fn parse_usage(value: &Value, price: Option<&Price>) -> Option<Usage> {
     let counted = value.as_object()?;
     let count = |of: Option<&Value>| of.and_then(Value::as_u64);
@@ -86,7 +154,10 @@ pub(crate) fn parse_usage(value: &Value, price: Option<&Price>) -> Option<Usage>
         cost: None,
     };
     let reported = || counted.get("cost").and_then(Value::as_f64).and_then(dollars);
-    Some(Usage { cost: price.map(|price| price.cost_of(&used)).or_else(reported), ..used })
+    let by_user = price.filter(|price| price.source == PriceSource::User);
+    let cost_of = |price: &Price| price.cost_of(&used);
+    let cost = by_user.map(cost_of).or_else(reported).or_else(|| price.map(cost_of));
+    Some(Usage { cost, ..used })
 }
 
 /// Converts a cost in dollars, as some providers report it; `None` if it is out of range.
@@ -124,7 +195,7 @@ mod tests {
     fn a_price_of_a_fraction_of_a_cent_is_exact_and_nonsense_is_no_price() {
         let price = Rate::per_million(0.0375).unwrap();
         let usage = Usage { input: 2, ..Usage::ZERO };
-        let price = Price { input: price, output: price, cache_read: None, cache_write: None };
+        let price = Price::flat(price, price);
         assert_eq!(price.cost_of(&usage).as_nanodollars(), 75);
         for nonsense in [-1.0, f64::NAN, f64::INFINITY] {
             assert_eq!(Rate::per_million(nonsense), None);
@@ -157,11 +228,28 @@ mod tests {
     fn the_cost_is_by_the_price_else_as_told_else_unknown() {
         let told = json!({ "prompt_tokens": 1_000_000, "completion_tokens": 0, "cost": 0.5 });
         let rate = Rate::per_million(3.0).unwrap();
-        let price = Price { input: rate, output: rate, cache_read: None, cache_write: None };
+        let price = Price::flat(rate, rate);
+        let by_user = Price { source: PriceSource::User, ..price };
         let cost = |price| parse_usage(&told, price).unwrap().cost.map(Cost::as_nanodollars);
-        assert_eq!(cost(Some(&price)), Some(3_000_000_000));
+        assert_eq!(cost(Some(&by_user)), Some(3_000_000_000));
+        assert_eq!(cost(Some(&price)), Some(500_000_000), "the provider knows better");
         assert_eq!(cost(None), Some(500_000_000));
         let silent = json!({ "prompt_tokens": 1, "cost": -1 });
         assert_eq!(parse_usage(&silent, None).unwrap().cost, None);
+        let by_catalogue = parse_usage(&silent, Some(&price)).unwrap().cost;
+        assert_eq!(by_catalogue.map(Cost::as_nanodollars), Some(3_000));
+    }
+
+    #[test]
+    fn a_request_that_reads_much_costs_what_its_tier_says() {
+        let text =
+            r#"{ "input": 1, "output": 2, "tier": { "above": 100, "input": 10, "output": 20 } }"#;
+        let price: Price = serde_json::from_str(text).unwrap();
+        let cost = |input, cache_read| {
+            let usage = Usage { input, cache_read, output: 1, ..Usage::ZERO };
+            price.cost_of(&usage).as_nanodollars()
+        };
+        assert_eq!((cost(60, 40), cost(60, 41)), (102_000, 1_030_000));
+        assert_eq!(serde_json::to_string(&price).unwrap().replace(".0", ""), text.replace(' ', ""));
     }
 }

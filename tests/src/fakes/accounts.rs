@@ -65,6 +65,7 @@ pub fn yields() -> ModelEvent {
         name: "yield".to_owned(),
         arguments: arguments.as_object().cloned().unwrap_or_default(),
         malformed: None,
+        thought_signature: None,
     };
     let stop_reason = StopReason::ToolUse;
     ModelEvent::Ended(ModelAnswer { content: vec![Part::ToolCall(call)], stop_reason })

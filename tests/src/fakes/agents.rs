@@ -27,7 +27,8 @@ use super::{FakeTools, task};
 /// numbers up to N, one by one), `fail` (as the provider does). After the last word it says nothing.
 #[must_use]
 pub fn agent(name: &str, words: &str) -> TaskSpec {
-    let model = ModelRoute { provider: "fake".into(), id: "m".into(), base_url: None };
+    let model =
+        ModelRoute { provider: "fake".into(), id: "m".into(), base_url: None, thinking: None };
     let work =
         Work::Agent(Agent { model, prompt: words.to_owned(), yields: Vec::new(), context: None });
     TaskSpec { work, ..task(name, "") }
@@ -102,7 +103,7 @@ impl FakeModels {
         let script = match request.messages.first().map(|said| &**said) {
             Some(Message::User(UserMessage { content, .. })) => match content.first() {
                 Some(Content::Text { text }) => text.clone(),
-                None => String::new(),
+                Some(Content::Image { .. }) | None => String::new(),
             },
             _ => String::new(),
         };
@@ -118,6 +119,7 @@ impl FakeModels {
                 name: name.to_owned(),
                 arguments: arguments.as_object().cloned().unwrap_or_default(),
                 malformed: None,
+                thought_signature: None,
             })
         };
         let value = || serde_json::from_str(rest).unwrap_or(Value::Null);
@@ -146,24 +148,27 @@ impl FakeModels {
             "hang" => return stream::pending().boxed(),
             "hang-once" if *crashes == 0 => {
                 *crashes += 1;
-                let begun = stream::iter([ModelEvent::Text(rest.to_owned())]);
+                let begun = stream::iter([ModelEvent::Text { block: 0, text: rest.to_owned() }]);
                 return begun.chain(stream::pending()).boxed();
             }
             "stream" => {
                 let numbers = (1..=rest.parse().unwrap_or(1)).map(|number: u32| number.to_string());
-                let content = vec![Part::Text { text: numbers.clone().collect() }];
+                let content = vec![Part::text(numbers.clone().collect::<String>())];
                 let ended =
                     ModelEvent::Ended(ModelAnswer { content, stop_reason: StopReason::Stop });
-                return stream::iter(numbers.map(ModelEvent::Text).chain([ended])).boxed();
+                return stream::iter(
+                    numbers.map(|text| ModelEvent::Text { block: 0, text }).chain([ended]),
+                )
+                .boxed();
             }
             "fail" => {
                 let failed = AttemptFailure::new(FailureClass::Invalid, "no such model");
                 return stream::iter([ModelEvent::Failed(failed)]).boxed();
             }
-            _ => vec![Part::Text { text: rest.to_owned() }],
+            _ => vec![Part::text(rest.to_owned())],
         };
         let events = [
-            ModelEvent::Text("thinks".into()),
+            ModelEvent::Text { block: 0, text: "thinks".into() },
             ModelEvent::Used(Usage { input: 10, output: 1, ..Usage::ZERO }),
             ModelEvent::Ended(ModelAnswer { content, stop_reason: StopReason::Stop }),
         ];

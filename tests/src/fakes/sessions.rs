@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use actors::{Events, OpenSessionError, SessionHandle, SessionSpec, ToolSetup};
 use engine::agent::Limits;
-use engine::ports::ToolEnv;
+use engine::ports::{Requester, ToolEnv};
 use protocol::{AgentEnd, EventKind, EventScope, InputId, SessionEvent, UserInput};
 
 use super::TestEngine;
@@ -23,6 +23,7 @@ pub fn session(log: &str) -> SessionSpec {
         folder: "/repo".into(),
         system: "be good".into(),
         model: "fake/m".parse().expect("it is a route"),
+        requester: Requester::Person,
         limits: Limits { turns: 50.try_into().expect("it is not zero"), tokens: None },
         assignment: None,
     }

@@ -4,11 +4,17 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::Wire;
+
 /// One request for an answer.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// The whole body.
+    /// The API it came over.
+    pub wire: Wire,
+    /// The whole body as it would have been over Chat Completions.
     pub body: Value,
+    /// The whole body.
+    pub native: Value,
     /// The body as it came.
     pub bytes: Vec<u8>,
     /// What it gives as its key.
@@ -30,10 +36,11 @@ impl Asked {
     /// # Errors
     /// Why it is none.
     pub fn read(bytes: &[u8], key: Option<String>) -> Result<Self, String> {
-        let body = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let body: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         let written: Written<'_> = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
         let raw = written.messages.into_iter().map(|message| message.get().to_owned()).collect();
-        Ok(Self { body, bytes: bytes.to_vec(), key, raw })
+        let (wire, native) = (Wire::Completions, body.clone());
+        Ok(Self { wire, body, native, bytes: bytes.to_vec(), key, raw })
     }
 
     /// Returns the model that is asked.

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::asked::text;
-use super::{Answer, Asked, Call, Said};
+use super::{Answer, Asked, Call, Said, Wire};
 
 /// Returns what is wrong with `asked`, which follows on `before`, which was given `answer`.
 pub(super) fn faults(before: &Asked, answer: &Answer, asked: &Asked) -> Vec<String> {
@@ -21,10 +21,11 @@ pub(super) fn faults(before: &Asked, answer: &Answer, asked: &Asked) -> Vec<Stri
     if model != before.model() {
         faults.push(format!("the model was {} and is {model}", before.model()));
     }
+    let ids = if asked.wire == Wire::Gemini { Ids::Ordered } else { Ids::Given };
     match (answer.said(), since) {
         // What was not said whole may be asked for again, or count as far as it came.
         (None, _) => {}
-        (Some(said), [first, ..]) if !said.is_empty() => compare(first, said, &mut faults),
+        (Some(said), [first, ..]) if !said.is_empty() => compare(first, said, ids, &mut faults),
         // Nothing said is nothing to send back: no provider takes an empty answer.
         (Some(said), [first, ..]) if said.is_empty() && first["role"] == "user" => {}
         (Some(said), since) => faults.push(format!("after {said:?} comes {since:?}")),
@@ -32,17 +33,26 @@ pub(super) fn faults(before: &Asked, answer: &Answer, asked: &Asked) -> Vec<Stri
     faults
 }
 
-fn compare(message: &Value, said: &Said, faults: &mut Vec<String>) {
+/// How calls are known again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ids {
+    /// By the ids that they were given.
+    Given,
+    /// By their order.
+    Ordered,
+}
+
+fn compare(message: &Value, said: &Said, ids: Ids, faults: &mut Vec<String>) {
     let calls = message["tool_calls"].as_array().map_or(&[][..], Vec::as_slice);
     let fits = calls.len() == said.calls.len();
-    let same = calls.iter().zip(&said.calls).all(|(call, said)| is(call, said));
+    let same = calls.iter().zip(&said.calls).all(|(call, said)| is(call, said, ids));
     if message["role"] != "assistant" || text(message) != said.text || !fits || !same {
         faults.push(format!("the answer was {said:?} and became {message}"));
     }
 }
 
 /// Returns whether `call` is what was said, made acceptable where it was not.
-fn is(call: &Value, said: &Call) -> bool {
+fn is(call: &Value, said: &Call, ids: Ids) -> bool {
     let function = &call["function"];
     let allowed = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
     let sane = !said.name.is_empty() && said.name.len() <= 64 && said.name.chars().all(allowed);
@@ -51,7 +61,8 @@ fn is(call: &Value, said: &Call) -> bool {
     let sent = sent.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
     let arguments = function["arguments"].as_str().and_then(|text| serde_json::from_str(text).ok());
     // An identity that was there twice had to become another.
-    let id = said.id.as_deref().is_none_or(|id| id.starts_with("twice") || call["id"] == id);
+    let same = |id: &str| id.starts_with("twice") || call["id"] == id;
+    let id = ids == Ids::Ordered || said.id.as_deref().is_none_or(same);
     name && id && arguments == Some(sent)
 }
 

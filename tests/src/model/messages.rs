@@ -1,11 +1,17 @@
-//! The Anthropic Messages API, as far as clients of others need it: what is asked is read as if it
-//! had been asked over Chat Completions, and what is said goes out as the events of a message.
+//! Anthropic's Messages API: what is asked is read as if it had been asked over Chat Completions, and
+//! what is said goes out as the events of a message.
 
 use serde_json::{Value, json};
 
 use super::asked::text;
+use super::schema_rules::list;
 use super::stream::pieces;
-use super::{Call, Said};
+use super::wire::signature;
+use super::{Call, Said, Wire};
+
+mod rules;
+
+pub(super) use rules::faults;
 
 /// Returns a request as it would have been over Chat Completions.
 pub(super) fn as_completions(body: &Value) -> Value {
@@ -13,11 +19,11 @@ pub(super) fn as_completions(body: &Value) -> Value {
     let asked = list(&body["messages"]).iter().flat_map(messages);
     let messages: Vec<_> = std::iter::once(system).chain(asked).collect();
     let tools: Vec<_> = list(&body["tools"]).iter().map(tool).collect();
-    json!({ "model": body["model"], "stream": body["stream"], "messages": messages, "tools": tools })
-}
-
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
+    let choice = json!({ "function": { "name": body["tool_choice"]["name"] } });
+    json!({
+        "model": body["model"], "stream": body["stream"], "messages": messages, "tools": tools,
+        "tool_choice": choice,
+    })
 }
 
 /// Returns the words of a content, which is a text or blocks.
@@ -76,6 +82,15 @@ pub(super) fn events(said: &Said, model: &str) -> String {
     event(&mut body, "message_start", json!({ "message": message }));
     event(&mut body, "ping", json!({}));
     let mut index = 0;
+    if !said.thinking.is_empty() {
+        let deltas = pieces(&said.thinking, 9).into_iter();
+        let deltas = deltas.map(|piece| json!({ "type": "thinking_delta", "thinking": piece }));
+        let signed = signature(Wire::Messages, &said.thinking);
+        let signed = json!({ "type": "signature_delta", "signature": signed });
+        let first = json!({ "type": "thinking", "thinking": "", "signature": "" });
+        block(&mut body, index, &first, deltas.chain([signed]));
+        index += 1;
+    }
     if !said.text.is_empty() || said.calls.is_empty() {
         let deltas = pieces(&said.text, 5).into_iter();
         let deltas = deltas.map(|piece| json!({ "type": "text_delta", "text": piece }));

@@ -1,11 +1,15 @@
-//! A model to talk to: a real HTTP server on the loopback that speaks Chat Completions and Messages,
-//! says what a script tells it, and holds every request against what a strict provider would accept.
+//! A model to talk to: a real HTTP server on the loopback that speaks four APIs, says what a script
+//! tells it, and holds every request against what a strict provider would accept.
 
 mod answer;
 mod asked;
 mod audit;
+mod gemini;
 mod messages;
+mod quota;
 mod respond;
+mod responses;
+mod schema_rules;
 mod script;
 mod server;
 mod stream;
@@ -17,3 +21,4 @@ pub use answer::{Answer, Call, Cut, Said, Tokens};
 pub use asked::Asked;
 pub use script::{Script, marker, steps};
 pub use server::{Checks, LoopbackModel, Pace};
+pub use wire::Wire;

@@ -59,10 +59,15 @@ pub(super) async fn respond(answer: Answer, wire: Wire, model: &str, pace: Pace)
         Answer::Endless => {
             let words = Said { text: "on and on and ".repeat(300), ..Said::default() };
             let body = wire.events(&words, model);
-            let text = body.split_inclusive("\n\n").filter(|event| event.contains("on and on"));
-            let again: Vec<_> =
-                text.map(|event| Bytes::copy_from_slice(event.as_bytes())).collect();
-            spoken(again.into_iter().cycle().map(Step::Send))
+            let end = if wire == Wire::Gemini { "\r\n\r\n" } else { "\n\n" };
+            let events: Vec<_> = body.split_inclusive(end).collect();
+            // What repeats a text whole is none of its pieces.
+            let is_piece = |event: &&&str| event.contains("on and on") && !event.contains(".done");
+            let first = events.iter().position(|event| is_piece(&event)).unwrap_or_default();
+            let bytes = |event: &&str| Bytes::copy_from_slice(event.as_bytes());
+            let begin: Vec<_> = events[..first].iter().map(bytes).collect();
+            let again: Vec<_> = events[first..].iter().filter(is_piece).map(bytes).collect();
+            spoken(begin.into_iter().chain(again.into_iter().cycle()).map(Step::Send))
         }
     }
 }

@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -17,6 +18,7 @@ use serde_json::json;
 use tokio::net::TcpSocket;
 use tokio::sync::oneshot;
 
+use super::quota::Quota;
 use super::respond::respond;
 use super::script::talk_of;
 use super::talk::Talk;
@@ -61,6 +63,7 @@ struct Shared {
     checks: Checks,
     models: Option<Vec<String>>,
     key: Option<String>,
+    quota: Option<Quota>,
     talks: BTreeMap<String, Talk>,
     otherwise: Option<Otherwise>,
     /// The conversation of each request, in the order of their coming.
@@ -83,6 +86,7 @@ impl LoopbackModel {
             checks: Checks::Strict,
             models: Some(vec![Self::ID.to_owned()]),
             key: None,
+            quota: None,
             talks: BTreeMap::new(),
             otherwise: None,
             order: Vec::new(),
@@ -112,6 +116,21 @@ impl LoopbackModel {
     #[must_use]
     pub fn route(&self) -> String {
         format!("loopback/{}", Self::ID)
+    }
+
+    /// Returns what `--base-url` is to be for this API.
+    #[must_use]
+    pub fn url_of(&self, wire: Wire) -> String {
+        match wire {
+            Wire::Completions | Wire::Responses => self.base_url(),
+            Wire::Messages | Wire::Gemini => self.messages_url(),
+        }
+    }
+
+    /// Refuses more than `most` requests in each `window` from now on, and says when to come again.
+    /// Who comes before that breaks a rule.
+    pub fn limit(&self, most: usize, window: Duration) {
+        self.lock().quota = Some(Quota::new(most, window));
     }
 
     /// Cuts answers otherwise from now on.
@@ -236,11 +255,11 @@ async fn answer(State(shared): State<Arc<Mutex<Shared>>>, request: Request) -> R
         return respond(refusal, Wire::Completions, "", Pace::Events).await;
     }
     match (parts.method.as_str(), parts.uri.path(), wire) {
-        ("GET", "/v1/models", _) => models(lock().models.as_deref()),
+        ("GET", "/v1/models" | "/v1beta/models", _) => models(lock().models.as_deref()),
         ("POST", _, Some(wire)) => {
             let (answer, model, pace) = {
                 let mut shared = lock();
-                let (answer, model) = shared.answer(wire, &body, key);
+                let (answer, model) = shared.answer(wire, parts.uri.path(), &body, key);
                 (answer, model, shared.pace)
             };
             respond(answer, wire, &model, pace).await
@@ -277,8 +296,19 @@ impl Shared {
     }
 
     /// Decides on the answer to a request, and for which model it is.
-    fn answer(&mut self, wire: Wire, body: &[u8], key: Option<String>) -> (Answer, String) {
-        let asked = match wire.read(body, key) {
+    fn answer(
+        &mut self,
+        wire: Wire,
+        path: &str,
+        body: &[u8],
+        key: Option<String>,
+    ) -> (Answer, String) {
+        if let Some(refusal) =
+            self.quota.as_mut().and_then(|quota| quota.take(&mut self.violations))
+        {
+            return (refusal, String::new());
+        }
+        let asked = match wire.read(path, body, key) {
             Ok(asked) => asked,
             Err(why) => {
                 self.refuse(format!("a request that is none: {why}"));

@@ -77,7 +77,9 @@ pub(super) fn cut<'body>(body: &'body str, cut: Cut, end: &str) -> &'body [u8] {
         }
         Cut::BeforeFinish => {
             let finish = body.find(end).expect("each answer has an end");
-            body[..finish].rfind("\n\n").expect("the end is told in an event") + 2
+            let before = &body[..finish];
+            let event = before.rfind("\n\n").max(before.rfind("\n\r\n").map(|at| at + 1));
+            event.expect("the end is told in an event") + 2
         }
     };
     &bytes[..end]

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::{Answer, Asked, Checks, Script, audit, validator};
+use super::{Answer, Asked, Checks, Script, audit};
 
 /// One conversation as the model remembers it.
 pub(super) struct Talk {
@@ -25,7 +25,7 @@ impl Talk {
         faults: &mut Vec<String>,
     ) -> Answer {
         let mut found = match checks {
-            Checks::Strict => validator::faults(&asked),
+            Checks::Strict => asked.wire.faults(&asked),
             Checks::None => Vec::new(),
         };
         if let (Checks::Strict, Some((before, answer))) = (checks, self.said.last()) {

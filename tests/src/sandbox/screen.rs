@@ -52,12 +52,31 @@ impl Callbacks for Unexpected {
 }
 
 impl Invocation {
-    /// Starts it on a terminal with this many lines and columns.
+    /// Starts it on a terminal with this many lines and columns, and with nothing to read.
     ///
     /// # Panics
     /// When there is no terminal to be had.
     #[must_use]
     pub fn on_a_screen(self, rows: u16, columns: u16) -> Screen {
+        self.on_a_terminal((rows, columns), |_terminal| Stdio::null())
+    }
+
+    /// Starts it on a terminal that it also reads from: [`Screen::type_line`].
+    ///
+    /// # Panics
+    /// When there is no terminal to be had.
+    #[must_use]
+    pub fn on_a_keyboard(self, rows: u16, columns: u16) -> Screen {
+        self.on_a_terminal((rows, columns), |terminal| {
+            Stdio::from(terminal.try_clone().expect("it can be shared"))
+        })
+    }
+
+    fn on_a_terminal(
+        self,
+        (rows, columns): (u16, u16),
+        input: impl FnOnce(&OwnedFd) -> Stdio,
+    ) -> Screen {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = openpt(flags).expect("a terminal can be made");
         grantpt(&master).expect("it is ours");
@@ -68,7 +87,7 @@ impl Invocation {
         tcsetwinsize(&slave, size(rows, columns)).expect("its size can be set");
         let end = || Stdio::from(slave.try_clone().expect("it can be shared"));
         let mut command = self.env("TERM", "xterm-256color").into_command();
-        command.stdin(Stdio::null()).stdout(end()).stderr(end());
+        command.stdin(input(&slave)).stdout(end()).stderr(end());
         let child = command.spawn().expect("the binary can be started");
         drop((command, slave)); // so that reading ends with the binary
         let parser = Parser::new_with_callbacks(
@@ -119,6 +138,15 @@ impl Screen {
     #[must_use]
     pub fn bytes(&self) -> String {
         String::from_utf8_lossy(&self.terminal().bytes).into_owned()
+    }
+
+    /// Types a line.
+    ///
+    /// # Panics
+    /// When the terminal is gone.
+    pub fn type_line(&self, line: &str) {
+        let typed = (&self.master).write_all(format!("{line}\n").as_bytes());
+        typed.expect("it is there");
     }
 
     /// Gives the terminal another size.

@@ -152,14 +152,11 @@ fn a_near_reset_is_waited_for_and_the_task_lands() {
 }
 
 #[test]
-fn a_limit_of_how_much_at_a_time_is_waited_out_more_often_than_other_troubles() {
-    let place = sandbox();
-    let repository = place.repository();
-    let model = LoopbackModel::start();
+fn a_limit_of_how_much_at_a_time_is_tried_as_often_as_other_troubles() {
     let limit = Answer::error(429, "rate_limit_exceeded", "Too many requests");
-    let finished = begin(&place, &repository, &model, disturbed(limit, 6)).run().expect_code(0);
-    assert_eq!(repository.text("new.txt"), "new\n", "{finished}");
-    assert_eq!(model.asked("t1").len(), 1 + 6 + 1, "{finished}");
+    let (failure, asked, _) = fails(limit, 5);
+    says(&failure, "transient", &["429", "it was asked 2 times"]);
+    assert_eq!(asked, 2);
 }
 
 #[test]

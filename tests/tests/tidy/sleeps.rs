@@ -17,10 +17,12 @@ const FOR_EVER: u64 = 60;
 /// The files whose test code sleeps all the same, each with the reason.
 const SLEEPERS: &[(&str, &str)] = &[
     ("tests/limit/src/waiting.rs", "it looks again and again at what sends no event"),
-    ("engine/providers/src/test_support.rs", "it is a timer, and a server that ends late"),
+    ("engine/providers/src/test_support.rs", "it is a timer"),
+    ("engine/providers/src/test_support/loopback.rs", "it is a server that ends late"),
     ("isolation/src/landing/tests/savers.rs", "programs save at random moments of a landing"),
     ("tests/src/fakes/accounts.rs", "a provider takes its time, of a clock that is paused"),
     ("tests/src/fakes/tools.rs", "a tool takes its time, of a clock that is paused"),
+    ("tests/tests/binary/api_pairs.rs", "it is a timer"),
     ("tests/src/model/respond.rs", "a model speaks at its pace, and nobody waits for a moment"),
 ];
 

@@ -275,7 +275,13 @@ pub(crate) fn call(name: &str, arguments: Value) -> ToolCall {
         Value::Object(arguments) => arguments,
         other => panic!("{other}"),
     };
-    ToolCall { id: "call_1".to_owned(), name: name.to_owned(), arguments, malformed: None }
+    ToolCall {
+        id: "call_1".to_owned(),
+        name: name.to_owned(),
+        arguments,
+        malformed: None,
+        thought_signature: None,
+    }
 }
 
 /// Commands that do what the test says.

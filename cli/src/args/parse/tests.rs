@@ -98,9 +98,9 @@ fn a_run_of_agents_takes_a_model_and_where_it_is() {
     );
     assert_eq!((args.agent, args.limits.len()), (Some(AgentChoice::Task), 2));
     assert_eq!(
-        usage_error_of(&["run", "--model", "qwen", "a"]),
-        "error: invalid value `qwen` for `--model`\n  because a model is PROVIDER/ID, as in \
-         ollama/qwen3:8b, or one of the roles default, smol, slow and plan\n  \
+        usage_error_of(&["run", "--model", " ", "a"]),
+        "error: invalid value ` ` for `--model`\n  because a model is PROVIDER/ID, as in \
+         ollama/qwen3:8b, the name of one model, or one of the roles default, smol, slow and plan\n  \
          try: regatta run --help"
     );
     let said = usage_error_of(&["run", "--model", "a/b", "--base-url", "http://me:pass@a", "b"]);

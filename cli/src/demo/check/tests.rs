@@ -107,6 +107,7 @@ fn turn(id: &str, tool: &str, arguments: serde_json::Value, result: &str) -> [Me
         name: tool.clone(),
         arguments: arguments.as_object().unwrap().clone(),
         malformed: None,
+        thought_signature: None,
     };
     let answer = AssistantMessage {
         content: vec![Part::ToolCall(call)],

@@ -133,6 +133,7 @@ fn call_of_an_agent() -> ToolCall {
         name: "edit".to_owned(),
         arguments: arguments.as_object().unwrap().clone(),
         malformed: None,
+        thought_signature: None,
     }
 }
 

@@ -42,7 +42,13 @@ fn answer(content: Vec<Part>, stop_reason: StopReason) -> Message {
 
 fn call(id: &str, name: &str, arguments: Value) -> Part {
     let arguments = arguments.as_object().unwrap().clone();
-    Part::ToolCall(ToolCall { id: id.into(), name: name.into(), arguments, malformed: None })
+    Part::ToolCall(ToolCall {
+        id: id.into(),
+        name: name.into(),
+        arguments,
+        malformed: None,
+        thought_signature: None,
+    })
 }
 
 fn result(id: &str, name: &str, text: &str, details: Option<Value>) -> Message {
@@ -81,8 +87,8 @@ fn session() -> Vec<Message> {
         user("Move src/a.rs.\n\n<context>\nBe careful.\n</context>"),
         answer(
             vec![
-                Part::Thinking { thinking: "Where is it?\n".into() },
-                Part::Text { text: "Let me look.".into() },
+                Part::thinking("Where is it?\n"),
+                Part::text("Let me look."),
                 call("1", "read", json!({ "path": "src/a.rs" })),
                 call("2", "read", json!({ "path": "src/none.rs" })),
             ],
@@ -214,6 +220,7 @@ fn what_a_model_could_not_say_or_call_is_told_too() {
         name: "write".into(),
         arguments: serde_json::Map::new(),
         malformed: Some("{\"path\": \"a".into()),
+        thought_signature: None,
     };
     let gives_up = call("2", "yield", json!({ "error": "there is no such file" }));
     let messages = vec![
@@ -253,8 +260,8 @@ fn whatever_models_and_tools_say_a_terminal_obeys_none_of_it() {
         user(hostile),
         answer(
             vec![
-                Part::Thinking { thinking: hostile.into() },
-                Part::Text { text: hostile.into() },
+                Part::thinking(hostile),
+                Part::text(hostile),
                 call("1", hostile, json!({ "path": hostile })),
                 call("2", "bash", json!({ "odd\u{1b}[2J": hostile })),
                 call("3", "edit", json!({ "command": hostile })),

@@ -1,9 +1,9 @@
 //! The agent loop: asks the model and runs its tool calls, turn by turn.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use protocol::{AgentEnd, AssistantMessage, InputId, Part, SessionEvent, StopReason, UserInput};
+use protocol::{AgentEnd, AssistantMessage, InputId, SessionEvent, StopReason, UserInput};
 
 use super::context::{AgentContext, Listener};
 use super::conversation::Conversation;
@@ -11,8 +11,8 @@ use super::inputs::Prompt;
 use super::limits::{BudgetDecision, Warned};
 use super::prompts;
 use super::tool_calls::{AllowedCalls, run_calls};
-use crate::ports::{GateWait, ModelRequest, SessionLogError, ToolChoice};
-use crate::request::Progress;
+use crate::ports::{GateWait, ModelRequest, RequestOptions, SessionLogError, ToolChoice};
+use crate::request::{PartialContent, Progress};
 
 /// Continues a conversation until the model stops or yields, or until the work is aborted or fails.
 /// If the last message is an answer of the model and there is no new input, the model is not asked
@@ -128,10 +128,11 @@ async fn ask(
         messages: conversation.messages.clone(),
         tools: context.tools.declarations(),
         choice,
+        options: RequestOptions::default(),
     };
-    let (listener, partial) = (context.listener, PartialAnswer::default());
+    let (listener, partial) = (context.listener, Mutex::new(PartialContent::default()));
     let progress = |progress: Progress<'_>| {
-        partial.add(&progress);
+        keep(&partial, &progress);
         notify(listener, progress);
     };
     match context.unless_aborted(context.model.client.ask(&request, &progress)).await {
@@ -146,7 +147,7 @@ async fn ask(
             Err(AgentEnd::Failed(failed.failure))
         }
         None => {
-            let content = partial.into_content();
+            let content = partial.into_inner().unwrap_or_else(PoisonError::into_inner).into_parts();
             let partial =
                 conversation.aborted_answer(context.model.client.provider.info(), content);
             listener.event(SessionEvent::MessageEnd { message: partial.clone() });
@@ -158,16 +159,31 @@ async fn ask(
 
 fn notify(listener: &dyn Listener, progress: Progress<'_>) {
     listener.event(match progress {
-        Progress::Text(text) => SessionEvent::TextDelta { text: text.to_owned() },
-        Progress::Thinking(text) => SessionEvent::ThinkingDelta { text: text.to_owned() },
-        Progress::Calling(tool) => SessionEvent::ToolCallStart { tool_name: tool.to_owned() },
+        Progress::Text { text, .. } => SessionEvent::TextDelta { text: text.to_owned() },
+        Progress::Thinking { text, .. } => SessionEvent::ThinkingDelta { text: text.to_owned() },
+        Progress::Calling { tool, .. } => {
+            SessionEvent::ToolCallStart { tool_name: tool.to_owned() }
+        }
+        // The arguments are part of the complete message, which follows.
+        Progress::Arguments { .. } => return,
         Progress::Waiting { wait: GateWait::Busy { limit }, .. } => {
             let reason = format!("waits until fewer than {limit} requests are under way");
+            SessionEvent::RequestWait { reason }
+        }
+        Progress::Waiting { wait: GateWait::Outage { reason }, .. } => {
+            let reason = format!("waits until the provider answers again: {reason}");
+            SessionEvent::RequestWait { reason }
+        }
+        Progress::Waiting { wait: GateWait::Rate { wait }, .. } => {
+            let seconds = wait.as_secs().max(1);
+            let reason = format!("waits {seconds} s for the limit per minute");
             SessionEvent::RequestWait { reason }
         }
         Progress::Waiting { retries, wait: GateWait::Paused { wait, reason } } => {
             retry(retries, *wait, reason.clone())
         }
+        // It waits at the gate, which says so.
+        Progress::Retrying { delay: Duration::ZERO, .. } => return,
         Progress::Retrying { retry: number, delay, failure } => {
             retry(number, delay, failure.message.clone())
         }
@@ -183,34 +199,15 @@ fn retry(attempt: u32, delay: Duration, error_message: String) -> SessionEvent {
     SessionEvent::AutoRetryStart { attempt, delay_ms, error_message }
 }
 
-/// The content of an answer received so far.
-#[derive(Default)]
-struct PartialAnswer(Mutex<Vec<Part>>);
-
-impl PartialAnswer {
-    fn add(&self, progress: &Progress<'_>) {
-        let mut content = self.content();
-        match progress {
-            Progress::Text(more) => match content.last_mut() {
-                Some(Part::Text { text }) => text.push_str(more),
-                _ => content.push(Part::Text { text: (*more).to_owned() }),
-            },
-            Progress::Thinking(more) => match content.last_mut() {
-                Some(Part::Thinking { thinking }) => thinking.push_str(more),
-                _ => content.push(Part::Thinking { thinking: (*more).to_owned() }),
-            },
-            Progress::Retrying { .. } | Progress::FallingBack { .. } => content.clear(),
-            Progress::Calling(_) | Progress::Waiting { .. } => {}
-        }
-    }
-
-    /// Locks the content. The lock is held only while content is changed, never across an `await`.
-    fn content(&self) -> MutexGuard<'_, Vec<Part>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn into_content(self) -> Vec<Part> {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+/// Keeps the content of an answer received so far. The lock is held only while content is changed,
+/// never across an `await`.
+fn keep(partial: &Mutex<PartialContent>, progress: &Progress<'_>) {
+    let mut partial = partial.lock().unwrap_or_else(PoisonError::into_inner);
+    match progress {
+        Progress::Text { block, text } => partial.push_text(*block, text),
+        Progress::Thinking { block, text } => partial.push_thinking(*block, text),
+        Progress::Retrying { .. } | Progress::FallingBack { .. } => partial.clear(),
+        Progress::Calling { .. } | Progress::Arguments { .. } | Progress::Waiting { .. } => {}
     }
 }
 

@@ -135,7 +135,13 @@ mod tests {
 
     fn call(path: &str) -> ToolCall {
         let arguments = json!({ "path": path }).as_object().unwrap().clone();
-        ToolCall { id: path.to_owned(), name: "read".to_owned(), arguments, malformed: None }
+        ToolCall {
+            id: path.to_owned(),
+            name: "read".to_owned(),
+            arguments,
+            malformed: None,
+            thought_signature: None,
+        }
     }
 
     #[test]

@@ -5,16 +5,30 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use futures_util::stream::BoxStream;
-use protocol::{Failure, SessionId};
+use protocol::{Failure, RunName};
 
 use super::AccountId;
 
 /// Admits requests within the limits of each provider account.
 pub trait Gate: Send + Sync {
-    /// Queues one request to `account`. The stream reports why the request waits, and ends with
+    /// Queues one request to `account`, which has failed `retries` times before. The stream reports why the request waits, and ends with
     /// [`GateEvent::Admitted`]. Dropping the stream removes the request from the queue. If the
     /// stream ends without a permit, the gate has crashed; calling this again reaches a new gate.
-    fn acquire(&self, account: &AccountId, session: SessionId) -> BoxStream<'static, GateEvent>;
+    fn acquire(
+        &self,
+        account: &AccountId,
+        requester: Requester,
+        retries: u32,
+    ) -> BoxStream<'static, GateEvent>;
+}
+
+/// Who asks a model. Requests of a person are sent first, and runs take turns.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Requester {
+    /// A session with a person.
+    Person,
+    /// A task of a run.
+    Run(RunName),
 }
 
 /// An event of a queued request.
@@ -24,6 +38,9 @@ pub enum GateEvent {
     Waiting(GateWait),
     /// The request may be sent. No event follows.
     Admitted(Permit),
+    /// The account answers nothing, and has not for long: asking again does not help now. No event
+    /// follows.
+    Refused(Failure),
 }
 
 /// Why a request waits.
@@ -41,52 +58,96 @@ pub enum GateWait {
         /// The message of the provider to the rejected request.
         reason: String,
     },
+    /// The account answers nothing at the moment. One request at a time finds out whether it does
+    /// again.
+    Outage {
+        /// What happened to the last request.
+        reason: String,
+    },
+    /// The limits per minute that the user has set are used up.
+    Rate {
+        /// How long the request waits at least.
+        wait: Duration,
+    },
 }
 
 /// The right to send one request. A permit that is dropped without a report counts as abandoned.
-pub struct Permit(Option<Box<dyn FnOnce(GateReport) + Send>>);
-
-/// The result of a request, as far as it matters for other requests of the account.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GateReport {
-    /// The outcome of the request.
-    pub outcome: RequestOutcome,
-    /// How long the account has to pause, if at all.
-    pub wait: Option<Duration>,
+pub struct Permit {
+    news: Option<Box<dyn FnMut(PermitNews) + Send>>,
+    is_sent: bool,
 }
 
-/// The outcome of a request.
+/// What a request tells the gate.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PermitNews {
+    /// The request was not sent, and never will be.
+    NotSent,
+    /// The provider begins to answer.
+    Accepted,
+    /// The request has ended.
+    Ended(RequestOutcome),
+}
+
+/// The outcome of a request, as far as it matters for other requests of the account.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RequestOutcome {
     /// The request was answered.
-    Answered,
+    Answered {
+        /// How many tokens it has used.
+        tokens: u64,
+        /// How long the account has nothing left of a limit, as the provider says.
+        wait: Option<Duration>,
+    },
     /// The request failed.
-    Failed(Failure),
+    Failed {
+        /// The failure.
+        failure: Failure,
+        /// Whether the provider rejected it because there are too many requests.
+        is_rejected: bool,
+        /// How long the account has to pause, if at all.
+        wait: Option<Duration>,
+    },
     /// The request was dropped before it ended.
     Abandoned,
 }
 
 impl Permit {
-    /// Returns a permit that calls `report` exactly once.
-    pub fn new(report: impl FnOnce(GateReport) + Send + 'static) -> Self {
-        Self(Some(Box::new(report)))
+    /// Returns a permit that calls `news` at most once with each kind of news, and last, once, with
+    /// [`PermitNews::NotSent`] or [`PermitNews::Ended`].
+    pub fn new(news: impl FnMut(PermitNews) + Send + 'static) -> Self {
+        Self { news: Some(Box::new(news)), is_sent: false }
+    }
+
+    /// The request is sent.
+    pub fn sent(&mut self) {
+        self.is_sent = true;
+    }
+
+    /// The provider begins to answer.
+    pub fn accepted(&mut self) {
+        if let Some(news) = &mut self.news {
+            news(PermitNews::Accepted);
+        }
     }
 
     /// Gives the permit back to the gate and reports the result of the request.
-    pub fn report(mut self, report: GateReport) {
-        self.finish(report);
+    pub fn report(mut self, outcome: RequestOutcome) {
+        self.finish(PermitNews::Ended(outcome));
     }
 
-    fn finish(&mut self, report: GateReport) {
-        if let Some(finish) = self.0.take() {
-            finish(report);
+    fn finish(&mut self, last: PermitNews) {
+        if let Some(mut news) = self.news.take() {
+            news(last);
         }
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.finish(GateReport { outcome: RequestOutcome::Abandoned, wait: None });
+        self.finish(match self.is_sent {
+            true => PermitNews::Ended(RequestOutcome::Abandoned),
+            false => PermitNews::NotSent,
+        });
     }
 }
 

@@ -23,7 +23,7 @@ mod worker;
 pub use attempt_end::{AttemptEnd, AttemptOutcome, ModelWork};
 pub use cancel::{CancelLevel, CancelToken};
 pub use clock_and_ids::{Clock, Ids, Timer};
-pub use gate::{Gate, GateEvent, GateReport, GateWait, Permit, RequestOutcome};
+pub use gate::{Gate, GateEvent, GateWait, Permit, PermitNews, RequestOutcome, Requester};
 pub use isolation::{
     Baseline, CarryRequest, FreezeRequest, HeadMove, HeadMoveKind, Isolation, LandingNotice,
     LandingRequest, LandingTarget, LandingTask, Notice, Repository, RepositoryFacts, Reuse,
@@ -32,8 +32,9 @@ pub use isolation::{
 pub use isolation_error::IsolationError;
 pub use ledger::{LedgerError, LedgerStore, LockRun, RunLock};
 pub use model::{
-    AccountId, AttemptFailure, FailureCause, ModelAnswer, ModelEvent, ModelLocation, ModelRequest,
-    ModelStream, Models, Provider, ProviderInfo, ToolChoice,
+    AccountId, AttemptFailure, CacheRetention, FailureCause, ModelAnswer, ModelEvent,
+    ModelLocation, ModelRequest, ModelStream, Models, Provider, ProviderInfo, RateLimit,
+    RateLimits, RequestOptions, ToolChoice,
 };
 pub use processes::{
     CUT_LINE, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands, EndCause, LineSink,

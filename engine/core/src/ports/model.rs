@@ -1,11 +1,14 @@
 //! The port for models: providers, requests and the events of an answer.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::BoxStream;
-use protocol::{Failure, FailureClass, Message, ModelRoute, Part, SessionId, StopReason, Usage};
+use protocol::{
+    Failure, FailureClass, Message, ModelRoute, Part, SessionId, StopReason, ThinkingLevel, Usage,
+};
 
 use super::ToolDeclaration;
 
@@ -92,6 +95,8 @@ pub struct ModelRequest {
     pub tools: Arc<[ToolDeclaration]>,
     /// Whether the model has to call a tool.
     pub choice: ToolChoice,
+    /// How the model is to answer.
+    pub options: RequestOptions,
 }
 
 /// Whether a model has to call a tool.
@@ -99,22 +104,74 @@ pub struct ModelRequest {
 pub enum ToolChoice {
     /// It may call any tool or none.
     Free,
+    /// It may not call a tool.
+    Never,
+    /// It has to call some tool.
+    Any,
     /// It has to call this tool.
     Force(String),
+}
+
+/// How a model is to answer. What a provider cannot do is left out of the request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestOptions {
+    /// How much the model is to think. The level of the route holds if absent.
+    pub thinking: Option<ThinkingLevel>,
+    /// The maximum number of tokens of the answer, its thinking included. The default of the model
+    /// holds if absent.
+    pub output_limit: Option<NonZeroU32>,
+    /// How long the provider is to keep the conversation in its cache.
+    pub cache: CacheRetention,
+}
+
+/// How long a provider keeps a conversation in its cache, where requests can say so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CacheRetention {
+    /// Not at all.
+    None,
+    /// Some minutes.
+    #[default]
+    Short,
+    /// An hour or more.
+    Long,
 }
 
 /// An event of an attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ModelEvent {
     /// More text for the user.
-    Text(String),
+    Text {
+        /// The index of the part in the answer.
+        block: usize,
+        /// The text to append.
+        text: String,
+    },
     /// More thinking.
-    Thinking(String),
-    /// The model starts a call of this tool. The arguments are part of the final answer.
-    Calling(String),
-    /// A number of bytes that no other event contains, for instance of arguments. 0 means that the
-    /// model has started to answer.
+    Thinking {
+        /// The index of the part in the answer.
+        block: usize,
+        /// The text to append.
+        text: String,
+    },
+    /// The model starts a call.
+    Calling {
+        /// The index of the part in the answer.
+        block: usize,
+        /// The name of the tool.
+        tool: String,
+    },
+    /// More arguments of a call.
+    Arguments {
+        /// The index of the part in the answer.
+        block: usize,
+        /// The JSON text to append.
+        json: String,
+    },
+    /// A number of bytes that no other event contains, for instance of encrypted thinking. 0 means
+    /// that the model has started to answer.
     Received(usize),
+    /// What is left of the limits of the account.
+    Limits(Box<RateLimits>),
     /// The usage of the attempt so far, as counted by the provider.
     Used(Usage),
     /// The provider sent something that is not part of the answer, which shows that it is alive.
@@ -123,6 +180,37 @@ pub enum ModelEvent {
     Ended(ModelAnswer),
     /// The attempt failed. No event follows.
     Failed(AttemptFailure),
+}
+
+/// The limits of an account as a response states them, each absent if it does not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RateLimits {
+    /// Requests.
+    pub requests: Option<RateLimit>,
+    /// Tokens of all kinds.
+    pub tokens: Option<RateLimit>,
+    /// Tokens that models read.
+    pub input_tokens: Option<RateLimit>,
+    /// Tokens that models write.
+    pub output_tokens: Option<RateLimit>,
+}
+
+/// One limit of an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimit {
+    /// What is left of the limit.
+    pub remaining: u64,
+    /// The limit, if it is stated.
+    pub limit: Option<u64>,
+    /// When all of the limit is available again, if it is stated.
+    pub reset: Option<Duration>,
+}
+
+impl RateLimits {
+    /// Returns the limits that are stated.
+    pub fn all(&self) -> impl Iterator<Item = RateLimit> {
+        [self.requests, self.tokens, self.input_tokens, self.output_tokens].into_iter().flatten()
+    }
 }
 
 /// A complete answer.
@@ -150,6 +238,8 @@ pub struct AttemptFailure {
 pub enum FailureCause {
     /// A rate limit of the account.
     RateLimit,
+    /// The account has answered nothing for so long that the request was not sent.
+    Outage,
     /// Anything else.
     Other,
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use protocol::{
-    AgentEnd, External, Failure, FailureClass, SessionEvent, TaskId, TaskLimits, Usage,
+    AgentEnd, External, Failure, FailureClass, RunName, SessionEvent, TaskId, TaskLimits, Usage,
 };
 use serde_json::Value;
 
@@ -33,6 +33,8 @@ pub trait Worker: Send + Sync {
 /// The arguments to start a worker.
 #[derive(Clone)]
 pub struct WorkerStart {
+    /// The run of the task.
+    pub run: RunName,
     /// The task.
     pub task: TaskId,
     /// The number of the attempt, from 1.

@@ -8,6 +8,7 @@ use futures_util::future::{BoxFuture, Either, select};
 use futures_util::stream::BoxStream;
 use protocol::{Failure, FailureClass, ModelRoute, Part, Usage};
 
+use super::partial_content::PartialContent;
 use super::policy::{Watchdog, estimated_usage};
 use crate::ports::{AttemptFailure, GateWait, ModelAnswer, ModelEvent, ModelStream, Timer};
 
@@ -27,18 +28,27 @@ impl From<AttemptFailure> for AttemptEnd {
     }
 }
 
-/// Reads the events of an attempt until it ends.
+/// Reads the events of an attempt until it ends. Calls `accepted` when the provider begins to answer.
 pub(super) async fn read_answer(
     stream: ModelStream,
     timer: &dyn Timer,
     watchdog: Watchdog,
+    accepted: &mut (dyn FnMut() + Send),
     progress: ProgressSink<'_>,
 ) -> AttemptEnd {
+    let mut is_accepted = false;
     let ModelStream { request_bytes, events } = stream;
     let mut events = WatchedEvents::new(events, timer, watchdog);
     let mut received = PartialAnswer::default();
     let answer = loop {
-        match events.next().await {
+        let next = events.next().await;
+        if !is_accepted
+            && matches!(next, Ok(Some(ref event)) if !matches!(event, ModelEvent::Failed(_)))
+        {
+            is_accepted = true;
+            accepted();
+        }
+        match next {
             Ok(Some(ModelEvent::Ended(answer))) => {
                 received.add(0);
                 break Ok(answer);
@@ -56,13 +66,13 @@ pub(super) async fn read_answer(
         }
     };
     let usage = received.usage(request_bytes);
-    AttemptEnd { answer, partial: received.partial, usage }
+    AttemptEnd { answer, partial: received.partial.into_parts(), usage }
 }
 
 /// The part of an answer received so far.
 #[derive(Default)]
 struct PartialAnswer {
-    partial: Vec<Part>,
+    partial: PartialContent,
     /// The number of bytes received; absent until the model starts to answer.
     bytes: Option<usize>,
     /// The usage reported by the provider so far.
@@ -72,29 +82,31 @@ struct PartialAnswer {
 impl PartialAnswer {
     fn take(&mut self, event: ModelEvent, progress: ProgressSink<'_>) {
         match event {
-            ModelEvent::Text(text) => {
-                progress(Progress::Text(&text));
+            ModelEvent::Text { block, text } => {
+                progress(Progress::Text { block, text: &text });
                 self.add(text.len());
-                if let Some(Part::Text { text: before }) = self.partial.last_mut() {
-                    before.push_str(&text);
-                } else {
-                    self.partial.push(Part::Text { text });
-                }
+                self.partial.push_text(block, &text);
             }
-            ModelEvent::Thinking(thinking) => {
-                progress(Progress::Thinking(&thinking));
-                self.add(thinking.len());
-                if let Some(Part::Thinking { thinking: before }) = self.partial.last_mut() {
-                    before.push_str(&thinking);
-                } else {
-                    self.partial.push(Part::Thinking { thinking });
-                }
+            ModelEvent::Thinking { block, text } => {
+                progress(Progress::Thinking { block, text: &text });
+                self.add(text.len());
+                self.partial.push_thinking(block, &text);
             }
-            ModelEvent::Calling(tool) => progress(Progress::Calling(&tool)),
+            ModelEvent::Calling { block, tool } => {
+                progress(Progress::Calling { block, tool: &tool });
+                self.add(tool.len());
+            }
+            ModelEvent::Arguments { block, json } => {
+                progress(Progress::Arguments { block, json: &json });
+                self.add(json.len());
+            }
             ModelEvent::Received(bytes) => self.add(bytes),
             ModelEvent::Used(usage) => self.counted = Some(usage),
-            // `Alive` has no content, and `read_answer` handles `Ended` and `Failed`.
-            ModelEvent::Alive | ModelEvent::Ended(_) | ModelEvent::Failed(_) => {}
+            // `Alive` and `Limits` have no content, and `read_answer` handles `Ended` and `Failed`.
+            ModelEvent::Alive
+            | ModelEvent::Limits(_)
+            | ModelEvent::Ended(_)
+            | ModelEvent::Failed(_) => {}
         }
     }
 
@@ -177,11 +189,33 @@ impl<'a> WatchedEvents<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Progress<'a> {
     /// More text for the user.
-    Text(&'a str),
+    Text {
+        /// The index of the part in the answer.
+        block: usize,
+        /// The text to append.
+        text: &'a str,
+    },
     /// More thinking.
-    Thinking(&'a str),
-    /// The model starts a call of this tool.
-    Calling(&'a str),
+    Thinking {
+        /// The index of the part in the answer.
+        block: usize,
+        /// The text to append.
+        text: &'a str,
+    },
+    /// The model starts a call.
+    Calling {
+        /// The index of the part in the answer.
+        block: usize,
+        /// The name of the tool.
+        tool: &'a str,
+    },
+    /// More arguments of a call.
+    Arguments {
+        /// The index of the part in the answer.
+        block: usize,
+        /// The JSON text to append.
+        json: &'a str,
+    },
     /// The request waits for the gate of the account.
     Waiting {
         /// The number of retries so far.

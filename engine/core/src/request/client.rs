@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use protocol::{AssistantMessage, Failure, FailureClass, Part, SessionId, StopReason, Usage};
+use protocol::{AssistantMessage, Failure, FailureClass, Part, StopReason, Usage};
 
 use super::attempt::{AttemptEnd, read_answer};
 use super::attempt::{Progress, ProgressSink};
 use super::policy::{RequestPolicy, Retries, RetryDecision, allows_fallback};
 use crate::ports::{
-    AccountId, AttemptFailure, Clock, Gate, GateEvent, GateReport, ModelAnswer, ModelRequest,
-    Permit, Provider, ProviderInfo, RequestOutcome, Timer,
+    AccountId, AttemptFailure, Clock, FailureCause, Gate, GateEvent, ModelAnswer, ModelRequest,
+    Permit, Provider, ProviderInfo, RequestOutcome, Requester, Timer,
 };
 
 /// A client for one model.
@@ -23,6 +23,8 @@ pub struct ModelClient {
     pub fallbacks: Vec<Arc<dyn Provider>>,
     /// Limits the requests of each account.
     pub gate: Arc<dyn Gate>,
+    /// Who asks.
+    pub requester: Requester,
     /// Measures delays and deadlines.
     pub timer: Arc<dyn Timer>,
     /// Returns the time for messages.
@@ -106,18 +108,21 @@ impl ModelClient {
         progress: ProgressSink<'_>,
     ) -> AttemptEnd {
         let info = provider.info();
-        let permit = match self.admit(&info.account, request.session, retries, progress).await {
+        let mut permit = match self.admit(&info.account, retries, progress).await {
             Ok(permit) => permit,
             Err(failed) => return failed.into(),
         };
         let watchdog = self.policy.watchdog(info.location);
+        permit.sent();
         let stream = provider.stream(request);
-        let mut end = read_answer(stream, self.timer.as_ref(), watchdog, progress).await;
+        let (timer, accepted) = (self.timer.as_ref(), &mut || permit.accepted());
+        let mut end = read_answer(stream, timer, watchdog, accepted, progress).await;
         end.answer = end.answer.map_err(|it| self.policy.retry.classify_wait(it, self.clock.now()));
         permit.report(match &end.answer {
-            Ok(_answer) => GateReport { outcome: RequestOutcome::Answered, wait: None },
-            Err(failed) => GateReport {
-                outcome: RequestOutcome::Failed(failed.failure.clone()),
+            Ok(_answer) => RequestOutcome::Answered { tokens: end.usage.tokens(), wait: None },
+            Err(failed) => RequestOutcome::Failed {
+                failure: failed.failure.clone(),
+                is_rejected: failed.cause == FailureCause::RateLimit,
                 wait: self.policy.retry.pause(failed),
             },
         });
@@ -127,15 +132,18 @@ impl ModelClient {
     async fn admit(
         &self,
         account: &AccountId,
-        session: SessionId,
         retries: u32,
         progress: ProgressSink<'_>,
     ) -> Result<Permit, AttemptFailure> {
-        let mut queue = self.gate.acquire(account, session);
+        let mut queue = self.gate.acquire(account, self.requester.clone(), retries);
         while let Some(event) = queue.next().await {
             match event {
                 GateEvent::Waiting(wait) => progress(Progress::Waiting { retries, wait: &wait }),
                 GateEvent::Admitted(permit) => return Ok(permit),
+                GateEvent::Refused(failure) => {
+                    let cause = FailureCause::Outage;
+                    return Err(AttemptFailure { cause, ..AttemptFailure::from(failure) });
+                }
             }
         }
         let what = format!("the request queue of {account} crashed");

@@ -4,11 +4,13 @@
 mod attempt;
 mod client;
 mod gate_queue;
+mod partial_content;
 mod policy;
 #[cfg(test)]
 mod virtual_time;
 
 pub use attempt::{Progress, ProgressSink};
 pub use client::{FailedRequest, ModelClient};
-pub use gate_queue::{GateEffect, GateInput, GatePolicy, GateQueue, Ticket};
+pub use gate_queue::{GateEffect, GateEnd, GateInput, GatePolicy, GateQueue, MinuteLimits, Ticket};
+pub(crate) use partial_content::PartialContent;
 pub use policy::{RequestPolicy, RetryPolicy, Watchdog, estimated_tokens};

@@ -19,7 +19,13 @@ pub struct RequestPolicy {
     pub local_watchdog: Watchdog,
     /// The maximum number of concurrent requests of one account; unlimited if absent.
     pub concurrency: Option<NonZeroUsize>,
+    /// How long an account may answer nothing until all requests that wait for it fail; without end
+    /// if absent.
+    pub outage: Option<Duration>,
 }
+
+/// How long an account may answer nothing, unless something else is set.
+const OUTAGE: Duration = Duration::from_secs(45);
 
 impl Default for RequestPolicy {
     fn default() -> Self {
@@ -29,6 +35,7 @@ impl Default for RequestPolicy {
             watchdog,
             local_watchdog: Watchdog { first_event: Watchdog::LOCAL_FIRST_EVENT, ..watchdog },
             concurrency: None,
+            outage: Some(OUTAGE),
         }
     }
 }
@@ -46,7 +53,7 @@ impl RequestPolicy {
 /// The policy for retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// The maximum number of retries. After a rate limit there are at least 30, unless this is 0.
+    /// The maximum number of retries, those after rate limits included.
     pub max_retries: u32,
     /// The delay before the first retry. It doubles with each retry, and a random part of up to
     /// half is added, so that rejected sessions do not retry at the same time.
@@ -56,14 +63,10 @@ pub struct RetryPolicy {
     pub max_delay: Duration,
 }
 
-/// The minimum number of retries after rate limits. Many sessions share the limit of an account, so
-/// that one request may be rejected many times.
-const LIMITED_RETRIES: u32 = 30;
-
 impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
-            max_retries: 3,
+            max_retries: 4,
             base_delay: Duration::from_secs(2),
             max_delay: Duration::from_secs(60),
         }
@@ -95,7 +98,7 @@ impl RetryPolicy {
         };
         let class = match failed.cause {
             FailureCause::RateLimit => FailureClass::Quota,
-            FailureCause::Other => FailureClass::Transient,
+            FailureCause::Outage | FailureCause::Other => FailureClass::Transient,
         };
         let seconds = wait.as_secs();
         let message = format!("{} (it asks to wait {seconds} s)", failed.failure.message);
@@ -108,12 +111,7 @@ impl RetryPolicy {
 
 /// Counts the retries of one request and decides about the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Retries {
-    /// The number of retries after rate limits.
-    limited: u32,
-    /// The number of retries after other failures.
-    other: u32,
-}
+pub(super) struct Retries(u32);
 
 /// The decision after a failed attempt.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,7 +125,7 @@ pub(super) enum RetryDecision {
 impl Retries {
     /// Returns the number of retries.
     pub(super) fn count(self) -> u32 {
-        self.limited + self.other
+        self.0
     }
 
     /// Decides what happens after a failed attempt of `session`.
@@ -137,18 +135,17 @@ impl Retries {
         session: SessionId,
         failed: &AttemptFailure,
     ) -> RetryDecision {
-        // Retries after rate limits are counted separately from others.
-        let (tried, most) = match failed.cause {
-            FailureCause::RateLimit if policy.max_retries > 0 => {
-                (&mut self.limited, policy.max_retries.max(LIMITED_RETRIES))
-            }
-            FailureCause::RateLimit => (&mut self.limited, 0),
-            FailureCause::Other => (&mut self.other, policy.max_retries),
-        };
-        let patient = failed.wait.is_none_or(|wait| wait <= policy.max_delay);
-        if failed.failure.class == FailureClass::Transient && *tried < most && patient {
-            *tried += 1;
-            return RetryDecision::Retry(policy.delay(session, self.count(), failed.wait));
+        let is_patient = failed.wait.is_none_or(|wait| wait <= policy.max_delay);
+        let may_pass = failed.failure.class == FailureClass::Transient && is_patient;
+        if may_pass && failed.cause != FailureCause::Outage && self.0 < policy.max_retries {
+            self.0 += 1;
+            // After a rate limit the request waits at the gate, with all others of the account.
+            return RetryDecision::Retry(match failed.cause {
+                FailureCause::RateLimit => Duration::ZERO,
+                FailureCause::Outage | FailureCause::Other => {
+                    policy.delay(session, self.0, failed.wait)
+                }
+            });
         }
         RetryDecision::GiveUp(self.with_attempt_count(failed.failure.clone()))
     }

@@ -1,13 +1,17 @@
 use std::collections::BTreeSet;
 
+use protocol::ThinkingLevel;
+
 use super::*;
 use crate::test_support::clock;
+use crate::user_provider::NoUserProviders;
 
 /// A catalogue in whose environment these variables hold a key.
 fn catalogue(variables: &[&'static str]) -> Catalogue {
     let variables: BTreeSet<_> = variables.iter().copied().collect();
     Catalogue::new(CatalogueConfig {
         keys: Arc::new(move |name| variables.contains(name).then(|| format!("key-{name}"))),
+        user: Arc::new(NoUserProviders),
         prices: BTreeMap::new(),
         clock: clock(),
     })
@@ -21,11 +25,19 @@ fn route(text: &str, base_url: Option<&str>) -> ModelRoute {
 fn each_provider_has_its_own_key_and_any_address_may_have_one() {
     let cases = [
         ("openai/gpt-5", None, &["OPENAI_API_KEY", "REGATTA_API_KEY"][..], Some("OPENAI_API_KEY")),
-        ("openai/gpt-5", Some("http://h/v1"), &["REGATTA_API_KEY"], Some("REGATTA_API_KEY")),
+        ("openai/gpt-5", Some("https://h/v1"), &["REGATTA_API_KEY"], Some("REGATTA_API_KEY")),
         ("openai/gpt-5", Some("http://h/v1"), &[], None),
+        ("google/x", None, &["GEMINI_API_KEY", "GOOGLE_API_KEY"], Some("GEMINI_API_KEY")),
+        ("google/x", None, &["GOOGLE_API_KEY"], Some("GOOGLE_API_KEY")),
+        (
+            "anthropic/x",
+            Some("http://127.0.0.1:1"),
+            &["ANTHROPIC_API_KEY"],
+            Some("ANTHROPIC_API_KEY"),
+        ),
         (
             "my-gate/x",
-            Some("http://h/v1"),
+            Some("https://h/v1"),
             &["MY_GATE_API_KEY", "REGATTA_API_KEY"],
             Some("MY_GATE_API_KEY"),
         ),
@@ -33,10 +45,40 @@ fn each_provider_has_its_own_key_and_any_address_may_have_one() {
         ("ollama/x", None, &["OLLAMA_API_KEY"], Some("OLLAMA_API_KEY")),
     ];
     for (model, base_url, variables, expected) in cases {
-        let endpoint = catalogue(variables).endpoint(&route(model, base_url)).unwrap();
+        let endpoint = catalogue(variables)
+            .endpoint(&route(model, base_url), &UserProvider::default())
+            .unwrap();
         let key = expected.map(|name| ApiKey::new(&format!("key-{name}")).unwrap());
         assert_eq!(endpoint.key, key, "{model} {base_url:?} {variables:?}");
     }
+}
+
+#[test]
+fn no_key_is_sent_over_plain_http_to_another_machine() {
+    for url in ["http://h/v1", "http://10.0.0.7:11434/v1", "http://localhost.example.org/"] {
+        let refused = catalogue(&["MY_GATE_API_KEY"]).open(&route("my-gate/x", Some(url)));
+        let failure = refused.err().unwrap();
+        assert_eq!(failure.class, FailureClass::Invalid, "{url}");
+        assert!(failure.message.contains("use https, or unset MY_GATE_API_KEY"), "{failure:?}");
+        assert!(catalogue(&[]).open(&route("my-gate/x", Some(url))).is_ok(), "{url}");
+    }
+    for url in ["https://h/v1", "http://127.0.0.1:1/v1", "http://localhost:1/v1"] {
+        let opened = catalogue(&["MY_GATE_API_KEY"]).open(&route("my-gate/x", Some(url)));
+        assert!(opened.is_ok(), "{url}");
+    }
+}
+
+#[test]
+fn each_known_provider_is_asked_over_its_api() {
+    let api = |model: &str| {
+        let keys = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GROQ_API_KEY"];
+        info(model, None, &keys).api
+    };
+    assert_eq!(api("anthropic/claude-sonnet-4-5"), "anthropic-messages");
+    assert_eq!(api("openai/gpt-5"), "openai-responses");
+    assert_eq!(api("openai-completions/gpt-4.1"), "openai-completions");
+    assert_eq!(api("google/gemini-2.5-pro"), "google-generative-ai");
+    assert_eq!(api("groq/x"), "openai-completions");
 }
 
 #[test]
@@ -108,4 +150,58 @@ fn an_account_is_a_provider_an_address_and_a_key_and_never_shows_the_key() {
     for (account, expected) in cases {
         assert_eq!(account, expected);
     }
+}
+
+/// A provider `gate` with a header and a key.
+struct Gate;
+
+impl UserProviders for Gate {
+    fn provider(&self, route: &ModelRoute) -> Result<Option<UserProvider>, Failure> {
+        let gate = UserProvider {
+            base_url: Some("https://gate.example/v1".to_owned()),
+            api: Some("anthropic-messages"),
+            headers: vec![("X-Token".to_owned(), "canary-header".to_owned())],
+            auth_header: true,
+            key: Some(NamedKey::new("the apiKey in models.yml", "canary-key")),
+            ..UserProvider::default()
+        };
+        Ok((route.provider == "gate").then_some(gate))
+    }
+
+    fn key(&self, _provider: &str) -> Result<Option<NamedKey>, Failure> {
+        Ok(None)
+    }
+
+    fn price(&self, _route: &ModelRoute) -> Option<Price> {
+        None
+    }
+
+    fn levels(&self, _route: &ModelRoute) -> Vec<ThinkingLevel> {
+        vec![ThinkingLevel::Low]
+    }
+}
+
+#[test]
+fn what_is_configured_for_a_provider_is_sent_to_no_other_address() {
+    let catalogue = Catalogue::new(CatalogueConfig {
+        keys: Arc::new(|_name| None),
+        user: Arc::new(Gate),
+        prices: BTreeMap::new(),
+        clock: clock(),
+    });
+    let found = |base_url| {
+        let route = route("gate/m", base_url);
+        let user = catalogue.user(&route).unwrap();
+        let endpoint = catalogue.endpoint(&route, &user).unwrap();
+        (
+            endpoint.key.is_some(),
+            user.has_own_client(),
+            endpoint.api.name(),
+            endpoint.base.to_string(),
+        )
+    };
+    let own = (true, true, "anthropic-messages", "https://gate.example/v1".to_owned());
+    assert_eq!(found(None), own);
+    let elsewhere = (false, false, "anthropic-messages", "https://else.example/v1".to_owned());
+    assert_eq!(found(Some("https://else.example/v1")), elsewhere);
 }

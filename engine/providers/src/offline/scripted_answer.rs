@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use super::scenario::Fault;
 use super::scenario::{Arguments, Call, Turn};
 use super::template::Template;
-use crate::completions::{MAX_ANSWER_BYTES, MAX_CALLS, arguments};
+use crate::blocks::{MAX_ANSWER_BYTES, MAX_CALLS, arguments};
 use crate::usage::Price;
 
 /// The minimum number of bytes of text in one event.
@@ -113,9 +113,9 @@ impl TurnContext<'_> {
     fn answer(&self, fault: Option<Fault>) -> ModelAnswer {
         let mut content = Vec::new();
         let thinking = self.turn.thinking.as_ref().map(|it| self.text(it));
-        content.extend(thinking.map(|thinking| Part::Thinking { thinking }));
+        content.extend(thinking.map(Part::thinking));
         let text = self.turn.text.as_ref().map(|it| self.text(it)).filter(|it| !it.is_empty());
-        content.extend(text.map(|text| Part::Text { text }));
+        content.extend(text.map(Part::text));
         content.extend(self.calls(fault).into_iter().map(Part::ToolCall));
         let has_calls = content.iter().any(|part| matches!(part, Part::ToolCall(_)));
         let stop_reason = if has_calls { StopReason::ToolUse } else { StopReason::Stop };
@@ -129,12 +129,14 @@ impl TurnContext<'_> {
             let wanted = call.id.as_ref().map(|id| self.text(id));
             let id = wanted.unwrap_or_else(|| format!("call_{turn}_{}", at + 1));
             let (arguments, malformed) = self.arguments(call);
-            calls.push(ToolCall { id, name: call.tool.clone(), arguments, malformed });
+            let (name, thought_signature) = (call.tool.clone(), None);
+            calls.push(ToolCall { id, name, arguments, malformed, thought_signature });
         }
         if fault == Some(Fault::Panic) {
             let id = format!("call_{turn}_panic");
             let name = "panic".to_owned();
-            calls.push(ToolCall { id, name, arguments: Map::new(), malformed: None });
+            let (malformed, thought_signature) = (None, None);
+            calls.push(ToolCall { id, name, arguments: Map::new(), malformed, thought_signature });
         }
         calls
     }
@@ -163,14 +165,20 @@ impl TurnContext<'_> {
     /// Returns the actions that stream this content.
     fn stream(&self, content: &[Part]) -> Vec<Action> {
         let mut actions = Vec::new();
-        for part in content {
+        for (block, part) in content.iter().enumerate() {
             match part {
-                Part::Text { text } => self.stream_text(text, ModelEvent::Text, &mut actions),
-                Part::Thinking { thinking } => {
-                    self.stream_text(thinking, ModelEvent::Thinking, &mut actions)
+                Part::Text { text, .. } => {
+                    let event = |text| ModelEvent::Text { block, text };
+                    self.stream_text(text, event, &mut actions);
                 }
+                Part::Thinking { thinking, .. } => {
+                    let event = |text| ModelEvent::Thinking { block, text };
+                    self.stream_text(thinking, event, &mut actions);
+                }
+                Part::RedactedThinking { .. } => {}
                 Part::ToolCall(call) => {
-                    actions.push(Action::Emit(ModelEvent::Calling(call.name.clone())))
+                    let tool = call.name.clone();
+                    actions.push(Action::Emit(ModelEvent::Calling { block, tool }));
                 }
             }
         }
@@ -202,7 +210,7 @@ impl TurnContext<'_> {
         let words = words.filter(|it| !it.is_empty()).unwrap_or_else(|| "and so on ".to_owned());
         let mut text = words.repeat(MAX_ANSWER_BYTES.div_ceil(words.len()));
         text.truncate(text.floor_char_boundary(MAX_ANSWER_BYTES));
-        let content = vec![Part::Text { text }];
+        let content = vec![Part::text(text)];
         let mut actions = self.stream(&content);
         actions.push(Action::Emit(ModelEvent::Used(self.usage(&content))));
         let whole = ModelAnswer { content, stop_reason: StopReason::Length };
@@ -214,7 +222,11 @@ impl TurnContext<'_> {
 /// Returns the size of a request in bytes of text.
 pub(crate) fn request_size(request: &ModelRequest) -> usize {
     let content = |content: &[Content]| -> usize {
-        content.iter().map(|Content::Text { text }| text.len()).sum()
+        let size = |content: &Content| match content {
+            Content::Text { text } => text.len(),
+            Content::Image { data, .. } => data.len(),
+        };
+        content.iter().map(size).sum()
     };
     let sizes = request.messages.iter().map(|message| match &**message {
         Message::User(user) => content(&user.content),
@@ -226,8 +238,9 @@ pub(crate) fn request_size(request: &ModelRequest) -> usize {
 
 fn part_size(part: &Part) -> usize {
     match part {
-        Part::Text { text } => text.len(),
-        Part::Thinking { thinking } => thinking.len(),
+        Part::Text { text, .. } => text.len(),
+        Part::Thinking { thinking, .. } => thinking.len(),
+        Part::RedactedThinking { data } => data.len(),
         Part::ToolCall(call) => {
             let malformed = call.malformed.as_ref().map(String::len);
             let size = || Value::Object(call.arguments.clone()).to_string().len();

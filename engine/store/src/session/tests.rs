@@ -94,7 +94,7 @@ fn user(text: &str) -> Message {
 
 fn assistant(text: &str, stop_reason: StopReason) -> Message {
     Message::Assistant(AssistantMessage {
-        content: vec![Part::Text { text: text.to_owned() }],
+        content: vec![Part::text(text.to_owned())],
         api: "offline".to_owned(),
         provider: "offline".to_owned(),
         model: "a".to_owned(),
@@ -408,13 +408,11 @@ fn the_documentation_names_every_entry_and_field() {
         name: "read".to_owned(),
         arguments: serde_json::Map::new(),
         malformed: Some("{".to_owned()),
+        thought_signature: Some("c2ln".to_owned()),
     };
     let Message::Assistant(answer) = assistant("b", StopReason::Error) else { unreachable!() };
-    let parts = vec![
-        Part::Text { text: "a".to_owned() },
-        Part::Thinking { thinking: "b".to_owned() },
-        Part::ToolCall(call),
-    ];
+    let parts =
+        vec![Part::text("a".to_owned()), Part::thinking("b".to_owned()), Part::ToolCall(call)];
     let answer = AssistantMessage { content: parts, error_message: Some("c".to_owned()), ..answer };
     let result = protocol::ToolResult {
         tool_call_id: "1".to_owned(),

@@ -22,8 +22,8 @@ use crate::agent::{Assignment, Inputs, Limits, Listener, Model, RequestChanges, 
 use crate::ports::{
     Access, AccountId, AttemptFailure, CancelToken, Clock, Concurrency, Gate, GateEvent,
     LoggedMessage, ModelAnswer, ModelEvent, ModelLocation, ModelRequest, ModelStream, OpenedLog,
-    Permit as GatePermit, Provider, ProviderInfo, SessionHeader, SessionLog, SessionLogError,
-    SessionLogs, Timer, ToolDeclaration, ToolOutcome, ToolOutput, ToolRunner,
+    Permit as GatePermit, Provider, ProviderInfo, Requester, SessionHeader, SessionLog,
+    SessionLogError, SessionLogs, Timer, ToolDeclaration, ToolOutcome, ToolOutput, ToolRunner,
 };
 use crate::request::{ModelClient, RequestPolicy, RetryPolicy};
 
@@ -71,6 +71,7 @@ impl Script {
             provider: Arc::new(self.clone()),
             fallbacks: Vec::new(),
             gate: Arc::new(OpenGate),
+            requester: Requester::Person,
             timer: Arc::new(Still),
             clock: Arc::new(Noon),
             policy: RequestPolicy { retry, ..RequestPolicy::default() },
@@ -80,7 +81,7 @@ impl Script {
 
 static INFO: LazyLock<ProviderInfo> = LazyLock::new(|| ProviderInfo {
     api: "script",
-    route: ModelRoute { provider: "script".into(), id: "m".into(), base_url: None },
+    route: ModelRoute { provider: "script".into(), id: "m".into(), base_url: None, thinking: None },
     account: AccountId { provider: "script".into(), base_url: None, key: None },
     location: ModelLocation::Local,
 });
@@ -101,7 +102,12 @@ impl Provider for Script {
 struct OpenGate;
 
 impl Gate for OpenGate {
-    fn acquire(&self, _account: &AccountId, _session: SessionId) -> BoxStream<'static, GateEvent> {
+    fn acquire(
+        &self,
+        _account: &AccountId,
+        _who: Requester,
+        _retries: u32,
+    ) -> BoxStream<'static, GateEvent> {
         stream::iter([GateEvent::Admitted(GatePermit::new(drop))]).boxed()
     }
 }
@@ -253,7 +259,13 @@ fn other(message: Message) -> LoggedMessage {
 fn answer(calls: &[(&str, &str)]) -> AssistantMessage {
     let call = |(id, name): &(&str, &str)| {
         let (id, name) = ((*id).to_owned(), (*name).to_owned());
-        Part::ToolCall(ToolCall { id, name, arguments: serde_json::Map::new(), malformed: None })
+        Part::ToolCall(ToolCall {
+            id,
+            name,
+            arguments: serde_json::Map::new(),
+            malformed: None,
+            thought_signature: None,
+        })
     };
     AssistantMessage {
         content: calls.iter().map(call).collect(),
@@ -427,7 +439,7 @@ fn two_calls_with_one_identity_become_two() {
 #[test]
 fn a_model_that_had_the_last_word_before_a_crash_is_not_asked_for_another() {
     let mut last = answer(&[]);
-    last.content = vec![Part::Text { text: "done!".to_owned() }];
+    last.content = vec![Part::text("done!".to_owned())];
     let old = vec![said("do it", prompt_id()), other(Message::Assistant(last))];
     let shelf = Shelf { old, ..Shelf::default() };
     let script = Script::of([]);
@@ -671,7 +683,7 @@ impl Provider for Stalled {
     }
 
     fn stream(&self, _request: &ModelRequest) -> ModelStream {
-        let begun = ["ha", "lf"].map(|text| ModelEvent::Text(text.to_owned()));
+        let begun = ["ha", "lf"].map(|text| ModelEvent::Text { block: 0, text: text.to_owned() });
         ModelStream {
             request_bytes: 0,
             events: stream::iter(begun).chain(stream::pending()).boxed(),

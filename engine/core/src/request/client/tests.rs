@@ -3,12 +3,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::join_all;
 use futures_util::stream::{self, BoxStream};
-use protocol::{ModelRoute, Timestamp};
+use protocol::{ModelRoute, SessionId, Timestamp};
 
 use super::*;
-use crate::ports::{FailureCause, GateWait, ModelEvent, ModelLocation, ModelStream, ToolChoice};
+use crate::ports::{
+    FailureCause, GateWait, ModelEvent, ModelLocation, ModelStream, PermitNews, RequestOptions,
+    ToolChoice,
+};
 use crate::request::virtual_time::VirtualTime;
 use crate::request::{RetryPolicy, Watchdog};
 
@@ -33,12 +35,17 @@ impl<F: Fn() -> Attempt + Send + Sync> Provider for Attempts<F> {
 
 /// Admits every request at once, and keeps the reports.
 #[derive(Clone, Default)]
-struct OpenGate(Arc<Mutex<Vec<GateReport>>>);
+struct OpenGate(Arc<Mutex<Vec<PermitNews>>>);
 
 impl Gate for OpenGate {
-    fn acquire(&self, _account: &AccountId, _session: SessionId) -> BoxStream<'static, GateEvent> {
+    fn acquire(
+        &self,
+        _account: &AccountId,
+        _who: Requester,
+        _retries: u32,
+    ) -> BoxStream<'static, GateEvent> {
         let reports = Arc::clone(&self.0);
-        let permit = Permit::new(move |report| reports.lock().unwrap().push(report));
+        let permit = Permit::new(move |news| reports.lock().unwrap().push(news));
         stream::iter([GateEvent::Admitted(permit)]).boxed()
     }
 }
@@ -64,6 +71,7 @@ enum Told {
     Text(String),
     Thinking(String),
     Calling(String),
+    Arguments(String),
     Waiting(GateWait),
     Retrying { retry: u32, delay: Duration, why: String },
     FallingBack(String),
@@ -74,9 +82,10 @@ enum Told {
 impl From<Progress<'_>> for Told {
     fn from(progress: Progress<'_>) -> Self {
         match progress {
-            Progress::Text(text) => Self::Text(text.to_owned()),
-            Progress::Thinking(text) => Self::Thinking(text.to_owned()),
-            Progress::Calling(tool) => Self::Calling(tool.to_owned()),
+            Progress::Text { text, .. } => Self::Text(text.to_owned()),
+            Progress::Thinking { text, .. } => Self::Thinking(text.to_owned()),
+            Progress::Calling { tool, .. } => Self::Calling(tool.to_owned()),
+            Progress::Arguments { json, .. } => Self::Arguments(json.to_owned()),
             Progress::Waiting { wait, .. } => Self::Waiting(wait.clone()),
             Progress::Retrying { retry, delay, failure } => {
                 Self::Retrying { retry, delay, why: failure.message.clone() }
@@ -94,6 +103,7 @@ async fn notified(client: &ModelClient, session: SessionId) -> Vec<Told> {
         messages: Vec::new(),
         tools: [].into(),
         choice: ToolChoice::Free,
+        options: RequestOptions::default(),
     };
     let events = Mutex::new(Vec::new());
     let sink = |progress: Progress<'_>| events.lock().unwrap().push(progress.into());
@@ -108,6 +118,7 @@ fn client(time: &VirtualTime, policy: RequestPolicy, provider: Arc<dyn Provider>
         provider,
         fallbacks: Vec::new(),
         gate: Arc::new(OpenGate::default()),
+        requester: Requester::Person,
         timer: Arc::new(time.clone()),
         clock: Arc::new(Noon),
         policy,
@@ -142,7 +153,7 @@ fn end(events: &[Told]) -> Result<&AssistantMessage, &Failure> {
 }
 
 /// How long this session waits before its first, second and third retry, in milliseconds.
-const WAITS: [u64; 3] = [2294, 4800, 9667];
+const WAITS: [u64; 4] = [2294, 4800, 9667, 18_046];
 
 fn waits(events: &[Told]) -> Vec<(u32, u64)> {
     let waits = events.iter().filter_map(|event| match event {
@@ -163,12 +174,20 @@ fn limited(wait: Option<Duration>) -> ModelEvent {
     ModelEvent::Failed(AttemptFailure { wait, cause: FailureCause::RateLimit, ..failed })
 }
 
+fn calling() -> ModelEvent {
+    ModelEvent::Calling { block: 0, tool: String::new() }
+}
+
+fn arguments(bytes: usize) -> ModelEvent {
+    ModelEvent::Arguments { block: 0, json: "x".repeat(bytes) }
+}
+
 fn used(input: u64) -> ModelEvent {
     ModelEvent::Used(Usage { input, ..Usage::ZERO })
 }
 
 fn whole(text: &str) -> ModelEvent {
-    let content = vec![Part::Text { text: text.to_owned() }];
+    let content = vec![Part::text(text)];
     ModelEvent::Ended(ModelAnswer { content, stop_reason: StopReason::Stop })
 }
 
@@ -183,7 +202,7 @@ fn attempts(attempts: Vec<Vec<ModelEvent>>) -> impl Fn() -> Attempt + Send + Syn
 
 #[test]
 fn what_may_work_a_moment_later_is_tried_again_and_waits_longer_each_time() {
-    let said = ModelEvent::Text("he".to_owned());
+    let said = ModelEvent::Text { block: 0, text: "he".to_owned() };
     let answers = vec![
         vec![said, failed(FailureClass::Transient)],
         vec![failed(FailureClass::Transient)],
@@ -193,7 +212,7 @@ fn what_may_work_a_moment_later_is_tried_again_and_waits_longer_each_time() {
     let (events, took) = asked(RequestPolicy::default(), attempts(answers));
     assert_eq!(events.len(), 5, "{events:?}");
     assert_eq!(waits(&events), [(1, WAITS[0]), (2, WAITS[1]), (3, WAITS[2])]);
-    assert_eq!(took, Duration::from_millis(WAITS.iter().sum()));
+    assert_eq!(took, Duration::from_millis(WAITS[..3].iter().sum()));
     let message = end(&events).unwrap();
     assert_eq!(message.text(), "hello");
     // The first attempt had begun: it had read 400 bytes, and nobody knows what that cost.
@@ -202,15 +221,18 @@ fn what_may_work_a_moment_later_is_tried_again_and_waits_longer_each_time() {
 }
 
 #[test]
-fn the_fourth_failure_is_the_last_and_what_came_is_kept() {
-    let said = [ModelEvent::Thinking("h".to_owned()), ModelEvent::Thinking("m".to_owned())];
+fn the_fifth_failure_is_the_last_and_what_came_is_kept() {
+    let said = [
+        ModelEvent::Thinking { block: 0, text: "h".to_owned() },
+        ModelEvent::Thinking { block: 0, text: "m".to_owned() },
+    ];
     let last: Vec<_> = said.into_iter().chain([failed(FailureClass::Transient)]).collect();
     let events = all(RequestPolicy::default(), attempts(vec![last]));
-    assert_eq!(waits(&events).len(), 3);
+    assert_eq!(waits(&events).len(), 4);
     let Some(Told::Failed(FailedRequest { failure, partial })) = events.last() else { panic!() };
-    let notified = "because; it was asked 4 times";
+    let notified = "because; it was asked 5 times";
     assert_eq!(*failure, Failure::new(FailureClass::Transient, notified));
-    assert_eq!(partial.content, [Part::Thinking { thinking: "hm".to_owned() }]);
+    assert_eq!(partial.content, [Part::thinking("hm")]);
     assert_eq!(partial.stop_reason, StopReason::Error);
     assert_eq!(partial.error_message.as_deref(), Some(notified));
 }
@@ -225,7 +247,7 @@ fn how_often_it_was_asked_is_said_only_where_asking_again_has_not_helped() {
         end(&events).unwrap_err().message.clone()
     };
     assert_eq!(notified(1, vec![transient()]), "because; it was asked 2 times");
-    assert_eq!(notified(1, vec![vec![limited(None)]]), "too many; it was asked 31 times");
+    assert_eq!(notified(1, vec![vec![limited(None)]]), "too many; it was asked 2 times");
     assert_eq!(notified(0, vec![transient()]), "because");
     let refused = vec![failed(FailureClass::Refused)];
     assert_eq!(notified(3, vec![transient(), refused]), "because");
@@ -277,14 +299,19 @@ fn what_a_provider_does_not_count_is_estimated() {
         other => panic!("{other:?}"),
     };
     let refused = || failed(FailureClass::Refused);
-    let said = || [ModelEvent::Text("a".repeat(10)), ModelEvent::Thinking("b".repeat(10))];
+    let said = || {
+        [
+            ModelEvent::Text { block: 0, text: "a".repeat(10) },
+            ModelEvent::Thinking { block: 0, text: "b".repeat(10) },
+        ]
+    };
     let about = |output| Usage { input: 100, output, cost: None, ..Usage::ZERO };
     let counted = Usage { input: 3, ..Usage::ZERO };
     let cases = [
         (vec![whole("x")], about(0)),
         (said().into_iter().chain([ModelEvent::Received(80), whole("x")]).collect(), about(25)),
         (said().into_iter().chain([used(3), whole("x")]).collect(), counted),
-        (vec![ModelEvent::Calling("a".to_owned()), ModelEvent::Received(8), refused()], about(2)),
+        (vec![calling(), arguments(8), refused()], about(2)),
         (vec![ModelEvent::Received(0), refused()], about(0)),
         (vec![ModelEvent::Received(8), used(3), refused()], counted),
         // Nothing of an answer came.
@@ -302,11 +329,11 @@ fn what_a_provider_does_not_count_is_estimated() {
         Box::pin(said.chain(stream::pending()))
     };
     let events = all(RequestPolicy::default(), falls_silent);
-    assert_eq!(last(&events), Usage { input: 400, output: 40, cost: None, ..Usage::ZERO });
+    assert_eq!(last(&events), Usage { input: 500, output: 50, cost: None, ..Usage::ZERO });
 }
 
 #[test]
-fn a_provider_with_too_many_requests_is_asked_more_often() {
+fn a_rate_limit_is_one_try_of_five_like_any_other_trouble() {
     let tried = |max_retries, answers| {
         let retry = RetryPolicy { max_retries, ..RetryPolicy::default() };
         let policy = RequestPolicy { retry, ..RequestPolicy::default() };
@@ -315,38 +342,39 @@ fn a_provider_with_too_many_requests_is_asked_more_often() {
     };
     let turned_away = |times: usize| vec![vec![limited(None)]; times];
     let then = |answers: Vec<_>, last| answers.into_iter().chain([vec![last]]).collect::<Vec<_>>();
-    assert_eq!(tried(3, then(turned_away(30), whole("ok"))), (30, true));
-    assert_eq!(tried(3, turned_away(1)), (30, false));
-    assert_eq!(tried(40, turned_away(1)), (40, false));
-    // Who does not want to ask again does not.
+    let most = RetryPolicy::default().max_retries;
+    assert_eq!(most, 4);
+    assert_eq!(tried(most, then(turned_away(4), whole("ok"))), (4, true));
+    assert_eq!(tried(most, turned_away(1)), (4, false));
     assert_eq!(tried(0, turned_away(1)), (0, false));
-    // Another trouble after it is retried as often as ever.
     let other = failed(FailureClass::Transient);
-    assert_eq!(tried(3, then(turned_away(5), other)), (5 + 3, false));
+    assert_eq!(tried(most, then(turned_away(3), other)), (4, false));
+}
+
+/// Refuses every request, because the account answers nothing.
+struct RefusingGate;
+
+impl Gate for RefusingGate {
+    fn acquire(
+        &self,
+        _account: &AccountId,
+        _who: Requester,
+        _retries: u32,
+    ) -> BoxStream<'static, GateEvent> {
+        let failure = Failure::new(FailureClass::Transient, "nothing was answered");
+        stream::iter([GateEvent::Refused(failure)]).boxed()
+    }
 }
 
 #[test]
-fn sessions_that_are_turned_away_together_share_what_a_provider_can_do() {
-    // One request a second; it does not say when to come back.
+fn what_the_gate_refuses_is_not_asked_again() {
     let time = VirtualTime::default();
-    let free = Arc::new(Mutex::new(Duration::ZERO));
-    let (free, clock) = (Arc::clone(&free), time.clone());
-    let provider = provider("x/y", move || {
-        let mut free = free.lock().unwrap();
-        let answer = if clock.now() < *free {
-            limited(None)
-        } else {
-            *free = clock.now() + Duration::from_secs(1);
-            whole("ok")
-        };
-        stream::iter([answer]).boxed()
-    });
-    let client = client(&time, RequestPolicy::default(), provider);
-    let sessions = (0..32).map(|_| notified(&client, SessionId::generate()));
-    for events in time.run(join_all(sessions)) {
-        assert!(end(&events).is_ok(), "{:?}", waits(&events));
-    }
-    assert!(time.now() < Duration::from_secs(300), "{:?}", time.now());
+    let provider = provider("x/y", || panic!("the provider is not asked"));
+    let gate = Arc::new(RefusingGate);
+    let client = ModelClient { gate, ..client(&time, RequestPolicy::default(), provider) };
+    let events = time.run(notified(&client, session()));
+    let failure = Failure::new(FailureClass::Transient, "nothing was answered");
+    assert_eq!((end(&events), waits(&events).len()), (Err(&failure), 0));
 }
 
 #[test]
@@ -356,12 +384,12 @@ fn a_model_that_says_nothing_is_given_up() {
     assert_eq!(end(&events).unwrap_err().class, FailureClass::Transient);
     assert_eq!(
         end(&events).unwrap_err().message,
-        "the model said nothing for 100s; it was asked 4 times"
+        "the model said nothing for 100s; it was asked 5 times"
     );
     let waited = Duration::from_millis(WAITS.iter().sum());
-    assert_eq!(took, Duration::from_secs(4 * 100) + waited);
+    assert_eq!(took, Duration::from_secs(5 * 100) + waited);
     let begins = || -> Attempt {
-        let said = stream::iter([ModelEvent::Text("a".to_owned())]);
+        let said = stream::iter([ModelEvent::Text { block: 0, text: "a".to_owned() }]);
         Box::pin(said.chain(stream::pending()))
     };
     let watchdog = Watchdog { idle: Duration::from_millis(1500), ..Watchdog::default() };
@@ -369,7 +397,7 @@ fn a_model_that_says_nothing_is_given_up() {
     let events = all(policy, begins);
     assert_eq!(
         end(&events).unwrap_err().message,
-        "the model said nothing for 1.5s; it was asked 4 times"
+        "the model said nothing for 1.5s; it was asked 5 times"
     );
 }
 
@@ -402,7 +430,7 @@ fn a_model_that_goes_on_is_never_silent_for_too_long() {
             let pause = clock.sleep(Duration::from_secs(if word == 0 { 99 } else { 119 }));
             async move {
                 pause.await;
-                ModelEvent::Text("a".to_owned())
+                ModelEvent::Text { block: 0, text: "a".to_owned() }
             }
         });
         words.chain(stream::pending()).boxed()
@@ -427,7 +455,7 @@ fn dropping_the_request_ends_the_attempt_at_once_and_gives_its_permit_back() {
     let count = Arc::clone(&dropped);
     let provider = provider("x/y", move || {
         let guard = Guard(Arc::clone(&count));
-        let said = stream::iter([ModelEvent::Text("a".to_owned())]);
+        let said = stream::iter([ModelEvent::Text { block: 0, text: "a".to_owned() }]);
         said.chain(stream::pending()).map(move |event| (&guard, event).1).boxed()
     });
     let gate = OpenGate::default();
@@ -441,8 +469,8 @@ fn dropping_the_request_ends_the_attempt_at_once_and_gives_its_permit_back() {
     assert_eq!(dropped.load(Ordering::Relaxed), 0);
     drop(request);
     assert_eq!(dropped.load(Ordering::Relaxed), 1);
-    let abandoned = GateReport { outcome: RequestOutcome::Abandoned, wait: None };
-    assert_eq!(*gate.0.lock().unwrap(), [abandoned]);
+    let abandoned = PermitNews::Ended(RequestOutcome::Abandoned);
+    assert_eq!(*gate.0.lock().unwrap(), [PermitNews::Accepted, abandoned]);
 }
 
 #[test]
@@ -457,11 +485,15 @@ fn the_gate_learns_how_each_attempt_went() {
         ..client(&time, RequestPolicy::default(), provider("x/y", attempts(answers)))
     };
     time.run(notified(&client, session()));
-    let failed = |message| RequestOutcome::Failed(Failure::new(FailureClass::Transient, message));
+    let failed = |message, is_rejected, wait| {
+        let failure = Failure::new(FailureClass::Transient, message);
+        PermitNews::Ended(RequestOutcome::Failed { failure, is_rejected, wait })
+    };
     let reports = [
-        GateReport { outcome: failed("too many"), wait },
-        GateReport { outcome: failed("because"), wait: None },
-        GateReport { outcome: RequestOutcome::Answered, wait: None },
+        failed("too many", true, wait),
+        failed("because", false, None),
+        PermitNews::Accepted,
+        PermitNews::Ended(RequestOutcome::Answered { tokens: 100, wait: None }),
     ];
     assert_eq!(*gate.0.lock().unwrap(), reports);
 }
@@ -470,18 +502,23 @@ fn the_gate_learns_how_each_attempt_went() {
 struct CrashingGate(AtomicU32);
 
 impl Gate for CrashingGate {
-    fn acquire(&self, account: &AccountId, session: SessionId) -> BoxStream<'static, GateEvent> {
+    fn acquire(
+        &self,
+        account: &AccountId,
+        who: Requester,
+        retries: u32,
+    ) -> BoxStream<'static, GateEvent> {
         if self.0.fetch_sub(1, Ordering::Relaxed) > 0 {
             return stream::empty().boxed();
         }
-        OpenGate::default().acquire(account, session)
+        OpenGate::default().acquire(account, who, retries)
     }
 }
 
 #[test]
 fn a_gate_that_crashes_is_a_failure_that_may_pass() {
     for (crashes, message) in
-        [(2, None), (9, Some("the request queue of x crashed; it was asked 4 times"))]
+        [(2, None), (9, Some("the request queue of x crashed; it was asked 5 times"))]
     {
         let time = VirtualTime::default();
         let provider = provider("x/y", attempts(vec![vec![whole("ok")]]));

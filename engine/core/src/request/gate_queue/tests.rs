@@ -1,37 +1,65 @@
+use std::num::{NonZeroU32, NonZeroUsize};
+
 use proptest::prelude::*;
 
 use super::*;
 
+mod many_sessions;
+
 const SECOND: Duration = Duration::from_secs(1);
 
+fn policy(concurrency: Option<usize>) -> GatePolicy {
+    GatePolicy {
+        concurrency: concurrency.and_then(NonZeroUsize::new),
+        per_minute: MinuteLimits::default(),
+        backoff: SECOND,
+        outage: Some(SECOND * 45),
+    }
+}
+
 fn queue(concurrency: Option<usize>) -> GateQueue {
-    let concurrency = concurrency.and_then(NonZeroUsize::new);
-    GateQueue::new(GatePolicy { concurrency, jitter_span: SECOND })
+    GateQueue::new(policy(concurrency))
 }
 
 fn arrived(ticket: u64) -> GateInput {
-    GateInput::Arrived(Ticket(ticket), SessionId::generate())
+    let requester = Requester::Run("raaaa".parse().unwrap());
+    GateInput::Arrived { ticket: Ticket(ticket), requester, retries: 0, tokens: 0 }
 }
 
-fn paused(seconds: u64) -> GateInput {
-    GateInput::Paused { wait: SECOND * u32::try_from(seconds).unwrap(), reason: "slow".into() }
+fn answered(ticket: u64) -> GateInput {
+    GateInput::Ended(Ticket(ticket), GateEnd::Answered { tokens: 0, wait: None })
+}
+
+fn rejected(ticket: u64, seconds: Option<u64>) -> GateInput {
+    let wait = seconds.map(Duration::from_secs);
+    GateInput::Ended(Ticket(ticket), GateEnd::Rejected { wait, reason: "slow".into() })
+}
+
+fn failed(ticket: u64) -> GateInput {
+    GateInput::Ended(Ticket(ticket), GateEnd::Failed { wait: None, reason: "down".into() })
 }
 
 fn admitted(effects: &[GateEffect]) -> Vec<u64> {
     let tickets = effects.iter().filter_map(|effect| match effect {
         GateEffect::Admit(Ticket(ticket)) => Some(*ticket),
-        GateEffect::Notify(..) | GateEffect::WakeAt(_) => None,
+        _ => None,
     });
     tickets.collect()
 }
 
-/// Returns how long each of the requests is notified that it waits.
+fn refused(effects: &[GateEffect]) -> Vec<(u64, &str)> {
+    let refused = effects.iter().filter_map(|effect| match effect {
+        GateEffect::Refuse(Ticket(ticket), failure) => Some((*ticket, failure.message.as_str())),
+        _ => None,
+    });
+    refused.collect()
+}
+
+/// Returns how long each of the requests is notified that it waits for the end of a pause.
 fn notified(effects: &[GateEffect]) -> Vec<(u64, Duration)> {
     let notified = effects.iter().filter_map(|effect| match effect {
         GateEffect::Notify(Ticket(ticket), GateWait::Paused { wait, .. }) => Some((*ticket, *wait)),
-        GateEffect::Notify(_, GateWait::Busy { .. })
-        | GateEffect::Admit(_)
-        | GateEffect::WakeAt(_) => None,
+        _ => None,
     });
     notified.collect()
 }
@@ -39,7 +67,7 @@ fn notified(effects: &[GateEffect]) -> Vec<(u64, Duration)> {
 fn wake(effects: &[GateEffect]) -> Option<Duration> {
     effects.iter().find_map(|effect| match effect {
         GateEffect::WakeAt(at) => Some(*at),
-        GateEffect::Admit(_) | GateEffect::Notify(..) => None,
+        _ => None,
     })
 }
 
@@ -62,9 +90,9 @@ fn with_a_limit_they_are_admitted_in_their_order_as_others_end() {
     let busy = |ticket| vec![GateEffect::Notify(Ticket(ticket), GateWait::Busy { limit })];
     assert_eq!(queue.step(arrived(3), now), busy(3));
     assert_eq!(queue.step(arrived(4), now), busy(4));
-    assert_eq!(queue.step(GateInput::Ended, now), [GateEffect::Admit(Ticket(3))]);
-    assert_eq!(queue.step(GateInput::Ended, now), [GateEffect::Admit(Ticket(4))]);
-    assert_eq!(queue.step(GateInput::Ended, now), []);
+    assert_eq!(queue.step(answered(1), now), [GateEffect::Admit(Ticket(3))]);
+    assert_eq!(queue.step(GateInput::NotSent(Ticket(3)), now), [GateEffect::Admit(Ticket(4))]);
+    assert_eq!(queue.step(answered(2), now), []);
 }
 
 #[test]
@@ -74,44 +102,135 @@ fn a_pause_holds_for_all_that_wait_and_all_that_arrive_and_each_is_told_once() {
     for ticket in 2..50 {
         assert!(admitted(&queue.step(arrived(ticket), Duration::ZERO)).is_empty());
     }
-    let effects = queue.step(paused(10), SECOND);
+    let effects = queue.step(rejected(1, Some(10)), SECOND);
     let waits = notified(&effects);
     assert_eq!((waits.len(), admitted(&effects)), (48, vec![]));
+    assert!(waits.iter().all(|(_, wait)| *wait == SECOND * 10), "{waits:?}");
+    assert_eq!(wake(&effects), Some(SECOND * 11));
     let late = queue.step(arrived(50), SECOND * 2);
-    assert_eq!(notified(&late).len(), 1);
-    let known = queue.step(paused(9), SECOND * 2);
-    assert_eq!(notified(&known), [], "the same pause is notified once");
-    // Nobody goes before the end of the pause, and not all at once at its end.
-    assert!(waits.iter().all(|(_, wait)| (SECOND * 10..=SECOND * 11).contains(wait)), "{waits:?}");
-    let different: BTreeSet<_> = waits.iter().map(|(_, wait)| *wait).collect();
-    assert!(different.len() > 40, "{different:?}");
-    let first = wake(&effects).unwrap();
-    assert_eq!(first, SECOND + waits.iter().map(|(_, wait)| *wait).min().unwrap());
-    // The one that arrived late may be the first.
-    let first = first.min(SECOND * 2 + notified(&late)[0].1);
-    let before = first - Duration::from_millis(1);
+    assert_eq!(notified(&late), [(50, SECOND * 9)]);
+    let known = queue.step(rejected(1, Some(9)), SECOND * 2);
+    assert_eq!(notified(&known), [], "it has ended before");
+    let before = SECOND * 11 - Duration::from_millis(1);
     assert!(admitted(&queue.step(GateInput::Woken, before)).is_empty());
-    assert_eq!(admitted(&queue.step(GateInput::Woken, first)).len(), 1);
+    assert_eq!(admitted(&queue.step(GateInput::Woken, SECOND * 11)), [2]);
 }
 
 #[test]
-fn after_a_pause_a_request_is_admitted_as_before() {
+fn after_a_pause_one_request_finds_out_and_then_more_and_more_follow() {
     let mut queue = queue(None);
+    for ticket in 0..64 {
+        queue.step(arrived(ticket), Duration::ZERO);
+    }
+    queue.step(rejected(0, Some(10)), Duration::ZERO);
+    for ticket in 100..200 {
+        assert!(admitted(&queue.step(arrived(ticket), SECOND)).is_empty());
+    }
+    (1..64).for_each(|ticket| drop(queue.step(answered(ticket), SECOND * 2)));
+    let now = SECOND * 10;
+    assert_eq!(admitted(&queue.step(GateInput::Woken, now)), [100]);
+    assert_eq!(admitted(&queue.step(GateInput::Accepted(Ticket(100)), now)), [101]);
+    assert_eq!(admitted(&queue.step(answered(100), now)), [102]);
+    for accepted in 101..131 {
+        let next = admitted(&queue.step(GateInput::Accepted(Ticket(accepted)), now));
+        assert_eq!(next, [accepted + 2]);
+    }
+    let next = admitted(&queue.step(GateInput::Accepted(Ticket(131)), now));
+    assert_eq!(next, Vec::<u64>::new(), "from half of what was too much on, it grows slowly");
+}
+
+#[test]
+fn a_rejection_without_a_time_pauses_longer_each_time_until_one_is_accepted() {
+    let mut queue = queue(None);
+    let (mut now, mut waits) = (Duration::ZERO, Vec::new());
+    for ticket in 0..8 {
+        assert_eq!(admitted(&queue.step(arrived(ticket), now)), [ticket]);
+        queue.step(rejected(ticket, None), now);
+        let until = notified(&queue.step(arrived(100 + ticket), now))[0].1;
+        queue.step(GateInput::Woken, now + until);
+        queue.step(GateInput::NotSent(Ticket(100 + ticket)), now + until);
+        waits.push(until.as_secs());
+        now += until;
+    }
+    assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30, 30]);
+    queue.step(arrived(50), now);
+    queue.step(GateInput::Accepted(Ticket(50)), now);
+    queue.step(arrived(51), now);
+    queue.step(rejected(51, None), now);
+    assert_eq!(notified(&queue.step(arrived(52), now)), [(52, SECOND)]);
+}
+
+#[test]
+fn in_an_outage_one_at_a_time_asks_and_after_a_while_all_fail() {
+    let mut queue = queue(None);
+    for ticket in 0..32 {
+        assert_eq!(admitted(&queue.step(arrived(ticket), Duration::ZERO)), [ticket]);
+    }
+    (0..32).for_each(|ticket| drop(queue.step(failed(ticket), Duration::ZERO)));
+    let (mut now, mut probes, mut alarm) = (Duration::ZERO, Vec::new(), None);
+    for ticket in 100..131 {
+        let effects = queue.step(arrived(ticket), now);
+        alarm = wake(&effects).or(alarm);
+        let told = effects.iter().any(|effect| {
+            matches!(effect, GateEffect::Notify(_, GateWait::Outage { reason }) if reason == "down")
+        });
+        assert!(told && admitted(&effects).is_empty(), "{effects:?}");
+    }
+    let refused_at = loop {
+        now = alarm.expect("it wakes up");
+        let mut effects = queue.step(GateInput::Woken, now);
+        let probe = admitted(&effects);
+        assert!(probe.len() <= 1, "{probe:?}");
+        for probe in probe {
+            probes.push(now.as_secs());
+            effects.extend(queue.step(failed(probe), now));
+        }
+        alarm = effects.iter().rev().find_map(|it| wake(std::slice::from_ref(it)));
+        let refused = refused(&effects);
+        if !refused.is_empty() {
+            assert_eq!(refused.len(), 31 - probes.len());
+            assert!(refused.iter().all(|(_, why)| *why == "nothing was answered for 45 s: down"));
+            break now;
+        }
+    };
+    assert_eq!((refused_at, probes), (SECOND * 45, vec![1, 3, 7, 15, 23, 31, 39]));
+    // What comes later fails at once, but for one now and then that finds out.
+    assert_eq!(refused(&queue.step(arrived(200), SECOND * 46)).len(), 1);
+    assert_eq!(admitted(&queue.step(arrived(201), SECOND * 50)), [201]);
+    queue.step(answered(201), SECOND * 50);
+    assert_eq!(admitted(&queue.step(arrived(202), SECOND * 50)), [202]);
+}
+
+#[test]
+fn failures_of_the_request_itself_are_no_outage() {
+    let mut queue = queue(None);
+    for ticket in 0..100 {
+        assert_eq!(admitted(&queue.step(arrived(ticket), Duration::ZERO)), [ticket]);
+        queue.step(GateInput::Ended(Ticket(ticket), GateEnd::Unrelated), Duration::ZERO);
+    }
+}
+
+#[test]
+fn the_limits_per_minute_hold_and_what_was_not_sent_does_not_count() {
+    let per_minute = MinuteLimits { requests: NonZeroU32::new(2), tokens: None };
+    let mut queue = GateQueue::new(GatePolicy { per_minute, ..policy(None) });
     queue.step(arrived(1), Duration::ZERO);
-    queue.step(paused(10), Duration::ZERO);
-    assert_eq!(queue.step(arrived(2), SECOND * 10), [GateEffect::Admit(Ticket(2))]);
-    // A pause that ends before the present one is none.
-    queue.step(paused(10), SECOND * 20);
-    queue.step(paused(2), SECOND * 21);
-    assert!(admitted(&queue.step(arrived(3), SECOND * 24)).is_empty());
+    queue.step(GateInput::NotSent(Ticket(1)), Duration::ZERO);
+    assert_eq!(admitted(&queue.step(arrived(2), Duration::ZERO)), [2]);
+    assert_eq!(admitted(&queue.step(arrived(3), Duration::ZERO)), [3]);
+    let waits = queue.step(arrived(4), Duration::ZERO);
+    let wait = GateWait::Rate { wait: SECOND * 61 };
+    assert_eq!(waits, [GateEffect::Notify(Ticket(4), wait), GateEffect::WakeAt(SECOND * 61)]);
+    assert_eq!(admitted(&queue.step(GateInput::Woken, SECOND * 61)), [4]);
 }
 
 /// What happens next in a queue.
 #[derive(Clone, Debug)]
 enum Next {
     Arrives,
-    Ends,
-    Pauses(u64),
+    Ends(usize),
+    Fails(usize),
+    IsRejected(usize, Option<u64>),
     Passes(u64),
 }
 
@@ -122,16 +241,20 @@ proptest! {
         course in proptest::collection::vec(
             prop_oneof![
                 4 => Just(Next::Arrives),
-                4 => Just(Next::Ends),
-                1 => (0_u64..20).prop_map(Next::Pauses),
+                4 => any::<usize>().prop_map(Next::Ends),
+                1 => any::<usize>().prop_map(Next::Fails),
+                1 => (any::<usize>(), proptest::option::of(0_u64..20))
+                    .prop_map(|(at, wait)| Next::IsRejected(at, wait)),
                 3 => (0_u64..9_000).prop_map(Next::Passes),
             ],
-            0..120,
+            0..150,
         ),
     ) {
         let mut queue = queue(Some(limit));
-        let (mut now, mut pause, mut alarm) = (Duration::ZERO, Duration::ZERO, None);
-        let (mut tickets, mut waiting, mut under_way) = (0, 0, 0);
+        let (mut now, mut pause) = (Duration::ZERO, Duration::ZERO);
+        let mut alarm: Option<Duration> = None;
+        let (mut tickets, mut waiting) = (0, 0);
+        let mut under_way: Vec<u64> = Vec::new();
         for next in course {
             let mut inputs = Vec::new();
             match next {
@@ -140,16 +263,22 @@ proptest! {
                     waiting += 1;
                     inputs.push(arrived(tickets));
                 }
-                Next::Ends if under_way > 0 => {
-                    under_way -= 1;
-                    inputs.push(GateInput::Ended);
+                Next::Ends(at) | Next::Fails(at) | Next::IsRejected(at, _)
+                    if !under_way.is_empty() =>
+                {
+                    let ticket = under_way.remove(at % under_way.len());
+                    inputs.push(match next {
+                        Next::Ends(_) => answered(ticket),
+                        Next::Fails(_) => failed(ticket),
+                        Next::IsRejected(_, wait) => {
+                            let asked = SECOND * u32::try_from(wait.unwrap_or(0)).unwrap();
+                            pause = pause.max(now + asked);
+                            rejected(ticket, wait)
+                        }
+                        Next::Arrives | Next::Passes(_) => unreachable!(),
+                    });
                 }
-                Next::Pauses(seconds) if under_way > 0 => {
-                    under_way -= 1;
-                    pause = pause.max(now + SECOND * u32::try_from(seconds).unwrap());
-                    inputs.push(paused(seconds));
-                }
-                Next::Ends | Next::Pauses(_) => {}
+                Next::Ends(_) | Next::Fails(_) | Next::IsRejected(..) => {}
                 Next::Passes(millis) => {
                     now += Duration::from_millis(millis);
                     if alarm.is_some_and(|at| at <= now) {
@@ -160,14 +289,17 @@ proptest! {
             }
             for input in inputs {
                 let effects = queue.step(input, now);
-                alarm = wake(&effects).or(alarm);
-                let admitted = admitted(&effects).len();
-                prop_assert!(admitted == 0 || now >= pause);
-                (waiting, under_way) = (waiting - admitted, under_way + admitted);
-                prop_assert!(under_way <= limit);
+                let began = admitted(&effects);
+                prop_assert!(began.is_empty() || now >= pause, "{now:?} {pause:?}");
+                waiting -= began.len() + refused(&effects).len();
+                under_way.extend(began);
+                prop_assert!(under_way.len() <= limit + 1, "a probe passes those that hang");
+                if let Some(at) = wake(&effects) {
+                    prop_assert!(at > now && alarm.is_none_or(|alarm| at < alarm));
+                    alarm = Some(at);
+                }
             }
-            // Whoever waits does so for an end or for an alarm.
-            prop_assert!(waiting == 0 || under_way == limit || alarm.is_some());
+            prop_assert!(waiting == 0 || !under_way.is_empty() || alarm.is_some(), "all wait");
         }
     }
 }

@@ -207,7 +207,8 @@ async fn a_reminder_can_be_remembered_too() {
 
 fn opened(scenarios: &Scenarios, path: &Path) -> Result<Arc<Script>, String> {
     let path = path.to_str().unwrap();
-    let route = ModelRoute { provider: "offline".into(), id: path.into(), base_url: None };
+    let route =
+        ModelRoute { provider: "offline".into(), id: path.into(), base_url: None, thinking: None };
     let opened = scenarios.open(&route, None, clock());
     assert_eq!(opened.is_ok(), scenarios.script(path).is_ok());
     scenarios.script(path).map_err(|failure| {

@@ -1,0 +1,101 @@
+use super::*;
+
+fn model(name: &str) -> ListedModel {
+    let (provider, id) = name.split_once('/').unwrap();
+    let (provider, id) = (provider.to_owned(), id.to_owned());
+    ListedModel { provider, id, facts: ModelFacts::default(), obstacle: None }
+}
+
+fn directory() -> ModelDirectory {
+    let locked = |name| ListedModel { obstacle: Some("no key".to_owned()), ..model(name) };
+    let toolless = ModelFacts { tools: Some(false), ..ModelFacts::default() };
+    let plain = ModelFacts { thinking: Some(false), ..ModelFacts::default() };
+    let two =
+        ModelFacts { levels: vec!["low".to_owned(), "high".to_owned()], ..ModelFacts::default() };
+    ModelDirectory::new(vec![
+        model("anthropic/claude-opus-5"),
+        model("anthropic/claude-opus-5-20260101"),
+        model("anthropic/claude-haiku-4"),
+        model("router/a/claude-haiku-4"),
+        model("ollama/odd:high"),
+        model("one/twin"),
+        model("two/twin"),
+        locked("locked/gem-pro"),
+        locked("locked/twin"),
+        ListedModel { facts: toolless, ..model("one/mute") },
+        ListedModel { facts: plain, ..model("one/plain") },
+        ListedModel { facts: two, ..model("one/levels") },
+    ])
+}
+
+#[test]
+fn a_model_is_named_by_its_id_a_glob_or_a_part_of_its_name() {
+    for (name, expected) in [
+        ("anthropic/claude-opus-5", "anthropic/claude-opus-5"),
+        ("claude-opus-5", "anthropic/claude-opus-5"),
+        ("claude-opus-5-20260101", "anthropic/claude-opus-5-20260101"),
+        ("claude-haiku-4", "anthropic/claude-haiku-4"),
+        ("OPUS", "anthropic/claude-opus-5"),
+        ("claude-op*", "anthropic/claude-opus-5"),
+        ("router/*", "router/a/claude-haiku-4"),
+        ("opus:high", "anthropic/claude-opus-5:high"),
+        ("odd:high", "ollama/odd:high"),
+        ("odd:high:low", "ollama/odd:high:low"),
+    ] {
+        assert_eq!(directory().named(name).unwrap().to_string(), expected, "{name}");
+    }
+    let odd = directory().named("odd:high").unwrap();
+    assert_eq!((odd.id.as_str(), odd.thinking), ("odd:high", None));
+}
+
+#[test]
+fn a_name_of_no_or_of_several_models_is_one_clear_error() {
+    let told = |name: &str| directory().named(name).unwrap_err().to_string();
+    let twin = told("twin");
+    assert!(
+        twin.starts_with("error: 2 models are called `twin`\n  because one/twin, two/twin"),
+        "{twin}"
+    );
+    let unknown = told("twim");
+    assert!(
+        unknown.contains("no model is called `twim`") && unknown.contains("did you mean `twin`?"),
+        "{unknown}"
+    );
+    let locked = told("gem-pro");
+    assert!(locked.contains("cannot use the model locked/gem-pro\n  because no key"), "{locked}");
+    let mute = told("mute");
+    assert!(mute.contains("it cannot call tools"), "{mute}");
+    for name in ["", "[", "*", ":high", "\u{1b}[2J"] {
+        let _some = directory().named(name); // no panic
+    }
+}
+
+#[test]
+fn a_thinking_level_is_one_only_where_no_model_has_it_in_its_id() {
+    let checked = |text: &str| directory().checked(text.parse().unwrap());
+    let odd = checked("ollama/odd:high").unwrap();
+    assert_eq!((odd.id.as_str(), odd.thinking), ("odd:high", None));
+    let other = checked("ollama/other:high").unwrap();
+    assert_eq!((other.id.as_str(), other.thinking), ("other", Some(ThinkingLevel::High)));
+    assert_eq!(checked("ollama/qwen3:8b").unwrap().id, "qwen3:8b");
+    assert!(checked("one/mute").unwrap_err().to_string().contains("cannot call tools"));
+    let nested = checked("a/claude-haiku-4:low").unwrap();
+    assert_eq!(nested.to_string(), "router/a/claude-haiku-4:low");
+    assert!(checked("unknown/model").is_ok(), "the catalogue may be older than the model");
+}
+
+#[test]
+fn a_level_that_a_model_lacks_is_replaced_by_the_nearest_one() {
+    for (text, other) in [
+        ("one/levels:low", None),
+        ("one/levels:off", None),
+        ("one/levels:medium", Some(ThinkingLevel::Low)),
+        ("one/levels:xhigh", Some(ThinkingLevel::High)),
+        ("one/plain:high", Some(ThinkingLevel::Off)),
+        ("one/twin:xhigh", None),
+        ("unknown/model:high", None),
+    ] {
+        let route = directory().checked(text.parse().unwrap()).unwrap();
+        assert_eq!((route.to_string(), directory().other_level(&route)), (text.to_owned(), other));
+    }
+}

@@ -1,0 +1,384 @@
+//! The providers and models of the user: the file of models, the stored keys and the catalogue, each
+//! read when it is first needed.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use config::{
+    ApiName, AuthKind, DataPaths, KeyStore, ModelEntry, ModelPrice, ModelsFile, ProviderEntry,
+    Secret, StoredKeys, ValueSource,
+};
+use protocol::{Failure, FailureClass, ModelRoute, ThinkingLevel};
+use providers::{
+    FactsTable, KnownProvider, ModelFacts, NamedKey, Price, PriceSource, Rate, UserProvider,
+    UserProviders,
+};
+
+use super::key_command;
+use super::stored_login::StoredLogin;
+
+/// The largest file of facts that is read, in bytes.
+const LARGEST_FACTS: u64 = 16 << 20;
+
+/// The providers and models of the user.
+pub struct UserModels {
+    models_files: [PathBuf; 2],
+    facts_file: PathBuf,
+    store: KeyStore,
+    file: OnceLock<ModelsFile>,
+    facts: OnceLock<(FactsTable, Option<String>)>,
+    stored: OnceLock<Result<StoredKeys, String>>,
+    /// The keys given for this process, by provider.
+    given: Mutex<BTreeMap<String, Secret>>,
+    /// The logins whose tokens are in use, by provider and name.
+    pub(super) logins: Mutex<BTreeMap<(String, String), Arc<StoredLogin>>>,
+    /// What the commands of the file of models have printed.
+    commands: Mutex<BTreeMap<String, Result<Secret, String>>>,
+}
+
+impl fmt::Debug for UserModels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A command may contain a secret.
+        f.debug_struct("UserModels").field("store", &self.store).finish_non_exhaustive()
+    }
+}
+
+/// Where the key of a provider is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum KeyPlace {
+    /// Given on the command line.
+    Given,
+    /// Stored under this name.
+    Stored(String),
+    /// In this environment variable.
+    Environment(String),
+    /// In the file of models.
+    File,
+    /// There is none, and none is needed.
+    NotNeeded,
+    /// There is none. This variable would hold it.
+    Missing(String),
+}
+
+impl UserModels {
+    /// Returns the providers and models of the user. Nothing is read yet.
+    #[must_use]
+    pub fn new(places: &DataPaths) -> Self {
+        Self {
+            models_files: places.models_files(),
+            facts_file: places.model_facts(),
+            store: KeyStore::new(places.keys_file()),
+            file: OnceLock::new(),
+            facts: OnceLock::new(),
+            stored: OnceLock::new(),
+            given: Mutex::default(),
+            logins: Mutex::default(),
+            commands: Mutex::default(),
+        }
+    }
+
+    /// Returns the store of keys.
+    pub(crate) fn store(&self) -> &KeyStore {
+        &self.store
+    }
+
+    /// Returns what the file of models says.
+    pub(crate) fn file(&self) -> &ModelsFile {
+        self.file.get_or_init(|| ModelsFile::read(&self.models_files))
+    }
+
+    /// Returns what is known about models.
+    pub(crate) fn facts(&self) -> &FactsTable {
+        &self.all_facts().0
+    }
+
+    fn all_facts(&self) -> &(FactsTable, Option<String>) {
+        self.facts.get_or_init(|| {
+            let built_in = FactsTable::built_in();
+            let file = self.facts_file.display();
+            let large =
+                std::fs::metadata(&self.facts_file).is_ok_and(|it| it.len() > LARGEST_FACTS);
+            let read = match std::fs::read(&self.facts_file) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    return (built_in, None);
+                }
+                Err(error) => Err(error.to_string()),
+                Ok(_) if large => Err("it is too large".to_owned()),
+                Ok(bytes) => FactsTable::parse(&bytes).map_err(|error| error.to_string()),
+            };
+            match read {
+                // A catalogue that is older than this program has nothing to add.
+                Ok(newer) if newer.date >= built_in.date => (newer.over(built_in), None),
+                Ok(older) => (built_in.over(older), None),
+                Err(why) => {
+                    let note =
+                        format!("{file} is not used: {why}; regatta models refresh writes it anew");
+                    (built_in, Some(note))
+                }
+            }
+        })
+    }
+
+    fn stored(&self) -> Result<&StoredKeys, String> {
+        let stored = self.stored.get_or_init(|| {
+            self.store.read().map_err(|error| {
+                let source = std::error::Error::source(&error);
+                source.map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
+            })
+        });
+        stored.as_ref().map_err(Clone::clone)
+    }
+
+    /// Returns what the user should know about the files, line by line.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let file = self.file();
+        let faults = file.faults.iter().map(|fault| match &fault.provider {
+            Some(provider) => format!("{fault}; the provider `{provider}` is not used"),
+            None => format!("{fault}; nothing in the file is used"),
+        });
+        let stored = match self.stored() {
+            Ok(stored) => stored.note.clone(),
+            Err(why) => Some(format!("no stored key is used: {why}")),
+        };
+        let warnings = file.warnings.iter().map(ToString::to_string);
+        faults.chain(warnings).chain(stored).chain(self.all_facts().1.clone()).collect()
+    }
+
+    /// Uses this key for a provider, before all others.
+    pub(crate) fn give(&self, provider: &str, key: Secret) {
+        let mut given = self.given.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        given.insert(provider.to_owned(), key);
+    }
+
+    /// Returns where the key of a provider is. No command is run.
+    pub(crate) fn key_place(&self, provider: &str) -> KeyPlace {
+        let given = self.given.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let entry = self.file().providers.get(provider);
+        if entry.is_some_and(|entry| entry.auth == AuthKind::None) {
+            return KeyPlace::NotNeeded;
+        }
+        if given.contains_key(provider) {
+            return KeyPlace::Given;
+        }
+        if let Some(stored) = self.stored_key(provider) {
+            return KeyPlace::Stored(stored.name.clone());
+        }
+        let variables = providers::own_key_variables(provider);
+        if let Some(set) = variables.iter().find(|name| variable(name).is_some()) {
+            return KeyPlace::Environment(set.clone());
+        }
+        let configured = entry.and_then(|entry| entry.api_key.as_ref());
+        if configured.is_some_and(|source| match source {
+            ValueSource::Command(_) | ValueSource::NameOrText(_) => true,
+            ValueSource::Variable(name) => variable(name).is_some(),
+        }) {
+            return KeyPlace::File;
+        }
+        match KnownProvider::find(provider) {
+            Some(known) if known.is_local() => KeyPlace::NotNeeded,
+            _ => KeyPlace::Missing(variables.into_iter().next().unwrap_or_default()),
+        }
+    }
+
+    fn stored_key(&self, provider: &str) -> Option<&config::StoredKey> {
+        self.stored().ok()?.keys.iter().find(|key| key.provider == provider)
+    }
+
+    /// Runs the commands of the file of models whose output the providers need.
+    pub(crate) async fn prepare(&self, names: impl IntoIterator<Item = &str>) {
+        let entries = names.into_iter().filter_map(|name| self.file().providers.get(name));
+        let sources = entries.flat_map(sources_of);
+        let commands: std::collections::BTreeSet<&String> = sources
+            .filter_map(|source| match source {
+                ValueSource::Command(command) => Some(command),
+                ValueSource::Variable(_) | ValueSource::NameOrText(_) => None,
+            })
+            .collect();
+        for command in commands {
+            let output = key_command::output(command).await;
+            let mut known = self.commands.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            known.insert(command.clone(), output);
+        }
+    }
+
+    /// Returns a value of the file of models. The error names no value.
+    pub(super) fn value(&self, source: &ValueSource) -> Result<Secret, String> {
+        match source {
+            ValueSource::Command(command) => {
+                let known = self.commands.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                known
+                    .get(command)
+                    .cloned()
+                    .unwrap_or_else(|| Err("its command did not run".to_owned()))
+            }
+            ValueSource::Variable(name) => {
+                variable(name).ok_or_else(|| format!("the variable {name} is not set"))
+            }
+            ValueSource::NameOrText(text) => {
+                Ok(variable(text.expose()).unwrap_or_else(|| text.clone()))
+            }
+        }
+    }
+
+    fn user_provider(&self, name: &str, entry: &ProviderEntry) -> Result<UserProvider, Failure> {
+        let shown = self.file_shown();
+        let failed = |key: &str, why: String| {
+            let what = format!("`providers.{name}.{key}` of {shown} cannot be used: {why}");
+            Failure::new(FailureClass::Auth, what)
+        };
+        let mut headers = Vec::new();
+        for (header, source) in &entry.headers {
+            let value =
+                self.value(source).map_err(|why| failed(&format!("headers.{header}"), why))?;
+            headers.push((header.clone(), value.expose().to_owned()));
+        }
+        // The key of the file is the last choice: what is wrong with it matters only then.
+        let key = match &entry.api_key {
+            Some(source) if self.key_place(name) == KeyPlace::File => {
+                let key = self.value(source).map_err(|why| failed("apiKey", why))?;
+                let key = config::api_key(key.expose())
+                    .map_err(|error| failed("apiKey", error.to_string()))?;
+                Some(NamedKey::new(format!("the apiKey in {shown}"), key.expose()))
+            }
+            _ => None,
+        };
+        Ok(UserProvider {
+            base_url: entry.base_url.clone(),
+            api: entry.api.map(ApiName::as_str),
+            headers,
+            auth_header: entry.auth_header,
+            needs_key: match entry.auth {
+                AuthKind::None => Some(false),
+                AuthKind::Login => Some(true),
+                AuthKind::ApiKey => {
+                    (entry.api_key.is_some() || entry.oauth.is_some()).then_some(true)
+                }
+            },
+            allow_http: entry.allow_http,
+            proxy: entry.proxy.as_ref().map(|proxy| proxy.expose().to_owned()),
+            key,
+        })
+    }
+
+    /// Returns the environment variables that the file of models reads. Tasks do not get them.
+    pub(crate) fn variables(&self) -> Vec<String> {
+        let entries = self.file().providers.values();
+        let sources = entries.flat_map(sources_of);
+        let names = sources.filter_map(|source| match source {
+            ValueSource::Variable(name) => Some(name.clone()),
+            ValueSource::NameOrText(text) => {
+                variable(text.expose()).map(|_value| text.expose().to_owned())
+            }
+            ValueSource::Command(_) => None,
+        });
+        names.collect()
+    }
+
+    pub(super) fn file_shown(&self) -> String {
+        let there = self.models_files.iter().find(|file| file.exists());
+        there.unwrap_or(&self.models_files[0]).display().to_string()
+    }
+}
+
+impl UserProviders for UserModels {
+    fn provider(&self, route: &ModelRoute) -> Result<Option<UserProvider>, Failure> {
+        let name = route.provider.as_str();
+        let file = self.file();
+        if let Some(fault) = file.faults.iter().find(|it| it.provider.as_deref() == Some(name)) {
+            return Err(Failure::new(FailureClass::Invalid, fault.to_string()));
+        }
+        let Some(entry) = file.providers.get(name) else { return Ok(None) };
+        let mut provider = self.user_provider(name, entry)?;
+        let models = [&entry.overrides, &entry.models];
+        let own = models.into_iter().filter_map(|models| models.get(&route.id)?.api).next_back();
+        provider.api = own.map(ApiName::as_str).or(provider.api);
+        Ok(Some(provider))
+    }
+
+    fn key(&self, provider: &str) -> Result<Option<NamedKey>, Failure> {
+        let given = self.given.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(key) = given.get(provider) {
+            return Ok(Some(NamedKey::new("the key of --api-key", key.expose())));
+        }
+        self.stored().map_err(|why| Failure::new(FailureClass::Auth, why))?;
+        let stored = self.stored_key(provider);
+        Ok(stored.map(|stored| match &stored.login {
+            None => NamedKey::new(format!("the stored key {}", stored.name), stored.key.expose()),
+            Some(tokens) => {
+                let name = format!("the stored login {}", stored.name);
+                let login = self.login(stored, tokens);
+                NamedKey::of_login(name, stored.key.expose(), login)
+            }
+        }))
+    }
+
+    fn price(&self, route: &ModelRoute) -> Option<Price> {
+        let entry = self.file().providers.get(&route.provider);
+        let said = entry.and_then(|entry| {
+            let own = entry.models.get(&route.id).and_then(|model| model.price);
+            own.or_else(|| entry.overrides.get(&route.id).and_then(|model| model.price))
+        });
+        let known = || {
+            // At another address the same model may cost something else.
+            let elsewhere = entry.is_some_and(|entry| entry.base_url.is_some());
+            let facts = self.facts().model(&route.provider, &route.id).filter(|_| !elsewhere);
+            facts.and_then(|facts| facts.price)
+        };
+        said.and_then(price_of_user).or_else(known)
+    }
+
+    fn levels(&self, route: &ModelRoute) -> Vec<ThinkingLevel> {
+        let known = self.facts().model(&route.provider, &route.id).cloned().unwrap_or_default();
+        let entry = self.file().providers.get(&route.provider);
+        let said = entry.and_then(|entry| {
+            entry.models.get(&route.id).or_else(|| entry.overrides.get(&route.id))
+        });
+        said.map_or(known.clone(), |said| facts_of(said).or(&known)).thinking_levels()
+    }
+}
+
+/// Returns where the secrets of a provider are from.
+fn sources_of(entry: &ProviderEntry) -> impl Iterator<Item = &ValueSource> {
+    let oauth = entry.oauth.iter().filter_map(|oauth| oauth.client_secret.as_ref());
+    entry.api_key.iter().chain(entry.headers.values()).chain(oauth)
+}
+
+/// Returns the value of an environment variable that is set and not empty.
+fn variable(name: &str) -> Option<Secret> {
+    let is_name = !name.is_empty() && !name.contains(['=', '\0']);
+    let value = is_name.then(|| std::env::var(name).ok()).flatten();
+    value.filter(|value| !value.trim().is_empty()).map(Secret::new)
+}
+
+/// Returns a price that the user says.
+#[expect(clippy::cast_precision_loss, reason = "prices are far below 2^53 billionths of a dollar")]
+pub(crate) fn price_of_user(said: ModelPrice) -> Option<Price> {
+    let rate = |nanodollars: u64| Rate::per_million(nanodollars as f64 / 1e9);
+    Some(Price {
+        input: rate(said.input)?,
+        output: rate(said.output)?,
+        cache_read: Some(rate(said.cache_read)?),
+        cache_write: Some(rate(said.cache_write)?),
+        tier: None,
+        source: PriceSource::User,
+    })
+}
+
+/// Returns what the user says about a model, as facts.
+pub(crate) fn facts_of(entry: &ModelEntry) -> ModelFacts {
+    ModelFacts {
+        name: entry.name.clone(),
+        context: entry.context,
+        output: entry.output,
+        images: entry.images,
+        tools: entry.tools,
+        thinking: entry.thinking,
+        levels: entry.levels.clone(),
+        price: entry.price.and_then(price_of_user),
+    }
+}
+
+#[cfg(test)]
+mod tests;

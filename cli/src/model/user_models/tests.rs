@@ -1,0 +1,87 @@
+use super::*;
+use tempfile::TempDir;
+
+fn user(models_yml: &str) -> (TempDir, UserModels) {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().to_path_buf();
+    let places = DataPaths::resolve(move |name| {
+        (name == "REGATTA_HOME").then(|| home.clone().into_os_string())
+    });
+    let places = places.unwrap();
+    std::fs::create_dir_all(folder.path().join("config")).unwrap();
+    std::fs::write(&places.models_files()[0], models_yml).unwrap();
+    (folder, UserModels::new(&places))
+}
+
+fn route(text: &str) -> ModelRoute {
+    text.parse().unwrap()
+}
+
+const GATE: &str = "
+providers:
+  gate:
+    baseUrl: https://gate.example/v1
+    apiKey: '!echo canary-key'
+    api: openai-completions
+    headers: { X-Token: '!echo canary-header' }
+    models: [{ id: m, cost: { input: 3, output: 4 } }, { id: free }]
+  bad: { api: soap }
+  openai: { modelOverrides: { gpt-5: { cost: { input: 7, output: 7 } } } }
+";
+
+#[test]
+async fn a_key_given_goes_before_a_stored_one_and_that_before_the_file() {
+    let (_folder, user) = user(GATE);
+    assert_eq!(user.key_place("gate"), KeyPlace::File);
+    user.prepare(["gate"]).await;
+    let provider = user.provider(&route("gate/m")).unwrap().unwrap();
+    assert_eq!(provider.headers, [("X-Token".to_owned(), "canary-header".to_owned())]);
+    assert!(provider.key.is_some() && user.key("gate").unwrap().is_none());
+    user.store().store("gate", "work", "canary-stored").unwrap();
+    let (_other, without) = self::user("");
+    assert_eq!(without.key_place("gate"), KeyPlace::Missing("GATE_API_KEY".to_owned()));
+    let fresh = UserModels {
+        models_files: user.models_files.clone(),
+        facts_file: user.facts_file.clone(),
+        store: user.store.clone(),
+        file: OnceLock::new(),
+        facts: OnceLock::new(),
+        stored: OnceLock::new(),
+        given: Mutex::default(),
+        logins: Mutex::default(),
+        commands: Mutex::default(),
+    };
+    assert_eq!(fresh.key_place("gate"), KeyPlace::Stored("work".to_owned()));
+    assert_eq!(fresh.key("gate").unwrap().unwrap().name, "the stored key work");
+    fresh.give("gate", Secret::new("canary-given"));
+    assert_eq!(fresh.key_place("gate"), KeyPlace::Given);
+    assert_eq!(fresh.key("gate").unwrap().unwrap().name, "the key of --api-key");
+    let printed = format!("{user:?} {fresh:?} {provider:?} {:?}", fresh.key("gate"));
+    assert!(!printed.contains("canary-"), "{printed}");
+}
+
+#[test]
+async fn a_value_that_cannot_be_had_names_its_key_and_a_fault_its_line() {
+    let (_folder, user) = user(&GATE.replace("!echo canary-key", "!echo canary-key; exit 1"));
+    user.prepare(["gate"]).await;
+    let failure = user.provider(&route("gate/m")).unwrap_err();
+    assert_eq!(failure.class, FailureClass::Auth);
+    assert!(failure.message.starts_with("`providers.gate.apiKey` of "), "{}", failure.message);
+    assert!(!failure.message.contains("canary"), "{}", failure.message);
+    let fault = user.provider(&route("bad/m")).unwrap_err();
+    assert!(fault.message.contains("models.yml:9: `providers.bad.api`"), "{}", fault.message);
+    assert!(user.provider(&route("groq/m")).unwrap().is_none());
+    assert!(user.notes().iter().any(|note| note.contains("the provider `bad` is not used")));
+}
+
+#[test]
+fn a_price_of_the_file_goes_before_that_of_the_catalogue_and_unknown_stays_unknown() {
+    let (_folder, user) = user(GATE);
+    let price = |route: &str| user.price(&route.parse().unwrap());
+    let input = |route: &str| price(route).map(|price| (price.input.as_dollars(), price.source));
+    assert_eq!(input("gate/m"), Some((3.0, PriceSource::User)));
+    assert_eq!(input("gate/free"), None);
+    assert_eq!(input("openai/gpt-5"), Some((7.0, PriceSource::User)));
+    assert_eq!(input("anthropic/claude-opus-5"), Some((5.0, PriceSource::Catalogue)));
+    assert_eq!(input("openai/no-such-model"), None);
+}

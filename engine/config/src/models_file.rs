@@ -1,0 +1,165 @@
+//! The file of models: providers and models of the user, in `models.yml` or `models.json`.
+//!
+//! A mistake in one provider leaves the others alone: it is a fault with the file, the line and the
+//! key, and that provider is not used.
+
+mod api_name;
+mod fields;
+mod model;
+mod oauth;
+mod provider;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use protocol::quote_within;
+
+pub use self::api_name::ApiName;
+use self::fields::{Fields, Mistake};
+pub use self::model::ModelEntry;
+pub use self::oauth::OauthEntry;
+pub use self::provider::{AuthKind, ProviderEntry};
+use crate::layer::{LARGEST, read_bounded};
+use crate::yaml::{self, Malformed, Value};
+
+/// The maximum number of models in the file.
+const MOST_MODELS: usize = 5_000;
+
+/// What the file of models says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelsFile {
+    /// The providers without a mistake, by name.
+    pub providers: BTreeMap<String, ProviderEntry>,
+    /// The mistakes.
+    pub faults: Vec<ModelsFault>,
+    /// What is known and not used, or not known.
+    pub warnings: Vec<ModelsFault>,
+}
+
+/// A mistake in the file of models.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}:{line}: {message}", .file.display())]
+pub struct ModelsFault {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: u64,
+    /// The provider that is not used; `None` if it is none of them or all.
+    pub provider: Option<String>,
+    /// The key and what is wrong with it. It never contains a value that may be a secret.
+    pub message: String,
+}
+
+impl ModelsFile {
+    /// Reads the first of `files` that exists. Without any, it says nothing.
+    #[must_use]
+    pub fn read(files: &[PathBuf]) -> Self {
+        for file in files {
+            match read_bounded(file) {
+                Ok(bytes) => return Self::of_bytes(&bytes, file),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    let message = format!("it cannot be read: {error}");
+                    return Self::of_fault(file, 1, message);
+                }
+            }
+        }
+        Self::default()
+    }
+
+    fn of_bytes(bytes: &[u8], file: &Path) -> Self {
+        if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > LARGEST {
+            return Self::of_fault(file, 1, format!("it is larger than {LARGEST} bytes"));
+        }
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            return Self::of_fault(file, 1, "it is not UTF-8".to_owned());
+        };
+        // JSON is YAML, except that it may be indented with tabs. No string of JSON contains one.
+        let is_json = file.extension().is_some_and(|end| end == "json");
+        let text = if is_json { text.replace('\t', " ") } else { text.to_owned() };
+        Self::of_text(&text, file)
+    }
+
+    /// Parses the text of the file.
+    #[must_use]
+    pub fn of_text(text: &str, file: &Path) -> Self {
+        let root = match yaml::read(text) {
+            Ok(root) => root,
+            Err(Malformed { line, message }) => {
+                let tab = text.lines().nth(usize::try_from(line).unwrap_or(1).saturating_sub(1));
+                let tab = tab.is_some_and(|line| line.trim_start_matches(' ').starts_with('\t'));
+                let hint = if tab { "; a tab cannot indent YAML, use spaces" } else { "" };
+                return Self::of_fault(file, line, format!("{message}{hint}"));
+            }
+        };
+        if root.value == Value::Null {
+            return Self::default();
+        }
+        let mut read = Self::default();
+        let mut warnings = Vec::new();
+        let providers = Fields::of(&root, String::new()).and_then(|mut top| {
+            let providers = top.take_map("providers")?;
+            top.rest(&["equivalence"], &mut warnings);
+            Ok(providers)
+        });
+        match providers {
+            Err(mistake) => return Self::of_fault(file, mistake.line, mistake.message),
+            Ok(providers) => {
+                for (name, line, node) in providers {
+                    read.add(&name, line, node, file, &mut warnings);
+                }
+            }
+        }
+        let count: usize = read.providers.values().map(|entry| entry.models.len()).sum();
+        if count > MOST_MODELS {
+            let message = format!("there are {count} models, and {MOST_MODELS} are the limit");
+            return Self::of_fault(file, 1, message);
+        }
+        let warnings = warnings.into_iter().map(|mistake| fault(file, None, mistake));
+        read.warnings.extend(warnings);
+        read
+    }
+
+    fn add(
+        &mut self,
+        name: &str,
+        line: u64,
+        node: &yaml::Node,
+        file: &Path,
+        warnings: &mut Vec<Mistake>,
+    ) {
+        let entry = match is_provider_name(name) {
+            true => ProviderEntry::parse(name, node, warnings),
+            false => Err(Mistake {
+                line,
+                message: format!(
+                    "`{}` cannot name a provider: use up to 40 letters, digits, `.`, `_` and `-`",
+                    quote_within(name, 60)
+                ),
+            }),
+        };
+        match entry {
+            Ok(entry) => drop(self.providers.insert(name.to_owned(), entry)),
+            Err(mistake) => self.faults.push(fault(file, Some(name), mistake)),
+        }
+    }
+
+    fn of_fault(file: &Path, line: u64, message: String) -> Self {
+        let fault = fault(file, None, Mistake { line, message });
+        Self { faults: vec![fault], ..Self::default() }
+    }
+}
+
+fn fault(file: &Path, provider: Option<&str>, mistake: Mistake) -> ModelsFault {
+    let Mistake { line, message } = mistake;
+    ModelsFault { file: file.to_owned(), line, provider: provider.map(str::to_owned), message }
+}
+
+/// Returns whether a provider can have this name, so that it can be in `PROVIDER/ID`.
+fn is_provider_name(name: &str) -> bool {
+    let route = format!("{name}/x").parse::<protocol::ModelRoute>();
+    name != "offline" && route.is_ok_and(|route| route.provider == name)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,245 @@
+//! One provider of the file of models.
+
+use std::collections::BTreeMap;
+
+use protocol::quote_within;
+
+use super::api_name::ApiName;
+use super::fields::{Fields, Mistake};
+use super::model::{ModelEntry, id_of, is_model_id};
+use super::oauth::OauthEntry;
+use crate::secret::{Secret, ValueSource};
+use crate::yaml::{Node, Value};
+
+/// What the user says about a provider.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProviderEntry {
+    /// The base URL of its API, with http or https, a host and no password.
+    pub base_url: Option<String>,
+    /// Where its API key comes from.
+    pub api_key: Option<ValueSource>,
+    /// The wire API that it speaks.
+    pub api: Option<ApiName>,
+    /// Headers of each request.
+    pub headers: BTreeMap<String, ValueSource>,
+    /// Whether the key is also sent as `Authorization: Bearer`.
+    pub auth_header: bool,
+    /// How it wants to be authenticated.
+    pub auth: AuthKind,
+    /// Whether plain HTTP to another machine is wanted.
+    pub allow_http: bool,
+    /// The proxy of its requests. It may contain a password.
+    pub proxy: Option<Secret>,
+    /// How the user logs in there.
+    pub oauth: Option<OauthEntry>,
+    /// Changes of known models, by id.
+    pub overrides: BTreeMap<String, ModelEntry>,
+    /// Its own models, by id.
+    pub models: BTreeMap<String, ModelEntry>,
+}
+
+/// How a provider wants to be authenticated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AuthKind {
+    /// By an API key.
+    #[default]
+    ApiKey,
+    /// By a login: `oauth`.
+    Login,
+    /// Not at all.
+    None,
+}
+
+/// The maximum number of headers.
+const MOST_HEADERS: usize = 50;
+
+/// Keys that other programs know and that have no effect.
+const PLANNED: [&str; 4] = ["compat", "disableStrictTools", "discovery", "limits"];
+
+impl ProviderEntry {
+    /// Parses the provider `name`.
+    pub(super) fn parse(
+        name: &str,
+        node: &Node,
+        warnings: &mut Vec<Mistake>,
+    ) -> Result<Self, Mistake> {
+        let path = format!("providers.{name}");
+        let mut fields = Fields::of(node, path.clone())?;
+        let entry = Self {
+            base_url: fields.read("baseUrl", |value| base_url(value).map(str::to_owned))?,
+            api_key: fields.text("apiKey")?.map(|text| ValueSource::parse(&text)),
+            api: fields.read("api", ApiName::read)?,
+            headers: headers(&mut fields)?,
+            auth_header: fields.flag("authHeader")?.unwrap_or(false),
+            auth: fields.read("auth", auth)?.unwrap_or_default(),
+            allow_http: fields.flag("allowHttp")?.unwrap_or(false),
+            proxy: fields.read("proxyUrl", proxy)?,
+            oauth: OauthEntry::parse(&mut fields, warnings)?,
+            overrides: overrides(&mut fields, warnings)?,
+            models: models(&mut fields, warnings)?,
+        };
+        fields.rest(&PLANNED, warnings);
+        entry.check(&path, node.line)?;
+        Ok(entry)
+    }
+
+    /// Checks what the members must be together.
+    fn check(&self, path: &str, line: u64) -> Result<(), Mistake> {
+        let refused = |message: String| Err(Mistake { line, message });
+        let known = ["ollama", "llama.cpp", "lm-studio", "vllm"];
+        let local = known.iter().any(|name| path.ends_with(&format!("providers.{name}")));
+        if !self.models.is_empty() {
+            let keyed = self.api_key.is_some() || self.auth == AuthKind::None || local;
+            let keyed = keyed || self.oauth.is_some();
+            let spoken =
+                self.api.is_some() || local || self.models.values().all(|it| it.api.is_some());
+            for (there, key) in [(self.base_url.is_some() || local, "baseUrl"), (spoken, "api")] {
+                if !there {
+                    return refused(format!("`{path}.{key}` must be set, because it has `models`"));
+                }
+            }
+            if !keyed {
+                return refused(format!(
+                    "`{path}.apiKey` must be set, because it has `models`; or `oauth`, or `auth: none`"
+                ));
+            }
+        } else if *self == Self::default() {
+            return refused(format!("`{path}` says nothing that has an effect"));
+        }
+        if self.auth == AuthKind::Login && self.oauth.is_none() {
+            return refused(format!("`{path}.oauth` must be set, because of `auth: oauth`"));
+        }
+        let oauth = self.oauth.iter().flat_map(OauthEntry::addresses);
+        for (key, _url) in oauth.filter(|(_, url)| plain_http_to_elsewhere(url)) {
+            if !self.allow_http {
+                return refused(format!(
+                    "`{path}.oauth.{key}` is plain http to another machine, where others can read \
+                     the login; use https, or set `allowHttp: true`"
+                ));
+            }
+        }
+        let far = self.base_url.as_deref().is_some_and(plain_http_to_elsewhere);
+        if far && !self.allow_http {
+            return refused(format!(
+                "`{path}.baseUrl` is plain http to another machine, where others can read the key; \
+                 use https, or set `allowHttp: true`"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Checks a base URL. It is shown in messages and therefore must not contain a secret.
+fn base_url(value: &Value) -> Result<&str, &'static str> {
+    const EXPECTED: &str = "a URL that begins with http:// or https:// and a host, without a user, a password or a `?`";
+    let Value::Text(text) = value else { return Err(EXPECTED) };
+    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
+    let spoiled =
+        |letter: char| letter.is_control() || letter.is_whitespace() || "?#\\".contains(letter);
+    let fine = !authority.is_empty()
+        && !authority.starts_with(':')
+        && !authority.contains('@')
+        && text.len() <= 2_000
+        && !text.chars().any(spoiled);
+    if fine { Ok(text.trim_end_matches('/')) } else { Err(EXPECTED) }
+}
+
+/// Returns whether a base URL is plain HTTP to a machine other than this one.
+fn plain_http_to_elsewhere(url: &str) -> bool {
+    let Some(rest) = url.strip_prefix("http://") else { return false };
+    let authority = rest.split('/').next().unwrap_or_default();
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    let here = host == "localhost"
+        || host.ends_with(".localhost")
+        || host.parse::<std::net::IpAddr>().is_ok_and(|it| it.is_loopback());
+    !here
+}
+
+fn proxy(value: &Value) -> Result<Secret, &'static str> {
+    const EXPECTED: &str = "the URL of a proxy: http://, https:// or socks5:// and a host";
+    let Value::Text(text) = value else { return Err(EXPECTED) };
+    let schemes = ["http://", "https://", "socks5://", "socks5h://"];
+    let rest = schemes.iter().find_map(|scheme| text.strip_prefix(scheme));
+    let spoiled = |letter: char| letter.is_control() || letter.is_whitespace();
+    let fine = rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'));
+    let fine = fine && text.len() <= 2_000 && !text.chars().any(spoiled);
+    if fine { Ok(Secret::new(text.as_str())) } else { Err(EXPECTED) }
+}
+
+fn auth(value: &Value) -> Result<AuthKind, &'static str> {
+    match value {
+        Value::Text(text) if text == "apiKey" => Ok(AuthKind::ApiKey),
+        Value::Text(text) if text == "none" => Ok(AuthKind::None),
+        Value::Text(text) if text == "oauth" => Ok(AuthKind::Login),
+        _ => Err("`apiKey`, `oauth` or `none`"),
+    }
+}
+
+fn headers(fields: &mut Fields<'_>) -> Result<BTreeMap<String, ValueSource>, Mistake> {
+    let members = fields.take_map("headers")?;
+    let line = members.first().map_or(1, |(_, line, _)| *line);
+    if members.len() > MOST_HEADERS {
+        return Err(fields.mistake(line, "headers", "at most 50 headers"));
+    }
+    let mut headers = BTreeMap::new();
+    for (name, line, node) in members {
+        let token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        let value = match &node.value {
+            Value::Text(text) => Some(text.clone()),
+            Value::Integer(number) => Some(number.to_string()),
+            _ => None,
+        };
+        let value = value.filter(|text| !text.chars().any(char::is_control));
+        let named = (1..=100).contains(&name.len()) && name.bytes().all(token);
+        let Some(value) = value.filter(|_| named) else {
+            let key = format!("headers.{}", quote_within(&name, 60));
+            return Err(fields.mistake(line, &key, "a header: a name, and a text of one line"));
+        };
+        headers.insert(name, ValueSource::parse(&value));
+    }
+    Ok(headers)
+}
+
+fn overrides(
+    fields: &mut Fields<'_>,
+    warnings: &mut Vec<Mistake>,
+) -> Result<BTreeMap<String, ModelEntry>, Mistake> {
+    let path = fields.key("modelOverrides");
+    let mut overrides = BTreeMap::new();
+    for (id, line, node) in fields.take_map("modelOverrides")? {
+        if !is_model_id(&id) {
+            let message = format!("`{path}` has an id that no model can have");
+            return Err(Mistake { line, message });
+        }
+        let below = Fields::of(node, format!("{path}.{}", quote_within(&id, 60)))?;
+        overrides.insert(id, ModelEntry::parse(below, warnings)?);
+    }
+    Ok(overrides)
+}
+
+fn models(
+    fields: &mut Fields<'_>,
+    warnings: &mut Vec<Mistake>,
+) -> Result<BTreeMap<String, ModelEntry>, Mistake> {
+    let Some((line, node)) = fields.take("models") else { return Ok(BTreeMap::new()) };
+    let Value::List(list) = &node.value else {
+        return Err(fields.mistake(line, "models", "a list of models, each with an `id`"));
+    };
+    let mut models = BTreeMap::new();
+    for (at, node) in list.iter().enumerate() {
+        let path = fields.key(&format!("models[{at}]"));
+        let id = id_of(node, &path)?;
+        let mut below = Fields::of(node, path.clone())?;
+        below.take("id");
+        if models.insert(id.clone(), ModelEntry::parse(below, warnings)?).is_some() {
+            let message =
+                format!("`{path}.id`: two models have the id `{}`", quote_within(&id, 60));
+            return Err(Mistake { line: node.line, message });
+        }
+    }
+    Ok(models)
+}

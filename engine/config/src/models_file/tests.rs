@@ -1,0 +1,234 @@
+use super::*;
+use crate::secret::ValueSource;
+
+fn read(text: &str) -> ModelsFile {
+    ModelsFile::of_text(text, Path::new("models.yml"))
+}
+
+fn faults(text: &str) -> Vec<String> {
+    read(text).faults.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_provider_of_the_user_is_read_with_all_its_keys() {
+    let file = read(
+        "
+providers:
+  gate:
+    baseUrl: http://models.example:8000/v1/
+    allowHttp: true
+    apiKey: $GATE_KEY
+    api: openai-completions
+    authHeader: true
+    proxyUrl: http://proxy.example:3128
+    headers: { X-Team: blue, X-Token: '!pass token' }
+    models:
+      - id: big:70b
+        name: Big
+        reasoning: true
+        thinking: { minLevel: low, maxLevel: high }
+        input: [text, image]
+        cost: { input: 0.5, output: 2, cacheRead: 0.05 }
+        contextWindow: 128000
+        maxTokens: 8192
+      - { id: small, tools: false }
+  openai:
+    modelOverrides: { gpt-x: { contextWindow: 1000 } }
+",
+    );
+    assert_eq!((file.faults, file.warnings), (vec![], vec![]));
+    let gate = &file.providers["gate"];
+    assert_eq!(gate.base_url.as_deref(), Some("http://models.example:8000/v1"));
+    assert_eq!(gate.api_key, Some(ValueSource::Variable("GATE_KEY".to_owned())));
+    assert_eq!(gate.headers["X-Token"], ValueSource::Command("pass token".to_owned()));
+    assert_eq!((gate.api, gate.auth_header), (Some(ApiName::OpenAiCompletions), true));
+    let big = &gate.models["big:70b"];
+    assert_eq!(big.levels, ["low", "medium", "high"]);
+    assert_eq!((big.context, big.output, big.images), (Some(128_000), Some(8_192), Some(true)));
+    let price = big.price.unwrap();
+    assert_eq!(
+        (price.input, price.cache_read, price.cache_write),
+        (500_000_000, 50_000_000, 500_000_000)
+    );
+    assert_eq!(gate.models["small"].tools, Some(false));
+    assert_eq!(file.providers["openai"].overrides["gpt-x"].context, Some(1000));
+}
+
+#[test]
+fn a_fault_names_the_file_the_line_and_the_key_and_the_other_providers_stay() {
+    let good = "  good: { baseUrl: https://h/v1, auth: none, api: openai-completions, models: [{ id: m }] }\n";
+    for (bad, expected) in [
+        ("{ api: soap }", "models.yml:3: `providers.bad.api` must be a known API: "),
+        (
+            "{ baseUrl: 'https://me:canary@h' }",
+            "models.yml:3: `providers.bad.baseUrl` must be a URL",
+        ),
+        (
+            "{ baseUrl: 'http://far.example' }",
+            "models.yml:3: `providers.bad.baseUrl` is plain http",
+        ),
+        ("{ apiKey: [canary] }", "models.yml:3: `providers.bad.apiKey` must be a text"),
+        ("{ headers: { 'a b': canary } }", "`providers.bad.headers.a b` must be a header"),
+        ("{ proxyUrl: 'ftp://canary' }", "`providers.bad.proxyUrl` must be the URL of a proxy"),
+        (
+            "{ baseUrl: 'https://h', api: openai-completions, models: [{ id: a }] }",
+            "`providers.bad.apiKey` must be set",
+        ),
+        (
+            "{ apiKey: canary, api: openai-completions, models: [{ id: a }] }",
+            "`providers.bad.baseUrl` must be set",
+        ),
+        (
+            "{ baseUrl: 'https://h', auth: none, models: [{ id: a }] }",
+            "`providers.bad.api` must be set",
+        ),
+        (
+            "{ models: [{ id: a }, { id: a }] }",
+            "`providers.bad.models[1].id`: two models have the id `a`",
+        ),
+        ("{ models: [{ name: a }] }", "`providers.bad.models[0].id` must be the id of a model"),
+        (
+            "{ models: [{ id: a, cost: { input: -1, output: 1 } }] }",
+            "`providers.bad.models[0].cost.input` must be a number of US dollars",
+        ),
+        (
+            "{ models: [{ id: a, cost: { input: 1 } }] }",
+            "`providers.bad.models[0].cost` must be a mapping with",
+        ),
+        (
+            "{ models: [{ id: a, contextWindow: 0 }] }",
+            "`providers.bad.models[0].contextWindow` must be a whole number",
+        ),
+        (
+            "{ models: [{ id: a, thinking: { levels: [loud] } }] }",
+            "`providers.bad.models[0].thinking.levels` must be",
+        ),
+        ("{ models: { id: a } }", "`providers.bad.models` must be a list"),
+        ("{}", "`providers.bad` says nothing"),
+        ("7", "`providers.bad` must be a mapping"),
+    ] {
+        let text = format!("providers:\n{good}  bad: {bad}\n");
+        let file = read(&text);
+        let told: Vec<_> = file.faults.iter().map(ToString::to_string).collect();
+        assert_eq!(told.len(), 1, "{bad}: {told:?}");
+        assert!(
+            told[0].contains(expected) && told[0].starts_with("models.yml:3: "),
+            "{bad}: {told:?}"
+        );
+        assert!(!told[0].contains("canary"), "{told:?}");
+        assert_eq!(file.faults[0].provider.as_deref(), Some("bad"));
+        assert_eq!(file.providers.keys().collect::<Vec<_>>(), ["good"], "{bad}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_one_fault() {
+    assert_eq!(read(""), ModelsFile::default());
+    let tab = faults("providers:\n\tgate:\n\t\tbaseUrl: https://h\n");
+    assert!(
+        tab.len() == 1 && tab[0].contains("models.yml:2:") && tab[0].contains("tab"),
+        "{tab:?}"
+    );
+    for text in ["[]", "providers: 3", "providers:\n  a: {\n", "providers:\n  a: 1\n  a: 2\n"] {
+        assert_eq!(faults(text).len(), 1, "{text:?}");
+    }
+    let unnamed =
+        faults("providers:\n  'a b': { api: openai-completions }\n  offline: { apiKey: x }\n");
+    assert_eq!(unnamed.len(), 2, "{unnamed:?}");
+}
+
+#[test]
+fn unknown_keys_are_warnings_with_the_nearest_one_and_planned_ones_are_told() {
+    let file = read(
+        "providers:\n  a:\n    baseURL: https://h\n    apiKey: K\n    compat: { supportsStore: true }\n",
+    );
+    assert_eq!(file.providers["a"].base_url, None);
+    let told: Vec<_> = file.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "models.yml:3: there is no key `providers.a.baseURL`; did you mean `baseUrl`?",
+            "models.yml:5: `providers.a.compat` is not implemented yet and has no effect"
+        ]
+    );
+}
+
+#[test]
+fn yaml_stands_before_json_and_json_may_have_tabs() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = ["models.yml", "models.json"].map(|name| folder.path().join(name));
+    assert_eq!(ModelsFile::read(&files), ModelsFile::default());
+    let json = "{\n\t\"providers\": {\n\t\t\"a\": { \"apiKey\": \"K\" }\n\t}\n}\n";
+    std::fs::write(&files[1], json).unwrap();
+    let read = ModelsFile::read(&files);
+    assert_eq!((read.faults, read.providers.len()), (vec![], 1));
+    std::fs::write(&files[0], "providers: { b: { apiKey: K } }\n").unwrap();
+    assert_eq!(ModelsFile::read(&files).providers.keys().collect::<Vec<_>>(), ["b"]);
+    std::fs::write(&files[0], vec![b'#'; 2 << 20]).unwrap();
+    assert_eq!(ModelsFile::read(&files).faults.len(), 1);
+}
+
+#[test]
+fn a_login_is_read_with_all_its_keys() {
+    let file = read(
+        "
+providers:
+  gate:
+    baseUrl: https://gate.example/v1
+    api: openai-completions
+    oauth:
+      authorizeUrl: https://gate.example/authorize?x=1
+      tokenUrl: https://gate.example/token
+      deviceUrl: https://gate.example/device
+      redirectUrl: http://localhost:1455/done
+      clientId: regatta
+      clientSecret: $GATE_SECRET
+      scopes: models offline
+    models: [{ id: m }]
+",
+    );
+    assert_eq!((&file.faults, &file.warnings), (&vec![], &vec![]));
+    let oauth = file.providers["gate"].oauth.as_ref().unwrap();
+    assert_eq!(oauth.scopes, ["models", "offline"]);
+    assert_eq!(oauth.redirect_url.as_deref(), Some("http://localhost:1455/done"));
+    assert_eq!(oauth.client_secret, Some(ValueSource::Variable("GATE_SECRET".to_owned())));
+}
+
+#[test]
+fn a_login_that_cannot_be_is_a_fault_with_its_key() {
+    for (bad, expected) in [
+        ("{ auth: oauth }", "`providers.bad.oauth` must be set, because of `auth: oauth`"),
+        ("{ auth: token }", "`providers.bad.auth` must be `apiKey`, `oauth` or `none`"),
+        (
+            "{ oauth: { tokenUrl: 'https://h/t', clientId: c } }",
+            "`providers.bad.oauth.authorizeUrl` or",
+        ),
+        (
+            "{ oauth: { deviceUrl: 'https://h/d', clientId: c } }",
+            "`providers.bad.oauth.tokenUrl` must be set",
+        ),
+        (
+            "{ oauth: { deviceUrl: 'https://h/d', tokenUrl: 'https://h/t' } }",
+            "oauth.clientId` must be set",
+        ),
+        (
+            "{ oauth: { deviceUrl: 'http://h/d', tokenUrl: 'https://h/t', clientId: c } }",
+            "oauth.deviceUrl` is plain http",
+        ),
+        (
+            "{ oauth: { authorizeUrl: 'file:///x', tokenUrl: 'https://h/t', clientId: c } }",
+            "oauth.authorizeUrl` must be a URL",
+        ),
+        (
+            "{ oauth: { deviceUrl: 'https://h/d', tokenUrl: 'https://h/t', clientId: c, redirectUrl: 'http://h/' } }",
+            "oauth.redirectUrl` must be a URL of this machine",
+        ),
+        (
+            "{ oauth: { deviceUrl: 'https://h/d', tokenUrl: 'https://h/t', clientId: c, scopes: [1] } }",
+            "oauth.scopes` must be a list of words",
+        ),
+    ] {
+        let told = faults(&format!("providers:\n  bad: {bad}\n"));
+        assert!(told.len() == 1 && told[0].contains(expected), "{bad}: {told:?}");
+    }
+}

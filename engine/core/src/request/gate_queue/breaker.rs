@@ -1,0 +1,195 @@
+//! Notices that an account answers nothing at the moment: then one request at a time is let through to
+//! see whether it does again, and after a while all others fail.
+
+use std::time::Duration;
+
+/// How many failures in a row make an outage.
+const MANY: u32 = 3;
+
+/// The time between two probes: from the first, which doubles, to the longest.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+
+/// The breaker of one account.
+#[derive(Debug)]
+pub(super) struct Breaker {
+    /// How long an outage may last until everything that waits fails; never if absent.
+    limit: Option<Duration>,
+    failures: u32,
+    /// When the first of the failures in a row was.
+    since: Option<Duration>,
+    /// The message of the last one.
+    reason: String,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Requests are admitted.
+    Closed,
+    /// One request at a time is admitted, the next one at this time.
+    Open { next: Duration, pause: Duration },
+    /// A probe is under way.
+    Probing { pause: Duration },
+}
+
+/// Why a request was admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// It was its turn.
+    Usual,
+    /// It finds out whether the account answers again.
+    Probe,
+}
+
+/// Whether a request may be admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MayAdmit {
+    Yes,
+    /// It may, as the only one, to see whether the account answers again.
+    AsProbe,
+    /// Not before this time.
+    NotBefore(Duration),
+    /// Not before the probe under way has ended.
+    NotYet,
+}
+
+impl Breaker {
+    pub(super) fn new(limit: Option<Duration>) -> Self {
+        let reason = String::new();
+        Self { limit, failures: 0, since: None, reason, state: State::Closed }
+    }
+
+    pub(super) fn may_admit(&self, now: Duration) -> MayAdmit {
+        match self.state {
+            State::Closed => MayAdmit::Yes,
+            State::Open { next, .. } if next <= now => MayAdmit::AsProbe,
+            State::Open { next, .. } => MayAdmit::NotBefore(next),
+            State::Probing { .. } => MayAdmit::NotYet,
+        }
+    }
+
+    /// The probe of [`MayAdmit::AsProbe`] was admitted.
+    pub(super) fn probe_admitted(&mut self) {
+        if let State::Open { pause, .. } = self.state {
+            self.state = State::Probing { pause };
+        }
+    }
+
+    /// A request was answered.
+    pub(super) fn answered(&mut self) {
+        (self.failures, self.since, self.state) = (0, None, State::Closed);
+    }
+
+    /// A request has failed in a way that says nothing about the request.
+    pub(super) fn failed(&mut self, role: Role, reason: &str, now: Duration) {
+        self.failures = self.failures.saturating_add(1);
+        self.since.get_or_insert(now);
+        reason.clone_into(&mut self.reason);
+        self.state = match self.state {
+            State::Closed if self.failures >= MANY => {
+                State::Open { next: now.saturating_add(FIRST_PAUSE), pause: FIRST_PAUSE }
+            }
+            State::Probing { pause } if role == Role::Probe => {
+                let pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+                State::Open { next: now.saturating_add(pause), pause }
+            }
+            state => state,
+        };
+    }
+
+    /// A request ended without telling anything about the account: it was given up, or failed by
+    /// itself.
+    pub(super) fn ended(&mut self, role: Role, now: Duration) {
+        if let State::Probing { pause } = self.state
+            && role == Role::Probe
+        {
+            self.state = State::Open { next: now, pause };
+        }
+    }
+
+    /// Returns the message of the last failure if there is an outage.
+    pub(super) fn reason(&self) -> Option<&str> {
+        (self.state != State::Closed).then_some(self.reason.as_str())
+    }
+
+    /// Returns when everything that waits fails if the outage goes on.
+    pub(super) fn ends_waiting_at(&self) -> Option<Duration> {
+        let since = self.since.filter(|_| self.state != State::Closed)?;
+        Some(since.saturating_add(self.limit?))
+    }
+
+    /// Returns how long the outage has lasted if that is too long.
+    pub(super) fn is_over_limit(&self, now: Duration) -> Option<Duration> {
+        let at = self.ends_waiting_at()?;
+        let since = self.since?;
+        (at <= now).then(|| now.saturating_sub(since))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn s(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn failures_in_a_row_open_it_and_an_answer_closes_it() {
+        let mut breaker = Breaker::new(Some(s(45)));
+        breaker.failed(Role::Usual, "a", s(0));
+        breaker.failed(Role::Usual, "b", s(1));
+        breaker.answered();
+        breaker.failed(Role::Usual, "c", s(2));
+        breaker.failed(Role::Usual, "d", s(3));
+        assert_eq!((breaker.may_admit(s(3)), breaker.reason()), (MayAdmit::Yes, None));
+        breaker.failed(Role::Usual, "e", s(4));
+        assert_eq!(
+            (breaker.may_admit(s(4)), breaker.reason()),
+            (MayAdmit::NotBefore(s(5)), Some("e"))
+        );
+        assert_eq!(breaker.may_admit(s(5)), MayAdmit::AsProbe);
+        breaker.answered(); // that of a request from before
+        assert_eq!(breaker.may_admit(s(5)), MayAdmit::Yes);
+    }
+
+    #[test]
+    fn one_probe_at_a_time_and_less_and_less_often() {
+        let mut breaker = Breaker::new(Some(s(45)));
+        for _ in 0..32 {
+            breaker.failed(Role::Usual, "down", s(10));
+        }
+        let (mut now, mut pauses) = (s(11), Vec::new());
+        for _ in 0..5 {
+            assert_eq!(breaker.may_admit(now), MayAdmit::AsProbe);
+            breaker.probe_admitted();
+            assert_eq!(breaker.may_admit(now), MayAdmit::NotYet);
+            breaker.failed(Role::Usual, "an old one", now);
+            assert_eq!(breaker.may_admit(now), MayAdmit::NotYet);
+            breaker.failed(Role::Probe, "down", now);
+            let MayAdmit::NotBefore(next) = breaker.may_admit(now) else { panic!() };
+            pauses.push((next - now).as_secs());
+            now = next;
+        }
+        assert_eq!(pauses, [2, 4, 8, 8, 8]);
+        breaker.probe_admitted();
+        breaker.ended(Role::Probe, now);
+        assert_eq!(breaker.may_admit(now), MayAdmit::AsProbe, "the probe has told nothing");
+    }
+
+    #[test]
+    fn an_outage_that_lasts_too_long_is_over_its_limit_until_something_is_answered() {
+        let mut breaker = Breaker::new(Some(s(45)));
+        for at in 0..3 {
+            breaker.failed(Role::Usual, "down", s(at));
+        }
+        assert_eq!((breaker.ends_waiting_at(), breaker.is_over_limit(s(44))), (Some(s(45)), None));
+        assert_eq!(breaker.is_over_limit(s(50)), Some(s(50)));
+        breaker.answered();
+        assert_eq!((breaker.ends_waiting_at(), breaker.is_over_limit(s(60))), (None, None));
+        let mut patient = Breaker::new(None);
+        (0..9).for_each(|at| patient.failed(Role::Usual, "down", s(at)));
+        assert_eq!(patient.is_over_limit(s(10_000)), None);
+    }
+}

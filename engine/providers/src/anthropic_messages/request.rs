@@ -1,0 +1,253 @@
+//! Builds a request of the Messages API.
+
+use engine::ports::{CacheRetention, ModelRequest, ToolChoice, ToolDeclaration};
+use protocol::ThinkingLevel;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Map, Value, json};
+
+use super::models::{Profile, Thinking, budget, effort, profile};
+use crate::call_ids::{CallIdMap, CallIds, tool_name};
+use crate::endpoint::Endpoint;
+use crate::exchange::WireRequest;
+use crate::history::{Block, ContentItem, Images, Turn, turns};
+
+/// The version of the API.
+const VERSION: (&str, &str) = ("anthropic-version", "2023-06-01");
+
+/// Lets models of a budget think between the calls of one answer.
+const INTERLEAVED: (&str, &str) = ("anthropic-beta", "interleaved-thinking-2025-05-14");
+
+/// The smallest budget that the API accepts, in tokens.
+const MIN_BUDGET: u32 = 1024;
+
+/// The number of tokens that are left for the answer itself, beside its thinking.
+const MIN_ANSWER: u32 = 1024;
+
+/// Returns a request as HTTP.
+pub(crate) fn request(endpoint: &Endpoint, request: &ModelRequest) -> WireRequest {
+    let mut headers = HeaderMap::new();
+    let mut header = |(name, value): (&'static str, &'static str)| {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    };
+    header(VERSION);
+    let body = body(endpoint, request);
+    if body.pointer("/thinking/budget_tokens").is_some() {
+        header(INTERLEAVED);
+    }
+    // Some write the version of the API as a part of the base URL.
+    let versioned = endpoint.base.path().trim_end_matches('/').ends_with("/v1");
+    let path: &[&str] = if versioned { &["messages"] } else { &["v1", "messages"] };
+    WireRequest { url: endpoint.url(path), headers, body: body.to_string().into() }
+}
+
+/// Returns the body of a request.
+fn body(endpoint: &Endpoint, request: &ModelRequest) -> Value {
+    let profile = profile(&endpoint.model);
+    let reader = endpoint.reader(Images::Seen);
+    let turns = turns(request.messages.iter().map(AsRef::as_ref), &reader);
+    let amount = Amount::of(endpoint, request, &profile, &turns);
+    let mut body = Map::new();
+    let mut insert = |key: &str, value: Value| body.insert(key.to_owned(), value);
+    insert("model", endpoint.model.as_str().into());
+    insert("max_tokens", amount.max_tokens.into());
+    insert("stream", true.into());
+    if !request.system.trim().is_empty() {
+        let mut system = json!({ "type": "text", "text": &*request.system });
+        mark(&mut system, request.options.cache);
+        insert("system", json!([system]));
+    }
+    insert("messages", messages(&turns, request.options.cache).into());
+    if !request.tools.is_empty() {
+        insert("tools", tools(&request.tools, request.options.cache));
+        let choice = match &request.choice {
+            ToolChoice::Free => None,
+            ToolChoice::Never => Some(json!({ "type": "none" })),
+            ToolChoice::Any => Some(json!({ "type": "any" })),
+            ToolChoice::Force(name) => Some(json!({ "type": "tool", "name": name })),
+        };
+        choice.map(|choice| insert("tool_choice", choice));
+    }
+    match amount.thinking {
+        ThinkingAmount::Default => {}
+        ThinkingAmount::Budget(tokens) => {
+            insert("thinking", json!({ "type": "enabled", "budget_tokens": tokens }));
+        }
+        ThinkingAmount::Effort(effort) => {
+            insert("thinking", json!({ "type": "adaptive" }));
+            insert("output_config", json!({ "effort": effort }));
+        }
+    }
+    Value::Object(body)
+}
+
+/// How long the answer may be, and how much of it may be thinking.
+#[derive(Debug, PartialEq, Eq)]
+struct Amount {
+    max_tokens: u32,
+    thinking: ThinkingAmount,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum ThinkingAmount {
+    /// Nothing is said of thinking.
+    Default,
+    Budget(u32),
+    Effort(&'static str),
+}
+
+impl Amount {
+    fn of(
+        endpoint: &Endpoint,
+        request: &ModelRequest,
+        profile: &Profile,
+        turns: &[Turn<'_>],
+    ) -> Self {
+        let given = request.options.output_limit.map(|limit| limit.get().min(profile.max_output));
+        let max_tokens = given.unwrap_or(profile.max_output / 3).max(1);
+        let none = Self { max_tokens, thinking: ThinkingAmount::Default };
+        let level = endpoint.thinking(request).filter(|_| !is_forced(request));
+        match (profile.thinking, level) {
+            (Thinking::Never, _) | (_, None) => none,
+            (Thinking::Adaptive { highest, can_be_off }, Some(level)) => {
+                let effort = effort(level, highest, can_be_off).map(ThinkingAmount::Effort);
+                Self { thinking: effort.unwrap_or(ThinkingAmount::Default), ..none }
+            }
+            // The API refuses to begin to think between a call and the answer to its result.
+            (Thinking::Budget, Some(_)) if answers_without_thinking(turns) => none,
+            (Thinking::Budget, Some(level)) => {
+                Self::with_budget(level, given, profile.max_output).unwrap_or(none)
+            }
+        }
+    }
+
+    /// Returns the amount for a budget; `None` if there is no room for thinking.
+    fn with_budget(level: ThinkingLevel, given: Option<u32>, most: u32) -> Option<Self> {
+        let budget = budget(level)?;
+        let max_tokens = given.unwrap_or_else(|| (most / 3).saturating_add(budget).min(most));
+        let budget = budget.min(max_tokens.saturating_sub(MIN_ANSWER));
+        let thinking = ThinkingAmount::Budget(budget);
+        (budget >= MIN_BUDGET).then_some(Self { max_tokens, thinking })
+    }
+}
+
+/// Returns whether the model has to call a tool. It cannot think then.
+fn is_forced(request: &ModelRequest) -> bool {
+    match request.choice {
+        ToolChoice::Free | ToolChoice::Never => false,
+        ToolChoice::Any | ToolChoice::Force(_) => !request.tools.is_empty(),
+    }
+}
+
+/// Returns whether the conversation waits for an answer to tool results, and the answer with the
+/// calls does not begin with thinking.
+fn answers_without_thinking(turns: &[Turn<'_>]) -> bool {
+    let last = turns.iter().rposition(|turn| matches!(turn, Turn::Answer(_)));
+    let Some((Turn::Answer(blocks), after)) = last.and_then(|at| turns[at..].split_first()) else {
+        return false;
+    };
+    let results = after.iter().any(|turn| matches!(turn, Turn::Results(_)));
+    let thought = match blocks.first() {
+        Some(Block::Thinking { signature, .. }) => signature.is_some(),
+        Some(Block::Redacted(_)) => true,
+        Some(Block::Text { .. } | Block::Call { .. }) | None => false,
+    };
+    results && !thought
+}
+
+fn tools(tools: &[ToolDeclaration], cache: CacheRetention) -> Value {
+    let tool = |tool: &ToolDeclaration| {
+        let ToolDeclaration { name, description, parameters } = tool;
+        json!({ "name": name, "description": description, "input_schema": parameters })
+    };
+    let mut tools: Vec<_> = tools.iter().map(tool).collect();
+    if let Some(last) = tools.last_mut() {
+        mark(last, cache);
+    }
+    tools.into()
+}
+
+/// Lets the provider cache the request up to and including `block`.
+fn mark(block: &mut Value, cache: CacheRetention) {
+    match cache {
+        CacheRetention::None => {}
+        CacheRetention::Short => block["cache_control"] = json!({ "type": "ephemeral" }),
+        CacheRetention::Long => {
+            block["cache_control"] = json!({ "type": "ephemeral", "ttl": "1h" });
+        }
+    }
+}
+
+/// Returns the messages. Their roles alternate, and the last one is of the user.
+fn messages(turns: &[Turn<'_>], cache: CacheRetention) -> Vec<Value> {
+    let mut ids = CallIdMap::new(CallIds::Plain(64));
+    let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
+    for turn in turns {
+        let (role, blocks) = match turn {
+            Turn::User(pieces) => ("user", pieces.iter().map(piece).collect()),
+            Turn::Answer(blocks) => {
+                ("assistant", blocks.iter().filter_map(|block| said(&mut ids, block)).collect())
+            }
+            Turn::Results(results) => {
+                let result = |result: &crate::history::CallResult<'_>| {
+                    let content: Vec<_> = result.content.iter().map(piece).collect();
+                    let id = ids.of(&result.call.id);
+                    let mut block =
+                        json!({ "type": "tool_result", "tool_use_id": id, "content": content });
+                    if result.is_error {
+                        block["is_error"] = true.into();
+                    }
+                    block
+                };
+                ("user", results.iter().map(result).collect::<Vec<_>>())
+            }
+        };
+        match messages.last_mut() {
+            _ if blocks.is_empty() => {}
+            Some((last, before)) if *last == role => before.extend(blocks),
+            Some(_) | None => messages.push((role, blocks)),
+        }
+    }
+    if messages.last().is_none_or(|(role, _)| *role == "assistant") {
+        messages.push(("user", vec![json!({ "type": "text", "text": "Continue." })]));
+    }
+    let users = messages.iter_mut().rev().filter(|(role, _)| *role == "user");
+    for (_, blocks) in users.take(2) {
+        if let Some(last) = blocks.last_mut() {
+            mark(last, cache);
+        }
+    }
+    let message = |(role, content)| json!({ "role": role, "content": Value::Array(content) });
+    messages.into_iter().map(message).collect()
+}
+
+fn piece(piece: &ContentItem<'_>) -> Value {
+    match piece {
+        ContentItem::Text(text) => json!({ "type": "text", "text": text }),
+        ContentItem::Image { data, mime_type } => {
+            let source = json!({ "type": "base64", "media_type": mime_type, "data": data });
+            json!({ "type": "image", "source": source })
+        }
+    }
+}
+
+/// Returns a part of an answer; `None` if the API would refuse it.
+fn said(ids: &mut CallIdMap, block: &Block<'_>) -> Option<Value> {
+    let text =
+        |text: &str| (!text.trim().is_empty()).then(|| json!({ "type": "text", "text": text }));
+    match block {
+        Block::Text { text: said, .. } => text(said),
+        Block::Thinking { thinking, signature: Some(signature) } => {
+            Some(json!({ "type": "thinking", "thinking": thinking, "signature": signature }))
+        }
+        // The API refuses thinking that nothing proves.
+        Block::Thinking { thinking, signature: None } => text(thinking),
+        Block::Redacted(data) => Some(json!({ "type": "redacted_thinking", "data": data })),
+        Block::Call { call, .. } => {
+            let (id, name) = (ids.of(&call.id), tool_name(&call.name));
+            Some(json!({ "type": "tool_use", "id": id, "name": name, "input": call.arguments }))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

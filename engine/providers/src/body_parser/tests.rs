@@ -1,0 +1,312 @@
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+use engine::ports::ModelAnswer;
+use proptest::prelude::*;
+use protocol::Part;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::api::Api;
+use crate::test_support::{delta, finish, parse, sse};
+
+const APIS: [Api; 4] =
+    [Api::OpenAiCompletions, Api::OpenAiResponses, Api::AnthropicMessages, Api::GoogleGenerativeAi];
+
+/// How many streams of each API are changed at random, if the environment does not say it. All
+/// together take some ten seconds without optimisation.
+const MUTATIONS: u64 = 2_500;
+
+/// The thinking, the text and the arguments of a sample.
+struct Said<'a> {
+    thinking: &'a [&'a str],
+    text: &'a [&'a str],
+    arguments: &'a [&'a str],
+}
+
+const SAID: Said<'_> = Said {
+    thinking: &["Ich ", "überlege 😀"],
+    text: &["Die ", "Straße", " ist lang."],
+    arguments: &["{\"path\":", "\"größe\"", "}"],
+};
+
+/// Returns a stream in which the model says this, and where the event begins that ends it.
+fn sample(api: Api, said: &Said<'_>) -> (String, usize) {
+    let (events, last) = match api {
+        Api::OpenAiCompletions => completion(said),
+        Api::OpenAiResponses => response(said),
+        Api::AnthropicMessages => message(said),
+        Api::GoogleGenerativeAi => candidate(said),
+    };
+    let begin = sse(&events);
+    let end = begin.len();
+    (begin + &sse(&last), end)
+}
+
+fn completion(said: &Said<'_>) -> (Vec<Value>, Vec<Value>) {
+    let call = |call: Value| delta(&json!({ "tool_calls": [call] }));
+    let thinking = said.thinking.iter().map(|it| delta(&json!({ "reasoning_content": it })));
+    let text = said.text.iter().map(|it| delta(&json!({ "content": it })));
+    let begin = call(json!({ "index": 0, "id": "c", "function": { "name": "read" } }));
+    let arguments = said.arguments.iter();
+    let arguments =
+        arguments.map(|it| call(json!({ "index": 0, "function": { "arguments": it } })));
+    let events = thinking.chain(text).chain([begin]).chain(arguments).collect();
+    (events, vec![finish("tool_calls")])
+}
+
+fn response(said: &Said<'_>) -> (Vec<Value>, Vec<Value>) {
+    let arguments = said.arguments.concat();
+    let items = [
+        (
+            "reasoning_summary_text",
+            json!({ "type": "reasoning", "id": "rs_1", "encrypted_content": "gA==" }),
+            said.thinking,
+        ),
+        (
+            "output_text",
+            json!({ "type": "message", "content": [{ "type": "output_text", "text": said.text.concat() }] }),
+            said.text,
+        ),
+        (
+            "function_call_arguments",
+            json!({ "type": "function_call", "call_id": "c", "name": "read", "arguments": arguments }),
+            said.arguments,
+        ),
+    ];
+    let mut events = vec![json!({ "type": "response.created", "response": {} })];
+    for (index, (kind, item, deltas)) in items.into_iter().enumerate() {
+        let of = |kind: String, key: &str, value: Value| json!({ "type": kind, "output_index": index, key: value });
+        events.push(of("response.output_item.added".to_owned(), "item", item.clone()));
+        let kind = format!("response.{kind}.delta");
+        events.extend(deltas.iter().map(|it| of(kind.clone(), "delta", json!(it))));
+        events.push(of("response.output_item.done".to_owned(), "item", item));
+    }
+    let usage = json!({ "input_tokens": 5, "output_tokens": 7 });
+    (events, vec![json!({ "type": "response.completed", "response": { "usage": usage } })])
+}
+
+fn message(said: &Said<'_>) -> (Vec<Value>, Vec<Value>) {
+    let blocks = [
+        (json!({ "type": "thinking" }), "thinking_delta", "thinking", said.thinking),
+        (json!({ "type": "text" }), "text_delta", "text", said.text),
+        (
+            json!({ "type": "tool_use", "id": "c", "name": "read", "input": {} }),
+            "input_json_delta",
+            "partial_json",
+            said.arguments,
+        ),
+    ];
+    let usage = json!({ "usage": { "input_tokens": 5, "output_tokens": 1 } });
+    let mut events = vec![json!({ "type": "message_start", "message": usage })];
+    for (index, (block, kind, key, deltas)) in blocks.into_iter().enumerate() {
+        events
+            .push(json!({ "type": "content_block_start", "index": index, "content_block": block }));
+        events.extend(deltas.iter().map(|it| {
+            let delta = json!({ "type": kind, key: it });
+            json!({ "type": "content_block_delta", "index": index, "delta": delta })
+        }));
+        events.push(json!({ "type": "content_block_stop", "index": index }));
+    }
+    events.push(json!({ "type": "message_delta", "delta": { "stop_reason": "tool_use" } }));
+    (events, vec![json!({ "type": "message_stop" })])
+}
+
+fn candidate(said: &Said<'_>) -> (Vec<Value>, Vec<Value>) {
+    let part = |part: Value| json!({ "candidates": [{ "content": { "parts": [part] } }] });
+    let thinking = said.thinking.iter().map(|it| part(json!({ "text": it, "thought": true })));
+    let text = said.text.iter().map(|it| part(json!({ "text": it })));
+    let arguments: Value = serde_json::from_str(&said.arguments.concat()).unwrap();
+    let call = json!({ "functionCall": { "id": "c", "name": "read", "args": arguments } });
+    let events = thinking.chain(text).chain([part(call)]).collect();
+    (events, vec![json!({ "candidates": [{ "finishReason": "STOP" }] })])
+}
+
+fn answer(events: &[ModelEvent]) -> Option<&ModelAnswer> {
+    match events.last() {
+        Some(ModelEvent::Ended(answer)) => Some(answer),
+        _ => None,
+    }
+}
+
+#[test]
+fn every_api_says_the_same_in_its_own_words() {
+    for api in APIS {
+        let (stream, _) = sample(api, &SAID);
+        let events = parse(api, [stream.as_bytes()]);
+        let answer = answer(&events).unwrap_or_else(|| panic!("{api:?}: {events:?}"));
+        let said: Vec<_> = answer
+            .content
+            .iter()
+            .map(|part| match part {
+                Part::Thinking { thinking, .. } => ("thinking", thinking.clone()),
+                Part::Text { text, .. } => ("text", text.clone()),
+                Part::ToolCall(call) => ("call", Value::Object(call.arguments.clone()).to_string()),
+                Part::RedactedThinking { .. } => panic!("{api:?}"),
+            })
+            .collect();
+        let expected = [
+            ("thinking", SAID.thinking.concat()),
+            ("text", SAID.text.concat()),
+            ("call", SAID.arguments.concat()),
+        ];
+        assert_eq!(said, expected, "{api:?}");
+        // The pieces name the block that they are a part of, and are all of it.
+        let mut pieces = vec![String::new(); 3];
+        for event in &events {
+            match event {
+                ModelEvent::Thinking { block, text } | ModelEvent::Text { block, text } => {
+                    pieces[*block].push_str(text);
+                }
+                ModelEvent::Arguments { block, json } => pieces[*block].push_str(json),
+                _ => {}
+            }
+        }
+        assert_eq!(pieces, expected.map(|(_, text)| text), "{api:?}");
+    }
+}
+
+#[test]
+fn a_stream_that_is_cut_anywhere_before_its_end_is_no_answer() {
+    for api in APIS {
+        let (stream, end) = sample(api, &SAID);
+        for at in 0..=end {
+            let events = parse(api, [&stream.as_bytes()[..at]]);
+            assert!(answer(&events).is_none(), "{api:?} cut at {at} of {end}");
+        }
+        assert!(answer(&parse(api, [stream.as_bytes()])).is_some());
+    }
+}
+
+proptest! {
+    #[test]
+    fn however_a_stream_is_cut_into_chunks_it_is_one_answer(
+        cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..40),
+    ) {
+        for api in APIS {
+            let stream = sample(api, &SAID).0.into_bytes();
+            let mut at: Vec<_> = cuts.iter().map(|cut| cut.index(stream.len() + 1)).collect();
+            at.extend([0, stream.len()]);
+            at.sort_unstable();
+            let chunks = at.windows(2).map(|pair| &stream[pair[0]..pair[1]]);
+            prop_assert_eq!(parse(api, chunks), parse(api, [&stream[..]]));
+        }
+    }
+}
+
+/// A generator of numbers, the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 11).unwrap_or(0) % most.max(1)
+    }
+}
+
+/// Changes a stream in one to four places.
+fn mutate(stream: &mut Vec<u8>, random: &mut Random) {
+    const WORDS: [&[u8]; 12] = [
+        b"\"index\":7,",
+        b"null",
+        b"-1",
+        b"1e999",
+        b"{\"type\":\"ping\"}",
+        b"data: {}\n\n",
+        b"data: [DONE]\n\n",
+        b"event: error\ndata: {\"error\":{}}\n\n",
+        b"\\ud800",
+        b"\xff\xfe",
+        b"\r\n\r\n",
+        b"[[[[[[[[[[[[[[[[",
+    ];
+    for _change in 0..=random.below(4) {
+        let (at, to) = (random.below(stream.len()), random.below(stream.len()));
+        let (at, to) = (at.min(to), at.max(to).min(at.min(to) + 200));
+        match random.below(6) {
+            0 if !stream.is_empty() => stream[at] = u8::try_from(random.below(256)).unwrap_or(0),
+            1 => drop(stream.drain(at..to)),
+            2 => {
+                let again = stream[at..to].to_vec();
+                stream.splice(to..to, again);
+            }
+            3 => {
+                let moved: Vec<u8> = stream.drain(at..to).collect();
+                let place = random.below(stream.len() + 1);
+                stream.splice(place..place, moved);
+            }
+            4 => stream.truncate(to),
+            _ => {
+                let word = WORDS[random.below(WORDS.len())];
+                stream.splice(at..at, word.iter().copied());
+            }
+        }
+    }
+}
+
+#[test]
+fn streams_changed_at_random_have_one_end_each() {
+    let many = std::env::var("REGATTA_MUTATED_STREAMS").ok().and_then(|it| it.parse().ok());
+    let (mut slowest, mut ends) = (Duration::ZERO, [0_u64; 2]);
+    for api in APIS {
+        let mut random = Random(0x9e37_79b9_7f4a_7c15);
+        let (whole, _) = sample(api, &SAID);
+        for _case in 0..many.unwrap_or(MUTATIONS) {
+            let mut stream = whole.clone().into_bytes();
+            mutate(&mut stream, &mut random);
+            let size = 1 + random.below(300);
+            let began = Instant::now();
+            let events = parse(api, stream.chunks(size));
+            slowest = slowest.max(began.elapsed());
+            let last = events
+                .iter()
+                .filter(|event| matches!(event, ModelEvent::Ended(_) | ModelEvent::Failed(_)));
+            assert_eq!(last.count(), 1, "{api:?}: {}", String::from_utf8_lossy(&stream));
+            ends[usize::from(answer(&events).is_some())] += 1;
+        }
+    }
+    assert!(ends[0] > 0 && ends[1] > 0, "{ends:?} failures and answers");
+    assert!(slowest < Duration::from_secs(60), "{slowest:?}");
+}
+
+/// Returns a stream of about this many bytes in pieces of eight letters.
+fn long(api: Api, bytes: usize) -> String {
+    let empty = Said { thinking: &["hm"], text: &["abcdefgh"], arguments: &["{}"] };
+    let event = sample(api, &Said { text: &["abcdefgh", "abcdefgh"], ..empty }).0.len()
+        - sample(api, &empty).0.len();
+    // Responses repeat the text at its end.
+    let text = vec!["abcdefgh"; bytes / event];
+    sample(api, &Said { text: &text, ..empty }).0
+}
+
+#[test]
+fn a_stream_of_ten_megabytes_is_read_in_one_pass() {
+    for api in APIS {
+        let mut took = Vec::new();
+        for megabytes in [1, 10] {
+            let stream = long(api, megabytes << 20);
+            let began = Instant::now();
+            let events = parse(api, stream.as_bytes().chunks(16 << 10));
+            took.push(began.elapsed());
+            assert!(answer(&events).is_some(), "{api:?}");
+        }
+        let shown = format!("{api:?}: 1 MB {:?}, 10 MB {:?}\n", took[0], took[1]);
+        std::io::stderr().write_all(shown.as_bytes()).unwrap();
+        assert!(took[1] < Duration::from_secs(60), "{api:?}: {took:?}");
+    }
+}
+
+#[test]
+fn a_stream_without_end_is_refused_before_it_fills_the_memory() {
+    let endpoint = crate::test_support::endpoint(Api::AnthropicMessages);
+    let context = crate::test_support::context(&endpoint);
+    let mut body = BodyParser::new("text/event-stream", endpoint.api.parser());
+    let chunk = [b":", "x".repeat(1 << 20).as_bytes(), b"\n\n"].concat();
+    let mut events = Events::new();
+    let last = (0..300).find_map(|_| body.push(&context, &chunk, &mut events).err());
+    let Some(ModelEvent::Failed(failed)) = last else { panic!("{last:?}") };
+    assert_eq!(failed.failure.class, FailureClass::Invalid);
+    assert!(events.is_empty());
+}

@@ -1,0 +1,114 @@
+//! Sends one HTTP request for an answer and classifies its failure.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use engine::ports::{AttemptFailure, Clock};
+use protocol::FailureClass;
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap};
+use reqwest::{Client, Response, StatusCode};
+use url::Url;
+
+use crate::access_tokens::AccessTokens;
+use crate::endpoint::{ApiKey, Endpoint, KeyNotHeader};
+use crate::failure::{self, ErrorResponse};
+use crate::rate_limits::wait_for_limits;
+use crate::retry_after::{retry_after, retry_after_in_body, server_time};
+use crate::usage::Price;
+
+/// The maximum number of bytes that are read of an error response.
+const LONGEST_ERROR: usize = 64 << 10;
+
+/// A request as HTTP.
+pub(crate) struct WireRequest {
+    pub(crate) url: Url,
+    /// The headers besides the key.
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+/// One request for an answer.
+pub(crate) struct Exchange {
+    pub(crate) client: Client,
+    pub(crate) endpoint: Endpoint,
+    /// Renews the key, if it is the token of a login.
+    pub(crate) tokens: Option<Arc<dyn AccessTokens>>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) price: Option<Price>,
+    pub(crate) request: WireRequest,
+}
+
+impl Exchange {
+    /// Sends the request and returns the successful response. A token that is not accepted is
+    /// renewed once.
+    pub(crate) async fn send(&mut self) -> Result<Response, AttemptFailure> {
+        let tokens = self.tokens.clone();
+        if let Some(tokens) = &tokens {
+            self.endpoint.key = ApiKey::new(&tokens.access(None).await?);
+        }
+        let mut response = self.post().await?;
+        if let (StatusCode::UNAUTHORIZED, Some(tokens)) = (response.status(), &tokens) {
+            let rejected = self.endpoint.key.take();
+            let text = rejected.as_ref().map(|key| key.text().to_owned());
+            self.endpoint.key = ApiKey::new(&tokens.access(text).await?);
+            if self.endpoint.key != rejected {
+                response = self.post().await?;
+            }
+        }
+        if !response.status().is_success() {
+            return Err(self.refused(response).await);
+        }
+        Ok(response)
+    }
+
+    async fn post(&self) -> Result<Response, AttemptFailure> {
+        let mut request = self
+            .client
+            .post(self.request.url.clone())
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "text/event-stream, application/json")
+            .headers(self.request.headers.clone())
+            .body(self.request.body.clone());
+        let key = match (&self.endpoint.key, &self.tokens) {
+            (Some(token), Some(_)) => {
+                let header = token.header("Bearer ").ok_or(KeyNotHeader);
+                header.map(|header| Some((AUTHORIZATION, header)))
+            }
+            _ => self.endpoint.key_header(),
+        };
+        let key = key.map_err(|KeyNotHeader| {
+            let what = format!("{} holds letters no key has", self.endpoint.variable);
+            AttemptFailure::new(FailureClass::Auth, what)
+        })?;
+        if let Some((name, value)) = key {
+            request = request.header(name, value);
+        }
+        request.send().await.map_err(|error| self.connection_lost(error))
+    }
+
+    async fn refused(&self, mut response: Response) -> AttemptFailure {
+        let (status, headers) = (response.status(), response.headers().clone());
+        let mut body = Vec::new();
+        while body.len() < LONGEST_ERROR {
+            // An error whose body cannot be read is classified by its status.
+            let Ok(Some(chunk)) = response.chunk().await else { break };
+            body.extend_from_slice(&chunk);
+        }
+        body.truncate(LONGEST_ERROR);
+        let body = String::from_utf8_lossy(&body);
+        let now = self.clock.now();
+        // Times in the response are those of the server's clock.
+        let then = server_time(&headers).unwrap_or(now);
+        let wait = retry_after(&headers, then)
+            .or_else(|| retry_after_in_body(&body, then))
+            .or_else(|| wait_for_limits(&headers, then));
+        let request_bytes = self.request.body.len();
+        let response = ErrorResponse { status, wait, body: &body, request_bytes };
+        failure::refused(&self.endpoint, &response, now)
+    }
+
+    /// Returns the failure of a lost connection.
+    pub(crate) fn connection_lost(&self, error: reqwest::Error) -> AttemptFailure {
+        failure::unreachable(&self.endpoint, error).into()
+    }
+}

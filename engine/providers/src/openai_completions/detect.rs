@@ -1,0 +1,130 @@
+//! Which switches a server needs, by the name of its provider, its address and its model.
+
+use protocol::ThinkingLevel;
+
+use super::compat::{
+    Compat, Forcing, Presence, Strict, SystemRole, ThinkingFormat, ThinkingReplay,
+    ThinkingWithChoice,
+};
+use crate::call_ids::CallIds;
+use crate::history::Images;
+
+impl Compat {
+    /// Returns the switches of a server.
+    pub(crate) fn detect(provider: &str, base_url: &str, model: &str) -> Self {
+        let (url, model) = (base_url.to_ascii_lowercase(), model.to_ascii_lowercase());
+        let is = |id: &str, host: &str| provider == id || url.contains(host);
+        let standard = Self::standard();
+        let templated = ["llama.cpp", "vllm"].contains(&provider) && model.contains("qwen3");
+        let thinking =
+            if templated { ThinkingFormat::QwenChatTemplate } else { ThinkingFormat::OpenAi };
+        if ["ollama", "llama.cpp", "lm-studio"].contains(&provider) {
+            return Self { forcing: Forcing::OnlyTool, thinking, ..standard };
+        }
+        if templated {
+            return Self { thinking, ..standard };
+        }
+        if is("openai-completions", "api.openai.com") {
+            return Self {
+                store: Presence::Included,
+                system_role: SystemRole::Developer,
+                limit_field: "max_completion_tokens",
+                strict: Strict::None,
+                ..standard
+            };
+        }
+        if is("openrouter", "openrouter.ai") {
+            return Self {
+                thinking: ThinkingFormat::OpenRouter,
+                // Claude does not think where it has to call a tool.
+                thinking_with_choice: if model.starts_with("anthropic/") {
+                    ThinkingWithChoice::NotForced
+                } else {
+                    ThinkingWithChoice::Allowed
+                },
+                replay: ThinkingReplay::Field("reasoning"),
+                ..standard
+            };
+        }
+        if is("mistral", "api.mistral.ai") {
+            return Self {
+                call_ids: CallIds::Nine,
+                result_names: Presence::Included,
+                thinking: ThinkingFormat::Unsupported,
+                replay: ThinkingReplay::Text,
+                ..standard
+            };
+        }
+        if is("deepseek", "api.deepseek.com") {
+            return Self {
+                replay: ThinkingReplay::Field("reasoning_content"),
+                thinking_of_calls: Presence::Included,
+                thinking_with_choice: ThinkingWithChoice::Never,
+                efforts: [(ThinkingLevel::XHigh, "max".to_owned())].into(),
+                images: Images::Replaced,
+                ..standard
+            };
+        }
+        if is("xai", "api.x.ai") {
+            let effort = if model.contains("grok-3-mini") {
+                ThinkingFormat::OpenAi
+            } else {
+                ThinkingFormat::Unsupported
+            };
+            return Self { thinking: effort, ..standard };
+        }
+        if is("zai", "api.z.ai") {
+            return Self { thinking: ThinkingFormat::Zai, ..standard };
+        }
+        if is("dashscope", "dashscope") || is("qwen", "portal.qwen.ai") {
+            return Self { thinking: ThinkingFormat::Qwen, ..standard };
+        }
+        if is("moonshot", "api.moonshot") || is("kimi", "api.kimi.com") {
+            return Self {
+                replay: ThinkingReplay::Field("reasoning_content"),
+                thinking_of_calls: Presence::Included,
+                text_of_calls: Presence::Included,
+                // It does not know `required`.
+                forcing: Forcing::Never,
+                thinking: ThinkingFormat::Unsupported,
+                ..standard
+            };
+        }
+        standard
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_known_by_its_provider_or_its_address() {
+        let of = |provider: &str, url: &str| Compat::detect(provider, url, "m");
+        let by_name = [
+            ("openrouter", "https://openrouter.ai/api/v1"),
+            ("mistral", "https://api.mistral.ai/v1"),
+            ("deepseek", "https://api.deepseek.com/v1"),
+            ("xai", "https://api.x.ai/v1"),
+            ("zai", "https://api.z.ai/api/paas/v4"),
+            ("kimi", "https://api.kimi.com/coding/v1"),
+            ("openai-completions", "https://api.openai.com/v1"),
+        ];
+        for (provider, url) in by_name {
+            assert_ne!(of(provider, url), Compat::standard(), "{provider}");
+            assert_eq!(of(provider, "http://127.0.0.1:1/v1"), of("other", url), "{provider}");
+        }
+        assert_eq!(of("other", "https://example.org/v1"), Compat::standard());
+        assert_eq!(of("groq", "https://api.groq.com/openai/v1"), Compat::standard());
+        assert_eq!(of("ollama", "http://127.0.0.1:11434/v1").forcing, Forcing::OnlyTool);
+        let qwen =
+            |provider| Compat::detect(provider, "http://127.0.0.1:1/v1", "Qwen3-8B").thinking;
+        assert_eq!(qwen("vllm"), ThinkingFormat::QwenChatTemplate);
+        assert_eq!(qwen("ollama"), ThinkingFormat::OpenAi);
+        let claude = Compat::detect("openrouter", "https://openrouter.ai/api/v1", "anthropic/c");
+        assert_eq!(claude.thinking_with_choice, ThinkingWithChoice::NotForced);
+        let grok = |model| Compat::detect("xai", "https://api.x.ai/v1", model).thinking;
+        assert_eq!(grok("grok-4"), ThinkingFormat::Unsupported);
+        assert_eq!(grok("grok-3-mini"), ThinkingFormat::OpenAi);
+    }
+}

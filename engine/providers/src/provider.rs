@@ -1,0 +1,167 @@
+//! A model behind an HTTP API: sends a request and streams the events of its answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::ports::{Clock, ModelEvent, ModelRequest, ModelStream, Provider, ProviderInfo};
+use futures_util::StreamExt;
+use futures_util::stream::{BoxStream, unfold};
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Client, Response};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::access_tokens::AccessTokens;
+use crate::answer_parser::ParseContext;
+use crate::blocks::Events;
+use crate::body_parser::BodyParser;
+use crate::endpoint::Endpoint;
+use crate::exchange::Exchange;
+use crate::rate_limits::rate_limits;
+use crate::usage::Price;
+
+/// How long the stream may go on after the answer is complete: the usage may still follow.
+const AFTER_FINISH: Duration = Duration::from_secs(2);
+
+/// How long the body may take to end after the last event. Only then is the connection reused.
+const AFTER_LAST_EVENT: Duration = Duration::from_millis(20);
+
+/// One model that is asked over HTTP.
+pub(crate) struct HttpModel {
+    pub(crate) info: ProviderInfo,
+    pub(crate) client: Client,
+    pub(crate) endpoint: Endpoint,
+    /// Renews the key, if it is the token of a login.
+    pub(crate) tokens: Option<Arc<dyn AccessTokens>>,
+    pub(crate) price: Option<Price>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl Provider for HttpModel {
+    fn info(&self) -> &ProviderInfo {
+        &self.info
+    }
+
+    fn stream(&self, request: &ModelRequest) -> ModelStream {
+        let request = self.endpoint.api.request(&self.endpoint, request);
+        let request_bytes = request.body.len();
+        let events = events(Exchange {
+            client: self.client.clone(),
+            endpoint: self.endpoint.clone(),
+            tokens: self.tokens.clone(),
+            clock: Arc::clone(&self.clock),
+            price: self.price,
+            request,
+        });
+        ModelStream { request_bytes, events }
+    }
+}
+
+/// Sends a request and returns the events of its answer.
+fn events(exchange: Exchange) -> BoxStream<'static, ModelEvent> {
+    let attempt = Attempt { exchange, state: AttemptState::NotSent, ready: Events::new() };
+    let events = unfold(attempt, |mut attempt| async move {
+        loop {
+            if let Some(event) = attempt.ready.pop_front() {
+                return Some((event, attempt));
+            }
+            attempt.advance().await?;
+        }
+    });
+    events.boxed()
+}
+
+/// One attempt to get an answer.
+struct Attempt {
+    exchange: Exchange,
+    state: AttemptState,
+    /// Events that are not yet returned.
+    ready: Events,
+}
+
+enum AttemptState {
+    NotSent,
+    Reading(Box<Reading>),
+    Ended,
+}
+
+/// A response whose body is being read.
+struct Reading {
+    response: Response,
+    parser: BodyParser,
+    /// The time until which the body is read; set when the answer is complete.
+    deadline: Option<Instant>,
+}
+
+impl Attempt {
+    /// Sends the request or reads the next chunk. Returns `None` when the attempt has ended.
+    async fn advance(&mut self) -> Option<()> {
+        let last = match &mut self.state {
+            AttemptState::Ended => return None,
+            AttemptState::NotSent => match self.exchange.send().await {
+                Ok(response) => {
+                    let limits = rate_limits(response.headers(), self.exchange.clock.now());
+                    self.ready.extend(limits.map(Box::new).map(ModelEvent::Limits));
+                    self.state = AttemptState::Reading(Box::new(self.reading(response)));
+                    return Some(());
+                }
+                Err(failed) => ModelEvent::Failed(failed),
+            },
+            AttemptState::Reading(reading) => {
+                match reading.read(&self.exchange, &mut self.ready).await {
+                    Ok(()) => return Some(()),
+                    Err(last) => last,
+                }
+            }
+        };
+        self.ready.push_back(last);
+        self.state = AttemptState::Ended;
+        Some(())
+    }
+
+    fn reading(&self, response: Response) -> Reading {
+        let named = response.headers().get(CONTENT_TYPE);
+        let named = named.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let parser = BodyParser::new(named, self.exchange.endpoint.api.parser());
+        Reading { response, parser, deadline: None }
+    }
+}
+
+impl Reading {
+    /// Reads the next chunk of the body, and appends the events in it. Returns the last event as
+    /// `Err` when the answer has ended or failed.
+    async fn read(&mut self, exchange: &Exchange, ready: &mut Events) -> Result<(), ModelEvent> {
+        let chunk = match self.deadline {
+            // The answer is complete; only its usage may still follow.
+            Some(end) => match timeout_at(end, self.response.chunk()).await {
+                Ok(Ok(chunk)) => chunk,
+                Ok(Err(_)) | Err(_) => None,
+            },
+            None => match self.response.chunk().await {
+                Ok(chunk) => chunk,
+                Err(error) => return Err(ModelEvent::Failed(exchange.connection_lost(error))),
+            },
+        };
+        let context = ParseContext {
+            endpoint: &exchange.endpoint,
+            price: exchange.price.as_ref(),
+            now: exchange.clock.now(),
+        };
+        let read = match chunk {
+            Some(chunk) => self.parser.push(&context, &chunk, ready),
+            None => Err(self.parser.finish(&context, ready)),
+        };
+        match &read {
+            Ok(()) if self.parser.is_ended() => {
+                self.deadline.get_or_insert_with(|| Instant::now() + AFTER_FINISH);
+            }
+            Err(ModelEvent::Ended(_)) => {
+                let _rest = timeout(AFTER_LAST_EVENT, self.response.chunk()).await;
+            }
+            Ok(()) | Err(_) => {}
+        }
+        read
+    }
+}
+
+#[cfg(test)]
+mod tests;

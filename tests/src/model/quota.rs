@@ -1,0 +1,62 @@
+//! A limit of requests per time, by a clock of the server's own.
+
+use std::time::{Duration, Instant};
+
+use super::Answer;
+
+/// How many requests are answered in each window of time.
+pub(super) struct Quota {
+    most: usize,
+    window: Duration,
+    began: Instant,
+    taken: usize,
+    /// Until when nobody may come, because one was refused and told so.
+    closed: Option<Instant>,
+}
+
+impl Quota {
+    pub(super) fn new(most: usize, window: Duration) -> Self {
+        Self { most, window, began: Instant::now(), taken: 0, closed: None }
+    }
+
+    /// Takes one request. Returns its refusal if there were too many.
+    pub(super) fn take(&mut self, violations: &mut Vec<String>) -> Option<Answer> {
+        let now = Instant::now();
+        if let Some(until) = self.closed {
+            if now < until {
+                violations.push(format!("a request came {:?} before it might", until - now));
+            }
+            self.closed = None;
+        }
+        if now.duration_since(self.began) >= self.window {
+            (self.began, self.taken) = (now, 0);
+        }
+        self.taken += 1;
+        if self.taken <= self.most {
+            return None;
+        }
+        let wait = self.window.saturating_sub(now.duration_since(self.began));
+        let millis = wait.as_millis() + 1;
+        self.closed = Some(now + wait);
+        let refusal = Answer::error(429, "rate_limit_error", "Too many requests");
+        Some(refusal.with_header("retry-after-ms", millis.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_comes_too_often_is_told_when_to_come_again_and_noticed_before() {
+        let mut violations = Vec::new();
+        let mut quota = Quota::new(1, Duration::from_secs(3600));
+        assert!(quota.take(&mut violations).is_none());
+        let Some(Answer::Status { code, headers, .. }) = quota.take(&mut violations) else {
+            panic!("it is refused")
+        };
+        assert_eq!((code, headers[0].0, violations.len()), (429, "retry-after-ms", 0));
+        assert!(quota.take(&mut violations).is_some());
+        assert_eq!(violations.len(), 1);
+    }
+}
