@@ -52,6 +52,7 @@ mod binary {
     mod landing_calls;
     mod landing_escapes;
     mod left_out;
+    mod letter_case;
     mod limits;
     mod lines;
     mod live;
@@ -87,6 +88,7 @@ mod binary {
     mod retry_bad_input;
     mod series;
     mod settle;
+    mod settle_agents;
     mod settle_cases;
     mod settle_odd;
     mod settle_programs;
