@@ -22,6 +22,7 @@ mod binary {
     mod carry;
     mod command_line;
     mod commands;
+    mod costs;
     mod demo;
     mod depends;
     mod dirty;

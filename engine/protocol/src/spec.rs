@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{IsolationMode, ModelRoute, RunId, RunName, TaskId, TaskName, VerifySpec};
+use crate::{Cost, IsolationMode, ModelRoute, RunId, RunName, TaskId, TaskName, VerifySpec};
 
 /// The specification of a run: a set of tasks that work on one repository at the same time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -340,6 +340,9 @@ pub struct TaskLimits {
     /// The maximum number of tokens, including those read from caches; unlimited if absent.
     #[serde(default)]
     pub tokens: Option<u64>,
+    /// The maximum cost; unlimited if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
 }
 
 fn turns() -> NonZeroU32 {
@@ -353,6 +356,7 @@ impl Default for TaskLimits {
             output: 10_000_000,
             turns: turns(),
             tokens: None,
+            cost: None,
         }
     }
 }
