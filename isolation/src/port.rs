@@ -7,9 +7,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use engine::fault::Faults;
 use engine::ports::{
-    Baseline, CancelToken, FreezeRequest, Isolation, IsolationError, LandingNotice, LandingRequest,
-    MergedWorkspace, Notice, OpenRun, Recovered, Recovery, Repository, RepositoryFacts, Reuse,
-    RunLock, UndoReport, UndoRequest, Workspace, WorkspaceRequest, WorkspaceView,
+    AttemptEnd, Baseline, CancelToken, FreezeRequest, Isolation, IsolationError, LandingNotice,
+    LandingRequest, MergedWorkspace, Notice, OpenRun, Recovered, Recovery, Repository,
+    RepositoryFacts, Reuse, RunLock, UndoReport, UndoRequest, Workspace, WorkspaceRequest,
+    WorkspaceView,
 };
 use protocol::{Capabilities, Captured, LandingId, LandingReport, RunName, WorkspaceKind};
 
@@ -264,11 +265,12 @@ impl Baseline for FrozenBaseline {
         self.step(workspace, |tree, workspace| tree.accept_setup(workspace)).await
     }
 
-    async fn capture(&self, workspace: &Workspace) -> Result<Option<Captured>> {
+    async fn capture(&self, workspace: &Workspace, end: &AttemptEnd) -> Result<Option<Captured>> {
         if !self.capabilities.can_capture {
             return Ok(None);
         }
-        self.step(workspace, |tree, workspace| tree.capture(workspace).map(Some)).await
+        let end = *end;
+        self.step(workspace, move |tree, workspace| tree.capture(workspace, &end).map(Some)).await
     }
 
     async fn recapture(&self, workspace: &Workspace) -> Result<Option<Captured>> {

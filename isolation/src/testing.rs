@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use engine::fault::{FaultHooks, Faults};
 use engine::ports::{
-    CancelToken, CarryRequest, FreezeRequest, LandingNotice, OpenRun, Workspace, WorkspaceRequest,
-    WorkspaceStart,
+    AttemptEnd, CancelToken, CarryRequest, FreezeRequest, LandingNotice, OpenRun, Workspace,
+    WorkspaceRequest, WorkspaceStart,
 };
 use protocol::{CaptureRef, Captured, IsolationMode, RepoPath, RunName, TaskName};
 
@@ -237,7 +237,8 @@ pub(crate) fn captured(snapshot: &Snapshot, workspace: &Workspace) -> Captured {
 /// Captures a workspace.
 pub(crate) fn try_capture(snapshot: &Snapshot, workspace: &Workspace) -> Result<Captured> {
     let manifest = Manifest::read(&snapshot.context.folder, &workspace.task).unwrap();
-    capture::capture(snapshot, &workspace.folder, &manifest, capture::Known::Nothing)
+    let known = (capture::Known::Nothing, &AttemptEnd::default());
+    capture::capture(snapshot, &workspace.folder, &manifest, known)
 }
 
 /// Writes a file below `root` and the folders it needs.

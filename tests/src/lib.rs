@@ -3,6 +3,7 @@
 
 pub mod fakes;
 pub mod fuzz;
+pub mod made_tasks;
 pub mod model;
 pub mod oauth;
 pub mod sandbox;

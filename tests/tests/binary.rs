@@ -17,6 +17,7 @@ mod binary {
     mod agents_tools;
     mod all_land;
     mod api_pairs;
+    mod attempts;
     mod bad_input;
     mod cancel;
     mod carry;

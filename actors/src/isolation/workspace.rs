@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use engine::fault::Faults;
 use engine::ports::{
-    Baseline, CommandOwner, IsolationError, OwnerEnd, Reuse, Workspace as Place, WorkspaceRequest,
-    WorkspaceView,
+    AttemptEnd, Baseline, CommandOwner, IsolationError, OwnerEnd, Reuse, Workspace as Place,
+    WorkspaceRequest, WorkspaceView,
 };
 use protocol::{Captured, TaskName};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
@@ -29,8 +29,8 @@ pub(crate) enum WorkspaceMessage {
     Prepare(RpcReplyPort<Result<Lease, IsolationError>>),
     /// Makes the contents of the workspace its start, after its set-up.
     AcceptSetup(RpcReplyPort<Result<(), IsolationError>>),
-    /// Captures the changes in the workspace.
-    Capture(RpcReplyPort<Result<Option<Captured>, IsolationError>>),
+    /// Captures the changes in the workspace, whose attempt ended so.
+    Capture(AttemptEnd, RpcReplyPort<Result<Option<Captured>, IsolationError>>),
     /// Gives up the captured workspace, then answers. A workspace that cannot be removed is left for
     /// the next recovery.
     Discard(Reuse, RpcReplyPort<()>),
@@ -233,9 +233,9 @@ impl Actor for Workspace {
                 let _gone = reply.send(accepted);
                 state.step_ended(&myself);
             }
-            (WorkspaceMessage::Capture(reply), Some(place)) => {
+            (WorkspaceMessage::Capture(end, reply), Some(place)) => {
                 state.under_way = UnderWay::Step;
-                let job = async move { baseline.capture(&place).await };
+                let job = async move { baseline.capture(&place, &end).await };
                 state.jobs.run(Job::WorkspaceCapture, &myself, job, |captured| {
                     WorkspaceMessage::Captured(ended("capture its workspace", captured), reply)
                 });
@@ -271,7 +271,7 @@ impl Actor for Workspace {
             }
             (
                 WorkspaceMessage::AcceptSetup(_)
-                | WorkspaceMessage::Capture(_)
+                | WorkspaceMessage::Capture(..)
                 | WorkspaceMessage::Discard(..)
                 | WorkspaceMessage::Return(_),
                 None,

@@ -380,6 +380,7 @@ fn unstarted(failure: Failure) -> TaskReport {
         ms: 0,
         setup_ms: None,
         usage: None,
+        turns: None,
         timings: None,
     }
 }

@@ -1,5 +1,6 @@
 //! The usage and the current activity of an agent, for progress events.
 
+use engine::ports::ModelWork;
 use protocol::{SessionEvent, Usage, Work};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
@@ -17,6 +18,8 @@ const DESCRIPTIVE_ARGUMENTS: [&str; 8] =
 /// The usage and the current activity of an agent.
 pub(super) struct AgentActivity {
     pub(super) usage: Usage,
+    /// The turns that have ended; `None` if another program does the work.
+    pub(super) turns: Option<u64>,
     /// The line of text that the model is writing.
     said: String,
     pub(super) tool: Option<String>,
@@ -38,6 +41,7 @@ impl AgentActivity {
             Work::Command(_) => None,
             Work::Agent(_) | Work::External(_) => Some(Box::new(Self {
                 usage: Usage::ZERO,
+                turns: matches!(work, Work::Agent(_)).then_some(0),
                 said: String::new(),
                 tool: None,
                 line: None,
@@ -47,9 +51,19 @@ impl AgentActivity {
         }
     }
 
+    /// Returns what the model has used so far.
+    pub(super) fn work(&self) -> ModelWork {
+        // A program that has reported nothing has used an unknown number of tokens, and not none.
+        let is_known = self.turns.is_some() || self.usage != Usage::ZERO;
+        ModelWork::Used { turns: self.turns, usage: is_known.then_some(self.usage) }
+    }
+
     pub(super) fn note(&mut self, event: &SessionEvent) {
         match event {
             SessionEvent::MessageEnd { message } => self.usage = self.usage + message.usage,
+            SessionEvent::TurnEnd { .. } => {
+                self.turns = self.turns.map(|turns| turns.saturating_add(1));
+            }
             SessionEvent::ToolExecutionStart { tool_name, args, .. } => {
                 (self.tool, self.line) = (Some(tool_name.clone()), preview(args));
             }
@@ -69,7 +83,6 @@ impl AgentActivity {
             // These events keep the last line until the model or a tool produces a new one.
             SessionEvent::ToolUnavailable { .. }
             | SessionEvent::ToolExecutionEnd { .. }
-            | SessionEvent::TurnEnd { .. }
             | SessionEvent::AgentStart
             | SessionEvent::InputTaken { .. }
             | SessionEvent::InputDropped { .. }

@@ -20,6 +20,10 @@ impl TaskState {
         self.activity.as_ref().map(|activity| activity.usage)
     }
 
+    pub(super) fn turns(&self) -> Option<u64> {
+        self.activity.as_ref().and_then(|activity| activity.turns)
+    }
+
     pub(super) fn on_report(&mut self, myself: &ActorRef<TaskMessage>, report: WorkerReport) {
         if self.lifecycle.is_setting_up() {
             if let WorkerReport::Line(line) = report {

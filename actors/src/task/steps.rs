@@ -4,7 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::{IsolationError, Worker, Workspace as Place, WorkspaceRequest, WorkspaceStart};
+use engine::ports::{
+    AttemptEnd, IsolationError, ModelWork, Worker, Workspace as Place, WorkspaceRequest,
+    WorkspaceStart,
+};
 use engine::task::{Effect, Input, Reminder};
 use protocol::{
     AgentEnd, Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport, Work,
@@ -214,10 +217,19 @@ impl TaskState {
         self.executor = None;
         let Some(lease) = &self.lease else { return };
         let owner = lease.owner().clone();
+        let end = self.attempt_end();
+        let question = |reply| WorkspaceMessage::Capture(end, reply);
         let (jobs, ends) = (&mut self.jobs, (myself, &owner));
-        ask(Job::TaskCapture, jobs, ends, WorkspaceMessage::Capture, |captured| {
+        ask(Job::TaskCapture, jobs, ends, question, |captured| {
             TaskMessage::Captured(captured.ok())
         });
+    }
+
+    /// Returns how the attempt ends whose work is about to be captured.
+    fn attempt_end(&self) -> AttemptEnd {
+        let [changed, unchanged] = self.lifecycle.outcomes().unwrap_or_default();
+        let model = self.activity.as_ref().map_or(ModelWork::None, |activity| activity.work());
+        AttemptEnd { changed, unchanged, model }
     }
 
     pub(super) fn captured(captured: Option<Result<Option<Captured>, IsolationError>>) -> Input {
@@ -249,7 +261,8 @@ impl TaskState {
         let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let setup_ms = self.end_setup();
         let timings = Some(Box::new(self.clock.finish()));
-        let report = TaskReport { outcome, captured, ms, setup_ms, usage: self.usage(), timings };
+        let (usage, turns) = (self.usage(), self.turns());
+        let report = TaskReport { outcome, captured, ms, setup_ms, usage, turns, timings };
         self.span.in_scope(|| tracing::info!(outcome = word(&report.outcome), ms, "finished"));
         self.report = Some(report);
         myself.stop(None);

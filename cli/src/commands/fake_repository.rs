@@ -312,6 +312,7 @@ impl Bench {
                 ms: 1200,
                 setup_ms: None,
                 usage,
+                turns: None,
                 timings: None,
             };
             entries.push(LedgerEntry::TaskFinished { task, report });

@@ -227,8 +227,10 @@ fn details(row: &TaskRow, kind: TargetKind) -> Vec<String> {
             lines.push(format!("{task}  {title}"));
         }
         if let Some(report) = &row.report {
-            let used = report.usage.map(|usage| format!(", {}", usage_details(usage)));
-            lines.push(format!("{task}  took {}{}", duration(report.ms), used.unwrap_or_default()));
+            let mut parts = vec![duration(report.ms)];
+            parts.extend(report.turns.map(|turns| count(turns, "turn")));
+            parts.extend(report.usage.map(usage_details));
+            lines.push(format!("{task}  took {}", parts.join(", ")));
         }
     }
     lines

@@ -1,6 +1,6 @@
 //! Plans what is removed of one repository's runs, and names the reason for everything that stays.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -160,11 +160,15 @@ impl RunPlan {
             && decisions.iter().any(Result::is_ok);
         let captures = contents.captures.get(name).map_or(&[][..], Vec::as_slice);
         let outputs = files.outputs.get(name);
+        let mut by_name: BTreeMap<String, Vec<&StoredCapture>> = BTreeMap::new();
+        for stored in captures {
+            by_name.entry(stored.task.folded()).or_default().push(stored);
+        }
         let mut plans = Vec::new();
         let mut of_tasks = BTreeSet::new();
         for (task, decision) in retention.tasks.iter().zip(decisions) {
             let decision = decision.map_err(Kept::Work);
-            let (own, others) = captures_of(task, captures);
+            let (own, others) = captures_of(task, &by_name);
             of_tasks.extend(own.iter().chain(&others).cloned());
             let output = outputs.and_then(|outputs| outputs.get(&task.task.name)).copied();
             if !own.is_empty() || output.is_some() {
@@ -214,21 +218,19 @@ fn other_capture(task: &TaskName, capture: CaptureRef, why: Kept) -> TaskPlan {
 /// content are one work. Of a discarded task all are meant, with what a resolver wrote.
 fn captures_of(
     task: &TaskRetention,
-    captures: &[StoredCapture],
+    by_name: &BTreeMap<String, Vec<&StoredCapture>>,
 ) -> (Vec<CaptureRef>, Vec<CaptureRef>) {
     let name = task.task.name.folded();
-    let resolutions = format!("{name}.resolve");
     let is_discarded = task.task.fate == WorkFate::Discarded;
-    let last = captures.iter().find(|stored| Some(&stored.capture) == task.capture.as_ref());
-    let (mut own, mut others) = (Vec::new(), Vec::new());
-    for stored in captures {
-        let of_task = stored.task.folded() == name;
-        let of_resolution = is_discarded && stored.task.folded() == resolutions;
-        if !of_task && !of_resolution {
-            continue;
-        }
-        let is_meant = is_discarded || last.is_some_and(|last| last.content == stored.content);
-        if is_meant { &mut own } else { &mut others }.push(stored.capture.clone());
-    }
-    (own, others)
+    let named = |name: &String| by_name.get(name).into_iter().flatten();
+    let resolutions = format!("{name}.resolve");
+    let of_resolver = named(&resolutions).filter(|_| is_discarded);
+    let last = named(&name).find(|stored| Some(&stored.capture) == task.capture.as_ref());
+    let (own, others): (Vec<_>, Vec<_>) = named(&name).chain(of_resolver).partition(|stored| {
+        is_discarded || last.is_some_and(|last| last.content == stored.content)
+    });
+    let refs = |stored: Vec<&&StoredCapture>| {
+        stored.into_iter().map(|stored| stored.capture.clone()).collect()
+    };
+    (refs(own), refs(others))
 }

@@ -250,7 +250,7 @@ impl RunView {
         };
         let before = std::mem::replace(
             &mut self.rows[index].stage,
-            TaskStage::Ended { report: without_yield(report), landing: None },
+            TaskStage::Ended { report: Box::new(without_yield(report)), landing: None },
         );
         if !matches!(before, TaskStage::Ended { .. }) {
             self.ended.all += 1;
@@ -300,6 +300,7 @@ fn without_yield(report: &TaskReport) -> TaskReport {
         ms: report.ms,
         setup_ms: report.setup_ms,
         usage: report.usage,
+        turns: report.turns,
         timings: None,
     }
 }

@@ -35,7 +35,7 @@ pub enum TaskStage {
     Ended {
         /// The report of the task. Its yield is null, because [`TaskView::answer`] holds what is
         /// shown of it.
-        report: TaskReport,
+        report: Box<TaskReport>,
         /// The result of landing the task's work, once it is known.
         landing: Option<Landed>,
     },

@@ -159,6 +159,10 @@ pub struct TaskReport {
     /// The tokens and money that its model used; absent for a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// The turns of its model that have ended; absent for a command, for another program, and in
+    /// ledgers that were written before turns were counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u64>,
     /// How long the phases of the task took; absent if it was not started, and in ledgers that were
     /// written before phases were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]

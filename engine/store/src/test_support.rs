@@ -106,6 +106,7 @@ pub(crate) fn done(captured: Option<Captured>) -> TaskReport {
         ms: 31_000,
         setup_ms: None,
         usage: None,
+        turns: None,
         timings: None,
     }
 }

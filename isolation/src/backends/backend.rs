@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use engine::ports::{FreezeRequest, Notice, Reuse, Workspace, WorkspaceRequest, WorkspaceView};
+use engine::ports::{
+    AttemptEnd, FreezeRequest, Notice, Reuse, Workspace, WorkspaceRequest, WorkspaceView,
+};
 use protocol::{Captured, IsolationMode, TaskName};
 
 use crate::backends::RunContext;
@@ -64,13 +66,13 @@ pub trait FrozenTree: Send + Sync {
     /// As [`Self::capture`].
     fn accept_setup(&self, workspace: &Workspace) -> Result<()>;
 
-    /// Writes the changes in `workspace` to the task store. No process may be writing to the
+    /// Writes the changes in `workspace` to the task store, with how its attempt ended. No process may be writing to the
     /// workspace any more. Called only if the mode can capture.
     ///
     /// # Errors
     /// [`engine::ports::IsolationError::Vanished`] if the task has removed the workspace or moved it
     /// away; after any other error the workspace is kept.
-    fn capture(&self, workspace: &Workspace) -> Result<Captured>;
+    fn capture(&self, workspace: &Workspace, end: &AttemptEnd) -> Result<Captured>;
 
     /// Records the changes so far as the checkpoint of `workspace`, which replaces the previous
     /// one. Called only if the mode can make checkpoints.

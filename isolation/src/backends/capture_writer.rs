@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use protocol::{CaptureRef, Captured, ChangeSummary, LeftOut, RepoPath, TaskName};
+use engine::ports::AttemptEnd;
+use protocol::{CaptureRef, Captured, ChangeSummary, LeftOut, RepoPath, RunName, TaskName};
 
 use crate::backends::RunContext;
 use crate::capture::count_lines;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Change, Entry, Mode};
 use crate::nested::NestedWork;
-use crate::store::{Contents, Series, TaskStore};
+use crate::store::{Contents, Series, TaskStore, attempt_lines};
 
 /// One version of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,12 +60,12 @@ impl<'a> CaptureWriter<'a> {
         self.list.left_out = left_out;
     }
 
-    /// Records the added changes durably as the capture of an attempt at a task.
+    /// Records the added changes durably as the capture of an attempt at a task that ended so.
     ///
     /// # Errors
     /// The capture cannot be written.
-    pub fn keep(self, task: &TaskName, attempt: u32) -> Result<Captured> {
-        self.list.keep(self.context, &self.store, task, attempt)
+    pub fn keep(self, task: &TaskName, attempt: u32, end: &AttemptEnd) -> Result<Captured> {
+        self.list.keep(self.context, &self.store, (task, attempt), end)
     }
 
     /// Records the added changes for a workspace that a dead engine has left. If a capture with the
@@ -130,16 +131,16 @@ impl ChangeList {
         Ok(())
     }
 
-    /// Records the list durably as the capture of an attempt at a task.
+    /// Records the list durably as the capture of an attempt at a task that ended so.
     pub(crate) fn keep(
         self,
         context: &RunContext,
         store: &TaskStore,
-        task: &TaskName,
-        attempt: u32,
+        (task, attempt): (&TaskName, u32),
+        end: &AttemptEnd,
     ) -> Result<Captured> {
         let capture = CaptureRef::of(&context.run, task, attempt);
-        self.put(context, store, capture, &format!("{}/{task} {attempt}", context.run))
+        self.put(context, store, capture, &CaptureTitle::of(context, (task, attempt), *end))
     }
 
     /// Records the list under the first attempt number, from `attempt` on, that has no capture. If
@@ -156,7 +157,7 @@ impl ChangeList {
         loop {
             let capture = CaptureRef::of(&context.run, task, free);
             if !store.has_capture(&capture)? {
-                let title = format!("{}/{task} {attempt}", context.run);
+                let title = CaptureTitle::of(context, (task, attempt), AttemptEnd::default());
                 return self.put(context, store, capture, &title);
             }
             if store.changes(&capture)? == self.changes {
@@ -175,8 +176,8 @@ impl ChangeList {
         attempt: u32,
     ) -> Result<Captured> {
         let checkpoint = CaptureRef::checkpoint_of(&context.run, task, attempt);
-        let title = format!("Checkpoint of {}/{task} {attempt}", context.run);
-        self.put(context, store, checkpoint, &title)
+        let line = format!("Checkpoint of {}/{task} {attempt}", context.run);
+        self.put(context, store, checkpoint, &CaptureTitle { line, attempt: None })
     }
 
     fn put(
@@ -184,20 +185,21 @@ impl ChangeList {
         context: &RunContext,
         store: &TaskStore,
         capture: CaptureRef,
-        title: &str,
+        title: &CaptureTitle<'_>,
     ) -> Result<Captured> {
         self.sort();
         context.faults.failpoint("capture.ref").or_cannot(|| format!("write {capture}"))?;
         // Tests switch this step off to prove that they detect its absence.
         if !context.faults.is_off("F272") {
             let changes = std::mem::take(&mut self.changes);
+            let trailers = title.trailers(changes.len());
             let message = self.message.take();
             let setup = std::mem::take(&mut self.setup);
             let series = std::mem::take(&mut self.series);
             let nested = std::mem::take(&mut self.nested);
             let contents =
                 Contents { changes, message, setup, series, nested, ..Contents::default() };
-            store.put_capture(&capture, &contents, title)?;
+            store.put_attempt(&capture, &contents, (&title.line, &trailers))?;
         }
         Ok(self.captured(capture))
     }
@@ -208,5 +210,27 @@ impl ChangeList {
 
     fn captured(self, capture: CaptureRef) -> Captured {
         Captured { capture, changes: self.summary, left_out: self.left_out }
+    }
+}
+
+/// What the message of a capture says besides what is in it.
+struct CaptureTitle<'a> {
+    line: String,
+    /// The attempt and how it ended; `None` for a checkpoint, whose attempt goes on.
+    attempt: Option<(&'a RunName, &'a TaskName, u32, AttemptEnd)>,
+}
+
+impl<'a> CaptureTitle<'a> {
+    fn of(context: &'a RunContext, of: (&'a TaskName, u32), end: AttemptEnd) -> Self {
+        let (run, (task, attempt)) = (&context.run, of);
+        let line = format!("{run}/{task} {attempt}");
+        Self { line, attempt: Some((run, task, attempt, end)) }
+    }
+
+    fn trailers(&self, files: usize) -> String {
+        let lines = |(run, task, attempt, end): (_, _, _, AttemptEnd)| {
+            attempt_lines((run, task, attempt), &end, files)
+        };
+        self.attempt.map(lines).unwrap_or_default()
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::ports::{FreezeRequest, Notice, Reuse, Workspace, WorkspaceRequest};
+use engine::ports::{AttemptEnd, FreezeRequest, Notice, Reuse, Workspace, WorkspaceRequest};
 use protocol::{Captured, IsolationMode, TaskName};
 
 use crate::backends::{Backend, FrozenTree, RecoveredWorkspace, RunContext};
@@ -64,7 +64,7 @@ impl FrozenTree for UsersTree {
         Ok(())
     }
 
-    fn capture(&self, _: &Workspace) -> Result<Captured> {
+    fn capture(&self, _: &Workspace, _: &AttemptEnd) -> Result<Captured> {
         self.uncaptured()
     }
 

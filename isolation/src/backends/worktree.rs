@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use engine::ports::{FreezeRequest, Notice, Reuse, Workspace, WorkspaceRequest, WorkspaceView};
+use engine::ports::{
+    AttemptEnd, FreezeRequest, Notice, Reuse, Workspace, WorkspaceRequest, WorkspaceView,
+};
 use protocol::{Captured, IsolationMode, TaskName};
 
 use crate::backends::{Backend, FrozenTree, RecoveredWorkspace, RunContext};
@@ -55,18 +57,18 @@ impl FrozenTree for Snapshot {
         capture::accept_setup(self, &workspace.folder, manifest, differences.as_ref())
     }
 
-    fn capture(&self, workspace: &Workspace) -> Result<Captured> {
+    fn capture(&self, workspace: &Workspace, end: &AttemptEnd) -> Result<Captured> {
         self.pool.expect(&workspace.task);
         let manifest = self.manifest(workspace)?;
         if let Some(written) = self.written(workspace, &manifest) {
             let known = Known::Written(&written);
-            let captured = capture::capture(self, &workspace.folder, &manifest, known)?;
+            let captured = capture::capture(self, &workspace.folder, &manifest, (known, end))?;
             self.pool.keep_written(self, &workspace.task, &written);
             return Ok(captured);
         }
         let differences = self.pool.differences(self, workspace);
         let known = differences.as_ref().map_or(Known::Nothing, Known::Differences);
-        let captured = capture::capture(self, &workspace.folder, &manifest, known)?;
+        let captured = capture::capture(self, &workspace.folder, &manifest, (known, end))?;
         if let Some(differences) = differences {
             self.pool.keep_differences(&workspace.task, differences);
         }

@@ -5,6 +5,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use engine::ports::AttemptEnd;
 use protocol::{CaptureRef, Captured, ChangeSummary, RepoPath};
 
 use crate::backends::ChangeList;
@@ -45,10 +46,10 @@ pub(crate) fn capture(
     snapshot: &Snapshot,
     folder: &Path,
     manifest: &Manifest,
-    known: Known<'_>,
+    (known, end): (Known<'_>, &AttemptEnd),
 ) -> Result<Captured> {
     let (bytes, list) = take(snapshot, folder, manifest, known)?;
-    list.keep(&snapshot.context, &bytes.store, &manifest.task, manifest.attempt)
+    list.keep(&snapshot.context, &bytes.store, (&manifest.task, manifest.attempt), end)
 }
 
 /// Records the changes so far as the checkpoint, which replaces the previous one.

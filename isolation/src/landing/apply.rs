@@ -75,6 +75,7 @@ impl<'a> Applier<'a> {
 
     /// Replaces the expected version of the path with the new one, if it is still as expected.
     pub(super) fn apply(&self, change: &FileChange) -> Result<Applied> {
+        self.mover.begin_change();
         self.tidy_aside(change)?;
         let target = self.state_of(&change.path)?;
         if change.method == WriteMethod::InPlace {
@@ -104,12 +105,23 @@ impl<'a> Applier<'a> {
             let oid = blob_id(&bytes).or_cannot(|| format!("hash {path}"))?;
             Ok(PathState::Entry(Entry { mode, oid }, bytes))
         };
-        match self.mover.tree.read_entry(path)? {
+        match self.mover.read_entry(path)? {
             TreeEntry::Missing | TreeEntry::Blocked(_) => Ok(PathState::Missing),
             TreeEntry::File { mode, bytes, .. } => entry(mode, bytes),
             TreeEntry::Link { target, .. } => entry(Mode::Link, target),
             TreeEntry::Folder | TreeEntry::Special => Ok(PathState::Other),
         }
+    }
+
+    /// Returns the current state of a path at which a program may write.
+    pub(super) fn state_with(&self, access: &WriteAccess, path: &RepoPath) -> Result<PathState> {
+        if let WriteAccess::Leased(lease) = access
+            && let Some((mode, bytes)) = self.mover.read_open(path, lease.file())?
+        {
+            let oid = blob_id(&bytes).or_cannot(|| format!("hash {path}"))?;
+            return Ok(PathState::Entry(Entry { mode, oid }, bytes));
+        }
+        self.state_of(path)
     }
 
     /// Makes sure that the new version is staged durably.
@@ -123,8 +135,18 @@ impl<'a> Applier<'a> {
 
     /// Stages the new version beside its target. It is durable once it is synced.
     pub(super) fn stage(&self, change: &FileChange, new: Entry) -> Result<()> {
+        self.mover.begin_change();
+        let bytes = self.context.store.read(new.oid)?;
+        if self.mover.write_fresh(change, new, &bytes)? == Moved::Yes {
+            return Ok(());
+        }
         let _not_watched = self.drop_version(change, &change.temp)?;
-        self.mover.write_fresh(change, new, &self.context.store.read(new.oid)?)
+        match self.mover.write_fresh(change, new, &bytes)? {
+            Moved::Yes => Ok(()),
+            Moved::No => {
+                Err("another file is there").or_cannot(|| format!("write {}", change.temp))
+            }
+        }
     }
 
     /// Handles a path that has its new version already. Returns `Done`, unless the replaced version
@@ -215,6 +237,7 @@ impl<'a> Applier<'a> {
     /// since, puts back that file itself and not a copy from the task store, because the program
     /// may have it open and write to it again.
     pub(super) fn put_back(&self, change: &FileChange) -> Result<Applied> {
+        self.mover.begin_change();
         if change.method == WriteMethod::InPlace || change.expected.is_none() {
             return Ok(Applied::Done);
         }
@@ -262,6 +285,9 @@ impl<'a> Applier<'a> {
 
     /// Finishes an exchange that was interrupted while the old version was moved aside.
     fn tidy_aside(&self, change: &FileChange) -> Result<()> {
+        if self.pass == Pass::First {
+            return Ok(());
+        }
         let aside = aside(&change.temp);
         let PathState::Entry(..) = self.state_of(&aside)? else { return Ok(()) };
         if self.mover.shift(&aside, &change.path)? == Moved::Yes

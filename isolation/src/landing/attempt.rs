@@ -17,6 +17,7 @@ use crate::landing::plan::Plan;
 use crate::landing::plan::{FileChange, WriteMethod};
 use crate::landing::user_moves::UserMoves;
 use crate::landing::working_tree::WorkingTree;
+use crate::landing::write_file::Synced;
 use crate::merge::{MergeRules, MergedPath, Merger, mark_setup_conflicts, merge_tasks};
 use crate::settle::mark_by_index;
 use crate::store::TaskStore;
@@ -186,8 +187,9 @@ pub(super) fn prepare(
         }
     }
     let temps: Vec<&RepoPath> = journal.changes.iter().map(|change| &change.temp).collect();
-    applier.mover.sync_all(&temps)?;
-    context.sync_folders(temps.into_iter())?;
+    if applier.mover.sync_all(&temps)? == Synced::Files {
+        context.sync_folders(temps.into_iter())?;
+    }
     // The content that the journal names must be durable before the journal is durable.
     context.hold(journal)?;
     faults.failpoint("landing.journal").or_cannot(|| "write the journal of a landing")?;

@@ -1,9 +1,11 @@
 //! Moves files within the working tree, by names relative to open folders. A move does not
 //! overwrite a file: it exchanges two files, or does nothing if the target exists.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
+use std::fs::File;
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
 
 use engine::fault::Faults;
 use protocol::RepoPath;
@@ -14,13 +16,16 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::error::{OrCannot, Result};
-use crate::tree::{Parent, Tree};
+use crate::file_entry::Mode;
+use crate::tree::{Parent, Tree, TreeEntry, read_entry_in, read_open, split};
 
 /// Moves files within one tree.
 pub(super) struct FileMover<'a> {
     pub(super) tree: &'a Tree,
     swap: Cell<Swap>,
     faults: &'a Faults,
+    /// The folder that the current change opened last, with its path.
+    last: RefCell<Option<(Vec<u8>, Rc<OwnedFd>)>>,
 }
 
 /// How two files are exchanged.
@@ -43,14 +48,14 @@ pub(super) enum Moved {
 
 /// An open folder, and a name in it.
 pub(super) struct ParentDir {
-    pub(super) folder: OwnedFd,
+    pub(super) folder: Rc<OwnedFd>,
     pub(super) name: OsString,
 }
 
 impl<'a> FileMover<'a> {
     /// Returns a mover for `tree`. It uses `swap` until the file system does not support it.
     pub(super) fn within(tree: &'a Tree, swap: Swap, faults: &'a Faults) -> Self {
-        Self { tree, swap: Cell::new(swap), faults }
+        Self { tree, swap: Cell::new(swap), faults, last: RefCell::default() }
     }
 
     /// Returns how files are exchanged here, as far as it is known.
@@ -66,16 +71,64 @@ impl<'a> FileMover<'a> {
     /// Opens the folder that contains `path`, if it exists.
     pub(super) fn parent_dir(&self, path: &RepoPath) -> Result<Option<ParentDir>> {
         match self.tree.parent(path)? {
-            Parent::Folder { fd, name } => Ok(Some(ParentDir { folder: fd, name })),
+            Parent::Folder { fd, name } => {
+                let folder = Rc::new(fd);
+                *self.last.borrow_mut() = Some((split(path).0.to_vec(), Rc::clone(&folder)));
+                Ok(Some(ParentDir { folder, name }))
+            }
             Parent::Missing | Parent::Blocked(_) => Ok(None),
         }
     }
 
+    /// Returns the folder that contains `path`, for reading in it. The paths of a change are mostly in
+    /// one folder, which is opened once for what is read, and again for each move.
+    pub(super) fn parent_to_read(&self, path: &RepoPath) -> Result<Option<ParentDir>> {
+        let (folder, name) = split(path);
+        if let Some((last, fd)) = &*self.last.borrow()
+            && last == folder
+        {
+            return Ok(Some(ParentDir { folder: Rc::clone(fd), name: name.to_owned() }));
+        }
+        self.parent_dir(path)
+    }
+
+    /// Opens the folders of two paths, which may be the same.
+    fn two_parents(
+        &self,
+        from: &RepoPath,
+        to: &RepoPath,
+    ) -> Result<Option<(ParentDir, ParentDir)>> {
+        let Some(old) = self.parent_dir(from)? else { return Ok(None) };
+        Ok(self.parent_to_read(to)?.map(|new| (old, new)))
+    }
+
+    /// Begins the next change: its folder is opened anew.
+    pub(super) fn begin_change(&self) {
+        self.last.take();
+    }
+
+    /// Returns what is at `path`, with its whole content.
+    pub(super) fn read_entry(&self, path: &RepoPath) -> Result<TreeEntry> {
+        let Some(ParentDir { folder, name }) = self.parent_to_read(path)? else {
+            return Ok(TreeEntry::Missing);
+        };
+        read_entry_in(&folder, &name).or_cannot(|| format!("read {path}"))
+    }
+
+    /// Returns the permissions and the content of an open file, if it is the one at `path`.
+    pub(super) fn read_open(
+        &self,
+        path: &RepoPath,
+        file: &File,
+    ) -> Result<Option<(Mode, Vec<u8>)>> {
+        let what = || format!("read {path}");
+        let Some(ParentDir { folder, name }) = self.parent_to_read(path)? else { return Ok(None) };
+        read_open(&folder, &name, file).or_cannot(what)
+    }
+
     /// Exchanges two files.
     pub(super) fn exchange(&self, temp: &RepoPath, path: &RepoPath) -> Result<Moved> {
-        let (Some(from), Some(to)) = (self.parent_dir(temp)?, self.parent_dir(path)?) else {
-            return Ok(Moved::No);
-        };
+        let Some((from, to)) = self.two_parents(temp, path)? else { return Ok(Moved::No) };
         if self.swap.get() == Swap::Exchange {
             self.failpoint()?;
             match rename(&from, &to, RenameFlags::EXCHANGE) {
@@ -99,9 +152,7 @@ impl<'a> FileMover<'a> {
     /// Moves a file to a path that does not exist.
     pub(super) fn shift(&self, from: &RepoPath, to: &RepoPath) -> Result<Moved> {
         let what = || format!("move {from} to {to}");
-        let (Some(old), Some(new)) = (self.parent_dir(from)?, self.parent_dir(to)?) else {
-            return Ok(Moved::No);
-        };
+        let Some((old, new)) = self.two_parents(from, to)? else { return Ok(Moved::No) };
         self.failpoint()?;
         match rename(&old, &new, RenameFlags::NOREPLACE) {
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}

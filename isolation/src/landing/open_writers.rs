@@ -75,7 +75,9 @@ impl Applier<'_> {
         if self.context.faults.is_off("leases") {
             return Ok(WriteAccess::Unknown("a fault was planned here".to_owned()));
         }
-        let Some(parent) = self.mover.parent_dir(path)? else { return Ok(WriteAccess::NoFile) };
+        let Some(parent) = self.mover.parent_to_read(path)? else {
+            return Ok(WriteAccess::NoFile);
+        };
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match openat(&parent.folder, &parent.name, flags, Permissions::empty()) {
             Ok(fd) => File::from(fd),
@@ -98,8 +100,10 @@ impl Applier<'_> {
     /// Returns the target paths that a program has open for writing, after giving it some time to
     /// close them.
     pub(super) fn targets_being_written(&self, changes: &[FileChange]) -> Result<Vec<RepoPath>> {
-        let is_written =
-            |path: &RepoPath| Ok(matches!(self.access(path)?, WriteAccess::OpenForWriting));
+        let is_written = |path: &RepoPath| {
+            self.mover.begin_change();
+            Ok(matches!(self.access(path)?, WriteAccess::OpenForWriting))
+        };
         let mut written = Vec::new();
         for change in changes.iter().filter(|change| replaces_a_file(change)) {
             if is_written(&change.path)? {
@@ -165,11 +169,12 @@ impl Applier<'_> {
     }
 
     fn replaced(&self, change: &FileChange) -> Result<ReplacedState> {
+        self.mover.begin_change();
         let access = self.access(&change.temp)?;
         if let WriteAccess::OpenForWriting = access {
             return Ok(ReplacedState::OpenForWriting);
         }
-        let seen = self.state_of(&change.temp)?;
+        let seen = self.state_with(&access, &change.temp)?;
         if seen != PathState::Missing && !seen.is(change.expected) && !seen.is(change.new) {
             return Ok(ReplacedState::Edited);
         }

@@ -1,6 +1,7 @@
 //! The plan of a landing: the changed files in order, how each is written, and where its new version
 //! is staged.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use git2::Oid;
@@ -28,9 +29,10 @@ impl Plan {
         id: &str,
         merged_paths: &BTreeMap<RepoPath, MergedPath>,
     ) -> Result<Self> {
+        let present = PresentFolders { tree, known: RefCell::default() };
         let mut changes = Vec::with_capacity(merged_paths.len());
         for (number, (path, merged_path)) in merged_paths.iter().enumerate() {
-            let folder = staging_folder(tree, merged_paths, path)?;
+            let folder = staging_folder(&present, merged_paths, path)?;
             changes.push(FileChange {
                 path: path.clone(),
                 expected: merged_path.before,
@@ -44,7 +46,7 @@ impl Plan {
         let mut folders = BTreeSet::new();
         for change in changes.iter().filter(|change| change.new.is_some()) {
             for folder in change.path.folders() {
-                if tree.read_entry(&folder)? == TreeEntry::Folder {
+                if present.contains(&folder)? {
                     break;
                 }
                 folders.insert(folder);
@@ -54,11 +56,28 @@ impl Plan {
     }
 }
 
+/// The folders of the tree when the landing is planned. Each is looked up once.
+struct PresentFolders<'a> {
+    tree: &'a Tree,
+    known: RefCell<BTreeMap<RepoPath, bool>>,
+}
+
+impl PresentFolders<'_> {
+    fn contains(&self, folder: &RepoPath) -> Result<bool> {
+        if let Some(known) = self.known.borrow().get(folder) {
+            return Ok(*known);
+        }
+        let found = self.tree.read_entry(folder)? == TreeEntry::Folder;
+        self.known.borrow_mut().insert(folder.clone(), found);
+        Ok(found)
+    }
+}
+
 /// Returns the nearest folder above `path` that exists before, during and after the landing; `None`
 /// for the root. The new version is staged there, so that a rename within one file system moves it
 /// into place.
 fn staging_folder(
-    tree: &Tree,
+    present: &PresentFolders<'_>,
     merged_paths: &BTreeMap<RepoPath, MergedPath>,
     path: &RepoPath,
 ) -> Result<Option<RepoPath>> {
@@ -66,7 +85,7 @@ fn staging_folder(
         |folder: &RepoPath| merged_paths.get(folder).is_some_and(|path| path.after.is_some());
     for folder in path.folders() {
         let stays = !goes(&folder) && !folder.folders().any(|above| goes(&above));
-        if stays && tree.read_entry(&folder)? == TreeEntry::Folder {
+        if stays && present.contains(&folder)? {
             return Ok(Some(folder));
         }
     }

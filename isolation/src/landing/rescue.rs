@@ -86,13 +86,18 @@ impl Applier<'_> {
     }
 
     fn try_drop<'s>(&self, change: &'s FileChange, at: &RepoPath) -> Result<Dropped<'s>> {
+        self.mover.begin_change();
         // The lease is held until the file is removed, so that no program writes to it in between.
-        let lease = match self.access(at)? {
+        let access = self.access(at)?;
+        if matches!(access, WriteAccess::OpenForWriting) {
+            return Ok(Dropped::OpenForWriting);
+        }
+        let state = self.state_with(&access, at)?;
+        let lease = match access {
             WriteAccess::Leased(lease) => Some(lease),
-            WriteAccess::OpenForWriting => return Ok(Dropped::OpenForWriting),
-            WriteAccess::Unknown(_) | WriteAccess::NoFile => None,
+            _ => None,
         };
-        match self.state_of(at)? {
+        match state {
             PathState::Missing => Ok(Dropped::Yes(None)),
             PathState::Other => {
                 Err("it is not a regular file or symlink").or_cannot(|| format!("remove {at}"))

@@ -22,9 +22,24 @@ use crate::landing::plan::FileChange;
 /// The number of files above which syncing the whole file system is faster.
 const MANY: usize = 64;
 
+/// What was synced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Synced {
+    /// The files, and not their names in their folders.
+    Files,
+    /// Everything in the file systems of the files.
+    FileSystems,
+}
+
 impl FileMover<'_> {
-    /// Writes the new version to its staging path. It is durable after [`Self::sync`].
-    pub(super) fn write_fresh(&self, change: &FileChange, new: Entry, bytes: &[u8]) -> Result<()> {
+    /// Writes the new version to its staging path, unless something is there. It is durable after
+    /// [`Self::sync`].
+    pub(super) fn write_fresh(
+        &self,
+        change: &FileChange,
+        new: Entry,
+        bytes: &[u8],
+    ) -> Result<Moved> {
         let what = || format!("write {} beside {}", change.temp, change.path);
         let parent = self.parent_dir(&change.temp)?.ok_or("its folder is gone").or_cannot(what)?;
         let old = match change.expected.map(|expected| expected.mode) {
@@ -32,14 +47,18 @@ impl FileMover<'_> {
             Some(Mode::Link) | None => None,
         };
         self.failpoint()?;
-        fresh(&parent, new.mode, bytes, old.as_ref()).or_cannot(what)
+        match fresh(&parent, new.mode, bytes, old.as_ref()) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Moved::No),
+            written => written.or_cannot(what).map(|()| Moved::Yes),
+        }
     }
 
-    /// Syncs files: one by one, or, if there are many, their whole file systems, which is several
-    /// times faster then.
-    pub(super) fn sync_all(&self, paths: &[&RepoPath]) -> Result<()> {
+    /// Syncs files: one by one, or, if there are many, their whole file systems with all folders,
+    /// which is several times faster then.
+    pub(super) fn sync_all(&self, paths: &[&RepoPath]) -> Result<Synced> {
         if paths.len() <= MANY {
-            return paths.iter().try_for_each(|path| self.sync(path));
+            paths.iter().try_for_each(|path| self.sync(path))?;
+            return Ok(Synced::Files);
         }
         let mut synced = BTreeSet::new();
         for path in paths {
@@ -49,11 +68,12 @@ impl FileMover<'_> {
                 syncfs(&parent.folder).or_cannot(what)?;
             }
         }
-        Ok(())
+        Ok(Synced::FileSystems)
     }
 
     /// Syncs a file. Does nothing for other kinds of paths.
     pub(super) fn sync(&self, path: &RepoPath) -> Result<()> {
+        self.begin_change();
         let Some(file) = self.open(path, OFlags::RDONLY)? else { return Ok(()) };
         file.sync_all().or_cannot(|| format!("sync {path}"))
     }
@@ -84,7 +104,7 @@ impl FileMover<'_> {
 
     /// Opens a file, if one is there.
     fn open(&self, path: &RepoPath, access: OFlags) -> Result<Option<File>> {
-        let Some(parent) = self.parent_dir(path)? else { return Ok(None) };
+        let Some(parent) = self.parent_to_read(path)? else { return Ok(None) };
         let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         match openat(&parent.folder, &parent.name, flags, Permissions::empty()) {
             Ok(fd) => Ok(Some(File::from(fd))),
@@ -143,7 +163,7 @@ fn copy_metadata(file: &File, old: &File, mode: Mode) -> io::Result<()> {
     // for those that do is as large as the kernel's limit for a list.
     let any = flistxattr_query(old).unwrap_or(0) > 0;
     let mut names = if any { vec![0; 64 << 10] } else { Vec::new() };
-    let length = flistxattr(old, names.as_mut_slice()).unwrap_or(0);
+    let length = if any { flistxattr(old, names.as_mut_slice()).unwrap_or(0) } else { 0 };
     for name in names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
         let mut value = vec![0; 64 << 10];
         let Ok(length) = fgetxattr(old, name, value.as_mut_slice()) else { continue };

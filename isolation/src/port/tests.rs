@@ -5,9 +5,9 @@ use std::fs;
 use std::sync::Arc;
 
 use engine::ports::{
-    Baseline, CancelToken, CarryRequest, Completion, FreezeRequest, Isolation as _, IsolationError,
-    LandingRequest, LandingTarget, LandingTask, Recovered, RecoveredLanding, Repository, Reuse,
-    SettleRequest, Workspace, WorkspaceRequest, WorkspaceStart,
+    AttemptEnd, Baseline, CancelToken, CarryRequest, Completion, FreezeRequest, Isolation as _,
+    IsolationError, LandingRequest, LandingTarget, LandingTask, Recovered, RecoveredLanding,
+    Repository, Reuse, SettleRequest, Workspace, WorkspaceRequest, WorkspaceStart,
 };
 use protocol::{CaptureRef, IsolationMode, Landed, LandingId, RunName, TaskName};
 
@@ -65,7 +65,7 @@ async fn a_task_goes_from_a_subfolder_to_the_users_tree() {
     let baseline = frozen(repository.as_ref(), IsolationMode::Worktree).await;
     let workspace = prepare(&baseline, "a", vec![]).await.unwrap();
     write(&workspace.root, "sub/file", "two\n");
-    let captured = baseline.capture(&workspace).await.unwrap().unwrap();
+    let captured = baseline.capture(&workspace, &AttemptEnd::default()).await.unwrap().unwrap();
     baseline.discard(&workspace, Reuse::Allowed).await.unwrap();
     baseline.discard(&workspace, Reuse::Allowed).await.unwrap();
     baseline.close().await.unwrap();
@@ -101,7 +101,7 @@ async fn without_isolation_tasks_work_in_place_and_nothing_is_captured_or_discar
     let workspace = prepare(&baseline, "a", vec![]).await.unwrap();
     assert_eq!(workspace.root, sample.root);
     write(&workspace.root, "file", "two\n");
-    assert_eq!(baseline.capture(&workspace).await.unwrap(), None);
+    assert_eq!(baseline.capture(&workspace, &AttemptEnd::default()).await.unwrap(), None);
     baseline.discard(&workspace, Reuse::Allowed).await.unwrap();
     assert_eq!(fs::read(sample.root.join("file")).unwrap(), b"two\n");
     baseline.close().await.unwrap();
@@ -134,7 +134,8 @@ async fn a_landing_whose_engine_died_before_it_could_tell_of_it_is_told_at_the_n
     let baseline = frozen(repository.as_ref(), IsolationMode::Worktree).await;
     let workspace = prepare(&baseline, "a", vec![]).await.unwrap();
     write(&workspace.root, "file", "two\n");
-    let capture = baseline.capture(&workspace).await.unwrap().unwrap().capture;
+    let capture =
+        baseline.capture(&workspace, &AttemptEnd::default()).await.unwrap().unwrap().capture;
     baseline.discard(&workspace, Reuse::Allowed).await.unwrap();
     let (run, task): (RunName, TaskName) = ("raaaa".parse().unwrap(), "a".parse().unwrap());
     let work = LandingTask {

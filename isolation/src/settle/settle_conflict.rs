@@ -59,6 +59,7 @@ pub(crate) fn settle(
         ConflictReason::Contested
         | ConflictReason::Unwritable
         | ConflictReason::Uncommitted
+        | ConflictReason::MissingCommit
         | ConflictReason::Filter => match choice {
             SettleChoice::Ours => whole_sides(conflict, choice, sides),
             _ => Ok(None),

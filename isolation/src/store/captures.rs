@@ -3,7 +3,7 @@
 //! lines of its message give the version of the format, the renames, the message of the commit that
 //! the task made itself, the paths whose base is what the set-up of the task has left, all commits
 //! that the task made, whose files are below `series/`, and what it did in nested repositories, the
-//! files of whose commits are below `nested/`.
+//! files of whose commits are below `nested/`. Trailers for people follow: the attempt and how it ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -68,6 +68,16 @@ impl TaskStore {
         contents: &Contents,
         title: &str,
     ) -> Result<()> {
+        self.put_attempt(capture, contents, (title, ""))
+    }
+
+    /// Writes a capture like [`Self::put_capture`], with the last lines of its message.
+    pub(crate) fn put_attempt(
+        &self,
+        capture: &CaptureRef,
+        contents: &Contents,
+        (title, trailers): (&str, &str),
+    ) -> Result<()> {
         let side = |folder: &'static str, change: &Change, entry: Option<Entry>| {
             entry.map(|entry| ([folder.as_bytes(), change.path.as_bytes()].concat(), entry))
         };
@@ -102,6 +112,7 @@ impl TaskStore {
         let nested = nested_lines::lines(&contents.nested);
         message.push_str(&nested.or_cannot(|| format!("write {capture}"))?);
         message.push_str(&contents.series.lines().or_cannot(|| format!("write {capture}"))?);
+        message.push_str(trailers);
         self.write_capture(capture.as_str(), &entries, &message)
     }
 

@@ -1,6 +1,7 @@
 //! The task store: one bare git repository for each of the user's repositories, which depends on no
 //! other. It contains captures, pins and the versions of landings.
 
+mod attempt_lines;
 mod captures;
 mod exclusive;
 mod gathering;
@@ -22,6 +23,7 @@ mod task_store;
 mod tests;
 mod trees;
 
+pub(crate) use attempt_lines::attempt_lines;
 pub(crate) use captures::Contents;
 pub(crate) use exclusive::{ExclusiveStore, StoreInUse, StoreReference};
 pub(crate) use journal::Journal;

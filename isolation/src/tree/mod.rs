@@ -5,5 +5,5 @@ mod open_folder;
 mod read_entry;
 
 pub(crate) use listing::{FolderListing, ListedEntry, RepositoryRoot, join};
-pub(crate) use open_folder::Parent;
-pub(crate) use read_entry::{Stat, Tree, TreeEntry};
+pub(crate) use open_folder::{Parent, split};
+pub(crate) use read_entry::{Stat, Tree, TreeEntry, read_entry_in, read_open};

@@ -27,6 +27,16 @@ pub(crate) enum Parent {
     Blocked(RepoPath),
 }
 
+/// Splits a path into its folder, which is empty for the root, and its last component.
+pub(crate) fn split(path: &RepoPath) -> (&[u8], &OsStr) {
+    let bytes = path.as_bytes();
+    let (folder, name) = match bytes.iter().rposition(|byte| *byte == b'/') {
+        Some(slash) => (&bytes[..slash], &bytes[slash + 1..]),
+        None => (&b""[..], bytes),
+    };
+    (folder, OsStr::from_bytes(name))
+}
+
 /// Opens the root folder of a tree. Its path is canonical, but a task may have replaced the last
 /// component by a symlink.
 pub(super) fn open_folder(path: &Path) -> std::result::Result<OwnedFd, Errno> {
@@ -44,13 +54,9 @@ impl Tree {
     /// Opens the folder that contains `path`.
     pub(crate) fn parent(&self, path: &RepoPath) -> Result<Parent> {
         let what = || format!("open the folder of {path} in {}", self.root().display());
-        let bytes = path.as_bytes();
-        let (folder, name) = match bytes.iter().rposition(|byte| *byte == b'/') {
-            Some(slash) => (&bytes[..slash], &bytes[slash + 1..]),
-            None => (&b""[..], bytes),
-        };
+        let (folder, name) = split(path);
         match self.open(folder) {
-            Ok(fd) => Ok(Parent::Folder { fd, name: OsStr::from_bytes(name).to_owned() }),
+            Ok(fd) => Ok(Parent::Folder { fd, name: name.to_owned() }),
             Err(Errno::NOENT) => Ok(Parent::Missing),
             Err(Errno::NOTDIR | Errno::LOOP) => self.blocked(path).or_cannot(what),
             Err(error) => Err(error).or_cannot(what),

@@ -2,8 +2,9 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Read as _;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use protocol::RepoPath;
@@ -121,7 +122,7 @@ impl Tree {
 }
 
 /// Returns what is at `name` in the folder `fd`, with its whole content.
-fn read_entry_in(fd: &OwnedFd, name: &OsStr) -> std::io::Result<TreeEntry> {
+pub(crate) fn read_entry_in(fd: &OwnedFd, name: &OsStr) -> io::Result<TreeEntry> {
     let mut tried = 0;
     loop {
         tried += 1;
@@ -136,7 +137,7 @@ fn read_entry_in(fd: &OwnedFd, name: &OsStr) -> std::io::Result<TreeEntry> {
 const LARGEST: u64 = 2 << 30;
 
 /// Reads the entry once. Fails with `EAGAIN` if it changed meanwhile.
-fn try_read_entry(fd: &OwnedFd, name: &OsStr) -> std::io::Result<TreeEntry> {
+fn try_read_entry(fd: &OwnedFd, name: &OsStr) -> io::Result<TreeEntry> {
     let before = match statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Stat::of(&stat),
         Err(Errno::NOENT) => return Ok(TreeEntry::Missing),
@@ -154,22 +155,47 @@ fn try_read_entry(fd: &OwnedFd, name: &OsStr) -> std::io::Result<TreeEntry> {
             // It may have become a pipe meanwhile, which must not block.
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
             let file = openat(fd, name, flags, Permissions::empty()).map_err(changed)?;
-            let mut file = File::from(file);
-            same(before, Stat::of(&fstat(&file)?))?;
-            // The system may promise more memory than it has.
-            if before.size > LARGEST {
-                return Err(Errno::FBIG.into());
-            }
-            let mut bytes = Vec::new();
-            let room = usize::try_from(before.size).unwrap_or(usize::MAX);
-            bytes.try_reserve_exact(room).map_err(|_| Errno::NOMEM)?;
-            // A file that keeps growing would never end.
-            (&mut file).take(before.size + 1).read_to_end(&mut bytes)?;
-            same(before, Stat::of(&fstat(&file)?))?;
+            let bytes = read_whole(&File::from(file), before)?;
             Ok(TreeEntry::File { mode: Mode::of_file(before.mode), bytes, stat: before })
         }
         _ => Ok(TreeEntry::Special),
     }
+}
+
+/// Returns the permissions and the content of an open file. Returns `None` if it is not the one that
+/// is at `name` in the folder `fd`, or if it changes meanwhile.
+pub(crate) fn read_open(
+    fd: &OwnedFd,
+    name: &OsStr,
+    file: &File,
+) -> io::Result<Option<(Mode, Vec<u8>)>> {
+    let there = match statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Stat::of(&stat),
+        Err(Errno::NOENT) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    match read_whole(file, there) {
+        Ok(bytes) => Ok(Some((Mode::of_file(there.mode), bytes))),
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::AGAIN) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads a file that was `before` when it was looked at. Fails with `EAGAIN` if it is another one, or
+/// has changed.
+fn read_whole(file: &File, before: Stat) -> io::Result<Vec<u8>> {
+    // The system may promise more memory than it has.
+    if before.size > LARGEST {
+        return Err(Errno::FBIG.into());
+    }
+    let mut bytes = Vec::new();
+    let size = usize::try_from(before.size).unwrap_or(usize::MAX);
+    bytes.try_reserve_exact(size).map_err(|_| Errno::NOMEM)?;
+    bytes.resize(size, 0);
+    file.read_exact_at(&mut bytes, 0).map_err(ended_early)?;
+    // A file that has grown has another size now.
+    same(before, Stat::of(&fstat(file)?))?;
+    Ok(bytes)
 }
 
 /// Converts the errors of a path that has changed since it was examined to `EAGAIN`.
@@ -180,6 +206,14 @@ fn changed(error: Errno) -> Errno {
     }
 }
 
-fn same(before: Stat, after: Stat) -> std::io::Result<()> {
+/// Converts the error of a file that has become shorter, or is no regular file any more, to `EAGAIN`.
+fn ended_early(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::NotSeekable => Errno::AGAIN.into(),
+        _ => error,
+    }
+}
+
+fn same(before: Stat, after: Stat) -> io::Result<()> {
     if before == after { Ok(()) } else { Err(Errno::AGAIN.into()) }
 }

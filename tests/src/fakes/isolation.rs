@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use async_trait::async_trait;
 use engine::ports::{
-    Baseline, CancelToken, FreezeRequest, IsolationError, LandingNotice, LandingRequest, Notice,
-    OpenRun, Recovery, Repository, RepositoryFacts, Reuse, RunLock, UndoReport, UndoRequest,
-    Workspace, WorkspaceRequest, WorkspaceView,
+    AttemptEnd, Baseline, CancelToken, FreezeRequest, IsolationError, LandingNotice,
+    LandingRequest, Notice, OpenRun, Recovery, Repository, RepositoryFacts, Reuse, RunLock,
+    UndoReport, UndoRequest, Workspace, WorkspaceRequest, WorkspaceView,
 };
 use protocol::{
     CaptureRef, Captured, ChangeSummary, Landed, LandingId, LandingReport, LeftOut, RunName,
@@ -241,7 +241,11 @@ impl Baseline for FakeBaseline {
         Ok(())
     }
 
-    async fn capture(&self, workspace: &Workspace) -> Result<Option<Captured>, IsolationError> {
+    async fn capture(
+        &self,
+        workspace: &Workspace,
+        _: &AttemptEnd,
+    ) -> Result<Option<Captured>, IsolationError> {
         self.failpoints.reach("capture").await;
         let running = self.counts.tools.get().map_or(0, FakeTools::running);
         self.counts.busiest.fetch_max(running, Ordering::SeqCst);
@@ -264,7 +268,7 @@ impl Baseline for FakeBaseline {
     }
 
     async fn recapture(&self, workspace: &Workspace) -> Result<Option<Captured>, IsolationError> {
-        self.capture(workspace).await
+        self.capture(workspace, &AttemptEnd::default()).await
     }
 
     async fn checkpoint(&self, _workspace: &Workspace) -> Result<Option<Captured>, IsolationError> {

@@ -3,11 +3,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use tests::made_tasks::{Fate, Made, add_tasks, packed_size, stored_size};
 
-use super::gc_kit::{
-    Fate, Made, add_tasks, age, gc, has_log, is_sound, packed_size, stored_size, template,
-    three_tasks,
-};
+use super::gc_kit::{age, gc, has_log, is_sound, template, three_tasks};
 use super::sandbox;
 
 #[test]

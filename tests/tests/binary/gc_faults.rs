@@ -5,9 +5,10 @@ use std::os::unix::fs::chown;
 use std::path::Path;
 use std::time::Duration;
 
+use tests::made_tasks::{packed_size, stored_size};
 use tests::sandbox::{Home, Sandbox, SmallDisk, eventually, skip};
 
-use super::gc_kit::{gc, has_log, is_sound, packed_size, stored_size, three_tasks};
+use super::gc_kit::{gc, has_log, is_sound, three_tasks};
 use super::sandbox;
 
 #[test]

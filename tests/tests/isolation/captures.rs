@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use engine::ports::{IsolationError, Reuse, Workspace};
+use engine::ports::{AttemptEnd, IsolationError, Reuse, Workspace};
 use protocol::{ChangeSummary, Landed};
 
 use super::kit::{
@@ -243,7 +243,13 @@ async fn where_nothing_can_be_captured_nothing_is_and_the_work_stays_where_it_wa
             let baseline = fixture.freeze().await;
             let workspace = prepare(&baseline, "a").await;
             write(&workspace, "clean", "in place\n");
-            assert_eq!(baseline.capture(&workspace).await.expect("it is not asked"), None);
+            assert_eq!(
+                baseline
+                    .capture(&workspace, &AttemptEnd::default())
+                    .await
+                    .expect("it is not asked"),
+                None
+            );
             assert_eq!(baseline.checkpoint(&workspace).await.expect("nor this"), None);
             baseline.discard(&workspace, Reuse::Allowed).await.expect("nothing is removed");
             baseline.close().await.expect("the run is over");

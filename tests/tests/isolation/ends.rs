@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use engine::ports::{IsolationError, Recovered, Reuse, Uncaptured, Workspace};
+use engine::ports::{AttemptEnd, IsolationError, Recovered, Reuse, Uncaptured, Workspace};
 
 use super::kit::{capture, over_all, prepare, run, write};
 
@@ -74,7 +74,8 @@ async fn a_workspace_that_cannot_be_read_is_kept_also_by_the_next_start() {
             let (bad, good) = (prepare(&baseline, "bad").await, prepare(&baseline, "good").await);
             write(&good, "new", "of good\n");
             spoil(&bad);
-            let error = baseline.capture(&bad).await.expect_err("there is no tree");
+            let error =
+                baseline.capture(&bad, &AttemptEnd::default()).await.expect_err("there is no tree");
             assert!(!matches!(error, IsolationError::Vanished { .. }), "{error}");
             drop(baseline);
             let recovered = fixture.recover().await;
@@ -97,7 +98,10 @@ async fn a_workspace_that_its_task_removed_is_told_from_one_that_cannot_be_read(
             let baseline = fixture.freeze().await;
             let workspace = prepare(&baseline, "a").await;
             fs::remove_dir_all(&workspace.root).expect("it is there");
-            let error = baseline.capture(&workspace).await.expect_err("there is no tree");
+            let error = baseline
+                .capture(&workspace, &AttemptEnd::default())
+                .await
+                .expect_err("there is no tree");
             assert!(matches!(error, IsolationError::Vanished { .. }), "{error}");
             drop(baseline);
             let recovered = fixture.recover().await;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use engine::fault::Faults;
 use engine::ports::{
-    Baseline, CancelToken, CarryRequest, FreezeRequest, Isolation as _, IsolationError,
+    AttemptEnd, Baseline, CancelToken, CarryRequest, FreezeRequest, Isolation as _, IsolationError,
     LandingRequest, LandingTarget, LandingTask, Recovered, Repository, SettleRequest, Workspace,
     WorkspaceRequest, WorkspaceStart,
 };
@@ -224,7 +224,8 @@ pub(super) async fn prepare_for_setup(baseline: &Arc<dyn Baseline>, task: &str) 
 
 /// Captures a workspace.
 pub(super) async fn capture(baseline: &Arc<dyn Baseline>, workspace: &Workspace) -> Captured {
-    let captured = baseline.capture(workspace).await.expect("it can be captured");
+    let captured =
+        baseline.capture(workspace, &AttemptEnd::default()).await.expect("it can be captured");
     captured.expect("what can capture does")
 }
 

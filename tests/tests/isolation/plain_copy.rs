@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::ports::{
-    FreezeRequest, IsolationError, Notice, Reuse, Workspace, WorkspaceRequest, WorkspaceStart,
+    AttemptEnd, FreezeRequest, IsolationError, Notice, Reuse, Workspace, WorkspaceRequest,
+    WorkspaceStart,
 };
 use isolation::{
     Backend, CaptureWriter, FileMode, FileVersion, FrozenTree, RecoveredWorkspace, RunContext,
@@ -121,8 +122,8 @@ impl FrozenTree for CopiedTree {
         })
     }
 
-    fn capture(&self, workspace: &Workspace) -> Result<Captured> {
-        self.compare(workspace)?.keep(&workspace.task, workspace.attempt)
+    fn capture(&self, workspace: &Workspace, end: &AttemptEnd) -> Result<Captured> {
+        self.compare(workspace)?.keep(&workspace.task, workspace.attempt, end)
     }
 
     fn checkpoint(&self, workspace: &Workspace) -> Result<Captured> {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use engine::fault::Faults;
 use engine::ports::{
-    Baseline, CancelToken, CarryRequest, FreezeRequest, Isolation as _, IsolationError, Reuse,
-    Workspace, WorkspaceRequest, WorkspaceStart,
+    AttemptEnd, Baseline, CancelToken, CarryRequest, FreezeRequest, Isolation as _, IsolationError,
+    Reuse, Workspace, WorkspaceRequest, WorkspaceStart,
 };
 use isolation::{Captures, IsolationPaths, PathFilter, Repositories};
 use protocol::{CaptureRef, Captured, IsolationMode, RunName};
@@ -87,7 +87,7 @@ impl Bench {
     }
 
     fn capture(&self, baseline: &Arc<dyn Baseline>, workspace: &Workspace) -> Option<Captured> {
-        match self.runtime.block_on(baseline.capture(workspace)) {
+        match self.runtime.block_on(baseline.capture(workspace, &AttemptEnd::default())) {
             Ok(captured) => captured,
             Err(_) if !workspace.root.exists() => None, // there may be work beside the tree
             Err(error) => panic!("{}", error.to_failure().message),

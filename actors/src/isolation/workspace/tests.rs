@@ -5,8 +5,8 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use engine::ports::{
-    CancelToken, CommandEnd, CommandError, CommandRequest, FileStat, Found, LineSink, Listing,
-    Notice, Replace, ViewError, ViewFile, ViewPath, WorkspaceStart,
+    AttemptEnd, CancelToken, CommandEnd, CommandError, CommandRequest, FileStat, Found, LineSink,
+    Listing, Notice, Replace, ViewError, ViewFile, ViewPath, WorkspaceStart,
 };
 use protocol::{CaptureRef, ChangeSummary, RunName};
 use ractor::concurrency::{JoinHandle, oneshot};
@@ -57,7 +57,7 @@ impl Baseline for Steps {
         Ok(())
     }
 
-    async fn capture(&self, _: &Place) -> Result<Option<Captured>, IsolationError> {
+    async fn capture(&self, _: &Place, _: &AttemptEnd) -> Result<Option<Captured>, IsolationError> {
         self.step("capture").await;
         Ok(Self::captured())
     }
@@ -153,7 +153,8 @@ async fn finish(steps: &Steps, ended: JoinHandle<()>) -> Vec<&'static str> {
 #[test]
 async fn a_task_that_dies_during_its_capture_is_captured_again_only_when_that_has_ended() {
     let (steps, lease, ended) = leased().await;
-    ask(&lease, WorkspaceMessage::Capture).await;
+    let capture = |reply| WorkspaceMessage::Capture(AttemptEnd::default(), reply);
+    ask(&lease, capture).await;
     drop(lease);
     settle().await;
     assert_eq!(*steps.noted.lock().unwrap(), ["capture"]);

@@ -43,6 +43,7 @@ fn well(sample: &Sample) -> Vec<TaskEvidence> {
             ms: 1,
             setup_ms: None,
             usage: Some(used),
+            turns: None,
             timings: None,
         };
         let row = TaskRow {

@@ -36,6 +36,7 @@ fn run_view(tasks: usize, running: usize) -> RunView {
         ms: 5,
         setup_ms: None,
         usage: None,
+        turns: None,
         timings: None,
     };
     tell(3, EventKind::TaskFinished { task: "broken".parse().unwrap(), report });
@@ -214,6 +215,7 @@ fn who_was_cancelled_has_not_failed() {
             ms: 1,
             setup_ms: None,
             usage: None,
+            turns: None,
             timings: None,
         };
         tell(EventKind::TaskFinished { task: format!("t{at}").parse().unwrap(), report });

@@ -46,6 +46,7 @@ fn events() -> Vec<Event> {
             ms: 31_000,
             setup_ms: None,
             usage: None,
+            turns: None,
             timings: None,
         }
     };
@@ -159,7 +160,15 @@ fn events_of_an_agent() -> Vec<Event> {
     let said = |event| EventKind::SessionEvent { task: Some(task()), event };
     let outcome = Outcome::Done { value: serde_json::Value::Null };
     let (ms, usage) = (31_000, Some(usage));
-    let report = TaskReport { outcome, captured: None, ms, setup_ms: None, usage, timings: None };
+    let report = TaskReport {
+        outcome,
+        captured: None,
+        ms,
+        setup_ms: None,
+        usage,
+        turns: None,
+        timings: None,
+    };
     numbered(vec![
         EventKind::RunStarted {
             tasks: 1,

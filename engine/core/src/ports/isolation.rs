@@ -11,8 +11,8 @@ use protocol::{
 };
 
 use super::{
-    CancelToken, IsolationError, MergedWorkspace, OpenRun, Recovery, RunLock, SettleRequest,
-    UndoReport, UndoRequest, WorkspaceView,
+    AttemptEnd, CancelToken, IsolationError, MergedWorkspace, OpenRun, Recovery, RunLock,
+    SettleRequest, UndoReport, UndoRequest, WorkspaceView,
 };
 
 /// Opens repositories.
@@ -113,11 +113,16 @@ pub trait Baseline: Send + Sync {
     /// The errors are those of [`Self::capture`].
     async fn accept_setup(&self, workspace: &Workspace) -> Result<(), IsolationError>;
 
-    /// Captures the changes in `workspace`. No process may be writing into it.
+    /// Captures the changes in `workspace`, with how its attempt ended. No process may be writing into
+    /// it.
     ///
     /// Returns `None` if tasks work in place. Fails with [`IsolationError::Vanished`] if the task
     /// removed or moved the workspace; after any other error the workspace must be kept.
-    async fn capture(&self, workspace: &Workspace) -> Result<Option<Captured>, IsolationError>;
+    async fn capture(
+        &self,
+        workspace: &Workspace,
+        end: &AttemptEnd,
+    ) -> Result<Option<Captured>, IsolationError>;
 
     /// Captures the changes in a `workspace` whose task has died, like [`Self::capture`]. If there is
     /// a capture of it already, that one is returned if it has the same changes; if not, both are

@@ -1,6 +1,7 @@
 //! The ports of the engine: traits for everything it needs from the outside world, with their
 //! types.
 
+mod attempt_end;
 mod cancel;
 mod clock_and_ids;
 mod gate;
@@ -19,6 +20,7 @@ mod verification;
 mod view;
 mod worker;
 
+pub use attempt_end::{AttemptEnd, AttemptOutcome, ModelWork};
 pub use cancel::{CancelLevel, CancelToken};
 pub use clock_and_ids::{Clock, Ids, Timer};
 pub use gate::{Gate, GateEvent, GateWait, Permit, PermitNews, RequestOutcome, Requester};

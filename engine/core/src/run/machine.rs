@@ -365,7 +365,15 @@ fn queued(spec: &TaskSpec) -> EventKind {
 
 /// Returns the report of a task that ended before it started.
 fn unstarted(outcome: Outcome) -> TaskReport {
-    TaskReport { outcome, captured: None, ms: 0, setup_ms: None, usage: None, timings: None }
+    TaskReport {
+        outcome,
+        captured: None,
+        ms: 0,
+        setup_ms: None,
+        usage: None,
+        turns: None,
+        timings: None,
+    }
 }
 
 #[cfg(test)]

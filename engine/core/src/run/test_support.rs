@@ -73,5 +73,5 @@ pub(super) fn captured(task: &str, files: u64) -> Captured {
 
 pub(super) fn done(captured: Option<Captured>) -> TaskReport {
     let outcome = Outcome::Done { value: Value::Null };
-    TaskReport { outcome, captured, ms: 1, setup_ms: None, usage: None, timings: None }
+    TaskReport { outcome, captured, ms: 1, setup_ms: None, usage: None, turns: None, timings: None }
 }

@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use protocol::{AgentEnd, Captured, ChangeDemand, Failure, FailureClass, LedgerEntry, Outcome};
+use protocol::{AgentEnd, Captured, Failure, FailureClass, LedgerEntry, Outcome};
 
 use super::{ContractDecision, Reminder, TaskRecord, YieldContract};
 use crate::ports::{CancelLevel, Workspace};
@@ -354,18 +354,6 @@ impl TaskMachine {
             }
             Ok(None) => (State::Discarding(end, None), vec![Effect::Discard(workspace)]),
             Err(failure) => keep(&workspace, end, failure),
-        }
-    }
-
-    /// Turns a success without changes into a failure if a change is required.
-    fn require_change(&self, end: Outcome, captured: &Captured) -> Outcome {
-        let demanded = self.record.spec.change == ChangeDemand::Required;
-        match end {
-            Outcome::Done { .. } if demanded && captured.changes.files == 0 => {
-                let message = "it changed nothing, and a change was asked for";
-                Outcome::Failed { failure: Failure::new(FailureClass::Contract, message) }
-            }
-            end => end,
         }
     }
 

@@ -74,6 +74,7 @@ async fn every_way_a_task_can_end_reads_back() {
             ms: 7,
             setup_ms: None,
             usage: None,
+            turns: None,
             timings: None,
         },
         TaskReport {
@@ -82,6 +83,7 @@ async fn every_way_a_task_can_end_reads_back() {
             ms: 0,
             setup_ms: None,
             usage: None,
+            turns: None,
             timings: None,
         },
     ];

@@ -1,9 +1,9 @@
 //! The end of a task: its workspace is sealed, and captured or kept.
 
-use protocol::{Captured, Failure, FailureClass, Outcome};
+use protocol::{Captured, ChangeDemand, Failure, FailureClass, Outcome};
 
-use super::{Effect, Input, Next, SEAL_DEADLINE, State, Unsealed};
-use crate::ports::Workspace;
+use super::{Effect, Input, Next, SEAL_DEADLINE, State, TaskMachine, Unsealed};
+use crate::ports::{AttemptOutcome, Workspace};
 
 pub(super) fn crashed(message: impl Into<String>) -> Outcome {
     Outcome::Failed { failure: Failure::new(FailureClass::Crashed, message) }
@@ -65,4 +65,36 @@ pub(super) fn uncaptured(end: Outcome, failure: Failure) -> Outcome {
         Outcome::Done { .. } | Outcome::Cancelled => failure,
     };
     Outcome::Failed { failure }
+}
+
+impl TaskMachine {
+    /// Returns how the attempt ends whose work is being captured: if it has changed something, and if
+    /// it has not.
+    #[must_use]
+    pub fn outcomes(&self) -> Option<[AttemptOutcome; 2]> {
+        let State::Capturing(_, end) = &self.state else { return None };
+        let changed = AttemptOutcome::from(end);
+        let unchanged = match changed {
+            AttemptOutcome::Done if self.needs_change() => {
+                AttemptOutcome::Failed(FailureClass::Contract)
+            }
+            changed => changed,
+        };
+        Some([changed, unchanged])
+    }
+
+    /// Turns a success without changes into a failure if a change is required.
+    pub(super) fn require_change(&self, end: Outcome, captured: &Captured) -> Outcome {
+        match end {
+            Outcome::Done { .. } if self.needs_change() && captured.changes.files == 0 => {
+                let message = "it changed nothing, and a change was asked for";
+                Outcome::Failed { failure: Failure::new(FailureClass::Contract, message) }
+            }
+            end => end,
+        }
+    }
+
+    fn needs_change(&self) -> bool {
+        self.record.spec.change == ChangeDemand::Required
+    }
 }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use protocol::{
-    AgentEnd, CaptureRef, ChangeSummary, Command, LeftOut, RunId, TaskId, TaskLimits, TaskSpec,
-    Work,
+    AgentEnd, CaptureRef, ChangeDemand, ChangeSummary, Command, LeftOut, RunId, TaskId, TaskLimits,
+    TaskSpec, Work,
 };
 use serde_json::json;
 
 use super::*;
-use crate::ports::AnyValue;
+use crate::ports::{AnyValue, AttemptOutcome};
 use crate::task::{ReminderPolicy, TaskStatus};
 
 mod setup;
@@ -274,6 +274,8 @@ fn an_empty_success_is_none_where_a_change_was_asked_for() {
     work(&mut task);
     task.step(Input::WorkerEnded(AgentEnd::Yielded(json!(null))));
     task.step(Input::Sealed);
+    let unchanged = AttemptOutcome::Failed(FailureClass::Contract);
+    assert_eq!(task.outcomes(), Some([AttemptOutcome::Done, unchanged]));
     record(&mut task, &captured(0));
     assert!(matches!(
         task.step(Input::Discarded).as_slice(),

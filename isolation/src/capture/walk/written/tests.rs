@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::ports::{
-    Found, Replace, Reuse, ViewError, ViewPath, Workspace, WorkspaceRequest, WorkspaceStart,
-    WorkspaceView,
+    AttemptEnd, Found, Replace, Reuse, ViewError, ViewPath, Workspace, WorkspaceRequest,
+    WorkspaceStart, WorkspaceView,
 };
 use protocol::Captured;
 
@@ -83,7 +83,7 @@ impl Task {
     }
 
     fn capture(&self, frozen: &FrozenRun<Snapshot>) -> Captured {
-        frozen.capture(&self.workspace).unwrap()
+        frozen.capture(&self.workspace, &AttemptEnd::default()).unwrap()
     }
 
     /// Captures the task after somebody else has written to its workspace, and returns whether that
@@ -179,7 +179,7 @@ fn whatever_else_may_have_written_leads_to_a_look_at_everything() {
     let frozen = unchecked(&sample);
     let bare = prepare(&frozen, "bare");
     write(&bare.root, "wide/stranger", "x\n");
-    let work = frozen.capture(&bare).unwrap();
+    let work = frozen.capture(&bare, &AttemptEnd::default()).unwrap();
     assert_eq!(work.changes.files, 1);
     let after = prepare_after(&frozen, "after", &[("bare", &work.capture)]).unwrap();
     let after = Task::of(&frozen, after);
@@ -203,7 +203,8 @@ fn a_debug_build_notices_what_a_record_does_not_have() {
     let task = Task::new(&frozen, "a");
     task.write("one", "changed\n");
     fs::write(task.workspace.root.join("two"), "not through the view\n").unwrap();
-    let captured = catch_unwind(AssertUnwindSafe(|| frozen.capture(&task.workspace)));
+    let captured =
+        catch_unwind(AssertUnwindSafe(|| frozen.capture(&task.workspace, &AttemptEnd::default())));
     assert!(captured.is_err(), "{captured:?}");
 }
 
