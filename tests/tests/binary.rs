@@ -24,6 +24,7 @@ mod binary {
     mod command_line;
     mod commands;
     mod commit_subjects;
+    mod costs;
     mod demo;
     mod depends;
     mod dirty;
