@@ -84,7 +84,7 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::MaxConcurrency,
         Self::IsolationMode,
         Self::MergeMode,
