@@ -123,6 +123,7 @@ impl ModelClient {
             permit.accepted(wait.map(|wait| wait.min(longest)));
         };
         let mut end = read_answer(stream, self.timer.as_ref(), watchdog, accepted, progress).await;
+        end.usage.cost = end.usage.cost.or_else(|| provider.cost_of(&end.usage));
         end.answer = end.answer.map_err(|it| self.policy.retry.classify_wait(it, self.clock.now()));
         permit.report(match &end.answer {
             Ok(_answer) => RequestOutcome::Answered { tokens: end.usage.tokens() },
