@@ -9,10 +9,11 @@ use async_trait::async_trait;
 use config::{DataPaths, Settings, Sources};
 use engine::ports::Repository;
 use exec::EnvironmentRules;
-use protocol::{ExitCode, ModelRoute, RunSpec, Work};
+use protocol::{ExitCode, RunSpec, Work};
 use schema::JsonSchemas;
 
 use super::context::{CommandContext, ResolverRuns, print_json};
+use super::model_notes::{chosen_models, other_levels};
 use super::resolve_run::EndedRun;
 use super::run::RunResult;
 use super::{
@@ -24,7 +25,7 @@ use crate::args::{
     Command, Execution, Form, GivenKey, Globals, Parsed, Resolver, RetryArgs, RunArgs, Verbosity,
 };
 use crate::error::Error;
-use crate::model::{FoundModel, ModelChoice, ModelDirectory, anchor_scenario, find_model, routes};
+use crate::model::{FoundModel, ModelDirectory, anchor_scenario, find_model, routes};
 use crate::recovery::open_repository;
 use crate::render::{self, CommandHints, OutputStreams, View};
 use crate::resolve::{Defaults, ResolveInputs, RunRequest, listing, refuse_inside_task, resolve};
@@ -145,8 +146,9 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
         }
     }
     let spec = resolve(&request, args, &defaults, ground)?;
-    say_models(globals, args, &spec, chosen);
-    say_levels(globals, &spec, &defaults.roles.directory);
+    let notes =
+        [chosen_models(args, &spec, chosen), other_levels(&spec, &defaults.roles.directory)];
+    notes.iter().flatten().for_each(|line| note(globals, &format!("note: {line}")));
     if let Some(GivenKey(key)) = &args.api_key {
         for (route, _task) in routes(&spec) {
             app.user_models.give(&route.provider, key.clone());
@@ -158,36 +160,6 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
         resolve_run::check(resolver, &spec)?;
     }
     execute(globals, opened, (spec, resolver), args.execution(), log).await
-}
-
-/// Says which model was chosen where its name does not say so itself.
-fn say_models(
-    globals: &Globals,
-    args: &RunArgs,
-    spec: &RunSpec,
-    chosen: Option<(ModelRoute, String)>,
-) {
-    if let Some((model, why)) = chosen
-        && routes(spec).iter().any(|(route, _)| **route == model)
-    {
-        note(globals, &format!("note: the model is {model}: {why}"));
-    }
-    if let (Some(ModelChoice::Name(name)), [(route, _task)]) =
-        (&args.model, routes(spec).as_slice())
-    {
-        note(globals, &format!("note: `{name}` is the model {route}"));
-    }
-}
-
-/// Says which models do not have the level of thinking that they are asked for.
-fn say_levels(globals: &Globals, spec: &RunSpec, directory: &ModelDirectory) {
-    for (route, _task) in routes(spec) {
-        if let Some((asked, other)) = route.thinking.zip(directory.other_level(route)) {
-            let model = route.name();
-            let line = format!("{model} has no thinking level `{asked}`: `{other}` is used");
-            note(globals, &format!("note: {line}"));
-        }
-    }
 }
 
 /// Starts a run of tasks of an earlier run, or prints these tasks for `--dry-run`.

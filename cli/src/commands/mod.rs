@@ -23,6 +23,7 @@ pub mod login;
 mod login_oauth;
 pub mod logs;
 pub mod manual;
+mod model_notes;
 pub mod models;
 mod models_refresh;
 mod programs;

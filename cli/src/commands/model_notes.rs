@@ -1,0 +1,32 @@
+//! What is said about the models of a run where their names do not say it.
+
+use protocol::{ModelRoute, RunSpec};
+
+use crate::args::RunArgs;
+use crate::model::{ModelChoice, ModelDirectory, routes};
+
+/// Returns which model was chosen where its name does not say so itself.
+pub(super) fn chosen_models(
+    args: &RunArgs,
+    spec: &RunSpec,
+    chosen: Option<(ModelRoute, String)>,
+) -> Vec<String> {
+    let routes = routes(spec);
+    let found = chosen.filter(|(model, _)| routes.iter().any(|(route, _)| *route == model));
+    let mut notes: Vec<_> =
+        found.into_iter().map(|(model, why)| format!("the model is {model}: {why}")).collect();
+    if let (Some(ModelChoice::Name(name)), [(route, _task)]) = (&args.model, routes.as_slice()) {
+        notes.push(format!("`{name}` is the model {route}"));
+    }
+    notes
+}
+
+/// Returns which models do not have the level of thinking that they are asked for.
+pub(super) fn other_levels(spec: &RunSpec, directory: &ModelDirectory) -> Vec<String> {
+    let routes = routes(spec);
+    let others = routes.iter().filter_map(|(route, _task)| {
+        let (asked, other) = route.thinking.zip(directory.other_level(route))?;
+        Some(format!("{} has no thinking level `{asked}`: `{other}` is used", route.name()))
+    });
+    others.collect()
+}
