@@ -50,6 +50,7 @@ mod binary {
     mod landing;
     mod landing_calls;
     mod landing_escapes;
+    mod landing_odd;
     mod left_out;
     mod letter_case;
     mod limits;

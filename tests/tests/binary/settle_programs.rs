@@ -210,11 +210,18 @@ fn a_resolver_that_leaves_markers_or_drops_a_side_is_refused() {
         (": > \"$REGATTA_RESULT\"", "nothing of ours is left"),
         ("echo end >> \"$REGATTA_RESULT\"", "markers of a conflict are left"),
         ("exit 1", "it exited with code 1"),
+        ("kill -SEGV $$", "signal 11 ended it"),
+        ("echo elsewhere > \"$REGATTA_OURS\"; echo x > here.txt", "it left the file as it was"),
+        ("ln -sf /etc/passwd \"$REGATTA_RESULT\"", "its result cannot be read"),
     ] {
         let refused = resolve(&place, &repository, script);
         refused.expect_refusal(&["the resolver did not settle code.rs", said]);
         assert_eq!(repository.tree(), before, "{script}");
     }
+    let hangs = place.regatta(repository.root()).words("apply @ theirs --timeout 1s --resolve");
+    hangs.arg("sleep 600").run().expect_refusal(&["the resolver", "it took longer than"]);
+    assert_eq!(repository.tree(), before);
+    place.expect_nothing_left(&repository);
     let agent = resolve(&place, &repository, "nosuchagent");
     agent.expect_refusal(&["`nosuchagent` for `--resolve`", "there is no program"]);
     let loss = place.regatta(repository.root()).words("apply @ theirs --allow-loss --resolve");
