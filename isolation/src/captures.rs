@@ -300,3 +300,21 @@ fn not_nested(store: &TaskStore, capture: &CaptureRef, what: &str) -> Result<()>
         }),
     }
 }
+
+/// Returns the beginning of a capture as a patch, at most `limit` bytes and one character more; `None`
+/// if the task has made commits of it itself.
+pub(crate) fn change_text(
+    paths: &RepoPaths,
+    capture: &CaptureRef,
+    limit: usize,
+) -> Result<Option<String>> {
+    let store = TaskStore::open(&paths.store)?;
+    let contents = store.contents(capture)?;
+    if contents.message.is_some() || !contents.series.is_empty() || contents.changes.is_empty() {
+        return Ok(None);
+    }
+    let patch = store.patch(capture, &PathFilter::Everything)?;
+    // One more, so that it can be seen that something is left out.
+    let kept = &patch[..patch.len().min(limit.saturating_add(1))];
+    Ok(Some(String::from_utf8_lossy(kept).into_owned()))
+}

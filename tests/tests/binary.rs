@@ -23,6 +23,8 @@ mod binary {
     mod carry;
     mod command_line;
     mod commands;
+    mod commit_subjects;
+    mod costs;
     mod demo;
     mod depends;
     mod dirty;

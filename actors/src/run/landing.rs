@@ -24,7 +24,7 @@ use crate::task::artifacts_of_run;
 
 impl RunState {
     /// Verifies the work of a request, and lands what passes.
-    pub(super) fn land(&mut self, myself: &ActorRef<RunMessage>, request: LandingRequest) {
+    pub(super) fn land(&mut self, myself: &ActorRef<RunMessage>, mut request: LandingRequest) {
         let notifier = Notifier::to(myself, RunMessage::LandingNotice);
         let (cancel, notify) =
             (self.landing.clone(), Arc::new(move |landing| notifier.notify(landing)));
@@ -32,6 +32,7 @@ impl RunState {
         let (records, run) = (RunRecords(myself.clone()), self.arguments.spec.id);
         let landing = self.arguments.deps.ids.landing();
         let mut verifier = self.verifier(myself);
+        let subjects = self.subject_writer(myself);
         let landed = landed_tasks(self.machine.record());
         let job = async move {
             let began = Instant::now();
@@ -41,6 +42,9 @@ impl RunState {
                 let mut verifying = Verifying { verifier, request: &request, landed };
                 held = verifying.hold_back(run, &records).await;
                 verification = Some(began.elapsed());
+            }
+            if let Some(subjects) = subjects {
+                subjects.write(&mut request, &held, &records).await;
             }
             let began = Instant::now();
             let lands: &dyn LandingBackend = &lands;

@@ -1,6 +1,8 @@
 //! `regatta conflicts`: lists what could not land, path by path, and why.
 
-use protocol::{Conflict, ExitCode, Landed, RenamedFile, RepoPath, RunName, Side, TaskName};
+use protocol::{
+    Conflict, ConflictReason, ExitCode, Landed, RenamedFile, RepoPath, RunName, Side, TaskName,
+};
 use serde::Serialize;
 
 use super::context::{CommandContext, Out, print_json, say};
@@ -128,12 +130,15 @@ impl ConflictsDocument<'_> {
             let path = conflict.path.to_string();
             let path = (path.as_bytes() == conflict.path.as_bytes()).then(|| shell_word(&path));
             let path = path.map(|path| format!(" {path}")).unwrap_or_default();
-            lines.push(format!(
-                "settle it       {}",
-                command(&format!("apply {name} --theirs{path}"))
-            ));
-            let others = "or --ours, --union, --markers, --tool";
-            lines.push(format!("                {others}; without a path, for all"));
+            let (choice, others) = match conflict.reason {
+                ConflictReason::MissingCommit => {
+                    ("--ours", "or fetch the commit into the repository there, and try again")
+                }
+                _ => ("--theirs", "or --ours, --union, --markers, --tool; without a path, for all"),
+            };
+            let settle = command(&format!("apply {name} {choice}{path}"));
+            lines.push(format!("settle it       {settle}"));
+            lines.push(format!("                {others}"));
             lines.push(format!("the rest now    {}", command(&format!("apply {name} --clean"))));
         }
         let again = context.hints.command(&format!("apply {}", self.run));

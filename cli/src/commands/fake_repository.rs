@@ -212,18 +212,12 @@ impl Bench {
                     (Outcome::Failed { failure }, captured(1))
                 }
             };
-            let at = captured.clone();
-            entries.push(LedgerEntry::TaskCaptured { task, attempt: 1, captured: at });
+            let (attempt, work) = (1, captured.clone());
+            entries.push(LedgerEntry::TaskCaptured { task, attempt, captured: work });
             usages.extend(usage);
-            let report = TaskReport {
-                outcome,
-                captured: Some(captured),
-                ms: 1200,
-                setup_ms: None,
-                usage,
-                turns: None,
-                timings: None,
-            };
+            let (captured, ms) = (Some(captured), 1200);
+            let (setup_ms, turns, timings) = (None, None, None);
+            let report = TaskReport { outcome, captured, ms, setup_ms, usage, turns, timings };
             entries.push(LedgerEntry::TaskFinished { task, report });
         }
         let run = spec.id;
@@ -304,6 +298,7 @@ fn run_of(repo: &Path, tasks: Vec<TaskSpec>) -> RunSpec {
         pass_env: Vec::new(),
         needs: WorkspaceNeeds::default(),
         verify: VerifySpec::default(),
+        commits: protocol::CommitSubjects::default(),
         retry: None,
     }
 }

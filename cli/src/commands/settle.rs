@@ -7,7 +7,8 @@ use engine::ports::{
     ConflictingRest, LandingRequest, Repository, SettleChoice, SettleRequest, WrittenFile,
 };
 use protocol::{
-    CaptureRef, Conflict, ExitCode, Landed, LandingReport, MergeMode, TaskLanding, TaskName,
+    CaptureRef, Conflict, ConflictReason, ExitCode, Landed, LandingReport, MergeMode, TaskLanding,
+    TaskName,
 };
 use store::TaskRow;
 
@@ -37,10 +38,11 @@ pub(super) async fn run(
 ) -> Result<ExitCode, Error> {
     let target = one_task(context, target)?;
     let row = &target.tasks[0];
-    check(context, &target, row)?;
+    check(&target, row)?;
     let request = |settle| apply::settle_request(context, &target, settle);
     let mut conflicts = conflicts_now(repository, request(SettleRequest::default())?).await?;
     apply::keep_other_tasks(row, &mut conflicts);
+    check_settles_here(context, &target, &conflicts)?;
     let options = args.settle.options();
     let folder = folder_below(&context.root);
     let choices = Choices::of(&options, &conflicts, &folder)?;
@@ -89,14 +91,28 @@ fn one_task(context: &CommandContext, target: Target) -> Result<Target, Error> {
     }
 }
 
-/// Checks that a task has work that can be settled in the working tree.
-fn check(context: &CommandContext, target: &Target, row: &TaskRow) -> Result<(), Error> {
+/// Checks that a task has work that can be settled.
+fn check(target: &Target, row: &TaskRow) -> Result<(), Error> {
     let name = format!("{}/{}", target.run.name, row.name);
     if has_landed(row) {
         return Err(Error::usage(format!("there is no conflict of task {name} to settle"))
             .because("its work has landed already"));
     }
-    if matches!(target.run.spec.merge, MergeMode::Branch | MergeMode::Stack) {
+    Ok(())
+}
+
+/// Checks that the conflicts of a task can be settled where its run lands: of those on branches, only
+/// submodules without their commit can.
+fn check_settles_here(
+    context: &CommandContext,
+    target: &Target,
+    conflicts: &[Conflict],
+) -> Result<(), Error> {
+    let is_submodule = |conflict: &Conflict| conflict.reason == ConflictReason::MissingCommit;
+    let is_possible = !conflicts.is_empty() && conflicts.iter().all(is_submodule);
+    let lands_on_branches = matches!(target.run.spec.merge, MergeMode::Branch | MergeMode::Stack);
+    if lands_on_branches && !is_possible {
+        let name = format!("{}/{}", target.run.name, target.tasks[0].name);
         let branch = context.hints.command(&format!("apply {name} --branch NAME"));
         return Err(Error::usage(format!("cannot settle the conflicts of task {name} here"))
             .because("its run lands on branches, and what is settled lands in the working tree")

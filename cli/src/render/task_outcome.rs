@@ -167,6 +167,13 @@ pub fn conflicts_text(conflicts: &[Conflict], labels: Labels<'_>) -> String {
 
 fn conflict_text(conflict: &Conflict, labels: Labels<'_>) -> String {
     let path = printable::one_line(&conflict.path.to_string());
+    if let (ConflictReason::MissingCommit, Some(theirs)) = (conflict.reason, &conflict.theirs) {
+        let commit = printable::one_line(&theirs.oid);
+        return format!(
+            "{path}, whose repository lacks the commit {commit}: fetch it there, or `--clean` lands \
+             the rest"
+        );
+    }
     match other_side_text(conflict, labels) {
         Some(other) => format!("{path}, with {other}"),
         None => format!("{path}, {}", reason_text(conflict.reason)),
@@ -195,6 +202,7 @@ pub fn other_side_text(conflict: &Conflict, labels: Labels<'_>) -> Option<String
         | ConflictReason::InTheWay => Some("an edit in your tree since the run began".to_owned()),
         ConflictReason::Uncommitted
         | ConflictReason::Submodule
+        | ConflictReason::MissingCommit
         | ConflictReason::Untracked
         | ConflictReason::Filter
         | ConflictReason::Contested
@@ -216,6 +224,7 @@ pub fn reason_text(reason: ConflictReason) -> &'static str {
         ConflictReason::Kind => "one made it another kind of thing",
         ConflictReason::Mode => "both added it, one of them executable",
         ConflictReason::Submodule => "a submodule is there, or above it",
+        ConflictReason::MissingCommit => "its repository there lacks the commit that the task left",
         ConflictReason::Untracked => "a file of yours that git does not track is there",
         ConflictReason::InTheWay => {
             "a file stands where a folder is wanted, or the other way round"

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use config::{Setting, Settings};
 use exec::EnvironmentRules;
-use protocol::{IsolationMode, MergeMode, TaskLimits, WorkspaceNeeds};
+use protocol::{CommitStyle, IsolationMode, MergeMode, TaskLimits, WorkspaceNeeds};
 
 use crate::args::{LimitSetting, RunArgs};
 use crate::error::{Error, ErrorKind};
@@ -40,6 +40,8 @@ pub struct Defaults {
     pub needs: NeedsSettings,
     /// The globs of files in which the lines of both sides are kept.
     pub union: Setting<Vec<String>>,
+    /// Who writes the subjects of commits.
+    pub commits: CommitStyle,
 }
 
 impl From<&Settings> for Defaults {
@@ -59,6 +61,7 @@ impl From<&Settings> for Defaults {
                 carry_limit: settings.carry_limit.value,
             },
             union: settings.isolation_union.clone(),
+            commits: settings.commit_style.value,
         }
     }
 }
@@ -77,6 +80,7 @@ pub(super) fn limits(
         output: plan.and_then(|plan| plan.output).unwrap_or(defaults.output),
         turns: plan.and_then(|plan| plan.turns).unwrap_or(defaults.turns),
         tokens: plan.and_then(|plan| plan.tokens).map(NonZeroU64::get).or(defaults.tokens),
+        cost: plan.and_then(|plan| plan.cost).or(defaults.cost),
     };
     for limit in &args.limits {
         match limit.name.as_str() {
@@ -85,6 +89,7 @@ pub(super) fn limits(
                 let turns = read(limit, config::parse_count)?;
                 limits.turns = NonZeroU32::try_from(turns).unwrap_or(NonZeroU32::MAX);
             }
+            "cost" => limits.cost = Some(read(limit, config::parse_cost)?),
             "tokens" => limits.tokens = Some(read(limit, config::parse_count)?.get()),
             _ => limits.output = read(limit, config::parse_size)?,
         }

@@ -11,6 +11,8 @@ pub enum Key {
     IsolationMode,
     /// How the work of tasks is merged.
     MergeMode,
+    /// Who writes the subjects of commits.
+    CommitStyle,
     /// The folder of the workspaces.
     IsolationDir,
     /// The total size of untracked files that may be copied.
@@ -39,6 +41,8 @@ pub enum Key {
     LimitTurns,
     /// The maximum number of tokens a model may use.
     LimitTokens,
+    /// The maximum cost of a task.
+    LimitCost,
     /// The default model.
     ModelDefault,
     /// The model for small tasks.
@@ -80,10 +84,11 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 33] = [
         Self::MaxConcurrency,
         Self::IsolationMode,
         Self::MergeMode,
+        Self::CommitStyle,
         Self::IsolationDir,
         Self::UntrackedLimit,
         Self::IsolationSetup,
@@ -98,6 +103,7 @@ impl Key {
         Self::LimitOutput,
         Self::LimitTurns,
         Self::LimitTokens,
+        Self::LimitCost,
         Self::ModelDefault,
         Self::ModelSmol,
         Self::ModelSlow,
@@ -121,6 +127,7 @@ impl Key {
             Self::MaxConcurrency => "task.maxConcurrency",
             Self::IsolationMode => "task.isolation.mode",
             Self::MergeMode => "task.isolation.merge",
+            Self::CommitStyle => "task.isolation.commits",
             Self::IsolationDir => "isolation.dir",
             Self::UntrackedLimit => "isolation.untrackedLimit",
             Self::IsolationSetup => "isolation.setup",
@@ -135,6 +142,7 @@ impl Key {
             Self::LimitOutput => "limits.output",
             Self::LimitTurns => "limits.turns",
             Self::LimitTokens => "limits.tokens",
+            Self::LimitCost => "limits.cost",
             Self::ModelDefault => "modelRoles.default",
             Self::ModelSmol => "modelRoles.smol",
             Self::ModelSlow => "modelRoles.slow",
@@ -186,6 +194,7 @@ impl Key {
             Self::MaxConcurrency
             | Self::IsolationMode
             | Self::MergeMode
+            | Self::CommitStyle
             | Self::IsolationDir
             | Self::UntrackedLimit
             | Self::IsolationSetup
@@ -200,6 +209,7 @@ impl Key {
             | Self::LimitOutput
             | Self::LimitTurns
             | Self::LimitTokens
+            | Self::LimitCost
             | Self::Prices
             | Self::ProviderConcurrency
             | Self::RetryEnabled

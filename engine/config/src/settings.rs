@@ -6,7 +6,7 @@ use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use protocol::{IsolationMode, MergeMode, ModelRoute, TaskLimits};
+use protocol::{CommitStyle, Cost, IsolationMode, MergeMode, ModelRoute, TaskLimits};
 
 use crate::error::{Origin, Setting};
 use crate::error::{SettingsError, UnknownKey};
@@ -52,6 +52,8 @@ pub struct Settings {
     pub isolation_mode: Setting<IsolationMode>,
     /// How the work of tasks is merged.
     pub merge_mode: Setting<MergeMode>,
+    /// Who writes the subjects of commits.
+    pub commit_style: Setting<CommitStyle>,
     /// The folder of the workspaces; `None` for the default.
     pub isolation_dir: Setting<Option<PathBuf>>,
     /// How many bytes of untracked files may be copied into each workspace.
@@ -80,6 +82,8 @@ pub struct Settings {
     pub limit_turns: Setting<NonZeroU32>,
     /// The maximum number of tokens a model may use; `None` for no limit.
     pub limit_tokens: Setting<Option<NonZeroU64>>,
+    /// The maximum cost of a task; `None` for no limit.
+    pub limit_cost: Setting<Option<Cost>>,
     /// The default model.
     pub model_default: Setting<Option<ModelRoute>>,
     /// The model for small tasks.
@@ -146,6 +150,7 @@ impl Settings {
             output: self.limit_output.value,
             turns: self.limit_turns.value,
             tokens: self.limit_tokens.value.map(NonZeroU64::get),
+            cost: self.limit_cost.value,
         }
     }
 
@@ -154,6 +159,7 @@ impl Settings {
             max_concurrency: optional(values, Key::MaxConcurrency, RawValue::count)?,
             isolation_mode: required(values, Key::IsolationMode, RawValue::isolation)?,
             merge_mode: required(values, Key::MergeMode, RawValue::merge)?,
+            commit_style: required(values, Key::CommitStyle, RawValue::commit_style)?,
             isolation_dir: optional(values, Key::IsolationDir, |given| given.folder(home))?,
             untracked_limit: required(values, Key::UntrackedLimit, RawValue::size)?,
             isolation_setup: required(values, Key::IsolationSetup, RawValue::commands)?,
@@ -168,6 +174,7 @@ impl Settings {
             limit_output: required(values, Key::LimitOutput, RawValue::size)?,
             limit_turns: required(values, Key::LimitTurns, RawValue::turns)?,
             limit_tokens: optional(values, Key::LimitTokens, RawValue::tokens)?,
+            limit_cost: optional(values, Key::LimitCost, RawValue::cost)?,
             model_default: optional(values, Key::ModelDefault, RawValue::model)?,
             model_smol: optional(values, Key::ModelSmol, RawValue::model)?,
             model_slow: optional(values, Key::ModelSlow, RawValue::model)?,
@@ -199,6 +206,7 @@ fn check(key: Key, given: &RawValue, home: Option<&Path>) -> Result<(), Expected
         Key::MaxConcurrency | Key::ProviderConcurrency => given.count().map(drop),
         Key::IsolationMode => given.isolation().map(drop),
         Key::MergeMode => given.merge().map(drop),
+        Key::CommitStyle => given.commit_style().map(drop),
         Key::IsolationDir => given.folder(home).map(drop),
         Key::UntrackedLimit | Key::CarryLimit | Key::LimitOutput | Key::RetentionKeepSize => {
             given.size().map(drop)
@@ -211,6 +219,7 @@ fn check(key: Key, given: &RawValue, home: Option<&Path>) -> Result<(), Expected
         Key::LimitWall | Key::RetentionOlderThan => given.duration().map(drop),
         Key::LimitTurns => given.turns().map(drop),
         Key::LimitTokens => given.tokens().map(drop),
+        Key::LimitCost => given.cost().map(drop),
         Key::ModelDefault | Key::ModelSmol | Key::ModelSlow | Key::ModelPlan => {
             given.model().map(drop)
         }

@@ -217,6 +217,9 @@ pub enum ConflictReason {
     InTheWay,
     /// A submodule is at the path, or above it.
     Submodule,
+    /// The task has checked out a commit in the submodule at the path that no repository of the user's
+    /// has.
+    MissingCommit,
     /// A file of the user's that git does not track is at the path.
     Untracked,
     /// The change depends on an uncommitted change of the user, which a branch cannot contain.

@@ -2,6 +2,7 @@
 //! events and ledger entries. This crate holds data only: it does no I/O and starts no tasks.
 
 mod capture;
+mod commits;
 mod control_characters;
 mod error_text;
 mod event;
@@ -25,6 +26,7 @@ mod usage;
 mod verification;
 
 pub use capture::{CaptureRef, Captured, ChangeSummary, LeftOut, LeftOutEntry, LeftOutKind};
+pub use commits::{CommitStyle, CommitSubjects};
 pub use control_characters::{Escapes, is_unseen};
 pub use error_text::{error_chain, quote, quote_within};
 pub use event::{Event, EventKind, EventScope, Phase, Totals};

@@ -14,6 +14,7 @@ mod journal_content;
 mod land;
 mod landing_lock;
 mod lease;
+mod missing_commits;
 mod nested_branches;
 mod on_branch;
 mod open_writers;

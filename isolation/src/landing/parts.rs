@@ -54,12 +54,13 @@ impl Parts<'_> {
         request: &LandingRequest,
         publish: Publish,
     ) -> Result<(LandingReport, Vec<Notice>)> {
-        let mut tried = Vec::new();
-        for root in self.roots {
-            let landing = self.nested(root, request, Publish::No);
-            tried.push((Part::Nested(root), landing.report));
-        }
+        let nested: BTreeMap<_, _> =
+            self.roots.iter().map(|root| (root, self.nested(root, request, Publish::No))).collect();
+        let missing = self.missing_commits(request, &nested)?;
+        let report = |(root, landing): (_, PartLanding)| (Part::Nested(root), landing.report);
+        let mut tried: Vec<_> = nested.into_iter().map(report).collect();
         let root = Part::Root(&NO_LINKS);
+        tried.push((root, missing));
         tried.push((root, (self.land)(self.repo, root, request, Publish::No)?.report));
         let tried = joined(request, &tried);
         if publish == Publish::No {
@@ -129,7 +130,7 @@ impl Parts<'_> {
     }
 
     /// Returns the commits that the submodules go to. A commit that is nowhere in the user's
-    /// repositories is told, and left out.
+    /// repositories is a conflict, unless the submodule stays as it is, which is told.
     fn links(
         &self,
         request: &LandingRequest,
@@ -167,7 +168,7 @@ impl Parts<'_> {
                     }),
                     (None, _) => notices.push(Notice {
                         from: format!("the commit that task {} left in {}", task.task, work.path),
-                        to: "no commit names it".to_owned(),
+                        to: format!("{} stays where it is", work.path),
                         why: "it has no work that landed, and the repository there lacks it"
                             .to_owned(),
                     }),
@@ -178,7 +179,7 @@ impl Parts<'_> {
     }
 
     /// Returns the commit that a task has checked out, if the user's nested repository has it.
-    fn on_the_users_side(&self, work: &NestedWork) -> Option<Oid> {
+    pub(super) fn on_the_users_side(&self, work: &NestedWork) -> Option<Oid> {
         let nested = nested_of(self.repo, self.roots, &work.path).ok()?;
         work.to.filter(|to| nested.git.find_commit(*to).is_ok())
     }

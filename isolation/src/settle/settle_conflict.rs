@@ -62,6 +62,7 @@ pub(crate) fn settle(
         ConflictReason::Contested
         | ConflictReason::Unwritable
         | ConflictReason::Uncommitted
+        | ConflictReason::MissingCommit
         | ConflictReason::GitmodulesLink
         | ConflictReason::Filter => match choice {
             SettleChoice::Ours => whole_sides(conflict, choice, sides),

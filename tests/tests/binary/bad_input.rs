@@ -59,7 +59,6 @@ fn what_comes_later_is_refused_by_name_and_never_ignored() {
         "run --exec true --isolation fuse-overlay",
         "run --exec true --require-confinement",
         "run --exec true --trust-changes",
-        "run --exec true --limit cost=5",
         "resume",
         "replay r0000",
         "attach",

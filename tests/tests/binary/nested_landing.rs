@@ -139,3 +139,68 @@ fn commands_for_kept_work_name_nested_files_by_their_whole_paths() {
     assert_eq!(nest.outer.text("y.txt"), "y\n");
     nest.expect_same_git(&applied);
 }
+
+/// Removes the branch `other` of the user's submodule with its commit, as the verification of a run: the
+/// work is captured by then.
+const FORGET: &str = "cd \"$REGATTA_REPO/lib\" && git branch -q -D other && \
+                      git reflog expire --expire=now --all && git gc -q --prune=now";
+
+#[test]
+fn a_submodule_whose_new_commit_is_gone_is_a_conflict_that_says_so_and_the_rest_can_land() {
+    for (mode, way) in [
+        ("branch", "clean"),
+        ("branch", "ours"),
+        ("branch", "fetch"),
+        ("stack", "clean"),
+        ("stack", "fetch"),
+    ] {
+        let place = sandbox();
+        let nest = Nest::of(&place, Kind::Submodule);
+        let tree = nest.lib.git(&["rev-parse", "HEAD^{tree}"]);
+        let commit = ["commit-tree", "-p", "HEAD", "-m", "nothing new", tree.trim()];
+        let commit = nest.lib.git(&commit).trim().to_owned();
+        nest.lib.git(&["branch", "other", &commit]);
+        let copy = place.folder().join("copy.git").display().to_string();
+        nest.lib.git(&["clone", "--quiet", "--bare", ".", &copy]);
+        let link = nest.outer.git(&["rev-parse", "HEAD:lib"]);
+        let plan = Plan::default()
+            .task("moves", "git -C lib checkout -q other; echo x > x.txt")
+            .task("stays", "echo y > y.txt");
+        let run = place.run_plan(&nest.outer, &plan).words("--merge").words(mode);
+        let kept = run.arg("--verify").arg(FORGET).run().expect_code(4);
+        assert_eq!(kept.landed(), ["stays"], "{kept}");
+        let conflicted = &kept.events_of("task_conflicted")[0];
+        let conflict = &conflicted["conflicts"][0];
+        assert_eq!(conflict["path"], "lib", "{conflicted}");
+        assert_eq!(conflict["reason"], "missing_commit", "{conflicted}");
+        assert_eq!(conflict["theirs"]["oid"], commit.as_str(), "{conflicted}");
+        let say = |words: &str| place.regatta(nest.outer.root()).words(words).run();
+        let listed = say("conflicts @").expect_code(0);
+        for words in ["apply", "--ours lib", "fetch the commit into", &commit[..7]] {
+            assert!(listed.stdout.contains(words), "{words}: {listed}");
+        }
+        for words in ["runs show", "apply @ moves --dry-run", "apply @ moves"] {
+            let said = say(words);
+            assert!(said.stdout.contains(&format!("lacks the commit {commit}")), "{said}");
+        }
+        let name = kept.run_name();
+        let branch = match mode {
+            "branch" => format!("regatta/{name}/moves"),
+            _ => format!("regatta/{name}"),
+        };
+        let (applied, expected) = match way {
+            "fetch" => {
+                nest.lib.git(&["fetch", "--quiet", &copy, "other"]);
+                (say("apply @ moves").expect_code(0), format!("{commit}\n"))
+            }
+            way => {
+                let applied = say(&format!("apply @ moves --{way}")).expect_code(0);
+                assert!(applied.stderr.contains("lib stays where it is"), "{applied}");
+                (applied, link)
+            }
+        };
+        let link = nest.outer.git(&["rev-parse", &format!("{branch}:lib")]);
+        assert_eq!(link, expected, "{mode} {way}: {applied}");
+        assert_eq!(nest.outer.git(&["show", &format!("{branch}:x.txt")]), "x\n", "{applied}");
+    }
+}
