@@ -8,7 +8,8 @@ use engine::landing::{
     CHANGE_LIMIT, LedgerWriter as _, SUBJECT_SYSTEM, checked_subject, subject_prompt, with_subject,
 };
 use engine::ports::{
-    Baseline, CancelToken, LandingRequest, LandingTarget, LandingTask, ModelRequest, ToolChoice,
+    Baseline, CacheRetention, CancelToken, LandingRequest, LandingTarget, LandingTask,
+    ModelRequest, RequestOptions, Requester, ToolChoice,
 };
 use engine::request::ModelClient;
 use futures_util::StreamExt as _;
@@ -67,6 +68,7 @@ impl RunState {
             provider,
             fallbacks: Vec::new(),
             gate: Arc::clone(&self.arguments.gate),
+            requester: Requester::Run(self.arguments.name.clone()),
             timer: Arc::new(RuntimeTimer::start()),
             clock: Arc::clone(&deps.clock),
             policy: deps.policy.requests,
@@ -166,6 +168,7 @@ impl SubjectWriter {
             messages: vec![Arc::new(prompt)],
             tools: Arc::from(Vec::new()),
             choice: ToolChoice::Free,
+            options: RequestOptions { cache: CacheRetention::None, ..RequestOptions::default() },
         };
         let asked = tokio::time::timeout(ANSWER_DEADLINE, client.ask(&question, &|_progress| {}));
         let answer = tokio::select! {

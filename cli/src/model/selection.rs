@@ -116,6 +116,8 @@ impl ModelSelection<'_> {
             Some(ModelChoice::Role(role)) => {
                 self.roles.of(*role).is_some_and(|typed| typed.provider == small.provider)
             }
+            // Which provider has it is not known here.
+            Some(ModelChoice::Name(_)) => false,
             None => true,
         };
         let base_url = self.typed.base_url.filter(|_| is_there);

@@ -82,7 +82,7 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::MaxConcurrency,
         Self::IsolationMode,
         Self::MergeMode,
