@@ -24,6 +24,7 @@ mod binary {
     mod command_line;
     mod commands;
     mod commit_subjects;
+    mod costs;
     mod demo;
     mod depends;
     mod dirty;
@@ -52,6 +53,7 @@ mod binary {
     mod landing_calls;
     mod landing_escapes;
     mod left_out;
+    mod letter_case;
     mod limits;
     mod lines;
     mod live;
@@ -87,6 +89,7 @@ mod binary {
     mod retry_bad_input;
     mod series;
     mod settle;
+    mod settle_agents;
     mod settle_cases;
     mod settle_odd;
     mod settle_programs;

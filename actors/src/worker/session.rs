@@ -66,7 +66,11 @@ fn spec(agent: &Agent, start: WorkerStart) -> SessionSpec {
         folder: start.folder,
         model: agent.model.clone(),
         requester: Requester::Run(start.run),
-        limits: Limits { turns: start.limits.turns, tokens: start.limits.tokens },
+        limits: Limits {
+            turns: start.limits.turns,
+            tokens: start.limits.tokens,
+            cost: start.limits.cost,
+        },
         assignment: Some(assignment),
     }
 }

@@ -34,7 +34,7 @@ pub struct RetryArgs {
     #[arg(long, value_name = "URL")]
     base_url: Option<BaseUrl>,
 
-    /// Another limit of each task: wall=20m, output=10MB, turns=40, tokens=400k
+    /// Another limit of each task: wall=20m, output=10MB, turns=40, tokens=400k, cost=2.00USD
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     limits: Vec<LimitSetting>,
 

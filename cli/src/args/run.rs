@@ -111,7 +111,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub schema: Option<PathBuf>,
 
-    /// A limit of each task: wall=20m, output=10MB, turns=40, tokens=400k
+    /// A limit of each task: wall=20m, output=10MB, turns=40, tokens=400k, cost=2.00USD
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     pub limits: Vec<LimitSetting>,
 
@@ -132,7 +132,7 @@ impl RunArgs {
         if self.null { 0 } else { b'\n' }
     }
 
-    /// Returns the command that settles the conflicts of the run, if there is one.
+    /// Returns what settles the conflicts of the run, if there is anything.
     #[must_use]
     pub fn resolver(&self) -> Option<Resolver> {
         self.resolve.resolver(LONGEST_PROGRAM)
@@ -285,11 +285,12 @@ impl FromStr for LimitSetting {
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, value) = text.split_once('=').ok_or("a limit looks like wall=20m")?;
         match name {
-            "wall" | "output" | "turns" | "tokens" => {
+            "wall" | "output" | "turns" | "tokens" | "cost" => {
                 Ok(Self { name: name.to_owned(), value: value.to_owned() })
             }
-            _ => Err(refused_value("limit", name)
-                .unwrap_or_else(|| "the limits are wall, output, turns and tokens".to_owned())),
+            _ => Err(refused_value("limit", name).unwrap_or_else(|| {
+                "the limits are wall, output, turns, tokens and cost".to_owned()
+            })),
         }
     }
 }

@@ -9,6 +9,8 @@ pub mod diff;
 pub mod discard;
 pub mod dispatch;
 #[cfg(test)]
+mod fake_captures;
+#[cfg(test)]
 mod fake_repository;
 pub mod gc;
 pub mod help;
@@ -24,6 +26,8 @@ pub mod models;
 mod models_refresh;
 mod programs;
 mod resolve_run;
+mod resolver_agent;
+mod resolver_workspace;
 pub mod results;
 pub mod retry;
 pub mod run;
@@ -35,6 +39,7 @@ mod settle_branch;
 mod settle_choices;
 mod setup_logs;
 pub mod show;
+mod side_bytes;
 mod side_check;
 mod side_program;
 mod target;

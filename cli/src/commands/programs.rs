@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::run::RunRecord;
 use isolation::MergeTool;
-use protocol::{Conflict, RepoPath, SettledBy, TaskName, Work};
+use protocol::{Conflict, RepoPath, RunName, SettledBy, TaskName, Work};
 use serde::Serialize;
 
 use super::context::CommandContext;
@@ -76,10 +76,10 @@ struct About<'a> {
 
 /// What one of the tasks was asked to do.
 #[derive(Serialize)]
-struct AboutTask<'a> {
-    task: &'a TaskName,
-    title: &'a str,
-    prompt: &'a str,
+pub(super) struct AboutTask<'a> {
+    pub(super) task: &'a TaskName,
+    pub(super) title: &'a str,
+    pub(super) prompt: &'a str,
 }
 
 /// Returns the command that resolves one conflict of the task of `target`.
@@ -90,14 +90,12 @@ pub(super) fn resolver(
     context: &CommandContext,
     target: &Target,
     conflict: &Conflict,
-    resolver: &Resolver,
+    (script, resolver): (&str, &Resolver),
 ) -> Result<SideProgram, Error> {
-    refuse_agent(&resolver.script)?;
+    refuse_missing(script)?;
     let run = &target.run.name;
     let task = &target.tasks[0].name;
-    let record = context.reader.record(run)?;
-    let lost = || Error::new(ErrorKind::Bug, format!("the ledger has lost run {run}"));
-    let record = record.ok_or_else(lost)?;
+    let record = record_of(context, run)?;
     let about = About {
         run: run.to_string(),
         path: &conflict.path,
@@ -117,24 +115,35 @@ pub(super) fn resolver(
         variables.insert("REGATTA_WITH".to_owned(), word(with.as_str()));
     }
     Ok(SideProgram {
-        script: resolver.script.clone(),
+        script: script.to_owned(),
         name: "the resolver".to_owned(),
         by: SettledBy::Resolver,
         timeout: resolver.timeout,
-        allowed: match resolver.loss {
-            AllowLoss::No => Allowed::NoLoss,
-            AllowLoss::Yes => Allowed::Loss,
-        },
+        allowed: allowed(resolver.loss),
         about: Some(about),
         variables,
     })
 }
 
-/// Refuses a resolver that is a single word and no program: the name of an agent.
+/// Returns whether a side may be missing in what a resolver writes.
+pub(super) fn allowed(loss: AllowLoss) -> Allowed {
+    match loss {
+        AllowLoss::No => Allowed::NoLoss,
+        AllowLoss::Yes => Allowed::Loss,
+    }
+}
+
+/// Returns the run as the ledger has it.
+pub(super) fn record_of(context: &CommandContext, run: &RunName) -> Result<RunRecord, Error> {
+    let lost = || Error::new(ErrorKind::Bug, format!("the ledger has lost run {run}"));
+    context.reader.record(run)?.ok_or_else(lost)
+}
+
+/// Refuses a command that is a single word and no program.
 ///
 /// # Errors
-/// The resolver is an agent.
-pub(super) fn refuse_agent(script: &str) -> Result<(), Error> {
+/// There is no such program.
+pub(super) fn refuse_missing(script: &str) -> Result<(), Error> {
     let is_name = !script.is_empty()
         && script
             .chars()
@@ -144,12 +153,13 @@ pub(super) fn refuse_agent(script: &str) -> Result<(), Error> {
     if !is_name || is_program() {
         return Ok(());
     }
-    Err(Error::not_implemented(&format!("`--resolve {script}` (an agent as the resolver)"))
+    Err(Error::usage(format!("invalid value `{script}` for `--resolve`"))
         .because(format!("there is no program `{script}`"))
-        .hint("--resolve './resolve.sh'"))
+        .hint("--resolve ./resolve.sh, or --resolve agent for a model"))
 }
 
-fn about_task<'a>(record: &'a RunRecord, name: &TaskName) -> Option<AboutTask<'a>> {
+/// Returns what a task was asked to do.
+pub(super) fn about_task<'a>(record: &'a RunRecord, name: &TaskName) -> Option<AboutTask<'a>> {
     let spec = &record.task_named(name)?.spec;
     let prompt = match &spec.work {
         Work::Command(command) => &command.script,

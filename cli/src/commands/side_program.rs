@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use engine::ports::{CommandEnd, CommandRequest, Commands, EndCause, SilentOutput, WrittenFile};
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
-use protocol::{Conflict, ConflictReason, SettledBy};
+use protocol::{Conflict, ResolverRecord, SettledBy};
 use rustix::fs::OFlags;
 
 use super::context::CommandContext;
+use super::side_bytes::{NO_SIDES, SideBytes};
 use super::side_check::{Allowed, check_written};
 use crate::error::{Error, ErrorKind};
 use crate::process;
@@ -22,6 +23,9 @@ use crate::signals::CancelOnSignal;
 
 /// The largest file that a program may write, in bytes.
 const LARGEST: u64 = 256 << 20;
+
+/// How much of a command the ledger keeps, in characters.
+const LONGEST_RECORD: usize = 1_000;
 
 /// How much of a program's output is kept while it runs, in bytes.
 const KEEP: u64 = 64 << 10;
@@ -43,14 +47,6 @@ pub(super) struct SideProgram {
     pub(super) variables: BTreeMap<String, OsString>,
 }
 
-/// The three sides of a conflict, and what the file begins as.
-struct SideBytes {
-    base: Option<Vec<u8>>,
-    ours: Vec<u8>,
-    theirs: Vec<u8>,
-    marked: Vec<u8>,
-}
-
 /// Lets `program` write the file of a conflict.
 ///
 /// # Errors
@@ -61,7 +57,9 @@ pub(super) async fn write(
     program: &SideProgram,
     conflict: &Conflict,
 ) -> Result<WrittenFile, Error> {
-    let sides = read_sides(context, program, conflict)?;
+    let Some(sides) = SideBytes::read(context, conflict)? else {
+        return Err(no_sides(program, conflict));
+    };
     let folder = tempfile::Builder::new().prefix("regatta-settle-").tempdir();
     let folder = folder.map_err(|error| machine("cannot make a folder for the sides", &error))?;
     let files = Files::write(folder.path(), conflict, &sides, program.about.as_deref())
@@ -86,47 +84,23 @@ pub(super) async fn write(
         }
     }
     let bytes = read_result(&files.result).map_err(failed)?;
-    let texts = [sides.base.as_deref().unwrap_or_default(), &sides.ours, &sides.theirs];
-    check_written(&bytes, &sides.marked, texts, program.allowed).map_err(failed)?;
+    check_written(&bytes, &sides.marked, sides.texts(), program.allowed).map_err(failed)?;
     Ok(WrittenFile {
         bytes: Some(bytes),
         ours: conflict.ours.clone(),
         theirs: conflict.theirs.clone(),
         by: program.by,
+        resolver: (program.by == SettledBy::Resolver).then(|| ResolverRecord {
+            program: one_line(&program.script).chars().take(LONGEST_RECORD).collect(),
+            exit_code: Some(0),
+            run: None,
+            capture: None,
+        }),
     })
 }
 
-fn read_sides(
-    context: &CommandContext,
-    program: &SideProgram,
-    conflict: &Conflict,
-) -> Result<SideBytes, Error> {
-    let is_of_content = matches!(
-        conflict.reason,
-        ConflictReason::Content
-            | ConflictReason::Binary
-            | ConflictReason::BothAdded
-            | ConflictReason::Mode
-            | ConflictReason::Setup
-            | ConflictReason::TooLarge
-            | ConflictReason::Untracked
-    );
-    let sides = (&conflict.ours, &conflict.theirs);
-    let is_file = |mode: u32| mode & 0o170_000 == 0o100_000;
-    let (Some(ours), Some(theirs)) = sides else { return Err(no_sides(program, conflict)) };
-    if !is_of_content || !is_file(ours.mode) || !is_file(theirs.mode) {
-        return Err(no_sides(program, conflict));
-    }
-    let content = |oid: &str| context.captured.content(oid);
-    let base = conflict.base.as_ref().map(|base| content(&base.oid)).transpose()?;
-    let (ours, theirs) = (content(&ours.oid)?, content(&theirs.oid)?);
-    let marked = context.captured.marked_text(conflict)?.unwrap_or_else(|| ours.clone());
-    Ok(SideBytes { base, ours, theirs, marked })
-}
-
 fn no_sides(program: &SideProgram, conflict: &Conflict) -> Error {
-    let why = "it is not a conflict of the content of a file; choose --ours or --theirs";
-    failed(program, conflict, why.to_owned())
+    failed(program, conflict, NO_SIDES.to_owned())
 }
 
 /// The files that a program gets.

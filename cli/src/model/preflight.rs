@@ -2,7 +2,7 @@
 
 use engine::ports::Models as _;
 use futures_util::future::join_all;
-use protocol::{Agent, Failure, FailureClass, ModelRoute, RunSpec, TaskName, Work};
+use protocol::{Agent, Cost, Failure, FailureClass, ModelRoute, RunSpec, TaskName, Usage, Work};
 use providers::{Catalogue, KnownProvider};
 
 use super::{UserModels, is_scenario};
@@ -20,7 +20,14 @@ pub(crate) async fn check_models(
     let routes = routes(spec);
     user.prepare(routes.iter().map(|(route, _)| route.provider.as_str())).await;
     for (route, task) in &routes {
-        catalogue.open(route).map_err(|failure| unusable(route, task, &failure))?;
+        let provider = catalogue.open(route).map_err(|failure| unusable(route, task, &failure))?;
+        // All tasks of a run have the same limits.
+        let limit = spec.tasks.iter().find_map(|task| task.limits.cost);
+        if let Some(limit) = limit
+            && provider.cost_of(&Usage::ZERO).is_none()
+        {
+            return Err(unpriced(route, task, limit));
+        }
     }
     let looks = routes.iter().map(|(route, task)| async move {
         catalogue.preflight(route).await.map_err(|failure| unusable(route, task, &failure))
@@ -49,6 +56,16 @@ fn agents(spec: &RunSpec) -> impl Iterator<Item = (&TaskName, &Agent)> {
         Work::Agent(agent) => Some((&task.name, agent)),
         Work::Command(_) | Work::External(_) => None,
     })
+}
+
+/// Returns the error that a task has a limit of its cost, and the price of its model is not known.
+fn unpriced(route: &ModelRoute, task: &TaskName, limit: Cost) -> Error {
+    let what = format!("cannot hold the cost of task `{task}` to {limit}");
+    let name = route.name();
+    Error::new(ErrorKind::Model, what)
+        .because(format!("the price of the model {name} is not known"))
+        .hint(format!("the setting `prices`: {{ {name}: {{ input: …, output: … }} }}"))
+        .hint("--limit tokens=2M, in place of the cost")
 }
 
 /// Returns the error about a model that cannot be used. The message of `failure` has the cause

@@ -111,15 +111,7 @@ impl ModelSelection<'_> {
     /// name none. The addresses of providers hold for it, too.
     pub(crate) fn small(&self) -> Option<ModelRoute> {
         let small = self.roles.smol.as_ref()?;
-        let is_there = match self.typed.model {
-            Some(ModelChoice::Route(typed)) => typed.provider == small.provider,
-            Some(ModelChoice::Role(role)) => {
-                self.roles.of(*role).is_some_and(|typed| typed.provider == small.provider)
-            }
-            // Which provider has it is not known here.
-            Some(ModelChoice::Name(_)) => false,
-            None => true,
-        };
+        let is_there = self.typed.model.is_none_or(|typed| self.is_of(typed, &small.provider));
         let base_url = self.typed.base_url.filter(|_| is_there);
         let typed = ModelOption { model: None, base_url };
         Self { typed, ..*self }.route(Some(&ModelChoice::Role(Role::Smol))).ok()
@@ -130,13 +122,20 @@ impl ModelSelection<'_> {
     fn is_meant_by_url(&self, route: &ModelRoute) -> bool {
         match (self.typed.model, self.planned.model) {
             (Some(_), _) | (None, None) => true,
-            (None, Some(ModelChoice::Route(planned))) => planned.provider == route.provider,
-            (None, Some(ModelChoice::Name(name))) => {
+            (None, Some(planned)) => self.is_of(planned, &route.provider),
+        }
+    }
+
+    /// Returns whether a choice means a model of this provider.
+    fn is_of(&self, choice: &ModelChoice, provider: &str) -> bool {
+        match choice {
+            ModelChoice::Route(route) => route.provider == provider,
+            ModelChoice::Name(name) => {
                 let named = self.roles.directory.named(name);
-                named.is_ok_and(|planned| planned.provider == route.provider)
+                named.is_ok_and(|named| named.provider == provider)
             }
-            (None, Some(ModelChoice::Role(role))) => {
-                self.roles.of(*role).is_some_and(|planned| planned.provider == route.provider)
+            ModelChoice::Role(role) => {
+                self.roles.of(*role).is_some_and(|named| named.provider == provider)
             }
         }
     }

@@ -104,6 +104,11 @@ pub(super) struct LimitsTable {
     /// How many tokens a model may use, those read from caches included; no limit by default.
     #[schemars(with = "Option<i64>", range(min = 1))]
     pub(super) tokens: Option<Spanned<i64>>,
+
+    /// What a task may cost, for instance `2.00 USD`; no limit by default. The price of its model has to
+    /// be known.
+    #[schemars(with = "Option<String>")]
+    pub(super) cost: Option<Spanned<String>>,
 }
 
 /// One task. Exactly one of `prompt`, `prompt_file` and `exec` says what it does.
@@ -210,7 +215,7 @@ mod tests {
             "name": "all",
             "jobs": 8,
             "merge": "branch",
-            "limits": { "wall": "20m", "output": "10MB", "turns": 40, "tokens": 400_000 },
+            "limits": { "wall": "20m", "output": "10MB", "turns": 40, "tokens": 400_000, "cost": "2.00 USD" },
             "agent": "task",
             "model": "ollama/qwen3:8b",
             "base_url": "http://127.0.0.1:11434/v1",

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use engine::dependencies;
-use protocol::{ChangeDemand, LandTime, MergeMode, NameError, TaskName};
+use protocol::{ChangeDemand, Cost, LandTime, MergeMode, NameError, TaskName};
 use serde_json::{Number, Value};
 use toml::Spanned;
 
@@ -86,6 +86,7 @@ pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Res
         wall: limits.wall.map(|wall| text.parse(&wall, config::parse_duration)).transpose()?,
         output: limits.output.map(|size| text.parse(&size, config::parse_size)).transpose()?,
         turns: limits.turns.map(|turns| text.positive("turns", &turns)).transpose()?,
+        cost: limits.cost.map(|cost| text.parse(&cost, config::parse_cost)).transpose()?,
         tokens: limits.tokens.map(|tokens| text.positive("tokens", &tokens)).transpose()?,
         tasks,
     })
@@ -253,6 +254,8 @@ pub(crate) struct Plan {
     pub(crate) turns: Option<NonZeroU32>,
     /// How many tokens a model may use.
     pub(crate) tokens: Option<NonZeroU64>,
+    /// What a task may cost.
+    pub(crate) cost: Option<Cost>,
     /// The tasks of the plan, at least one, in the order of their declaration.
     pub(crate) tasks: Vec<PlannedTask>,
 }

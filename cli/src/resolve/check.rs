@@ -63,7 +63,8 @@ fn unavailable(task: &TaskName, external: &External) -> Error {
 
 /// Refuses options for a model where no task has one.
 fn check_model_options(args: &RunArgs) -> Result<(), Error> {
-    let limit = args.limits.iter().find(|limit| ["turns", "tokens"].contains(&limit.name.as_str()));
+    let limit =
+        args.limits.iter().find(|limit| ["turns", "tokens", "cost"].contains(&limit.name.as_str()));
     let option = match (&args.model, &args.agent, limit) {
         (Some(_), _, _) => "--model".to_owned(),
         (None, Some(_), _) => "--agent".to_owned(),

@@ -80,6 +80,7 @@ pub(super) fn limits(
         output: plan.and_then(|plan| plan.output).unwrap_or(defaults.output),
         turns: plan.and_then(|plan| plan.turns).unwrap_or(defaults.turns),
         tokens: plan.and_then(|plan| plan.tokens).map(NonZeroU64::get).or(defaults.tokens),
+        cost: plan.and_then(|plan| plan.cost).or(defaults.cost),
     };
     for limit in &args.limits {
         match limit.name.as_str() {
@@ -88,6 +89,7 @@ pub(super) fn limits(
                 let turns = read(limit, config::parse_count)?;
                 limits.turns = NonZeroU32::try_from(turns).unwrap_or(NonZeroU32::MAX);
             }
+            "cost" => limits.cost = Some(read(limit, config::parse_cost)?),
             "tokens" => limits.tokens = Some(read(limit, config::parse_count)?.get()),
             _ => limits.output = read(limit, config::parse_size)?,
         }

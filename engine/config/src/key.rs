@@ -41,6 +41,8 @@ pub enum Key {
     LimitTurns,
     /// The maximum number of tokens a model may use.
     LimitTokens,
+    /// The maximum cost of a task.
+    LimitCost,
     /// The default model.
     ModelDefault,
     /// The model for small tasks.
@@ -82,7 +84,7 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::MaxConcurrency,
         Self::IsolationMode,
         Self::MergeMode,
@@ -101,6 +103,7 @@ impl Key {
         Self::LimitOutput,
         Self::LimitTurns,
         Self::LimitTokens,
+        Self::LimitCost,
         Self::ModelDefault,
         Self::ModelSmol,
         Self::ModelSlow,
@@ -139,6 +142,7 @@ impl Key {
             Self::LimitOutput => "limits.output",
             Self::LimitTurns => "limits.turns",
             Self::LimitTokens => "limits.tokens",
+            Self::LimitCost => "limits.cost",
             Self::ModelDefault => "modelRoles.default",
             Self::ModelSmol => "modelRoles.smol",
             Self::ModelSlow => "modelRoles.slow",
@@ -205,6 +209,7 @@ impl Key {
             | Self::LimitOutput
             | Self::LimitTurns
             | Self::LimitTokens
+            | Self::LimitCost
             | Self::Prices
             | Self::ProviderConcurrency
             | Self::RetryEnabled

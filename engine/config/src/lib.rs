@@ -24,7 +24,7 @@ pub use models_file::{
     ApiName, AuthKind, ModelEntry, ModelsFault, ModelsFile, OauthEntry, ProviderEntry,
 };
 pub use prices::ModelPrice;
-pub use quantity::{QuantityError, parse_count, parse_duration, parse_size};
+pub use quantity::{QuantityError, parse_cost, parse_count, parse_duration, parse_size};
 pub use secret::{KeyError, Secret, ValueSource, api_key};
 pub use settings::{Flag, Settings, Sources};
 

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use protocol::quote_within;
+use protocol::{Cost, quote_within};
 
 /// Why a text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,6 +17,9 @@ pub enum QuantityError {
     /// Not a count of at least one.
     #[error("`{0}` is not a number from 1 on (they look like `40`, `400_000` or `2M`)")]
     Count(String),
+    /// Not an amount of money.
+    #[error("`{0}` is not an amount of US dollars (they look like `2.00USD` or `0.5 USD`)")]
+    Cost(String),
     /// Too large.
     #[error("`{0}` is too large")]
     TooLarge(String),
@@ -120,6 +123,36 @@ pub fn parse_count(text: &str) -> Result<NonZeroU64, QuantityError> {
     NonZeroU64::new(number.checked_mul(factor).ok_or_else(large)?).ok_or_else(bad)
 }
 
+/// The largest amount of money, in dollars.
+const MOST_DOLLARS: u64 = 1_000_000_000;
+
+/// Parses an amount of money above zero: dollars with at most nine places, and `USD` after them.
+///
+/// # Errors
+/// The text is no such quantity, or too large.
+pub fn parse_cost(text: &str) -> Result<Cost, QuantityError> {
+    let bad = || QuantityError::Cost(shortened(text));
+    let trimmed = text.trim();
+    let unit = trimmed.len().checked_sub(3).and_then(|at| trimmed.split_at_checked(at));
+    let (number, _) = unit.filter(|(_, unit)| unit.eq_ignore_ascii_case("usd")).ok_or_else(bad)?;
+    let (dollars, rest) = digits(number.trim_end()).ok_or_else(bad)?;
+    let places = match rest.strip_prefix('.') {
+        Some(places) if digits(places).is_some_and(|(_, rest)| rest.is_empty()) => places,
+        None if rest.is_empty() => "",
+        Some(_) | None => return Err(bad()),
+    };
+    if places.len() > 9 {
+        return Err(bad());
+    }
+    let dollars: Option<u64> = dollars.parse().ok().filter(|dollars| *dollars <= MOST_DOLLARS);
+    let dollars = dollars.ok_or_else(|| QuantityError::TooLarge(shortened(text)))?;
+    let nanodollars: u64 = format!("{places:0<9}").parse().map_err(|_not_digits| bad())?;
+    match dollars * 1_000_000_000 + nanodollars {
+        0 => Err(bad()),
+        cost => Ok(Cost::from_nanodollars(cost)),
+    }
+}
+
 /// Splits off the digits at the beginning of a text.
 fn digits(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -207,5 +240,40 @@ mod tests {
     fn what_is_quoted_is_short_and_harmless() {
         let error = parse_size(&format!("\u{1b}[2J{}", "9".repeat(999))).unwrap_err().to_string();
         assert!(error.len() < 150 && !error.contains('\u{1b}'), "{error}");
+    }
+
+    #[test]
+    fn money_is_written_in_dollars_and_exact() {
+        for (text, nanodollars) in [
+            ("2.00USD", 2_000_000_000),
+            (" 2 usd ", 2_000_000_000),
+            ("0.000000001 USD", 1),
+            ("0.15USD", 150_000_000),
+            ("1000000000USD", 1_000_000_000_000_000_000),
+        ] {
+            assert_eq!(parse_cost(text), Ok(Cost::from_nanodollars(nanodollars)), "{text}");
+        }
+        for text in [
+            "",
+            "2",
+            "$2",
+            "2 EUR",
+            "-1USD",
+            "0USD",
+            "0.00 USD",
+            "1.USD",
+            ".5USD",
+            "1e3USD",
+            "USD",
+            "1.0000000001USD",
+            "1,5USD",
+            "\u{fc}SD",
+            "2.00 USD USD",
+        ] {
+            assert!(matches!(parse_cost(text), Err(QuantityError::Cost(_))), "{text}");
+        }
+        for text in ["1000000001USD", "99999999999999999999999USD"] {
+            assert!(matches!(parse_cost(text), Err(QuantityError::TooLarge(_))), "{text}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use protocol::{CommitStyle, IsolationMode, MergeMode, ModelRoute, TaskLimits};
+use protocol::{CommitStyle, Cost, IsolationMode, MergeMode, ModelRoute, TaskLimits};
 
 use crate::error::{Origin, Setting};
 use crate::error::{SettingsError, UnknownKey};
@@ -82,6 +82,8 @@ pub struct Settings {
     pub limit_turns: Setting<NonZeroU32>,
     /// The maximum number of tokens a model may use; `None` for no limit.
     pub limit_tokens: Setting<Option<NonZeroU64>>,
+    /// The maximum cost of a task; `None` for no limit.
+    pub limit_cost: Setting<Option<Cost>>,
     /// The default model.
     pub model_default: Setting<Option<ModelRoute>>,
     /// The model for small tasks.
@@ -148,6 +150,7 @@ impl Settings {
             output: self.limit_output.value,
             turns: self.limit_turns.value,
             tokens: self.limit_tokens.value.map(NonZeroU64::get),
+            cost: self.limit_cost.value,
         }
     }
 
@@ -171,6 +174,7 @@ impl Settings {
             limit_output: required(values, Key::LimitOutput, RawValue::size)?,
             limit_turns: required(values, Key::LimitTurns, RawValue::turns)?,
             limit_tokens: optional(values, Key::LimitTokens, RawValue::tokens)?,
+            limit_cost: optional(values, Key::LimitCost, RawValue::cost)?,
             model_default: optional(values, Key::ModelDefault, RawValue::model)?,
             model_smol: optional(values, Key::ModelSmol, RawValue::model)?,
             model_slow: optional(values, Key::ModelSlow, RawValue::model)?,
@@ -215,6 +219,7 @@ fn check(key: Key, given: &RawValue, home: Option<&Path>) -> Result<(), Expected
         Key::LimitWall | Key::RetentionOlderThan => given.duration().map(drop),
         Key::LimitTurns => given.turns().map(drop),
         Key::LimitTokens => given.tokens().map(drop),
+        Key::LimitCost => given.cost().map(drop),
         Key::ModelDefault | Key::ModelSmol | Key::ModelSlow | Key::ModelPlan => {
             given.model().map(drop)
         }

@@ -4,9 +4,9 @@ use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use protocol::{CommitStyle, IsolationMode, MergeMode, ModelRoute, quote_within};
+use protocol::{CommitStyle, Cost, IsolationMode, MergeMode, ModelRoute, quote_within};
 
-use crate::quantity::{parse_count, parse_duration, parse_size};
+use crate::quantity::{parse_cost, parse_count, parse_duration, parse_size};
 use crate::yaml::{Node, Value};
 
 /// The value of a setting before it is checked.
@@ -134,6 +134,12 @@ impl RawValue {
             _ => self.text().and_then(|text| parse_count(text).ok()),
         };
         number.ok_or("a number of tokens from 1 on, such as `400000` or `2M`")
+    }
+
+    /// Parses the maximum cost.
+    pub(crate) fn cost(&self) -> Result<Cost, Expected> {
+        let cost = self.text().and_then(|text| parse_cost(text).ok());
+        cost.ok_or("an amount of US dollars, such as `2.00 USD`")
     }
 
     /// Parses a model route.

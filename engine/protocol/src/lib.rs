@@ -7,6 +7,7 @@ mod control_characters;
 mod error_text;
 mod event;
 mod exit_code;
+mod gitmodules;
 mod id;
 mod isolation;
 mod landing;
@@ -34,7 +35,7 @@ pub use id::{InputId, LandingId, RunId, SessionId, TaskId};
 pub use isolation::{BaseState, Capabilities, IsolationMode, WorkspaceKind};
 pub use landing::{
     Conflict, ConflictHunk, ConflictReason, Landed, LandingReport, RenamedFile, Rescue,
-    RescueLocation, Settled, SettledBy, SettledConflict, Side, TaskLanding,
+    RescueLocation, ResolverRecord, Settled, SettledBy, SettledConflict, Side, TaskLanding,
 };
 pub use ledger::{LedgerEntry, RunState, TaskState};
 pub use message::{

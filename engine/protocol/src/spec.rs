@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    CommitSubjects, IsolationMode, ModelRoute, RunId, RunName, TaskId, TaskName, VerifySpec,
+    CommitSubjects, Cost, IsolationMode, ModelRoute, RunId, RunName, TaskId, TaskName, VerifySpec,
 };
 
 /// The specification of a run: a set of tasks that work on one repository at the same time.
@@ -345,6 +345,9 @@ pub struct TaskLimits {
     /// The maximum number of tokens, including those read from caches; unlimited if absent.
     #[serde(default)]
     pub tokens: Option<u64>,
+    /// The maximum cost; unlimited if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
 }
 
 fn turns() -> NonZeroU32 {
@@ -358,6 +361,7 @@ impl Default for TaskLimits {
             output: 10_000_000,
             turns: turns(),
             tokens: None,
+            cost: None,
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use engine::ports::{Clock, ModelEvent, ModelRequest, ModelStream, Provider, ProviderInfo};
 use futures_util::StreamExt;
 use futures_util::stream::{BoxStream, unfold};
+use protocol::{Cost, Usage};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Response};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -53,6 +54,10 @@ impl Provider for HttpModel {
             request,
         });
         ModelStream { request_bytes, events }
+    }
+
+    fn cost_of(&self, usage: &Usage) -> Option<Cost> {
+        self.price.map(|price| price.cost_of(usage))
     }
 }
 

@@ -24,7 +24,7 @@ pub fn session(log: &str) -> SessionSpec {
         system: "be good".into(),
         model: "fake/m".parse().expect("it is a route"),
         requester: Requester::Person,
-        limits: Limits { turns: 50.try_into().expect("it is not zero"), tokens: None },
+        limits: Limits { turns: 50.try_into().expect("it is not zero"), tokens: None, cost: None },
         assignment: None,
     }
 }

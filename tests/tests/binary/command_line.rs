@@ -35,7 +35,7 @@ fn what_does_not_exist_yet_is_one_line() {
         "-p hello",
         "run --exec true --detach",
         "run --exec true --isolation overlayfs",
-        "run --exec true --limit cost=3",
+        "run --exec true --limit memory=3",
     ] {
         let refused = place.regatta(place.folder()).words(words).run().expect_code(1);
         assert_eq!(refused.stderr.lines().count(), 1, "{refused}");

@@ -135,7 +135,7 @@ fn a_resolver_that_leaves_markers_or_drops_a_side_is_refused() {
         assert_eq!(repository.tree(), before, "{script}");
     }
     let agent = resolve(&place, &repository, "nosuchagent");
-    agent.expect_refusal(&["`--resolve nosuchagent`", "is not implemented yet"]);
+    agent.expect_refusal(&["`nosuchagent` for `--resolve`", "there is no program"]);
     let loss = place.regatta(repository.root()).words("apply @ theirs --allow-loss --resolve");
     let loss = loss.arg("cp \"$REGATTA_THEIRS\" \"$REGATTA_RESULT\"").run();
     let _applied = loss.expect_code(0);
@@ -179,9 +179,9 @@ fn a_resolver_that_fails_in_a_run_leaves_the_work_kept() {
     assert_eq!(run.landed(), ["ours"], "{run}");
     assert_eq!(repository.text("list.txt"), "first\nours\n");
     for (words, said) in [
-        ("run --exec true --resolve nosuchagent", "is not implemented yet"),
+        ("run --exec true --resolve nosuchagent", "there is no program `nosuchagent`"),
         ("run --exec true --merge branch --resolve ./x", "`--resolve` needs `--merge patch`"),
-        ("run --exec true --allow-loss", "--resolve <CMD>"),
+        ("run --exec true --allow-loss", "--resolve <CMD|agent[:MODEL]>"),
     ] {
         place.regatta(repository.root()).words(words).run().expect_refusal(&[said]);
     }

@@ -203,7 +203,7 @@ fn what_is_not_implemented_yet_is_refused_by_its_name() {
         &["run", "--exec", "a", "--detach"],
         &["run", "--exec", "a", "--isolation", "overlayfs"],
         &["run", "--exec", "a", "--isolation", "btrfs"],
-        &["run", "--exec", "a", "--limit", "cost=3"],
+        &["run", "--exec", "a", "--limit", "memory=3"],
     ] {
         let said = usage_error_of(words);
         assert!(said.contains("not implemented yet"), "{words:?}: {said}");

@@ -102,7 +102,6 @@ fn an_unknown_key_is_told_with_its_place_and_the_nearest() {
 fn what_is_not_yet_built_is_refused_never_ignored() {
     for (text, key) in [
         ("fallback = []", "fallback"),
-        ("limits = { cost = '2.00 USD' }", "cost"),
         ("[[task]]\nprompt = 'a'\nagent = 'task'", "agent"),
         ("[[task]]\nexec = 'a'\nscope = []", "scope"),
         ("[[task]]\nexec = 'a'\nproofs = []", "proofs"),
@@ -254,13 +253,12 @@ fn a_plan_for_agents_that_makes_no_sense_is_refused_with_its_place() {
         (task("prompt = 'a'\nprompt_file = 'b'"), ":4:15: task `t1` says twice what it does"),
         (task("exec = 'a'\nprompt_file = 'b'"), ":4:15: task `t1` says twice what it does"),
         (task("exec = 'a'\nmodel = 'a/b'"), ":4:9: task `t1` has a command, and needs no model"),
-        (task("prompt = 'a'\nmodel = 'qwen'"), ":4:9: a model is PROVIDER/ID"),
+        (task("prompt = 'a'\nmodel = ' '"), ":4:9: a model is PROVIDER/ID"),
         (
             task("prompt_file = 'gone.md'"),
             ":3:15: cannot read the prompt gone.md\n  because No such",
         ),
         (task("prompt_file = '/'"), ":3:15: cannot read the prompt /\n  because it is not a file"),
-        (top("model = 'smoll'"), "did you mean `smol`?"),
         (top("base_url = 'http://a'"), ":2:12: `base_url` says where the model is, but not which"),
         (top("model = 'smol'\nbase_url = 'http://a'"), ":3:12: `base_url` says where the model is"),
         (

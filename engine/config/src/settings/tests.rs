@@ -135,6 +135,7 @@ limits:
   output: 500 KB
   turns: 7
   tokens: 2M
+  cost: 2.5 USD
 modelRoles: { default: ollama/qwen3:8b, smol: a/b, slow: offline/some file.toml, plan: d/e/f }
 prices: { a/b: { input: 1, output: 2 } }
 provider: { maxConcurrency: 9 }
@@ -154,7 +155,8 @@ stream: { firstEventTimeout: 5s, idleTimeout: 0 }
     assert_eq!(settings.env_pass.value, ["OPENAI_API_KEY"]);
     let wall = Duration::from_secs(90);
     let turns = NonZeroU32::new(7).unwrap();
-    let limits = TaskLimits { wall, output: 500_000, turns, tokens: Some(2_000_000) };
+    let cost = Some(protocol::Cost::from_nanodollars(2_500_000_000));
+    let limits = TaskLimits { wall, output: 500_000, turns, tokens: Some(2_000_000), cost };
     assert_eq!(settings.task_limits(), limits);
     let roles =
         [settings.model_default, settings.model_smol, settings.model_slow, settings.model_plan];
@@ -205,6 +207,10 @@ fn a_value_that_cannot_be_is_refused_with_its_place() {
             "env: { keep_only: [] }",
             "config.yml:1: `env.keep_only` must be a list of at least one environment variable, not \
              an empty list",
+        ),
+        (
+            "limits: { cost: 5 }",
+            "config.yml:1: `limits.cost` must be an amount of US dollars, such as `2.00 USD`, not `5`",
         ),
         (
             "limits: { turns: 0 }",

@@ -300,7 +300,7 @@ impl Conversation {
     fn add(&mut self, message: Arc<Message>) {
         if let Message::Assistant(answer) = &*message {
             self.usage.turns = self.usage.turns.saturating_add(1);
-            self.usage.tokens = self.usage.tokens.saturating_add(answer.usage.tokens());
+            self.usage.used = self.usage.used + answer.usage;
             self.call_ids.extend(answer.calls().map(|call| call.id.clone()));
         }
         self.messages.push(message);

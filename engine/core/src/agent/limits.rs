@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use protocol::{Failure, FailureClass, ToolCall};
+use protocol::{Cost, Failure, FailureClass, ToolCall, Usage};
 
 use super::prompts;
 
@@ -13,13 +13,16 @@ pub struct Limits {
     pub turns: NonZeroU32,
     /// The maximum number of tokens; unlimited if absent.
     pub tokens: Option<u64>,
+    /// The maximum cost; unlimited if absent.
+    pub cost: Option<Cost>,
 }
 
 /// The usage of a session so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SessionUsage {
     pub(super) turns: u32,
-    pub(super) tokens: u64,
+    /// Tokens and their cost, failed attempts included.
+    pub(super) used: Usage,
     /// Whether the model was asked to yield because of a limit.
     pub(super) warned: Warned,
 }
@@ -44,13 +47,21 @@ pub(super) enum BudgetDecision {
     Exceeded(Failure),
 }
 
+impl Default for SessionUsage {
+    fn default() -> Self {
+        Self { turns: 0, used: Usage::ZERO, warned: Warned::No }
+    }
+}
+
 impl Limits {
     /// Decides whether there may be another turn.
     pub(super) fn check(&self, usage: &SessionUsage) -> BudgetDecision {
         let reached = if usage.turns >= self.turns.get() {
             format!("{} turns", self.turns)
-        } else if let Some(tokens) = self.tokens.filter(|tokens| usage.tokens >= *tokens) {
+        } else if let Some(tokens) = self.tokens.filter(|tokens| usage.used.tokens() >= *tokens) {
             format!("{tokens} tokens")
+        } else if let Some(cost) = self.cost.filter(|cost| usage.has_cost(*cost)) {
+            cost.to_string()
         } else {
             return BudgetDecision::Continue;
         };
@@ -62,6 +73,13 @@ impl Limits {
                 BudgetDecision::Exceeded(Failure::new(FailureClass::Budget, message))
             }
         }
+    }
+}
+
+impl SessionUsage {
+    /// Returns whether this much is spent. Who does not know what is spent may have spent it.
+    fn has_cost(&self, cost: Cost) -> bool {
+        self.used.cost.is_none_or(|spent| spent >= cost)
     }
 }
 
@@ -116,14 +134,24 @@ mod tests {
     #[test]
     fn at_its_limit_a_model_is_asked_to_yield_once_and_then_it_is_over() {
         let turns = NonZeroU32::new(2).unwrap();
-        let limits = Limits { turns, tokens: Some(100) };
-        let spent = SessionUsage { turns: 1, tokens: 99, warned: Warned::No };
+        let (most, less) = (Cost::from_nanodollars(2_000_000_000), Cost::from_nanodollars(1));
+        let limits = Limits { turns, tokens: Some(100), cost: Some(most) };
+        let used = |input, cost| Usage { input, cost, ..Usage::ZERO };
+        let spent = SessionUsage { turns: 1, used: used(99, Some(less)), warned: Warned::No };
         assert_eq!(limits.check(&spent), BudgetDecision::Continue);
-        for reached in [SessionUsage { turns: 2, ..spent }, SessionUsage { tokens: 100, ..spent }] {
+        for reached in [
+            SessionUsage { turns: 2, ..spent },
+            SessionUsage { used: used(100, Some(less)), ..spent },
+            SessionUsage { used: used(1, Some(most)), ..spent },
+            SessionUsage { used: used(1, None), ..spent },
+        ] {
             let BudgetDecision::YieldNow(words) = limits.check(&reached) else {
                 panic!("{reached:?}")
             };
-            assert!(words.contains("2 turns") || words.contains("100 tokens"), "{words}");
+            assert!(
+                ["2 turns", "100 tokens", "limit of $2.00"].iter().any(|it| words.contains(it)),
+                "{words}"
+            );
             let BudgetDecision::Exceeded(failure) =
                 limits.check(&SessionUsage { warned: Warned::Yes, ..reached })
             else {

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use futures_util::stream::BoxStream;
 use protocol::{
-    Failure, FailureClass, Message, ModelRoute, Part, SessionId, StopReason, ThinkingLevel, Usage,
+    Cost, Failure, FailureClass, Message, ModelRoute, Part, SessionId, StopReason, ThinkingLevel,
+    Usage,
 };
 
 use super::ToolDeclaration;
@@ -29,6 +30,11 @@ pub trait Provider: Send + Sync {
 
     /// Makes one attempt at a request. The caller decides about retries, limits and deadlines.
     fn stream(&self, request: &ModelRequest) -> ModelStream;
+
+    /// Returns the cost of a usage by the prices of the model; `None` if they are not known.
+    fn cost_of(&self, _usage: &Usage) -> Option<Cost> {
+        None
+    }
 }
 
 /// The static properties of a provider.

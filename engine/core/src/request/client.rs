@@ -117,6 +117,7 @@ impl ModelClient {
         let stream = provider.stream(request);
         let (timer, accepted) = (self.timer.as_ref(), &mut || permit.accepted());
         let mut end = read_answer(stream, timer, watchdog, accepted, progress).await;
+        end.usage.cost = end.usage.cost.or_else(|| provider.cost_of(&end.usage));
         end.answer = end.answer.map_err(|it| self.policy.retry.classify_wait(it, self.clock.now()));
         permit.report(match &end.answer {
             Ok(_answer) => RequestOutcome::Answered { tokens: end.usage.tokens(), wait: None },

@@ -12,7 +12,7 @@ use engine::ports::{
 };
 use futures_util::StreamExt;
 use futures_util::stream::{BoxStream, unfold};
-use protocol::{Failure, FailureClass, ModelRoute, SessionId, StopReason, Usage};
+use protocol::{Cost, Failure, FailureClass, ModelRoute, SessionId, StopReason, Usage};
 
 use super::parser::parse;
 use super::scenario::{Scenario, Script};
@@ -61,6 +61,10 @@ impl Provider for ScriptedModel {
         let actions =
             actions.unwrap_or_else(|failed| vec![Action::Emit(ModelEvent::Failed(failed))]);
         ModelStream { request_bytes: request_size(request), events: perform(actions) }
+    }
+
+    fn cost_of(&self, usage: &Usage) -> Option<Cost> {
+        self.price.map(|price| price.cost_of(usage))
     }
 }
 

@@ -118,7 +118,7 @@ async fn the_request_says_who_asks_and_holds_the_whole_conversation() {
 }
 
 #[test]
-async fn what_no_server_counts_is_estimated_and_its_cost_not_known() {
+async fn what_no_server_counts_is_estimated_and_costs_what_the_estimate_does() {
     let arguments = json!({ "path": "a".repeat(89) }).to_string();
     let call = json!({ "index": 0, "function": { "name": "read", "arguments": arguments } });
     let said = [
@@ -141,7 +141,8 @@ async fn what_no_server_counts_is_estimated_and_its_cost_not_known() {
         let read = server.seen()[0].headers["content-length"].to_str().unwrap().to_owned();
         let input = read.parse::<u64>().unwrap().div_ceil(4);
         // 50 and 46 bytes, 4 of a name and 100 of arguments.
-        let expected = Usage { input, output: 50, cost: None, ..Usage::ZERO };
+        let cost = Some(Cost::from_nanodollars(input * 2_000 + 50 * 10_000));
+        let expected = Usage { input, output: 50, cost, ..Usage::ZERO };
         assert_eq!((arguments.len(), usage), (100, expected));
     }
 }

@@ -294,7 +294,7 @@ fn conversation(shelf: &Shelf) -> Conversation {
 }
 
 fn limits() -> Limits {
-    Limits { turns: 50.try_into().unwrap(), tokens: None }
+    Limits { turns: 50.try_into().unwrap(), tokens: None, cost: None }
 }
 
 fn context<'a>(
@@ -490,7 +490,7 @@ fn at_its_limit_a_model_is_told_so_once_and_nothing_but_a_yield_is_carried_out()
         answer(&[("b", "take-5"), ("c", "yield")]),
         answer(&[("d", "take-9")]),
     ]);
-    let limits = Limits { turns: 1.try_into().unwrap(), tokens: None };
+    let limits = Limits { turns: 1.try_into().unwrap(), tokens: None, cost: None };
     let mut conversation = conversation(&shelf);
     let mut context = AgentContext { limits, ..context(&script, &hands, &heard) };
     assert_eq!(finish(run(&mut conversation, &mut context, None)), AgentEnd::Yielded(json!(1)));
@@ -512,7 +512,7 @@ fn at_its_limit_a_model_is_told_so_once_and_nothing_but_a_yield_is_carried_out()
 fn what_a_session_used_before_a_crash_counts_and_it_is_told_of_its_limit_once() {
     let session = SessionId::generate();
     let told = |limit: &str| vec![said(&prompts::yield_now(limit), InputId::of_limit(session))];
-    let turns = Limits { turns: 1.try_into().unwrap(), tokens: None };
+    let turns = Limits { turns: 1.try_into().unwrap(), tokens: None, cost: None };
     let tokens = Limits { tokens: Some(7), ..limits() };
     let cases = [
         (turns, vec![], "1 turns"),
