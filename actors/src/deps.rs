@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use engine::fault::Faults;
 use engine::ports::{
-    ArtifactStore, Clock, Commands, ExternalWorkers, Ids, LedgerStore, Models, Schemas,
+    ArtifactStore, Clock, Commands, ExternalWorkers, GateStore, Ids, LedgerStore, Models, Schemas,
     SessionLogs, ToolFactory,
 };
 use engine::request::RequestPolicy;
@@ -19,6 +19,9 @@ pub struct Deps {
     pub ledger: Arc<dyn LedgerStore>,
     /// Runs commands.
     pub commands: Arc<dyn Commands>,
+    /// Where the engines of the user share what they know about provider accounts. Without it, the
+    /// limits of an account hold for this engine only.
+    pub gates: Option<Arc<dyn GateStore>>,
     /// Resolves model routes to providers.
     pub models: Arc<dyn Models>,
     /// Build the tools of sessions, in the order in which they are declared to models.

@@ -62,6 +62,7 @@ jobs! {
     WorkspaceTakeBack = "workspace.take-back", "Capturing the workspace of a task that died.";
     LedgerOpenRun = "ledger.open-run", "Recording a run.";
     LedgerAppend = "ledger.append", "Recording entries.";
+    GateStep = "gate.step", "A step of a gate together with those of other engines.";
     GateWake = "gate.wake", "The pause before a gate looks at its queue again.";
     ExecutorBuild = "executor.build", "Building the tools of a session.";
     ExecutorRun = "executor.run", "Running a command.";

@@ -111,6 +111,7 @@ impl Actor for Root {
         let (executors, _join) = Actor::spawn_linked(None, Executors, deps.clone(), cell()).await?;
         let arguments = GatesArguments {
             policy: GatePolicy::from(&deps.policy.requests),
+            store: deps.gates.clone(),
             faults: deps.faults.clone(),
         };
         let (gates, _join) = Actor::spawn_linked(None, Gates, arguments, cell()).await?;

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use actors::{Deps, Engine, Policy};
 use config::{DataPaths, Origin, Settings};
 use engine::fault::Faults;
-use engine::ports::{Clock, Commands, Ids, Isolation, NoExternalWorkers, Schemas};
+use engine::ports::{Clock, Commands, GateStoreError, Ids, Isolation, NoExternalWorkers, Schemas};
 use engine::request::{RequestPolicy, RetryPolicy, Watchdog};
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
 use isolation::Repositories;
 use protocol::{LandingId, RunSpec, SessionId, Timestamp};
 use providers::{Catalogue, CatalogueConfig, UserProviders};
 use schema::{CachedSchemas, JsonSchemas};
-use store::{ArtifactFolders, Ledger, SessionLogFiles};
+use store::{ArtifactFolders, GateFiles, Ledger, SessionLogFiles};
 use tools::Builtins;
 
 use crate::error::{Error, ErrorKind};
@@ -88,6 +88,15 @@ impl AppContext {
         Ok(Self { places, settings, faults, ledger, isolation, models, user_models, clock })
     }
 
+    /// Returns the files in which engines share what they know about provider accounts.
+    ///
+    /// # Errors
+    /// Nothing can be shared. An engine works all the same, with limits of its own.
+    pub fn gate_files(&self) -> Result<GateFiles, GateStoreError> {
+        let files = GateFiles::new(self.places.gates());
+        files.prepare().map(|()| files)
+    }
+
     /// Opens an engine for a run.
     ///
     /// # Errors
@@ -106,6 +115,7 @@ impl AppContext {
         let deps = Deps {
             ledger: Arc::clone(&self.ledger) as Arc<_>,
             commands,
+            gates: self.gate_files().ok().map(|files| Arc::new(files) as Arc<_>),
             models: Arc::clone(&self.models) as Arc<_>,
             tools: vec![Arc::new(tools)],
             artifacts: Arc::new(ArtifactFolders),
@@ -171,6 +181,10 @@ fn request_policy(settings: &Settings) -> RequestPolicy {
         retry: RetryPolicy {
             max_retries,
             base_delay: settings.retry_base_delay.value,
+            quota_wait: match settings.retry_enabled.value {
+                true => settings.quota_wait.value,
+                false => Duration::ZERO,
+            },
             ..RetryPolicy::default()
         },
         watchdog: Watchdog { first_event: first_event.value, idle },

@@ -41,7 +41,6 @@ const MISSING: &[Missing] = &[
     command("task", "looking into one task"),
     command("why", "telling what a task waits for"),
     command("budget", "raising a budget"),
-    command("gates", "showing provider accounts"),
     command("workspaces", "listing workspaces"),
     command("agents", "listing agents"),
     command("config", "editing the settings"),

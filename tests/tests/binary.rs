@@ -11,6 +11,7 @@ mod binary {
     mod agents_answers;
     mod agents_bad_input;
     mod agents_endings;
+    mod agents_gates;
     mod agents_killed;
     mod agents_limits;
     mod agents_streams;

@@ -90,7 +90,7 @@ async fn no_more_requests_of_an_account_are_under_way_than_may_be() {
     let mut engine = TestEngine::with_models(64, Arc::new(models.clone()), at_a_time(3), "").await;
     let tasks = (0..40).map(|number| asks("acme", &format!("t{number}"))).collect();
     engine.submit(engine.spec(tasks)).await;
-    let busy = "waits until fewer than 3 requests are under way";
+    let busy = "waits for acme: 3 requests at a time are under way";
     let told = engine.find(|event| match event {
         EventKind::TaskProgress { line, .. } => {
             line.as_deref().filter(|line| *line == busy).map(drop)
@@ -157,4 +157,25 @@ async fn a_gate_that_crashes_holds_nobody_up() {
         let message = "the request queue of acme crashed; it was asked 5 times";
         assert_eq!((failure.class, failure.message.as_str()), (FailureClass::Transient, message));
     }
+}
+
+#[test(start_paused = true)]
+async fn what_a_request_waits_for_its_account_is_no_time_of_its_task() {
+    let models = FakeAccounts::new(SECOND, |_, before| match before {
+        0 => limited(),
+        _ => yields(),
+    });
+    let requests = RequestPolicy::default();
+    let mut engine = TestEngine::with_models(8, Arc::new(models.clone()), requests, "").await;
+    let within = |name: &str, seconds: u64| {
+        let mut task = asks("acme", name);
+        task.limits.wall = Duration::from_secs(seconds);
+        task
+    };
+    engine.submit(engine.spec(vec![within("patient", 5)])).await;
+    assert_eq!(end(&mut engine).await.0, 1, "it waits 20 s, works 2 s, and has 5");
+    let slow = FakeAccounts::new(SECOND * 60, |_, _| yields());
+    let mut engine = TestEngine::with_models(8, Arc::new(slow), requests, "").await;
+    engine.submit(engine.spec(vec![within("slow", 5)])).await;
+    assert_eq!(end(&mut engine).await.0, 0, "what a model takes is time of its task");
 }

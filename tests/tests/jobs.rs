@@ -92,7 +92,9 @@ fn expected(job: Job) -> (Scene, &'static str, &'static str) {
             Scene::Commands,
             "cancelled, cancelled; 0 landed; 0 captured, 0 left; fell: the ledger: a fault was planned at POINT",
         ),
-        Job::GateWake => both(Scene::LimitedAgents, "done, done; 2 landed; 2 captured, 0 left"),
+        Job::GateStep | Job::GateWake => {
+            both(Scene::LimitedAgents, "done, done; 2 landed; 2 captured, 0 left")
+        }
         Job::ExecutorBuild => both(Scene::Agent, "crashed; 0 landed; 1 captured, 0 left"),
         Job::ExecutorRun => (
             Scene::Commands,

@@ -2,50 +2,56 @@
 //! the account is paused by a Retry-After.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use engine::fault::Faults;
 use engine::ports::{
-    AccountId, GateEvent, Permit, PermitNews, RequestOutcome, Requester, Timer as _,
+    AccountId, FailureCause, GateEvent, GateRequest, GateStore, Permit, PermitNews, RequestOutcome,
 };
-use engine::request::{GateEffect, GateEnd, GateInput, GatePolicy, GateQueue, Ticket};
+use engine::request::{GateEffect, GateEnd, GateInput, GatePolicy, Ticket};
 use protocol::FailureClass;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
 
+use super::account_queue::{AccountQueue, QueueClock};
 use crate::job::Job;
-use crate::jobs::Jobs;
-use crate::tokio_timer::RuntimeTimer;
+use crate::jobs::{Jobs, Panicked};
 
 pub(super) struct Gate;
 
 pub(super) struct GateArguments {
     pub(super) account: AccountId,
     pub(super) policy: GatePolicy,
+    pub(super) store: Option<Arc<dyn GateStore>>,
     pub(super) faults: Faults,
 }
 
-/// A request that waits.
-pub(crate) struct Waiting {
-    pub(super) requester: Requester,
-    /// How often it has failed before.
-    pub(super) retries: u32,
-    pub(super) queue: UnboundedSender<GateEvent>,
-}
+/// The queue after a step, and the effects.
+pub(super) type Stepped = (Box<AccountQueue>, Vec<GateEffect>);
 
 pub(super) enum GateMessage {
     /// Queues a request, which receives notices and then its permit.
-    Acquire(Waiting),
+    Acquire(Box<GateRequest>, UnboundedSender<GateEvent>),
+    /// A request that waited was given up.
+    GivenUp,
     /// News of an admitted request.
     News(Ticket, PermitNews),
-    /// A pause may be over.
-    Woken,
+    /// A pause may be over: this time should have come.
+    Woken(Duration),
+    /// Result of the job that does a step together with other engines; `None` if the step crashed.
+    Stepped(Result<Option<Stepped>, Panicked>),
 }
 
 pub(super) struct GateState {
     account: AccountId,
     faults: Faults,
-    queue: GateQueue,
-    timer: RuntimeTimer,
+    /// Absent while a job does a step.
+    queue: Option<Box<AccountQueue>>,
+    clock: QueueClock,
+    /// What has happened since the last step.
+    inputs: Vec<GateInput>,
     tickets: u64,
     /// The channel of each queued request. A request that gave up has dropped the receiver. A
     /// permit that is sent to it is dropped, and thereby returned to the gate.
@@ -63,13 +69,15 @@ impl Actor for Gate {
         _myself: ActorRef<Self::Msg>,
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let GateArguments { account, policy, faults } = arguments;
+        let GateArguments { account, policy, store, faults } = arguments;
+        let queue = AccountQueue::new(account.clone(), policy, store);
         Ok(GateState {
             account,
             jobs: Jobs::new(&faults),
             faults,
-            queue: GateQueue::new(policy),
-            timer: RuntimeTimer::start(),
+            clock: queue.clock(),
+            queue: Some(Box::new(queue)),
+            inputs: Vec::new(),
             tickets: 0,
             waiting: BTreeMap::new(),
         })
@@ -81,46 +89,107 @@ impl Actor for Gate {
         message: Self::Msg,
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        let input = match message {
-            GateMessage::Acquire(Waiting { requester, retries, queue }) => {
+        match message {
+            GateMessage::Acquire(request, queue) => {
                 state.faults.failpoint("gate")?;
                 state.tickets += 1;
                 let ticket = Ticket(state.tickets);
                 state.waiting.insert(ticket, queue);
-                GateInput::Arrived { ticket, requester, retries, tokens: 0 }
+                let GateRequest { requester, retries, tokens, .. } = *request;
+                state.inputs.push(GateInput::Arrived { ticket, requester, retries, tokens });
             }
-            GateMessage::News(ticket, news) => state.read(ticket, news),
-            GateMessage::Woken => GateInput::Woken,
-        };
-        for effect in state.queue.step(input, state.timer.now()) {
-            state.perform(&myself, effect);
+            GateMessage::GivenUp => state.withdraw(),
+            GateMessage::News(ticket, news) => {
+                let input = state.read(ticket, news);
+                state.inputs.push(input);
+            }
+            GateMessage::Woken(at) => state.inputs.push(GateInput::Woken(at)),
+            // The requests under way continue, and those that wait ask again, at a new gate.
+            GateMessage::Stepped(Err(panicked)) => return Err(panicked.into()),
+            GateMessage::Stepped(Ok(None)) => return Err("a step crashed".into()),
+            GateMessage::Stepped(Ok(Some((queue, effects)))) => {
+                state.clock = queue.clock();
+                state.queue = Some(queue);
+                state.perform_all(&myself, effects);
+            }
         }
+        state.step(&myself);
         Ok(())
     }
 }
 
 impl GateState {
+    /// Processes the inputs, unless a job still processes earlier ones.
+    fn step(&mut self, myself: &ActorRef<GateMessage>) {
+        if self.inputs.is_empty() {
+            return;
+        }
+        let Some(mut queue) = self.queue.take() else { return };
+        let inputs = std::mem::take(&mut self.inputs);
+        if queue.ignores(&inputs) {
+            self.queue = Some(queue);
+            return;
+        }
+        let Some(store) = queue.store() else {
+            let effects = queue.step(inputs);
+            self.queue = Some(queue);
+            self.perform_all(myself, effects);
+            return;
+        };
+        let (answer, stepped) = oneshot::channel();
+        let step = Box::new(move || {
+            let effects = queue.step(inputs);
+            let _gone = answer.send((queue, effects)); // the gate is gone then
+        });
+        let job = async move {
+            store.run(step).await;
+            stepped.await.ok()
+        };
+        self.jobs.run(Job::GateStep, myself, job, GateMessage::Stepped);
+    }
+
+    /// Removes the requests that nobody waits for any more.
+    fn withdraw(&mut self) {
+        let inputs = &mut self.inputs;
+        self.waiting.retain(|ticket, queue| {
+            let is_gone = queue.is_closed();
+            if is_gone {
+                inputs.push(GateInput::Withdrawn(*ticket));
+            }
+            !is_gone
+        });
+    }
+
     fn read(&self, ticket: Ticket, news: PermitNews) -> GateInput {
         let account = &self.account;
         let outcome = match news {
             PermitNews::NotSent => return GateInput::NotSent(ticket),
-            PermitNews::Accepted => return GateInput::Accepted(ticket),
+            PermitNews::Accepted(wait) => return GateInput::Accepted(ticket, wait),
             PermitNews::Ended(outcome) => outcome,
         };
         let end = match outcome {
-            RequestOutcome::Answered { tokens, wait } => GateEnd::Answered { tokens, wait },
+            RequestOutcome::Answered { tokens } => GateEnd::Answered { tokens },
             RequestOutcome::Abandoned => GateEnd::Unrelated,
-            RequestOutcome::Failed { failure, is_rejected, wait } => {
+            RequestOutcome::Failed { failure, cause, wait } => {
                 let (class, reason) = (failure.class, failure.message);
                 tracing::info!(%account, %class, ?wait, reason, "a request failed");
-                match (is_rejected, class) {
-                    (true, _) => GateEnd::Rejected { wait, reason },
-                    (false, FailureClass::Transient) => GateEnd::Failed { wait, reason },
-                    (false, _) => GateEnd::Unrelated,
+                match (cause, class) {
+                    (FailureCause::RateLimit, _) => GateEnd::Rejected { wait, reason },
+                    (FailureCause::Overload, _) => GateEnd::Overloaded { wait, reason },
+                    (FailureCause::Outage | FailureCause::Other, FailureClass::Transient) => {
+                        GateEnd::Failed { wait, reason }
+                    }
+                    (FailureCause::Outage | FailureCause::Other, _) => GateEnd::Unrelated,
                 }
             }
         };
         GateInput::Ended(ticket, end)
+    }
+
+    fn perform_all(&mut self, myself: &ActorRef<GateMessage>, effects: Vec<GateEffect>) {
+        for effect in effects {
+            self.perform(myself, effect);
+        }
     }
 
     fn perform(&mut self, myself: &ActorRef<GateMessage>, effect: GateEffect) {
@@ -145,9 +214,10 @@ impl GateState {
                 }
             }
             GateEffect::WakeAt(at) => {
-                let sleep = self.timer.sleep(at.saturating_sub(self.timer.now()));
-                // If the gate is woken too early, the queue schedules another wake-up.
-                self.jobs.run(Job::GateWake, myself, sleep, |_slept| GateMessage::Woken);
+                let clock = self.clock;
+                // If the gate is woken too early, the queue asks for another time.
+                let sleep = async move { clock.sleep_until(at).await };
+                self.jobs.run(Job::GateWake, myself, sleep, move |_slept| GateMessage::Woken(at));
             }
         }
     }

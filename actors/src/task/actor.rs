@@ -1,6 +1,6 @@
 //! The task actor: feeds messages to the task's state machine and performs its effects.
 
-use engine::task::{Input, TaskRecord};
+use engine::task::{Input, TaskRecord, Timer};
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::time::Instant; // the runtime's clock: a test can pause it
 
@@ -44,6 +44,11 @@ impl Actor for Task {
             TaskMessage::WorkerEnded(Ok(end)) => Input::WorkerEnded(end),
             TaskMessage::WorkerEnded(Err(panicked)) => crashed(panicked.to_string()),
             TaskMessage::WorkerKilled => Input::WorkerStopped,
+            // What a request has waited for its account is not time of the task.
+            TaskMessage::TimerFired(Timer::Wall) if let Some(more) = state.waits.grant() => {
+                state.start_timer(&myself, Timer::Wall, more);
+                return Ok(());
+            }
             TaskMessage::TimerFired(timer) => Input::TimerFired(timer),
             TaskMessage::Sealed(end) => state.sealed(end),
             TaskMessage::Captured(captured) => TaskState::captured(captured),

@@ -21,6 +21,7 @@ use super::setup_progress::SetupProgress;
 use crate::contracts;
 use crate::deps::Deps;
 use crate::executors::{ExecutorLease, ExecutorsMessage};
+use crate::gates::WaitClock;
 use crate::isolation::{Lease, RepositoryMessage, Writers};
 use crate::jobs::{Jobs, Panicked};
 use crate::messaging::{Durability, Notifier, Receipt};
@@ -93,6 +94,8 @@ pub(crate) struct TaskState {
     pub(super) executor: Option<ExecutorLease>,
     pub(super) setup: SetupProgress,
     pub(super) clock: PhaseClock,
+    /// How long requests of the worker wait for provider accounts.
+    pub(super) waits: WaitClock,
     pub(super) worker: Option<RunningWorker>,
     /// The usage and activity of a model; `None` for a command.
     pub(super) activity: Option<Box<AgentActivity>>,
@@ -124,6 +127,7 @@ impl TaskState {
             executor: None,
             setup: SetupProgress::None,
             clock: PhaseClock::new(arguments.timings),
+            waits: WaitClock::start(),
             worker: None,
             activity: AgentActivity::of(&arguments.spec.work),
             jobs: Jobs::new(&arguments.deps.faults),

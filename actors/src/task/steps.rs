@@ -8,7 +8,7 @@ use engine::ports::{
     AttemptEnd, IsolationError, ModelWork, Worker, Workspace as Place, WorkspaceRequest,
     WorkspaceStart,
 };
-use engine::task::{Effect, Input, Reminder};
+use engine::task::{Effect, Input, Reminder, Timer};
 use protocol::{
     AgentEnd, Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport, Work,
 };
@@ -19,6 +19,7 @@ use super::state::TaskMessage;
 use super::state::TaskState;
 use super::worker_setup;
 use crate::executors::{ExecutorLease, ExecutorsMessage};
+use crate::gates::MeasuredGate;
 use crate::isolation::{Lease, RepositoryMessage, WorkspaceMessage};
 use crate::job::Job;
 use crate::messaging::{Receipt, ask};
@@ -53,10 +54,7 @@ impl TaskState {
                     let _dying = myself.cast(TaskMessage::WorkerKilled);
                 }
                 Effect::CleanUpWorker { error, deadline } => self.clear(myself, &error, deadline),
-                Effect::StartTimer(timer, after) => {
-                    let message = TaskMessage::TimerFired(timer);
-                    self.send_later(Job::TaskTimer, myself, after, message);
-                }
+                Effect::StartTimer(timer, after) => self.start_timer(myself, timer, after),
                 Effect::AnnounceStopping => self.progress(Phase::Stopping, None),
                 Effect::AnnounceYield => {
                     self.announce(EventKind::TaskYielded { task: self.name() })
@@ -142,6 +140,15 @@ impl TaskState {
         if self.executor.is_some() { Input::ExecutorLeased } else { Input::ExecutorUnavailable }
     }
 
+    pub(super) fn start_timer(
+        &mut self,
+        myself: &ActorRef<TaskMessage>,
+        timer: Timer,
+        after: Duration,
+    ) {
+        self.send_later(Job::TaskTimer, myself, after, TaskMessage::TimerFired(timer));
+    }
+
     async fn start_worker(
         &mut self,
         myself: &ActorRef<TaskMessage>,
@@ -152,7 +159,10 @@ impl TaskState {
         let Some(executor) = &self.executor else { return }; // always there: leased before
         let deps = WorkerDeps {
             deps: self.arguments.deps.clone(),
-            gate: Arc::clone(&self.arguments.gate),
+            gate: Arc::new(MeasuredGate {
+                gate: Arc::clone(&self.arguments.gate),
+                clock: self.waits.clone(),
+            }),
             executor: executor.executor().clone(),
             supervisor: myself.get_cell(),
             span: self.span.clone(),

@@ -78,6 +78,9 @@ pub enum Command {
     /// List the models that can be used
     #[command(long_about = help_text::MODELS, args_conflicts_with_subcommands = true)]
     Models(ModelsArgs),
+    /// Show the provider accounts in use, and what requests wait for
+    #[command(long_about = help_text::GATES)]
+    Gates,
     /// Store the API key of a provider
     #[command(long_about = help_text::LOGIN)]
     Login(LoginArgs),

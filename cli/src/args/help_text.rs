@@ -124,6 +124,17 @@ Examples:
 Prices are in US dollars per million tokens, and ? is not known. The catalogue comes with Regatta; the
 file models.yml in the folder of the settings adds providers and models (docs/models.md).";
 
+pub(super) const GATES: &str = "\
+Shows the provider accounts that engines have used since the machine was started.
+
+Examples:
+  regatta gates
+  regatta gates --json
+
+All engines of a user share the limits of an account: how many requests are in use, how many may be,
+how many wait, and until when and why the account is left alone. An account is an address and a key;
+the key is named by where it is from, and never shown.";
+
 pub(super) const MODELS_REFRESH: &str = "\
 Fetches newer facts about models from models.dev, or reads them from a file in the same form.
 

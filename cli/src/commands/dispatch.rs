@@ -16,8 +16,8 @@ use super::context::{CommandContext, ResolverRuns, print_json};
 use super::resolve_run::EndedRun;
 use super::run::RunResult;
 use super::{
-    apply, conflicts, demo, diff, discard, gc, help, login, logs, manual, models, resolve_run,
-    results, retry, run, runs, schema as schemas, show, undo,
+    apply, conflicts, demo, diff, discard, gates, gc, help, login, logs, manual, models,
+    resolve_run, results, retry, run, runs, schema as schemas, show, undo,
 };
 use crate::app_context::AppContext;
 use crate::args::{
@@ -47,6 +47,7 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
     let mut out = io::stdout();
     match &arguments.command {
         Command::Models(args) => in_runtime(async move |_| models::run(args, globals).await),
+        Command::Gates => gates::run(globals),
         Command::Login(args) => in_runtime(async move |_| login::login(args, globals).await),
         Command::Logout(args) => login::logout(args, globals),
         Command::Schema(args) => schemas::run(args),
@@ -224,6 +225,12 @@ async fn execute(
                 if let Work::Agent(agent) = &mut task.work {
                     anchor_scenario(&mut agent.model);
                 }
+            }
+            if !routes(&spec).is_empty()
+                && let Err(error) = app.gate_files()
+            {
+                let why = format!("{error}; the limits of accounts hold for this process only");
+                note(globals, &format!("warning: {why}"));
             }
             let shown =
                 render::renderer(View::here(globals), OutputStreams::standard(), hints(globals));

@@ -12,6 +12,7 @@ pub mod dispatch;
 mod fake_captures;
 #[cfg(test)]
 mod fake_repository;
+pub mod gates;
 pub mod gc;
 pub mod help;
 mod kept_work;

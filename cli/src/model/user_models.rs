@@ -10,6 +10,7 @@ use config::{
     ApiName, AuthKind, DataPaths, KeyStore, ModelEntry, ModelPrice, ModelsFile, ProviderEntry,
     Secret, StoredKeys, ValueSource,
 };
+use engine::ports::{AccountLimits, MinuteLimits};
 use protocol::{Failure, FailureClass, ModelRoute, ThinkingLevel};
 use providers::{
     FactsTable, KnownProvider, ModelFacts, NamedKey, Price, PriceSource, Rate, UserProvider,
@@ -259,6 +260,13 @@ impl UserModels {
             allow_http: entry.allow_http,
             proxy: entry.proxy.as_ref().map(|proxy| proxy.expose().to_owned()),
             key,
+            limits: AccountLimits {
+                concurrency: entry.limits.concurrency,
+                per_minute: MinuteLimits {
+                    requests: entry.limits.requests_per_minute,
+                    tokens: entry.limits.tokens_per_minute,
+                },
+            },
         })
     }
 

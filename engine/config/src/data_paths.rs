@@ -212,6 +212,13 @@ impl DataPaths {
         self.state.join("logs")
     }
 
+    /// Returns the folder in which engines share what they know about provider accounts, which may be
+    /// lost at a reboot.
+    #[must_use]
+    pub fn gates(&self) -> PathBuf {
+        self.state.join("gates")
+    }
+
     /// Returns the folder of sockets, which may be lost at a reboot.
     #[must_use]
     pub fn runtime(&self) -> &Path {

@@ -63,6 +63,8 @@ pub enum Key {
     RetryBaseDelay,
     /// How long a provider may answer nothing at all.
     RetryOutage,
+    /// How long a quota that is used up is waited for.
+    QuotaWait,
     /// How long a provider may take until it begins to answer.
     StreamFirstEventTimeout,
     /// How long a provider may pause in an answer.
@@ -84,7 +86,7 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::MaxConcurrency,
         Self::IsolationMode,
         Self::MergeMode,
@@ -114,6 +116,7 @@ impl Key {
         Self::RetryMaxRetries,
         Self::RetryBaseDelay,
         Self::RetryOutage,
+        Self::QuotaWait,
         Self::StreamFirstEventTimeout,
         Self::StreamIdleTimeout,
         Self::RetentionOlderThan,
@@ -153,6 +156,7 @@ impl Key {
             Self::RetryMaxRetries => "retry.maxRetries",
             Self::RetryBaseDelay => "retry.baseDelayMs",
             Self::RetryOutage => "retry.outage",
+            Self::QuotaWait => "quota.wait",
             Self::StreamFirstEventTimeout => "stream.firstEventTimeout",
             Self::StreamIdleTimeout => "stream.idleTimeout",
             Self::RetentionOlderThan => "retention.olderThan",
@@ -216,6 +220,7 @@ impl Key {
             | Self::RetryMaxRetries
             | Self::RetryBaseDelay
             | Self::RetryOutage
+            | Self::QuotaWait
             | Self::RetentionOlderThan
             | Self::RetentionKeepSize => &[],
         }

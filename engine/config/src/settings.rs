@@ -104,6 +104,8 @@ pub struct Settings {
     pub retry_base_delay: Setting<Duration>,
     /// How long a provider may answer nothing at all; zero for no limit.
     pub retry_outage: Setting<Duration>,
+    /// How long a quota that is used up is waited for.
+    pub quota_wait: Setting<Duration>,
     /// How long a provider may take until it begins to answer; zero for no limit.
     pub stream_first_event_timeout: Setting<Duration>,
     /// How long a provider may pause in an answer; zero for no limit.
@@ -185,6 +187,7 @@ impl Settings {
             retry_max_retries: required(values, Key::RetryMaxRetries, RawValue::retries)?,
             retry_base_delay: required(values, Key::RetryBaseDelay, RawValue::milliseconds)?,
             retry_outage: required(values, Key::RetryOutage, RawValue::timeout)?,
+            quota_wait: required(values, Key::QuotaWait, RawValue::duration)?,
             stream_first_event_timeout: required(
                 values,
                 Key::StreamFirstEventTimeout,
@@ -227,6 +230,7 @@ fn check(key: Key, given: &RawValue, home: Option<&Path>) -> Result<(), Expected
         Key::RetryEnabled => given.boolean().map(drop),
         Key::RetryMaxRetries => given.retries().map(drop),
         Key::RetryBaseDelay => given.milliseconds().map(drop),
+        Key::QuotaWait => given.duration().map(drop),
         Key::RetryOutage | Key::StreamFirstEventTimeout | Key::StreamIdleTimeout => {
             given.timeout().map(drop)
         }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::ports::{AccountId, Clock, ModelLocation, Models, Provider, ProviderInfo};
+use engine::ports::{
+    AccountId, AccountLimits, Clock, ModelLocation, Models, Provider, ProviderInfo,
+};
 use protocol::{Failure, FailureClass, ModelRoute};
 
 use crate::access_tokens::AccessTokens;
@@ -190,11 +192,19 @@ impl Models for Catalogue {
         let user = self.user(route)?;
         let endpoint = self.endpoint(route, &user)?;
         let own_address = route.base_url.is_some() || user.base_url.is_some();
+        let tokens = self.tokens(route, &user)?;
+        let info = info(route, &endpoint, own_address.then(|| endpoint.display_url()));
+        let identity = match &tokens {
+            // Its tokens change, and it stays what it is.
+            Some(_) => endpoint.identity(&endpoint.variable),
+            None => info.account.identity.clone().unwrap_or_default(),
+        };
+        let account = AccountId { identity: Some(identity), ..info.account };
         Ok(Arc::new(HttpModel {
-            info: info(route, &endpoint, own_address.then(|| endpoint.display_url())),
+            info: ProviderInfo { limits: user.limits, account, ..info },
             client: self.client(&user, &endpoint)?,
             endpoint,
-            tokens: self.tokens(route, &user)?,
+            tokens,
             price,
             clock: Arc::clone(&config.clock),
         }))
@@ -210,11 +220,13 @@ fn info(route: &ModelRoute, endpoint: &Endpoint, own_address: Option<String>) ->
         false => ModelLocation::Remote,
     };
     let account = AccountId {
+        identity: Some(endpoint.identity(endpoint.secret())),
         provider: endpoint.provider.clone(),
         base_url: own_address,
         key: endpoint.key.as_ref().map(|_key| endpoint.variable.clone()),
     };
-    ProviderInfo { api: endpoint.api.name(), route: route.clone(), account, location }
+    let limits = AccountLimits::default();
+    ProviderInfo { api: endpoint.api.name(), route: route.clone(), account, limits, location }
 }
 
 /// Returns the failure that a key is not for the address that the run names.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use engine::ports::ModelRequest;
 use protocol::{Failure, FailureClass, ThinkingLevel};
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use crate::api::Api;
@@ -71,6 +72,19 @@ impl Endpoint {
             Api::GoogleGenerativeAi => (HeaderName::from_static("x-goog-api-key"), ""),
         };
         key.header(prefix).map(|value| Some((name, value))).ok_or(KeyNotHeader)
+    }
+
+    /// Returns the key, to tell its account from others.
+    pub(crate) fn secret(&self) -> &str {
+        self.key.as_ref().map_or("", |key| &*key.0)
+    }
+
+    /// Returns what stands for the address and a key and shows neither: a part of their hash, which is
+    /// the same in every process.
+    pub(crate) fn identity(&self, key: &str) -> String {
+        let hash = Sha256::new().chain_update(self.base.origin().ascii_serialization());
+        let hash = hash.chain_update([0]).chain_update(key).finalize();
+        hash.iter().take(12).map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Returns how much the model is to think for a request; as much as its provider lets it if

@@ -46,9 +46,11 @@ pub(crate) fn refused(
         let at = Timestamp::from_millisecond(now.as_millisecond().saturating_add(wait));
         failure = failure.with(FailureDetail::Until { at });
     }
-    let limited = response.status == StatusCode::TOO_MANY_REQUESTS;
-    let limited = limited && class == FailureClass::Transient;
-    let cause = if limited { FailureCause::RateLimit } else { FailureCause::Other };
+    let cause = match response.status.as_u16() {
+        429 if class == FailureClass::Transient => FailureCause::RateLimit,
+        529 if class == FailureClass::Transient => FailureCause::Overload,
+        _ => FailureCause::Other,
+    };
     AttemptFailure { failure, wait: response.wait, cause }
 }
 

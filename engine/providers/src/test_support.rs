@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use engine::ports::{
-    AccountId, Clock, Gate, GateEvent, ModelAnswer, ModelEvent, ModelRequest, Permit, PermitNews,
+    Clock, Gate, GateEvent, GateRequest, ModelAnswer, ModelEvent, ModelRequest, Permit, PermitNews,
     Provider, RequestOptions, RequestOutcome, Requester, Timer, ToolChoice, ToolDeclaration,
 };
 use engine::request::{ModelClient, Progress, RequestPolicy, RetryPolicy, Watchdog};
@@ -52,6 +52,7 @@ fn brisk() -> RequestPolicy {
         max_retries: 3,
         base_delay: Duration::from_millis(5),
         max_delay: Duration::from_secs(60),
+        quota_wait: Duration::ZERO,
     };
     let limit = Duration::from_secs(5);
     let watchdog = Watchdog { first_event: limit, idle: limit };
@@ -75,12 +76,7 @@ impl Timer for RuntimeTimer {
 struct OpenGate(Arc<Mutex<Vec<Observed>>>);
 
 impl Gate for OpenGate {
-    fn acquire(
-        &self,
-        _account: &AccountId,
-        _who: Requester,
-        _retries: u32,
-    ) -> BoxStream<'static, GateEvent> {
+    fn acquire(&self, _request: GateRequest) -> BoxStream<'static, GateEvent> {
         let observed = Arc::clone(&self.0);
         let permit = Permit::new(move |news| {
             if let PermitNews::Ended(RequestOutcome::Failed { wait: Some(wait), .. }) = news {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use engine::ports::AccountLimits;
 use protocol::{Failure, ModelRoute, ThinkingLevel};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Proxy};
@@ -106,6 +107,8 @@ pub struct UserProvider {
     pub proxy: Option<String>,
     /// The key to use if there is none in the environment.
     pub key: Option<NamedKey>,
+    /// How much of each account is used.
+    pub limits: AccountLimits,
 }
 
 impl fmt::Debug for UserProvider {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use engine::ports::{
-    AccountId, ModelAnswer, ModelEvent, ModelLocation, ModelRequest, ModelStream, Models, Provider,
-    ProviderInfo,
+    AccountId, AccountLimits, ModelAnswer, ModelEvent, ModelLocation, ModelRequest, ModelStream,
+    Models, Provider, ProviderInfo,
 };
 use futures_util::{StreamExt, stream};
 use protocol::{Failure, ModelRoute, Part, StopReason, ToolCall};
@@ -73,9 +73,18 @@ pub fn yields() -> ModelEvent {
 
 impl Models for FakeAccounts {
     fn open(&self, route: &ModelRoute) -> Result<Arc<dyn Provider>, Failure> {
-        let account = AccountId { provider: route.provider.clone(), base_url: None, key: None };
+        let account = AccountId {
+            identity: Some(route.provider.clone()),
+            ..AccountId::of_provider(&route.provider)
+        };
         let (route, location) = (route.clone(), ModelLocation::Remote);
-        let info = ProviderInfo { api: "fake", route, account, location };
+        let info = ProviderInfo {
+            api: "fake",
+            route,
+            account,
+            limits: AccountLimits::default(),
+            location,
+        };
         Ok(Arc::new(FakeAccount { accounts: self.clone(), info }))
     }
 }

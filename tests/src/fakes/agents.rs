@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use engine::ports::{
-    AccountId, AttemptFailure, LoggedMessage, ModelAnswer, ModelEvent, ModelLocation, ModelRequest,
-    ModelStream, Models, OpenedLog, Provider, ProviderInfo, SessionHeader, SessionLog,
-    SessionLogError, SessionLogs, ToolChoice,
+    AccountId, AccountLimits, AttemptFailure, LoggedMessage, ModelAnswer, ModelEvent,
+    ModelLocation, ModelRequest, ModelStream, Models, OpenedLog, Provider, ProviderInfo,
+    SessionHeader, SessionLog, SessionLogError, SessionLogs, ToolChoice,
 };
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, stream};
@@ -74,9 +74,15 @@ impl Models for FakeModels {
         if route.provider == "unknown" {
             return Err(Failure::new(FailureClass::Invalid, "no such provider"));
         }
-        let account = AccountId { provider: route.provider.clone(), base_url: None, key: None };
+        let account = AccountId::of_provider(&route.provider);
         let (route, location) = (route.clone(), ModelLocation::Remote);
-        let info = ProviderInfo { api: "fake", route, account, location };
+        let info = ProviderInfo {
+            api: "fake",
+            route,
+            account,
+            limits: AccountLimits::default(),
+            location,
+        };
         Ok(Arc::new(FakeProvider { models: self.clone(), info }))
     }
 }

@@ -20,8 +20,8 @@ use protocol::{
 use serde_json::{Value, json};
 
 use super::{
-    FakeArtifacts, FakeCommands, FakeExternal, FakeLedger, FakeLogs, FakeModels, FakeRepository,
-    FakeTools, Trace,
+    FakeArtifacts, FakeCommands, FakeExternal, FakeGateStore, FakeLedger, FakeLogs, FakeModels,
+    FakeRepository, FakeTools, Trace,
 };
 
 /// Always the same time.
@@ -197,6 +197,7 @@ impl TestEngine {
             ledger: ledger.clone(),
             commands: commands.clone(),
             models: asked,
+            gates: Some(Arc::new(FakeGateStore::default())),
             tools: factories,
             artifacts: Arc::new(FakeArtifacts::default()),
             external: Arc::new(external.clone()),

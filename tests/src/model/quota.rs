@@ -8,25 +8,33 @@ use super::Answer;
 pub(super) struct Quota {
     most: usize,
     window: Duration,
+    /// How long after a refusal requests may come that were on their way.
+    grace: Duration,
     began: Instant,
     taken: usize,
-    /// Until when nobody may come, because one was refused and told so.
-    closed: Option<Instant>,
+    /// From when to when nobody may come, because one was refused and told so.
+    closed: Option<(Instant, Instant)>,
+    /// How many were refused.
+    refused: usize,
 }
 
 impl Quota {
-    pub(super) fn new(most: usize, window: Duration) -> Self {
-        Self { most, window, began: Instant::now(), taken: 0, closed: None }
+    pub(super) fn new(most: usize, window: Duration, grace: Duration) -> Self {
+        Self { most, window, grace, began: Instant::now(), taken: 0, closed: None, refused: 0 }
+    }
+
+    pub(super) fn refused(&self) -> usize {
+        self.refused
     }
 
     /// Takes one request. Returns its refusal if there were too many.
     pub(super) fn take(&mut self, violations: &mut Vec<String>) -> Option<Answer> {
         let now = Instant::now();
-        if let Some(until) = self.closed {
-            if now < until {
-                violations.push(format!("a request came {:?} before it might", until - now));
-            }
-            self.closed = None;
+        if let Some((from, until)) = self.closed
+            && (from..until).contains(&now)
+        {
+            let (late, early) = (now - from, until - now);
+            violations.push(format!("a request came {early:?} before it might, {late:?} too late"));
         }
         if now.duration_since(self.began) >= self.window {
             (self.began, self.taken) = (now, 0);
@@ -37,7 +45,11 @@ impl Quota {
         }
         let wait = self.window.saturating_sub(now.duration_since(self.began));
         let millis = wait.as_millis() + 1;
-        self.closed = Some(now + wait);
+        self.refused += 1;
+        // Who came at about the same time was on its way, and is told the same.
+        if self.closed.is_none_or(|(_, until)| until <= now) {
+            self.closed = Some((now + self.grace, now + wait));
+        }
         let refusal = Answer::error(429, "rate_limit_error", "Too many requests");
         Some(refusal.with_header("retry-after-ms", millis.to_string()))
     }
@@ -50,7 +62,7 @@ mod tests {
     #[test]
     fn who_comes_too_often_is_told_when_to_come_again_and_noticed_before() {
         let mut violations = Vec::new();
-        let mut quota = Quota::new(1, Duration::from_secs(3600));
+        let mut quota = Quota::new(1, Duration::from_secs(3600), Duration::ZERO);
         assert!(quota.take(&mut violations).is_none());
         let Some(Answer::Status { code, headers, .. }) = quota.take(&mut violations) else {
             panic!("it is refused")

@@ -130,7 +130,19 @@ impl LoopbackModel {
     /// Refuses more than `most` requests in each `window` from now on, and says when to come again.
     /// Who comes before that breaks a rule.
     pub fn limit(&self, most: usize, window: Duration) {
-        self.lock().quota = Some(Quota::new(most, window));
+        self.limit_many(most, window, Duration::ZERO);
+    }
+
+    /// Does the same to many who ask at once. Requests that were on their way when the first one was
+    /// refused, and come within `grace`, break no rule.
+    pub fn limit_many(&self, most: usize, window: Duration, grace: Duration) {
+        self.lock().quota = Some(Quota::new(most, window, grace));
+    }
+
+    /// Returns how many requests were refused because of the limit.
+    #[must_use]
+    pub fn refused(&self) -> usize {
+        self.lock().quota.as_ref().map_or(0, Quota::refused)
     }
 
     /// Cuts answers otherwise from now on.

@@ -129,11 +129,19 @@ fn a_404_says_that_the_model_or_the_base_url_may_be_wrong() {
 fn a_far_reset_is_quota_with_its_time_and_is_not_waited_for() {
     let limit = Answer::error(429, "rate_limit_exceeded", "Too many requests");
     let began = Instant::now();
-    let (failure, asked, finished) = fails(limit.with_header("retry-after", "3600"), 6);
+    let (failure, asked, finished) = fails(limit.with_header("retry-after", "25200"), 6);
     says(&failure, "quota", &[]);
     assert_eq!(failure["detail"]["type"], "until", "{failure}");
     assert_eq!(asked, 1);
     assert!(began.elapsed() < Duration::from_secs(300), "{finished}");
+}
+
+#[test]
+fn a_quota_that_begins_again_is_waited_for_and_each_turn_is_answered_once() {
+    let spent = Answer::error(429, "insufficient_quota", "You exceeded your current quota");
+    let began = Instant::now();
+    assert_eq!(recovers(spent.with_header("retry-after", "2")), 2);
+    assert!(began.elapsed() >= Duration::from_secs(2), "{:?}", began.elapsed());
 }
 
 #[test]

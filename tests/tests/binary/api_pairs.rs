@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::{
-    AccountId, Clock, Gate, GateEvent, ModelRequest, Models, Permit, Provider, RequestOptions,
+    Clock, Gate, GateEvent, GateRequest, ModelRequest, Models, Permit, Provider, RequestOptions,
     Requester, Timer, ToolChoice, ToolDeclaration,
 };
 use engine::request::{ModelClient, Progress, RequestPolicy};
@@ -34,12 +34,7 @@ impl Clock for Noon {
 struct OpenGate;
 
 impl Gate for OpenGate {
-    fn acquire(
-        &self,
-        _account: &AccountId,
-        _requester: Requester,
-        _retries: u32,
-    ) -> BoxStream<'static, GateEvent> {
+    fn acquire(&self, _request: GateRequest) -> BoxStream<'static, GateEvent> {
         stream::iter([GateEvent::Admitted(Permit::new(drop))]).boxed()
     }
 }

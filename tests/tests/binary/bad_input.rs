@@ -66,7 +66,6 @@ fn what_comes_later_is_refused_by_name_and_never_ignored() {
         "logs --follow @",
         "why r0000/t1",
         "budget r0000 --add cost=1",
-        "gates",
         "workspaces list",
         "agents",
         "config",

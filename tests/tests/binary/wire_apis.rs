@@ -163,7 +163,7 @@ fn failures(wire: Wire) {
         ("429", limited, 1, Ends::Lands(2)),
         (
             "429 and a far date",
-            status(429, "rate_limit_error", "x").with_header("retry-after", "3600"),
+            status(429, "rate_limit_error", "x").with_header("retry-after", "86400"),
             9,
             Ends::Fails("quota", 1),
         ),

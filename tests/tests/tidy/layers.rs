@@ -107,7 +107,7 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("serde-saphyr", &["regatta-config"]),
     ("serde_json", &[]),
     ("sha1", &["regatta-isolation"]),
-    ("sha2", &["regatta-group-log", "regatta-isolation", "regatta-tests"]),
+    ("sha2", &["regatta-group-log", "regatta-isolation", "regatta-providers", "regatta-tests"]),
     ("similar", &["regatta-tools"]),
     ("strsim", &["regatta-config", "regatta-providers"]),
     ("tempfile", &[]),

@@ -1,6 +1,7 @@
 //! One provider of the file of models.
 
 use std::collections::BTreeMap;
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 
 use protocol::quote_within;
 
@@ -30,12 +31,25 @@ pub struct ProviderEntry {
     pub allow_http: bool,
     /// The proxy of its requests. It may contain a password.
     pub proxy: Option<Secret>,
+    /// How much of it is used.
+    pub limits: ProviderLimits,
     /// How the user logs in there.
     pub oauth: Option<OauthEntry>,
     /// Changes of known models, by id.
     pub overrides: BTreeMap<String, ModelEntry>,
     /// Its own models, by id.
     pub models: BTreeMap<String, ModelEntry>,
+}
+
+/// How much of a provider is used at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProviderLimits {
+    /// Requests at the same time.
+    pub concurrency: Option<NonZeroUsize>,
+    /// Requests that begin within a minute.
+    pub requests_per_minute: Option<NonZeroU32>,
+    /// Tokens of the requests that begin within a minute.
+    pub tokens_per_minute: Option<NonZeroU64>,
 }
 
 /// How a provider wants to be authenticated.
@@ -54,7 +68,7 @@ pub enum AuthKind {
 const MOST_HEADERS: usize = 50;
 
 /// Keys that other programs know and that have no effect.
-const PLANNED: [&str; 4] = ["compat", "disableStrictTools", "discovery", "limits"];
+const PLANNED: [&str; 3] = ["compat", "disableStrictTools", "discovery"];
 
 impl ProviderEntry {
     /// Parses the provider `name`.
@@ -74,6 +88,7 @@ impl ProviderEntry {
             auth: fields.read("auth", auth)?.unwrap_or_default(),
             allow_http: fields.flag("allowHttp")?.unwrap_or(false),
             proxy: fields.read("proxyUrl", proxy)?,
+            limits: limits(&mut fields, warnings)?,
             oauth: OauthEntry::parse(&mut fields, warnings)?,
             overrides: overrides(&mut fields, warnings)?,
             models: models(&mut fields, warnings)?,
@@ -127,6 +142,22 @@ impl ProviderEntry {
         }
         Ok(())
     }
+}
+
+fn limits(fields: &mut Fields<'_>, warnings: &mut Vec<Mistake>) -> Result<ProviderLimits, Mistake> {
+    let Some((_line, node)) = fields.take("limits") else { return Ok(ProviderLimits::default()) };
+    let mut limits = Fields::of(node, fields.key("limits"))?;
+    let read = ProviderLimits {
+        concurrency: limits
+            .count("concurrency")?
+            .and_then(|count| NonZeroUsize::new(usize::try_from(count).ok()?)),
+        requests_per_minute: limits
+            .count("requestsPerMinute")?
+            .and_then(|count| NonZeroU32::new(u32::try_from(count).ok()?)),
+        tokens_per_minute: limits.count("tokensPerMinute")?.and_then(NonZeroU64::new),
+    };
+    limits.rest(&[], warnings);
+    Ok(read)
 }
 
 /// Checks a base URL. It is shown in messages and therefore must not contain a secret.

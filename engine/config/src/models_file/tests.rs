@@ -1,3 +1,5 @@
+use std::num::{NonZeroU32, NonZeroUsize};
+
 use super::*;
 use crate::secret::ValueSource;
 
@@ -21,6 +23,7 @@ providers:
     api: openai-completions
     authHeader: true
     proxyUrl: http://proxy.example:3128
+    limits: { concurrency: 4, requestsPerMinute: 60 }
     headers: { X-Team: blue, X-Token: '!pass token' }
     models:
       - id: big:70b
@@ -42,6 +45,10 @@ providers:
     assert_eq!(gate.api_key, Some(ValueSource::Variable("GATE_KEY".to_owned())));
     assert_eq!(gate.headers["X-Token"], ValueSource::Command("pass token".to_owned()));
     assert_eq!((gate.api, gate.auth_header), (Some(ApiName::OpenAiCompletions), true));
+    let limits = gate.limits;
+    assert_eq!(limits.concurrency.map(NonZeroUsize::get), Some(4));
+    assert_eq!(limits.requests_per_minute.map(NonZeroU32::get), Some(60));
+    assert_eq!(limits.tokens_per_minute, None);
     let big = &gate.models["big:70b"];
     assert_eq!(big.levels, ["low", "medium", "high"]);
     assert_eq!((big.context, big.output, big.images), (Some(128_000), Some(8_192), Some(true)));
@@ -104,6 +111,11 @@ fn a_fault_names_the_file_the_line_and_the_key_and_the_other_providers_stay() {
             "`providers.bad.models[0].thinking.levels` must be",
         ),
         ("{ models: { id: a } }", "`providers.bad.models` must be a list"),
+        ("{ limits: 3 }", "`providers.bad.limits` must be a mapping"),
+        (
+            "{ limits: { requestsPerMinute: 0 } }",
+            "`providers.bad.limits.requestsPerMinute` must be a whole number",
+        ),
         ("{}", "`providers.bad` says nothing"),
         ("7", "`providers.bad` must be a mapping"),
     ] {

@@ -63,6 +63,7 @@ fn without_a_file_everything_is_as_the_defaults_say() {
     assert_eq!((settings.retry_enabled.value, settings.retry_max_retries.value), (true, 4));
     assert_eq!(settings.retry_base_delay.value, Duration::from_secs(2));
     assert_eq!(settings.retry_outage.value, Duration::from_secs(45));
+    assert_eq!(settings.quota_wait.value, Duration::from_secs(6 * 3600));
     assert_eq!(settings.stream_first_event_timeout.value, Duration::from_secs(100));
     assert_eq!(settings.stream_idle_timeout.value, Duration::from_secs(120));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -166,20 +166,20 @@ fn notify(listener: &dyn Listener, progress: Progress<'_>) {
         }
         // The arguments are part of the complete message, which follows.
         Progress::Arguments { .. } => return,
-        Progress::Waiting { wait: GateWait::Busy { limit }, .. } => {
-            let reason = format!("waits until fewer than {limit} requests are under way");
+        Progress::Waiting { account, wait: GateWait::Busy { limit }, .. } => {
+            let reason = format!("waits for {account}: {limit} requests at a time are under way");
             SessionEvent::RequestWait { reason }
         }
-        Progress::Waiting { wait: GateWait::Outage { reason }, .. } => {
-            let reason = format!("waits until the provider answers again: {reason}");
+        Progress::Waiting { account, wait: GateWait::Outage { reason }, .. } => {
+            let reason = format!("waits until {account} answers again: {reason}");
             SessionEvent::RequestWait { reason }
         }
-        Progress::Waiting { wait: GateWait::Rate { wait }, .. } => {
+        Progress::Waiting { account, wait: GateWait::Rate { wait }, .. } => {
             let seconds = wait.as_secs().max(1);
-            let reason = format!("waits {seconds} s for the limit per minute");
+            let reason = format!("waits {seconds} s for the limit per minute of {account}");
             SessionEvent::RequestWait { reason }
         }
-        Progress::Waiting { retries, wait: GateWait::Paused { wait, reason } } => {
+        Progress::Waiting { retries, wait: GateWait::Paused { wait, reason }, .. } => {
             retry(retries, *wait, reason.clone())
         }
         // It waits at the gate, which says so.

@@ -7,19 +7,29 @@ use std::time::Duration;
 use futures_util::stream::BoxStream;
 use protocol::{Failure, RunName};
 
-use super::AccountId;
+use super::{AccountId, AccountLimits, FailureCause};
 
 /// Admits requests within the limits of each provider account.
 pub trait Gate: Send + Sync {
-    /// Queues one request to `account`, which has failed `retries` times before. The stream reports why the request waits, and ends with
-    /// [`GateEvent::Admitted`]. Dropping the stream removes the request from the queue. If the
-    /// stream ends without a permit, the gate has crashed; calling this again reaches a new gate.
-    fn acquire(
-        &self,
-        account: &AccountId,
-        requester: Requester,
-        retries: u32,
-    ) -> BoxStream<'static, GateEvent>;
+    /// Queues a request. The stream reports why it waits, and ends with [`GateEvent::Admitted`] or
+    /// [`GateEvent::Refused`]. Dropping the stream removes the request from the queue. If the
+    /// stream ends without either, the gate has crashed; calling this again reaches a new gate.
+    fn acquire(&self, request: GateRequest) -> BoxStream<'static, GateEvent>;
+}
+
+/// A request that is to be admitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GateRequest {
+    /// The account.
+    pub account: AccountId,
+    /// What the user allows on the account.
+    pub limits: AccountLimits,
+    /// Who asks.
+    pub requester: Requester,
+    /// How often the request has failed before.
+    pub retries: u32,
+    /// About how many tokens it will use.
+    pub tokens: u64,
 }
 
 /// Who asks a model. Requests of a person are sent first, and runs take turns.
@@ -82,8 +92,9 @@ pub struct Permit {
 pub enum PermitNews {
     /// The request was not sent, and never will be.
     NotSent,
-    /// The provider begins to answer.
-    Accepted,
+    /// The provider begins to answer. Until something is left of the limits that it states, this time
+    /// passes.
+    Accepted(Option<Duration>),
     /// The request has ended.
     Ended(RequestOutcome),
 }
@@ -95,15 +106,13 @@ pub enum RequestOutcome {
     Answered {
         /// How many tokens it has used.
         tokens: u64,
-        /// How long the account has nothing left of a limit, as the provider says.
-        wait: Option<Duration>,
     },
     /// The request failed.
     Failed {
         /// The failure.
         failure: Failure,
-        /// Whether the provider rejected it because there are too many requests.
-        is_rejected: bool,
+        /// Why, as far as the account is concerned.
+        cause: FailureCause,
         /// How long the account has to pause, if at all.
         wait: Option<Duration>,
     },
@@ -123,10 +132,10 @@ impl Permit {
         self.is_sent = true;
     }
 
-    /// The provider begins to answer.
-    pub fn accepted(&mut self) {
+    /// The provider begins to answer, and nothing is left of its limits for this time.
+    pub fn accepted(&mut self, wait: Option<Duration>) {
         if let Some(news) = &mut self.news {
-            news(PermitNews::Accepted);
+            news(PermitNews::Accepted(wait));
         }
     }
 

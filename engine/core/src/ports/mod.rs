@@ -5,6 +5,7 @@ mod attempt_end;
 mod cancel;
 mod clock_and_ids;
 mod gate;
+mod gate_store;
 mod isolation;
 mod isolation_error;
 mod ledger;
@@ -23,7 +24,10 @@ mod worker;
 pub use attempt_end::{AttemptEnd, AttemptOutcome, ModelWork};
 pub use cancel::{CancelLevel, CancelToken};
 pub use clock_and_ids::{Clock, Ids, Timer};
-pub use gate::{Gate, GateEvent, GateWait, Permit, PermitNews, RequestOutcome, Requester};
+pub use gate::{
+    Gate, GateEvent, GateRequest, GateWait, Permit, PermitNews, RequestOutcome, Requester,
+};
+pub use gate_store::{Change, GateStore, GateStoreError, SharedAccount};
 pub use isolation::{
     Baseline, CarryRequest, FreezeRequest, HeadMove, HeadMoveKind, Isolation, LandingNotice,
     LandingRequest, LandingTarget, LandingTask, Notice, Repository, RepositoryFacts, Reuse,
@@ -32,9 +36,9 @@ pub use isolation::{
 pub use isolation_error::IsolationError;
 pub use ledger::{LedgerError, LedgerStore, LockRun, RunLock};
 pub use model::{
-    AccountId, AttemptFailure, CacheRetention, FailureCause, ModelAnswer, ModelEvent,
-    ModelLocation, ModelRequest, ModelStream, Models, Provider, ProviderInfo, RateLimit,
-    RateLimits, RequestOptions, ToolChoice,
+    AccountId, AccountLimits, AttemptFailure, CacheRetention, FailureCause, MinuteLimits,
+    ModelAnswer, ModelEvent, ModelLocation, ModelRequest, ModelStream, Models, Provider,
+    ProviderInfo, RateLimit, RateLimits, RequestOptions, ToolChoice,
 };
 pub use processes::{
     CUT_LINE, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands, EndCause, LineSink,

@@ -1,7 +1,7 @@
 //! The port for models: providers, requests and the events of an answer.
 
 use std::fmt;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +10,8 @@ use protocol::{
     Cost, Failure, FailureClass, Message, ModelRoute, Part, SessionId, StopReason, ThinkingLevel,
     Usage,
 };
+
+use serde::{Deserialize, Serialize};
 
 use super::ToolDeclaration;
 
@@ -46,19 +48,56 @@ pub struct ProviderInfo {
     pub route: ModelRoute,
     /// The account of the requests.
     pub account: AccountId,
+    /// What the user allows on the account.
+    pub limits: AccountLimits,
     /// Where the model runs.
     pub location: ModelLocation,
 }
 
 /// Identifies a provider account. All requests of an account share its limits.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct AccountId {
+    /// Stands for the address and the key, and shows neither: what has the same is one account in
+    /// every process. Without it, the account is one of this process.
+    pub identity: Option<String>,
     /// The name of the provider.
     pub provider: String,
     /// The base URL of the provider, if it is not the default one.
     pub base_url: Option<String>,
-    /// The name of the environment variable with the API key. The key itself is never stored here.
+    /// Where the key is from. The key itself is never stored here.
     pub key: Option<String>,
+}
+
+impl AccountId {
+    /// Returns the account of a provider that only this process has.
+    #[must_use]
+    pub fn of_provider(provider: &str) -> Self {
+        Self { identity: None, provider: provider.to_owned(), base_url: None, key: None }
+    }
+
+    /// Returns what tells this account from others.
+    #[must_use]
+    pub fn identity(&self) -> &str {
+        self.identity.as_deref().unwrap_or(&self.provider)
+    }
+}
+
+/// What the user allows on an account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccountLimits {
+    /// The maximum number of concurrent requests; as the settings say if absent.
+    pub concurrency: Option<NonZeroUsize>,
+    /// What may begin within a minute.
+    pub per_minute: MinuteLimits,
+}
+
+/// What may begin on an account within a minute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MinuteLimits {
+    /// How many requests may begin; unlimited if absent.
+    pub requests: Option<NonZeroU32>,
+    /// How many tokens they may read and write; unlimited if absent.
+    pub tokens: Option<NonZeroU64>,
 }
 
 impl fmt::Display for AccountId {
@@ -213,6 +252,21 @@ pub struct RateLimit {
 }
 
 impl RateLimits {
+    /// Returns how long it takes until a request of about so many tokens is within every limit that
+    /// has nothing left. Providers refill limits steadily, up to the time of the reset.
+    #[must_use]
+    pub fn wait(&self, tokens: u64) -> Option<Duration> {
+        let of = |limit: Option<RateLimit>, needed: u64| {
+            let limit = limit.filter(|limit| limit.remaining == 0)?;
+            let (reset, whole) = (limit.reset?, u32::try_from(limit.limit.unwrap_or(1)).ok()?);
+            let needed = u32::try_from(needed.max(1)).unwrap_or(u32::MAX).min(whole);
+            let span = reset.as_secs_f64() * f64::from(needed) / f64::from(whole.max(1));
+            Duration::try_from_secs_f64(span).ok()
+        };
+        let all = [of(self.requests, 1), of(self.tokens, tokens), of(self.input_tokens, tokens)];
+        all.into_iter().chain([of(self.output_tokens, 1)]).flatten().max()
+    }
+
     /// Returns the limits that are stated.
     pub fn all(&self) -> impl Iterator<Item = RateLimit> {
         [self.requests, self.tokens, self.input_tokens, self.output_tokens].into_iter().flatten()
@@ -244,6 +298,8 @@ pub struct AttemptFailure {
 pub enum FailureCause {
     /// A rate limit of the account.
     RateLimit,
+    /// The provider has no capacity at the moment.
+    Overload,
     /// The account has answered nothing for so long that the request was not sent.
     Outage,
     /// Anything else.

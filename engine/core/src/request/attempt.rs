@@ -10,7 +10,9 @@ use protocol::{Failure, FailureClass, ModelRoute, Part, Usage};
 
 use super::partial_content::PartialContent;
 use super::policy::{Watchdog, estimated_usage};
-use crate::ports::{AttemptFailure, GateWait, ModelAnswer, ModelEvent, ModelStream, Timer};
+use crate::ports::{
+    AccountId, AttemptFailure, GateWait, ModelAnswer, ModelEvent, ModelStream, RateLimits, Timer,
+};
 
 /// The result of one attempt.
 pub(super) struct AttemptEnd {
@@ -28,12 +30,13 @@ impl From<AttemptFailure> for AttemptEnd {
     }
 }
 
-/// Reads the events of an attempt until it ends. Calls `accepted` when the provider begins to answer.
+/// Reads the events of an attempt until it ends. Calls `accepted` when the provider begins to answer,
+/// with the limits that it states.
 pub(super) async fn read_answer(
     stream: ModelStream,
     timer: &dyn Timer,
     watchdog: Watchdog,
-    accepted: &mut (dyn FnMut() + Send),
+    accepted: &mut (dyn FnMut(Option<&RateLimits>) + Send),
     progress: ProgressSink<'_>,
 ) -> AttemptEnd {
     let mut is_accepted = false;
@@ -42,11 +45,12 @@ pub(super) async fn read_answer(
     let mut received = PartialAnswer::default();
     let answer = loop {
         let next = events.next().await;
-        if !is_accepted
-            && matches!(next, Ok(Some(ref event)) if !matches!(event, ModelEvent::Failed(_)))
+        if let Ok(Some(event)) = &next
+            && !is_accepted
+            && !matches!(event, ModelEvent::Failed(_))
         {
             is_accepted = true;
-            accepted();
+            accepted(if let ModelEvent::Limits(limits) = event { Some(limits) } else { None });
         }
         match next {
             Ok(Some(ModelEvent::Ended(answer))) => {
@@ -218,6 +222,8 @@ pub enum Progress<'a> {
     },
     /// The request waits for the gate of the account.
     Waiting {
+        /// The account.
+        account: &'a AccountId,
         /// The number of retries so far.
         retries: u32,
         /// The reason to wait.

@@ -8,10 +8,11 @@ use protocol::{AssistantMessage, Failure, FailureClass, Part, StopReason, Usage}
 
 use super::attempt::{AttemptEnd, read_answer};
 use super::attempt::{Progress, ProgressSink};
+use super::estimate::estimated_request;
 use super::policy::{RequestPolicy, Retries, RetryDecision, allows_fallback};
 use crate::ports::{
-    AccountId, AttemptFailure, Clock, FailureCause, Gate, GateEvent, ModelAnswer, ModelRequest,
-    Permit, Provider, ProviderInfo, RequestOutcome, Requester, Timer,
+    AttemptFailure, Clock, FailureCause, Gate, GateEvent, GateRequest, ModelAnswer, ModelRequest,
+    Permit, Provider, ProviderInfo, RateLimits, RequestOutcome, Requester, Timer,
 };
 
 /// A client for one model.
@@ -108,22 +109,27 @@ impl ModelClient {
         progress: ProgressSink<'_>,
     ) -> AttemptEnd {
         let info = provider.info();
-        let mut permit = match self.admit(&info.account, retries, progress).await {
+        let tokens = estimated_request(request);
+        let mut permit = match self.admit(info, retries, tokens, progress).await {
             Ok(permit) => permit,
             Err(failed) => return failed.into(),
         };
         let watchdog = self.policy.watchdog(info.location);
         permit.sent();
         let stream = provider.stream(request);
-        let (timer, accepted) = (self.timer.as_ref(), &mut || permit.accepted());
-        let mut end = read_answer(stream, timer, watchdog, accepted, progress).await;
+        let longest = self.policy.retry.max_delay;
+        let accepted = &mut |limits: Option<&RateLimits>| {
+            let wait = limits.and_then(|limits| limits.wait(tokens));
+            permit.accepted(wait.map(|wait| wait.min(longest)));
+        };
+        let mut end = read_answer(stream, self.timer.as_ref(), watchdog, accepted, progress).await;
         end.usage.cost = end.usage.cost.or_else(|| provider.cost_of(&end.usage));
         end.answer = end.answer.map_err(|it| self.policy.retry.classify_wait(it, self.clock.now()));
         permit.report(match &end.answer {
-            Ok(_answer) => RequestOutcome::Answered { tokens: end.usage.tokens(), wait: None },
+            Ok(_answer) => RequestOutcome::Answered { tokens: end.usage.tokens() },
             Err(failed) => RequestOutcome::Failed {
                 failure: failed.failure.clone(),
-                is_rejected: failed.cause == FailureCause::RateLimit,
+                cause: failed.cause,
                 wait: self.policy.retry.pause(failed),
             },
         });
@@ -132,14 +138,24 @@ impl ModelClient {
 
     async fn admit(
         &self,
-        account: &AccountId,
+        info: &ProviderInfo,
         retries: u32,
+        tokens: u64,
         progress: ProgressSink<'_>,
     ) -> Result<Permit, AttemptFailure> {
-        let mut queue = self.gate.acquire(account, self.requester.clone(), retries);
+        let account = &info.account;
+        let mut queue = self.gate.acquire(GateRequest {
+            account: account.clone(),
+            limits: info.limits,
+            requester: self.requester.clone(),
+            retries,
+            tokens,
+        });
         while let Some(event) = queue.next().await {
             match event {
-                GateEvent::Waiting(wait) => progress(Progress::Waiting { retries, wait: &wait }),
+                GateEvent::Waiting(wait) => {
+                    progress(Progress::Waiting { account, retries, wait: &wait });
+                }
                 GateEvent::Admitted(permit) => return Ok(permit),
                 GateEvent::Refused(failure) => {
                     let cause = FailureCause::Outage;

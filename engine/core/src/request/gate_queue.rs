@@ -2,7 +2,8 @@
 //! request may be sent, and when.
 //!
 //! A request is admitted when the account is not paused, has no outage, has room in its window of
-//! concurrent requests and in its limits per minute, and it is the request's turn.
+//! concurrent requests and in its limits per minute, and it is the request's turn. The state of the
+//! account may be shared with the queues of other engines; what waits here is only ours.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,15 +15,16 @@ use crate::ports::{GateWait, Requester};
 mod breaker;
 mod messages;
 mod rates;
+mod report;
+mod shared_state;
 mod turns;
 mod window;
 
-use breaker::{Breaker, MayAdmit, Role};
+use breaker::{MayAdmit, Role};
 pub use messages::{GateEffect, GateEnd, GateInput, GatePolicy, Ticket};
-pub use rates::MinuteLimits;
-use rates::Rates;
+pub use report::{GateHold, GateReport};
+use shared_state::{Member, Pause, SharedState};
 use turns::{Departure, Turns};
-use window::Window;
 
 /// The longest pause that the provider did not ask for.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
@@ -31,22 +33,21 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
 /// that the provider rejects at about the same time extend the pause many times by a little.
 const MIN_CHANGE: Duration = Duration::from_secs(1);
 
+/// After which time a queue looks again at what another engine holds it up with.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
 /// The requests of one account: those that were admitted, and those that wait.
 #[derive(Debug)]
 pub struct GateQueue {
     policy: GatePolicy,
-    window: Window,
-    breaker: Breaker,
-    rates: Rates,
+    /// The name of this queue among those that share the account.
+    member: String,
+    shared: SharedState,
     turns: Turns,
     under_way: BTreeMap<Ticket, Admitted>,
     waiting: BTreeMap<Ticket, Waiting>,
-    /// The end of the current pause and the message of the provider.
-    pause: Option<(Duration, String)>,
     /// The end of a pause of which all were notified.
     notified: Option<Duration>,
-    /// The last pause that the provider did not ask for, since it accepted a request.
-    backoff: Duration,
     wake: Option<Duration>,
 }
 
@@ -70,59 +71,36 @@ enum Admission {
         role: Role,
     },
     At(Duration),
-    /// When another one has ended.
+    /// When another one of this queue has ended.
     Later,
 }
 
+/// What is shared about an account, and whether another member is still there.
+type Shared<'a> = (&'a [u8], &'a dyn Fn(&str) -> bool);
+
 impl GateQueue {
-    /// Returns an empty queue.
+    /// Returns an empty queue of an account that nobody else uses.
     #[must_use]
     pub fn new(policy: GatePolicy) -> Self {
-        Self {
-            window: Window::new(policy.concurrency),
-            breaker: Breaker::new(policy.outage),
-            rates: Rates::new(policy.per_minute),
+        let mut queue = Self {
             policy,
+            member: String::new(),
+            shared: SharedState::default(),
             turns: Turns::default(),
             under_way: BTreeMap::new(),
             waiting: BTreeMap::new(),
-            pause: None,
             notified: None,
-            backoff: Duration::ZERO,
             wake: None,
-        }
+        };
+        queue.apply_policy();
+        queue
     }
 
     /// Processes an input at the time `now` and returns the effects. All times are those of one
     /// timer, and never decrease.
     pub fn step(&mut self, input: GateInput, now: Duration) -> Vec<GateEffect> {
         let mut effects = Vec::new();
-        let mut arrived = None;
-        match input {
-            GateInput::Arrived { ticket, requester, retries, tokens } => {
-                self.turns.add(requester.clone(), retries, ticket);
-                self.waiting.insert(ticket, Waiting { requester, retries, tokens });
-                arrived = Some(ticket);
-            }
-            GateInput::NotSent(ticket) => {
-                if let Some(admitted) = self.under_way.remove(&ticket) {
-                    self.rates.not_begun(admitted.tokens);
-                    self.breaker.ended(admitted.role, now);
-                }
-            }
-            GateInput::Accepted(ticket) => {
-                if self.under_way.contains_key(&ticket) {
-                    self.window.accepted();
-                    self.backoff = Duration::ZERO;
-                }
-            }
-            GateInput::Ended(ticket, end) => {
-                if let Some(admitted) = self.under_way.remove(&ticket) {
-                    self.ended(&admitted, end, now);
-                }
-            }
-            GateInput::Woken => self.wake = None,
-        }
+        let arrived = self.take(input, now);
         self.admit(now, &mut effects);
         let told_all = self.notify_paused(now, &mut effects);
         let arrived = arrived.filter(|ticket| !told_all && self.waiting.contains_key(ticket));
@@ -133,51 +111,164 @@ impl GateQueue {
         effects
     }
 
-    fn ended(&mut self, admitted: &Admitted, end: GateEnd, now: Duration) {
-        match end {
-            GateEnd::Answered { tokens, wait } => {
-                self.breaker.answered();
-                self.rates.used_more(tokens.saturating_sub(admitted.tokens), now);
-                if let Some(wait) = wait {
-                    self.pause(now, wait, "its limit is used up".to_owned());
+    /// Processes inputs as `member` of those that share the account. `bytes` is what they share, and
+    /// `is_there` returns whether another member is still there. Returns the effects and what is
+    /// shared now.
+    pub fn step_shared(
+        &mut self,
+        inputs: Vec<GateInput>,
+        member: &str,
+        (bytes, is_there): Shared<'_>,
+        now: Duration,
+    ) -> (Vec<GateEffect>, Vec<u8>) {
+        member.clone_into(&mut self.member);
+        if let Some(shared) = SharedState::parse(bytes, now) {
+            self.shared = shared;
+            self.apply_policy();
+        }
+        let mut effects = Vec::new();
+        for input in inputs {
+            effects.extend(self.step(input, now));
+        }
+        if !self.waiting.is_empty() && self.shared.remove_gone(member, is_there, now) {
+            self.admit(now, &mut effects);
+            self.wake(now, &mut effects);
+        }
+        self.shared.note(member, self.own_use(), now);
+        self.shared.limit = self.shared.window.limit().map(std::num::NonZeroUsize::get);
+        (effects, self.shared.to_bytes())
+    }
+
+    /// Forgets the others that share the account: what they do is not known any more.
+    pub fn forget_others(&mut self, now: Duration) {
+        let _freed = self.shared.remove_gone(&self.member, &|_| false, now);
+    }
+
+    /// Returns whether the queue would ignore that a request was accepted.
+    #[must_use]
+    pub fn ignores_acceptance(&self) -> bool {
+        !self.shared.window.is_learning() && self.shared.backoff.is_zero()
+    }
+
+    /// Returns whether no request is under way and none waits.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.under_way.is_empty() && self.waiting.is_empty()
+    }
+
+    fn apply_policy(&mut self) {
+        self.shared.account.clone_from(&self.policy.account);
+        self.shared.window.set_most(self.policy.concurrency);
+        self.shared.breaker.set_limit(self.policy.outage);
+        self.shared.rates.set_limits(self.policy.per_minute);
+    }
+
+    /// Takes down an input. Returns the request that arrived.
+    fn take(&mut self, input: GateInput, now: Duration) -> Option<Ticket> {
+        match input {
+            GateInput::Arrived { ticket, requester, retries, tokens } => {
+                self.turns.add(requester.clone(), retries, ticket);
+                self.waiting.insert(ticket, Waiting { requester, retries, tokens });
+                return Some(ticket);
+            }
+            GateInput::Withdrawn(ticket) => self.leave(ticket, Departure::GivenUp),
+            GateInput::NotSent(ticket) => {
+                if let Some(admitted) = self.under_way.remove(&ticket) {
+                    self.shared.rates.not_begun(admitted.tokens);
+                    self.shared.breaker.ended(admitted.role, now);
                 }
+            }
+            GateInput::Accepted(ticket, wait) => {
+                if self.under_way.contains_key(&ticket) {
+                    self.shared.window.accepted();
+                    self.shared.backoff = Duration::ZERO;
+                    if let Some(wait) = wait {
+                        self.hold(now, wait, "its limit is used up");
+                    }
+                }
+            }
+            GateInput::Ended(ticket, end) => {
+                if let Some(admitted) = self.under_way.remove(&ticket) {
+                    self.ended(&admitted, end, now);
+                }
+            }
+            // That of an earlier request to be woken changes nothing.
+            GateInput::Woken(at) => self.wake = self.wake.filter(|wake| *wake > now && *wake != at),
+        }
+        None
+    }
+
+    fn ended(&mut self, admitted: &Admitted, end: GateEnd, now: Duration) {
+        let under_way = self.under_way_in_all();
+        match end {
+            GateEnd::Answered { tokens } => {
+                self.shared.breaker.answered();
+                self.shared.rates.used_more(tokens.saturating_sub(admitted.tokens), now);
             }
             GateEnd::Rejected { wait, reason } => {
                 // An account that counts is there.
-                self.breaker.answered();
-                let is_news = self.window.rejected(admitted.generation, self.under_way.len());
+                self.shared.breaker.answered();
+                let is_news = self.shared.window.rejected(admitted.generation, under_way);
                 match wait {
-                    Some(wait) => self.pause(now, wait, reason),
+                    Some(wait) => self.pause(now, wait, &reason),
                     None if is_news => {
-                        let longer = self.backoff.saturating_mul(2).max(self.policy.backoff);
-                        self.backoff = longer.min(LONGEST_BACKOFF);
-                        self.pause(now, self.backoff, reason);
+                        let longer = self.shared.backoff.saturating_mul(2);
+                        self.shared.backoff = longer.max(self.policy.backoff).min(LONGEST_BACKOFF);
+                        self.pause(now, self.shared.backoff, &reason);
                     }
                     None => {}
                 }
             }
-            GateEnd::Failed { wait, reason } => {
-                self.breaker.failed(admitted.role, &reason, now);
-                if let Some(wait) = wait {
-                    self.pause(now, wait, reason);
-                }
+            GateEnd::Overloaded { wait, reason } => {
+                let _is_news = self.shared.window.rejected(admitted.generation, under_way);
+                self.failed(admitted.role, wait, &reason, now);
             }
-            GateEnd::Unrelated => self.breaker.ended(admitted.role, now),
+            GateEnd::Failed { wait, reason } => self.failed(admitted.role, wait, &reason, now),
+            GateEnd::Unrelated => self.shared.breaker.ended(admitted.role, now),
         }
     }
 
-    /// Pauses the account, unless it is already paused for longer.
-    fn pause(&mut self, now: Duration, wait: Duration, reason: String) {
-        let until = now.saturating_add(wait);
-        if wait.is_zero() || self.pause.as_ref().is_some_and(|(before, _)| *before >= until) {
-            return;
+    fn failed(&mut self, role: Role, wait: Option<Duration>, reason: &str, now: Duration) {
+        self.shared.breaker.failed(role, reason, now);
+        if let Some(wait) = wait {
+            self.pause(now, wait, reason);
         }
-        self.pause = Some((until, reason));
-        self.window.begin_with_one();
+    }
+
+    /// Pauses the account, and begins with one request after that.
+    fn pause(&mut self, now: Duration, wait: Duration, reason: &str) {
+        if self.hold(now, wait, reason) {
+            self.shared.window.begin_with_one();
+        }
+    }
+
+    /// Pauses the account, unless it is already paused for longer. Returns whether it did.
+    fn hold(&mut self, now: Duration, wait: Duration, reason: &str) -> bool {
+        let until = now.saturating_add(wait);
+        let known = self.shared.pause.as_ref().is_some_and(|before| before.until >= until);
+        if wait.is_zero() || known {
+            return false;
+        }
+        self.shared.pause = Some(Pause { until, reason: reason.to_owned() });
+        true
     }
 
     fn paused_until(&self, now: Duration) -> Option<Duration> {
-        self.pause.as_ref().map(|(until, _)| *until).filter(|until| *until > now)
+        self.shared.pause.as_ref().map(|pause| pause.until).filter(|until| *until > now)
+    }
+
+    fn under_way_in_all(&self) -> usize {
+        self.under_way.len().saturating_add(self.shared.others_under_way(&self.member))
+    }
+
+    fn own_use(&self) -> Member {
+        let next = self.turns.next().and_then(|ticket| self.waiting.get(&ticket));
+        Member {
+            under_way: self.under_way.len(),
+            waiting: self.waiting.len(),
+            is_person: next.is_some_and(|next| next.requester == Requester::Person),
+            ..Member::default()
+        }
     }
 
     /// Returns when a request of about so many tokens may be admitted, if it is its turn.
@@ -185,15 +276,24 @@ impl GateQueue {
         if let Some(until) = self.paused_until(now) {
             return Admission::At(until);
         }
-        let role = match self.breaker.may_admit(now) {
-            MayAdmit::Yes if self.window.has_room(self.under_way.len()) => Role::Usual,
+        let is_alone = self.shared.others_under_way(&self.member) == 0;
+        let role = match self.shared.breaker.may_admit(now) {
+            MayAdmit::Yes if self.shared.window.has_room(self.under_way_in_all()) => Role::Usual,
+            // The end of a request of another engine wakes nobody here.
+            MayAdmit::Yes | MayAdmit::NotYet if !is_alone => return at_next_look(now),
             MayAdmit::Yes | MayAdmit::NotYet => return Admission::Later,
             // Those that hang do not hold up the probe.
             MayAdmit::AsProbe => Role::Probe,
             MayAdmit::NotBefore(at) => return Admission::At(at),
         };
-        match self.rates.earliest(tokens, now) {
+        let is_limited = role == Role::Probe
+            || self.shared.window.limit().is_some()
+            || self.shared.rates.are_limited();
+        match self.shared.rates.earliest(tokens, now) {
             at if at > now => Admission::At(at),
+            _ if is_limited && !self.shared.is_turn_of(&self.member, &self.own_use(), now) => {
+                at_next_look(now)
+            }
             _ => Admission::Now { role },
         }
     }
@@ -203,16 +303,18 @@ impl GateQueue {
             let tokens = self.waiting.get(&ticket).map_or(0, |waiting| waiting.tokens);
             let Admission::Now { role } = self.admission(tokens, now) else { break };
             if role == Role::Probe {
-                self.breaker.probe_admitted();
+                self.shared.breaker.probe_admitted(&self.member);
             }
-            self.rates.begun(tokens, now);
+            self.shared.take_turn(&self.member);
+            self.shared.rates.begun(tokens, now);
             self.leave(ticket, Departure::Served);
-            let generation = self.window.generation();
+            let generation = self.shared.window.generation();
             self.under_way.insert(ticket, Admitted { generation, role, tokens });
             effects.push(GateEffect::Admit(ticket));
         }
-        if let Some(lasted) = self.breaker.is_over_limit(now) {
-            let (seconds, reason) = (lasted.as_secs(), self.breaker.reason().unwrap_or_default());
+        if let Some(lasted) = self.shared.breaker.is_over_limit(now) {
+            let seconds = lasted.as_secs();
+            let reason = self.shared.breaker.reason().unwrap_or_default();
             let message = format!("nothing was answered for {seconds} s: {reason}");
             let failure = Failure::new(FailureClass::Transient, message);
             for ticket in self.turns.all().collect::<Vec<_>>() {
@@ -232,15 +334,15 @@ impl GateQueue {
     /// Notifies a request that was not admitted on arrival.
     fn notify_arrived(&mut self, ticket: Ticket, now: Duration, effects: &mut Vec<GateEffect>) {
         let tokens = self.waiting.get(&ticket).map_or(0, |waiting| waiting.tokens);
-        let has_room = self.window.has_room(self.under_way.len());
+        let has_room = self.shared.window.has_room(self.under_way_in_all());
         let wait = if let Some(wait) = self.paused(now) {
             wait
-        } else if let Some(reason) = self.breaker.reason() {
+        } else if let Some(reason) = self.shared.breaker.reason() {
             GateWait::Outage { reason: reason.to_owned() }
-        } else if let Some(limit) = self.window.limit().filter(|_| !has_room) {
+        } else if let Some(limit) = self.shared.window.limit().filter(|_| !has_room) {
             GateWait::Busy { limit }
         } else {
-            match self.rates.earliest(tokens, now) {
+            match self.shared.rates.earliest(tokens, now) {
                 at if at > now => GateWait::Rate { wait: at - now },
                 // It waits for the turns of others, which were told why.
                 _ => return,
@@ -250,8 +352,8 @@ impl GateQueue {
     }
 
     fn paused(&self, now: Duration) -> Option<GateWait> {
-        let (until, reason) = self.pause.as_ref().filter(|(until, _)| *until > now)?;
-        Some(GateWait::Paused { wait: *until - now, reason: reason.clone() })
+        let pause = self.shared.pause.as_ref().filter(|pause| pause.until > now)?;
+        Some(GateWait::Paused { wait: pause.until - now, reason: pause.reason.clone() })
     }
 
     /// Notifies all requests that wait of a new pause, or of one that has become much longer. Returns
@@ -260,7 +362,8 @@ impl GateQueue {
         let Some((until, wait)) = self.paused_until(now).zip(self.paused(now)) else {
             return false;
         };
-        if self.notified.is_some_and(|notified| until < notified + MIN_CHANGE) {
+        let known = |notified: Duration| until < notified.saturating_add(MIN_CHANGE);
+        if self.notified.is_some_and(known) {
             return false;
         }
         self.notified = Some(until);
@@ -277,13 +380,19 @@ impl GateQueue {
             // At the limit of concurrent requests, the end of a request wakes the queue.
             Admission::Now { .. } | Admission::Later => None,
         };
-        let at = [admission, self.breaker.ends_waiting_at()].into_iter().flatten().min();
+        let ends_waiting = self.shared.breaker.ends_waiting_at();
+        let at = [admission, ends_waiting].into_iter().flatten().min();
         let Some(at) = at.filter(|at| *at > now) else { return };
         if self.wake.is_none_or(|wake| at < wake) {
             self.wake = Some(at);
             effects.push(GateEffect::WakeAt(at));
         }
     }
+}
+
+/// Another engine holds it up, and does not say for how long.
+fn at_next_look(now: Duration) -> Admission {
+    Admission::At(now.saturating_add(LOOK_AGAIN))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 mod attempt;
 mod client;
+mod estimate;
 mod gate_queue;
 mod partial_content;
 mod policy;
@@ -11,6 +12,8 @@ mod virtual_time;
 
 pub use attempt::{Progress, ProgressSink};
 pub use client::{FailedRequest, ModelClient};
-pub use gate_queue::{GateEffect, GateEnd, GateInput, GatePolicy, GateQueue, MinuteLimits, Ticket};
+pub use gate_queue::{
+    GateEffect, GateEnd, GateHold, GateInput, GatePolicy, GateQueue, GateReport, Ticket,
+};
 pub(crate) use partial_content::PartialContent;
 pub use policy::{RequestPolicy, RetryPolicy, Watchdog, estimated_tokens};

@@ -59,8 +59,10 @@ pub struct RetryPolicy {
     /// half is added, so that rejected sessions do not retry at the same time.
     pub base_delay: Duration,
     /// The maximum delay, without the random part. If a provider asks for a longer delay, there is
-    /// no retry.
+    /// no retry, unless it asks because of a limit of the account.
     pub max_delay: Duration,
+    /// How long a limit of the account is waited for at most.
+    pub quota_wait: Duration,
 }
 
 impl Default for RetryPolicy {
@@ -69,6 +71,7 @@ impl Default for RetryPolicy {
             max_retries: 4,
             base_delay: Duration::from_secs(2),
             max_delay: Duration::from_secs(60),
+            quota_wait: Duration::from_secs(6 * 3600),
         }
     }
 }
@@ -82,23 +85,40 @@ impl RetryPolicy {
         own.max(asked.unwrap_or_default()) + jitter(own / 2, session, retry)
     }
 
-    /// Returns how long the whole account pauses after a failure, if the provider asks for a pause
-    /// that is not longer than the maximum delay.
-    pub(super) fn pause(&self, failed: &AttemptFailure) -> Option<Duration> {
-        let transient = failed.failure.class == FailureClass::Transient;
-        failed.wait.filter(|wait| transient && *wait <= self.max_delay)
+    /// Returns the longest delay that a provider may ask for after such a failure.
+    fn longest(&self, cause: FailureCause) -> Duration {
+        match cause {
+            FailureCause::RateLimit => self.quota_wait.max(self.max_delay),
+            FailureCause::Overload | FailureCause::Outage | FailureCause::Other => self.max_delay,
+        }
     }
 
-    /// Turns a rate limit into a quota failure if the provider asks for a delay longer than the
-    /// maximum. Other failures with such a delay get the time of the next attempt as a detail.
+    /// Returns how long the whole account pauses after a failure, if the provider asks for a pause
+    /// that is not too long.
+    pub(super) fn pause(&self, failed: &AttemptFailure) -> Option<Duration> {
+        let transient = failed.failure.class == FailureClass::Transient;
+        failed.wait.filter(|wait| transient && *wait <= self.longest(failed.cause))
+    }
+
+    /// Turns a rate limit into a quota failure if the provider asks for a delay that is too long, and
+    /// a quota failure into a rate limit if it does not. Other failures with such a delay get the time
+    /// of the next attempt as a detail.
     pub(super) fn classify_wait(&self, failed: AttemptFailure, now: Timestamp) -> AttemptFailure {
-        let far = failed.wait.filter(|wait| *wait > self.max_delay);
+        if failed.failure.class == FailureClass::Quota
+            && failed.wait.is_some_and(|wait| wait <= self.longest(FailureCause::RateLimit))
+        {
+            let failure = Failure { class: FailureClass::Transient, ..failed.failure };
+            return AttemptFailure { failure, cause: FailureCause::RateLimit, ..failed };
+        }
+        let far = failed.wait.filter(|wait| *wait > self.longest(failed.cause));
         let Some(wait) = far.filter(|_| failed.failure.class == FailureClass::Transient) else {
             return failed;
         };
         let class = match failed.cause {
             FailureCause::RateLimit => FailureClass::Quota,
-            FailureCause::Outage | FailureCause::Other => FailureClass::Transient,
+            FailureCause::Overload | FailureCause::Outage | FailureCause::Other => {
+                FailureClass::Transient
+            }
         };
         let seconds = wait.as_secs();
         let message = format!("{} (it asks to wait {seconds} s)", failed.failure.message);
@@ -135,14 +155,14 @@ impl Retries {
         session: SessionId,
         failed: &AttemptFailure,
     ) -> RetryDecision {
-        let is_patient = failed.wait.is_none_or(|wait| wait <= policy.max_delay);
+        let is_patient = failed.wait.is_none_or(|wait| wait <= policy.longest(failed.cause));
         let may_pass = failed.failure.class == FailureClass::Transient && is_patient;
         if may_pass && failed.cause != FailureCause::Outage && self.0 < policy.max_retries {
             self.0 += 1;
             // After a rate limit the request waits at the gate, with all others of the account.
             return RetryDecision::Retry(match failed.cause {
                 FailureCause::RateLimit => Duration::ZERO,
-                FailureCause::Outage | FailureCause::Other => {
+                FailureCause::Overload | FailureCause::Outage | FailureCause::Other => {
                     policy.delay(session, self.0, failed.wait)
                 }
             });
@@ -254,11 +274,15 @@ mod tests {
     fn only_a_wait_that_is_far_away_changes_what_a_failure_is() {
         let policy = RetryPolicy::default();
         let now = Timestamp::from_millisecond(1_000);
-        assert_eq!(policy.classify_wait(limited(60), now), limited(60));
-        assert_eq!(policy.pause(&limited(60)), Some(Duration::from_secs(60)));
-        let far = policy.classify_wait(limited(61), now);
-        let at = Timestamp::from_millisecond(62_000);
-        let expected = Failure::new(FailureClass::Quota, "slow down (it asks to wait 61 s)");
+        assert_eq!(policy.classify_wait(limited(21_600), now), limited(21_600));
+        assert_eq!(policy.pause(&limited(21_600)), Some(Duration::from_secs(21_600)));
+        let mut spent = limited(3_600);
+        spent.failure.class = FailureClass::Quota;
+        spent.cause = FailureCause::Other;
+        assert_eq!(policy.classify_wait(spent, now), limited(3_600), "it begins again");
+        let far = policy.classify_wait(limited(21_601), now);
+        let at = Timestamp::from_millisecond(21_602_000);
+        let expected = Failure::new(FailureClass::Quota, "slow down (it asks to wait 21601 s)");
         assert_eq!(far.failure, expected.with(FailureDetail::Until { at }));
         assert_eq!((far.cause, policy.pause(&far)), (FailureCause::Other, None));
         let busy = AttemptFailure { cause: FailureCause::Other, ..limited(61) };

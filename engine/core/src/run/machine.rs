@@ -17,6 +17,7 @@ use crate::exit_code::Interruption;
 use crate::ports::{CancelLevel, Notice};
 use crate::schedule::{QueuedTask, RefusedTask, TaskEnd};
 
+mod account_failures;
 mod adding;
 mod cancelling;
 mod eager;
@@ -239,14 +240,19 @@ impl RunMachine {
         }
     }
 
-    /// Records the end of a task.
+    /// Records the end of a task, and what follows from it for others.
     fn finish(&mut self, task: TaskId, report: TaskReport, effects: &mut Vec<Effect>) {
-        self.set(task, LiveState::Finishing);
-        let cancels = self.cancels_others(&report.outcome);
-        effects.push(Effect::Record(LedgerEntry::TaskFinished { task, report }));
-        if cancels {
+        let outcome = report.outcome.clone();
+        self.record_end(task, report, effects);
+        if self.cancels_others(&outcome) {
             self.cancel_unfinished(CancelLevel::Gently, effects);
         }
+        self.fail_unstarted(task, &outcome, effects);
+    }
+
+    fn record_end(&mut self, task: TaskId, report: TaskReport, effects: &mut Vec<Effect>) {
+        self.set(task, LiveState::Finishing);
+        effects.push(Effect::Record(LedgerEntry::TaskFinished { task, report }));
     }
 
     fn recorded(&mut self, entry: LedgerEntry, effects: &mut Vec<Effect>) {

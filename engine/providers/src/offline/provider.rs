@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::ports::{
-    AccountId, AttemptFailure, Clock, ModelAnswer, ModelEvent, ModelLocation, ModelRequest,
-    ModelStream, Provider, ProviderInfo,
+    AccountId, AccountLimits, AttemptFailure, Clock, ModelAnswer, ModelEvent, ModelLocation,
+    ModelRequest, ModelStream, Provider, ProviderInfo,
 };
 use futures_util::StreamExt;
 use futures_util::stream::{BoxStream, unfold};
@@ -174,8 +174,14 @@ impl Scenarios {
 /// Describes the scripted model of `route`. The model has the timeouts of a remote model, so that a
 /// scenario times out as a real provider would.
 pub(crate) fn info(route: &ModelRoute) -> ProviderInfo {
-    let account = AccountId { provider: route.provider.clone(), base_url: None, key: None };
-    ProviderInfo { api: API, route: route.clone(), account, location: ModelLocation::Remote }
+    let account = AccountId::of_provider(&route.provider);
+    ProviderInfo {
+        api: API,
+        route: route.clone(),
+        account,
+        limits: AccountLimits::default(),
+        location: ModelLocation::Remote,
+    }
 }
 
 /// Reads a scenario file; fails if it is too large or no regular file.

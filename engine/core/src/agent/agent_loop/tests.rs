@@ -20,10 +20,11 @@ use serde_json::json;
 use super::*;
 use crate::agent::{Assignment, Inputs, Limits, Listener, Model, RequestChanges, SessionInit};
 use crate::ports::{
-    Access, AccountId, AttemptFailure, CancelToken, Clock, Concurrency, Gate, GateEvent,
-    LoggedMessage, ModelAnswer, ModelEvent, ModelLocation, ModelRequest, ModelStream, OpenedLog,
-    Permit as GatePermit, Provider, ProviderInfo, Requester, SessionHeader, SessionLog,
-    SessionLogError, SessionLogs, Timer, ToolDeclaration, ToolOutcome, ToolOutput, ToolRunner,
+    Access, AccountId, AccountLimits, AttemptFailure, CancelToken, Clock, Concurrency, Gate,
+    GateEvent, GateRequest, LoggedMessage, ModelAnswer, ModelEvent, ModelLocation, ModelRequest,
+    ModelStream, OpenedLog, Permit as GatePermit, Provider, ProviderInfo, Requester, SessionHeader,
+    SessionLog, SessionLogError, SessionLogs, Timer, ToolDeclaration, ToolOutcome, ToolOutput,
+    ToolRunner,
 };
 use crate::request::{ModelClient, RequestPolicy, RetryPolicy};
 
@@ -82,7 +83,8 @@ impl Script {
 static INFO: LazyLock<ProviderInfo> = LazyLock::new(|| ProviderInfo {
     api: "script",
     route: ModelRoute { provider: "script".into(), id: "m".into(), base_url: None, thinking: None },
-    account: AccountId { provider: "script".into(), base_url: None, key: None },
+    account: AccountId::of_provider("script"),
+    limits: AccountLimits::default(),
     location: ModelLocation::Local,
 });
 
@@ -102,12 +104,7 @@ impl Provider for Script {
 struct OpenGate;
 
 impl Gate for OpenGate {
-    fn acquire(
-        &self,
-        _account: &AccountId,
-        _who: Requester,
-        _retries: u32,
-    ) -> BoxStream<'static, GateEvent> {
+    fn acquire(&self, _request: GateRequest) -> BoxStream<'static, GateEvent> {
         stream::iter([GateEvent::Admitted(GatePermit::new(drop))]).boxed()
     }
 }

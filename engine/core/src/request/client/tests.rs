@@ -8,8 +8,8 @@ use protocol::{ModelRoute, SessionId, Timestamp};
 
 use super::*;
 use crate::ports::{
-    FailureCause, GateWait, ModelEvent, ModelLocation, ModelStream, PermitNews, RequestOptions,
-    ToolChoice,
+    AccountId, AccountLimits, FailureCause, GateRequest, GateWait, ModelEvent, ModelLocation,
+    ModelStream, PermitNews, RequestOptions, ToolChoice,
 };
 use crate::request::virtual_time::VirtualTime;
 use crate::request::{RetryPolicy, Watchdog};
@@ -38,12 +38,7 @@ impl<F: Fn() -> Attempt + Send + Sync> Provider for Attempts<F> {
 struct OpenGate(Arc<Mutex<Vec<PermitNews>>>);
 
 impl Gate for OpenGate {
-    fn acquire(
-        &self,
-        _account: &AccountId,
-        _who: Requester,
-        _retries: u32,
-    ) -> BoxStream<'static, GateEvent> {
+    fn acquire(&self, _request: GateRequest) -> BoxStream<'static, GateEvent> {
         let reports = Arc::clone(&self.0);
         let permit = Permit::new(move |news| reports.lock().unwrap().push(news));
         stream::iter([GateEvent::Admitted(permit)]).boxed()
@@ -60,8 +55,14 @@ impl Clock for Noon {
 
 fn provider(route: &str, ask: impl Fn() -> Attempt + Send + Sync + 'static) -> Arc<dyn Provider> {
     let route: ModelRoute = route.parse().unwrap();
-    let account = AccountId { provider: route.provider.clone(), base_url: None, key: None };
-    let info = ProviderInfo { api: "test", route, account, location: ModelLocation::Remote };
+    let account = AccountId::of_provider(&route.provider);
+    let info = ProviderInfo {
+        api: "test",
+        route,
+        account,
+        limits: AccountLimits::default(),
+        location: ModelLocation::Remote,
+    };
     Arc::new(Attempts { info, ask })
 }
 
@@ -355,12 +356,7 @@ fn a_rate_limit_is_one_try_of_five_like_any_other_trouble() {
 struct RefusingGate;
 
 impl Gate for RefusingGate {
-    fn acquire(
-        &self,
-        _account: &AccountId,
-        _who: Requester,
-        _retries: u32,
-    ) -> BoxStream<'static, GateEvent> {
+    fn acquire(&self, _request: GateRequest) -> BoxStream<'static, GateEvent> {
         let failure = Failure::new(FailureClass::Transient, "nothing was answered");
         stream::iter([GateEvent::Refused(failure)]).boxed()
     }
@@ -470,7 +466,7 @@ fn dropping_the_request_ends_the_attempt_at_once_and_gives_its_permit_back() {
     drop(request);
     assert_eq!(dropped.load(Ordering::Relaxed), 1);
     let abandoned = PermitNews::Ended(RequestOutcome::Abandoned);
-    assert_eq!(*gate.0.lock().unwrap(), [PermitNews::Accepted, abandoned]);
+    assert_eq!(*gate.0.lock().unwrap(), [PermitNews::Accepted(None), abandoned]);
 }
 
 #[test]
@@ -485,15 +481,15 @@ fn the_gate_learns_how_each_attempt_went() {
         ..client(&time, RequestPolicy::default(), provider("x/y", attempts(answers)))
     };
     time.run(notified(&client, session()));
-    let failed = |message, is_rejected, wait| {
+    let failed = |message, cause, wait| {
         let failure = Failure::new(FailureClass::Transient, message);
-        PermitNews::Ended(RequestOutcome::Failed { failure, is_rejected, wait })
+        PermitNews::Ended(RequestOutcome::Failed { failure, cause, wait })
     };
     let reports = [
-        failed("too many", true, wait),
-        failed("because", false, None),
-        PermitNews::Accepted,
-        PermitNews::Ended(RequestOutcome::Answered { tokens: 100, wait: None }),
+        failed("too many", FailureCause::RateLimit, wait),
+        failed("because", FailureCause::Other, None),
+        PermitNews::Accepted(None),
+        PermitNews::Ended(RequestOutcome::Answered { tokens: 100 }),
     ];
     assert_eq!(*gate.0.lock().unwrap(), reports);
 }
@@ -502,16 +498,11 @@ fn the_gate_learns_how_each_attempt_went() {
 struct CrashingGate(AtomicU32);
 
 impl Gate for CrashingGate {
-    fn acquire(
-        &self,
-        account: &AccountId,
-        who: Requester,
-        retries: u32,
-    ) -> BoxStream<'static, GateEvent> {
+    fn acquire(&self, request: GateRequest) -> BoxStream<'static, GateEvent> {
         if self.0.fetch_sub(1, Ordering::Relaxed) > 0 {
             return stream::empty().boxed();
         }
-        OpenGate::default().acquire(account, who, retries)
+        OpenGate::default().acquire(request)
     }
 }
 

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// How many failures in a row make an outage.
 const MANY: u32 = 3;
 
@@ -11,9 +13,10 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
 /// The breaker of one account.
-#[derive(Debug)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Breaker {
     /// How long an outage may last until everything that waits fails; never if absent.
+    #[serde(skip)]
     limit: Option<Duration>,
     failures: u32,
     /// When the first of the failures in a row was.
@@ -23,14 +26,15 @@ pub(super) struct Breaker {
     state: State,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum State {
     /// Requests are admitted.
+    #[default]
     Closed,
     /// One request at a time is admitted, the next one at this time.
     Open { next: Duration, pause: Duration },
-    /// A probe is under way.
-    Probing { pause: Duration },
+    /// A probe of this member is under way.
+    Probing { pause: Duration, by: String },
 }
 
 /// Why a request was admitted.
@@ -55,9 +59,18 @@ pub(super) enum MayAdmit {
 }
 
 impl Breaker {
-    pub(super) fn new(limit: Option<Duration>) -> Self {
-        let reason = String::new();
-        Self { limit, failures: 0, since: None, reason, state: State::Closed }
+    pub(super) fn set_limit(&mut self, limit: Option<Duration>) {
+        self.limit = limit;
+    }
+
+    /// Returns all times and spans in it.
+    pub(super) fn times(&self) -> impl Iterator<Item = Duration> {
+        let state = match &self.state {
+            State::Closed => [None, None],
+            State::Open { next, pause } => [Some(*next), Some(*pause)],
+            State::Probing { pause, .. } => [Some(*pause), None],
+        };
+        state.into_iter().chain([self.since]).flatten()
     }
 
     pub(super) fn may_admit(&self, now: Duration) -> MayAdmit {
@@ -69,11 +82,24 @@ impl Breaker {
         }
     }
 
-    /// The probe of [`MayAdmit::AsProbe`] was admitted.
-    pub(super) fn probe_admitted(&mut self) {
+    /// The probe of [`MayAdmit::AsProbe`] was admitted, as a request of this member.
+    pub(super) fn probe_admitted(&mut self, by: &str) {
         if let State::Open { pause, .. } = self.state {
-            self.state = State::Probing { pause };
+            self.state = State::Probing { pause, by: by.to_owned() };
         }
+    }
+
+    /// Returns the member whose probe is under way.
+    pub(super) fn prober(&self) -> Option<&str> {
+        match &self.state {
+            State::Probing { by, .. } => Some(by),
+            State::Closed | State::Open { .. } => None,
+        }
+    }
+
+    /// The member whose probe was under way is gone.
+    pub(super) fn probe_lost(&mut self, now: Duration) {
+        self.ended(Role::Probe, now);
     }
 
     /// A request was answered.
@@ -86,11 +112,11 @@ impl Breaker {
         self.failures = self.failures.saturating_add(1);
         self.since.get_or_insert(now);
         reason.clone_into(&mut self.reason);
-        self.state = match self.state {
+        self.state = match std::mem::take(&mut self.state) {
             State::Closed if self.failures >= MANY => {
                 State::Open { next: now.saturating_add(FIRST_PAUSE), pause: FIRST_PAUSE }
             }
-            State::Probing { pause } if role == Role::Probe => {
+            State::Probing { pause, .. } if role == Role::Probe => {
                 let pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
                 State::Open { next: now.saturating_add(pause), pause }
             }
@@ -101,7 +127,7 @@ impl Breaker {
     /// A request ended without telling anything about the account: it was given up, or failed by
     /// itself.
     pub(super) fn ended(&mut self, role: Role, now: Duration) {
-        if let State::Probing { pause } = self.state
+        if let State::Probing { pause, .. } = self.state
             && role == Role::Probe
         {
             self.state = State::Open { next: now, pause };
@@ -137,7 +163,7 @@ mod tests {
 
     #[test]
     fn failures_in_a_row_open_it_and_an_answer_closes_it() {
-        let mut breaker = Breaker::new(Some(s(45)));
+        let mut breaker = Breaker { limit: Some(s(45)), ..Breaker::default() };
         breaker.failed(Role::Usual, "a", s(0));
         breaker.failed(Role::Usual, "b", s(1));
         breaker.answered();
@@ -156,14 +182,14 @@ mod tests {
 
     #[test]
     fn one_probe_at_a_time_and_less_and_less_often() {
-        let mut breaker = Breaker::new(Some(s(45)));
+        let mut breaker = Breaker { limit: Some(s(45)), ..Breaker::default() };
         for _ in 0..32 {
             breaker.failed(Role::Usual, "down", s(10));
         }
         let (mut now, mut pauses) = (s(11), Vec::new());
         for _ in 0..5 {
             assert_eq!(breaker.may_admit(now), MayAdmit::AsProbe);
-            breaker.probe_admitted();
+            breaker.probe_admitted("a");
             assert_eq!(breaker.may_admit(now), MayAdmit::NotYet);
             breaker.failed(Role::Usual, "an old one", now);
             assert_eq!(breaker.may_admit(now), MayAdmit::NotYet);
@@ -173,14 +199,14 @@ mod tests {
             now = next;
         }
         assert_eq!(pauses, [2, 4, 8, 8, 8]);
-        breaker.probe_admitted();
+        breaker.probe_admitted("a");
         breaker.ended(Role::Probe, now);
         assert_eq!(breaker.may_admit(now), MayAdmit::AsProbe, "the probe has told nothing");
     }
 
     #[test]
     fn an_outage_that_lasts_too_long_is_over_its_limit_until_something_is_answered() {
-        let mut breaker = Breaker::new(Some(s(45)));
+        let mut breaker = Breaker { limit: Some(s(45)), ..Breaker::default() };
         for at in 0..3 {
             breaker.failed(Role::Usual, "down", s(at));
         }
@@ -188,7 +214,7 @@ mod tests {
         assert_eq!(breaker.is_over_limit(s(50)), Some(s(50)));
         breaker.answered();
         assert_eq!((breaker.ends_waiting_at(), breaker.is_over_limit(s(60))), (None, None));
-        let mut patient = Breaker::new(None);
+        let mut patient = Breaker::default();
         (0..9).for_each(|at| patient.failed(Role::Usual, "down", s(at)));
         assert_eq!(patient.is_over_limit(s(10_000)), None);
     }

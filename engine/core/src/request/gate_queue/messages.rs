@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use protocol::Failure;
 
-use super::rates::MinuteLimits;
-use crate::ports::{GateWait, Requester};
+use crate::ports::{AccountId, GateWait, MinuteLimits, Requester};
 use crate::request::RequestPolicy;
 
 /// The limits of one account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatePolicy {
+    /// The account, for people.
+    pub account: Option<AccountId>,
     /// The maximum number of concurrent requests; unlimited if absent.
     pub concurrency: Option<NonZeroUsize>,
     /// What may begin within a minute.
@@ -28,6 +29,7 @@ pub struct GatePolicy {
 impl From<&RequestPolicy> for GatePolicy {
     fn from(policy: &RequestPolicy) -> Self {
         Self {
+            account: None,
             concurrency: policy.concurrency,
             per_minute: MinuteLimits::default(),
             backoff: policy.retry.base_delay / 2,
@@ -56,12 +58,15 @@ pub enum GateInput {
     },
     /// An admitted request was given up before it was sent.
     NotSent(Ticket),
-    /// The provider has accepted an admitted request: it begins to answer.
-    Accepted(Ticket),
+    /// A waiting request was given up.
+    Withdrawn(Ticket),
+    /// The provider has accepted an admitted request: it begins to answer. Until something is left of
+    /// the limits that it has stated, this time passes.
+    Accepted(Ticket, Option<Duration>),
     /// An admitted request has ended.
     Ended(Ticket, GateEnd),
-    /// The time of a [`GateEffect::WakeAt`] has come.
-    Woken,
+    /// The time of a [`GateEffect::WakeAt`] has come. If it has not, the queue asks once more.
+    Woken(Duration),
 }
 
 /// How a request ended, as far as it matters for the account.
@@ -71,11 +76,16 @@ pub enum GateEnd {
     Answered {
         /// How many tokens it has used.
         tokens: u64,
-        /// How long the account has nothing left, as the provider says.
-        wait: Option<Duration>,
     },
     /// The provider has rejected it because there are too many.
     Rejected {
+        /// How long the provider asks to wait.
+        wait: Option<Duration>,
+        /// Its message.
+        reason: String,
+    },
+    /// The provider has no capacity for it at the moment.
+    Overloaded {
         /// How long the provider asks to wait.
         wait: Option<Duration>,
         /// Its message.
@@ -101,6 +111,6 @@ pub enum GateEffect {
     Refuse(Ticket, Failure),
     /// Tell the request why it waits.
     Notify(Ticket, GateWait),
-    /// Send [`GateInput::Woken`] at this time.
+    /// Send [`GateInput::Woken`] with this time when it has come.
     WakeAt(Duration),
 }

@@ -1,8 +1,11 @@
 //! How many requests and tokens of an account may be begun within a minute.
 
 use std::collections::VecDeque;
-use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ports::MinuteLimits;
 
 /// The time within which the limits hold.
 const MINUTE: Duration = Duration::from_secs(60);
@@ -10,23 +13,15 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// Requests within one second are counted together, and for as long as if all were its last.
 const BUCKET: Duration = Duration::from_secs(1);
 
-/// The limits of an account per minute, as the user has set them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MinuteLimits {
-    /// How many requests may begin; unlimited if absent.
-    pub requests: Option<NonZeroU32>,
-    /// How many tokens they may read and write; unlimited if absent.
-    pub tokens: Option<NonZeroU64>,
-}
-
 /// What was begun within the last minute.
-#[derive(Debug)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Rates {
+    #[serde(skip)]
     limits: MinuteLimits,
     buckets: VecDeque<Bucket>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Bucket {
     begin: Duration,
     requests: u32,
@@ -34,8 +29,17 @@ struct Bucket {
 }
 
 impl Rates {
-    pub(super) fn new(limits: MinuteLimits) -> Self {
-        Self { limits, buckets: VecDeque::new() }
+    pub(super) fn set_limits(&mut self, limits: MinuteLimits) {
+        self.limits = limits;
+    }
+
+    pub(super) fn are_limited(&self) -> bool {
+        self.limits != MinuteLimits::default()
+    }
+
+    /// Returns the times in it.
+    pub(super) fn times(&self) -> impl Iterator<Item = Duration> {
+        self.buckets.iter().map(|bucket| bucket.begin)
     }
 
     /// Returns when a request of about so many tokens may begin: now, if not later.
@@ -43,7 +47,8 @@ impl Rates {
         while self.buckets.front().is_some_and(|bucket| bucket.ends() <= now) {
             self.buckets.pop_front();
         }
-        let mut requests: u32 = self.buckets.iter().map(|bucket| bucket.requests).sum();
+        let mut requests: u32 =
+            self.buckets.iter().map(|bucket| bucket.requests).fold(0, u32::saturating_add);
         let mut sum: u64 =
             self.buckets.iter().map(|bucket| bucket.tokens).fold(0, u64::saturating_add);
         let fits = |requests: u32, sum: u64| {
@@ -57,7 +62,7 @@ impl Rates {
             if fits(requests, sum) {
                 break;
             }
-            requests -= bucket.requests;
+            requests = requests.saturating_sub(bucket.requests);
             sum = sum.saturating_sub(bucket.tokens);
             earliest = bucket.ends();
         }
@@ -66,12 +71,12 @@ impl Rates {
 
     /// A request of about so many tokens begins.
     pub(super) fn begun(&mut self, tokens: u64, now: Duration) {
-        if self.limits == MinuteLimits::default() {
+        if !self.are_limited() {
             return;
         }
         match self.buckets.back_mut() {
-            Some(bucket) if now < bucket.begin + BUCKET => {
-                bucket.requests += 1;
+            Some(bucket) if now < bucket.begin.saturating_add(BUCKET) => {
+                bucket.requests = bucket.requests.saturating_add(1);
                 bucket.tokens = bucket.tokens.saturating_add(tokens);
             }
             _ => self.buckets.push_back(Bucket { begin: now, requests: 1, tokens }),
@@ -90,7 +95,7 @@ impl Rates {
     pub(super) fn used_more(&mut self, tokens: u64, now: Duration) {
         if tokens > 0 && self.limits.tokens.is_some() {
             match self.buckets.back_mut() {
-                Some(bucket) if now < bucket.begin + BUCKET => {
+                Some(bucket) if now < bucket.begin.saturating_add(BUCKET) => {
                     bucket.tokens = bucket.tokens.saturating_add(tokens);
                 }
                 _ => self.buckets.push_back(Bucket { begin: now, requests: 0, tokens }),
@@ -102,19 +107,22 @@ impl Rates {
 impl Bucket {
     /// Returns when the bucket no longer counts.
     fn ends(&self) -> Duration {
-        self.begin + BUCKET + MINUTE
+        self.begin.saturating_add(BUCKET + MINUTE)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::num::{NonZeroU32, NonZeroU64};
+
     use proptest::prelude::*;
 
     use super::*;
 
     fn rates(requests: Option<u32>, tokens: Option<u64>) -> Rates {
         let requests = requests.and_then(NonZeroU32::new);
-        Rates::new(MinuteLimits { requests, tokens: tokens.and_then(NonZeroU64::new) })
+        let limits = MinuteLimits { requests, tokens: tokens.and_then(NonZeroU64::new) };
+        Rates { limits, ..Rates::default() }
     }
 
     #[test]

@@ -3,13 +3,16 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use proptest::prelude::*;
 
 use super::*;
+use crate::ports::MinuteLimits;
 
 mod many_sessions;
+mod shared;
 
 const SECOND: Duration = Duration::from_secs(1);
 
 fn policy(concurrency: Option<usize>) -> GatePolicy {
     GatePolicy {
+        account: None,
         concurrency: concurrency.and_then(NonZeroUsize::new),
         per_minute: MinuteLimits::default(),
         backoff: SECOND,
@@ -27,7 +30,7 @@ fn arrived(ticket: u64) -> GateInput {
 }
 
 fn answered(ticket: u64) -> GateInput {
-    GateInput::Ended(Ticket(ticket), GateEnd::Answered { tokens: 0, wait: None })
+    GateInput::Ended(Ticket(ticket), GateEnd::Answered { tokens: 0 })
 }
 
 fn rejected(ticket: u64, seconds: Option<u64>) -> GateInput {
@@ -112,8 +115,8 @@ fn a_pause_holds_for_all_that_wait_and_all_that_arrive_and_each_is_told_once() {
     let known = queue.step(rejected(1, Some(9)), SECOND * 2);
     assert_eq!(notified(&known), [], "it has ended before");
     let before = SECOND * 11 - Duration::from_millis(1);
-    assert!(admitted(&queue.step(GateInput::Woken, before)).is_empty());
-    assert_eq!(admitted(&queue.step(GateInput::Woken, SECOND * 11)), [2]);
+    assert!(admitted(&queue.step(GateInput::Woken(Duration::ZERO), before)).is_empty());
+    assert_eq!(admitted(&queue.step(GateInput::Woken(Duration::ZERO), SECOND * 11)), [2]);
 }
 
 #[test]
@@ -128,14 +131,14 @@ fn after_a_pause_one_request_finds_out_and_then_more_and_more_follow() {
     }
     (1..64).for_each(|ticket| drop(queue.step(answered(ticket), SECOND * 2)));
     let now = SECOND * 10;
-    assert_eq!(admitted(&queue.step(GateInput::Woken, now)), [100]);
-    assert_eq!(admitted(&queue.step(GateInput::Accepted(Ticket(100)), now)), [101]);
+    assert_eq!(admitted(&queue.step(GateInput::Woken(Duration::ZERO), now)), [100]);
+    assert_eq!(admitted(&queue.step(GateInput::Accepted(Ticket(100), None), now)), [101]);
     assert_eq!(admitted(&queue.step(answered(100), now)), [102]);
     for accepted in 101..131 {
-        let next = admitted(&queue.step(GateInput::Accepted(Ticket(accepted)), now));
+        let next = admitted(&queue.step(GateInput::Accepted(Ticket(accepted), None), now));
         assert_eq!(next, [accepted + 2]);
     }
-    let next = admitted(&queue.step(GateInput::Accepted(Ticket(131)), now));
+    let next = admitted(&queue.step(GateInput::Accepted(Ticket(131), None), now));
     assert_eq!(next, Vec::<u64>::new(), "from half of what was too much on, it grows slowly");
 }
 
@@ -147,14 +150,14 @@ fn a_rejection_without_a_time_pauses_longer_each_time_until_one_is_accepted() {
         assert_eq!(admitted(&queue.step(arrived(ticket), now)), [ticket]);
         queue.step(rejected(ticket, None), now);
         let until = notified(&queue.step(arrived(100 + ticket), now))[0].1;
-        queue.step(GateInput::Woken, now + until);
+        queue.step(GateInput::Woken(Duration::ZERO), now + until);
         queue.step(GateInput::NotSent(Ticket(100 + ticket)), now + until);
         waits.push(until.as_secs());
         now += until;
     }
     assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30, 30]);
     queue.step(arrived(50), now);
-    queue.step(GateInput::Accepted(Ticket(50)), now);
+    queue.step(GateInput::Accepted(Ticket(50), None), now);
     queue.step(arrived(51), now);
     queue.step(rejected(51, None), now);
     assert_eq!(notified(&queue.step(arrived(52), now)), [(52, SECOND)]);
@@ -178,7 +181,7 @@ fn in_an_outage_one_at_a_time_asks_and_after_a_while_all_fail() {
     }
     let refused_at = loop {
         now = alarm.expect("it wakes up");
-        let mut effects = queue.step(GateInput::Woken, now);
+        let mut effects = queue.step(GateInput::Woken(Duration::ZERO), now);
         let probe = admitted(&effects);
         assert!(probe.len() <= 1, "{probe:?}");
         for probe in probe {
@@ -221,7 +224,7 @@ fn the_limits_per_minute_hold_and_what_was_not_sent_does_not_count() {
     let waits = queue.step(arrived(4), Duration::ZERO);
     let wait = GateWait::Rate { wait: SECOND * 61 };
     assert_eq!(waits, [GateEffect::Notify(Ticket(4), wait), GateEffect::WakeAt(SECOND * 61)]);
-    assert_eq!(admitted(&queue.step(GateInput::Woken, SECOND * 61)), [4]);
+    assert_eq!(admitted(&queue.step(GateInput::Woken(Duration::ZERO), SECOND * 61)), [4]);
 }
 
 /// What happens next in a queue.
@@ -283,7 +286,7 @@ proptest! {
                     now += Duration::from_millis(millis);
                     if alarm.is_some_and(|at| at <= now) {
                         alarm = None;
-                        inputs.push(GateInput::Woken);
+                        inputs.push(GateInput::Woken(Duration::ZERO));
                     }
                 }
             }

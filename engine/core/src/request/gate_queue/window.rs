@@ -4,10 +4,13 @@
 
 use std::num::NonZeroUsize;
 
+use serde::{Deserialize, Serialize};
+
 /// The window of one account.
-#[derive(Debug)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Window {
     /// The limit of the settings.
+    #[serde(skip)]
     most: Option<NonZeroUsize>,
     /// The limit that the answers of the provider have taught; `None` until it rejects a request.
     learned: Option<Learned>,
@@ -15,7 +18,7 @@ pub(super) struct Window {
     generation: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Learned {
     allowed: usize,
     /// Up to here each accepted request allows one more; above, a whole window of them does.
@@ -24,8 +27,13 @@ struct Learned {
 }
 
 impl Window {
-    pub(super) fn new(most: Option<NonZeroUsize>) -> Self {
-        Self { most, learned: None, generation: 0 }
+    pub(super) fn set_most(&mut self, most: Option<NonZeroUsize>) {
+        self.most = most;
+    }
+
+    /// Returns whether the number depends on what the provider accepts.
+    pub(super) fn is_learning(&self) -> bool {
+        self.learned.is_some()
     }
 
     /// Returns the generation of requests that are admitted now.
@@ -49,7 +57,7 @@ impl Window {
     /// The provider has accepted a request.
     pub(super) fn accepted(&mut self) {
         let Some(learned) = &mut self.learned else { return };
-        learned.accepted += 1;
+        learned.accepted = learned.accepted.saturating_add(1);
         if learned.allowed < learned.threshold || learned.accepted >= learned.allowed {
             learned.allowed = learned.allowed.saturating_add(1);
             learned.accepted = 0;
@@ -65,8 +73,8 @@ impl Window {
         if generation < self.generation {
             return false;
         }
-        self.generation += 1;
-        let threshold = (under_way + 1).div_ceil(2).max(1);
+        self.generation = self.generation.saturating_add(1);
+        let threshold = under_way.saturating_add(1).div_ceil(2).max(1);
         self.learned = Some(Learned { allowed: threshold, threshold, accepted: 0 });
         true
     }
@@ -92,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_rejection_halves_the_window_once_for_all_that_were_admitted_before() {
-        let mut window = Window::new(None);
+        let mut window = Window::default();
         assert_eq!((limit(&window), window.has_room(1_000_000)), (None, true));
         let admitted = window.generation();
         assert!(window.rejected(admitted, 63));
@@ -108,7 +116,7 @@ mod tests {
 
     #[test]
     fn it_doubles_up_to_the_last_half_and_grows_by_one_per_window_then() {
-        let mut window = Window::new(None);
+        let mut window = Window::default();
         assert!(window.rejected(0, 15));
         window.begin_with_one();
         let mut sizes = Vec::new();
@@ -122,7 +130,7 @@ mod tests {
 
     #[test]
     fn it_never_exceeds_the_limit_of_the_settings() {
-        let mut window = Window::new(NonZeroUsize::new(3));
+        let mut window = Window { most: NonZeroUsize::new(3), ..Window::default() };
         assert_eq!(limit(&window), Some(3));
         window.begin_with_one();
         let sizes: Vec<_> =

@@ -474,3 +474,34 @@ fn a_task_whose_work_has_ended_makes_room_unless_its_end_decides_what_is_next() 
     play.tell(Input::WorkEnded(play.id(0)));
     assert_eq!(play.write(), [], "if it fails, no other task starts");
 }
+
+#[test]
+fn what_would_ask_an_account_that_cannot_be_used_any_more_is_not_started() {
+    let asks = |name: &str, model: &str| {
+        let agent = protocol::Agent {
+            model: model.parse().unwrap(),
+            prompt: "do it".to_owned(),
+            yields: Vec::new(),
+            context: None,
+        };
+        TaskSpec { work: Work::Agent(agent), ..spec(name, &[]) }
+    };
+    for class in [FailureClass::Auth, FailureClass::Quota, FailureClass::Transient] {
+        let same: Vec<_> = (0..300).map(|at| asks(&format!("t{at}"), "acme/m:high")).collect();
+        let others = [asks("other", "acme/n"), spec("command", &[])];
+        let tasks = [asks("first", "acme/m"), asks("running", "acme/m")];
+        let all: Vec<_> = tasks.into_iter().chain(same).chain(others).collect();
+        let mut play = Play::begin(run_of(all));
+        play.write();
+        play.start(0);
+        play.start(1);
+        play.end(0, failed(class));
+        let ended = |event: &&EventKind| {
+            matches!(event, EventKind::TaskFinished { report, .. }
+            if matches!(&report.outcome, Outcome::Failed { failure } if failure.class == class))
+        };
+        let ended = play.announced.iter().filter(ended).count();
+        let expected = if class == FailureClass::Transient { 1 } else { 301 };
+        assert_eq!(ended, expected, "{class}: those that run, or ask for something else, go on");
+    }
+}

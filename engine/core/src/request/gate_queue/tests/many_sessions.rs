@@ -60,10 +60,10 @@ fn simulate(sessions: u64, turns: u32, mut server: Server) -> Course {
                 let ticket = Ticket(ticket);
                 GateInput::Arrived { ticket, requester, retries: tries - 1, tokens: 0 }
             }
-            Event::Wakes => GateInput::Woken,
+            Event::Wakes => GateInput::Woken(Duration::ZERO),
             Event::Accepts(ticket) => {
                 plan(&mut events, now + server.answer, Event::Answers(ticket));
-                GateInput::Accepted(Ticket(ticket))
+                GateInput::Accepted(Ticket(ticket), None)
             }
             Event::Answers(ticket) => {
                 let (session, turn, _) = tickets[&ticket];
