@@ -1,5 +1,6 @@
 //! The captures of a repository, for commands: diffs, contents, lists and removal.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use engine::ports::IsolationError;
@@ -9,7 +10,9 @@ use protocol::{CaptureRef, Conflict, ConflictHunk, RepoPath, RunName, TaskName};
 use crate::baseline::{ContentLocation, read_file_list, remove_file_list};
 use crate::branch;
 use crate::error::{OrCannot, Result, cannot};
+use crate::file_entry::Entry;
 use crate::landing::{WorkInTree, work_in_tree};
+use crate::merge::MergeRules;
 use crate::paths::{IsolationPaths, RepoPaths};
 use crate::repository::Repo;
 use crate::settle::{check_can_stage, conflict_hunks, marked_text, stage_merge};
@@ -32,6 +35,16 @@ pub struct FrozenFile {
     /// The id of its content as a blob, in the user's repository or, if it was not committed, in
     /// the task store.
     pub oid: String,
+}
+
+/// A file that a task changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapturedFile {
+    /// What it was when the task began. Where the task changed the same lines as its set-up, this is
+    /// what the set-up left.
+    pub base: Option<Vec<u8>>,
+    /// What the task left; `None` if it removed the file.
+    pub task: Option<Vec<u8>>,
 }
 
 /// The part of a capture that a caller asks for.
@@ -96,6 +109,21 @@ impl Captures {
         Ok(changes.into_iter().map(|change| change.path).collect())
     }
 
+    /// Returns both versions of each file that the work in a capture changed.
+    ///
+    /// # Errors
+    /// If there is no such capture, or it cannot be read.
+    pub fn files(&self, capture: &CaptureRef) -> Result<BTreeMap<RepoPath, CapturedFile>> {
+        let store = self.existing(|| format!("read {capture}"))?;
+        let changes = store.changes(capture)?.into_iter();
+        let files = changes.map(|change| {
+            let read = |entry: Option<Entry>| entry.map(|entry| store.read(entry.oid)).transpose();
+            let (base, task) = (read(change.base)?, read(change.task)?);
+            Ok((change.path, CapturedFile { base, task }))
+        });
+        files.collect()
+    }
+
     /// Returns the content with this id, which is one side of a conflict.
     ///
     /// # Errors
@@ -148,13 +176,14 @@ impl Captures {
         branch::make_branch(&Repo::open(root)?, &store, work, branch).map(|id| id.to_string())
     }
 
-    /// Returns the text of a conflict with git's markers; `None` if a version has no lines.
+    /// Returns the text of a conflict with git's markers, as the repository at `root` wants them;
+    /// `None` if a version has no lines.
     ///
     /// # Errors
-    /// If the task store lacks a version, or cannot be read.
-    pub fn marked_text(&self, conflict: &Conflict) -> Result<Option<Vec<u8>>> {
+    /// If the task store lacks a version or cannot be read, or git knows no such style.
+    pub fn marked_text(&self, root: &Path, conflict: &Conflict) -> Result<Option<Vec<u8>>> {
         let store = self.existing(|| format!("read the versions of {}", conflict.path))?;
-        marked_text(&store, conflict)
+        marked_text(&store, &MergeRules::of(&Repo::open(root)?, &[])?, conflict)
     }
 
     /// Checks that [`Self::stage_merge`] would not touch what the user has staged.
@@ -204,6 +233,18 @@ impl Captures {
             Some(store) => store.captures(run),
             None => Ok(Vec::new()),
         }
+    }
+
+    /// Returns the captures of what resolvers wrote for conflicts of a task, in the order of their
+    /// numbers.
+    ///
+    /// # Errors
+    /// If the task store cannot be read.
+    pub fn resolutions(&self, run: &RunName, task: &TaskName) -> Result<Vec<CaptureRef>> {
+        let begin = format!("refs/tasks/{run}/{task}.resolve/");
+        let mut found = self.list(run)?;
+        found.retain(|capture| capture.as_str().starts_with(&begin));
+        Ok(found)
     }
 
     /// Returns every file and symlink of the tree that a run started from, sorted by path. Returns
@@ -258,4 +299,22 @@ fn not_nested(store: &TaskStore, capture: &CaptureRef, what: &str) -> Result<()>
             hint: "regatta apply RUN/TASK, without --branch and --index".to_owned(),
         }),
     }
+}
+
+/// Returns the beginning of a capture as a patch, at most `limit` bytes and one character more; `None`
+/// if the task has made commits of it itself.
+pub(crate) fn change_text(
+    paths: &RepoPaths,
+    capture: &CaptureRef,
+    limit: usize,
+) -> Result<Option<String>> {
+    let store = TaskStore::open(&paths.store)?;
+    let contents = store.contents(capture)?;
+    if contents.message.is_some() || !contents.series.is_empty() || contents.changes.is_empty() {
+        return Ok(None);
+    }
+    let patch = store.patch(capture, &PathFilter::Everything)?;
+    // One more, so that it can be seen that something is left out.
+    let kept = &patch[..patch.len().min(limit.saturating_add(1))];
+    Ok(Some(String::from_utf8_lossy(kept).into_owned()))
 }

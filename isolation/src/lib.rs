@@ -43,7 +43,7 @@ pub use backends::{
     Backend, Backends, CaptureWriter, FileVersion, FrozenTree, RecoveredWorkspace, RunContext,
 };
 pub use baseline::TreeListing;
-pub use captures::{Captures, FrozenFile, PathFilter};
+pub use captures::{CapturedFile, Captures, FrozenFile, PathFilter};
 pub use carry::{CarryGlobs, GlobError};
 pub use file_entry::Mode as FileMode;
 pub use landing::WorkInTree;

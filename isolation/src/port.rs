@@ -12,7 +12,9 @@ use engine::ports::{
     RepositoryFacts, Reuse, RunLock, UndoReport, UndoRequest, Workspace, WorkspaceRequest,
     WorkspaceView,
 };
-use protocol::{Capabilities, Captured, LandingId, LandingReport, RunName, WorkspaceKind};
+use protocol::{
+    Capabilities, CaptureRef, Captured, LandingId, LandingReport, RunName, WorkspaceKind,
+};
 
 use crate::backends::{Backends, FrozenRun, FrozenTree, LandingWait, RunContext};
 use crate::branch::commit_notices;
@@ -296,6 +298,11 @@ impl Baseline for FrozenBaseline {
             WorkspaceKind::Private => {}
         }
         self.step(workspace, move |tree, workspace| tree.discard(workspace, reuse)).await
+    }
+
+    async fn change_text(&self, capture: &CaptureRef, limit: usize) -> Result<Option<String>> {
+        let (run, capture) = (Arc::clone(&self.run), capture.clone());
+        blocking(move || crate::captures::change_text(&run.context.paths, &capture, limit)).await
     }
 
     async fn merged_workspace(&self) -> Result<Arc<dyn MergedWorkspace>> {

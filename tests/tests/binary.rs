@@ -23,6 +23,7 @@ mod binary {
     mod carry;
     mod command_line;
     mod commands;
+    mod commit_subjects;
     mod costs;
     mod demo;
     mod depends;
@@ -51,7 +52,9 @@ mod binary {
     mod landing;
     mod landing_calls;
     mod landing_escapes;
+    mod landing_odd;
     mod left_out;
+    mod letter_case;
     mod limits;
     mod lines;
     mod live;
@@ -87,6 +90,7 @@ mod binary {
     mod retry_bad_input;
     mod series;
     mod settle;
+    mod settle_agents;
     mod settle_cases;
     mod settle_odd;
     mod settle_programs;

@@ -24,7 +24,7 @@ use crate::task::artifacts_of_run;
 
 impl RunState {
     /// Verifies the work of a request, and lands what passes.
-    pub(super) fn land(&mut self, myself: &ActorRef<RunMessage>, request: LandingRequest) {
+    pub(super) fn land(&mut self, myself: &ActorRef<RunMessage>, mut request: LandingRequest) {
         let notifier = Notifier::to(myself, RunMessage::LandingNotice);
         let (cancel, notify) =
             (self.landing.clone(), Arc::new(move |landing| notifier.notify(landing)));
@@ -32,6 +32,7 @@ impl RunState {
         let (records, run) = (RunRecords(myself.clone()), self.arguments.spec.id);
         let landing = self.arguments.deps.ids.landing();
         let mut verifier = self.verifier(myself);
+        let subjects = self.subject_writer(myself);
         let landed = landed_tasks(self.machine.record());
         let job = async move {
             let began = Instant::now();
@@ -41,6 +42,9 @@ impl RunState {
                 let mut verifying = Verifying { verifier, request: &request, landed };
                 held = verifying.hold_back(run, &records).await;
                 verification = Some(began.elapsed());
+            }
+            if let Some(subjects) = subjects {
+                subjects.write(&mut request, &held, &records).await;
             }
             let began = Instant::now();
             let lands: &dyn LandingBackend = &lands;
@@ -116,19 +120,19 @@ impl Verifying<'_> {
                 Verification::impossible(&request.tasks, &message)
             }
         };
+        self.report(&verification);
+        let mut held = verification.held;
+        match self.verifier.failing_start() {
+            FailingStart::Keep => {}
+            FailingStart::Land => held.retain(|held| !is_of_start(held)),
+        }
         let totals = VerificationTotals {
             verifications: self.verifier.verifications() - before,
             ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            held: held.len(),
         };
         // If the ledger is gone, the landing does not begin.
         let _recorded = records.record(LedgerEntry::WorkVerified { run, totals }).await;
-        self.report(&verification);
-        let held = match self.verifier.failing_start() {
-            FailingStart::Keep => verification.held,
-            FailingStart::Land => {
-                verification.held.into_iter().filter(|held| !is_of_start(held)).collect()
-            }
-        };
         if self.request.target == LandingTarget::Tree && held.len() < self.request.tasks.len() {
             self.report_edits().await;
         }

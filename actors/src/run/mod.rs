@@ -1,6 +1,7 @@
 //! The actor of one run.
 
 mod actor;
+mod commit_subjects;
 mod landing;
 mod landing_ports;
 mod messages;

@@ -35,6 +35,7 @@ Examples:
   regatta run --setup 'npm ci' --carry .env --each 'test/*.js' --exec 'npx mocha {{item}}'
   regatta run --plan plan.toml --dry-run
   regatta run --plan plan.toml --resolve './resolve.sh'
+  regatta run --plan plan.toml --resolve agent:slow
   regatta run --each 'src/*.c' --exec 'clang-format -i {{item}}' --merge branch
   regatta run --plan plan.toml --merge stack     one branch, a commit per task
   regatta run --plan plan.toml --onto main       commits on main, with your files
@@ -253,6 +254,7 @@ Examples:
   regatta apply r7k3f --again     after git reset --hard
   regatta apply r7k3f/auth --theirs src/auth.rs --union src/lib.rs
   regatta apply r7k3f/auth --clean
+  regatta apply r7k3f/auth --resolve agent:anthropic/claude-sonnet-4
   regatta apply r7k3f/auth --branch auth && git merge auth";
 
 pub(super) const SHOW_SIDE: &str = "\
@@ -274,7 +276,8 @@ Conflicts of one task:
   --union      of the lines that both changed, both stay, ours first, as with git merge-file --union
   --markers    the file gets git's conflict markers; what has no lines is left as git merge leaves it
   --tool       merge.tool of your own git configuration writes it; never that of the repository
-  --resolve    a command writes it; of each side something must be left, unless --allow-loss
+  --resolve    a command writes it, or with agent or agent:MODEL a model; of each side something must
+               be left, unless --allow-loss
   --clean      what does not conflict lands now; the rest stays kept
   --index      with --markers: the index becomes what git merge would make of it
   Each is for the paths that follow it, a folder for all below it, and without a path for all

@@ -29,7 +29,7 @@ pub use run::{
     AgentChoice, IsolationChoice, LandChoice, LimitSetting, MergeChoice, RunArgs, VariableName,
 };
 pub use settle::{
-    AllowLoss, LONGEST_PROGRAM, LandClean, ResolveArgs, Resolver, SettleArgs, SettleOption,
-    ShowArgs, SideChoice, Staging,
+    AllowLoss, LONGEST_PROGRAM, LandClean, ResolveArgs, Resolver, ResolverKind, SettleArgs,
+    SettleOption, ShowArgs, SideChoice, Staging,
 };
 pub use verify::{VerifyArgs, VerifyTimeout};

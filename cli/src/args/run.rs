@@ -132,7 +132,7 @@ impl RunArgs {
         if self.null { 0 } else { b'\n' }
     }
 
-    /// Returns the command that settles the conflicts of the run, if there is one.
+    /// Returns what settles the conflicts of the run, if there is anything.
     #[must_use]
     pub fn resolver(&self) -> Option<Resolver> {
         self.resolve.resolver(LONGEST_PROGRAM)

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
+use crate::model::ModelChoice;
+
 /// The options of `regatta apply` that settle conflicts. Each is for the paths that follow it, or
 /// without any for all conflicts that no other option names.
 #[derive(Args, Clone, Debug, Default)]
@@ -56,9 +58,10 @@ pub struct SettleArgs {
 #[derive(Args, Clone, Debug, Default)]
 pub struct ResolveArgs {
     /// Let a command write the files that conflict: REGATTA_BASE, _OURS and _THEIRS name the sides,
-    /// REGATTA_RESULT the file to write. Of each side something must be left
-    #[arg(long, value_name = "CMD")]
-    resolve: Option<String>,
+    /// REGATTA_RESULT the file to write. Or a model: agent, or agent:MODEL. Of each side something
+    /// must be left
+    #[arg(long, value_name = "CMD|agent[:MODEL]", value_parser = resolver_kind)]
+    resolve: Option<ResolverKind>,
 
     /// Accept a file of --resolve in which nothing of a side is left
     #[arg(long, requires = "resolve", action = ArgAction::SetTrue)]
@@ -66,26 +69,46 @@ pub struct ResolveArgs {
 }
 
 impl ResolveArgs {
-    /// Returns the command, if there is one, which may take `timeout` for one file.
+    /// Returns the resolver, if there is one, which may take `timeout`.
     #[must_use]
     pub fn resolver(&self, timeout: Duration) -> Option<Resolver> {
         let loss = if self.allow_loss { AllowLoss::Yes } else { AllowLoss::No };
-        self.resolve.clone().map(|script| Resolver { script, loss, timeout })
+        self.resolve.clone().map(|kind| Resolver { kind, loss, timeout })
     }
 }
 
 /// How long a program may take for one file, if nothing else is said.
 pub const LONGEST_PROGRAM: Duration = Duration::from_secs(3_600);
 
-/// A command that resolves conflicts.
+/// What resolves conflicts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolver {
-    /// The script for a shell.
-    pub script: String,
+    /// The command or the agent.
+    pub kind: ResolverKind,
     /// Whether a side may be lost.
     pub loss: AllowLoss,
-    /// How long it may take for one file.
+    /// How long a command may take for one file, and an agent for all of a task.
     pub timeout: Duration,
+}
+
+/// The value of `--resolve`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResolverKind {
+    /// A script for a shell.
+    Command(String),
+    /// An agent with this model; without one, with that of the task whose work conflicts.
+    Agent(Option<Box<ModelChoice>>),
+}
+
+fn resolver_kind(text: &str) -> Result<ResolverKind, String> {
+    match text.split_once(':') {
+        None if text == "agent" => Ok(ResolverKind::Agent(None)),
+        Some(("agent", model)) => {
+            model.parse().map(|model| ResolverKind::Agent(Some(Box::new(model))))
+        }
+        _ if text.trim().is_empty() => Err("it names no command".to_owned()),
+        _ => Ok(ResolverKind::Command(text.to_owned())),
+    }
 }
 
 /// Whether a resolver may leave nothing of a side.
@@ -175,12 +198,12 @@ impl SettleArgs {
         given.chain(resolve).collect()
     }
 
-    /// Returns the options that let a command resolve every conflict.
+    /// Returns the options that let a resolver settle every conflict.
     #[must_use]
     pub fn resolving(resolver: &Resolver) -> Self {
         Self {
             resolve: ResolveArgs {
-                resolve: Some(resolver.script.clone()),
+                resolve: Some(resolver.kind.clone()),
                 allow_loss: resolver.loss == AllowLoss::Yes,
             },
             timeout: Some(resolver.timeout),
@@ -188,7 +211,7 @@ impl SettleArgs {
         }
     }
 
-    /// Returns the command that resolves conflicts, if there is one.
+    /// Returns what resolves conflicts, if there is anything.
     #[must_use]
     pub fn resolver(&self) -> Option<Resolver> {
         self.resolve.resolver(self.timeout())

@@ -1,18 +1,24 @@
 //! The context of the commands that read runs and captured work, and how they write results.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use engine::ports::{Clock, IsolationError, LedgerStore};
-use isolation::{PatchNeeds, WorkInTree};
-use protocol::{CaptureRef, Conflict, ConflictHunk, LedgerEntry, RunName, TaskName};
+use isolation::{CapturedFile, PatchNeeds, WorkInTree};
+use protocol::{
+    CaptureRef, Conflict, ConflictHunk, LedgerEntry, RepoPath, RunName, RunSpec, TaskName,
+};
 use serde::Serialize;
 use store::Reader;
 
+use super::run::RunResult;
 use crate::app_context::{AppContext, isolation_places};
 use crate::error::{Error, ErrorKind};
 use crate::render::{CommandHints, View, printable_json};
+use crate::resolve::Defaults;
 
 /// The port to captured work: reads it as a patch, and removes it.
 pub trait CapturedWork: Send + Sync {
@@ -55,7 +61,11 @@ pub trait CapturedWork: Send + Sync {
     ///
     /// # Errors
     /// The task store lacks a version, or cannot be read.
-    fn marked_text(&self, conflict: &Conflict) -> Result<Option<Vec<u8>>, IsolationError>;
+    fn marked_text(
+        &self,
+        root: &Path,
+        conflict: &Conflict,
+    ) -> Result<Option<Vec<u8>>, IsolationError>;
 
     /// Checks that the user has staged nothing at the paths of a capture.
     ///
@@ -83,6 +93,22 @@ pub trait CapturedWork: Send + Sync {
         work: (&RunName, &TaskName),
         written: &[(&Conflict, &[u8])],
     ) -> Result<CaptureRef, IsolationError>;
+
+    /// Returns the captures of what resolvers wrote for conflicts of a task.
+    ///
+    /// # Errors
+    /// The task store cannot be read.
+    fn resolutions(
+        &self,
+        run: &RunName,
+        task: &TaskName,
+    ) -> Result<Vec<CaptureRef>, IsolationError>;
+
+    /// Returns both versions of each file that the work in a capture changed.
+    ///
+    /// # Errors
+    /// The capture does not exist, or cannot be read.
+    fn files(&self, capture: &CaptureRef) -> Result<CapturedFiles, IsolationError>;
 
     /// Returns which versions `git apply --3way` would lack for the patch of a capture.
     ///
@@ -137,8 +163,12 @@ impl CapturedWork for isolation::Captures {
         self.conflict_hunks(conflict)
     }
 
-    fn marked_text(&self, conflict: &Conflict) -> Result<Option<Vec<u8>>, IsolationError> {
-        self.marked_text(conflict)
+    fn marked_text(
+        &self,
+        root: &Path,
+        conflict: &Conflict,
+    ) -> Result<Option<Vec<u8>>, IsolationError> {
+        self.marked_text(root, conflict)
     }
 
     fn check_can_stage(&self, root: &Path, capture: &CaptureRef) -> Result<(), IsolationError> {
@@ -160,6 +190,18 @@ impl CapturedWork for isolation::Captures {
         written: &[(&Conflict, &[u8])],
     ) -> Result<CaptureRef, IsolationError> {
         self.keep_resolution(work, written)
+    }
+
+    fn resolutions(
+        &self,
+        run: &RunName,
+        task: &TaskName,
+    ) -> Result<Vec<CaptureRef>, IsolationError> {
+        self.resolutions(run, task)
+    }
+
+    fn files(&self, capture: &CaptureRef) -> Result<CapturedFiles, IsolationError> {
+        self.files(capture)
     }
 
     fn patch_needs(&self, root: &Path, capture: &CaptureRef) -> Result<PatchNeeds, IsolationError> {
@@ -184,6 +226,22 @@ impl CapturedWork for isolation::Captures {
     }
 }
 
+/// The files that the work in a capture changed.
+pub type CapturedFiles = BTreeMap<RepoPath, CapturedFile>;
+
+/// The port to agents that resolve conflicts: does one run of its own.
+#[async_trait(?Send)]
+pub trait ResolverRuns: Send + Sync {
+    /// The models and limits of the settings.
+    fn defaults(&self) -> Defaults;
+
+    /// Does a run in the repository, and returns its name when it has ended.
+    ///
+    /// # Errors
+    /// The run could not be started, or was stopped.
+    async fn run(&self, spec: RunSpec) -> Result<RunResult, Error>;
+}
+
 /// A repository with its ledger, its captured work and the output options.
 #[derive(Clone)]
 pub struct CommandContext {
@@ -203,6 +261,8 @@ pub struct CommandContext {
     pub view: View,
     /// Formats the commands that are suggested to the user.
     pub hints: CommandHints,
+    /// Does the runs of agents that resolve conflicts, for commands that may have some.
+    pub resolvers: Option<Arc<dyn ResolverRuns>>,
 }
 
 impl CommandContext {
@@ -220,6 +280,7 @@ impl CommandContext {
             clock: Arc::clone(&app.clock),
             view,
             hints,
+            resolvers: None,
         }
     }
 

@@ -23,18 +23,55 @@ pub async fn run(
     let given = TargetArgs { target: Some(args.target.clone()), task: args.task.clone() };
     let target = Target::find(context, &given)?;
     target.check_has_ended("discard")?;
-    let gone: Vec<_> = target.tasks.iter().filter_map(DiscardedWork::of).collect();
+    let gone = Discarded {
+        work: target.tasks.iter().filter_map(DiscardedWork::of).collect(),
+        resolutions: resolutions(context, &target)?,
+    };
     if args.execution() == Execution::Real {
         // The ledger is written first, so that it never offers a capture that is already removed.
-        let entries = gone.iter().map(|gone| LedgerEntry::TaskDiscarded { task: gone.row.id });
+        let entries = gone.work.iter().map(|gone| LedgerEntry::TaskDiscarded { task: gone.row.id });
         context.record(entries.collect()).await?;
         // This includes captures that an earlier discard recorded but failed to remove.
         for captured in target.tasks.iter().filter_map(|row| row.captured.as_ref()) {
             context.captured.remove(&target.run.name, &captured.capture)?;
         }
+        for Resolution { capture, .. } in &gone.resolutions {
+            context.captured.remove(&target.run.name, capture)?;
+        }
     }
     print(context, &target.run.name, &gone, args.execution(), out)?;
     Ok(ExitCode::Success)
+}
+
+/// What was discarded, or would be.
+struct Discarded<'a> {
+    work: Vec<DiscardedWork<'a>>,
+    resolutions: Vec<Resolution<'a>>,
+}
+
+/// The capture of what a resolver wrote for conflicts of a task.
+#[derive(Serialize)]
+struct Resolution<'a> {
+    task: &'a TaskName,
+    capture: CaptureRef,
+}
+
+/// Returns what resolvers wrote for the tasks of a target.
+fn resolutions<'a>(
+    context: &CommandContext,
+    target: &'a Target,
+) -> Result<Vec<Resolution<'a>>, Error> {
+    let mut found = Vec::new();
+    for row in &target.tasks {
+        // A task may have this very name.
+        if context.reader.find_task(target.run.id, &format!("{}.resolve", row.name)).is_ok() {
+            continue;
+        }
+        let captures = context.captured.resolutions(&target.run.name, &row.name)?;
+        let of_task = |capture| Resolution { task: &row.name, capture };
+        found.extend(captures.into_iter().map(of_task));
+    }
+    Ok(found)
 }
 
 /// Work that was discarded, or would be.
@@ -59,6 +96,8 @@ impl<'a> DiscardedWork<'a> {
 struct DiscardDocument<'a> {
     run: &'a RunName,
     discarded: &'a [DiscardedWork<'a>],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    resolutions: &'a [Resolution<'a>],
     done: Done,
 }
 
@@ -73,7 +112,7 @@ enum Done {
 fn print(
     context: &CommandContext,
     run: &RunName,
-    gone: &[DiscardedWork<'_>],
+    Discarded { work: gone, resolutions }: &Discarded<'_>,
     execution: Execution,
     out: Out<'_>,
 ) -> Result<(), Error> {
@@ -82,13 +121,13 @@ fn print(
             Execution::Real => Done::Yes,
             Execution::DryRun => Done::DryRun,
         };
-        return print_json(out, &DiscardDocument { run, discarded: gone, done });
+        return print_json(out, &DiscardDocument { run, discarded: gone, resolutions, done });
     }
     let verb = match execution {
         Execution::Real => "discarded",
         Execution::DryRun => "would discard",
     };
-    if gone.is_empty() {
+    if gone.is_empty() && resolutions.is_empty() {
         return say(out, &format!("there is no captured work of run {run} to discard"));
     }
     for DiscardedWork { row, .. } in gone {
@@ -97,6 +136,9 @@ fn print(
         let size = format!("{} {}", count(changes.files, "file"), changed_lines(changes));
         let only = if kept_reason(row).is_some() { ", the only copy of it" } else { "" };
         say(out, &format!("{verb}  {task}  {size}{only}"))?;
+    }
+    for Resolution { task, capture } in resolutions {
+        say(out, &format!("{verb}  {task}  what a resolver wrote: {capture}"))?;
     }
     if gone.iter().any(|gone| has_landed(gone.row)) {
         say(out, "what has landed stays: nothing in the tree changes")?;

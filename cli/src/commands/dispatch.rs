@@ -5,13 +5,16 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use config::{DataPaths, Settings, Sources};
 use engine::ports::Repository;
 use exec::EnvironmentRules;
 use protocol::{ExitCode, ModelRoute, RunSpec, Work};
 use schema::JsonSchemas;
 
-use super::context::{CommandContext, print_json};
+use super::context::{CommandContext, ResolverRuns, print_json};
+use super::resolve_run::EndedRun;
+use super::run::RunResult;
 use super::{
     apply, conflicts, demo, diff, discard, gc, help, login, logs, manual, models, resolve_run,
     results, retry, run, runs, schema as schemas, show, undo,
@@ -75,9 +78,10 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
         Command::Show(args) => {
             in_runtime(async move |_| show::run(&open_to_look(globals).await?, args, &mut out))
         }
-        Command::Apply(args) => in_runtime(async move |_| {
+        Command::Apply(args) => in_runtime(async move |log| {
             let OpenedForWork { app, repository } = open_to_work(globals).await?;
-            let context = context(globals, &app, &repository.facts().root);
+            let mut context = context(globals, &app, &repository.facts().root);
+            context.resolvers = Some(engine_runs(globals, &app, &log, &repository));
             apply::run(&context, repository.as_ref(), args, &mut out).await
         }),
         Command::Undo(args) => in_runtime(async move |_| {
@@ -223,10 +227,11 @@ async fn execute(
             }
             let shown =
                 render::renderer(View::here(globals), OutputStreams::standard(), hints(globals));
-            let mut nobody = |_event: &protocol::Event| {};
+            let mut events = 0;
+            let mut count = |event: &protocol::Event| events = events.max(event.seq);
             let withheld = withheld_keys(&spec);
             let opened = Arc::clone(&repository);
-            let result = run::execute(&app, log, spec, opened, shown, &mut nobody).await?;
+            let result = run::execute(&app, log, spec, opened, shown, &mut count).await?;
             if let (ExitCode::Partial | ExitCode::NoSuccess, [first, ..]) =
                 (result.exit_code, withheld.as_slice())
             {
@@ -244,18 +249,48 @@ async fn execute(
             if !matches!(code, ExitCode::Kept | ExitCode::Partial) {
                 return Ok(code);
             }
-            let context = context(globals, &app, &repository.facts().root);
-            let ended = (&result.run, code);
-            // The events of the run are over: what follows them is read from the ledger.
-            let mut out: Box<dyn io::Write + Send> = match globals.form() {
-                Form::Text => Box::new(io::stdout()),
-                Form::Json => Box::new(io::sink()),
-            };
-            let repository = repository.as_ref();
-            return resolve_run::resolve(&context, repository, ended, &resolver, &mut out).await;
+            let mut context = context(globals, &app, &repository.facts().root);
+            context.resolvers = Some(engine_runs(globals, &app, log, &repository));
+            let ended = EndedRun { run: &result.run, code, events };
+            let (repository, out) = (repository.as_ref(), &mut io::stdout());
+            return resolve_run::resolve(&context, repository, ended, &resolver, out).await;
         }
     }
     Ok(ExitCode::Success)
+}
+
+/// Returns what does the runs of agents that resolve conflicts.
+fn engine_runs(
+    globals: &Globals,
+    app: &AppContext,
+    log: &Log,
+    repository: &Arc<dyn Repository>,
+) -> Arc<dyn ResolverRuns> {
+    let (app, log, repository) = (app.clone(), log.clone(), Arc::clone(repository));
+    Arc::new(EngineRuns { app, log, repository, view: View::here(globals) })
+}
+
+/// Does runs in an engine of their own, and shows their progress but not their results.
+struct EngineRuns {
+    app: AppContext,
+    log: Log,
+    repository: Arc<dyn Repository>,
+    view: View,
+}
+
+#[async_trait(?Send)]
+impl ResolverRuns for EngineRuns {
+    fn defaults(&self) -> Defaults {
+        Defaults::from(&self.app.settings)
+    }
+
+    async fn run(&self, spec: RunSpec) -> Result<RunResult, Error> {
+        let streams = OutputStreams { out: Box::new(io::sink()), ..OutputStreams::standard() };
+        let shown = render::renderer(self.view.clone(), streams, CommandHints::default());
+        let mut nobody = |_event: &protocol::Event| {};
+        let repository = Arc::clone(&self.repository);
+        run::execute(&self.app, &self.log, spec, repository, shown, &mut nobody).await
+    }
 }
 
 /// Returns a note about settings in the repository. They are not read: a repository that nobody has

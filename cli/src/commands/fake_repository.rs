@@ -1,5 +1,4 @@
-//! A fake repository with fake captures that record their calls, for the tests of the commands. The
-//! ledger is real.
+//! A fake repository that records its calls, for the tests of the commands. The ledger is real.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,11 +10,11 @@ use engine::ports::{
     Baseline, CancelToken, Clock, FreezeRequest, IsolationError, LandingNotice, LandingRequest,
     LockRun, OpenRun, Recovery, Repository, RepositoryFacts, RunLock, UndoReport, UndoRequest,
 };
-use isolation::{PatchNeeds, WorkInTree};
 use protocol::*;
 use store::{Ledger, Reader};
 
-use super::context::{CapturedWork, CommandContext};
+use super::context::CommandContext;
+use super::fake_captures::FakeCaptures;
 use crate::args::Globals;
 use crate::render::{ColorEnv, CommandHints, OutputOptions, TermCapability, Terminal, View};
 
@@ -100,97 +99,6 @@ impl Repository for FakeRepository {
     }
 }
 
-/// Captures whose patch is their name.
-#[derive(Default)]
-pub(super) struct FakeCaptures {
-    /// The captures that were removed.
-    pub(super) removed: Mutex<Vec<CaptureRef>>,
-    /// The captures that are not in the working tree.
-    pub(super) gone: Mutex<Vec<CaptureRef>>,
-}
-
-impl CapturedWork for FakeCaptures {
-    fn patch(&self, capture: &CaptureRef) -> Result<Vec<u8>, IsolationError> {
-        Ok(format!("patch of {capture}\n\u{1b}[2J").into_bytes())
-    }
-
-    fn in_tree(
-        &self,
-        _root: &Path,
-        captures: &[CaptureRef],
-    ) -> Result<Vec<WorkInTree>, IsolationError> {
-        let gone = self.gone.lock().unwrap();
-        let compare = |capture| match gone.contains(capture) {
-            true => WorkInTree::Missing(RepoPath::new("a.txt").into_iter().collect()),
-            false => WorkInTree::Whole,
-        };
-        Ok(captures.iter().map(compare).collect())
-    }
-
-    fn has_branch(&self, _root: &Path, _branch: &str) -> Result<bool, IsolationError> {
-        Ok(true)
-    }
-
-    fn content(&self, oid: &str) -> Result<Vec<u8>, IsolationError> {
-        Ok(oid.as_bytes().to_vec())
-    }
-
-    fn conflict_hunks(&self, _conflict: &Conflict) -> Result<Vec<ConflictHunk>, IsolationError> {
-        Ok(Vec::new())
-    }
-
-    fn marked_text(&self, _conflict: &Conflict) -> Result<Option<Vec<u8>>, IsolationError> {
-        Ok(None)
-    }
-
-    fn check_can_stage(&self, _root: &Path, _capture: &CaptureRef) -> Result<(), IsolationError> {
-        Ok(())
-    }
-
-    fn stage_merge(
-        &self,
-        _root: &Path,
-        _capture: &CaptureRef,
-        _conflicts: &[Conflict],
-    ) -> Result<(), IsolationError> {
-        unreachable!("the tests stage nothing")
-    }
-
-    fn keep_resolution(
-        &self,
-        _work: (&RunName, &TaskName),
-        _written: &[(&Conflict, &[u8])],
-    ) -> Result<CaptureRef, IsolationError> {
-        unreachable!("the tests resolve nothing")
-    }
-
-    fn patch_needs(
-        &self,
-        _root: &Path,
-        _capture: &CaptureRef,
-    ) -> Result<PatchNeeds, IsolationError> {
-        Ok(PatchNeeds::default())
-    }
-
-    fn store(&self) -> &Path {
-        Path::new("/store.git")
-    }
-
-    fn make_branch(
-        &self,
-        _root: &Path,
-        _work: (&RunName, &CaptureRef),
-        _branch: (&str, &str),
-    ) -> Result<String, IsolationError> {
-        unreachable!("the tests make no branch")
-    }
-
-    fn remove(&self, _run: &RunName, capture: &CaptureRef) -> Result<(), IsolationError> {
-        self.removed.lock().unwrap().push(capture.clone());
-        Ok(())
-    }
-}
-
 struct Noon;
 
 impl Clock for Noon {
@@ -250,6 +158,7 @@ impl Bench {
             clock: Arc::new(Noon),
             view,
             hints: CommandHints::default(),
+            resolvers: None,
         };
         Self { folder, context, repository, captures }
     }
@@ -303,18 +212,12 @@ impl Bench {
                     (Outcome::Failed { failure }, captured(1))
                 }
             };
-            let at = captured.clone();
-            entries.push(LedgerEntry::TaskCaptured { task, attempt: 1, captured: at });
+            let (attempt, work) = (1, captured.clone());
+            entries.push(LedgerEntry::TaskCaptured { task, attempt, captured: work });
             usages.extend(usage);
-            let report = TaskReport {
-                outcome,
-                captured: Some(captured),
-                ms: 1200,
-                setup_ms: None,
-                usage,
-                turns: None,
-                timings: None,
-            };
+            let (captured, ms) = (Some(captured), 1200);
+            let (setup_ms, turns, timings) = (None, None, None);
+            let report = TaskReport { outcome, captured, ms, setup_ms, usage, turns, timings };
             entries.push(LedgerEntry::TaskFinished { task, report });
         }
         let run = spec.id;
@@ -395,6 +298,7 @@ fn run_of(repo: &Path, tasks: Vec<TaskSpec>) -> RunSpec {
         pass_env: Vec::new(),
         needs: WorkspaceNeeds::default(),
         verify: VerifySpec::default(),
+        commits: protocol::CommitSubjects::default(),
         retry: None,
     }
 }

@@ -6,24 +6,17 @@ use std::time::Duration;
 
 use engine::run::RunRecord;
 use isolation::MergeTool;
-use protocol::{Conflict, RepoPath, SettledBy, TaskName, Work};
+use protocol::{Conflict, RepoPath, RunName, SettledBy, TaskName, Work};
 use serde::Serialize;
 
 use super::context::CommandContext;
 use super::side_check::Allowed;
 use super::side_program::SideProgram;
 use super::target::Target;
+use super::tool_commands::known_command;
 use crate::args::{AllowLoss, Resolver};
 use crate::error::{Error, ErrorKind};
 use crate::render::one_line;
-
-/// The command lines of tools for which git needs no `cmd` either, and that open a window of their
-/// own.
-const KNOWN_TOOLS: [(&str, &str, &str); 3] = [
-    ("meld", "meld", "--output=\"$MERGED\" \"$LOCAL\" \"$BASE\" \"$REMOTE\""),
-    ("kdiff3", "kdiff3", "--auto -o \"$MERGED\" \"$BASE\" \"$LOCAL\" \"$REMOTE\""),
-    ("vscode", "code", "--wait --merge \"$REMOTE\" \"$LOCAL\" \"$BASE\" \"$MERGED\""),
-];
 
 /// Returns the user's merge tool.
 ///
@@ -35,14 +28,9 @@ pub(super) fn tool(timeout: Duration) -> Result<SideProgram, Error> {
             .because("the configuration of the repository is never used for it")
             .hint("git config --global merge.tool meld"));
     };
-    let known = KNOWN_TOOLS.iter().find(|(known, _, _)| *known == name);
-    let script = match (command, known) {
-        (Some(command), _) => command,
-        (None, Some((_, program, arguments))) => {
-            let program = path.unwrap_or_else(|| (*program).to_owned());
-            format!("{} {arguments}", crate::render::shell_word(&program))
-        }
-        (None, None) => {
+    let script = match command.or_else(|| known_command(&name, path.as_deref())) {
+        Some(command) => command,
+        None => {
             let shown = one_line(&name);
             return Err(Error::usage(format!("the merge tool `{shown}` has no command"))
                 .because(format!("your git configuration has no mergetool.{shown}.cmd"))
@@ -76,10 +64,10 @@ struct About<'a> {
 
 /// What one of the tasks was asked to do.
 #[derive(Serialize)]
-struct AboutTask<'a> {
-    task: &'a TaskName,
-    title: &'a str,
-    prompt: &'a str,
+pub(super) struct AboutTask<'a> {
+    pub(super) task: &'a TaskName,
+    pub(super) title: &'a str,
+    pub(super) prompt: &'a str,
 }
 
 /// Returns the command that resolves one conflict of the task of `target`.
@@ -90,14 +78,12 @@ pub(super) fn resolver(
     context: &CommandContext,
     target: &Target,
     conflict: &Conflict,
-    resolver: &Resolver,
+    (script, resolver): (&str, &Resolver),
 ) -> Result<SideProgram, Error> {
-    refuse_agent(&resolver.script)?;
+    refuse_missing(script)?;
     let run = &target.run.name;
     let task = &target.tasks[0].name;
-    let record = context.reader.record(run)?;
-    let lost = || Error::new(ErrorKind::Bug, format!("the ledger has lost run {run}"));
-    let record = record.ok_or_else(lost)?;
+    let record = record_of(context, run)?;
     let about = About {
         run: run.to_string(),
         path: &conflict.path,
@@ -117,24 +103,35 @@ pub(super) fn resolver(
         variables.insert("REGATTA_WITH".to_owned(), word(with.as_str()));
     }
     Ok(SideProgram {
-        script: resolver.script.clone(),
+        script: script.to_owned(),
         name: "the resolver".to_owned(),
         by: SettledBy::Resolver,
         timeout: resolver.timeout,
-        allowed: match resolver.loss {
-            AllowLoss::No => Allowed::NoLoss,
-            AllowLoss::Yes => Allowed::Loss,
-        },
+        allowed: allowed(resolver.loss),
         about: Some(about),
         variables,
     })
 }
 
-/// Refuses a resolver that is a single word and no program: the name of an agent.
+/// Returns whether a side may be missing in what a resolver writes.
+pub(super) fn allowed(loss: AllowLoss) -> Allowed {
+    match loss {
+        AllowLoss::No => Allowed::NoLoss,
+        AllowLoss::Yes => Allowed::Loss,
+    }
+}
+
+/// Returns the run as the ledger has it.
+pub(super) fn record_of(context: &CommandContext, run: &RunName) -> Result<RunRecord, Error> {
+    let lost = || Error::new(ErrorKind::Bug, format!("the ledger has lost run {run}"));
+    context.reader.record(run)?.ok_or_else(lost)
+}
+
+/// Refuses a command that is a single word and no program.
 ///
 /// # Errors
-/// The resolver is an agent.
-pub(super) fn refuse_agent(script: &str) -> Result<(), Error> {
+/// There is no such program.
+pub(super) fn refuse_missing(script: &str) -> Result<(), Error> {
     let is_name = !script.is_empty()
         && script
             .chars()
@@ -144,12 +141,13 @@ pub(super) fn refuse_agent(script: &str) -> Result<(), Error> {
     if !is_name || is_program() {
         return Ok(());
     }
-    Err(Error::not_implemented(&format!("`--resolve {script}` (an agent as the resolver)"))
+    Err(Error::usage(format!("invalid value `{script}` for `--resolve`"))
         .because(format!("there is no program `{script}`"))
-        .hint("--resolve './resolve.sh'"))
+        .hint("--resolve ./resolve.sh, or --resolve agent for a model"))
 }
 
-fn about_task<'a>(record: &'a RunRecord, name: &TaskName) -> Option<AboutTask<'a>> {
+/// Returns what a task was asked to do.
+pub(super) fn about_task<'a>(record: &'a RunRecord, name: &TaskName) -> Option<AboutTask<'a>> {
     let spec = &record.task_named(name)?.spec;
     let prompt = match &spec.work {
         Work::Command(command) => &command.script,

@@ -1,30 +1,45 @@
-//! `regatta run --resolve`: lets a command settle the conflicts of a run that has ended.
+//! `regatta run --resolve`: lets a command or an agent settle the conflicts of a run that has ended.
 
 use std::io::Write as _;
 
 use engine::ports::Repository;
-use protocol::{ExitCode, Landed, MergeMode, RunName, RunSpec, TaskName};
+use protocol::{
+    Event, EventKind, EventScope, ExitCode, Landed, MergeMode, RunName, RunSpec, TaskLanding,
+    TaskName,
+};
 use store::TaskRow;
 
 use super::apply;
-use super::context::{CommandContext, Out};
+use super::context::{CommandContext, Out, say};
 use super::kept_work::kept_reason;
-use super::programs::refuse_agent;
+use super::programs::refuse_missing;
 use super::target::Target;
-use crate::args::{ApplyArgs, Resolver, SettleArgs, TargetArgs};
-use crate::error::Error;
+use crate::args::{ApplyArgs, Form, Resolver, ResolverKind, SettleArgs, TargetArgs};
+use crate::error::{Error, ErrorKind};
+use crate::render::printable_json;
 
 /// Checks that the conflicts of a run can be resolved.
 ///
 /// # Errors
-/// The resolver is an agent, or the run does not land in the working tree.
+/// There is no such program, or the run does not land in the working tree.
 pub(super) fn check(resolver: &Resolver, spec: &RunSpec) -> Result<(), Error> {
-    refuse_agent(&resolver.script)?;
+    if let ResolverKind::Command(script) = &resolver.kind {
+        refuse_missing(script)?;
+    }
     match spec.merge {
         MergeMode::Patch => Ok(()),
         _ => Err(Error::usage("`--resolve` needs `--merge patch`")
             .because("what is resolved lands in the working tree")),
     }
+}
+
+/// A run that has ended.
+pub(super) struct EndedRun<'a> {
+    pub(super) run: &'a RunName,
+    /// Its exit code.
+    pub(super) code: ExitCode,
+    /// The number of its last event.
+    pub(super) events: u64,
 }
 
 /// Lets `resolver` settle the conflicts of the tasks of a run, one task after the other, and lands
@@ -36,14 +51,26 @@ pub(super) fn check(resolver: &Resolver, spec: &RunSpec) -> Result<(), Error> {
 pub(super) async fn resolve(
     context: &CommandContext,
     repository: &dyn Repository,
-    (run, code): (&RunName, ExitCode),
+    EndedRun { run, code, mut events }: EndedRun<'_>,
     resolver: &Resolver,
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
+    let is_json = context.view.form == Form::Json;
+    // With `--json` there are only events: one for each task whose conflicts are settled.
+    let mut landed: Vec<u8> = Vec::new();
     for task in conflicted(&tasks(context, run)?) {
         let settle = SettleArgs::resolving(resolver);
         let args = ApplyArgs::of(format!("{run}/{task}"), settle);
-        match apply::run(context, repository, &args, out).await {
+        landed.clear();
+        let result = match is_json {
+            true => apply::run(context, repository, &args, &mut landed).await,
+            false => apply::run(context, repository, &args, out).await,
+        };
+        match result {
+            Ok(_landed) if is_json => {
+                events += 1;
+                say_event(context, (run, &task), events, out)?;
+            }
             Ok(_landed) => {}
             Err(error) if matches!(error.exit, ExitCode::Interrupted | ExitCode::Terminated) => {
                 return Err(error);
@@ -58,10 +85,36 @@ pub(super) async fn resolve(
     let rows = tasks(context, run)?;
     if rows.iter().any(waits) && conflicted(&rows).is_empty() {
         let args = ApplyArgs::of(run.to_string(), SettleArgs::default());
-        let _landed = apply::run(context, repository, &args, out).await?;
+        let _landed = match is_json {
+            true => apply::run(context, repository, &args, &mut landed).await?,
+            false => apply::run(context, repository, &args, out).await?,
+        };
     }
     let is_kept = tasks(context, run)?.iter().any(|row| kept_reason(row).is_some());
     Ok(if code == ExitCode::Kept && !is_kept { ExitCode::Success } else { code })
+}
+
+/// Prints the event of a task whose conflicts were settled, with the next number of the run's events.
+fn say_event(
+    context: &CommandContext,
+    (run, task): (&RunName, &TaskName),
+    seq: u64,
+    out: Out<'_>,
+) -> Result<(), Error> {
+    let rows = tasks(context, run)?;
+    let Some(row) = rows.into_iter().find(|row| row.name == *task) else { return Ok(()) };
+    let Some(landed) = row.landing else { return Ok(()) };
+    let landing = TaskLanding { task: row.name, landed, settled: row.settled };
+    let event = Event {
+        seq,
+        at: context.clock.now(),
+        scope: Some(EventScope::Run(run.clone())),
+        kind: EventKind::ConflictsResolved { landing },
+    };
+    let line = serde_json::to_string(&event).map_err(|error| {
+        Error::new(ErrorKind::Bug, "cannot write an event as JSON").caused_by(&error)
+    })?;
+    say(out, &printable_json(line))
 }
 
 fn tasks(context: &CommandContext, run: &RunName) -> Result<Vec<TaskRow>, Error> {

@@ -12,8 +12,8 @@ use crate::args::{Form, RetryArgs, RunsArgs, RunsCommand, TargetArgs};
 use crate::error::Error;
 use crate::render::{
     FailedWork, LandedTasks, Palette, Table, TableRows, branch_of, closing_lines, count, cut,
-    date_time, duration, elapsed, left_out_lines, one_line, outcome_counts, retry_line, unverified,
-    unverified_lines, usage_details, usage_text, width, write_table,
+    date_time, duration, elapsed, left_out_lines, one_line, outcome_counts, resolver_lines,
+    retry_line, unverified, unverified_lines, usage_details, usage_text, width, write_table,
 };
 
 /// How many runs are listed without `--limit`.
@@ -209,6 +209,7 @@ fn details(row: &TaskRow, kind: TargetKind) -> Vec<String> {
             lines.push(format!("{task}  {message}"));
         }
     }
+    lines.extend(resolver_lines(&row.settled).into_iter().map(|line| format!("{task}  {line}")));
     if kind == TargetKind::Task || kept_reason(row).is_some() {
         if let (Some(captured), None) = (&row.captured, row.discarded.or(row.collected)) {
             lines.push(format!("{task}  captured at {}", captured.capture));

@@ -7,17 +7,20 @@ use engine::ports::{
     ConflictingRest, LandingRequest, Repository, SettleChoice, SettleRequest, WrittenFile,
 };
 use protocol::{
-    Conflict, ConflictReason, ExitCode, Landed, LandingReport, MergeMode, SettledBy, TaskLanding,
+    CaptureRef, Conflict, ConflictReason, ExitCode, Landed, LandingReport, MergeMode, TaskLanding,
     TaskName,
 };
 use store::TaskRow;
 
 use super::context::{CommandContext, Out};
 use super::kept_work::has_landed;
+use super::resolver_agent::ResolverAgent;
 use super::settle_choices::Choices;
 use super::target::{Target, TargetKind};
 use super::{apply, programs, side_program};
-use crate::args::{ApplyArgs, LandClean, SettleArgs, SettleOption, Staging};
+use crate::args::{
+    ApplyArgs, LandClean, Resolver, ResolverKind, SettleArgs, SettleOption, Staging,
+};
 use crate::error::Error;
 use crate::render::{count, one_line, reason_text};
 
@@ -170,22 +173,49 @@ async fn settle_of(
         settle.paths.extend(plain_choice(*option).map(|choice| (path.clone(), choice)));
     }
     let mut resolved = Vec::new();
+    let mut for_agent = Vec::new();
+    let resolver = args.resolver();
     for conflict in conflicts {
-        let program = match choices.of_conflict(conflict) {
-            Some(SettleOption::Tool) => programs::tool(args.timeout())?,
-            Some(SettleOption::Resolve) => {
-                let Some(resolver) = args.resolver() else { continue };
-                programs::resolver(context, target, conflict, &resolver)?
+        match (choices.of_conflict(conflict), &resolver) {
+            (Some(SettleOption::Tool), _) => {
+                let tool = programs::tool(args.timeout())?;
+                let written = side_program::write(context, &tool, conflict).await?;
+                settle.paths.insert(conflict.path.clone(), SettleChoice::Written(written));
             }
-            _ => continue,
-        };
-        let written = side_program::write(context, &program, conflict).await?;
-        if program.by == SettledBy::Resolver {
-            resolved.push((conflict, written.clone()));
+            (Some(SettleOption::Resolve), Some(resolver)) => match &resolver.kind {
+                ResolverKind::Agent(_) => for_agent.push(conflict),
+                ResolverKind::Command(script) => {
+                    let about = (script.as_str(), resolver);
+                    let program = programs::resolver(context, target, conflict, about)?;
+                    let written = side_program::write(context, &program, conflict).await?;
+                    resolved.push((conflict, written));
+                }
+            },
+            _ => {}
+        }
+    }
+    let agent = match resolver {
+        Some(Resolver { kind: ResolverKind::Agent(model), loss, timeout })
+            if !for_agent.is_empty() =>
+        {
+            let agent = ResolverAgent { model, allowed: programs::allowed(loss), timeout };
+            Some(agent.resolve(context, target, &for_agent).await?)
+        }
+        _ => None,
+    };
+    if let Some(agent) = &agent {
+        resolved.extend(for_agent.into_iter().zip(agent.files.iter().cloned()));
+    }
+    let capture = keep_resolved(context, target, &resolved)?;
+    for (conflict, mut written) in resolved {
+        if let Some(resolver) = &mut written.resolver {
+            resolver.capture.clone_from(&capture);
         }
         settle.paths.insert(conflict.path.clone(), SettleChoice::Written(written));
     }
-    keep_resolved(context, target, &resolved)?;
+    if let Some(agent) = agent {
+        agent.forget(context).await?;
+    }
     Ok(settle)
 }
 
@@ -194,20 +224,20 @@ fn keep_resolved(
     context: &CommandContext,
     target: &Target,
     resolved: &[(&Conflict, WrittenFile)],
-) -> Result<(), Error> {
+) -> Result<Option<CaptureRef>, Error> {
     let written: Vec<(&Conflict, &[u8])> = resolved
         .iter()
         .filter_map(|(conflict, file)| Some((*conflict, file.bytes.as_deref()?)))
         .collect();
     if written.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let work = (&target.run.name, &target.tasks[0].name);
     let capture = context.captured.keep_resolution(work, &written)?;
     let files = count(written.len(), "file");
     // The capture is there even if nobody reads where.
     let _unread = writeln!(std::io::stderr(), "resolved {files}, captured as {capture}");
-    Ok(())
+    Ok(Some(capture))
 }
 
 fn plain_choice(option: SettleOption) -> Option<SettleChoice> {

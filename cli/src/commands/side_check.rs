@@ -25,10 +25,13 @@ pub(super) fn check_written(
     if written == marked && ours != marked {
         return Err("it left the file as it was".to_owned());
     }
-    let is_marker = |line: &&[u8]| {
-        [b"<<<<<<<", b">>>>>>>", b"|||||||"].iter().any(|sign| line.starts_with(*sign))
-    };
     let known: BTreeSet<&[u8]> = sides.iter().flat_map(|text| lines(text)).collect();
+    // Whatever length the markers of this file have.
+    let marks: BTreeSet<&[u8]> = lines(marked).filter(|line| !known.contains(line)).collect();
+    let is_marker = |line: &&[u8]| {
+        let signs = [b"<<<<<<<", b">>>>>>>", b"|||||||"];
+        marks.contains(line) || signs.iter().any(|sign| line.starts_with(*sign))
+    };
     if lines(written).filter(is_marker).any(|line| !known.contains(line)) {
         return Err("markers of a conflict are left in the file".to_owned());
     }
@@ -95,6 +98,12 @@ mod tests {
     fn markers_that_no_side_has_are_refused_always() {
         for written in ["a\n<<<<<<< ours\nours\ntheirs\n", "ours\ntheirs\n>>>>>>> x\n"] {
             assert!(check(written, Allowed::Loss).unwrap_err().contains("markers"));
+        }
+        let short: &[u8] = b"a\n<< ours\nours\n==\ntheirs\n>> theirs\nc\n";
+        for written in ["ours\n==\ntheirs\n", "ours\ntheirs\n>> theirs\n"] {
+            let checked =
+                check_written(written.as_bytes(), short, [BASE, OURS, THEIRS], Allowed::Loss);
+            assert!(checked.unwrap_err().contains("markers"), "{written}");
         }
         let marked = std::str::from_utf8(MARKED).unwrap();
         assert!(check(marked, Allowed::Loss).unwrap_err().contains("as it was"));

@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::{CommandEnd, CommandRequest, Commands, EndCause, SilentOutput, WrittenFile};
+use engine::ports::{CommandRequest, Commands, EndCause, SilentOutput, WrittenFile};
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
-use protocol::{Conflict, ConflictReason, SettledBy};
+use protocol::{Conflict, ExitCode, ResolverRecord, SettledBy};
 use rustix::fs::OFlags;
 
 use super::context::CommandContext;
+use super::side_bytes::{NO_SIDES, SideBytes};
 use super::side_check::{Allowed, check_written};
+use super::tool_terminal::{self, ToolEnd};
 use crate::error::{Error, ErrorKind};
 use crate::process;
 use crate::render::one_line;
@@ -22,6 +24,9 @@ use crate::signals::CancelOnSignal;
 
 /// The largest file that a program may write, in bytes.
 const LARGEST: u64 = 256 << 20;
+
+/// How much of a command the ledger keeps, in characters.
+const LONGEST_RECORD: usize = 1_000;
 
 /// How much of a program's output is kept while it runs, in bytes.
 const KEEP: u64 = 64 << 10;
@@ -43,14 +48,6 @@ pub(super) struct SideProgram {
     pub(super) variables: BTreeMap<String, OsString>,
 }
 
-/// The three sides of a conflict, and what the file begins as.
-struct SideBytes {
-    base: Option<Vec<u8>>,
-    ours: Vec<u8>,
-    theirs: Vec<u8>,
-    marked: Vec<u8>,
-}
-
 /// Lets `program` write the file of a conflict.
 ///
 /// # Errors
@@ -61,7 +58,9 @@ pub(super) async fn write(
     program: &SideProgram,
     conflict: &Conflict,
 ) -> Result<WrittenFile, Error> {
-    let sides = read_sides(context, program, conflict)?;
+    let Some(sides) = SideBytes::read(context, conflict)? else {
+        return Err(no_sides(program, conflict));
+    };
     let folder = tempfile::Builder::new().prefix("regatta-settle-").tempdir();
     let folder = folder.map_err(|error| machine("cannot make a folder for the sides", &error))?;
     let files = Files::write(folder.path(), conflict, &sides, program.about.as_deref())
@@ -74,8 +73,8 @@ pub(super) async fn write(
             );
             return Err(failed(format!("it took longer than {limit}")));
         }
-        Ended::With(CommandEnd { cause: EndCause::Exited(0), .. }) => {}
-        Ended::With(CommandEnd { cause, failure_line, .. }) => {
+        Ended::With(EndCause::Exited(0), _) => {}
+        Ended::With(cause, failure_line) => {
             let why = match cause {
                 EndCause::Exited(code) => format!("it exited with code {code}"),
                 EndCause::Signalled(signal) => format!("signal {signal} ended it"),
@@ -86,47 +85,23 @@ pub(super) async fn write(
         }
     }
     let bytes = read_result(&files.result).map_err(failed)?;
-    let texts = [sides.base.as_deref().unwrap_or_default(), &sides.ours, &sides.theirs];
-    check_written(&bytes, &sides.marked, texts, program.allowed).map_err(failed)?;
+    check_written(&bytes, &sides.marked, sides.texts(), program.allowed).map_err(failed)?;
     Ok(WrittenFile {
         bytes: Some(bytes),
         ours: conflict.ours.clone(),
         theirs: conflict.theirs.clone(),
         by: program.by,
+        resolver: (program.by == SettledBy::Resolver).then(|| ResolverRecord {
+            program: one_line(&program.script).chars().take(LONGEST_RECORD).collect(),
+            exit_code: Some(0),
+            run: None,
+            capture: None,
+        }),
     })
 }
 
-fn read_sides(
-    context: &CommandContext,
-    program: &SideProgram,
-    conflict: &Conflict,
-) -> Result<SideBytes, Error> {
-    let is_of_content = matches!(
-        conflict.reason,
-        ConflictReason::Content
-            | ConflictReason::Binary
-            | ConflictReason::BothAdded
-            | ConflictReason::Mode
-            | ConflictReason::Setup
-            | ConflictReason::TooLarge
-            | ConflictReason::Untracked
-    );
-    let sides = (&conflict.ours, &conflict.theirs);
-    let is_file = |mode: u32| mode & 0o170_000 == 0o100_000;
-    let (Some(ours), Some(theirs)) = sides else { return Err(no_sides(program, conflict)) };
-    if !is_of_content || !is_file(ours.mode) || !is_file(theirs.mode) {
-        return Err(no_sides(program, conflict));
-    }
-    let content = |oid: &str| context.captured.content(oid);
-    let base = conflict.base.as_ref().map(|base| content(&base.oid)).transpose()?;
-    let (ours, theirs) = (content(&ours.oid)?, content(&theirs.oid)?);
-    let marked = context.captured.marked_text(conflict)?.unwrap_or_else(|| ours.clone());
-    Ok(SideBytes { base, ours, theirs, marked })
-}
-
 fn no_sides(program: &SideProgram, conflict: &Conflict) -> Error {
-    let why = "it is not a conflict of the content of a file; choose --ours or --theirs";
-    failed(program, conflict, why.to_owned())
+    failed(program, conflict, NO_SIDES.to_owned())
 }
 
 /// The files that a program gets.
@@ -168,7 +143,8 @@ impl Files {
 
 /// How a program ended.
 enum Ended {
-    With(CommandEnd),
+    /// For this reason, with the line that says why it failed.
+    With(EndCause, Option<String>),
     TimedOut,
 }
 
@@ -178,11 +154,6 @@ async fn run(
     files: &Files,
     conflict: &Conflict,
 ) -> Result<Ended, Error> {
-    let environment = BaseEnvironment::new(std::env::vars_os(), &EnvironmentRules::default());
-    let processes = Processes::new(process::launcher());
-    let shell: Arc<dyn Commands> = Arc::new(Shell::new(environment, GRACE, processes));
-    let owner = shell.owner();
-    let stop = CancelOnSignal::begin()?;
     let mut variables = program.variables.clone();
     let path = |path: &Path| path.as_os_str().to_owned();
     let named = [
@@ -198,6 +169,20 @@ async fn run(
         ("REGATTA_PATH", path(conflict.path.as_path())),
     ];
     variables.extend(named.map(|(name, value)| (name.to_owned(), value)));
+    if program.by == SettledBy::Tool && tool_terminal::is_there() {
+        let environment = shell_environment(variables);
+        let running = tool_terminal::run(&program.script, folder, environment, program.timeout);
+        return match running.await? {
+            ToolEnd::With(cause) => Ok(Ended::With(cause, None)),
+            ToolEnd::TimedOut => Ok(Ended::TimedOut),
+            ToolEnd::Stopped(code) => Err(stopped(program, code)),
+        };
+    }
+    let environment = BaseEnvironment::new(std::env::vars_os(), &EnvironmentRules::default());
+    let processes = Processes::new(process::launcher());
+    let shell: Arc<dyn Commands> = Arc::new(Shell::new(environment, GRACE, processes));
+    let owner = shell.owner();
+    let stop = CancelOnSignal::begin()?;
     let request = CommandRequest {
         script: program.script.clone(),
         arguments: Vec::new(),
@@ -211,17 +196,29 @@ async fn run(
     let ended = tokio::time::timeout(program.timeout, running).await;
     let _left = owner.end().await; // what could not be killed is reported by nobody else either
     if let Some(code) = stop.code() {
-        let what = format!("stopped while {} ran; nothing has landed", program.name);
-        return Err(Error::usage(what).exit(code));
+        return Err(stopped(program, code));
     }
     match ended {
         Err(_elapsed) => Ok(Ended::TimedOut),
-        Ok(Ok(end)) => Ok(Ended::With(end)),
+        Ok(Ok(end)) => Ok(Ended::With(end.cause, end.failure_line)),
         Ok(Err(error)) => {
             let what = format!("cannot run {}", program.name);
             Err(Error::new(ErrorKind::Machine, what).caused_by(&error))
         }
     }
+}
+
+/// Returns the environment of a tool on the terminal.
+fn shell_environment(variables: BTreeMap<String, OsString>) -> BTreeMap<OsString, OsString> {
+    let base = BaseEnvironment::new(std::env::vars_os(), &EnvironmentRules::default());
+    let named = variables.into_iter().map(|(name, value)| (OsString::from(name), value));
+    let kept = base.variables().map(|(name, value)| (name.to_owned(), value.to_owned()));
+    kept.chain(named).collect()
+}
+
+fn stopped(program: &SideProgram, code: ExitCode) -> Error {
+    let what = format!("stopped while {} ran; nothing has landed", program.name);
+    Error::usage(what).exit(code)
 }
 
 /// Reads what the program wrote, if it is a regular file of a bounded size.

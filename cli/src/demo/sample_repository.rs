@@ -155,6 +155,7 @@ impl Sample {
             pass_env: Vec::new(),
             needs: WorkspaceNeeds::default(),
             verify: VerifySpec::default(),
+            commits: protocol::CommitSubjects::default(),
             retry: None,
         }
     }

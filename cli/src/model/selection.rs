@@ -107,18 +107,35 @@ impl ModelSelection<'_> {
 }
 
 impl ModelSelection<'_> {
+    /// Returns the model with the role `smol`, whatever model does the work; `None` if the settings
+    /// name none. The addresses of providers hold for it, too.
+    pub(crate) fn small(&self) -> Option<ModelRoute> {
+        let small = self.roles.smol.as_ref()?;
+        let is_there = self.typed.model.is_none_or(|typed| self.is_of(typed, &small.provider));
+        let base_url = self.typed.base_url.filter(|_| is_there);
+        let typed = ModelOption { model: None, base_url };
+        Self { typed, ..*self }.route(Some(&ModelChoice::Role(Role::Smol))).ok()
+    }
+
     /// Returns whether `--base-url` holds for a model: for each one with `--model`, else for those
     /// of the plan's provider, and for each one if the plan names none.
     fn is_meant_by_url(&self, route: &ModelRoute) -> bool {
         match (self.typed.model, self.planned.model) {
             (Some(_), _) | (None, None) => true,
-            (None, Some(ModelChoice::Route(planned))) => planned.provider == route.provider,
-            (None, Some(ModelChoice::Name(name))) => {
+            (None, Some(planned)) => self.is_of(planned, &route.provider),
+        }
+    }
+
+    /// Returns whether a choice means a model of this provider.
+    fn is_of(&self, choice: &ModelChoice, provider: &str) -> bool {
+        match choice {
+            ModelChoice::Route(route) => route.provider == provider,
+            ModelChoice::Name(name) => {
                 let named = self.roles.directory.named(name);
-                named.is_ok_and(|planned| planned.provider == route.provider)
+                named.is_ok_and(|named| named.provider == provider)
             }
-            (None, Some(ModelChoice::Role(role))) => {
-                self.roles.of(*role).is_some_and(|planned| planned.provider == route.provider)
+            ModelChoice::Role(role) => {
+                self.roles.of(*role).is_some_and(|named| named.provider == provider)
             }
         }
     }
@@ -197,6 +214,22 @@ mod tests {
         assert_eq!(resolved_text(url_only.route(Some(&other))), "openai/c");
         let typed = ModelSelection { typed: named(Some(&other), Some(&there)), ..by_plan };
         assert_eq!(resolved_text(typed.route(Some(&same))), "openai/c at http://there");
+    }
+
+    #[test]
+    fn the_small_model_is_that_of_the_settings_whatever_model_does_the_work() {
+        let roles = Roles { smol: Some("ollama/tiny".parse().unwrap()), ..Roles::default() };
+        let at = "http://at/v1".parse().unwrap();
+        let (same, other) = (choice("ollama/large"), choice("openai/large"));
+        let small = |typed, url| {
+            let (typed, planned) = (named(typed, url), ModelOption::default());
+            let small = ModelSelection { typed, planned, roles: &roles }.small().unwrap();
+            resolved_text(Ok(small))
+        };
+        assert_eq!(small(Some(&other), None), "ollama/tiny");
+        assert_eq!(small(Some(&other), Some(&at)), "ollama/tiny");
+        assert_eq!(small(Some(&same), Some(&at)), "ollama/tiny at http://at/v1");
+        assert_eq!(small(None, Some(&at)), "ollama/tiny at http://at/v1");
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! What a landing did besides merging: the branch, the joined files, the settled conflicts.
 
-use protocol::{RepoPath, Settled, SettledBy};
+use protocol::{RepoPath, ResolverRecord, Settled, SettledBy};
 
 use super::numbers::count;
+use super::printable::{cut, one_line};
 
 /// Describes where work has landed, and which files were joined; empty for neither.
 #[must_use]
@@ -15,6 +16,24 @@ pub fn landed_text(branch: Option<&str>, joined: &[RepoPath]) -> String {
     let parts: Vec<_> = branch.into_iter().chain(joined).collect();
     parts.join("; ")
 }
+
+/// Describes each file that a resolver wrote: who wrote it, and where that is recorded.
+#[must_use]
+pub fn resolver_lines(settled: &Settled) -> Vec<String> {
+    let resolved = settled.conflicts.iter().filter_map(|conflict| {
+        let ResolverRecord { program, exit_code, run, capture } = conflict.resolver.as_ref()?;
+        let code = exit_code.map(|code| format!(", exit code {code}"));
+        let run = run.as_ref().map(|run| format!(", run {run}"));
+        let capture = capture.as_ref().map(|capture| format!(", captured as {capture}"));
+        let parts: String = [code, run, capture].into_iter().flatten().collect();
+        let (path, program) = (one_line(&conflict.path.to_string()), one_line(program));
+        Some(format!("{path} was resolved by `{}`{parts}", cut(&program, PROGRAM)))
+    });
+    resolved.collect()
+}
+
+/// How much of a resolver's command is shown, in columns.
+const PROGRAM: usize = 60;
 
 /// Describes what was settled of the conflicts of a task; empty for nothing.
 #[must_use]

@@ -67,7 +67,8 @@ pub(super) fn live_notes(run: &RunView, event: &Event) -> Vec<LiveNote> {
         EventKind::RunFinished { totals, .. } => {
             event.run().map(|run| LiveNote::Line(run_end_line(run, totals))).into_iter().collect()
         }
-        EventKind::TaskQueued { .. }
+        EventKind::ConflictsResolved { .. }
+        | EventKind::TaskQueued { .. }
         | EventKind::TaskStarted { .. }
         | EventKind::WorkspaceReady { .. }
         | EventKind::WorkspaceSetUp { .. }

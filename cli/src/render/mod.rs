@@ -29,7 +29,7 @@ mod unverified;
 pub use answer::{Answer, AnswerPart, answer_lines, answer_text, size_text};
 pub use kept_files::rescue_line;
 pub use kept_files::{kept_workspace_note, left_out_lines, left_out_note};
-pub use landed_text::{landed_text, settled_text};
+pub use landed_text::{landed_text, resolver_lines, settled_text};
 pub use live_frame::run_conditions;
 pub use next_commands::{CommandHints, FailedWork, shell_word};
 pub use next_commands::{KeptReason, LandedTasks, branch_of, closing_lines, retry_line};

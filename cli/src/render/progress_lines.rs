@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use jiff::tz::TimeZone;
 use protocol::{
-    Event, EventKind, Outcome, RunName, SessionEvent, TaskName, TaskReport, Timestamp, Totals,
+    Event, EventKind, Outcome, RepoPath, RunName, SessionEvent, TaskName, TaskReport, Timestamp,
+    Totals,
 };
 
 use super::kept_files::{kept_workspace_note, left_out_note, rescue_line};
@@ -65,10 +66,7 @@ impl ProgressLines {
                     branch.as_deref().map(|branch| format!(" on branch {}", one_line(branch)));
                 let word = self.palette.paint(Meaning::Good, "landed");
                 let (task, branch) = (label(task), branch.unwrap_or_default());
-                let joined = match joined.is_empty() {
-                    true => String::new(),
-                    false => format!(", {}", one_line(&landed_text(None, joined))),
-                };
+                let joined = joined_note(joined);
                 format!("{task} {word}{branch}{}{joined}", change_size(report))
             }
             EventKind::TaskConflicted { task, conflicts } => {
@@ -115,7 +113,8 @@ impl ProgressLines {
                 let (tool, why) = (one_line(tool_name), one_line(error_message));
                 format!("note: {} works without the tool `{tool}`: {why}", label(task))
             }
-            EventKind::TaskQueued { .. }
+            EventKind::ConflictsResolved { .. }
+            | EventKind::TaskQueued { .. }
             | EventKind::TaskProgress { .. }
             | EventKind::SessionEvent { .. }
             | EventKind::TaskYielded { .. } => return None,
@@ -202,4 +201,10 @@ fn change_size(report: &TaskReport) -> String {
         (files, _) => format!(" {} {}", count(files, "file"), changed_lines(changes)),
     });
     format!("{} {}", changes.unwrap_or_default(), duration(report.ms))
+}
+fn joined_note(joined: &[RepoPath]) -> String {
+    match joined.is_empty() {
+        true => String::new(),
+        false => format!(", {}", one_line(&landed_text(None, joined))),
+    }
 }

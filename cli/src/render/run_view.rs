@@ -123,6 +123,9 @@ impl RunView {
             EventKind::TaskUnverified { task, unverified } => {
                 self.land(task, Landed::Unverified(unverified.clone()));
             }
+            EventKind::ConflictsResolved { landing } => {
+                self.land(&landing.task, landing.landed.clone());
+            }
             EventKind::RunFinished { totals, exit_code } => {
                 self.end = Some((totals.clone(), *exit_code));
             }

@@ -206,6 +206,8 @@ pub fn other_side_text(conflict: &Conflict, labels: Labels<'_>) -> Option<String
         | ConflictReason::Untracked
         | ConflictReason::Filter
         | ConflictReason::Contested
+        | ConflictReason::Case
+        | ConflictReason::GitmodulesLink
         | ConflictReason::Unwritable
         | ConflictReason::Setup => None,
     }
@@ -232,6 +234,8 @@ pub fn reason_text(reason: ConflictReason) -> &'static str {
         ConflictReason::RenamedAndRemoved => "one renamed it, the other removed it",
         ConflictReason::SameName => "different files would get this name",
         ConflictReason::FolderSplit => "its folder was renamed to several places",
+        ConflictReason::Case => "another name is there that differs in case only",
+        ConflictReason::GitmodulesLink => "git refuses a symlink with this name",
         ConflictReason::Setup => "it changed the same lines as its set-up, which does not land",
         ConflictReason::Uncommitted => "it has a change that is not committed",
         ConflictReason::Filter => "a filter program would have to run to commit it",

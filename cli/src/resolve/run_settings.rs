@@ -6,7 +6,7 @@ use std::path::Path;
 
 use config::{Setting, Settings};
 use exec::EnvironmentRules;
-use protocol::{IsolationMode, MergeMode, TaskLimits, WorkspaceNeeds};
+use protocol::{CommitStyle, IsolationMode, MergeMode, TaskLimits, WorkspaceNeeds};
 
 use crate::args::{LimitSetting, RunArgs};
 use crate::error::{Error, ErrorKind};
@@ -40,6 +40,8 @@ pub struct Defaults {
     pub needs: NeedsSettings,
     /// The globs of files in which the lines of both sides are kept.
     pub union: Setting<Vec<String>>,
+    /// Who writes the subjects of commits.
+    pub commits: CommitStyle,
 }
 
 impl From<&Settings> for Defaults {
@@ -59,6 +61,7 @@ impl From<&Settings> for Defaults {
                 carry_limit: settings.carry_limit.value,
             },
             union: settings.isolation_union.clone(),
+            commits: settings.commit_style.value,
         }
     }
 }

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use engine::ports::Schemas;
 use protocol::{
-    Agent, BranchOwner, ChangeDemand, Command, IsolationMode, LandTime, MergeMode, RunId, RunSpec,
-    StackBranch, TaskId, TaskLimits, TaskName, TaskSpec, Work, WorkspaceKind,
+    Agent, BranchOwner, ChangeDemand, Command, CommitStyle, CommitSubjects, IsolationMode,
+    LandTime, MergeMode, RunId, RunSpec, StackBranch, TaskId, TaskLimits, TaskName, TaskSpec, Work,
+    WorkspaceKind,
 };
 use serde_json::Value;
 
@@ -98,10 +99,27 @@ pub fn resolve(
         pass_env,
         needs,
         verify,
+        commits: commit_subjects(defaults.commits, merge, &models.selection),
         retry: None,
     };
     check(&spec, args, schemas)?;
     Ok(spec)
+}
+
+/// Returns who writes the subjects of commits, where work becomes commits.
+fn commit_subjects(
+    style: CommitStyle,
+    merge: MergeMode,
+    selection: &ModelSelection<'_>,
+) -> CommitSubjects {
+    match (style, merge) {
+        (CommitStyle::Ai, MergeMode::Branch | MergeMode::Stack) => {
+            CommitSubjects::Model { model: selection.small() }
+        }
+        (CommitStyle::Ai, MergeMode::Patch | MergeMode::None) | (CommitStyle::Generic, _) => {
+            CommitSubjects::Title
+        }
+    }
 }
 
 /// Collects the models that are named by the command line, the plan and the settings.

@@ -11,6 +11,8 @@ pub enum Key {
     IsolationMode,
     /// How the work of tasks is merged.
     MergeMode,
+    /// Who writes the subjects of commits.
+    CommitStyle,
     /// The folder of the workspaces.
     IsolationDir,
     /// The total size of untracked files that may be copied.
@@ -82,10 +84,11 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::MaxConcurrency,
         Self::IsolationMode,
         Self::MergeMode,
+        Self::CommitStyle,
         Self::IsolationDir,
         Self::UntrackedLimit,
         Self::IsolationSetup,
@@ -124,6 +127,7 @@ impl Key {
             Self::MaxConcurrency => "task.maxConcurrency",
             Self::IsolationMode => "task.isolation.mode",
             Self::MergeMode => "task.isolation.merge",
+            Self::CommitStyle => "task.isolation.commits",
             Self::IsolationDir => "isolation.dir",
             Self::UntrackedLimit => "isolation.untrackedLimit",
             Self::IsolationSetup => "isolation.setup",
@@ -190,6 +194,7 @@ impl Key {
             Self::MaxConcurrency
             | Self::IsolationMode
             | Self::MergeMode
+            | Self::CommitStyle
             | Self::IsolationDir
             | Self::UntrackedLimit
             | Self::IsolationSetup

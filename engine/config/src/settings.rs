@@ -6,7 +6,7 @@ use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use protocol::{Cost, IsolationMode, MergeMode, ModelRoute, TaskLimits};
+use protocol::{CommitStyle, Cost, IsolationMode, MergeMode, ModelRoute, TaskLimits};
 
 use crate::error::{Origin, Setting};
 use crate::error::{SettingsError, UnknownKey};
@@ -52,6 +52,8 @@ pub struct Settings {
     pub isolation_mode: Setting<IsolationMode>,
     /// How the work of tasks is merged.
     pub merge_mode: Setting<MergeMode>,
+    /// Who writes the subjects of commits.
+    pub commit_style: Setting<CommitStyle>,
     /// The folder of the workspaces; `None` for the default.
     pub isolation_dir: Setting<Option<PathBuf>>,
     /// How many bytes of untracked files may be copied into each workspace.
@@ -157,6 +159,7 @@ impl Settings {
             max_concurrency: optional(values, Key::MaxConcurrency, RawValue::count)?,
             isolation_mode: required(values, Key::IsolationMode, RawValue::isolation)?,
             merge_mode: required(values, Key::MergeMode, RawValue::merge)?,
+            commit_style: required(values, Key::CommitStyle, RawValue::commit_style)?,
             isolation_dir: optional(values, Key::IsolationDir, |given| given.folder(home))?,
             untracked_limit: required(values, Key::UntrackedLimit, RawValue::size)?,
             isolation_setup: required(values, Key::IsolationSetup, RawValue::commands)?,
@@ -203,6 +206,7 @@ fn check(key: Key, given: &RawValue, home: Option<&Path>) -> Result<(), Expected
         Key::MaxConcurrency | Key::ProviderConcurrency => given.count().map(drop),
         Key::IsolationMode => given.isolation().map(drop),
         Key::MergeMode => given.merge().map(drop),
+        Key::CommitStyle => given.commit_style().map(drop),
         Key::IsolationDir => given.folder(home).map(drop),
         Key::UntrackedLimit | Key::CarryLimit | Key::LimitOutput | Key::RetentionKeepSize => {
             given.size().map(drop)

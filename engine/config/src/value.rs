@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use protocol::{Cost, IsolationMode, MergeMode, ModelRoute, quote_within};
+use protocol::{CommitStyle, Cost, IsolationMode, MergeMode, ModelRoute, quote_within};
 
 use crate::quantity::{parse_cost, parse_count, parse_duration, parse_size};
 use crate::yaml::{Node, Value};
@@ -56,6 +56,15 @@ impl RawValue {
         } else {
             "`auto`, `worktree` or `none`"
         })
+    }
+
+    /// Parses who writes the subjects of commits.
+    pub(crate) fn commit_style(&self) -> Result<CommitStyle, Expected> {
+        match self.text() {
+            Some("generic") => Ok(CommitStyle::Generic),
+            Some("ai") => Ok(CommitStyle::Ai),
+            _ => Err("`generic` or `ai`"),
+        }
     }
 
     /// Parses a merge mode.

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Captured, Conflict, ExitCode, FailureClass, IsolationMode, LandTime, MergeMode, RepoPath,
-    Rescue, RunName, SessionEvent, SessionId, TaskName, TaskReport, Timestamp, Unverified, Usage,
-    WorkspaceNeeds,
+    Rescue, RunName, SessionEvent, SessionId, TaskLanding, TaskName, TaskReport, Timestamp,
+    Unverified, Usage, WorkspaceNeeds,
 };
 
 /// An event. With `--json` each event is one line of output.
@@ -250,7 +250,14 @@ pub enum EventKind {
         /// The file, and where its old version is.
         rescue: Rescue,
     },
-    /// The run has finished. This is its last event.
+    /// A resolver has settled conflicts of a task after the run had finished, and the work has landed
+    /// or is still kept. These are the only events after [`Self::RunFinished`].
+    ConflictsResolved {
+        /// What became of the work of the task, and how each conflict was settled.
+        #[serde(flatten)]
+        landing: TaskLanding,
+    },
+    /// The run has finished. Only conflicts that are resolved afterwards follow.
     RunFinished {
         /// The totals of the run.
         #[serde(flatten)]

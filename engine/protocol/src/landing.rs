@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{RepoPath, RunName, TaskName, Unverified};
+use crate::{CaptureRef, RepoPath, RunName, TaskName, Unverified};
 
 /// The result of one landing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +59,25 @@ pub struct SettledConflict {
     pub path: RepoPath,
     /// How it was settled.
     pub by: SettledBy,
+    /// The resolver that wrote the file, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolver: Option<ResolverRecord>,
+}
+
+/// What is recorded of a resolver that wrote the file of a conflict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResolverRecord {
+    /// The command, of which only the beginning is kept; or `agent` and its model.
+    pub program: String,
+    /// The exit code of the command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The run of the agent, which has its usage and its log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunName>,
+    /// The capture of what was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture: Option<CaptureRef>,
 }
 
 /// How a conflict was settled.
@@ -75,7 +94,7 @@ pub enum SettledBy {
     Markers,
     /// The user's merge tool wrote the file.
     Tool,
-    /// The command of `--resolve` wrote the file.
+    /// The command or the agent of `--resolve` wrote the file.
     Resolver,
 }
 
@@ -223,6 +242,11 @@ pub enum ConflictReason {
     SameName,
     /// One side renamed a folder, and where to is not clear for a file that the other side added.
     FolderSplit,
+    /// A path that differs from this one in case only is there, and the file system takes both for
+    /// one.
+    Case,
+    /// git refuses a symlink with the name `.gitmodules`.
+    GitmodulesLink,
 }
 
 /// A kept version of a file: another program wrote the version just before a landing replaced it.

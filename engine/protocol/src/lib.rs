@@ -2,10 +2,12 @@
 //! events and ledger entries. This crate holds data only: it does no I/O and starts no tasks.
 
 mod capture;
+mod commits;
 mod control_characters;
 mod error_text;
 mod event;
 mod exit_code;
+mod gitmodules;
 mod id;
 mod isolation;
 mod landing;
@@ -24,6 +26,7 @@ mod usage;
 mod verification;
 
 pub use capture::{CaptureRef, Captured, ChangeSummary, LeftOut, LeftOutEntry, LeftOutKind};
+pub use commits::{CommitStyle, CommitSubjects};
 pub use control_characters::{Escapes, is_unseen};
 pub use error_text::{error_chain, quote, quote_within};
 pub use event::{Event, EventKind, EventScope, Phase, Totals};
@@ -32,7 +35,7 @@ pub use id::{InputId, LandingId, RunId, SessionId, TaskId};
 pub use isolation::{BaseState, Capabilities, IsolationMode, WorkspaceKind};
 pub use landing::{
     Conflict, ConflictHunk, ConflictReason, Landed, LandingReport, RenamedFile, Rescue,
-    RescueLocation, Settled, SettledBy, SettledConflict, Side, TaskLanding,
+    RescueLocation, ResolverRecord, Settled, SettledBy, SettledConflict, Side, TaskLanding,
 };
 pub use ledger::{LedgerEntry, RunState, TaskState};
 pub use message::{
@@ -52,7 +55,9 @@ pub use thinking_level::{ThinkingLevel, ThinkingLevelError};
 pub use timestamp::Timestamp;
 pub use timings::{TaskTimings, TimedPhase};
 pub use usage::{Cost, Usage};
-pub use verification::{FailingStart, Unverified, UnverifiedCause, VerificationTotals, VerifySpec};
+pub use verification::{
+    FailingStart, Partners, Unverified, UnverifiedCause, VerificationTotals, VerifySpec,
+};
 
 #[cfg(test)]
 #[macro_use]

@@ -65,14 +65,18 @@ fn is_plain(component: &[u8]) -> bool {
     !is_git_on_hfs(component) && !component.split(|byte| *byte == b'\\').any(is_git_on_ntfs)
 }
 
-/// Returns whether HFS+ takes a name for `.git`. As in git, a name ends where it is not UTF-8.
+/// Returns whether HFS+ takes a name for `.git`.
 fn is_git_on_hfs(name: &[u8]) -> bool {
+    without_ignorable(name).eq_ignore_ascii_case(".git")
+}
+
+/// Returns a name as HFS+ compares it. As in git, it ends where it is not UTF-8.
+pub(crate) fn without_ignorable(name: &[u8]) -> String {
     let text = match std::str::from_utf8(name) {
         Ok(text) => text,
         Err(error) => std::str::from_utf8(&name[..error.valid_up_to()]).unwrap_or_default(),
     };
-    let visible: String = text.chars().filter(|letter| !is_ignorable(*letter)).collect();
-    visible.eq_ignore_ascii_case(".git")
+    text.chars().filter(|letter| !is_ignorable(*letter)).collect()
 }
 
 /// Returns whether NTFS takes a name for `.git`, which has the short name `git~1`.

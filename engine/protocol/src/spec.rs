@@ -7,7 +7,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Cost, IsolationMode, ModelRoute, RunId, RunName, TaskId, TaskName, VerifySpec};
+use crate::{
+    CommitSubjects, Cost, IsolationMode, ModelRoute, RunId, RunName, TaskId, TaskName, VerifySpec,
+};
 
 /// The specification of a run: a set of tasks that work on one repository at the same time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,6 +57,9 @@ pub struct RunSpec {
     /// How the work is verified before it lands.
     #[serde(default, skip_serializing_if = "VerifySpec::is_off")]
     pub verify: VerifySpec,
+    /// Who writes the subjects of commits.
+    #[serde(default, skip_serializing_if = "CommitSubjects::is_title")]
+    pub commits: CommitSubjects,
     /// The run that this one retries, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,

@@ -75,6 +75,7 @@ fn spec(row: RunRow, tasks: Vec<TaskSpec>, retry: Option<Retry>) -> RunSpec {
         needs,
         verify,
         union,
+        commits,
         retry_of: _, // `retry` names it, too
     } = spec;
     RunSpec {
@@ -95,6 +96,7 @@ fn spec(row: RunRow, tasks: Vec<TaskSpec>, retry: Option<Retry>) -> RunSpec {
         needs,
         verify,
         union,
+        commits,
         retry,
     }
 }

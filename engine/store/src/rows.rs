@@ -4,9 +4,9 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use protocol::{
-    Captured, ExitCode, IsolationMode, LandTime, Landed, MergeMode, OnFailure, RunId, RunName,
-    RunSpec, RunState, Settled, StackBranch, TaskId, TaskName, TaskReport, TaskSpec, TaskState,
-    Timestamp, Totals, Usage, VerifySpec, WorkspaceNeeds,
+    Captured, CommitSubjects, ExitCode, IsolationMode, LandTime, Landed, MergeMode, OnFailure,
+    RunId, RunName, RunSpec, RunState, Settled, StackBranch, TaskId, TaskName, TaskReport,
+    TaskSpec, TaskState, Timestamp, Totals, Usage, VerifySpec, WorkspaceNeeds,
 };
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -77,6 +77,9 @@ pub struct RunTerms {
     /// The globs of files in which the lines of both sides are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub union: Vec<String>,
+    /// Who writes the subjects of commits.
+    #[serde(default, skip_serializing_if = "CommitSubjects::is_title")]
+    pub commits: CommitSubjects,
     /// The run that this one retries, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<RunName>,
@@ -98,6 +101,7 @@ impl From<&RunSpec> for RunTerms {
             needs: run.needs.clone(),
             verify: run.verify.clone(),
             union: run.union.clone(),
+            commits: run.commits.clone(),
             retry_of: run.retry.as_ref().map(|retry| retry.run.clone()),
         }
     }

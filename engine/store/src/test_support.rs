@@ -71,6 +71,7 @@ pub(crate) fn run(tasks: &[&str]) -> RunSpec {
         pass_env: Vec::new(),
         needs: WorkspaceNeeds::default(),
         verify: VerifySpec::default(),
+        commits: protocol::CommitSubjects::default(),
         retry: None,
     }
 }

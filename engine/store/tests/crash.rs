@@ -123,6 +123,7 @@ fn run() -> RunSpec {
         pass_env: Vec::new(),
         needs: WorkspaceNeeds::default(),
         verify: VerifySpec::default(),
+        commits: protocol::CommitSubjects::default(),
         retry: None,
     }
 }

@@ -8,6 +8,7 @@ use protocol::RepoPath;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Entry, Mode};
 use crate::merge::{Blobs, EntryState, MergeTarget, MergedPath};
+use crate::tree::folded;
 
 /// The tree of a commit. Its `tree` is `None` if the repository has no commit yet.
 pub(super) struct CommitTree<'a> {
@@ -56,6 +57,36 @@ impl MergeTarget for CommitTree<'_> {
                     _ => return Ok(Some(path)),
                 }
             }
+        }
+        Ok(None)
+    }
+
+    /// Where git knows that the file system folds the case of names, no two of a commit may be one
+    /// there.
+    fn folds_case(&self, _path: &RepoPath) -> Result<bool> {
+        let config = self.git.config();
+        Ok(config.and_then(|config| config.get_bool("core.ignorecase")).unwrap_or(false))
+    }
+
+    fn twin(&self, path: &RepoPath) -> Result<Option<RepoPath>> {
+        let what = || format!("look up {path} in a commit");
+        let Some(mut next) = self.tree else { return Ok(None) };
+        let mut before: Vec<u8> = Vec::new();
+        for name in path.as_bytes().split(|byte| *byte == b'/') {
+            let tree = self.git.find_tree(next).or_cannot(what)?;
+            let named = tree.iter().find(|entry| entry.name_bytes() == name);
+            if let Some(entry) = named {
+                next = entry.id();
+                before.extend([name, b"/"].concat());
+                if entry.kind() != Some(ObjectType::Tree) {
+                    return Ok(None);
+                }
+                continue;
+            }
+            let twin = tree.iter().find(|entry| folded(entry.name_bytes()) == folded(name));
+            return Ok(twin.and_then(|entry| {
+                RepoPath::new([before.as_slice(), entry.name_bytes()].concat())
+            }));
         }
         Ok(None)
     }

@@ -107,8 +107,11 @@ impl<'a> FileMover<'a> {
         self.last.take();
     }
 
-    /// Returns what is at `path`, with its whole content.
+    /// Returns what is at `path`, with its whole content. An entry whose name differs in case is not.
     pub(super) fn read_entry(&self, path: &RepoPath) -> Result<TreeEntry> {
+        if self.tree.twin(path)?.is_some() {
+            return Ok(TreeEntry::Missing);
+        }
         let Some(ParentDir { folder, name }) = self.parent_to_read(path)? else {
             return Ok(TreeEntry::Missing);
         };

@@ -61,6 +61,14 @@ impl MergeTarget for WorkingTree<'_> {
         }
         Ok(None)
     }
+
+    fn folds_case(&self, path: &RepoPath) -> Result<bool> {
+        self.tree.folds_case(path)
+    }
+
+    fn twin(&self, path: &RepoPath) -> Result<Option<RepoPath>> {
+        self.tree.twin(path)
+    }
 }
 
 impl<'a> WorkingTree<'a> {

@@ -9,7 +9,8 @@ use crate::merge::obstacles::in_the_way;
 use crate::merge::tree_merge::{Pathwise, RenameConflict, Versions};
 
 impl Merger<'_> {
-    /// Returns a conflict for each new entry that something else is in the way of.
+    /// Returns a conflict for each new entry that something else is in the way of, or whose name cannot
+    /// be in the tree.
     pub(super) fn obstacles(&self, wanted: &Wanted, pathwise: &Pathwise) -> Result<Vec<Conflict>> {
         let mut conflicts = Vec::new();
         for (path, entry) in wanted {
@@ -19,6 +20,7 @@ impl Merger<'_> {
             let conflict = self.conflict(path, &versions, ConflictReason::InTheWay, pathwise);
             conflicts.push(Conflict { with: by.or(conflict.with.clone()), ..conflict });
         }
+        conflicts.extend(self.impossible_names(wanted)?);
         Ok(conflicts)
     }
 
@@ -63,7 +65,7 @@ impl Merger<'_> {
     }
 
     /// Returns a conflict with the task that last changed one of `paths`.
-    fn conflict_of(
+    pub(super) fn conflict_of(
         &self,
         (path, reason): (&RepoPath, ConflictReason),
         versions: &Versions,

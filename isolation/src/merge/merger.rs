@@ -14,8 +14,8 @@ use crate::merge::obstacles::entries_below;
 use crate::merge::settling::{Added, Settling};
 use crate::merge::tree_merge::{Untouched, Versions, follow_renames};
 use crate::merge::{
-    Blobs, EntryState, Joined, MergeRule, MergeRules, MergeTarget, MergedEntry, OutsideChanges,
-    three_way,
+    Blobs, EntryState, Joined, MarkerForm, MergeRule, MergeRules, MergeTarget, MergedEntry,
+    OutsideChanges, three_way,
 };
 
 /// A tree in memory: a [`MergeTarget`] and the work of the tasks that were added so far.
@@ -263,6 +263,11 @@ impl<'a> Merger<'a> {
             (path, MergedPath { before, after: changed.entry, by: changed.by })
         });
         merged.filter(|(_, path)| path.before != path.after).collect()
+    }
+
+    /// Returns what the markers of conflicts in a file look like.
+    pub(super) fn markers(&self, path: &RepoPath) -> Result<MarkerForm> {
+        self.rules.map_or_else(|| Ok(MarkerForm::default()), |rules| rules.markers(path))
     }
 
     /// Returns the current entry at `path`.

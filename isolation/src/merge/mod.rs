@@ -2,6 +2,7 @@
 //! tasks of a run one after the other. Nothing here touches a working tree.
 
 mod added_files;
+mod case_twins;
 mod conflict_data;
 mod folder_changes;
 mod merge_tasks;
@@ -30,9 +31,11 @@ pub(crate) use merge_tasks::{
 };
 pub(crate) use merger::{MergedPath, Merger};
 pub(crate) use renames::Rename;
-pub(crate) use rules::MergeRules;
+pub(crate) use rules::{MarkerForm, MergeRules};
 pub(crate) use settling::Added;
 pub(crate) use side_renames::renames_of;
 pub(crate) use target::{Blobs, EntryState, MergeTarget, OutsideChanges};
-pub(crate) use text::{Budget, Favor, Labels, MARKER_LENGTH, Refinement, TextMerge, merge_text};
+pub(crate) use text::{
+    Budget, Favor, Labels, MARKER_LENGTH, MarkerStyle, Refinement, TextMerge, merge_text,
+};
 pub(crate) use three_way::{Joined, LARGEST_TEXT, MergeRule, MergedEntry, three_way};

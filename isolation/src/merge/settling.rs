@@ -64,11 +64,16 @@ impl<'a> Settling<'a> {
                 ours: &|path| merger.entry(path),
                 theirs: &|path| self.own.get(path).copied(),
                 is_foreign: &is_foreign,
+                markers: &|path| merger.markers(path),
                 blobs,
             };
             if let Some(entries) = settle(&conflict, choice, &sides)? {
                 self.wanted.extend(entries);
-                self.settled.push(SettledConflict { path: conflict.path, by: choice.reported() });
+                self.settled.push(SettledConflict {
+                    path: conflict.path,
+                    by: choice.reported(),
+                    resolver: choice.resolver().cloned(),
+                });
                 return Ok(());
             }
         }

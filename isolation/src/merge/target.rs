@@ -24,6 +24,17 @@ pub(crate) trait MergeTarget {
         folder: &RepoPath,
         goes: &dyn Fn(&RepoPath) -> bool,
     ) -> Result<Option<RepoPath>>;
+
+    /// Returns whether the folder of `path` takes names that differ in case only for one.
+    fn folds_case(&self, _path: &RepoPath) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Returns the name by which `path`, or a folder above it, is there already, if that differs in
+    /// case only. Asked only where names are folded.
+    fn twin(&self, _path: &RepoPath) -> Result<Option<RepoPath>> {
+        Ok(None)
+    }
 }
 
 /// The state of a path of a [`MergeTarget`].

@@ -6,10 +6,10 @@ use engine::ports::{SettleChoice, WrittenFile};
 use protocol::{Conflict, ConflictReason, RenamedFile, RepoPath};
 
 use super::conflict_paths::{concerned_paths, entry_of};
-use super::texts::{ConflictText, conflict_text};
+use super::texts::{ConflictLines, ConflictText, attributes_path, conflict_text};
 use crate::error::Result;
 use crate::file_entry::{Entry, Mode};
-use crate::merge::{Blobs, Favor, MergeRule, three_way};
+use crate::merge::{Blobs, MarkerForm, MergeRule, three_way};
 
 /// The new entries of paths; `None` for a path that is removed.
 pub(crate) type Entries = BTreeMap<RepoPath, Option<Entry>>;
@@ -23,6 +23,8 @@ pub(crate) struct Sides<'a> {
     /// Returns whether something else than a file is at a path, or above it, that must not be
     /// touched.
     pub(crate) is_foreign: &'a dyn Fn(&RepoPath) -> Result<bool>,
+    /// Returns what the markers of conflicts in a file look like.
+    pub(crate) markers: &'a dyn Fn(&RepoPath) -> Result<MarkerForm>,
     pub(crate) blobs: &'a dyn Blobs,
 }
 
@@ -49,6 +51,7 @@ pub(crate) fn settle(
         ConflictReason::RenamedTwice => renamed_twice(conflict, choice, sides),
         ConflictReason::RenamedAndRemoved => renamed_and_removed(conflict, choice, sides),
         ConflictReason::SameName => whole_sides(conflict, choice, sides),
+        ConflictReason::Case => other_case(conflict, choice, sides),
         // The files of a folder without one new name stay where they were added, as in git.
         ConflictReason::FolderSplit => match choice {
             SettleChoice::Union => Ok(None),
@@ -60,6 +63,7 @@ pub(crate) fn settle(
         | ConflictReason::Unwritable
         | ConflictReason::Uncommitted
         | ConflictReason::MissingCommit
+        | ConflictReason::GitmodulesLink
         | ConflictReason::Filter => match choice {
             SettleChoice::Ours => whole_sides(conflict, choice, sides),
             _ => Ok(None),
@@ -92,8 +96,11 @@ fn content(
                     (false, false) => both_kinds(conflict, [our, their], sides),
                 };
             }
-            let favor = if is_union { Favor::Union } else { Favor::Conflicts };
-            match conflict_text(sides.blobs, conflict.renamed.as_ref(), base, [our, their], favor)?
+            let lines = match is_union {
+                true => ConflictLines::Joined,
+                false => ConflictLines::Marked((sides.markers)(attributes_path(conflict))?),
+            };
+            match conflict_text(sides.blobs, conflict.renamed.as_ref(), base, [our, their], lines)?
             {
                 ConflictText::Text(text) => {
                     let mode = merged_mode(base, our, their);
@@ -184,7 +191,7 @@ fn renamed_twice(
                     conflict.renamed.as_ref(),
                     base,
                     [ours, theirs],
-                    Favor::Conflicts,
+                    ConflictLines::Marked((sides.markers)(attributes_path(conflict))?),
                 )? {
                     ConflictText::Text(text) => Entry {
                         mode: merged_mode(base, ours, theirs),
@@ -224,6 +231,26 @@ fn renamed_and_removed(
     }
     let old = (sides.ours)(&renamed.from)?;
     Ok(Some(Entries::from([(name.clone(), entry), (renamed.from.clone(), old)])))
+}
+
+/// Settles a conflict of two names that the file system takes for one: there is a file with the
+/// name, and the content, of one side.
+fn other_case(
+    conflict: &Conflict,
+    choice: &SettleChoice,
+    sides: &Sides<'_>,
+) -> Result<Option<Entries>> {
+    let stands = (sides.ours)(&conflict.path)?;
+    let twin = conflict.renamed.as_ref().and_then(|names| names.ours.as_ref());
+    Ok(match (choice, twin) {
+        (SettleChoice::Ours, _) => Some(Entries::from([(conflict.path.clone(), stands)])),
+        // A folder of another case is not removed for a file.
+        (SettleChoice::Theirs, Some(twin)) if (sides.ours)(twin)?.is_some() => {
+            let theirs = entry_of(conflict.theirs.as_ref());
+            Some(Entries::from([(twin.clone(), None), (conflict.path.clone(), theirs)]))
+        }
+        _ => None,
+    })
 }
 
 /// Takes all paths of a conflict from one side.

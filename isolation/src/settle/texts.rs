@@ -6,7 +6,8 @@ use super::conflict_paths::entry_of;
 use crate::error::Result;
 use crate::file_entry::{Entry, Mode};
 use crate::merge::{
-    Blobs, Budget, Favor, LARGEST_TEXT, Labels, MARKER_LENGTH, Refinement, TextMerge, merge_text,
+    Blobs, Budget, Favor, LARGEST_TEXT, Labels, MarkerForm, MarkerStyle, MergeRules, Refinement,
+    TextMerge, merge_text,
 };
 
 /// Returns the places at which both sides of a conflict changed the same lines. Empty if a version
@@ -30,16 +31,34 @@ pub(crate) fn conflict_hunks(blobs: &dyn Blobs, conflict: &Conflict) -> Result<V
 }
 
 /// Returns the text of a conflict with git's markers; `None` if a version is missing or has no lines.
-pub(crate) fn marked_text(blobs: &dyn Blobs, conflict: &Conflict) -> Result<Option<Vec<u8>>> {
+pub(crate) fn marked_text(
+    blobs: &dyn Blobs,
+    rules: &MergeRules,
+    conflict: &Conflict,
+) -> Result<Option<Vec<u8>>> {
     let versions = [&conflict.base, &conflict.ours, &conflict.theirs];
     let [base, Some(ours), Some(theirs)] = versions.map(|side| entry_of(side.as_ref())) else {
         return Ok(None);
     };
-    let renamed = conflict.renamed.as_ref();
-    Ok(match conflict_text(blobs, renamed, base, [ours, theirs], Favor::Conflicts)? {
+    let form = rules.markers(attributes_path(conflict))?;
+    let names = conflict.renamed.as_ref();
+    Ok(match conflict_text(blobs, names, base, [ours, theirs], ConflictLines::Marked(form))? {
         ConflictText::Text(text) => Some(text),
         ConflictText::NoLines => None,
     })
+}
+
+/// Returns the path whose attributes say what the markers of a conflict look like: as in git, the
+/// old name of a file with two new ones.
+pub(crate) fn attributes_path(conflict: &Conflict) -> &RepoPath {
+    match &conflict.renamed {
+        Some(names) if is_renamed_twice(names) => &names.from,
+        _ => &conflict.path,
+    }
+}
+
+fn is_renamed_twice(names: &RenamedFile) -> bool {
+    names.ours.as_ref() != Some(&names.from) && names.theirs.as_ref() != Some(&names.from)
 }
 
 /// Returns the bytes of three versions; `None` if one has no lines or is too large.
@@ -63,19 +82,33 @@ pub(crate) enum ConflictText {
     NoLines,
 }
 
-/// Merges the text of three versions; a missing base counts as empty. Lines that both sides changed
-/// get markers, or are joined. Behind the markers stand the sides, and the names of a renamed file.
+/// What happens to lines that both sides changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ConflictLines {
+    /// They get markers.
+    Marked(MarkerForm),
+    /// The lines of both are kept.
+    Joined,
+}
+
+/// Merges the text of three versions; a missing base counts as empty. Behind the markers stand the
+/// sides, and the names of a renamed file.
 pub(crate) fn conflict_text(
     blobs: &dyn Blobs,
     renamed: Option<&RenamedFile>,
     base: Option<Entry>,
     sides: [Entry; 2],
-    favor: Favor,
+    lines: ConflictLines,
 ) -> Result<ConflictText> {
     let Some(texts) = texts(blobs, base, sides)? else { return Ok(ConflictText::NoLines) };
     let [base, ours, theirs] = &texts;
     let budget = &mut Budget::of_a_merge();
-    Ok(match merge_text([base, ours, theirs], favor, Refinement::Zealous, budget) {
+    let (favor, form) = match lines {
+        ConflictLines::Marked(form) => (Favor::Conflicts, form),
+        ConflictLines::Joined => (Favor::Union, MarkerForm::default()),
+    };
+    let merged = merge_text([base, ours, theirs], favor, form.style.refinement(), budget);
+    Ok(match merged {
         TextMerge::Clean(text) => ConflictText::Text(text),
         TextMerge::Conflicts(text) => ConflictText::Text({
             let label = |side: &str, name: Option<&RepoPath>| match name {
@@ -83,14 +116,16 @@ pub(crate) fn conflict_text(
                 None => side.to_owned(),
             };
             // git makes the markers of a file with two new names longer.
-            let is_renamed_twice = renamed.is_some_and(|names| {
-                names.ours.as_ref() != Some(&names.from)
-                    && names.theirs.as_ref() != Some(&names.from)
-            });
-            let length = MARKER_LENGTH + usize::from(is_renamed_twice);
+            let longer = usize::from(renamed.is_some_and(is_renamed_twice));
+            let base = label("base", renamed.map(|names| &names.from));
             let ours = label("ours", renamed.and_then(|names| names.ours.as_ref()));
             let theirs = label("theirs", renamed.and_then(|names| names.theirs.as_ref()));
-            text.with_markers(&Labels { ours: &ours, theirs: &theirs, length })
+            text.with_markers(&Labels {
+                base: (form.style != MarkerStyle::Merge).then_some(base.as_str()),
+                ours: &ours,
+                theirs: &theirs,
+                length: form.length + longer,
+            })
         }),
         TextMerge::TooLarge => ConflictText::NoLines,
     })

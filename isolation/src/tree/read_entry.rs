@@ -15,6 +15,7 @@ use rustix::io::Errno;
 
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Mode;
+use crate::tree::letter_case::LetterCases;
 use crate::tree::open_folder::{Parent, open_folder};
 
 /// How often a path that changes while it is read is read again.
@@ -24,6 +25,7 @@ const TRIES: u32 = 8;
 pub(crate) struct Tree {
     root: PathBuf,
     fd: OwnedFd,
+    cases: LetterCases,
 }
 
 /// The metadata by which an unchanged file is recognized without reading it.
@@ -97,7 +99,7 @@ impl Tree {
     /// Opens the tree at `root`.
     pub(crate) fn open_at(root: &Path) -> Result<Self> {
         let fd = open_folder(root).or_cannot(|| format!("open {}", root.display()))?;
-        Ok(Self { root: root.to_path_buf(), fd })
+        Ok(Self { root: root.to_path_buf(), fd, cases: LetterCases::default() })
     }
 
     /// Returns the root's path.
@@ -110,11 +112,17 @@ impl Tree {
         self.fd.as_fd()
     }
 
-    /// Returns what is at `path`, with its whole content.
+    pub(super) fn cases(&self) -> &LetterCases {
+        &self.cases
+    }
+
+    /// Returns what is at `path`, with its whole content. An entry whose name differs in case, which
+    /// some file systems take for the same, is not at the path.
     pub(crate) fn read_entry(&self, path: &RepoPath) -> Result<TreeEntry> {
         match self.parent(path)? {
             Parent::Missing => Ok(TreeEntry::Missing),
             Parent::Blocked(by) => Ok(TreeEntry::Blocked(by)),
+            Parent::Folder { .. } if self.twin(path)?.is_some() => Ok(TreeEntry::Missing),
             Parent::Folder { fd, name } => read_entry_in(&fd, &name)
                 .or_cannot(|| format!("read {path} in {}", self.root.display())),
         }
@@ -126,7 +134,8 @@ pub(crate) fn read_entry_in(fd: &OwnedFd, name: &OsStr) -> io::Result<TreeEntry>
     let mut tried = 0;
     loop {
         tried += 1;
-        match try_read_entry(fd, name) {
+        let look = if tried == 1 { Look::AtName } else { Look::Opened };
+        match try_read_entry(fd, name, look) {
             Err(error) if Errno::from_io_error(&error) == Some(Errno::AGAIN) && tried < TRIES => {}
             end => return end,
         }
@@ -136,8 +145,17 @@ pub(crate) fn read_entry_in(fd: &OwnedFd, name: &OsStr) -> io::Result<TreeEntry>
 /// The largest file that is read. Its bytes are held in memory.
 const LARGEST: u64 = 2 << 30;
 
+/// Which stat a file must have before and after it is read.
+#[derive(Clone, Copy)]
+enum Look {
+    /// That of its name.
+    AtName,
+    /// That of the file which was opened.
+    Opened,
+}
+
 /// Reads the entry once. Fails with `EAGAIN` if it changed meanwhile.
-fn try_read_entry(fd: &OwnedFd, name: &OsStr) -> io::Result<TreeEntry> {
+fn try_read_entry(fd: &OwnedFd, name: &OsStr, look: Look) -> io::Result<TreeEntry> {
     let before = match statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Stat::of(&stat),
         Err(Errno::NOENT) => return Ok(TreeEntry::Missing),
@@ -155,7 +173,17 @@ fn try_read_entry(fd: &OwnedFd, name: &OsStr) -> io::Result<TreeEntry> {
             // It may have become a pipe meanwhile, which must not block.
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
             let file = openat(fd, name, flags, Permissions::empty()).map_err(changed)?;
-            let bytes = read_whole(&File::from(file), before)?;
+            let file = File::from(file);
+            // The name may be that of another file by now, and some file systems give a file another
+            // inode at each look: then what is opened counts.
+            let before = match look {
+                Look::AtName => before,
+                Look::Opened => Stat::of(&fstat(&file)?),
+            };
+            if FileType::from_raw_mode(before.mode) != FileType::RegularFile {
+                return Err(Errno::AGAIN.into());
+            }
+            let bytes = read_whole(&file, before)?;
             Ok(TreeEntry::File { mode: Mode::of_file(before.mode), bytes, stat: before })
         }
         _ => Ok(TreeEntry::Special),

@@ -251,6 +251,7 @@ impl TestEngine {
             pass_env: Vec::new(),
             needs: WorkspaceNeeds::default(),
             verify: VerifySpec::default(),
+            commits: protocol::CommitSubjects::default(),
             retry: None,
         }
     }

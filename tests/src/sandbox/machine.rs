@@ -69,8 +69,13 @@ impl LoopDisk {
         let image = folder.with_extension("image");
         let file = std::fs::File::create(&image).map_err(|error| error.to_string())?;
         file.set_len(mebibytes << 20).map_err(|error| error.to_string())?;
-        succeed(Command::new(format!("mkfs.{kind}")).arg("-q").arg(&image))?;
-        succeed(Command::new("mount").args(["-t", kind, "-o", "loop"]).arg(&image).arg(folder))?;
+        let quiet: &[&str] = if kind == "exfat" { &[] } else { &["-q"] };
+        succeed(Command::new(format!("mkfs.{kind}")).args(quiet).arg(&image))?;
+        let mount = |kind: &str| {
+            succeed(Command::new("mount").args(["-t", kind, "-o", "loop"]).arg(&image).arg(folder))
+        };
+        // A program mounts what the kernel does not know.
+        mount(kind).or_else(|why| mount(&format!("{kind}-fuse")).map_err(|_| why))?;
         Ok(Self { folder: folder.to_owned() })
     }
 

@@ -55,7 +55,6 @@ fn what_comes_later_is_refused_by_name_and_never_ignored() {
         "run --agent explore task",
         "run --exec true --detach",
         "run --exec true --record",
-        "run --exec true --resolve task",
         "run --exec true --isolation overlayfs",
         "run --exec true --isolation fuse-overlay",
         "run --exec true --require-confinement",

@@ -4,13 +4,33 @@ use serde_json::Value;
 use tests::sandbox::{Plan, Repository, Sandbox};
 
 use super::sandbox;
-use super::settle_cases::{CASES, Choice, Lines, begin};
+use super::settle_cases::{CASES, Choice, Form, Lines, begin};
+
+/// Whose configuration of git says what markers look like.
+#[derive(Clone, Copy)]
+enum StyleFrom {
+    Nobody,
+    User,
+    Repository,
+}
 
 /// Settles every conflict in the same way, here and in git, and compares the trees.
-fn expect_the_trees_of_git(choice: Choice) {
+fn expect_the_trees_of_git(choice: Choice, form: Form, config: StyleFrom) {
     let place = sandbox();
     let repository = place.repository();
     begin(&repository);
+    repository.write(".git/info/attributes", form.attributes);
+    match config {
+        StyleFrom::Nobody => {}
+        StyleFrom::User => {
+            let text = format!("[merge]\n\tconflictStyle = {}\n", form.style);
+            std::fs::write(place.folder().join("user/.gitconfig"), text)
+                .expect("it can be written");
+        }
+        StyleFrom::Repository => {
+            repository.git(&["config", "merge.conflictStyle", form.style]);
+        }
+    }
     let mut different = Vec::new();
     for case in CASES {
         let at = format!("{} {}", case.name, choice.option());
@@ -27,7 +47,7 @@ fn expect_the_trees_of_git(choice: Choice) {
             continue;
         }
         let applied = applied.expect_code(0);
-        if repository.tree_id() != case.tree_in_git(&place, choice) {
+        if repository.tree_id() != case.tree_in_git(&place, choice, form) {
             different.push(format!("{at}: {applied}"));
         }
     }
@@ -36,22 +56,54 @@ fn expect_the_trees_of_git(choice: Choice) {
 
 #[test]
 fn what_keeps_ours_gives_the_tree_that_it_gives_in_git() {
-    expect_the_trees_of_git(Choice::Ours);
+    expect_the_trees_of_git(Choice::Ours, Form::default(), StyleFrom::Nobody);
 }
 
 #[test]
 fn what_takes_theirs_gives_the_tree_that_it_gives_in_git() {
-    expect_the_trees_of_git(Choice::Theirs);
+    expect_the_trees_of_git(Choice::Theirs, Form::default(), StyleFrom::Nobody);
 }
 
 #[test]
 fn what_joins_both_gives_the_tree_that_it_gives_in_git() {
-    expect_the_trees_of_git(Choice::Union);
+    expect_the_trees_of_git(Choice::Union, Form::default(), StyleFrom::Nobody);
 }
 
 #[test]
 fn markers_are_byte_for_byte_those_of_git() {
-    expect_the_trees_of_git(Choice::Markers);
+    expect_the_trees_of_git(Choice::Markers, Form::default(), StyleFrom::Nobody);
+}
+
+#[test]
+fn markers_have_the_style_of_the_users_configuration_and_the_length_of_the_attribute() {
+    let attributes =
+        "*.txt conflict-marker-size=12\n*.rs conflict-marker-size\n*.sh conflict-marker-size=3x\n";
+    let form = Form { style: "diff3", attributes };
+    expect_the_trees_of_git(Choice::Markers, form, StyleFrom::User);
+    // Also that of the repository's own configuration: it is data, and git honours it too.
+    let form = Form { style: "zdiff3", attributes: "* conflict-marker-size=-4\n" };
+    expect_the_trees_of_git(Choice::Markers, form, StyleFrom::Repository);
+}
+
+#[test]
+fn a_style_of_markers_that_git_does_not_know_is_named_and_nothing_lands() {
+    let place = sandbox();
+    let repository = two_conflicts(&place);
+    repository.git(&["config", "merge.conflictStyle", "diff4\u{1b}[2J"]);
+    let before = repository.tree();
+    let applied = place.regatta(repository.root()).words("apply @ theirs --markers").run();
+    let applied = applied.expect_code(4);
+    let said = [applied.stdout.as_str(), applied.stderr.as_str()].concat();
+    assert!(said.contains("merge.conflictStyle") && said.contains("zdiff3"), "{applied}");
+    assert!(!said.contains('\u{1b}'), "{applied}");
+    assert_eq!(repository.tree(), before);
+    repository.git(&["config", "merge.conflictStyle", "merge"]);
+    repository.write(".gitattributes", "list.txt conflict-marker-size=99999999999999999999\n");
+    let applied = place.regatta(repository.root()).words("apply @ theirs --markers").run();
+    let _applied = applied.expect_code(0);
+    let marker = format!("\n{} ours\n", "<".repeat(1_000));
+    assert!(repository.text("list.txt").contains(&marker));
+    assert!(repository.text("lines.txt").contains("\n<<<<<<< ours\n"));
 }
 
 /// A repository in which the work of the task `theirs` conflicts at two paths, and not at others.

@@ -182,6 +182,15 @@ impl Choice {
     }
 }
 
+/// What markers look like.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Form {
+    /// `merge.conflictStyle`, if it is not empty.
+    pub(super) style: &'static str,
+    /// What is in `info/attributes`.
+    pub(super) attributes: &'static str,
+}
+
 /// Fills a repository with the files that the cases begin with.
 pub(super) fn begin(repository: &Repository) {
     let lines: String = (1..=24).map(|line| format!("line {line}\n")).collect();
@@ -213,7 +222,7 @@ impl Case {
 
     /// Returns the id of the tree that git makes of the same conflict with the same choice, and says
     /// what it has merged.
-    pub(super) fn tree_in_git(&self, place: &Sandbox, choice: Choice) -> String {
+    pub(super) fn tree_in_git(&self, place: &Sandbox, choice: Choice, form: Form) -> String {
         let root = place.folder().join("judge");
         let _none_yet = std::fs::remove_dir_all(&root);
         let git = Repository::init(&root);
@@ -221,6 +230,10 @@ impl Case {
         git.write("src/main.rs", "fn main() {\n    run();\n}\n");
         git.write("src/run.rs", "pub fn run() {}\n");
         begin(&git);
+        if !form.style.is_empty() {
+            git.git(&["config", "merge.conflictStyle", form.style]);
+        }
+        git.write(".git/info/attributes", form.attributes);
         for (branch, script) in [("theirs", self.theirs), ("ours", self.ours)] {
             git.git(&["checkout", "--quiet", "-b", branch, "main"]);
             let mut shell = Command::new("/bin/sh");
@@ -268,6 +281,7 @@ impl Case {
 
 /// Replaces git's name of our side in the files and their names.
 fn relabel(git: &Repository) {
+    let bases = git.git(&["log", "--format=%h", "main"]);
     for entry in std::fs::read_dir(git.root()).expect("it is a folder") {
         let entry = entry.expect("it can be read");
         let path = entry.path();
@@ -276,9 +290,12 @@ fn relabel(git: &Repository) {
             let bytes = std::fs::read(&path).expect("it can be read");
             let mode = entry.metadata().expect("it is there").permissions().mode();
             let text = String::from_utf8_lossy(&bytes);
-            if text.contains("<<<<<<< HEAD") {
-                // git names both sides of a file with two new names.
-                let text = text.replace("<<<<<<< HEAD", "<<<<<<< ours");
+            if text.contains("< HEAD") {
+                // git names both sides of a file with two new names, and the base by its commit.
+                let mut text = text.replace("< HEAD", "< ours");
+                for commit in bases.lines() {
+                    text = text.replace(&format!("| {commit}"), "| base");
+                }
                 std::fs::write(&path, text).expect("it can be written");
                 std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))
                     .expect("it has a mode");

@@ -18,6 +18,45 @@ fn file_for_a_folder(place: &Sandbox) -> Repository {
 }
 
 #[test]
+fn a_symlink_with_the_name_of_gitmodules_is_a_conflict_that_keeps_what_stands() {
+    let place = sandbox();
+    let repository = place.repository();
+    let plan = Plan::default()
+        .task("link", "ln -s ../outside .gitmodules; echo x > x.txt")
+        .task("others", "ln -s README.md .gitignore; ln -s README.md .gitattributes")
+        .task("twin", "mkdir src/in; ln -s x src/in/.GITmodules");
+    let run = place.run_plan(&repository, &plan).run().expect_code(4);
+    let kept = run.events_of("task_conflicted");
+    let of = |number: usize, key: &str| kept[number]["conflicts"][0][key].clone();
+    assert_eq!([of(0, "reason"), of(1, "reason")], ["gitmodules_link"; 2], "{run}");
+    assert_eq!([of(0, "path"), of(1, "path")], [".gitmodules", "src/in/.GITmodules"], "{run}");
+    let shown = place.regatta(repository.root()).words("conflicts").run().expect_code(0);
+    assert!(shown.stdout.contains("git refuses a symlink with this name"), "{shown}");
+    // git is the judge of which names it refuses.
+    let oid = repository.git(&["hash-object", "-w", "README.md"]);
+    for (name, accepted) in [
+        (".gitmodules", false),
+        (".GITmodules", false),
+        (".gitignore", true),
+        (".gitattributes", true),
+    ] {
+        let info = format!("120000,{},{name}", oid.trim());
+        let added = repository.try_git(&["update-index", "--add", "--cacheinfo", &info]);
+        assert_eq!(added.status.success(), accepted, "{name}");
+        let lands = repository.path(name).symlink_metadata().is_ok();
+        assert_eq!(lands, accepted, "{name}");
+    }
+    for option in ["--theirs", "--markers"] {
+        let refused = place.regatta(repository.root()).words("apply @ link").arg(option).run();
+        refused.expect_refusal(&["git refuses a symlink with this name"]);
+    }
+    let kept = place.regatta(repository.root()).words("apply @ link --ours").run();
+    let _kept = kept.expect_code(0);
+    assert_eq!(repository.text("x.txt"), "x\n");
+    assert!(repository.path(".gitmodules").symlink_metadata().is_err());
+}
+
+#[test]
 fn a_file_in_the_place_of_a_folder_is_kept_replaced_or_put_beside_it() {
     for option in ["--ours", "--theirs", "--markers", "--clean"] {
         let place = sandbox();

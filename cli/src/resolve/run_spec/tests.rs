@@ -47,6 +47,7 @@ fn defaults() -> Defaults {
             carry_limit: 1 << 30,
         },
         union: Setting { value: Vec::new(), origin: config::Origin::BuiltIn },
+        commits: CommitStyle::Generic,
     }
 }
 

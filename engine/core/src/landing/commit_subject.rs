@@ -3,7 +3,7 @@
 use protocol::{RunName, TaskSpec, Work};
 
 /// The maximum length of a subject in characters.
-const LONGEST: usize = 72;
+pub(super) const LONGEST: usize = 72;
 
 /// Returns the subject for the work of a task: of a model, its item and the first line of its
 /// prompt; of a command, its item or else the beginning of the script that reads as plain words. A
@@ -38,7 +38,7 @@ pub fn commit_message(run: &RunName, task: &TaskSpec) -> String {
 }
 
 /// Returns the first line of a text that is not blank, without control characters.
-fn line_of(text: &str) -> String {
+pub(super) fn line_of(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default().trim();
     line.chars().filter(|letter| !letter.is_control()).collect()
 }

@@ -140,6 +140,16 @@ pub trait Baseline: Send + Sync {
     /// another task's workspace, if `reuse` allows it. Succeeds if it does not exist.
     async fn discard(&self, workspace: &Workspace, reuse: Reuse) -> Result<(), IsolationError>;
 
+    /// Returns the beginning of a capture as a patch, `limit` bytes of it and a few more; `None` if the
+    /// task has made commits of it itself, or the mode has no captures.
+    async fn change_text(
+        &self,
+        _capture: &CaptureRef,
+        _limit: usize,
+    ) -> Result<Option<String>, IsolationError> {
+        Ok(None)
+    }
+
     /// Creates the workspace in which the merged work of the run is verified, if the mode has one.
     async fn merged_workspace(&self) -> Result<Arc<dyn MergedWorkspace>, IsolationError> {
         Err(super::verification::no_merged_workspace())

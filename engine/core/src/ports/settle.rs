@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use protocol::{RepoPath, SettledBy, Side};
+use protocol::{RepoPath, ResolverRecord, SettledBy, Side};
 
 /// How the conflicts of a task are to be settled. By default none is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,6 +53,8 @@ pub struct WrittenFile {
     pub theirs: Option<Side>,
     /// Who made it.
     pub by: SettledBy,
+    /// What is recorded of the resolver, if one made it.
+    pub resolver: Option<ResolverRecord>,
 }
 
 impl SettleRequest {
@@ -79,6 +81,15 @@ impl SettleChoice {
             Self::Union => SettledBy::Union,
             Self::Markers => SettledBy::Markers,
             Self::Written(file) => file.by,
+        }
+    }
+
+    /// Returns what is recorded of the resolver, if one made the content.
+    #[must_use]
+    pub fn resolver(&self) -> Option<&ResolverRecord> {
+        match self {
+            Self::Written(file) => file.resolver.as_ref(),
+            Self::Ours | Self::Theirs | Self::Union | Self::Markers => None,
         }
     }
 }

@@ -48,6 +48,7 @@ pub(super) fn run_of(tasks: Vec<TaskSpec>) -> RunRecord {
         pass_env: Vec::new(),
         needs: WorkspaceNeeds::default(),
         verify: VerifySpec::default(),
+        commits: protocol::CommitSubjects::default(),
         retry: None,
     };
     RunRecord::opened(RunName::of(id, RunName::SHORTEST), spec)

@@ -96,7 +96,13 @@ impl TaskRecord {
                 }
             }
             LedgerEntry::TaskCaptured { captured, .. } => self.keep(captured),
-            LedgerEntry::TaskUsed { usage, .. } => self.usage = Some(Box::new(*usage)),
+            LedgerEntry::TaskUsed { usage, .. } => {
+                self.usage = Some(Box::new(*usage));
+                // What is used after the end of the task counts as well.
+                if let TaskStatus::Finished(report) = &mut self.status {
+                    report.usage = Some(*usage);
+                }
+            }
             LedgerEntry::TaskFinished { report, .. } => {
                 if let Some(captured) = &report.captured {
                     self.keep(captured);

@@ -1,6 +1,6 @@
 //! Writes a merged text, with git's markers around its conflicts.
 
-use super::merge_text::{Merged, Take, Versions};
+use super::merge_text::{Merged, Refinement, Take, Versions};
 
 /// The names of the two sides, which stand behind the markers.
 #[derive(Clone, Copy, Debug)]
@@ -9,8 +9,43 @@ pub(crate) struct Labels<'a> {
     pub(crate) ours: &'a str,
     /// The name of their side.
     pub(crate) theirs: &'a str,
+    /// The name of the base, in styles that show its lines.
+    pub(crate) base: Option<&'a str>,
     /// The length of each marker.
     pub(crate) length: usize,
+}
+
+/// What a conflict looks like between its markers: git's setting `merge.conflictStyle`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum MarkerStyle {
+    /// The lines of both sides, without those that are the same.
+    #[default]
+    Merge,
+    /// The lines of both sides and of the base, whole.
+    Diff3,
+    /// As `diff3`, without lines that begin or end both sides.
+    Zdiff3,
+}
+
+impl MarkerStyle {
+    /// Returns the style with a name of git's.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name {
+            "merge" => Some(Self::Merge),
+            "diff3" => Some(Self::Diff3),
+            "zdiff3" => Some(Self::Zdiff3),
+            _ => None,
+        }
+    }
+
+    /// Returns how far conflicts are refined in a merge of branches.
+    pub(crate) fn refinement(self) -> Refinement {
+        match self {
+            Self::Merge => Refinement::Zealous,
+            Self::Diff3 => Refinement::Whole,
+            Self::Zdiff3 => Refinement::Ends,
+        }
+    }
 }
 
 /// The usual length of a marker.
@@ -22,7 +57,7 @@ pub(super) fn write(
     hunks: &[Merged],
     labels: Option<&Labels<'_>>,
 ) -> Vec<u8> {
-    let Versions { ours, theirs, .. } = versions;
+    let Versions { base, ours, theirs, .. } = versions;
     let mut text = Vec::new();
     let mut written = 0;
     for hunk in hunks {
@@ -40,6 +75,10 @@ pub(super) fn write(
             (Take::Conflict, Some(labels)) => {
                 marker(&mut text, (b'<', labels.length), labels.ours, ending);
                 complete(&mut text, our_lines, ending);
+                if let Some(label) = labels.base {
+                    marker(&mut text, (b'|', labels.length), label, ending);
+                    complete(&mut text, &base.texts[hunk.base.clone()], ending);
+                }
                 marker(&mut text, (b'=', labels.length), "", ending);
                 complete(&mut text, their_lines, ending);
                 marker(&mut text, (b'>', labels.length), labels.theirs, ending);

@@ -20,6 +20,8 @@ pub(crate) enum Favor {
 pub(crate) enum Refinement {
     /// Conflicts stay whole, each with its part of the base, as in git's style `diff3`.
     Whole,
+    /// Conflicts lose the lines that begin or end both of their sides, as in git's style `zdiff3`.
+    Ends,
     /// Conflicts at most three lines apart are joined, as in a merge of branches.
     Zealous,
     /// Conflicts without a letter or digit between them are joined too, as in `git merge-file`.
@@ -133,11 +135,16 @@ fn merge_hunks(
         return Ok(HunkMerge::Ours);
     }
     let joined = join(versions, &our_hunks, &their_hunks);
-    if refinement == Refinement::Whole {
-        return Ok(HunkMerge::Hunks(joined));
-    }
-    let refined = refine(versions, joined, budget)?;
-    Ok(HunkMerge::Hunks(join_near_conflicts(&versions.ours, refined, refinement)))
+    Ok(HunkMerge::Hunks(match refinement {
+        Refinement::Whole => joined,
+        Refinement::Ends => {
+            joined.into_iter().map(|hunk| without_equal_ends(versions, hunk)).collect()
+        }
+        Refinement::Zealous | Refinement::ZealousAlnum => {
+            let refined = refine(versions, joined, budget)?;
+            join_near_conflicts(&versions.ours, refined, refinement)
+        }
+    }))
 }
 
 fn whole<'a>(lines: &'a Lines<'_>) -> Slice<'a> {
@@ -256,6 +263,23 @@ fn refine(
         }));
     }
     Ok(refined)
+}
+
+/// Leaves out the lines with which both sides of a conflict begin or end.
+fn without_equal_ends(versions: &Versions<'_>, mut hunk: Merged) -> Merged {
+    if hunk.take != Take::Conflict {
+        return hunk;
+    }
+    let Versions { ours, theirs, .. } = versions;
+    let (our, their) = (&ours.numbers[hunk.ours.clone()], &theirs.numbers[hunk.theirs.clone()]);
+    let same = |(one, other): &(&_, &_)| one == other;
+    let first = our.iter().zip(their).take_while(same).count();
+    let (our, their) = (&our[first..], &their[first..]);
+    let last = our.iter().rev().zip(their.iter().rev()).take_while(same).count();
+    for side in [&mut hunk.ours, &mut hunk.theirs] {
+        *side = side.start + first..side.end - last;
+    }
+    hunk
 }
 
 /// The number of lines between two conflicts up to which they are joined.

@@ -12,5 +12,5 @@ mod merge_text;
 mod tests;
 
 pub(crate) use diff::Budget;
-pub(crate) use markers::{Labels, MARKER_LENGTH};
+pub(crate) use markers::{Labels, MARKER_LENGTH, MarkerStyle};
 pub(crate) use merge_text::{Favor, Refinement, TextMerge, merge_text};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::{Budget, Favor, Labels, MARKER_LENGTH, Refinement, TextMerge, merge_text};
+use super::{Budget, Favor, Labels, MARKER_LENGTH, MarkerStyle, Refinement, TextMerge, merge_text};
 use crate::merge::random::{Random, cases};
 
 /// The result of a merge: the text, and whether it has conflicts.
@@ -14,13 +14,22 @@ struct Outcome {
 }
 
 fn ours(texts: &[Vec<u8>; 3], favor: Favor) -> Outcome {
+    merged(texts, favor, (MarkerStyle::Merge, MARKER_LENGTH))
+}
+
+fn merged(texts: &[Vec<u8>; 3], favor: Favor, (style, length): (MarkerStyle, usize)) -> Outcome {
     let [base, ours, theirs] = texts;
     let budget = &mut Budget::of_a_merge();
     let show = |text: Vec<u8>| String::from_utf8_lossy(&text).into_owned();
-    match merge_text([base, ours, theirs], favor, Refinement::ZealousAlnum, budget) {
+    let refinement = match style {
+        MarkerStyle::Merge => Refinement::ZealousAlnum,
+        MarkerStyle::Diff3 | MarkerStyle::Zdiff3 => style.refinement(),
+    };
+    match merge_text([base, ours, theirs], favor, refinement, budget) {
         TextMerge::Clean(text) => Outcome { text: show(text), has_conflicts: false },
         TextMerge::Conflicts(text) => {
-            let labels = Labels { ours: "ours", theirs: "theirs", length: MARKER_LENGTH };
+            let base = (style != MarkerStyle::Merge).then_some("base");
+            let labels = Labels { base, ours: "ours", theirs: "theirs", length };
             Outcome { text: show(text.with_markers(&labels)), has_conflicts: true }
         }
         TextMerge::TooLarge => panic!("the budget is too small"),
@@ -28,15 +37,17 @@ fn ours(texts: &[Vec<u8>; 3], favor: Favor) -> Outcome {
 }
 
 fn gits(folder: &Path, texts: &[Vec<u8>; 3], favor: Favor) -> Outcome {
+    let union = ["--union".to_owned()];
+    gits_with(folder, texts, if favor == Favor::Union { &union } else { &[] })
+}
+
+fn gits_with(folder: &Path, texts: &[Vec<u8>; 3], options: &[String]) -> Outcome {
     for (name, text) in ["base", "ours", "theirs"].iter().zip(texts) {
         std::fs::write(folder.join(name), text).unwrap();
     }
     let mut git = Command::new("git");
     git.current_dir(folder).args(["merge-file", "-p", "--diff-algorithm=histogram"]);
-    if favor == Favor::Union {
-        git.arg("--union");
-    }
-    let output = git.args(["ours", "base", "theirs"]).output().unwrap();
+    let output = git.args(options).args(["ours", "base", "theirs"]).output().unwrap();
     let code = output.status.code().unwrap();
     assert!((0..128).contains(&code), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -126,6 +137,25 @@ fn texts_merge_as_git_merges_them_with_histogram_diff_and_zealous_refinement() {
         }
     }
     assert!(conflicts * 10 >= cases * 3, "{conflicts} conflicts in {cases} cases");
+}
+
+#[test]
+fn markers_of_each_style_and_length_are_those_of_git() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut conflicts = 0;
+    for seed in 0..cases(400).min(2_000) {
+        let random = &mut Random::new(seed);
+        let length = [1, 3, 7, 12, 200][random.below(5)];
+        let texts = three_texts(random);
+        for (style, name) in [(MarkerStyle::Diff3, "--diff3"), (MarkerStyle::Zdiff3, "--zdiff3")] {
+            let options = [name.to_owned(), format!("--marker-size={length}")];
+            let git = gits_with(folder.path(), &texts, &options);
+            let ours = merged(&texts, Favor::Conflicts, (style, length));
+            assert_eq!(ours, git, "{name}, seed {seed}");
+            conflicts += u64::from(git.has_conflicts);
+        }
+    }
+    assert!(conflicts > 100, "{conflicts}");
 }
 
 #[test]

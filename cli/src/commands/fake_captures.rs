@@ -1,0 +1,117 @@
+//! Fake captures that record their calls, for the tests of the commands.
+
+use std::path::Path;
+use std::sync::Mutex;
+
+use engine::ports::IsolationError;
+use isolation::{PatchNeeds, WorkInTree};
+use protocol::{CaptureRef, Conflict, ConflictHunk, RepoPath, RunName, TaskName};
+
+use super::context::{CapturedFiles, CapturedWork};
+
+/// Captures whose patch is their name.
+#[derive(Default)]
+pub(super) struct FakeCaptures {
+    /// The captures that were removed.
+    pub(super) removed: Mutex<Vec<CaptureRef>>,
+    /// The captures that are not in the working tree.
+    pub(super) gone: Mutex<Vec<CaptureRef>>,
+}
+
+impl CapturedWork for FakeCaptures {
+    fn patch(&self, capture: &CaptureRef) -> Result<Vec<u8>, IsolationError> {
+        Ok(format!("patch of {capture}\n\u{1b}[2J").into_bytes())
+    }
+
+    fn in_tree(
+        &self,
+        _root: &Path,
+        captures: &[CaptureRef],
+    ) -> Result<Vec<WorkInTree>, IsolationError> {
+        let gone = self.gone.lock().unwrap();
+        let compare = |capture| match gone.contains(capture) {
+            true => WorkInTree::Missing(RepoPath::new("a.txt").into_iter().collect()),
+            false => WorkInTree::Whole,
+        };
+        Ok(captures.iter().map(compare).collect())
+    }
+
+    fn has_branch(&self, _root: &Path, _branch: &str) -> Result<bool, IsolationError> {
+        Ok(true)
+    }
+
+    fn content(&self, oid: &str) -> Result<Vec<u8>, IsolationError> {
+        Ok(oid.as_bytes().to_vec())
+    }
+
+    fn conflict_hunks(&self, _conflict: &Conflict) -> Result<Vec<ConflictHunk>, IsolationError> {
+        Ok(Vec::new())
+    }
+
+    fn marked_text(
+        &self,
+        _root: &Path,
+        _conflict: &Conflict,
+    ) -> Result<Option<Vec<u8>>, IsolationError> {
+        Ok(None)
+    }
+
+    fn check_can_stage(&self, _root: &Path, _capture: &CaptureRef) -> Result<(), IsolationError> {
+        Ok(())
+    }
+
+    fn stage_merge(
+        &self,
+        _root: &Path,
+        _capture: &CaptureRef,
+        _conflicts: &[Conflict],
+    ) -> Result<(), IsolationError> {
+        unreachable!("the tests stage nothing")
+    }
+
+    fn keep_resolution(
+        &self,
+        _work: (&RunName, &TaskName),
+        _written: &[(&Conflict, &[u8])],
+    ) -> Result<CaptureRef, IsolationError> {
+        unreachable!("the tests resolve nothing")
+    }
+
+    fn resolutions(
+        &self,
+        _run: &RunName,
+        _task: &TaskName,
+    ) -> Result<Vec<CaptureRef>, IsolationError> {
+        Ok(Vec::new())
+    }
+
+    fn files(&self, _capture: &CaptureRef) -> Result<CapturedFiles, IsolationError> {
+        unreachable!("the tests resolve nothing")
+    }
+
+    fn patch_needs(
+        &self,
+        _root: &Path,
+        _capture: &CaptureRef,
+    ) -> Result<PatchNeeds, IsolationError> {
+        Ok(PatchNeeds::default())
+    }
+
+    fn store(&self) -> &Path {
+        Path::new("/store.git")
+    }
+
+    fn make_branch(
+        &self,
+        _root: &Path,
+        _work: (&RunName, &CaptureRef),
+        _branch: (&str, &str),
+    ) -> Result<String, IsolationError> {
+        unreachable!("the tests make no branch")
+    }
+
+    fn remove(&self, _run: &RunName, capture: &CaptureRef) -> Result<(), IsolationError> {
+        self.removed.lock().unwrap().push(capture.clone());
+        Ok(())
+    }
+}

@@ -1,0 +1,251 @@
+//! An agent as the resolver of conflicts: a run of one task, in a workspace in which the files that
+//! conflict have markers, and the sides of each lie beside them.
+
+use std::time::Duration;
+
+use engine::ports::WrittenFile;
+use engine::run::RunRecord;
+use isolation::CapturedFile;
+use protocol::{
+    Agent, ChangeDemand, Conflict, LandTime, LedgerEntry, MergeMode, ModelRoute, OnFailure,
+    Outcome, ResolverRecord, RunId, RunSpec, SettledBy, TaskId, TaskLimits, TaskName, TaskSpec,
+    VerifySpec, Work, WorkspaceNeeds,
+};
+use store::TaskRow;
+
+use super::context::{CommandContext, ResolverRuns};
+use super::programs::record_of;
+use super::resolver_workspace::{Case, FOLDER, cases, lay_out, prompt};
+use super::run::RunResult;
+use super::side_check::{Allowed, check_written};
+use super::target::Target;
+use crate::error::{Error, ErrorKind};
+use crate::model::{BaseUrl, ModelChoice, ModelOption, ModelSelection, anchor_scenario};
+use crate::render::one_line;
+
+/// An agent that resolves conflicts.
+pub(super) struct ResolverAgent {
+    /// The model; without one, that of the task whose work conflicts.
+    pub(super) model: Option<Box<ModelChoice>>,
+    /// Whether a side may be missing in what it writes.
+    pub(super) allowed: Allowed,
+    /// How long it may take.
+    pub(super) timeout: Duration,
+}
+
+/// What an agent made of conflicts.
+pub(super) struct AgentResolution {
+    /// The files, in the order of the conflicts.
+    pub(super) files: Vec<WrittenFile>,
+    /// Its task, if its work is nothing else than these files.
+    task: Option<TaskRow>,
+    run: RunResult,
+}
+
+impl ResolverAgent {
+    /// Lets an agent write the files of conflicts of the task of `target`.
+    ///
+    /// # Errors
+    /// A conflict is not one of the contents of a file, the agent failed or was stopped, or what it
+    /// wrote does not settle a conflict.
+    pub(super) async fn resolve(
+        &self,
+        context: &CommandContext,
+        target: &Target,
+        conflicts: &[&Conflict],
+    ) -> Result<AgentResolution, Error> {
+        let runs = context.resolvers.as_deref().ok_or_else(|| {
+            Error::new(ErrorKind::Bug, "this command cannot let an agent resolve conflicts")
+        })?;
+        let record = record_of(context, &target.run.name)?;
+        let task = &target.tasks[0].name;
+        let cases = cases(context, (&record, task), conflicts)?;
+        let folder = tempfile::Builder::new().prefix("regatta-settle-").tempdir();
+        let folder = folder.map_err(|error| machine(&error))?;
+        let setup = lay_out(folder.path(), &cases).map_err(|error| machine(&error))?;
+        let spec = self.spec(runs, (&record, task), &cases, setup)?;
+        let model = match &spec.tasks[0].work {
+            Work::Agent(agent) => agent.model.to_string(),
+            Work::Command(_) | Work::External(_) => String::new(),
+        };
+        let id = spec.id;
+        let run = runs.run(spec).await?;
+        let rows = context.reader.tasks(id)?;
+        let row = rows.into_iter().next().ok_or_else(|| Error::usage("its run has no task"))?;
+        let record = ResolverRecord {
+            program: format!("agent:{model}"),
+            exit_code: None,
+            run: Some(run.run.clone()),
+            capture: None,
+        };
+        self.take(context, (row, run), &cases, &record)
+    }
+
+    /// Returns the run of the agent.
+    fn spec(
+        &self,
+        runs: &dyn ResolverRuns,
+        (record, task): (&RunRecord, &TaskName),
+        cases: &[Case<'_>],
+        setup: String,
+    ) -> Result<RunSpec, Error> {
+        let defaults = runs.defaults();
+        let model = self.route(record, task, &defaults.roles)?;
+        let run = &record.name;
+        let earlier = &record.spec;
+        let needs = WorkspaceNeeds {
+            setup: earlier.needs.setup.iter().cloned().chain([setup]).collect(),
+            ..earlier.needs.clone()
+        };
+        let prompt = prompt((record, task), cases);
+        let agent = Agent { model, prompt, yields: Vec::new(), context: None };
+        Ok(RunSpec {
+            id: RunId::generate(),
+            label: Some(format!("resolve {run}/{task}")),
+            tasks: vec![TaskSpec {
+                id: TaskId::generate(),
+                name: TaskName::nearest("resolve"),
+                title: format!("Resolve the conflicts of {run}/{task}"),
+                items: Vec::new(),
+                work: Work::Agent(agent),
+                depends_on: Vec::new(),
+                priority: 0,
+                change: ChangeDemand::Optional,
+                schema: None,
+                limits: TaskLimits { wall: self.timeout, ..defaults.limits },
+            }],
+            subfolder: std::path::PathBuf::new(),
+            merge: MergeMode::None,
+            stack: None,
+            land: LandTime::End,
+            union: Vec::new(),
+            on_failure: OnFailure::Continue,
+            needs,
+            verify: VerifySpec::default(),
+            retry: None,
+            ..earlier.clone()
+        })
+    }
+
+    /// Returns the model: the one that is named, else that of the task, else that of the settings. The
+    /// provider is where the run had it.
+    fn route(
+        &self,
+        record: &RunRecord,
+        task: &TaskName,
+        roles: &crate::model::Roles,
+    ) -> Result<ModelRoute, Error> {
+        let of_task = |task: &TaskSpec| match &task.work {
+            Work::Agent(agent) => Some(agent.model.clone()),
+            Work::Command(_) | Work::External(_) => None,
+        };
+        let own = record.task_named(task).and_then(|task| of_task(&task.spec));
+        if let (None, Some(own)) = (&self.model, own) {
+            return Ok(own);
+        }
+        let typed = ModelOption { model: self.model.as_deref(), base_url: None };
+        let selection = ModelSelection { typed, planned: ModelOption::default(), roles };
+        let mut route = selection.route(None)?;
+        let known = record.tasks().iter().filter_map(|task| of_task(&task.spec));
+        let same = known.into_iter().find(|known| known.provider == route.provider);
+        let url = same.and_then(|known| known.base_url?.parse::<BaseUrl>().ok());
+        route.base_url = url.map(|url| url.as_str().to_owned());
+        anchor_scenario(&mut route);
+        Ok(route)
+    }
+
+    /// Takes what the agent left at the paths of the conflicts.
+    fn take(
+        &self,
+        context: &CommandContext,
+        (row, run): (TaskRow, RunResult),
+        cases: &[Case<'_>],
+        record: &ResolverRecord,
+    ) -> Result<AgentResolution, Error> {
+        let name = format!("{}/{}", run.run, row.name);
+        let look = context.hints.command(&format!("logs {name}"));
+        let failed = |path: &str, why: String| {
+            Error::usage(format!("the resolver did not settle {}", one_line(path)))
+                .because(why)
+                .hint(&look)
+                .exit(protocol::ExitCode::Kept)
+        };
+        match row.report.as_ref().map(|report| &report.outcome) {
+            Some(Outcome::Done { .. }) => {}
+            Some(Outcome::Failed { failure }) => {
+                let why = format!("its agent failed: {}: {}", failure.class, failure.message);
+                return Err(failed(cases[0].path, why));
+            }
+            Some(Outcome::Cancelled) | None => {
+                let code = match run.exit_code {
+                    protocol::ExitCode::Success => protocol::ExitCode::Kept,
+                    code => code,
+                };
+                return Err(failed(cases[0].path, "its agent was stopped".to_owned()).exit(code));
+            }
+        }
+        let captured = row.captured.as_ref().map(|captured| &captured.capture);
+        let captured = captured.ok_or_else(|| Error::usage("nothing was captured"))?;
+        let mut found = context.captured.files(captured)?;
+        let mut files = Vec::new();
+        for Case { conflict, path, sides, .. } in cases {
+            let bytes = match found.remove(&conflict.path) {
+                // Elsewhere than around the markers, the capture does not have what the set-up left.
+                Some(CapturedFile { base: Some(base), task: Some(_) }) if base != sides.marked => {
+                    let why = "markers of a conflict are left in the file";
+                    return Err(failed(path, why.to_owned()));
+                }
+                Some(CapturedFile { task: Some(bytes), .. }) => bytes,
+                Some(CapturedFile { task: None, .. }) => {
+                    return Err(failed(path, "its agent removed the file".to_owned()));
+                }
+                // A file that is as in the tree again is no change of a task.
+                None => return Err(failed(path, UNCHANGED.to_owned())),
+            };
+            check_written(&bytes, &sides.marked, sides.texts(), self.allowed)
+                .map_err(|why| failed(path, why))?;
+            files.push(WrittenFile {
+                bytes: Some(bytes),
+                ours: conflict.ours.clone(),
+                theirs: conflict.theirs.clone(),
+                by: SettledBy::Resolver,
+                resolver: Some(record.clone()),
+            });
+        }
+        found.retain(|path, _| !path.to_string().starts_with(FOLDER));
+        if !found.is_empty() {
+            let others = crate::render::count(found.len(), "other file");
+            let diff = context.hints.command(&format!("diff {name}"));
+            // The work is kept even if nobody reads where.
+            let _unread = std::io::Write::write_fmt(
+                &mut std::io::stderr(),
+                format_args!("note: the resolver changed {others}, left where it is: {diff}\n"),
+            );
+        }
+        Ok(AgentResolution { files, task: found.is_empty().then_some(row), run })
+    }
+}
+
+impl AgentResolution {
+    /// Discards the capture of the agent's task, all of which is in another one by now. The log and
+    /// the usage of its run stay.
+    ///
+    /// # Errors
+    /// The ledger or the task store cannot be written.
+    pub(super) async fn forget(&self, context: &CommandContext) -> Result<(), Error> {
+        let Some(row) = &self.task else { return Ok(()) };
+        context.record(vec![LedgerEntry::TaskDiscarded { task: row.id }]).await?;
+        if let Some(captured) = &row.captured {
+            context.captured.remove(&self.run.run, &captured.capture)?;
+        }
+        Ok(())
+    }
+}
+
+/// Why a file is not settled that the agent's capture does not have.
+const UNCHANGED: &str =
+    "it left the file as it was, or as it stands in the tree, which --ours does";
+
+fn machine(error: &std::io::Error) -> Error {
+    Error::new(ErrorKind::Machine, "cannot write the sides of a conflict").caused_by(error)
+}

@@ -1,0 +1,55 @@
+//! The contents of the sides of a conflict, for what writes its file.
+
+use protocol::{Conflict, ConflictReason};
+
+use super::context::CommandContext;
+use crate::error::Error;
+
+/// The three sides of a conflict, and what the file begins as.
+pub(super) struct SideBytes {
+    pub(super) base: Option<Vec<u8>>,
+    pub(super) ours: Vec<u8>,
+    pub(super) theirs: Vec<u8>,
+    pub(super) marked: Vec<u8>,
+}
+
+/// Why nothing can write the file of a conflict.
+pub(super) const NO_SIDES: &str =
+    "it is not a conflict of the content of a file; choose --ours or --theirs";
+
+impl SideBytes {
+    /// Reads the sides; `None` if the conflict is not one of the content of a file.
+    pub(super) fn read(
+        context: &CommandContext,
+        conflict: &Conflict,
+    ) -> Result<Option<Self>, Error> {
+        let is_of_content = matches!(
+            conflict.reason,
+            ConflictReason::Content
+                | ConflictReason::Binary
+                | ConflictReason::BothAdded
+                | ConflictReason::Mode
+                | ConflictReason::Setup
+                | ConflictReason::TooLarge
+                | ConflictReason::Untracked
+        );
+        let is_file = |mode: u32| mode & 0o170_000 == 0o100_000;
+        let (Some(ours), Some(theirs)) = (&conflict.ours, &conflict.theirs) else {
+            return Ok(None);
+        };
+        if !is_of_content || !is_file(ours.mode) || !is_file(theirs.mode) {
+            return Ok(None);
+        }
+        let content = |oid: &str| context.captured.content(oid);
+        let base = conflict.base.as_ref().map(|base| content(&base.oid)).transpose()?;
+        let (ours, theirs) = (content(&ours.oid)?, content(&theirs.oid)?);
+        let marked = context.captured.marked_text(&context.root, conflict)?;
+        let marked = marked.unwrap_or_else(|| ours.clone());
+        Ok(Some(Self { base, ours, theirs, marked }))
+    }
+
+    /// Returns the base, which is empty if there is none, and the two sides.
+    pub(super) fn texts(&self) -> [&[u8]; 3] {
+        [self.base.as_deref().unwrap_or_default(), &self.ours, &self.theirs]
+    }
+}
