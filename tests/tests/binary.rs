@@ -98,6 +98,7 @@ mod binary {
     mod setup;
     mod setup_capture;
     mod shapes;
+    mod siblings;
     mod slow_reader;
     mod small_runs;
     mod source;
