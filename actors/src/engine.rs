@@ -1,6 +1,9 @@
 //! The public handle of a running engine.
 
+use std::sync::Arc;
+
 use engine::exit_code::Interruption;
+use engine::leading_request::LedModels;
 use engine::ports::CancelLevel;
 use engine::run::{AddTasksError, FinishedChild, WaitError};
 use protocol::{RunId, TaskId, TaskSpec};
@@ -17,6 +20,7 @@ use crate::run::RunRequest;
 use crate::runs::{Submission, SubmitError, Submitted};
 use crate::session::SessionSpec;
 use crate::sessions::{OpenSessionError, SessionHandle, SessionOpening};
+use crate::tokio_timer::RuntimeTimer;
 
 /// A running engine. Close it with [`Engine::close`]. Dropping it closes nothing: the next start of
 /// the program recovers the runs that have not ended.
@@ -43,6 +47,9 @@ impl Engine {
     /// An actor could not be started.
     pub async fn open(deps: Deps) -> Result<Self, SpawnErr> {
         let (sender, failure) = watch::channel(None);
+        let timer = Arc::new(RuntimeTimer::start());
+        let models = Arc::new(LedModels::new(Arc::clone(&deps.models), timer));
+        let deps = Deps { models, ..deps };
         let arguments = RootArguments { deps, failure: sender };
         #[expect(clippy::disallowed_methods, reason = "the root is the one that nobody supervises")]
         let (root, join) = Actor::spawn(None, Root, arguments).await?;

@@ -284,6 +284,6 @@ async fn a_session_is_given_what_its_task_says() {
     assert_eq!(env.environment["REGATTA_TASK"], "informed");
     let request = engine.models.requests().remove(0);
     let Message::User(said) = &*request.messages[0] else { panic!("{:?}", request.messages) };
-    let expected = "give-up because\n\n<context>\nAll of it is Rust.\n</context>";
-    assert_eq!(said.text(), expected);
+    assert_eq!(said.text(), "give-up because");
+    assert!(request.system.ends_with("<context>\nAll of it is Rust.\n</context>"));
 }

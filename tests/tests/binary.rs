@@ -53,6 +53,7 @@ mod binary {
     mod landing;
     mod landing_calls;
     mod landing_escapes;
+    mod landing_odd;
     mod left_out;
     mod letter_case;
     mod limits;
@@ -97,6 +98,7 @@ mod binary {
     mod setup;
     mod setup_capture;
     mod shapes;
+    mod siblings;
     mod slow_reader;
     mod small_runs;
     mod source;

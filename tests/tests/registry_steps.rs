@@ -1,4 +1,4 @@
-//! The step of `.ci/run` that needs a package registry: where the registry cannot be reached it was
+//! The steps of `.ci/run` that need a package registry: where the registry cannot be reached one was
 //! not run, which is printed and counted. Whatever else goes wrong fails.
 
 use std::fs;
@@ -58,6 +58,40 @@ const INSTALLS: &str = "mkdir -p $3/node_modules/.bin; for name in claude pi; do
 /// Tests that pass.
 const PASS: &str =
     "test -x $REGATTA_NPM/node_modules/.bin/pi; echo \"test result: ok. 2 passed; 0 failed\"";
+
+/// The python that makes a virtual environment with this pip and this python.
+fn python(pip: &str, python: &str) -> String {
+    let program = |name: &str, script: &str| {
+        format!("printf '#!/bin/sh\n{script}\n' > $3/bin/{name}; chmod +x $3/bin/{name}; ")
+    };
+    format!("mkdir -p $3/bin; {}{}", program("pip", pip), program("python", python))
+}
+
+#[test]
+fn an_sdk_that_is_refused_fails_and_one_that_cannot_be_had_does_not() {
+    let lost = "echo NewConnectionError; exit 1";
+    for (python, code, word) in [
+        (None, 69, "not run: there is no python3"),
+        (Some("exit 1".to_owned()), 69, "not run: python3 makes no virtual environments"),
+        (Some(python(lost, "true")), 69, "not run: PyPI cannot be reached"),
+        (Some(python("exit 124", "true")), 69, "not run: PyPI cannot be reached"),
+        (Some(python("echo no such version; exit 1", "true")), 1, "pip cannot install anthropic"),
+        (Some(python("true", "echo $4 is asked")), 0, "the-server is asked"),
+        // Its own 69 is no word about a registry.
+        (Some(python("true", "exit 69")), 1, ""),
+    ] {
+        let machine = Machine::with_npm(None);
+        if let Some(python) = &python {
+            machine.program("python3", python);
+        }
+        let mut step = Command::new("bash");
+        step.arg(root().join(".ci/sdk_clients")).arg("the-server");
+        let output = step.env("PATH", machine.0.path()).output().expect("bash can be run");
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(code), "{python:?}: {said}");
+        assert!(said.contains(word), "{python:?}: {said}");
+    }
+}
 
 fn said(output: &Output) -> String {
     let text = [output.stdout.as_slice(), &output.stderr].concat();

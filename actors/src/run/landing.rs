@@ -120,19 +120,19 @@ impl Verifying<'_> {
                 Verification::impossible(&request.tasks, &message)
             }
         };
+        self.report(&verification);
+        let mut held = verification.held;
+        match self.verifier.failing_start() {
+            FailingStart::Keep => {}
+            FailingStart::Land => held.retain(|held| !is_of_start(held)),
+        }
         let totals = VerificationTotals {
             verifications: self.verifier.verifications() - before,
             ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            held: held.len(),
         };
         // If the ledger is gone, the landing does not begin.
         let _recorded = records.record(LedgerEntry::WorkVerified { run, totals }).await;
-        self.report(&verification);
-        let held = match self.verifier.failing_start() {
-            FailingStart::Keep => verification.held,
-            FailingStart::Land => {
-                verification.held.into_iter().filter(|held| !is_of_start(held)).collect()
-            }
-        };
         if self.request.target == LandingTarget::Tree && held.len() < self.request.tasks.len() {
             self.report_edits().await;
         }

@@ -57,12 +57,11 @@ fn spec(agent: &Agent, start: WorkerStart) -> SessionSpec {
     let assignment = Assignment {
         id: InputId::of_task(start.task, start.attempt, 0),
         prompt: agent.prompt.clone(),
-        context: agent.context.clone(),
         schema: start.schema,
     };
     SessionSpec {
         log: start.artifacts.join("session.jsonl"),
-        system: system_prompt(&start.folder).into(),
+        system: system_prompt(agent.context.as_deref()).into(),
         folder: start.folder,
         model: agent.model.clone(),
         requester: Requester::Run(start.run),

@@ -285,7 +285,7 @@ pub struct DiscardArgs {
 pub struct UndoArgs {
     /// A run, a task as RUN/TASK, or a task of the latest run; `@` is the latest run
     #[arg(value_name = "RUN[/TASK]")]
-    pub target: String,
+    pub target: Option<String>,
 
     /// The task, if only the run stands before
     #[arg(value_name = "TASK")]

@@ -46,6 +46,8 @@ mod side_check;
 mod side_program;
 mod target;
 mod timing;
+mod tool_commands;
+mod tool_terminal;
 pub mod undo;
 mod undo_output;
 mod verify_logs;

@@ -13,17 +13,10 @@ use super::context::CommandContext;
 use super::side_check::Allowed;
 use super::side_program::SideProgram;
 use super::target::Target;
+use super::tool_commands::known_command;
 use crate::args::{AllowLoss, Resolver};
 use crate::error::{Error, ErrorKind};
 use crate::render::one_line;
-
-/// The command lines of tools for which git needs no `cmd` either, and that open a window of their
-/// own.
-const KNOWN_TOOLS: [(&str, &str, &str); 3] = [
-    ("meld", "meld", "--output=\"$MERGED\" \"$LOCAL\" \"$BASE\" \"$REMOTE\""),
-    ("kdiff3", "kdiff3", "--auto -o \"$MERGED\" \"$BASE\" \"$LOCAL\" \"$REMOTE\""),
-    ("vscode", "code", "--wait --merge \"$REMOTE\" \"$LOCAL\" \"$BASE\" \"$MERGED\""),
-];
 
 /// Returns the user's merge tool.
 ///
@@ -35,14 +28,9 @@ pub(super) fn tool(timeout: Duration) -> Result<SideProgram, Error> {
             .because("the configuration of the repository is never used for it")
             .hint("git config --global merge.tool meld"));
     };
-    let known = KNOWN_TOOLS.iter().find(|(known, _, _)| *known == name);
-    let script = match (command, known) {
-        (Some(command), _) => command,
-        (None, Some((_, program, arguments))) => {
-            let program = path.unwrap_or_else(|| (*program).to_owned());
-            format!("{} {arguments}", crate::render::shell_word(&program))
-        }
-        (None, None) => {
+    let script = match command.or_else(|| known_command(&name, path.as_deref())) {
+        Some(command) => command,
+        None => {
             let shown = one_line(&name);
             return Err(Error::usage(format!("the merge tool `{shown}` has no command"))
                 .because(format!("your git configuration has no mergetool.{shown}.cmd"))

@@ -8,14 +8,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::{CommandEnd, CommandRequest, Commands, EndCause, SilentOutput, WrittenFile};
+use engine::ports::{CommandRequest, Commands, EndCause, SilentOutput, WrittenFile};
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
-use protocol::{Conflict, ResolverRecord, SettledBy};
+use protocol::{Conflict, ExitCode, ResolverRecord, SettledBy};
 use rustix::fs::OFlags;
 
 use super::context::CommandContext;
 use super::side_bytes::{NO_SIDES, SideBytes};
 use super::side_check::{Allowed, check_written};
+use super::tool_terminal::{self, ToolEnd};
 use crate::error::{Error, ErrorKind};
 use crate::process;
 use crate::render::one_line;
@@ -72,8 +73,8 @@ pub(super) async fn write(
             );
             return Err(failed(format!("it took longer than {limit}")));
         }
-        Ended::With(CommandEnd { cause: EndCause::Exited(0), .. }) => {}
-        Ended::With(CommandEnd { cause, failure_line, .. }) => {
+        Ended::With(EndCause::Exited(0), _) => {}
+        Ended::With(cause, failure_line) => {
             let why = match cause {
                 EndCause::Exited(code) => format!("it exited with code {code}"),
                 EndCause::Signalled(signal) => format!("signal {signal} ended it"),
@@ -142,7 +143,8 @@ impl Files {
 
 /// How a program ended.
 enum Ended {
-    With(CommandEnd),
+    /// For this reason, with the line that says why it failed.
+    With(EndCause, Option<String>),
     TimedOut,
 }
 
@@ -152,11 +154,6 @@ async fn run(
     files: &Files,
     conflict: &Conflict,
 ) -> Result<Ended, Error> {
-    let environment = BaseEnvironment::new(std::env::vars_os(), &EnvironmentRules::default());
-    let processes = Processes::new(process::launcher());
-    let shell: Arc<dyn Commands> = Arc::new(Shell::new(environment, GRACE, processes));
-    let owner = shell.owner();
-    let stop = CancelOnSignal::begin()?;
     let mut variables = program.variables.clone();
     let path = |path: &Path| path.as_os_str().to_owned();
     let named = [
@@ -172,6 +169,20 @@ async fn run(
         ("REGATTA_PATH", path(conflict.path.as_path())),
     ];
     variables.extend(named.map(|(name, value)| (name.to_owned(), value)));
+    if program.by == SettledBy::Tool && tool_terminal::is_there() {
+        let environment = shell_environment(variables);
+        let running = tool_terminal::run(&program.script, folder, environment, program.timeout);
+        return match running.await? {
+            ToolEnd::With(cause) => Ok(Ended::With(cause, None)),
+            ToolEnd::TimedOut => Ok(Ended::TimedOut),
+            ToolEnd::Stopped(code) => Err(stopped(program, code)),
+        };
+    }
+    let environment = BaseEnvironment::new(std::env::vars_os(), &EnvironmentRules::default());
+    let processes = Processes::new(process::launcher());
+    let shell: Arc<dyn Commands> = Arc::new(Shell::new(environment, GRACE, processes));
+    let owner = shell.owner();
+    let stop = CancelOnSignal::begin()?;
     let request = CommandRequest {
         script: program.script.clone(),
         arguments: Vec::new(),
@@ -185,17 +196,29 @@ async fn run(
     let ended = tokio::time::timeout(program.timeout, running).await;
     let _left = owner.end().await; // what could not be killed is reported by nobody else either
     if let Some(code) = stop.code() {
-        let what = format!("stopped while {} ran; nothing has landed", program.name);
-        return Err(Error::usage(what).exit(code));
+        return Err(stopped(program, code));
     }
     match ended {
         Err(_elapsed) => Ok(Ended::TimedOut),
-        Ok(Ok(end)) => Ok(Ended::With(end)),
+        Ok(Ok(end)) => Ok(Ended::With(end.cause, end.failure_line)),
         Ok(Err(error)) => {
             let what = format!("cannot run {}", program.name);
             Err(Error::new(ErrorKind::Machine, what).caused_by(&error))
         }
     }
+}
+
+/// Returns the environment of a tool on the terminal.
+fn shell_environment(variables: BTreeMap<String, OsString>) -> BTreeMap<OsString, OsString> {
+    let base = BaseEnvironment::new(std::env::vars_os(), &EnvironmentRules::default());
+    let named = variables.into_iter().map(|(name, value)| (OsString::from(name), value));
+    let kept = base.variables().map(|(name, value)| (name.to_owned(), value.to_owned()));
+    kept.chain(named).collect()
+}
+
+fn stopped(program: &SideProgram, code: ExitCode) -> Error {
+    let what = format!("stopped while {} ran; nothing has landed", program.name);
+    Error::usage(what).exit(code)
 }
 
 /// Reads what the program wrote, if it is a regular file of a bounded size.

@@ -30,7 +30,13 @@ pub async fn run(
     args: &UndoArgs,
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
-    let given = TargetArgs { target: Some(args.target.clone()), task: args.task.clone() };
+    if args.target.is_none() {
+        let error = Error::usage("`regatta undo` needs a run or a task to take back");
+        return Err(error
+            .hint(format!("{}, for the latest run", context.hints.command("undo @")))
+            .hint(format!("{}, for all of them", context.hints.command("runs"))));
+    }
+    let given = TargetArgs { target: args.target.clone(), task: args.task.clone() };
     let target = Target::find(context, &given)?;
     target.check_has_ended("take back")?;
     let landed = target.tasks.iter().filter(|row| has_landed(row)).cloned().collect();

@@ -16,11 +16,12 @@ const LINES: usize = 8;
 /// Returns why work is not verified, as one line.
 #[must_use]
 pub fn unverified_text(unverified: &Unverified, labels: Labels<'_>) -> String {
-    let Unverified { cause, with, message, .. } = unverified;
+    let Unverified { cause, with, partners, message, .. } = unverified;
     match (cause, with.is_empty()) {
         (UnverifiedCause::Work, false) => {
             let with: Vec<_> = with.iter().map(labels).collect();
-            one_line(&format!("together with {}: {message}", with.join(", ")))
+            let with = with.join(", ");
+            one_line(&format!("together with {with}{}: {message}", partners.text()))
         }
         (UnverifiedCause::Work, true)
         | (UnverifiedCause::Start | UnverifiedCause::Verification, _) => {
@@ -77,12 +78,15 @@ pub fn unverified_lines(kept: &[(String, &Unverified)], labels: Labels<'_>) -> V
 
 #[cfg(test)]
 mod tests {
+    use protocol::Partners;
+
     use super::*;
 
     fn unverified(cause: UnverifiedCause, with: &[&str], output: &str) -> Unverified {
         Unverified {
             cause,
             with: with.iter().map(|task| task.parse().unwrap()).collect(),
+            partners: if with.len() > 1 { Partners::Unknown } else { Partners::All },
             message: "`make` ended with code 2".to_owned(),
             output: Some(format!("/o/{output}.log")),
             end: (1..=20).map(|line| format!("line {line}\u{1b}[2J\n")).collect(),
@@ -101,6 +105,9 @@ mod tests {
         assert!(!lines[1].contains('\u{1b}'));
         assert_eq!(lines[9], "  all of it: /o/1.log");
         assert_eq!(lines[10], "unverified  c: together with a: `make` ended with code 2");
+        let more = unverified(UnverifiedCause::Work, &["a", "b"], "1");
+        let text = "together with a, b and perhaps others: `make` ended with code 2";
+        assert_eq!(unverified_text(&more, labels), text);
         let start = unverified(UnverifiedCause::Start, &[], "1");
         let kept: Vec<_> = (0..40).map(|task| (format!("t{task}"), &start)).collect();
         let lines = unverified_lines(&kept, labels);

@@ -7,6 +7,7 @@ pub mod dependencies;
 pub mod exit_code;
 pub mod fault;
 pub mod landing;
+pub mod leading_request;
 pub mod ports;
 pub mod request;
 pub mod restarts;

@@ -55,7 +55,9 @@ pub use thinking_level::{ThinkingLevel, ThinkingLevelError};
 pub use timestamp::Timestamp;
 pub use timings::{TaskTimings, TimedPhase};
 pub use usage::{Cost, Usage};
-pub use verification::{FailingStart, Unverified, UnverifiedCause, VerificationTotals, VerifySpec};
+pub use verification::{
+    FailingStart, Partners, Unverified, UnverifiedCause, VerificationTotals, VerifySpec,
+};
 
 #[cfg(test)]
 #[macro_use]

@@ -291,7 +291,7 @@ pub struct Agent {
     /// The parts of the prompt that are replaced by yields before the task starts, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub yields: Vec<YieldPlaceholder>,
-    /// Text that every task of the run gets after its prompt.
+    /// Text that every task of the run gets in its system prompt.
     pub context: Option<String>,
 }
 

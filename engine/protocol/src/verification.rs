@@ -55,6 +55,9 @@ pub struct Unverified {
     /// the task fails alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub with: Vec<TaskName>,
+    /// Whether the work of further tasks may have to be there as well.
+    #[serde(default, skip_serializing_if = "Partners::are_all")]
+    pub partners: Partners,
     /// How the verification ended, in one line.
     pub message: String,
     /// The path of the file with the output of the command that failed, if one was started.
@@ -63,6 +66,37 @@ pub struct Unverified {
     /// The end of that output.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub end: String,
+}
+
+/// Whether all tasks are known whose work makes a verification fail only together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Partners {
+    /// All of them are named.
+    #[default]
+    All,
+    /// There are others.
+    More,
+    /// There may be others.
+    Unknown,
+}
+
+impl Partners {
+    /// Returns whether all of them are named.
+    #[must_use]
+    pub fn are_all(&self) -> bool {
+        *self == Self::All
+    }
+
+    /// Returns what follows the names.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::All => "",
+            Self::More => " and others",
+            Self::Unknown => " and perhaps others",
+        }
+    }
 }
 
 /// What is to blame for a verification that did not succeed.
@@ -81,12 +115,12 @@ impl Unverified {
     /// Returns the reason in one line.
     #[must_use]
     pub fn text(&self) -> String {
-        let Self { cause, with, message, .. } = self;
+        let Self { cause, with, partners, message, .. } = self;
         match (cause, with.as_slice()) {
             (UnverifiedCause::Work, []) => message.clone(),
             (UnverifiedCause::Work, with) => {
                 let with: Vec<_> = with.iter().map(TaskName::as_str).collect();
-                format!("with {}: {message}", with.join(", "))
+                format!("with {}{}: {message}", with.join(", "), partners.text())
             }
             (UnverifiedCause::Start, _) => {
                 format!("the verification fails without the work of any task: {message}")
@@ -103,4 +137,8 @@ pub struct VerificationTotals {
     pub verifications: usize,
     /// How long all of them took, in milliseconds, with the set-up of their workspace.
     pub ms: u64,
+    /// The number of tasks whose work does not land because of them; 0 in ledgers that were written
+    /// before these were counted.
+    #[serde(default)]
+    pub held: usize,
 }

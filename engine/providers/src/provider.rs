@@ -13,6 +13,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::access_tokens::AccessTokens;
 use crate::answer_parser::ParseContext;
+use crate::api::Api;
 use crate::blocks::Events;
 use crate::body_parser::BodyParser;
 use crate::endpoint::Endpoint;
@@ -25,6 +26,9 @@ const AFTER_FINISH: Duration = Duration::from_secs(2);
 
 /// How long the body may take to end after the last event. Only then is the connection reused.
 const AFTER_LAST_EVENT: Duration = Duration::from_millis(20);
+
+/// How many tokens the caches of most providers hold at least.
+const LEAST_CACHED: u32 = 1_024;
 
 /// One model that is asked over HTTP.
 pub(crate) struct HttpModel {
@@ -58,6 +62,13 @@ impl Provider for HttpModel {
 
     fn cost_of(&self, usage: &Usage) -> Option<Cost> {
         self.price.map(|price| price.cost_of(usage))
+    }
+
+    fn cached_prefix(&self) -> Option<u32> {
+        let cheaper =
+            self.price.is_some_and(|it| it.cache_read.is_some_and(|cached| cached < it.input));
+        // The Responses API is asked with a cache key of each session.
+        (cheaper && self.endpoint.api != Api::OpenAiResponses).then_some(LEAST_CACHED)
     }
 }
 

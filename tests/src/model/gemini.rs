@@ -103,7 +103,8 @@ pub(super) fn events(said: &Said) -> String {
 
 /// Returns what a signature of a call is made of.
 fn call_text(part: &Value) -> String {
-    part["functionCall"].to_string()
+    let call = &part["functionCall"];
+    format!("{}{}", call["name"], call["args"])
 }
 
 /// Returns what is wrong with a request by the rules of the API; empty if nothing is.
@@ -116,7 +117,13 @@ pub(super) fn faults(body: &Value, model: &str) -> Vec<String> {
         faults.push(format!("a level and a budget of thinking: {config}"));
     }
     let declared = list(&body["tools"]).iter().flat_map(|it| list(&it["functionDeclarations"]));
-    tools(declared.map(|it| (&it["name"], &it["parametersJsonSchema"])), &mut faults);
+    // A name of the API may also be written as in its protocol buffers.
+    let schema = |it: &Value| match &it["parametersJsonSchema"] {
+        Value::Null => it["parameters_json_schema"].clone(),
+        schema => schema.clone(),
+    };
+    let declared: Vec<_> = declared.map(|it| (it["name"].clone(), schema(it))).collect();
+    tools(declared.iter().map(|(name, schema)| (name, schema)), &mut faults);
     let mut open: Option<Vec<String>> = None;
     let contents = list(&body["contents"]);
     for (at, content) in contents.iter().enumerate() {

@@ -14,6 +14,9 @@ use super::{Said, Wire};
 /// Returns a request as it would have been over Chat Completions.
 pub(super) fn as_completions(body: &Value) -> Value {
     let mut messages: Vec<Value> = Vec::new();
+    if let Some(system) = body["instructions"].as_str() {
+        messages.push(json!({ "role": "system", "content": system }));
+    }
     for item in list(&body["input"]) {
         let kind = item["type"].as_str().unwrap_or("message");
         let role = item["role"].as_str().unwrap_or_default();
@@ -65,51 +68,59 @@ fn answer(messages: &mut Vec<Value>) -> &mut Value {
 
 /// Returns the events of an answer, as they stand in the body.
 pub(super) fn events(said: &Said, model: &str) -> String {
-    let mut body = String::new();
-    let mut items = 0_usize;
-    let response = json!({ "id": "resp_1", "object": "response", "model": model, "output": [] });
-    event(&mut body, "response.created", &json!({ "response": response }));
-    event(&mut body, "response.in_progress", &json!({ "response": response }));
-    let mut item = |body: &mut String,
-                    first: &Value,
-                    last: &Value,
-                    kind: &str,
-                    deltas: Vec<String>| {
-        let index = items;
-        items += 1;
-        event(body, "response.output_item.added", &json!({ "output_index": index, "item": first }));
-        for delta in deltas {
-            let delta = json!({ "output_index": index, "delta": delta });
-            event(body, &format!("response.{kind}.delta"), &delta);
-        }
-        event(body, "response.output_item.done", &json!({ "output_index": index, "item": last }));
+    let mut events = Events::default();
+    let response = |status: &str, output: &[Value], usage: &Value| {
+        json!({
+            "id": "resp_1", "object": "response", "created_at": 1_700_000_000, "status": status,
+            "model": model, "output": output, "usage": usage, "parallel_tool_calls": true,
+            "tool_choice": "auto", "tools": [],
+        })
     };
+    let begun = response("in_progress", &[], &Value::Null);
+    events.add("response.created", json!({ "response": begun }));
+    events.add("response.in_progress", json!({ "response": begun }));
     if !said.thinking.is_empty() {
-        let first = json!({ "type": "reasoning", "id": "rs_1", "summary": [] });
-        let summary = json!([{ "type": "summary_text", "text": said.thinking }]);
+        let part = |text: &str| json!({ "type": "summary_text", "text": text });
+        let item = |summary: Value, encrypted: Value| {
+            json!({
+                "type": "reasoning", "id": "rs_1", "summary": summary,
+                "encrypted_content": encrypted,
+            })
+        };
         let encrypted = signature(Wire::Responses, &said.thinking);
-        let last = json!({
-            "type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": encrypted,
-        });
-        item(&mut body, &first, &last, "reasoning_summary_text", pieces(&said.thinking, 9));
+        let (first, last) =
+            (item(json!([]), Value::Null), item(json!([part(&said.thinking)]), encrypted.into()));
+        events.begin(&first);
+        events.part("reasoning_summary_part.added", "summary_index", &part(""));
+        events.deltas("reasoning_summary_text", ("summary_index", "text"), &said.thinking, 9);
+        events.part("reasoning_summary_part.done", "summary_index", &part(&said.thinking));
+        events.end(last);
     }
     if !said.text.is_empty() || said.calls.is_empty() {
-        let message = |content: Value| json!({ "type": "message", "id": "msg_1", "role": "assistant", "content": content });
-        let content = json!([{ "type": "output_text", "text": said.text, "annotations": [] }]);
-        let (first, last) = (message(json!([])), message(content));
-        item(&mut body, &first, &last, "output_text", pieces(&said.text, 5));
+        let part = |text: &str| json!({ "type": "output_text", "text": text, "annotations": [] });
+        let item = |status: &str, content: Value| {
+            json!({
+                "type": "message", "id": "msg_1", "status": status, "role": "assistant",
+                "content": content,
+            })
+        };
+        events.begin(&item("in_progress", json!([])));
+        events.part("content_part.added", "content_index", &part(""));
+        events.deltas("output_text", ("content_index", "text"), &said.text, 5);
+        events.part("content_part.done", "content_index", &part(&said.text));
+        events.end(item("completed", json!([part(&said.text)])));
     }
     for call in &said.calls {
         let id = call.id.as_deref().unwrap_or_default();
-        let function = |arguments: &str| {
+        let item = |status: &str, arguments: &str| {
             json!({
                 "type": "function_call", "id": format!("fc_{}", signature(Wire::Responses, id)),
-                "call_id": id, "name": call.name, "arguments": arguments,
+                "status": status, "call_id": id, "name": call.name, "arguments": arguments,
             })
         };
-        let deltas = pieces(&call.arguments, 8);
-        let (first, last) = (function(""), function(&call.arguments));
-        item(&mut body, &first, &last, "function_call_arguments", deltas);
+        events.begin(&item("in_progress", ""));
+        events.deltas("function_call_arguments", ("", "arguments"), &call.arguments, 8);
+        events.end(item("completed", &call.arguments));
     }
     let tokens = said.tokens;
     let usage = json!({
@@ -117,23 +128,75 @@ pub(super) fn events(said: &Said, model: &str) -> String {
         "input_tokens_details": { "cached_tokens": tokens.cached },
         "output_tokens": tokens.completion,
         "output_tokens_details": { "reasoning_tokens": 0 },
+        "total_tokens": tokens.prompt + tokens.completion,
     });
-    let response = json!({ "id": "resp_1", "status": "completed", "model": model, "usage": usage });
-    event(&mut body, "response.completed", &json!({ "response": response }));
-    body
+    let ended = response("completed", &events.output, &usage);
+    events.add("response.completed", json!({ "response": ended }));
+    events.body
 }
 
-fn event(body: &mut String, kind: &str, data: &Value) {
-    let mut typed = json!({ "type": kind });
-    for (key, value) in data.as_object().into_iter().flatten() {
-        typed[key] = value.clone();
+/// The events of a response that is being written.
+#[derive(Default)]
+struct Events {
+    body: String,
+    count: usize,
+    /// The items that are complete.
+    output: Vec<Value>,
+    /// The id of the item that is not.
+    item: Value,
+}
+
+impl Events {
+    fn add(&mut self, kind: &str, data: Value) {
+        let mut typed = json!({ "type": kind, "sequence_number": self.count });
+        for (key, value) in data.as_object().into_iter().flatten() {
+            typed[key] = value.clone();
+        }
+        self.count += 1;
+        self.body.push_str(&format!("event: {kind}\ndata: {typed}\n\n"));
     }
-    body.push_str(&format!("event: {kind}\ndata: {typed}\n\n"));
+
+    fn begin(&mut self, item: &Value) {
+        self.item = item["id"].clone();
+        let data = json!({ "output_index": self.output.len(), "item": item });
+        self.add("response.output_item.added", data);
+    }
+
+    fn end(&mut self, item: Value) {
+        let data = json!({ "output_index": self.output.len(), "item": item });
+        self.add("response.output_item.done", data);
+        self.output.push(item);
+    }
+
+    fn part(&mut self, kind: &str, index: &str, part: &Value) {
+        let at = self.output.len();
+        let data = json!({ "item_id": self.item, "output_index": at, index: 0, "part": part });
+        self.add(&format!("response.{kind}"), data);
+    }
+
+    /// Adds a text in pieces, and then whole under the second of `names`. The first is that of the
+    /// index of its part, if it is one.
+    fn deltas(&mut self, kind: &str, names: (&str, &str), text: &str, size: usize) {
+        let mut about = json!({ "item_id": self.item, "output_index": self.output.len() });
+        if !names.0.is_empty() {
+            about[names.0] = 0.into();
+        }
+        let with = |name: &str, text: &str| {
+            let mut data = about.clone();
+            data[name] = text.into();
+            data
+        };
+        for piece in pieces(text, size) {
+            self.add(&format!("response.{kind}.delta"), with("delta", &piece));
+        }
+        self.add(&format!("response.{kind}.done"), with(names.1, text));
+    }
 }
 
 /// The keys that a request may have.
 const KEYS: &[&str] = &[
     "model",
+    "instructions",
     "input",
     "stream",
     "store",

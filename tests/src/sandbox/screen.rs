@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use test_limit::eventually;
 use vt100::{Callbacks, Parser};
 
@@ -147,6 +147,24 @@ impl Screen {
     pub fn type_line(&self, line: &str) {
         let typed = (&self.master).write_all(format!("{line}\n").as_bytes());
         typed.expect("it is there");
+    }
+
+    /// Presses Ctrl and C.
+    ///
+    /// # Panics
+    /// When the terminal is gone.
+    pub fn interrupt(&self) {
+        (&self.master).write_all(b"\x03").expect("it is there");
+    }
+
+    /// Returns whether the terminal shows what is typed.
+    ///
+    /// # Panics
+    /// When the terminal is gone.
+    #[must_use]
+    pub fn echoes(&self) -> bool {
+        let state = tcgetattr(&self.master).expect("it is there");
+        state.local_modes.contains(LocalModes::ECHO)
     }
 
     /// Gives the terminal another size.

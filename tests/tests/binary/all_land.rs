@@ -12,8 +12,14 @@ use tests::sandbox::{Finished, Plan, Repository, Sandbox, User};
 use super::sandbox;
 
 /// The ways to land: the values of `--merge` and of `--land`.
-const WAYS: [(&str, &str); 5] =
-    [("patch", "end"), ("patch", "eager"), ("branch", "end"), ("stack", "end"), ("stack", "eager")];
+const WAYS: [(&str, &str); 6] = [
+    ("patch", "end"),
+    ("patch", "eager"),
+    ("branch", "end"),
+    ("branch", "eager"),
+    ("stack", "end"),
+    ("stack", "eager"),
+];
 
 /// A pace, and how many tasks run at once, of how many.
 type Pace = (&'static str, fn(usize) -> usize);
@@ -202,7 +208,7 @@ impl Cell {
 
 /// Runs every row for a number of tasks, and shows them.
 fn all_land(tasks: usize) {
-    test_limit::raise(Duration::from_secs(300), "forty runs, one after the other");
+    test_limit::raise(Duration::from_secs(300), "forty-eight runs, one after the other");
     let mut table = format!(
         "\n{:>5}  {:8}  {:6}  {:5}  {:9}  {:5}  {:>6}  {:>7}\n",
         "tasks", "user", "merge", "land", "pace", "tree", "landed", "seconds"

@@ -1,7 +1,7 @@
 //! Conflicts are settled by programs: the user's merge tool, and resolvers.
 
 use serde_json::Value;
-use tests::sandbox::{Finished, Plan, Repository, Sandbox};
+use tests::sandbox::{Finished, Plan, Repository, Sandbox, Screen};
 
 use super::sandbox;
 
@@ -87,6 +87,87 @@ fn a_tool_that_hangs_crashes_leaves_markers_or_writes_elsewhere_changes_nothing(
     none.expect_refusal(&["the merge tool `nobody` has no command"]);
 }
 
+/// Starts `regatta apply @ theirs --tool` of one file on a terminal that is its own.
+fn tool_on_a_terminal(place: &Sandbox, repository: &Repository) -> Screen {
+    let words = "apply @ theirs --timeout 60s --tool list.txt --ours code.rs";
+    let apply = place.regatta(repository.root()).words(words);
+    apply.shell("exec setsid -c -w \"$0\" \"$@\"").on_a_keyboard(24, 100)
+}
+
+#[test]
+fn a_tool_has_the_terminal_gets_ctrl_c_alone_and_the_terminal_is_as_before() {
+    let place = sandbox();
+    let repository = conflicts(&place);
+    let tool = place.folder().join("tool");
+    let script = "#!/bin/sh
+        test -t 0 && test -t 1 && test -t 2 || exit 9
+        stty -echo -icanon; trap 'echo caught it' INT; echo 'ready to edit'
+        until read -r line; do :; done
+        { cat \"$LOCAL\"; tail -n 1 \"$REMOTE\"; echo \"$line\"; } > \"$MERGED\"";
+    std::fs::write(&tool, script).expect("it can be written");
+    configure(
+        &place,
+        &format!("[merge]\n\ttool = t\n[mergetool \"t\"]\n\tcmd = sh {}\n", tool.display()),
+    );
+    let mut screen = tool_on_a_terminal(&place, &repository);
+    screen.until("the tool", |text| text.contains("ready to edit"));
+    assert!(!screen.echoes());
+    screen.interrupt();
+    screen.until("the trap", |text| text.contains("caught it"));
+    screen.type_line("by hand");
+    let status = screen.wait();
+    assert!(status.success(), "{}", screen.bytes());
+    assert!(screen.echoes(), "{}", screen.bytes());
+    assert_eq!(repository.text("list.txt"), "first\nours\ntheirs\nby hand\n");
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn a_tool_that_ctrl_c_ends_or_that_crashes_leaves_the_terminal_and_the_tree_as_they_were() {
+    let place = sandbox();
+    let repository = conflicts(&place);
+    let before = repository.tree();
+    for (end, said) in [("cat", "it exited with code 130"), ("kill -9 $$", "signal 9 ended it")] {
+        let cmd = format!("stty -echo; echo ready to edit; {end}");
+        configure(&place, &format!("[merge]\n\ttool = t\n[mergetool \"t\"]\n\tcmd = \"{cmd}\"\n"));
+        let mut screen = tool_on_a_terminal(&place, &repository);
+        screen.until("the tool", |text| text.contains("ready to edit"));
+        if end == "cat" {
+            screen.interrupt();
+        }
+        let status = screen.wait();
+        assert_eq!(status.code(), Some(1), "{}", screen.bytes());
+        assert!(screen.bytes().contains(said), "{}", screen.bytes());
+        assert!(screen.echoes(), "{end}");
+        assert_eq!(repository.tree(), before, "{end}");
+    }
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn a_tool_that_git_knows_needs_no_command_of_its_own() {
+    let place = sandbox();
+    let repository = conflicts(&place);
+    let vim = place.folder().join("my vim");
+    let script = "#!/bin/sh
+        printf '%s\\n' \"${*##*/}\" > \"$HOME/arguments\"
+        for last; do :; done
+        cat \"$LOCAL\" \"$REMOTE\" > \"$last\"";
+    std::fs::write(&vim, script).expect("it can be written");
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&vim, executable).expect("it has a mode");
+    let path = vim.display();
+    configure(
+        &place,
+        &format!("[merge]\n\ttool = vimdiff\n[mergetool \"vimdiff\"]\n\tpath = {path}\n"),
+    );
+    let applied = apply(&place, &repository, "--tool list.txt --ours code.rs").expect_code(0);
+    assert!(applied.stdout.contains("by the merge tool: list.txt"), "{applied}");
+    assert_eq!(repository.text("list.txt"), "first\nours\nfirst\ntheirs\n");
+    let arguments = std::fs::read_to_string(place.folder().join("user/arguments"));
+    assert!(arguments.is_ok_and(|text| text.contains("MERGED.txt")));
+}
+
 #[test]
 fn a_resolver_gets_the_sides_and_what_each_task_wanted() {
     let place = sandbox();
@@ -129,11 +210,18 @@ fn a_resolver_that_leaves_markers_or_drops_a_side_is_refused() {
         (": > \"$REGATTA_RESULT\"", "nothing of ours is left"),
         ("echo end >> \"$REGATTA_RESULT\"", "markers of a conflict are left"),
         ("exit 1", "it exited with code 1"),
+        ("kill -SEGV $$", "signal 11 ended it"),
+        ("echo elsewhere > \"$REGATTA_OURS\"; echo x > here.txt", "it left the file as it was"),
+        ("ln -sf /etc/passwd \"$REGATTA_RESULT\"", "its result cannot be read"),
     ] {
         let refused = resolve(&place, &repository, script);
         refused.expect_refusal(&["the resolver did not settle code.rs", said]);
         assert_eq!(repository.tree(), before, "{script}");
     }
+    let hangs = place.regatta(repository.root()).words("apply @ theirs --timeout 1s --resolve");
+    hangs.arg("sleep 600").run().expect_refusal(&["the resolver", "it took longer than"]);
+    assert_eq!(repository.tree(), before);
+    place.expect_nothing_left(&repository);
     let agent = resolve(&place, &repository, "nosuchagent");
     agent.expect_refusal(&["`nosuchagent` for `--resolve`", "there is no program"]);
     let loss = place.regatta(repository.root()).words("apply @ theirs --allow-loss --resolve");

@@ -303,7 +303,8 @@ fn what_cannot_be_taken_back_is_refused_with_what_to_do_and_nothing_changes() {
     let repository = listed(&place);
     let none = regatta(&place, &repository, "undo @").expect_code(1);
     assert!(none.stderr.contains("there is no run yet"), "{none}");
-    let _missing = regatta(&place, &repository, "undo").expect_code(1);
+    let missing = regatta(&place, &repository, "undo").expect_code(1);
+    assert!(missing.stderr.contains("undo @") && missing.stderr.contains("runs"), "{missing}");
     let kept = place.run_in(&repository).words("--merge none").exec(&set(2, "x")).run();
     let kept = kept.expect_code(0).run_name();
     let refused = regatta(&place, &repository, &format!("undo {kept}")).expect_code(1);

@@ -99,6 +99,7 @@ fn of_thirty_two_tasks_two_that_break_it_alone_and_one_of_a_pair_are_kept() {
         (&ended[0]["passed"], &ended.last().unwrap()["passed"]),
         (&json!(false), &json!(true))
     );
+    assert_eq!(finished.events_of("landing_started")[0]["tasks"], 29, "{finished}");
     place.expect_nothing_left(&repository);
 
     // What is said about it, and what can be done.

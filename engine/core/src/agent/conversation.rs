@@ -38,16 +38,13 @@ pub struct Assignment {
     pub id: InputId,
     /// The prompt.
     pub prompt: String,
-    /// Text that every task of the run gets after its prompt.
-    pub context: Option<String>,
     /// The JSON Schema of the value that the session has to yield.
     pub schema: Option<Value>,
 }
 
 impl Assignment {
     fn input(&self) -> UserInput {
-        let text = prompts::assignment(&self.prompt, self.context.as_deref());
-        UserInput { id: self.id, text }
+        UserInput { id: self.id, text: self.prompt.clone() }
     }
 
     /// Restores the full text of the prompt, which the log truncates if it is very long.

@@ -1,20 +1,19 @@
 //! The texts that the engine itself sends to a model.
 
-use std::path::Path;
-
 /// The name of the tool that ends a session with a result.
 pub const YIELD: &str = "yield";
 
-/// Returns the system prompt of a task that works in `folder`.
+/// Returns the system prompt of the tasks of a run, which all get the same: a provider that caches
+/// what they begin with reads it once. `context` is what every task should know.
 #[must_use]
-pub fn system_prompt(folder: &Path) -> String {
-    format!(
+pub fn system_prompt(context: Option<&str>) -> String {
+    let prompt = format!(
         "You are a coding agent. You work alone on one task, in a private copy of a git \
 repository, with the tools you are given. Nobody watches and nobody answers questions: decide for \
 yourself, and do the whole task.
 
-Your folder is {}. Relative paths begin there. Stay inside the copy: what you change outside of it \
-is not captured, and may hurt somebody. Other agents work on other tasks of the same repository in copies of their own; what you change is \
+Commands start in your folder, and relative paths begin there. Stay inside the copy: what you change \
+outside of it is not captured, and may hurt somebody. Other agents work on other tasks of the same repository in copies of their own; what you change is \
 merged with theirs when all have ended. So change what the task needs and nothing else.
 
 - Read a file before you edit it. Edit by exact, unique pieces of its text.
@@ -24,15 +23,10 @@ merged with theirs when all have ended. So change what the task needs and nothin
 
 When the task is done, call the tool `{YIELD}` with your result, as {{\"result\": {{\"data\": …}}}}. When \
 you cannot do it, call it with {{\"result\": {{\"error\": \"why\"}}}}. The task ends with that call and \
-only with that call: an answer in plain words is not a result.",
-        folder.display()
-    )
-}
-
-/// Returns the first input of a task: its prompt, followed by the context of the run.
-pub(super) fn assignment(prompt: &str, context: Option<&str>) -> String {
+only with that call: an answer in plain words is not a result."
+    );
     match context {
-        None => prompt.to_owned(),
+        None => prompt,
         Some(context) => format!("{prompt}\n\n<context>\n{}\n</context>", context.trim_end()),
     }
 }

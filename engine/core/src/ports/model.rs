@@ -37,6 +37,12 @@ pub trait Provider: Send + Sync {
     fn cost_of(&self, _usage: &Usage) -> Option<Cost> {
         None
     }
+
+    /// Returns how many tokens requests must have in common so that the model finds them in its
+    /// cache; `None` if it does not cache what several sessions have in common, or that is not known.
+    fn cached_prefix(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// The static properties of a provider.

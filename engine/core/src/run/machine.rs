@@ -50,6 +50,8 @@ pub struct RunMachine {
     ending: Ending,
     /// The landing before the end, if work lands eagerly.
     eager: EagerLanding,
+    /// How many tasks the last verification has held back.
+    held: usize,
     /// The results of landings before the end that did not land, as they were announced.
     announced: Vec<EventKind>,
 }
@@ -98,6 +100,7 @@ impl RunMachine {
             children,
             ending,
             eager: EagerLanding::default(),
+            held: 0,
             announced: Vec::new(),
         }
     }
@@ -268,6 +271,7 @@ impl RunMachine {
             LedgerEntry::TaskCaptured { task, captured, .. } => {
                 self.captured(task, captured, effects);
             }
+            LedgerEntry::WorkVerified { totals, .. } => self.held = totals.held,
             LedgerEntry::LandingStarted { .. } => self.landing_started(effects),
             LedgerEntry::LandingFinished { report, .. } if self.is_landing_early() => {
                 self.finish_early_landing(report, effects);
@@ -279,7 +283,6 @@ impl RunMachine {
             | LedgerEntry::TaskDiscarded { .. }
             | LedgerEntry::TaskCollected { .. }
             | LedgerEntry::RunWithdrawn { .. }
-            | LedgerEntry::WorkVerified { .. }
             | LedgerEntry::RunInterrupted { .. } => {}
         }
     }

@@ -9,6 +9,8 @@
 
 use std::collections::BTreeSet;
 
+use protocol::Partners;
+
 /// The search for the tasks to blame. The caller verifies what [`CulpritSearch::question`] asks for
 /// and passes the result to [`CulpritSearch::answer`].
 #[derive(Clone, Debug)]
@@ -25,6 +27,8 @@ pub struct CulpritSearch {
     whole: Failure,
     culprits: Vec<Culprit>,
     answered: usize,
+    /// How many of the answers count for the bound.
+    searches: usize,
     flaky: usize,
 }
 
@@ -35,6 +39,9 @@ pub struct Culprit {
     pub task: usize,
     /// The task without which its work passes; `None` if it fails alone.
     pub with: Option<usize>,
+    /// Whether the work of further tasks may have to be there as well. That is tried where the search
+    /// stays within its bound.
+    pub partners: Partners,
     /// The number of the last verification that failed because of it, from 1.
     pub evidence: usize,
 }
@@ -112,6 +119,8 @@ enum Phase {
     With(With),
     /// That task is verified again, because its work has failed only once.
     Confirm(With),
+    /// That task and the one found are verified alone, to see whether others are needed.
+    Pair(With),
     Decided(Decision),
 }
 
@@ -134,6 +143,7 @@ struct With {
     /// How many open tasks fail, of which it is the last.
     count: usize,
     failure: Failure,
+    partners: Partners,
 }
 
 impl CulpritSearch {
@@ -150,6 +160,7 @@ impl CulpritSearch {
             whole: Failure { times: Try::First, evidence: 0 },
             culprits: Vec::new(),
             answered: 0,
+            searches: 0,
             flaky: 0,
         };
         if search.open.is_empty() {
@@ -169,6 +180,7 @@ impl CulpritSearch {
             Phase::First(first) => (self.with_open(first.middle()), Purpose::Search),
             Phase::With(with) => (self.around(with, self.probe(with)), Purpose::Search),
             Phase::Confirm(with) => (self.with_open(with.count), Purpose::Again),
+            Phase::Pair(with) => (self.pair(with), Purpose::Search),
             Phase::Decided(_) => return None,
         };
         Some(Question { tasks, purpose })
@@ -180,6 +192,11 @@ impl CulpritSearch {
         let once = Failure { times: Try::First, evidence: self.answered };
         let twice = Failure { times: Try::Second, evidence: self.answered };
         let phase = self.phase.clone();
+        let is_search = matches!(
+            phase,
+            Phase::Whole(Try::First) | Phase::First(_) | Phase::With(_) | Phase::Pair(_)
+        );
+        self.searches += usize::from(is_search);
         self.phase = match (phase, verdict) {
             (Phase::Whole(Try::First), Verdict::Passed) => self.all_pass(),
             (Phase::Whole(Try::First), Verdict::Failed) if self.culprits.is_empty() => {
@@ -209,6 +226,12 @@ impl CulpritSearch {
                 self.narrow_others(With { high: self.probe(&with), failure: twice, ..with })
             }
             (Phase::Confirm(with), Verdict::Failed) => self.blame(&With { failure: twice, ..with }),
+            (Phase::Pair(with), Verdict::Failed) => {
+                self.blame(&With { failure: twice, partners: Partners::All, ..with })
+            }
+            (Phase::Pair(with), Verdict::Passed) => {
+                self.confirm(With { partners: Partners::More, ..with })
+            }
             (Phase::Whole(Try::Second), Verdict::Passed) => self.flaky_all_pass(),
             (Phase::Start(Try::Second), Verdict::Passed) => {
                 self.flaky += 1;
@@ -266,13 +289,27 @@ impl CulpritSearch {
         let before = self.with_open(first.high - 1).into_iter();
         let others: Vec<_> = before.filter(|other| !self.needs[task].contains(other)).collect();
         let (high, count, failure) = (others.len(), first.high, first.failure);
-        self.narrow_others(With { task, others, low: 0, high, count, failure })
+        let partners = Partners::All;
+        self.narrow_others(With { task, others, low: 0, high, count, failure, partners })
     }
 
     fn narrow_others(&mut self, with: With) -> Phase {
         if with.low < with.high {
             return Phase::With(with);
         }
+        if with.high <= 1 {
+            return self.confirm(with);
+        }
+        let with = With { partners: Partners::Unknown, ..with };
+        let bound = (self.culprits.len() + 1) * (2 * halvings(self.needs.len()) as usize + 1);
+        match self.searches < bound {
+            true => Phase::Pair(with),
+            false => self.confirm(with),
+        }
+    }
+
+    /// Blames a task if its work has failed twice, and else asks for it again.
+    fn confirm(&mut self, with: With) -> Phase {
         match with.failure.times {
             Try::First => Phase::Confirm(with),
             Try::Second => self.blame(&with),
@@ -293,7 +330,9 @@ impl CulpritSearch {
     fn blame(&mut self, with: &With) -> Phase {
         let task = with.task;
         let other = with.high.checked_sub(1).map(|at| with.others[at]);
-        self.culprits.push(Culprit { task, with: other, evidence: with.failure.evidence });
+        let partners = with.partners;
+        let evidence = with.failure.evidence;
+        self.culprits.push(Culprit { task, with: other, partners, evidence });
         let after = self.open.split_off(with.count);
         self.open.pop();
         self.passing.append(&mut self.open);
@@ -307,6 +346,17 @@ impl CulpritSearch {
     /// Returns what passes, and the first `count` open tasks.
     fn with_open(&self, count: usize) -> Vec<usize> {
         self.passing.iter().chain(&self.open[..count]).copied().collect()
+    }
+
+    /// Returns the task and the one without which its work passes, with what both build on.
+    fn pair(&self, with: &With) -> Vec<usize> {
+        let mut tasks: BTreeSet<_> = self.needs[with.task].clone();
+        tasks.insert(with.task);
+        if let Some(other) = with.high.checked_sub(1).map(|at| with.others[at]) {
+            tasks.extend(&self.needs[other]);
+            tasks.insert(other);
+        }
+        tasks.into_iter().collect()
     }
 
     /// Returns the task, what it builds on, and the first `count` others.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
-use protocol::{Landed, TaskLanding, TaskName, Unverified, UnverifiedCause};
+use protocol::{Landed, Partners, TaskLanding, TaskName, Unverified, UnverifiedCause};
 
 use super::culprits::{Culprit, CulpritSearch, Decision, Verdict};
 use crate::ports::LandingTask;
@@ -139,15 +139,19 @@ fn hold_all(
     failed: &FailedVerification,
 ) -> Vec<TaskLanding> {
     let hold = |task: &LandingTask| {
-        let held = unverified(cause, Vec::new(), failed.clone());
+        let held = unverified(cause, (Vec::new(), Partners::All), failed.clone());
         TaskLanding::of(task.task.clone(), held)
     };
     tasks.iter().map(hold).collect()
 }
 
-fn unverified(cause: UnverifiedCause, with: Vec<TaskName>, failed: FailedVerification) -> Landed {
+fn unverified(
+    cause: UnverifiedCause,
+    (with, partners): (Vec<TaskName>, Partners),
+    failed: FailedVerification,
+) -> Landed {
     let FailedVerification { message, output, end } = failed;
-    Landed::Unverified(Box::new(Unverified { cause, with, message, output, end }))
+    Landed::Unverified(Box::new(Unverified { cause, with, partners, message, output, end }))
 }
 
 /// Returns for each task the places of those on which it builds, directly or indirectly. A task
@@ -239,7 +243,8 @@ impl Round {
                 Some(culprit) => {
                     let with = culprit.with.iter().map(|with| self.tasks[*with].task.clone());
                     let failed = self.failure(culprit.evidence);
-                    unverified(UnverifiedCause::Work, with.collect(), failed)
+                    let with = (with.collect(), culprit.partners);
+                    unverified(UnverifiedCause::Work, with, failed)
                 }
                 None if passing.contains(&at) => continue,
                 None => {

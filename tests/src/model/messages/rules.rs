@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::Wire;
 use super::super::schema_rules::{is_plain, is_said, list, tools, unknown};
@@ -67,7 +67,7 @@ fn messages(messages: &[Value], faults: &mut Vec<String>) {
     let mut open: BTreeSet<String> = BTreeSet::new();
     for (at, message) in messages.iter().enumerate() {
         let expected = if at % 2 == 0 { "user" } else { "assistant" };
-        let blocks = list(&message["content"]);
+        let blocks = blocks_of(&message["content"]);
         if message["role"] != expected || blocks.is_empty() {
             faults.push(format!("message {at} is not one of the {expected}: {message}"));
         }
@@ -82,7 +82,7 @@ fn messages(messages: &[Value], faults: &mut Vec<String>) {
                 ("user", "tool_result") => {
                     let id = block["tool_use_id"].as_str().unwrap_or_default();
                     let before = blocks[..place].iter().all(|it| it["type"] == "tool_result");
-                    if !open.remove(id) || !before || list(&block["content"]).is_empty() {
+                    if !open.remove(id) || !before || blocks_of(&block["content"]).is_empty() {
                         say("a result of no call, or not at the beginning", block);
                     }
                 }
@@ -114,10 +114,16 @@ fn messages(messages: &[Value], faults: &mut Vec<String>) {
     }
 }
 
+/// Returns the blocks of a content. A text stands for a block with it.
+fn blocks_of(content: &Value) -> Vec<Value> {
+    match content {
+        Value::String(text) => vec![json!({ "type": "text", "text": text })],
+        other => list(other).to_vec(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn sound() -> Value {

@@ -278,8 +278,7 @@ fn answer(calls: &[(&str, &str)]) -> AssistantMessage {
 
 fn conversation(shelf: &Shelf) -> Conversation {
     let header = SessionHeader { id: SessionId::generate(), cwd: "/w".into(), at: Noon.now() };
-    let assignment =
-        Assignment { id: prompt_id(), prompt: "do it".to_owned(), context: None, schema: None };
+    let assignment = Assignment { id: prompt_id(), prompt: "do it".to_owned(), schema: None };
     let init = SessionInit {
         system: "be good".into(),
         model: "script/m".parse().unwrap(),

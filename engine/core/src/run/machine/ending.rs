@@ -47,9 +47,9 @@ impl RunMachine {
     /// Handles the durable start of the landing.
     pub(super) fn landing_started(&self, effects: &mut Vec<Effect>) {
         let Ending::Landing(asked) = &self.ending else { return };
-        // A landing that was cancelled in the meantime is not announced.
-        if self.interruption.is_none() {
-            let tasks = asked.len();
+        // A landing that was cancelled in the meantime is not announced, nor one of nothing.
+        let tasks = asked.len().saturating_sub(self.held);
+        if self.interruption.is_none() && tasks > 0 {
             effects.push(Effect::Announce(EventKind::LandingStarted { tasks }));
         }
     }

@@ -183,3 +183,28 @@ fn no_task_is_blamed_for_one_failure_that_does_not_happen_again() {
         }
     }
 }
+
+#[test]
+fn of_tasks_that_fail_only_together_no_pair_has_others_and_three_never_pass_for_two() {
+    let (mut named, mut more) = (0, 0);
+    for count in [8, 32] {
+        for one in 0..count {
+            for other in one + 1..count {
+                let pair = Failing(vec![BTreeSet::from([one, other])]);
+                let culprits = check(&pair, &independent(count), 0);
+                assert_eq!((culprits[0].task, culprits[0].with), (other, Some(one)));
+                assert_ne!(culprits[0].partners, Partners::More, "{pair:?}");
+                named += usize::from(culprits[0].partners == Partners::All);
+                for third in other + 1..count {
+                    let three = Failing(vec![BTreeSet::from([one, other, third])]);
+                    let culprits = check(&three, &independent(count), 0);
+                    assert_eq!((culprits[0].task, culprits[0].with), (third, Some(other)));
+                    assert_ne!(culprits[0].partners, Partners::All, "{three:?}");
+                    more += usize::from(culprits[0].partners == Partners::More);
+                }
+            }
+        }
+    }
+    // For the rest the search has reached its bound, and says that there may be others.
+    assert!(named > 100 && more > 100, "{named}, {more}");
+}

@@ -1,0 +1,163 @@
+use futures_util::future::BoxFuture;
+use futures_util::stream;
+use protocol::{FailureClass, SessionId, StopReason, Timestamp};
+use serde_json::json;
+
+use super::*;
+use crate::ports::{
+    AccountId, AttemptFailure, ModelAnswer, ModelLocation, RequestOptions, ToolChoice,
+    ToolDeclaration,
+};
+
+/// A timer that fires at once, or never.
+#[derive(Clone, Copy)]
+enum TestTimer {
+    AtOnce,
+    Never,
+}
+
+impl Timer for TestTimer {
+    fn now(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        assert_eq!(duration, LONGEST_WAIT);
+        match self {
+            Self::AtOnce => std::future::ready(()).boxed(),
+            Self::Never => std::future::pending().boxed(),
+        }
+    }
+}
+
+/// A model that fails when its prompt says so, and else answers at once.
+struct TestModel(ProviderInfo, Option<u32>);
+
+impl Provider for TestModel {
+    fn info(&self) -> &ProviderInfo {
+        &self.0
+    }
+
+    fn stream(&self, request: &ModelRequest) -> ModelStream {
+        let fails = matches!(&*request.messages[0], Message::User(said) if said.text() == "fail");
+        let event = match fails {
+            true => ModelEvent::Failed(AttemptFailure::new(FailureClass::Transient, "lost")),
+            false => {
+                ModelEvent::Ended(ModelAnswer { content: vec![], stop_reason: StopReason::Stop })
+            }
+        };
+        ModelStream { request_bytes: 1, events: stream::iter([event]).boxed() }
+    }
+
+    fn cached_prefix(&self) -> Option<u32> {
+        self.1
+    }
+}
+
+struct TestModels(Option<u32>);
+
+impl Models for TestModels {
+    fn open(&self, route: &ModelRoute) -> Result<Arc<dyn Provider>, Failure> {
+        Ok(Arc::new(model_of(route.clone(), self.0)))
+    }
+}
+
+fn model_of(route: ModelRoute, least: Option<u32>) -> TestModel {
+    let account = AccountId { provider: route.provider.clone(), base_url: None, key: None };
+    let location = ModelLocation::Remote;
+    TestModel(ProviderInfo { api: "test", route, account, location }, least)
+}
+
+fn open(least: Option<u32>, timer: TestTimer) -> Arc<dyn Provider> {
+    let models = LedModels::new(Arc::new(TestModels(least)), Arc::new(timer));
+    models.open(&"acme/m".parse().unwrap()).unwrap()
+}
+
+/// A model, and what requests of it that begin with `shared` wait for.
+fn with_lead(timer: TestTimer) -> (LedProvider, Arc<Lead>) {
+    let provider = Arc::new(model_of("acme/m".parse().unwrap(), Some(25)));
+    let (leads, timer) = (Arc::default(), Arc::new(timer));
+    let model = LedProvider { provider, least: 25, leads, timer };
+    drop(model.stream(&request("shared", "x"))); // makes it, and is never sent
+    let lead = lock(&model.leads).values().next().cloned();
+    (model, lead.unwrap())
+}
+
+fn request(system: &str, prompt: &str) -> ModelRequest {
+    let tool = ToolDeclaration {
+        name: "read".to_owned(),
+        description: "r".repeat(40),
+        parameters: json!({ "type": "object" }),
+    };
+    ModelRequest {
+        session: SessionId::generate(),
+        system: system.repeat(10).into(),
+        messages: vec![Arc::new(Message::user(prompt, Timestamp::from_millisecond(0)))],
+        tools: [tool].into(),
+        choice: ToolChoice::Free,
+        options: RequestOptions::default(),
+    }
+}
+
+/// Returns whether a request is answered now.
+fn is_answered(events: &mut BoxStream<'static, ModelEvent>) -> bool {
+    events.next().now_or_never().is_some()
+}
+
+#[test]
+fn one_request_goes_ahead_until_it_is_answered() {
+    let (model, lead) = with_lead(TestTimer::Never);
+    let ask = |system, prompt| model.stream(&request(system, prompt)).events;
+    let ahead = Arc::clone(&lead).turn().now_or_never().flatten().unwrap();
+    let mut siblings = ["a", "b", "c"].map(|prompt| ask("shared", prompt));
+    assert!(!siblings.iter_mut().any(is_answered));
+    assert!(is_answered(&mut ask("another", "d")), "it begins otherwise");
+    ahead.answered();
+    assert!(siblings.iter_mut().all(is_answered));
+    assert!(is_answered(&mut ask("shared", "e")));
+}
+
+#[test]
+fn a_request_that_fails_or_is_given_up_leaves_it_to_the_next() {
+    let (model, lead) = with_lead(TestTimer::Never);
+    let ask = |prompt| model.stream(&request("shared", prompt)).events;
+    let ahead = Arc::clone(&lead).turn().now_or_never().flatten().unwrap();
+    let mut waiting = ask("a");
+    assert!(!is_answered(&mut waiting));
+    drop(ahead);
+    assert!(is_answered(&mut ask("fail")));
+    assert_eq!(lock(&lead.0).phase, Phase::Before);
+    assert!(is_answered(&mut waiting));
+    assert_eq!(lock(&lead.0).phase, Phase::Answered);
+}
+
+#[test]
+fn nobody_waits_for_longer_than_the_limit() {
+    let (model, lead) = with_lead(TestTimer::AtOnce);
+    let _ahead = lead.turn().now_or_never().flatten().unwrap();
+    assert!(is_answered(&mut model.stream(&request("shared", "a")).events));
+}
+
+#[test]
+fn what_is_short_or_not_cached_or_no_first_request_waits_for_nobody() {
+    let answer = protocol::AssistantMessage {
+        content: vec![],
+        api: String::new(),
+        provider: String::new(),
+        model: String::new(),
+        usage: Usage::ZERO,
+        stop_reason: StopReason::Stop,
+        error_message: None,
+        timestamp: Timestamp::from_millisecond(0),
+    };
+    let mut later = request("shared", "a");
+    later.messages.push(Arc::new(Message::Assistant(answer)));
+    for (least, request) in
+        [(Some(1_000), request("shared", "a")), (None, request("shared", "a")), (Some(25), later)]
+    {
+        let (model, key) = (open(least, TestTimer::Never), format!("{least:?}"));
+        for mut events in [0, 1].map(|_time| model.stream(&request).events) {
+            assert!(is_answered(&mut events), "{key}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What the tasks of a run have in common, and what a provider that caches makes of it.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tests::model::{Answer, Asked, LoopbackModel, Wire, marker};
+use tests::sandbox::Plan;
+
+use super::models::write_models;
+use super::sandbox;
+
+/// How long the first answer takes.
+const THINKING: Duration = Duration::from_millis(1_500);
+
+const NAMES: &str = "abcdefghijklmnop";
+
+/// Returns the part that all texts begin with.
+fn common_prefix(texts: &[Vec<u8>]) -> &[u8] {
+    let first = texts.first().map_or(&[][..], Vec::as_slice);
+    let same = |at: usize| texts.iter().all(|text| text.get(at) == first.get(at));
+    let length = (0..first.len()).take_while(|at| same(*at)).count();
+    &first[..length]
+}
+
+/// Runs 16 tasks with a context that is worth caching, and returns when each request came.
+fn run_siblings(wire: Wire, api: &str) -> Vec<Instant> {
+    let place = sandbox();
+    let repository = place.repository();
+    let model = LoopbackModel::start();
+    write_models(
+        &place,
+        &format!(
+            "providers:\n  gate: {{ baseUrl: '{}', auth: none, api: {api}, \
+             models: [{{ id: m, cost: {{ input: 3, output: 15, cacheRead: 0.3 }} }}] }}\n",
+            model.url_of(wire)
+        ),
+    );
+    let came: Arc<Mutex<Vec<Instant>>> = Arc::default();
+    let context = "All of them know this. ".repeat(300);
+    let mut plan = Plan::default().top("jobs = 16").top("model = \"gate/m\"");
+    plan = plan.top(&format!("context = \"{context}\""));
+    for name in NAMES.chars() {
+        let name = name.to_string();
+        let times = Arc::clone(&came);
+        model.talk(&name, move |_: &Asked| {
+            let mut times = times.lock().expect("nobody panics");
+            times.push(Instant::now());
+            let think = if times.len() == 1 { THINKING } else { Duration::ZERO };
+            Answer::yields(&json!("done")).after(think)
+        });
+        plan = plan.agent(&name, &marker(&name));
+    }
+    let _done = place.run_plan(&repository, &plan).run().expect_code(0);
+    let bodies: Vec<Vec<u8>> =
+        NAMES.chars().map(|name| model.asked(&name.to_string()).remove(0).bytes).collect();
+    let prefix = String::from_utf8_lossy(common_prefix(&bodies)).into_owned();
+    // A marker is two brackets and the name.
+    assert!(prefix.ends_with(&marker("")[..2]), "{api}: …{}", &prefix[prefix.len() - 200..]);
+    assert!(prefix.contains(context.trim_end()), "{api}: the context goes first");
+    assert_eq!(bodies.len(), 16);
+    let came = came.lock().expect("nobody panics");
+    came.clone()
+}
+
+#[test]
+fn siblings_send_the_same_bytes_up_to_their_own_prompt_and_one_goes_ahead_of_fifteen() {
+    let apis = [
+        (Wire::Completions, "openai-completions"),
+        (Wire::Messages, "anthropic-messages"),
+        (Wire::Gemini, "google-generative-ai"),
+    ];
+    std::thread::scope(|scope| {
+        for (wire, api) in apis {
+            scope.spawn(move || {
+                let came = run_siblings(wire, api);
+                let waited = came.iter().filter(|at| **at >= came[0] + THINKING).count();
+                assert_eq!(waited, 15, "{api}: {came:?}");
+            });
+        }
+    });
+}
