@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::*;
 use crate::ports::{
-    AccountId, AttemptFailure, ModelAnswer, ModelLocation, RequestOptions, ToolChoice,
-    ToolDeclaration,
+    AccountId, AccountLimits, AttemptFailure, ModelAnswer, ModelLocation, RequestOptions,
+    ToolChoice, ToolDeclaration,
 };
 
 /// A timer that fires at once, or never.
@@ -63,9 +63,12 @@ impl Models for TestModels {
 }
 
 fn model_of(route: ModelRoute, least: Option<u32>) -> TestModel {
-    let account = AccountId { provider: route.provider.clone(), base_url: None, key: None };
+    let account = AccountId::of_provider(&route.provider);
     let location = ModelLocation::Remote;
-    TestModel(ProviderInfo { api: "test", route, account, location }, least)
+    TestModel(
+        ProviderInfo { api: "test", route, account, location, limits: AccountLimits::default() },
+        least,
+    )
 }
 
 fn open(least: Option<u32>, timer: TestTimer) -> Arc<dyn Provider> {
