@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use engine::ports::{ModelAnswer, ModelEvent};
+use engine::ports::{AttemptFailure, ModelAnswer, ModelEvent};
 use protocol::{Part, StopReason, ToolCall};
 use serde_json::{Map, Value};
 
@@ -36,6 +36,26 @@ pub(crate) type Events = VecDeque<ModelEvent>;
 /// The error for an answer that has reached its maximum size. What fits is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Full;
+
+/// Why an event of a stream was not taken.
+pub(crate) enum Rejected {
+    /// The answer has reached its maximum size.
+    Full,
+    /// The stream is no answer.
+    Failed(AttemptFailure),
+}
+
+impl From<Full> for Rejected {
+    fn from(_full: Full) -> Self {
+        Self::Full
+    }
+}
+
+impl From<AttemptFailure> for Rejected {
+    fn from(failed: AttemptFailure) -> Self {
+        Self::Failed(failed)
+    }
+}
 
 /// Why the model stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

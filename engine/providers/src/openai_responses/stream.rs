@@ -7,7 +7,7 @@ use protocol::Usage;
 use serde_json::Value;
 
 use crate::answer_parser::{AnswerParser, Flow, ParseContext};
-use crate::blocks::{Blocks, Events, Full, Stop};
+use crate::blocks::{Blocks, Events, Rejected, Stop};
 use crate::sse::Event;
 use crate::usage::priced;
 
@@ -32,24 +32,6 @@ enum Item {
     Call(usize),
     /// An item that is not part of the answer.
     Other,
-}
-
-/// Why an event was not taken.
-enum Rejected {
-    Full,
-    Failed(AttemptFailure),
-}
-
-impl From<Full> for Rejected {
-    fn from(_full: Full) -> Self {
-        Self::Full
-    }
-}
-
-impl From<AttemptFailure> for Rejected {
-    fn from(failed: AttemptFailure) -> Self {
-        Self::Failed(failed)
-    }
 }
 
 impl AnswerParser for ResponseParser {
