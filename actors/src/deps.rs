@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::compaction::CompactionPolicy;
 use engine::fault::Faults;
 use engine::ports::{
     ArtifactStore, Clock, Commands, ExternalWorkers, GateStore, Ids, LedgerStore, Models, Schemas,
     SessionLogs, ToolFactory,
 };
-use engine::request::RequestPolicy;
+use engine::prompt::ContextFile;
+use engine::request::{Absences, RequestPolicy};
 
 /// The dependencies of an engine.
 #[derive(Clone)]
@@ -24,6 +26,8 @@ pub struct Deps {
     pub gates: Option<Arc<dyn GateStore>>,
     /// Resolves model routes to providers.
     pub models: Arc<dyn Models>,
+    /// Which models cannot be had at the moment, for all sessions of the engine.
+    pub absences: Arc<Absences>,
     /// Build the tools of sessions, in the order in which they are declared to models.
     pub tools: Vec<Arc<dyn ToolFactory>>,
     /// Stores the output of tools.
@@ -55,4 +59,8 @@ pub struct Policy {
     pub artifacts: PathBuf,
     /// How requests to models are made.
     pub requests: RequestPolicy,
+    /// When conversations are compacted.
+    pub compaction: CompactionPolicy,
+    /// What the user tells every agent, if anything.
+    pub user_instructions: Option<ContextFile>,
 }

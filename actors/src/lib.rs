@@ -29,8 +29,8 @@ pub use executors::ToolSetup;
 pub use job::Job;
 pub use jobs::Panicked;
 pub use runs::{Submission, SubmitError, Submitted};
-pub use session::SessionSpec;
-pub use sessions::{OpenSessionError, SessionHandle};
+pub use session::{ContinueError, SessionSpec};
+pub use sessions::{OpenSessionError, PromptError, SessionHandle, SessionState};
 
 #[cfg(test)]
 #[macro_use]

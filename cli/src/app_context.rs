@@ -1,25 +1,32 @@
 //! The application context: names the concrete type behind each port, and wires them together.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use actors::{Deps, Engine, Policy};
-use config::{DataPaths, Origin, Settings};
+use actors::{Deps, Engine, Policy, SessionSpec};
+use config::{DataPaths, Origin, RevertPolicy, Settings};
+use engine::compaction::{CompactionPolicy, Threshold, Trigger};
 use engine::fault::Faults;
-use engine::ports::{Clock, Commands, GateStoreError, Ids, Isolation, NoExternalWorkers, Schemas};
-use engine::request::{RequestPolicy, RetryPolicy, Watchdog};
+use engine::ports::{
+    Clock, Commands, GateStoreError, Ids, Isolation, NoExternalWorkers, Schemas, SessionLogs,
+};
+use engine::request::{FallbackRevert, RequestPolicy, RetryPolicy, Watchdog};
+use engine::session::MemorySessionLogs;
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
 use isolation::Repositories;
-use protocol::{LandingId, RunSpec, SessionId, Timestamp};
+use protocol::{LandingId, ModelRoute, RunSpec, SessionId, Timestamp};
 use providers::{Catalogue, CatalogueConfig, UserProviders};
 use schema::{CachedSchemas, JsonSchemas};
-use store::{ArtifactFolders, GateFiles, Ledger, SessionLogFiles};
+use store::{ArtifactFolders, BlobFolder, GateFiles, Ledger, SessionLogFiles};
 use tools::Builtins;
 
 use crate::error::{Error, ErrorKind};
-use crate::model::{UserModels, is_scripted, price_of_user, routes};
+use crate::model::{UserModels, all_routes, is_scenario, price_of_user};
 use crate::process;
+use crate::session::LogStorage;
+use crate::session::user_instructions;
 
 /// The time of day of this machine.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +74,52 @@ pub struct AppContext {
     pub clock: Arc<dyn Clock>,
 }
 
+/// What an engine is opened for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineNeeds {
+    /// How many tasks run at the same time.
+    jobs: NonZeroUsize,
+    /// The models that are asked.
+    models: Vec<ModelRoute>,
+    /// The environment variables that are passed on to commands although they hold keys.
+    pass_env: Vec<String>,
+    /// Where session logs are.
+    logs: LogStorage,
+    /// How long it takes until a session log that is open elsewhere is refused; the default of tasks
+    /// if absent.
+    lock_timeout: Option<Duration>,
+}
+
+/// How long a session that is open in another process is waited for.
+const SESSION_LOCK_TIMEOUT: Duration = Duration::from_millis(500);
+
+impl EngineNeeds {
+    /// Returns what a run needs.
+    #[must_use]
+    pub fn of_run(spec: &RunSpec) -> Self {
+        let models = all_routes(spec).into_iter().map(|(route, _task)| route.clone()).collect();
+        let (pass_env, logs) = (spec.pass_env.clone(), LogStorage::File);
+        Self { jobs: spec.jobs, models, pass_env, logs, lock_timeout: None }
+    }
+
+    /// Returns what a session needs.
+    #[must_use]
+    pub fn of_session(spec: &SessionSpec) -> Self {
+        let models = std::iter::once(&spec.model).chain(&spec.fallbacks).cloned().collect();
+        let (logs, lock_timeout) = (LogStorage::File, Some(SESSION_LOCK_TIMEOUT));
+        Self { jobs: NonZeroUsize::MIN, models, pass_env: Vec::new(), logs, lock_timeout }
+    }
+
+    /// Returns the same with session logs in this place.
+    pub(crate) fn with_logs(self, logs: LogStorage) -> Self {
+        Self { logs, ..self }
+    }
+
+    fn is_scripted(&self) -> bool {
+        self.models.iter().any(is_scenario)
+    }
+}
+
 impl AppContext {
     /// Opens the ledger and builds the rest.
     ///
@@ -97,20 +150,20 @@ impl AppContext {
         files.prepare().map(|()| files)
     }
 
-    /// Opens an engine for a run.
+    /// Opens an engine for a run or a session.
     ///
     /// # Errors
     /// The engine cannot be opened, for instance because the machine has no resources left.
-    pub async fn open_engine(&self, spec: &RunSpec) -> Result<Engine, Error> {
+    pub async fn open_engine(&self, needs: &EngineNeeds) -> Result<Engine, Error> {
         // `main` has called this already, but a program that embeds this crate possibly has not.
         process::hide_memory();
-        let rules = self.environment_rules(spec);
+        let rules = self.environment_rules(needs);
         let environment = BaseEnvironment::new(std::env::vars_os(), &rules);
         let processes = Processes::new(process::launcher());
         let commands: Arc<dyn Commands> = Arc::new(Shell::new(environment, GRACE, processes));
         let schemas: Arc<dyn Schemas> = Arc::new(CachedSchemas::<JsonSchemas>::default());
         let tools = Builtins::new(self.faults.clone());
-        let tools = if is_scripted(spec) { tools.with_panic_tool() } else { tools };
+        let tools = if needs.is_scripted() { tools.with_panic_tool() } else { tools };
         let artifacts = self.places.all_artifacts();
         let deps = Deps {
             ledger: Arc::clone(&self.ledger) as Arc<_>,
@@ -120,16 +173,19 @@ impl AppContext {
             tools: vec![Arc::new(tools)],
             artifacts: Arc::new(ArtifactFolders),
             external: Arc::new(NoExternalWorkers),
-            session_logs: Arc::new(SessionLogFiles::new(self.faults.clone())),
+            absences: Arc::default(),
+            session_logs: self.session_logs(needs),
             schemas,
             clock: Arc::clone(&self.clock),
             ids: Arc::new(UniqueIds),
             faults: self.faults.clone(),
             policy: Policy {
-                capacity: spec.jobs,
+                capacity: needs.jobs,
                 grace: GRACE,
                 artifacts,
                 requests: request_policy(&self.settings),
+                compaction: compaction_policy(&self.settings),
+                user_instructions: user_instructions(&self.places),
             },
         };
         Engine::open(deps)
@@ -139,17 +195,29 @@ impl AppContext {
 }
 
 impl AppContext {
+    fn session_logs(&self, needs: &EngineNeeds) -> Arc<dyn SessionLogs> {
+        if needs.logs == LogStorage::Memory {
+            return Arc::new(MemorySessionLogs::default());
+        }
+        let files = SessionLogFiles::new(self.faults.clone());
+        let files = files.with_blobs(BlobFolder::new(self.places.blobs()));
+        Arc::new(match needs.lock_timeout {
+            Some(timeout) => files.with_lock_timeout(timeout),
+            None => files,
+        })
+    }
+
     /// Returns which environment variables the processes of tasks get. The rules remove the API
-    /// keys of the run's providers, whatever the names of their variables.
-    fn environment_rules(&self, spec: &RunSpec) -> EnvironmentRules {
+    /// keys of the models' providers, whatever the names of their variables.
+    fn environment_rules(&self, needs: &EngineNeeds) -> EnvironmentRules {
         let mut remove = self.settings.env_remove.value.clone();
-        let routes = routes(spec).into_iter();
-        remove.extend(routes.flat_map(|(route, _)| providers::key_variables(&route.provider)));
+        let routes = needs.models.iter();
+        remove.extend(routes.flat_map(|route| providers::key_variables(&route.provider)));
         remove.extend(self.user_models.variables());
         EnvironmentRules {
             remove,
             keep_only: self.settings.env_keep_only.value.clone().unwrap_or_default(),
-            pass: spec.pass_env.clone(),
+            pass: needs.pass_env.clone(),
         }
     }
 }
@@ -200,6 +268,29 @@ fn request_policy(settings: &Settings) -> RequestPolicy {
         concurrency: settings.provider_concurrency.value,
         outage: Some(settings.retry_outage.value)
             .filter(|outage| settings.retry_enabled.value && !outage.is_zero()),
+        revert: match settings.retry_fallback_revert_policy.value {
+            RevertPolicy::CooldownExpiry => FallbackRevert::CooldownExpiry,
+            RevertPolicy::Never => FallbackRevert::Never,
+        },
+    }
+}
+
+/// Returns when conversations are compacted.
+fn compaction_policy(settings: &Settings) -> CompactionPolicy {
+    let tokens = settings.compaction_threshold_tokens.value;
+    let percent = settings.compaction_threshold_percent.value;
+    CompactionPolicy {
+        trigger: match settings.compaction_enabled.value {
+            true => Trigger::Automatic,
+            false => Trigger::Manual,
+        },
+        threshold: match (tokens, percent) {
+            (Some(tokens), _) => Threshold::Tokens(tokens.get()),
+            (None, Some(percent)) => Threshold::Percent(percent),
+            (None, None) => Threshold::Reserve,
+        },
+        reserve: settings.compaction_reserve.value.get(),
+        keep_recent: settings.compaction_keep_recent.value.get(),
     }
 }
 

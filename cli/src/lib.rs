@@ -18,6 +18,7 @@ pub mod render;
 pub mod resolve;
 pub mod run_log;
 mod runtime;
+mod session;
 mod signals;
 mod workspace_needs;
 

@@ -51,10 +51,11 @@ pub use libgit_setup::initialise;
 pub use merged_workspace::{MergedCopies, MergedCopy};
 pub use paths::IsolationPaths;
 pub use port::Repositories;
+pub use repository::git_state_at;
 pub use retention::{
     OpenedStore, PreparedRemoval, Removal, StoreContents, StoreRetention, StoredCapture,
 };
-pub use settle::{MergeTool, merge_tool};
+pub use settle::{Display, MergeTool, merge_tool};
 pub use store::PatchNeeds;
 pub use tracked_files::tracked_files;
 pub use view::{DirectoryView, DiskThreads};

@@ -13,7 +13,7 @@ use engine::ports::{
     WorkspaceView,
 };
 use protocol::{
-    Capabilities, CaptureRef, Captured, LandingId, LandingReport, RunName, WorkspaceKind,
+    Capabilities, CaptureRef, Captured, LandingId, LandingReport, RepoPath, RunName, WorkspaceKind,
 };
 
 use crate::backends::{Backends, FrozenRun, FrozenTree, LandingWait, RunContext};
@@ -59,6 +59,7 @@ impl Isolation for Repositories {
         let facts = RepositoryFacts {
             root: repo.root.clone(),
             subfolder: repo.subfolder.clone(),
+            git: repo.git_state(),
             notices: repo.notices.clone(),
         };
         let paths = self.paths.of(&repo.root);
@@ -254,6 +255,11 @@ impl Baseline for FrozenBaseline {
         &self.notices
     }
 
+    async fn read_file(&self, path: &RepoPath) -> Result<Option<Vec<u8>>> {
+        let (run, path) = (Arc::clone(&self.run), path.clone());
+        blocking(move || files::read_file(run.tree.as_ref(), &path)).await
+    }
+
     async fn prepare(&self, request: WorkspaceRequest) -> Result<Workspace> {
         let run = Arc::clone(&self.run);
         blocking(move || run.tree.prepare(&request)).await
@@ -330,6 +336,7 @@ async fn blocking<T: Send + 'static>(
     }
 }
 
+mod files;
 mod merged;
 mod turns;
 

@@ -51,6 +51,8 @@ pub struct StoredCapture {
     pub capture: CaptureRef,
     /// The id of its content; captures with equal content have equal ids.
     pub content: String,
+    /// How the attempt ended, as its message says; `None` if it does not.
+    pub outcome: Option<String>,
 }
 
 /// What a store and the folders beside it hold.
@@ -154,9 +156,9 @@ impl StoreRetention {
         for reference in &self.references {
             match (run_of(&reference.name), capture_of(&reference.name)) {
                 (Some(run), Some((task, capture))) => {
-                    let content = self.store.content_id(reference.target)?;
+                    let (content, outcome) = self.store.content_of(reference.target)?;
                     let captures = contents.captures.entry(run).or_default();
-                    captures.push(StoredCapture { task, capture, content });
+                    captures.push(StoredCapture { task, capture, content, outcome });
                 }
                 (Some(run), None) => {
                     contents.other_runs.insert(run);

@@ -1,12 +1,15 @@
-//! Stand-ins for the outside world, a model and an OAuth server among them, a place to drive the built binary in,
+//! Stand-ins for the outside world, a model and an OAuth server among them, a certificate, a place to drive the built binary in,
 //! fuzzers that drive it there, and a workspace in memory.
 
+pub mod event_grammar;
 pub mod fakes;
 pub mod fuzz;
+pub mod localhost_tls;
 pub mod made_tasks;
 pub mod model;
 pub mod oauth;
 pub mod sandbox;
+pub mod tls;
 pub mod view_memory;
 
 #[cfg(test)]

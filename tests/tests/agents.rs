@@ -40,8 +40,8 @@ fn words(entries: &[SessionEntry]) -> Vec<String> {
     };
     let words = entries.iter().map(|entry| match entry {
         SessionEntry::SessionInit { .. } => "init".to_owned(),
-        SessionEntry::ModelChange { model } => format!("model is {model}"),
-        SessionEntry::Message { message, .. } => said(message),
+        SessionEntry::ModelChange { model, .. } => format!("model is {model}"),
+        entry => said(entry.model_message().expect("nothing else is in it")),
     });
     words.collect()
 }

@@ -22,9 +22,12 @@ mod binary {
     mod bad_input;
     mod cancel;
     mod carry;
+    mod certificates;
     mod command_line;
     mod commands;
     mod commit_subjects;
+    mod compaction;
+    mod context_files;
     mod costs;
     mod demo;
     mod depends;
@@ -38,8 +41,10 @@ mod binary {
     mod engines_and_saves;
     mod escapes;
     mod failures;
+    mod fallbacks;
     mod fan_out;
     mod faults;
+    mod follow;
     mod frozen;
     mod fuzz_kills;
     mod fuzz_landing;
@@ -69,6 +74,7 @@ mod binary {
     mod nested;
     mod nested_kit;
     mod nested_landing;
+    mod nested_locks;
     mod nested_odd;
     mod npm_workers;
     mod odd;
@@ -77,8 +83,11 @@ mod binary {
     mod plans;
     mod pool;
     mod power_cut;
+    mod print;
+    mod print_sessions;
     mod private;
     mod progress;
+    mod provider_switches;
     mod readme;
     mod readme_commands;
     mod recovery;
@@ -89,6 +98,7 @@ mod binary {
     mod results;
     mod retry;
     mod retry_bad_input;
+    mod secrets;
     mod series;
     mod settle;
     mod settle_agents;
@@ -106,6 +116,7 @@ mod binary {
     mod timing;
     mod undo;
     mod undo_branches;
+    mod undo_nested;
     mod undo_races;
     mod union;
     mod verify;

@@ -43,7 +43,7 @@ async fn end(engine: &mut TestEngine) -> (usize, Waits) {
         match &engine.next().await.kind {
             EventKind::SessionEvent {
                 task: Some(task),
-                event: SessionEvent::AutoRetryStart { attempt, delay_ms, error_message },
+                event: SessionEvent::AutoRetryStart { attempt, delay_ms, error_message, .. },
             } => {
                 assert_eq!(error_message, "slow down");
                 waits.push((task.clone(), *attempt, delay_ms / 1000));

@@ -113,6 +113,9 @@ fn expected(job: Job) -> (Scene, &'static str, &'static str) {
             "done; 1 landed; 1 captured, 0 left",
             "contract; 0 landed; 1 captured, 0 left",
         ),
+        Job::SessionCompaction => {
+            both(Scene::Compaction, r#"Err("the session is closed"), silent; 0 captured, 0 left"#)
+        }
         Job::SessionModel => both(
             Scene::Session,
             r#"Err("a fault was planned at POINT"), yielded, silent; 0 captured, 0 left"#,

@@ -11,8 +11,8 @@ use engine::ports::{
     ToolFactory, ToolOutcome, ToolOutput, ToolSpec, ViewPath,
 };
 use protocol::{
-    Content, EventKind, Message, Outcome, SessionEntry, SessionEvent, TaskName, ToolCall,
-    ToolResult,
+    Content, EventKind, Message, Outcome, SessionEntry, SessionEvent, SessionMessage, TaskName,
+    ToolCall, ToolResult,
 };
 use serde_json::{Map, Value, json};
 use tests::fakes::{TestEngine, agent, spec};
@@ -149,7 +149,10 @@ impl ToolFactory for Fatal {
 
 fn results(entries: Vec<SessionEntry>) -> Vec<ToolResult> {
     let result = |entry| match entry {
-        SessionEntry::Message { message: Message::ToolResult(result), .. } => Some(result),
+        SessionEntry::Message {
+            message: SessionMessage::Model(Message::ToolResult(result)),
+            ..
+        } => Some(result),
         _ => None,
     };
     entries.into_iter().filter_map(result).collect()

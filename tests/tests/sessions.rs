@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use actors::{OpenSessionError, SessionSpec};
 use engine::ports::CancelLevel;
+use protocol::SessionMessage::Model;
 use protocol::{
     AgentEnd, EventScope, FailureClass, InputId, Message, SessionEntry, SessionEvent, StopReason,
     UserInput,
@@ -23,20 +24,21 @@ async fn open(engine: &TestEngine) -> TestSession {
 fn said(engine: &TestEngine) -> Vec<String> {
     let line = |entry: &SessionEntry| match entry {
         SessionEntry::SessionInit { .. } => "init".to_owned(),
-        SessionEntry::ModelChange { model } => format!("model is {model}"),
-        SessionEntry::Message { message: Message::User(said), input_id } => {
+        SessionEntry::ModelChange { model, .. } => format!("model is {model}"),
+        SessionEntry::Message { message: Model(Message::User(said)), input_id } => {
             assert!(input_id.is_some(), "{said:?}");
             format!("user: {}", said.text())
         }
-        SessionEntry::Message { message: Message::Assistant(answer), .. } => {
+        SessionEntry::Message { message: Model(Message::Assistant(answer)), .. } => {
             let calls: Vec<_> = answer.calls().map(|call| format!("{}()", call.name)).collect();
             let aborted = answer.stop_reason == StopReason::Aborted;
             let how = if aborted { " (aborted)" } else { "" };
             format!("model: {}{}{how}", answer.text(), calls.join(" "))
         }
-        SessionEntry::Message { message: Message::ToolResult(result), .. } => {
+        SessionEntry::Message { message: Model(Message::ToolResult(result)), .. } => {
             format!("{}: {}", result.tool_name, result.text())
         }
+        other => panic!("{other:?}"),
     };
     engine.logs.at(&log()).iter().map(line).collect()
 }
@@ -126,9 +128,10 @@ async fn an_abort_stops_what_was_called_answers_it_and_keeps_the_conversation() 
     engine.tools.until_busy().await;
     it.session.abort(CancelLevel::Gently);
     assert_eq!(it.end().await, AgentEnd::Aborted);
-    assert_eq!((engine.tools.running(), engine.tools.tidied()), (0, 1));
     it.session.prompt(input("go on"));
     assert_eq!(it.end().await, silent());
+    assert_eq!((engine.tools.running(), engine.tools.tidied()), (0, 1));
+    assert_eq!(engine.models.busiest(), 0, "nothing of the old work runs beside the new");
     let said = said(&engine);
     assert_eq!(&said[3..4], ["read: text"]);
     assert!(said[4].starts_with("tidy: interrupted: the work was aborted"), "{said:?}");
@@ -144,8 +147,13 @@ async fn a_tool_that_is_called_after_an_abort_runs() {
     it.session.abort(CancelLevel::Gently);
     it.session.abort(CancelLevel::AtOnce);
     assert_eq!(it.end().await, AgentEnd::Aborted);
-    assert_eq!(engine.tools.running(), 0);
     it.session.prompt(input("go on"));
+    it.find(|event| match event {
+        SessionEvent::ToolExecutionStart { tool_name, .. } if tool_name == "wait" => Some(()),
+        _ => None,
+    })
+    .await;
+    assert_eq!(engine.models.busiest(), 0, "the old call has ended");
     engine.tools.until_busy().await;
     engine.tools.release();
     assert_eq!(it.end().await, silent());
@@ -231,7 +239,7 @@ async fn the_same_words_twice_are_two_messages_and_the_same_input_twice_is_one()
     let inputs = engine.logs.at(&log());
     let inputs = inputs.iter().filter_map(|entry| match entry {
         SessionEntry::Message { input_id, .. } => *input_id,
-        SessionEntry::SessionInit { .. } | SessionEntry::ModelChange { .. } => None,
+        _other => None,
     });
     let said_in = [&begin, &again[0], &again[1], &again[2], &again[3]];
     assert_eq!(inputs.collect::<Vec<_>>(), said_in.map(|input| input.id));
@@ -311,6 +319,32 @@ async fn a_session_that_keeps_crashing_ends_and_no_other_does() {
 }
 
 #[test(flavor = "multi_thread")]
+async fn a_compaction_that_is_asked_for_ends_the_work_and_the_next_input_follows_the_summary() {
+    let engine = TestEngine::with_concurrency(1).await;
+    let mut it = open(&engine).await;
+    it.session.prompt(input(&format!("say one; hang {}", "a ".repeat(100_000))));
+    assert_eq!(it.end().await, silent());
+    it.session.prompt(input(&"b ".repeat(50_000)));
+    it.find(|event| matches!(event, SessionEvent::TurnStart { .. }).then_some(())).await;
+    let compacted = it.session.compact(Some("Name the letters.".to_owned())).await.unwrap();
+    assert_eq!(it.end().await, AgentEnd::Aborted);
+    let entries = engine.logs.at(&log());
+    let Some(SessionEntry::Compaction { first_kept_entry_id, .. }) = entries.last() else {
+        panic!("{:?}", entries.last())
+    };
+    let kept = first_kept_entry_id.as_ref().map(|id| id.as_str().to_owned());
+    assert_eq!(kept, Some(compacted.first_kept_entry_id));
+    it.session.prompt(input("and c"));
+    assert_eq!(it.end().await, silent());
+    let asked = asked(&engine).pop().unwrap();
+    assert!(asked[0].contains("<summary>"), "{}", asked[0].len());
+    assert_eq!((asked.len(), asked[1].starts_with("b b"), asked[2].as_str()), (3, true, "and c"));
+    let refused = it.session.compact(None).await.unwrap_err();
+    assert!(refused.message.starts_with("there is nothing to sum up"), "{}", refused.message);
+    it.session.close().await;
+}
+
+#[test(flavor = "multi_thread")]
 async fn a_session_that_is_opened_again_knows_what_was_said() {
     let engine = TestEngine::with_concurrency(1).await;
     let mut it = open(&engine).await;
@@ -355,7 +389,8 @@ async fn an_engine_that_closes_closes_its_sessions_and_nothing_of_them_runs_on()
     assert_eq!(it.end().await, AgentEnd::Aborted);
     assert_eq!(it.next().await, None);
     let last = logs.at(Path::new("/sessions/one.jsonl")).pop();
-    let Some(SessionEntry::Message { message: Message::ToolResult(result), .. }) = last else {
+    let Some(Message::ToolResult(result)) = last.as_ref().and_then(SessionEntry::model_message)
+    else {
         panic!("every call has a result: {last:?}")
     };
     assert!(result.is_error);
@@ -369,11 +404,11 @@ async fn many_small_deltas_are_few_and_hold_the_whole_text() {
     let (mut text, mut deltas) = (String::new(), 0);
     let message = loop {
         match it.next().await.expect("the session is open") {
-            SessionEvent::TextDelta { text: more } => {
+            SessionEvent::TextDelta { delta, .. } => {
                 deltas += 1;
-                text.push_str(&more);
+                text.push_str(&delta);
             }
-            SessionEvent::MessageEnd { message } => break message,
+            SessionEvent::MessageEnd { message: Message::Assistant(message) } => break message,
             _ => {}
         }
     };

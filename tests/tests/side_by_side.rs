@@ -109,15 +109,13 @@ async fn until_at_work(engine: &TestEngine, commands: usize, tools: usize) {
 /// Returns what the log of the session has of what was said.
 fn said(engine: &TestEngine) -> Vec<String> {
     let entries = engine.logs.at(Path::new(LOG));
-    let messages = entries.iter().filter_map(|entry| match entry {
-        SessionEntry::Message { message, .. } => Some(match message {
-            Message::User(said) => said.text(),
-            Message::Assistant(answer) => answer.text(),
-            Message::ToolResult(result) => result.text(),
-        }),
-        SessionEntry::SessionInit { .. } | SessionEntry::ModelChange { .. } => None,
+    let messages = entries.iter().filter_map(SessionEntry::model_message);
+    let texts = messages.map(|message| match message {
+        Message::User(said) => said.text(),
+        Message::Assistant(answer) => answer.text(),
+        Message::ToolResult(result) => result.text(),
     });
-    messages.collect()
+    texts.collect()
 }
 
 #[test(flavor = "multi_thread")]

@@ -1,14 +1,18 @@
 //! The tool runner of a session: sends its calls to the executor.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::agent::Listener;
-use engine::ports::{Access, ToolBuildError, ToolDeclaration, ToolOutcome, ToolOutput, ToolRunner};
+use engine::ports::{
+    Access, CancelLevel, ToolBuildError, ToolDeclaration, ToolOutcome, ToolOutput, ToolRunner,
+};
 use protocol::{Failure, FailureClass, SessionEvent, ToolCall};
 use ractor::ActorRef;
 
 use super::executor::{OpenedTools, ToolExecutorMessage};
+use super::settle::settle;
 use crate::messaging::answer;
 
 /// Sends every call to the executor, which owns the tools and their processes.
@@ -16,6 +20,8 @@ pub(crate) struct ExecutorTools {
     executor: ActorRef<ToolExecutorMessage>,
     opened: OpenedTools,
     listener: Arc<dyn Listener>,
+    /// How long calls may take to end that are stopped.
+    grace: Duration,
 }
 
 impl ExecutorTools {
@@ -23,11 +29,12 @@ impl ExecutorTools {
     pub(crate) async fn open(
         executor: ActorRef<ToolExecutorMessage>,
         listener: Arc<dyn Listener>,
+        grace: Duration,
     ) -> Result<Self, Failure> {
         let opened = answer(&executor, ToolExecutorMessage::Tools).await.ok_or_else(|| {
             Failure::new(FailureClass::Crashed, "its executor ended before its tools were built")
         })?;
-        Ok(Self { executor, opened, listener })
+        Ok(Self { executor, opened, listener, grace })
     }
 
     /// Returns the tools that could not be built.
@@ -51,14 +58,41 @@ impl ToolRunner for ExecutorTools {
 
     async fn call(&self, call: ToolCall) -> ToolOutcome {
         let (listener, id) = (Arc::clone(&self.listener), call.id.clone());
+        let open = OpenCall::default();
+        let state = Arc::clone(&open.0);
         let progress = Arc::new(move |line| {
-            let tool_call_id = id.clone();
-            listener.event(SessionEvent::ToolExecutionUpdate { tool_call_id, line });
+            let open = state.lock().unwrap_or_else(PoisonError::into_inner);
+            if *open == CallState::Open {
+                let tool_call_id = id.clone();
+                listener.event(SessionEvent::ToolExecutionUpdate { tool_call_id, line });
+            }
         });
         let question = |reply| ToolExecutorMessage::Call(call, progress, reply);
         answer(&self.executor, question).await.unwrap_or_else(|| {
             let text = "the executor crashed while this call ran; its effects may be there";
             ToolOutcome::Failed(ToolOutput::text(text))
         })
+    }
+
+    async fn interrupt(&self) {
+        settle(&self.executor, CancelLevel::Gently, self.grace).await;
+    }
+}
+
+/// A call whose end is not announced yet. A call that is dropped may run on for a while; its progress
+/// is announced no more. The lock is held while one event is sent.
+#[derive(Default)]
+struct OpenCall(Arc<Mutex<CallState>>);
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum CallState {
+    #[default]
+    Open,
+    Closed,
+}
+
+impl Drop for OpenCall {
+    fn drop(&mut self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = CallState::Closed;
     }
 }

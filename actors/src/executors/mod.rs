@@ -6,10 +6,12 @@ mod executor_tools;
 mod executor;
 mod launch_meter;
 mod session_tools;
+mod settle;
 mod supervisor;
 
 pub(crate) use executor::{ExecutorLease, ExecutorSetup, ToolExecutorMessage};
 pub(crate) use executor_tools::ExecutorTools;
 pub(crate) use launch_meter::LaunchMeter;
 pub use session_tools::ToolSetup;
+pub(crate) use settle::settle;
 pub(crate) use supervisor::{Executors, ExecutorsMessage};

@@ -1,5 +1,6 @@
 //! Builds the tools of one session and executes their calls.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use engine::ports::{
     Access, Artifacts, CancelToken, CommandOwner, Concurrency, LineSink, Tool, ToolBuildError,
-    ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, WorkspaceView,
+    ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, Visibility, WorkspaceView,
 };
 use engine::tools::ToolSet;
 use futures_util::FutureExt;
@@ -30,6 +31,8 @@ pub struct ToolSetup {
     pub env: ToolEnv,
     /// The folder of the output of the tools.
     pub artifacts: PathBuf,
+    /// The names of the tools that the model may use; every tool if absent.
+    pub only: Option<BTreeSet<String>>,
 }
 
 /// The tools of one session.
@@ -49,9 +52,14 @@ impl SessionTools {
         commands: Arc<dyn CommandOwner>,
         setup: ToolSetup,
     ) -> Self {
-        let ToolSetup { view, env, artifacts } = setup;
+        let ToolSetup { view, env, artifacts, only } = setup;
         let built = deps.tools.iter().map(|factory| built(factory.as_ref(), &env));
-        let built = join_all(built).await.into_iter().flatten().collect();
+        let is_wanted = |tool: &Arc<dyn Tool>| {
+            let hidden = tool.spec().visibility == Visibility::Hidden;
+            only.as_ref().is_none_or(|only| hidden || only.contains(&tool.spec().name))
+        };
+        let built = join_all(built).await.into_iter().flatten();
+        let built = built.filter(|built| built.as_ref().map_or(true, is_wanted)).collect();
         let (set, left_out) = ToolSet::new(built, deps.schemas.as_ref(), deps.faults.clone());
         for error in &left_out {
             tracing::warn!(%error, "a tool is left out");

@@ -8,6 +8,13 @@ use engine::request::{GateEffect, GateInput, GatePolicy, GateQueue};
 
 use crate::tokio_timer::RuntimeTimer;
 
+/// How old what other engines share may be in a step for which it hardly matters. Within that time a
+/// request may still be sent that another engine knows to be too early, as one that is on its way.
+const FRESH: Duration = Duration::from_millis(20);
+
+/// After which time other engines see such a step.
+const SHOWN_AFTER: Duration = Duration::from_millis(50);
+
 /// The queue of one account. Its times are those of a clock that all engines have in common.
 pub(super) struct AccountQueue {
     account: AccountId,
@@ -17,6 +24,10 @@ pub(super) struct AccountQueue {
     store: Option<Arc<dyn GateStore>>,
     /// Its membership, from the first step on.
     shared: Option<Box<dyn SharedAccount>>,
+    /// When a step was last shared.
+    shared_at: Option<Duration>,
+    /// Whether others will be shown the steps that were not.
+    will_be_shown: bool,
 }
 
 /// The clock of a queue.
@@ -58,6 +69,8 @@ impl AccountQueue {
             clock: QueueClock { timer: RuntimeTimer::start(), origin: Duration::ZERO },
             store,
             shared: None,
+            shared_at: None,
+            will_be_shown: false,
         }
     }
 
@@ -65,9 +78,28 @@ impl AccountQueue {
         self.clock
     }
 
-    /// Returns what runs steps that may block; `None` if they do not.
-    pub(super) fn store(&self) -> Option<Arc<dyn GateStore>> {
-        self.store.clone()
+    /// Returns what runs a step with these inputs, which may block; `None` if it does not.
+    pub(super) fn store_for(&self, inputs: &[GateInput]) -> Option<Arc<dyn GateStore>> {
+        self.store.clone().filter(|_| !self.is_left_alone(inputs))
+    }
+
+    /// Returns whether a step with these inputs need not be shared.
+    fn is_left_alone(&self, inputs: &[GateInput]) -> bool {
+        let now = self.clock.now();
+        let is_fresh = self.shared_at.is_some_and(|at| now < at.saturating_add(FRESH));
+        is_fresh && self.queue.is_unlimited_for(inputs, now)
+    }
+
+    /// Processes inputs without other engines and returns the effects. They are shown it later, if
+    /// there are any. Does not block.
+    pub(super) fn step_alone(&mut self, inputs: Vec<GateInput>) -> Vec<GateEffect> {
+        let now = self.clock.now();
+        let mut effects: Vec<_> =
+            inputs.into_iter().flat_map(|input| self.queue.step(input, now)).collect();
+        if self.store.is_some() && !std::mem::replace(&mut self.will_be_shown, true) {
+            effects.push(GateEffect::WakeAt(now.saturating_add(SHOWN_AFTER)));
+        }
+        effects
     }
 
     /// Returns whether a step with these inputs would change nothing.
@@ -76,7 +108,7 @@ impl AccountQueue {
         self.queue.ignores_acceptance() && inputs.iter().all(ignored)
     }
 
-    /// Processes inputs and returns the effects. May block for a moment.
+    /// Processes inputs with other engines and returns the effects. May block for a moment.
     pub(super) fn step(&mut self, inputs: Vec<GateInput>) -> Vec<GateEffect> {
         let mut left = Some(inputs);
         let mut effects = Vec::new();
@@ -109,6 +141,7 @@ impl AccountQueue {
         };
         let name = shared.member().to_owned();
         let (queue, clock) = (&mut self.queue, self.clock);
+        (self.shared_at, self.will_be_shown) = (Some(clock.now()), false);
         shared.update(&mut |bytes, is_there| {
             let inputs = inputs.take().unwrap_or_default();
             let now = clock.now();
@@ -116,5 +149,106 @@ impl AccountQueue {
             effects.extend(all);
             after
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Mutex, PoisonError};
+
+    use async_trait::async_trait;
+    use engine::ports::{Change, Requester};
+    use engine::request::{GateEnd, GateReport, RequestPolicy, Ticket};
+
+    use super::*;
+
+    /// The bytes that are shared, and how often they were.
+    #[derive(Clone, Default)]
+    struct Bytes(Arc<Mutex<(Vec<u8>, usize)>>);
+
+    #[async_trait]
+    impl GateStore for Bytes {
+        async fn run(&self, step: Box<dyn FnOnce() + Send>) {
+            step();
+        }
+
+        fn join(&self, _account: &AccountId) -> Result<Box<dyn SharedAccount>, GateStoreError> {
+            Ok(Box::new(self.clone()))
+        }
+    }
+
+    impl SharedAccount for Bytes {
+        fn member(&self) -> &'static str {
+            "me"
+        }
+
+        fn now(&self) -> Duration {
+            Duration::from_secs(7)
+        }
+
+        fn update(&mut self, change: &mut Change<'_>) -> Result<(), GateStoreError> {
+            let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            shared.0 = change(&shared.0, &|_member| true);
+            shared.1 += 1;
+            Ok(())
+        }
+    }
+
+    impl Bytes {
+        fn updates(&self) -> usize {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).1
+        }
+
+        fn under_way(&self) -> usize {
+            let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner).0.clone();
+            let now = Duration::from_secs(7);
+            GateReport::read(&bytes, &|_member| true, now).map_or(0, |report| report.under_way)
+        }
+    }
+
+    fn arrived(ticket: u64) -> Vec<GateInput> {
+        let requester = Requester::Person;
+        vec![GateInput::Arrived { ticket: Ticket(ticket), requester, retries: 0, tokens: 9 }]
+    }
+
+    fn ended(ticket: u64, end: GateEnd) -> Vec<GateInput> {
+        vec![GateInput::Ended(Ticket(ticket), end)]
+    }
+
+    /// Does a step as a gate does, and returns the effects.
+    fn step(queue: &mut AccountQueue, inputs: Vec<GateInput>) -> Vec<GateEffect> {
+        match queue.store_for(&inputs) {
+            Some(_store) => queue.step(inputs),
+            None => queue.step_alone(inputs),
+        }
+    }
+
+    #[test(start_paused = true)]
+    async fn what_nothing_limits_is_shared_now_and_then_and_a_limit_at_once() {
+        let store = Bytes::default();
+        let account = AccountId { identity: Some("a".into()), ..AccountId::of_provider("acme") };
+        let policy = GatePolicy::from(&RequestPolicy::default());
+        let policy = GatePolicy { account: Some(account.clone()), ..policy };
+        let mut queue = AccountQueue::new(account, policy, Some(Arc::new(store.clone())));
+        let first = step(&mut queue, arrived(1));
+        assert_eq!((first, store.updates()), (vec![GateEffect::Admit(Ticket(1))], 1));
+        for ticket in 2..100 {
+            let effects = step(&mut queue, arrived(ticket));
+            assert_eq!(effects[0], GateEffect::Admit(Ticket(ticket)));
+            let shown = matches!(effects[1..], [GateEffect::WakeAt(_)]);
+            assert_eq!(shown, ticket == 2, "{effects:?}");
+        }
+        assert_eq!((store.updates(), store.under_way()), (1, 1));
+        tokio::time::advance(SHOWN_AFTER).await;
+        let woken = vec![GateInput::Woken(queue.clock().now())];
+        assert_eq!((step(&mut queue, woken), store.updates()), (vec![], 2));
+        assert_eq!(store.under_way(), 99);
+        step(&mut queue, ended(1, GateEnd::Answered { tokens: 9 }));
+        assert_eq!((store.updates(), store.under_way()), (2, 99));
+        let rejected = GateEnd::Rejected { wait: None, reason: "slow".into() };
+        step(&mut queue, ended(2, rejected));
+        assert_eq!((store.updates(), store.under_way()), (3, 97));
+        step(&mut queue, ended(3, GateEnd::Answered { tokens: 9 }));
+        assert_eq!((store.updates(), store.under_way()), (4, 96), "it has a limit now");
     }
 }

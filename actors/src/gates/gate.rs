@@ -130,8 +130,8 @@ impl GateState {
             self.queue = Some(queue);
             return;
         }
-        let Some(store) = queue.store() else {
-            let effects = queue.step(inputs);
+        let Some(store) = queue.store_for(&inputs) else {
+            let effects = queue.step_alone(inputs);
             self.queue = Some(queue);
             self.perform_all(myself, effects);
             return;
@@ -179,7 +179,10 @@ impl GateState {
                     (FailureCause::Outage | FailureCause::Other, FailureClass::Transient) => {
                         GateEnd::Failed { wait, reason }
                     }
-                    (FailureCause::Outage | FailureCause::Other, _) => GateEnd::Unrelated,
+                    (
+                        FailureCause::Outage | FailureCause::UnknownModel | FailureCause::Other,
+                        _,
+                    ) => GateEnd::Unrelated,
                 }
             }
         };

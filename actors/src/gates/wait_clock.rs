@@ -1,26 +1,21 @@
 //! Measures how long the requests of a task wait for the gates of accounts.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::{Gate, GateEvent, GateRequest, Timer as _};
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::tokio_timer::RuntimeTimer;
 
-/// Counts the time in which a request of a task waits, which is not time of its work.
-#[derive(Clone)]
+/// Counts the time in which a request of a task waits, which is not time of its work. It belongs to
+/// the task, and is told by its [`MeasuredGate`].
 pub(crate) struct WaitClock {
     timer: RuntimeTimer,
-    waits: Arc<Mutex<Waits>>,
-}
-
-/// Waits that are shorter do not prolong a task.
-const SHORTEST: Duration = Duration::from_millis(1);
-
-#[derive(Default)]
-struct Waits {
+    sender: UnboundedSender<WaitChange>,
+    changes: UnboundedReceiver<WaitChange>,
     /// How long the task was prolonged.
     granted: Duration,
     /// How many requests wait, and since when at least one does.
@@ -30,69 +25,100 @@ struct Waits {
     ended: Duration,
 }
 
+/// Waits that are shorter do not prolong a task.
+const SHORTEST: Duration = Duration::from_millis(1);
+
+/// A request begins or ceases to wait, at this time.
+enum WaitChange {
+    Begins(Duration),
+    Ends(Duration),
+}
+
 impl WaitClock {
     pub(crate) fn start() -> Self {
-        Self { timer: RuntimeTimer::start(), waits: Arc::default() }
+        let (sender, changes) = unbounded_channel();
+        Self {
+            timer: RuntimeTimer::start(),
+            sender,
+            changes,
+            granted: Duration::ZERO,
+            waiting: 0,
+            since: Duration::ZERO,
+            ended: Duration::ZERO,
+        }
+    }
+
+    /// Returns a gate that tells this clock how long requests wait.
+    pub(crate) fn measured(&self, gate: Arc<dyn Gate>) -> MeasuredGate {
+        MeasuredGate { gate, timer: self.timer, sender: self.sender.clone() }
     }
 
     /// Returns for how long a request has waited since this was called last, if at all.
-    pub(crate) fn grant(&self) -> Option<Duration> {
-        let waited = self.waited();
-        let mut waits = self.lock();
-        let more = waited.saturating_sub(waits.granted);
+    pub(crate) fn grant(&mut self) -> Option<Duration> {
+        while let Ok(change) = self.changes.try_recv() {
+            self.count(&change);
+        }
+        let current = match self.waiting {
+            0 => Duration::ZERO,
+            _ => self.timer.now().saturating_sub(self.since),
+        };
+        let waited = self.ended.saturating_add(current);
+        let more = waited.saturating_sub(self.granted);
         if more < SHORTEST {
             return None;
         }
-        waits.granted = waited;
+        self.granted = waited;
         Some(more)
     }
 
-    fn waited(&self) -> Duration {
-        let waits = self.lock();
-        let current = match waits.waiting {
-            0 => Duration::ZERO,
-            _ => self.timer.now().saturating_sub(waits.since),
-        };
-        waits.ended.saturating_add(current)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waits> {
-        self.waits.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn begin(&self) -> Wait {
-        let mut waits = self.lock();
-        if waits.waiting == 0 {
-            waits.since = self.timer.now();
-        }
-        waits.waiting += 1;
-        Wait(self.clone())
-    }
-}
-
-/// A request that waits until this is dropped.
-struct Wait(WaitClock);
-
-impl Drop for Wait {
-    fn drop(&mut self) {
-        let now = self.0.timer.now();
-        let mut waits = self.0.lock();
-        waits.waiting -= 1;
-        if waits.waiting == 0 {
-            waits.ended = waits.ended.saturating_add(now.saturating_sub(waits.since));
+    fn count(&mut self, change: &WaitChange) {
+        match change {
+            WaitChange::Begins(at) => {
+                if self.waiting == 0 {
+                    self.since = *at;
+                }
+                self.waiting += 1;
+            }
+            WaitChange::Ends(at) => {
+                self.waiting = self.waiting.saturating_sub(1);
+                if self.waiting == 0 {
+                    self.ended = self.ended.saturating_add(at.saturating_sub(self.since));
+                }
+            }
         }
     }
 }
 
 /// A gate that measures how long the requests of one task wait.
 pub(crate) struct MeasuredGate {
-    pub(crate) gate: Arc<dyn Gate>,
-    pub(crate) clock: WaitClock,
+    gate: Arc<dyn Gate>,
+    timer: RuntimeTimer,
+    sender: UnboundedSender<WaitChange>,
+}
+
+/// A request that waits until this is dropped.
+struct Wait {
+    timer: RuntimeTimer,
+    sender: UnboundedSender<WaitChange>,
+}
+
+impl Wait {
+    fn begin(gate: &MeasuredGate) -> Self {
+        let (timer, sender) = (gate.timer, gate.sender.clone());
+        let _over = sender.send(WaitChange::Begins(timer.now())); // the task may be gone
+        Self { timer, sender }
+    }
+}
+
+impl Drop for Wait {
+    fn drop(&mut self) {
+        let _over = self.sender.send(WaitChange::Ends(self.timer.now())); // the task may be gone
+    }
 }
 
 impl Gate for MeasuredGate {
     fn acquire(&self, request: GateRequest) -> BoxStream<'static, GateEvent> {
-        let waits = (self.gate.acquire(request), self.clock.begin());
+        let waits = (self.gate.acquire(request), Wait::begin(self));
         // The last event ends the wait, and so does dropping the stream.
         let events = stream::unfold(Some(waits), |waits| async move {
             let (mut events, wait) = waits?;

@@ -57,6 +57,7 @@ impl Actor for Run {
                 Input::AddTasks { request, parent, tasks }
             }
             RunMessage::TaskEvent(event) => {
+                state.publish_fallback(&event);
                 state.publish(event);
                 return Ok(());
             }

@@ -11,7 +11,7 @@ use engine::ports::{
     Baseline, CacheRetention, CancelToken, LandingRequest, LandingTarget, LandingTask,
     ModelRequest, RequestOptions, Requester, ToolChoice,
 };
-use engine::request::ModelClient;
+use engine::request::{ModelClient, Routes};
 use futures_util::StreamExt as _;
 use protocol::{
     CommitSubjects, EventKind, LedgerEntry, Message, ModelRoute, Part, RunName, TaskId,
@@ -65,8 +65,7 @@ impl RunState {
             None => Err("the setting modelRoles.smol names no model".to_owned()),
         };
         let client = provider.map(|provider| ModelClient {
-            provider,
-            fallbacks: Vec::new(),
+            routes: Routes::only(provider),
             gate: Arc::clone(&self.arguments.gate),
             requester: Requester::Run(self.arguments.name.clone()),
             timer: Arc::new(RuntimeTimer::start()),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, Gate, LandingNotice, Notice};
+use engine::prompt::SystemPrompt;
 use engine::run::{AddTasksError, FinishedChild, WaitError};
 use engine::schedule::{QueuedTask, RefusedTask, TaskEnd};
 use protocol::{EventKind, LedgerEntry, RunId, RunName, RunSpec, TaskId, TaskSpec};
@@ -26,6 +27,8 @@ pub(crate) struct RunArguments {
     pub(crate) contracts: Contracts,
     /// Notices for the user, announced when the run begins.
     pub(crate) notices: Vec<Notice>,
+    /// What the system prompts of its tasks are made of.
+    pub(crate) prompt: Arc<SystemPrompt>,
     pub(crate) repository: ActorRef<RepositoryMessage>,
     pub(crate) executors: ActorRef<ExecutorsMessage>,
     pub(crate) gate: Arc<dyn Gate>,

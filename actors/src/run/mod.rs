@@ -5,6 +5,7 @@ mod commit_subjects;
 mod landing;
 mod landing_ports;
 mod messages;
+mod publishing;
 mod state;
 mod times;
 mod verifier;

@@ -1,6 +1,6 @@
 //! The state of a run's actor, which performs the effects of the run's state machine.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use engine::fault::Faults;
@@ -10,8 +10,8 @@ use engine::run::{
 };
 use engine::task::{TaskRecord, with_yields};
 use protocol::{
-    CaptureRef, Event, EventKind, EventScope, Failure, FailureClass, LedgerEntry, OnFailure,
-    Outcome, RunId, RunSpec, TaskId, TaskName, TaskReport, TaskSpec,
+    CaptureRef, EventKind, Failure, FailureClass, LedgerEntry, OnFailure, Outcome, RunId, RunSpec,
+    TaskId, TaskName, TaskReport, TaskSpec,
 };
 use ractor::{Actor, ActorId, ActorRef};
 use serde_json::Value;
@@ -49,8 +49,10 @@ pub(crate) struct RunState {
     /// What verifies the work before it lands, kept from one landing to the next.
     pub(super) verifier: Option<WorkVerifier>,
     /// The fallbacks that landings have told.
-    degraded: Vec<EventKind>,
-    seq: u64,
+    pub(super) degraded: Vec<EventKind>,
+    /// The models and keys in whose place others were asked, and which.
+    pub(super) fallbacks: BTreeSet<(String, String)>,
+    pub(super) seq: u64,
     pub(super) times: RunTimes,
     pub(super) jobs: Jobs,
     pub(super) arguments: RunArguments,
@@ -73,6 +75,7 @@ impl RunState {
             landing: CancelToken::default(),
             verifier: None,
             degraded: Vec::new(),
+            fallbacks: BTreeSet::new(),
             seq: 0,
             times: RunTimes::begin(),
             jobs: Jobs::new(&arguments.deps.faults),
@@ -199,6 +202,7 @@ impl RunState {
                 repo: self.arguments.spec.repo.clone(),
                 subfolder: self.arguments.spec.subfolder.clone(),
                 setup: self.arguments.spec.needs.setup.as_slice().into(),
+                prompt: Arc::clone(&self.arguments.prompt),
             },
             repository: self.arguments.repository.clone(),
             executors: self.arguments.executors.clone(),
@@ -323,28 +327,6 @@ impl RunState {
     fn run(&self) -> RunId {
         self.arguments.spec.id
     }
-
-    /// Publishes a notice of a landing. A run that lands several times tells each fallback once.
-    pub(super) fn publish_landing_notice(&mut self, kind: EventKind) {
-        if matches!(kind, EventKind::Degraded { .. }) {
-            if self.degraded.contains(&kind) {
-                return;
-            }
-            self.degraded.push(kind.clone());
-        }
-        self.publish(kind);
-    }
-
-    pub(super) fn publish(&mut self, kind: EventKind) {
-        self.seq += 1;
-        let event = Event {
-            seq: self.seq,
-            at: self.arguments.deps.clock.now(),
-            scope: Some(EventScope::Run(self.arguments.name.clone())),
-            kind,
-        };
-        self.arguments.events.publish(event);
-    }
 }
 
 /// Returns whether another task of a run may work while one is captured. That can take a copy more,
@@ -380,6 +362,7 @@ fn unstarted(failure: Failure) -> TaskReport {
         ms: 0,
         setup_ms: None,
         usage: None,
+        fallbacks: Vec::new(),
         turns: None,
         timings: None,
     }

@@ -2,6 +2,7 @@
 
 mod actor;
 mod opening;
+mod run_prompt;
 mod state;
 
 pub(crate) use actor::Runs;

@@ -9,6 +9,7 @@ use engine::ports::{
     CancelLevel, CancelToken, CarryRequest, FreezeRequest, IsolationError, LandingNotice,
     LandingTarget, LedgerError, LockRun, Notice, Repository,
 };
+use engine::prompt::SystemPrompt;
 use protocol::{LedgerEntry, RunId, RunName, RunSpec, TaskName};
 use ractor::{ActorRef, Message, RpcReplyPort};
 
@@ -18,6 +19,8 @@ use crate::isolation::{Freezing, IsolatorMessage, RepositoryMessage};
 use crate::jobs::Panicked;
 use crate::ledger::LedgerMessage;
 use crate::messaging::answer;
+
+use super::run_prompt::run_prompt;
 
 /// The actors that opening a run needs.
 pub(super) struct Services {
@@ -32,6 +35,7 @@ pub(crate) struct OpenedRun {
     pub(super) spec: RunSpec,
     pub(super) contracts: Contracts,
     pub(super) notices: Vec<Notice>,
+    pub(super) prompt: Arc<SystemPrompt>,
     pub(super) repository: ActorRef<RepositoryMessage>,
 }
 
@@ -82,6 +86,7 @@ pub(super) async fn open(
 ) -> Result<OpenedRun, SubmitError> {
     let Submission { spec, repository, notify } = submission;
     let contracts = contracts(&spec.tasks, &engine.deps)?;
+    let git = repository.facts().git.clone();
     let port = Arc::clone(&repository);
     let lock = LockRun::new(move |run| port.lock_run(run));
     let adopt = |reply| IsolatorMessage::Adopt(repository, reply);
@@ -102,7 +107,13 @@ pub(super) async fn open(
     };
     let freezing = Freezing { request, lock, cancel, notify };
     match asked(&repository, |reply| RepositoryMessage::Freeze(freezing, reply)).await? {
-        Ok(notices) => Ok(OpenedRun { name, spec, contracts, notices, repository }),
+        Ok(mut notices) => {
+            let baseline = RepositoryMessage::Baseline;
+            let baseline = asked(&repository, |reply| baseline(name.clone(), reply)).await?;
+            let prompt =
+                run_prompt(&spec, baseline.as_ref(), git, &engine.deps, &mut notices).await;
+            Ok(OpenedRun { name, spec, contracts, notices, prompt: Arc::new(prompt), repository })
+        }
         Err(error) => {
             let entry = LedgerEntry::RunWithdrawn { run: spec.id };
             asked(&engine.ledger, |reply| LedgerMessage::Record(entry, reply.into())).await?;

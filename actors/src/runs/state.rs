@@ -139,6 +139,7 @@ impl RunsState {
             spec: run.spec,
             contracts: run.contracts,
             notices: run.notices,
+            prompt: run.prompt,
             repository: run.repository,
             executors: self.arguments.executors.clone(),
             gate: Arc::clone(&self.arguments.gate),

@@ -3,17 +3,22 @@
 //! Its work runs as one of its [`Jobs`] and ends in a message, so that a working session can receive
 //! inputs. A panic in the work is a crash of this session only.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use engine::agent::{InputQueue, Model, Prompt, RequestChanges};
-use engine::ports::{CancelLevel, CancelToken};
-use protocol::{AgentEnd, Failure, FailureClass, InputId, ModelRoute, SessionEvent};
+use engine::ports::{CancelLevel, CancelToken, Provider};
+use protocol::{
+    AgentEnd, Failure, FailureClass, InputId, ModelRoute, SessionEvent, ThinkingLevel, UserInput,
+};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tracing::Instrument as _;
 
 use super::delta_coalescer::DeltaCoalescer;
-use super::messages::{Ended, Opened, SessionArguments, SessionInput, SessionMessage};
+use super::messages::{
+    CompactReply, ContinueError, Ended, Opened, OpenedLog, SessionArguments, SessionInput,
+    SessionMessage,
+};
 use super::opening::{open, open_model, open_tools};
 use super::turns::Turns;
 use crate::executors::ToolExecutorMessage;
@@ -30,7 +35,13 @@ pub(crate) struct SessionState {
     asked: BTreeMap<InputId, RpcReplyPort<AgentEnd>>,
     /// The model from the next request on.
     next_model: Option<Model>,
+    /// How much the model thinks from the next request on.
+    next_thinking: Option<ThinkingLevel>,
+    /// The provider of the current model, or of the next one.
+    provider: Option<Arc<dyn Provider>>,
     closing: Option<RpcReplyPort<()>>,
+    /// The compactions that were asked for.
+    compactions: VecDeque<(Option<String>, CompactReply)>,
     /// The jobs of the session. Dropping them ends its work.
     jobs: Jobs,
 }
@@ -57,12 +68,15 @@ impl Actor for Session {
     ) -> Result<Self::State, ActorProcessingErr> {
         Ok(SessionState {
             jobs: Jobs::new(&arguments.deps.faults),
-            arguments,
             activity: Activity::Idle(None),
-            queue: InputQueue::default(),
+            queue: InputQueue::new(arguments.spec.modes),
             asked: BTreeMap::new(),
             next_model: None,
+            next_thinking: None,
+            provider: None,
             closing: None,
+            compactions: VecDeque::new(),
+            arguments,
         })
     }
 
@@ -76,7 +90,7 @@ impl Actor for Session {
             SessionMessage::Open(reply) => state.open(&myself, reply),
             SessionMessage::Opened(opened, reply) => {
                 let opened = opened?; // after a panic, the supervisor answers with a failure
-                let answer = opened.as_ref().map(|opened| opened.conversation.session());
+                let answer = opened.as_ref().map(|opened| state.note_opened(opened));
                 let _gone = reply.send(answer.map_err(Failure::clone));
                 state.activity = Activity::Idle(opened.ok());
             }
@@ -93,6 +107,33 @@ impl Actor for Session {
             SessionMessage::ModelOpened(model, reply) => {
                 let _gone = reply.send(state.note_model(model));
             }
+            SessionMessage::SetThinking(level, reply) => {
+                let level = state.provider.as_ref().map_or(level, |it| it.thinking_level(level));
+                state.next_thinking = Some(level);
+                let _gone = reply.send(level);
+            }
+            SessionMessage::SetModes(modes) => state.queue.modes = modes,
+            SessionMessage::TakeBack(kind, reply) => {
+                let input = state.queue.pop_last(kind);
+                if let Some(UserInput { id: input_id, .. }) = input {
+                    state.arguments.events.notify(SessionEvent::InputDropped { input_id });
+                }
+                let _gone = reply.send(input);
+            }
+            SessionMessage::Continue(reply) => {
+                let _gone = reply.send(state.continue_work(&myself));
+            }
+            SessionMessage::Compact(instructions, reply) => {
+                if let Activity::Working(working) = &state.activity {
+                    working.abort.cancel(CancelLevel::Gently);
+                }
+                state.compactions.push_back((instructions, reply));
+            }
+            SessionMessage::Compacted(compacted, reply) => {
+                let compacted = compacted?; // after a panic, the port is dropped
+                state.activity = Activity::Idle(compacted.opened);
+                let _gone = reply.send(compacted.result);
+            }
             SessionMessage::Abort(level) => state.abort(level),
             SessionMessage::Close(reply) => {
                 state.closing = Some(reply);
@@ -100,11 +141,16 @@ impl Actor for Session {
             }
             SessionMessage::BeforeRequest(reply) => {
                 let model = state.next_model.take();
-                let changes = RequestChanges { model, steering: state.queue.before_request() };
+                let (thinking, steering) =
+                    (state.next_thinking.take(), state.queue.before_request());
+                let changes = RequestChanges { model, thinking, steering };
                 let _gone = reply.send(changes);
             }
             SessionMessage::BeforeStop(reply) => {
                 let _gone = reply.send(state.queue.before_stop());
+            }
+            SessionMessage::Interrupts(reply) => {
+                let _gone = reply.send(state.queue.interrupts());
             }
             SessionMessage::Ended(ended) => state.end(ended?),
         }
@@ -117,7 +163,7 @@ impl SessionState {
     fn open(
         &mut self,
         myself: &ActorRef<SessionMessage>,
-        reply: RpcReplyPort<Result<protocol::SessionId, Failure>>,
+        reply: RpcReplyPort<Result<OpenedLog, Failure>>,
     ) {
         self.activity = Activity::Working(Work { abort: CancelToken::default(), asked_by: None });
         let arguments = self.arguments.clone();
@@ -128,6 +174,26 @@ impl SessionState {
         let job = job.instrument(self.arguments.span.clone());
         let then = |opened| SessionMessage::Opened(opened, reply);
         self.jobs.run(Job::SessionOpen, myself, job, then);
+    }
+
+    fn note_opened(&mut self, opened: &Opened) -> OpenedLog {
+        self.provider = Some(Arc::clone(opened.model.client.routes.current()));
+        let (messages, usage) = opened.conversation.size();
+        OpenedLog { id: opened.conversation.session(), messages, usage }
+    }
+
+    fn continue_work(&mut self, myself: &ActorRef<SessionMessage>) -> Result<(), ContinueError> {
+        let Activity::Idle(opened) = &self.activity else { return Err(ContinueError::Busy) };
+        if let Some(opened) = opened {
+            if opened.conversation.size().0 == 0 {
+                return Err(ContinueError::Empty);
+            }
+            if opened.conversation.awaits_input() {
+                return Err(ContinueError::Answered);
+            }
+        }
+        self.start(myself, None, None);
+        Ok(())
     }
 
     fn say(&mut self, input: SessionInput) {
@@ -146,6 +212,9 @@ impl SessionState {
             let _gone = reply.send(());
             myself.stop(None);
             return;
+        }
+        if let Some((instructions, reply)) = self.compactions.pop_front() {
+            return self.compact(myself, instructions, reply);
         }
         if let Some(prompt) = self.queue.next_prompt() {
             let asked_by = self.asked.remove(&prompt.input.id);
@@ -169,9 +238,28 @@ impl SessionState {
         self.jobs.run(Job::SessionWork, myself, job, SessionMessage::Ended);
     }
 
+    /// Compacts the conversation as soon as what interrupts it is over.
+    fn compact(
+        &mut self,
+        myself: &ActorRef<SessionMessage>,
+        instructions: Option<String>,
+        reply: CompactReply,
+    ) {
+        let Activity::Idle(opened) = &mut self.activity else { return }; // `go_on` has looked
+        let (mut opened, abort) = (opened.take(), CancelToken::default());
+        if let (Some(opened), Some(model)) = (&mut opened, &self.next_model) {
+            opened.model = model.clone();
+        }
+        self.activity = Activity::Working(Work { abort: abort.clone(), asked_by: None });
+        let (arguments, session) = (self.arguments.clone(), myself.clone());
+        let turns = Turns { arguments, session, opened, prompt: None, abort };
+        let job = turns.compact(instructions).instrument(self.arguments.span.clone());
+        let then = |compacted| SessionMessage::Compacted(compacted, reply);
+        self.jobs.run(Job::SessionCompaction, myself, job, then);
+    }
+
     fn end(&mut self, ended: Ended) {
         let activity = std::mem::replace(&mut self.activity, Activity::Idle(ended.opened));
-        self.arguments.events.notify(SessionEvent::AgentEnd { end: ended.end.clone() });
         if let Activity::Working(Work { asked_by: Some(asked_by), .. }) = activity {
             let _gone = asked_by.send(ended.end);
         }
@@ -212,7 +300,9 @@ impl SessionState {
     ) -> Result<(), Failure> {
         let crashed =
             |panicked: Panicked| Failure::new(FailureClass::Crashed, panicked.to_string());
-        self.next_model = Some(*model.map_err(crashed).flatten()?);
+        let model = *model.map_err(crashed).flatten()?;
+        self.provider = Some(Arc::clone(model.client.routes.current()));
+        self.next_model = Some(model);
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::messaging::Notifier;
 
 /// The longest time that a delta waits to be merged.
-const MERGE_INTERVAL: Duration = Duration::from_millis(40);
+const MERGE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Passes events on in their order. Text that arrives within [`MERGE_INTERVAL`] is merged into one delta.
 pub(super) struct DeltaCoalescer {
@@ -34,7 +34,7 @@ impl DeltaCoalescer {
         Self { events, pending: Mutex::default(), waiting: Notify::new() }
     }
 
-    /// Passes on a waiting delta when [`PACE`] has passed since the delta before it. Works only
+    /// Passes on a waiting delta when [`MERGE_INTERVAL`] has passed since the delta before it. Works only
     /// while the future is polled, and never completes.
     pub(super) async fn keep_pace(&self) -> Infallible {
         loop {
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     fn text(text: &str) -> SessionEvent {
-        SessionEvent::TextDelta { text: text.to_owned() }
+        SessionEvent::TextDelta { content_index: 0, delta: text.to_owned() }
     }
 
     fn coalescer() -> (DeltaCoalescer, Arc<Mutex<Vec<SessionEvent>>>) {
@@ -120,7 +120,7 @@ mod tests {
             () = said => {}
         }
         let passed = passed.lock().unwrap();
-        assert!((20..=30).contains(&passed.len()), "{}", passed.len());
+        assert!((15..=25).contains(&passed.len()), "{}", passed.len());
         let whole = passed.iter().cloned().reduce(|mut whole, more| {
             assert_eq!(whole.merge(more), None);
             whole
@@ -132,7 +132,7 @@ mod tests {
     #[test(start_paused = true)]
     async fn a_fact_stands_behind_every_delta_that_came_before_it() {
         let (deltas, passed) = coalescer();
-        let thinking = SessionEvent::ThinkingDelta { text: "hm".to_owned() };
+        let thinking = SessionEvent::ThinkingDelta { content_index: 1, delta: "hm".to_owned() };
         let fact = SessionEvent::TurnEnd { turn: 1 };
         for event in [text("a"), text("b"), text("c"), thinking.clone(), fact.clone()] {
             deltas.event(event);

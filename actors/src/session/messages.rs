@@ -3,9 +3,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::agent::{Assignment, Conversation, Limits, Model, Prompt, RequestChanges};
+use engine::agent::{
+    Assignment, Conversation, Limits, Model, Prompt, QueueModes, RequestChanges, RequestHooks,
+};
 use engine::ports::{CancelLevel, Gate, Requester};
-use protocol::{AgentEnd, Failure, ModelRoute, SessionEvent, SessionId, UserInput};
+use engine::prompt::SystemPrompt;
+use protocol::{
+    AgentEnd, CompactionResult, Failure, ModelRoute, QueueKind, SessionEvent, SessionId,
+    ThinkingLevel, Usage, UserInput,
+};
 use ractor::{ActorRef, RpcReplyPort};
 
 use crate::deps::Deps;
@@ -20,16 +26,22 @@ pub struct SessionSpec {
     pub log: PathBuf,
     /// The working folder.
     pub folder: PathBuf,
-    /// The system prompt.
-    pub system: Arc<str>,
+    /// What its system prompt is made of.
+    pub system: Arc<SystemPrompt>,
     /// The model.
     pub model: ModelRoute,
+    /// The models that answer in its place where it cannot be had.
+    pub fallbacks: Vec<ModelRoute>,
     /// Who asks the model.
     pub requester: Requester,
     /// The limits of the whole session.
     pub limits: Limits,
     /// The first input, for a session of a task.
     pub assignment: Option<Assignment>,
+    /// How waiting inputs are given out.
+    pub modes: QueueModes,
+    /// What the user of the session does with its requests.
+    pub request_hooks: RequestHooks,
 }
 
 /// Arguments of a session's actor.
@@ -61,11 +73,20 @@ impl SessionInput {
             Self::Prompt(input) | Self::Steer(input) | Self::FollowUp(input) => input,
         }
     }
+
+    /// Returns when the model gets the input.
+    pub(crate) fn kind(&self) -> QueueKind {
+        match self {
+            Self::Prompt(_) => QueueKind::Prompt,
+            Self::Steer(_) => QueueKind::Steering,
+            Self::FollowUp(_) => QueueKind::FollowUp,
+        }
+    }
 }
 
 pub(crate) enum SessionMessage {
     /// Opens the session before its first input.
-    Open(RpcReplyPort<Result<SessionId, Failure>>),
+    Open(RpcReplyPort<Result<OpenedLog, Failure>>),
     /// Continues the conversation from the log, and then adds the given inputs. Used to begin the
     /// assignment of a task, and to continue the work that a crash interrupted, with the inputs
     /// that were waiting at that time.
@@ -76,29 +97,80 @@ pub(crate) enum SessionMessage {
     Say(SessionInput),
     /// Changes the model from the next request on.
     SetModel(ModelRoute, RpcReplyPort<Result<(), Failure>>),
+    /// Changes how much the model thinks from the next request on. Answers with the level that the
+    /// model has in place of the given one.
+    SetThinking(ThinkingLevel, RpcReplyPort<ThinkingLevel>),
+    /// Changes how waiting inputs are given out.
+    SetModes(QueueModes),
+    /// Takes back the newest input of a kind that waits.
+    TakeBack(QueueKind, RpcReplyPort<Option<UserInput>>),
+    /// Continues the conversation without a new input.
+    Continue(RpcReplyPort<Result<(), ContinueError>>),
+    /// Aborts the current work and compacts the conversation, with these instructions for the
+    /// summary. Inputs that wait stay in the queue.
+    Compact(Option<String>, CompactReply),
     /// Aborts the current work and drops the waiting inputs.
     Abort(CancelLevel),
     /// Aborts, answers when the work has ended, and stops the actor.
     Close(RpcReplyPort<()>),
     /// Request of the session's job: changes for the next request.
     BeforeRequest(RpcReplyPort<RequestChanges>),
-    /// Request of the session's job: the input for a model that stops.
-    BeforeStop(RpcReplyPort<Option<UserInput>>),
+    /// Request of the session's job: the inputs for a model that stops.
+    BeforeStop(RpcReplyPort<Vec<UserInput>>),
+    /// Request of the session's job: whether an input waits that skips tool calls.
+    Interrupts(RpcReplyPort<bool>),
     /// Result of the job that opens the session.
     Opened(
         Result<Result<Box<Opened>, Failure>, Panicked>,
-        RpcReplyPort<Result<SessionId, Failure>>,
+        RpcReplyPort<Result<OpenedLog, Failure>>,
     ),
     /// Result of the job that opens another model.
     ModelOpened(Result<Result<Box<Model>, Failure>, Panicked>, RpcReplyPort<Result<(), Failure>>),
     /// Result of the job that works on an input.
     Ended(Result<Ended, Panicked>),
+    /// Result of the job that compacts the conversation.
+    Compacted(Result<Compacted, Panicked>, CompactReply),
+}
+
+/// The reply port of [`SessionMessage::Compact`].
+pub(crate) type CompactReply = RpcReplyPort<Result<CompactionResult, Failure>>;
+
+/// What the log of an opened session holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenedLog {
+    pub(crate) id: SessionId,
+    pub(crate) messages: usize,
+    pub(crate) usage: Usage,
+}
+
+/// Why a conversation was not continued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ContinueError {
+    /// The session works already.
+    #[error("the session is working")]
+    Busy,
+    /// There is no message to answer.
+    #[error("the conversation is empty")]
+    Empty,
+    /// The last message is an answer of the model.
+    #[error("the model has answered the last message")]
+    Answered,
+    /// The session is closed.
+    #[error("the session is closed")]
+    Closed,
 }
 
 /// The conversation and model of an open session.
 pub(crate) struct Opened {
     pub(super) conversation: Conversation,
     pub(super) model: Model,
+}
+
+/// The result of a compaction.
+pub(crate) struct Compacted {
+    pub(super) result: Result<CompactionResult, Failure>,
+    /// `None` if the session could not be opened.
+    pub(super) opened: Option<Box<Opened>>,
 }
 
 /// The result of the session's work.

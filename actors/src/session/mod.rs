@@ -8,5 +8,5 @@ mod opening;
 mod turns;
 
 pub(crate) use actor::Session;
-pub use messages::SessionSpec;
-pub(crate) use messages::{SessionArguments, SessionInput, SessionMessage};
+pub use messages::{ContinueError, SessionSpec};
+pub(crate) use messages::{OpenedLog, SessionArguments, SessionInput, SessionMessage};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use engine::agent::{Conversation, Listener, Model, SessionInit};
 use engine::ports::{SessionHeader, ToolRunner as _};
-use engine::request::ModelClient;
+use engine::request::{ModelClient, Routes};
 use protocol::{Failure, ModelRoute, SessionEvent};
 
 use super::messages::{Opened, SessionArguments};
@@ -16,7 +16,8 @@ pub(super) async fn open_tools(
     arguments: &SessionArguments,
     listener: Arc<dyn Listener>,
 ) -> Result<ExecutorTools, Failure> {
-    ExecutorTools::open(arguments.executor.clone(), listener).await
+    let grace = arguments.deps.policy.grace;
+    ExecutorTools::open(arguments.executor.clone(), listener, grace).await
 }
 
 /// Opens a session with a new log, or continues an existing one.
@@ -31,12 +32,18 @@ pub(super) async fn open(
             error_message: error.reason.clone(),
         });
     }
-    let header =
-        SessionHeader { id: deps.ids.session(), cwd: spec.folder.clone(), at: deps.clock.now() };
+    let header = SessionHeader {
+        id: deps.ids.session(),
+        cwd: spec.folder.clone(),
+        at: deps.clock.now(),
+        parent: None,
+    };
+    let declared = tools.declarations();
+    let names: Vec<&str> = declared.iter().map(|tool| tool.name.as_str()).collect();
     let init = SessionInit {
-        system: Arc::clone(&spec.system),
+        system: spec.system.text(&names),
         model: spec.model.clone(),
-        tools: tools.declarations().iter().map(|tool| tool.name.clone()).collect(),
+        tools: names.into_iter().map(str::to_owned).collect(),
         assignment: spec.assignment.clone(),
     };
     let clock = Arc::clone(&deps.clock);
@@ -47,20 +54,33 @@ pub(super) async fn open(
     Ok(Box::new(Opened { conversation, model }))
 }
 
-/// Resolves a model route to a client.
+/// Resolves a model route to a client that also asks with the other keys of its provider, and the
+/// fallbacks of the session.
 pub(super) fn open_model(
     arguments: &SessionArguments,
     route: ModelRoute,
 ) -> Result<Model, Failure> {
     let SessionArguments { spec, deps, gate, .. } = arguments;
+    let mut ways = deps.models.open_with_each_key(&route)?.into_iter();
+    let first = match ways.next() {
+        Some(first) => first,
+        None => deps.models.open(&route)?,
+    };
+    let fallbacks = spec.fallbacks.iter().filter(|fallback| fallback.name() != route.name());
+    let fallbacks = fallbacks.flat_map(|fallback| {
+        deps.models.open_with_each_key(fallback).unwrap_or_else(|failure| {
+            tracing::warn!(%fallback, reason = failure.message, "a fallback cannot be used");
+            Vec::new()
+        })
+    });
+    let (absences, policy) = (Arc::clone(&deps.absences), deps.policy.requests);
     let client = ModelClient {
-        provider: deps.models.open(&route)?,
-        fallbacks: Vec::new(),
+        routes: Routes::only(first).with(ways.chain(fallbacks), absences, policy.revert),
         gate: Arc::clone(gate),
         requester: spec.requester.clone(),
         timer: Arc::new(RuntimeTimer::start()),
         clock: Arc::clone(&deps.clock),
-        policy: deps.policy.requests,
+        policy,
     };
     Ok(Model { route, client })
 }

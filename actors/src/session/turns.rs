@@ -1,23 +1,18 @@
 //! The work of a session from an input until it is idle again.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use engine::agent::{AgentContext, Inputs, Prompt, RequestChanges};
+use engine::agent::{AgentContext, Inputs, Listener as _, Prompt, RequestChanges};
 use engine::ports::{CancelLevel, CancelToken};
-use protocol::{AgentEnd, Failure, FailureClass, UserInput};
+use protocol::{AgentEnd, Failure, FailureClass, SessionEvent, UserInput};
 use ractor::{ActorRef, RpcReplyPort};
 
 use super::delta_coalescer::DeltaCoalescer;
-use super::messages::{Ended, Opened, SessionArguments, SessionMessage};
+use super::messages::{Compacted, Ended, Opened, SessionArguments, SessionMessage};
 use super::opening::{open, open_tools};
-use crate::executors::{ExecutorTools, ToolExecutorMessage};
+use crate::executors::{ExecutorTools, settle};
 use crate::messaging::answer;
-
-/// How long to wait until killed calls have ended. Calls that are cancelled gently get this time in
-/// addition to their grace period.
-const ENDING_TIME: Duration = Duration::from_secs(5);
 
 /// The work on one input.
 pub(super) struct Turns {
@@ -31,77 +26,110 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// Runs turns until the model stops or yields, or until an error or an abort.
+    /// Runs turns until the model stops or yields, or until an error or an abort, and announces the
+    /// end. After an abort, this waits until the calls have ended that were under way.
     pub(super) async fn run(mut self) -> Ended {
         let deltas = Arc::new(DeltaCoalescer::new(self.arguments.events.clone()));
-        let opened = self.opened.take();
-        let tools = tokio::select! {
-            biased;
-            () = self.abort.cancelled() => return Ended { end: AgentEnd::Aborted, opened },
-            tools = open_tools(&self.arguments, deltas.clone()) => tools,
-        };
-        let tools = match tools {
-            Ok(tools) => tools,
-            Err(failure) => return Ended { end: AgentEnd::Failed(failure), opened },
-        };
-        let opened = match opened {
-            Some(opened) => Ok(opened),
-            None => open(&self.arguments, &tools).await,
-        };
-        let mut opened = match opened {
-            Ok(opened) => opened,
-            Err(failure) => return Ended { end: AgentEnd::Failed(failure), opened: None },
-        };
-        let end = self.work(&mut opened, &tools, &deltas).await;
-        if end == AgentEnd::Aborted {
-            let Self { arguments, abort, .. } = self;
-            settle(&arguments, &abort).await;
+        let ended = self.run_turns(&deltas).await;
+        // The input of work that was aborted, or failed, before its first turn.
+        if let Some(Prompt { input, .. }) = self.prompt.take() {
+            deltas.event(SessionEvent::InputDropped { input_id: input.id });
         }
-        Ended { end, opened: Some(opened) }
+        let Self { arguments, abort, .. } = self;
+        deltas.event(SessionEvent::AgentEnd { end: ended.end.clone() });
+        if ended.end == AgentEnd::Aborted {
+            let level = abort.level().unwrap_or(CancelLevel::Gently);
+            settle(&arguments.executor, level, arguments.deps.policy.grace).await;
+        }
+        ended
     }
 
-    async fn work(
-        &mut self,
-        opened: &mut Opened,
-        tools: &ExecutorTools,
-        deltas: &DeltaCoalescer,
-    ) -> AgentEnd {
-        if let Err(error) = self.arguments.deps.faults.failpoint("session") {
-            return AgentEnd::Failed(Failure::new(FailureClass::Crashed, error.to_string()));
-        }
-        let mut means = AgentContext {
-            model: opened.model.clone(),
-            tools,
-            inputs: &SessionInputs(self.session.clone()),
-            listener: deltas,
-            limits: self.arguments.spec.limits,
-            abort: self.abort.clone(),
+    async fn run_turns(&mut self, deltas: &Arc<DeltaCoalescer>) -> Ended {
+        let (mut opened, tools) = match self.open(deltas).await {
+            Ok(opened) => opened,
+            Err((end, opened)) => return Ended { end, opened },
         };
+        if let Err(error) = self.arguments.deps.faults.failpoint("session") {
+            let end = AgentEnd::Failed(Failure::new(FailureClass::Crashed, error.to_string()));
+            return Ended { end, opened: Some(opened) };
+        }
         let prompt = self.prompt.take();
+        let inputs = SessionInputs(self.session.clone());
+        let mut means = self.means(&opened, &tools, &inputs, deltas);
         let end = tokio::select! {
             biased;
             end = engine::agent::run(&mut opened.conversation, &mut means, prompt) => end,
             never = deltas.keep_pace() => match never {},
         };
         opened.model = means.model;
-        end
+        Ended { end, opened: Some(opened) }
     }
-}
 
-/// Stops the calls that still run, and waits for their end.
-async fn settle(arguments: &SessionArguments, abort: &CancelToken) {
-    let level = abort.level().unwrap_or(CancelLevel::Gently);
-    let levels =
-        [(level, arguments.deps.policy.grace + ENDING_TIME), (CancelLevel::AtOnce, ENDING_TIME)];
-    for (level, limit) in levels {
-        let _dead = arguments.executor.cast(ToolExecutorMessage::Interrupt(level));
-        let settled = answer(&arguments.executor, ToolExecutorMessage::Settle);
-        // If the executor has crashed, its calls and processes have ended with it.
-        if tokio::time::timeout(limit, settled).await.is_ok() {
-            return;
+    /// Compacts the conversation. Its model may be changed before.
+    pub(super) async fn compact(mut self, instructions: Option<String>) -> Compacted {
+        let deltas = Arc::new(DeltaCoalescer::new(self.arguments.events.clone()));
+        let (mut opened, tools) = match self.open(&deltas).await {
+            Ok(opened) => opened,
+            Err((end, opened)) => {
+                let result = Err(match end {
+                    AgentEnd::Failed(failure) => failure,
+                    _aborted => Failure::new(FailureClass::Invalid, "the compaction was aborted"),
+                });
+                return Compacted { result, opened };
+            }
+        };
+        let inputs = SessionInputs(self.session.clone());
+        let means = self.means(&opened, &tools, &inputs, &deltas);
+        let compacting =
+            engine::agent::compact(&mut opened.conversation, &means, instructions.as_deref());
+        let result = compacting.await;
+        Compacted { result, opened: Some(opened) }
+    }
+
+    /// Opens what is not open yet.
+    async fn open(
+        &mut self,
+        deltas: &Arc<DeltaCoalescer>,
+    ) -> Result<(Box<Opened>, ExecutorTools), (AgentEnd, Option<Box<Opened>>)> {
+        let opened = self.opened.take();
+        let listener = Arc::clone(deltas);
+        let tools = tokio::select! {
+            biased;
+            () = self.abort.cancelled() => return Err((AgentEnd::Aborted, opened)),
+            tools = open_tools(&self.arguments, listener) => tools,
+        };
+        let tools = match tools {
+            Ok(tools) => tools,
+            Err(failure) => return Err((AgentEnd::Failed(failure), opened)),
+        };
+        let opened = match opened {
+            Some(opened) => Ok(opened),
+            None => open(&self.arguments, &tools).await,
+        };
+        match opened {
+            Ok(opened) => Ok((opened, tools)),
+            Err(failure) => Err((AgentEnd::Failed(failure), None)),
         }
     }
-    tracing::error!("tool calls still run after they were killed");
+
+    fn means<'a>(
+        &self,
+        opened: &Opened,
+        tools: &'a ExecutorTools,
+        inputs: &'a SessionInputs,
+        listener: &'a DeltaCoalescer,
+    ) -> AgentContext<'a> {
+        AgentContext {
+            model: opened.model.clone(),
+            tools,
+            inputs,
+            listener,
+            limits: self.arguments.spec.limits,
+            compaction: self.arguments.deps.policy.compaction,
+            request_hooks: self.arguments.spec.request_hooks.clone(),
+            abort: self.abort.clone(),
+        }
+    }
 }
 
 /// Requests the inputs of the agent loop from the session actor. If the actor is gone, there are no
@@ -123,7 +151,11 @@ impl Inputs for SessionInputs {
         self.ask(SessionMessage::BeforeRequest).await
     }
 
-    async fn before_stop(&self) -> Option<UserInput> {
+    async fn before_stop(&self) -> Vec<UserInput> {
         self.ask(SessionMessage::BeforeStop).await
+    }
+
+    async fn interrupts(&self) -> bool {
+        self.ask(SessionMessage::Interrupts).await
     }
 }

@@ -1,17 +1,30 @@
 //! The messages of the sessions' supervisor.
 
+use engine::agent::QueueModes;
 use engine::ports::{CancelLevel, OwnerEnd};
-use protocol::{Failure, ModelRoute, SessionEvent, SessionId};
+use protocol::{Failure, ModelRoute, SessionEvent, SessionId, ThinkingLevel, UserInput};
 use ractor::{ActorId, ActorRef, RpcReplyPort};
 
+use super::session_state::SessionState;
 use crate::events::Events;
 use crate::executors::{ExecutorLease, ToolSetup};
 use crate::messaging::NoAnswer;
-use crate::session::{SessionInput, SessionSpec};
+use crate::session::{OpenedLog, SessionInput, SessionMessage, SessionSpec};
 
 /// Identifies a session among those that are open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SessionKey(pub(super) u64);
+
+/// Why a prompt was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PromptError {
+    /// The session works, or an input waits.
+    #[error("the session is working")]
+    Busy,
+    /// The session is closed.
+    #[error("the session is closed")]
+    Closed,
+}
 
 /// The reply port of [`SessionsMessage::Open`].
 pub(crate) type SessionsReply = RpcReplyPort<Result<OpenedSession, Failure>>;
@@ -35,6 +48,15 @@ pub(crate) enum SessionsMessage {
     Open(Box<SessionOpening>, SessionsReply),
     /// Gives a session an input.
     Say(SessionKey, SessionInput),
+    /// Gives a session a prompt, unless it works or an input waits.
+    PromptIfIdle(SessionKey, UserInput, RpcReplyPort<Result<(), PromptError>>),
+    /// Returns the state of a session.
+    State(SessionKey, RpcReplyPort<SessionState>),
+    SetModes(SessionKey, QueueModes),
+    /// The session thinks this much from the next request on, also after a restart.
+    ThinkingSet(SessionKey, ThinkingLevel),
+    /// A message for the actor of a session.
+    Forward(SessionKey, Box<SessionMessage>),
     Abort(SessionKey, CancelLevel),
     SetModel(SessionKey, ModelRoute, RpcReplyPort<Result<(), Failure>>),
     /// Closes a session. Answers when none of its processes runs.
@@ -48,7 +70,7 @@ pub(crate) enum SessionsMessage {
     /// Answer to the request for an executor.
     Leased(SessionKey, Result<ExecutorLease, NoAnswer>),
     /// Answer of a session actor that was asked to open its session.
-    Opened(SessionKey, Result<Result<SessionId, Failure>, NoAnswer>),
+    Opened(SessionKey, Result<Result<OpenedLog, Failure>, NoAnswer>),
     /// Answer of a session actor that was asked to change its model.
     ModelSet(
         SessionKey,

@@ -1,10 +1,15 @@
-//! Sessions without a task: their supervisor and their public handle.
+//! Sessions without a task: their supervisor, their state and their public handle.
 
+mod closing;
 mod messages;
+mod model_changes;
 mod record;
 mod session_handle;
+mod session_state;
 mod supervisor;
 
+pub use messages::PromptError;
 pub(crate) use messages::{SessionOpening, SessionsMessage, SessionsReply};
 pub use session_handle::{OpenSessionError, SessionHandle};
+pub use session_state::SessionState;
 pub(crate) use supervisor::{Sessions, SessionsArguments};

@@ -4,12 +4,15 @@ use std::time::{Duration, Instant};
 
 use engine::ports::CancelLevel;
 use engine::restarts::{CrashLog, Decision, RestartBudget};
-use protocol::{AgentEnd, Event, EventKind, EventScope, SessionEvent, SessionId, Timestamp};
+use protocol::{
+    AgentEnd, Event, EventKind, EventScope, QueueKind, SessionEvent, Timestamp, UserInput,
+};
 use ractor::{ActorRef, RpcReplyPort};
 
 use super::messages::{SessionOpening, SessionsReply};
+use super::session_state::SessionState;
 use crate::executors::{ExecutorLease, ToolSetup};
-use crate::session::{SessionInput, SessionMessage, SessionSpec};
+use crate::session::{OpenedLog, SessionInput, SessionMessage, SessionSpec};
 
 /// How often a crashed session is restarted from its log.
 const RESTARTS: RestartBudget = RestartBudget { restarts: 3, window: Duration::from_secs(600) };
@@ -19,7 +22,7 @@ pub(super) struct Record {
     /// The parameters of its tools.
     pub(super) tools: ToolSetup,
     /// `None` until its log is open.
-    pub(super) id: Option<SessionId>,
+    open: Option<SessionState>,
     /// `None` before the executor is leased, and during a restart.
     pub(super) executor: Option<ExecutorLease>,
     pub(super) session: Option<ActorRef<SessionMessage>>,
@@ -59,7 +62,7 @@ impl Record {
         Self {
             spec,
             tools,
-            id: None,
+            open: None,
             executor: None,
             session: None,
             opening: Some(opening),
@@ -75,18 +78,59 @@ impl Record {
 
     /// Returns the scope of its events, once its log is open.
     pub(super) fn scope(&self) -> Option<EventScope> {
-        self.id.map(EventScope::Session)
+        self.open.as_ref().map(|open| EventScope::Session(open.id))
     }
 
-    /// Records the id of the opened log. Returns the events from before.
-    pub(super) fn opened(&mut self, id: SessionId) -> Vec<SessionEvent> {
-        self.id = Some(id);
+    /// Records what the opened log holds. Returns the events from before.
+    pub(super) fn opened(&mut self, log: &OpenedLog) -> Vec<SessionEvent> {
+        self.open = Some(SessionState::new(log.id, &self.spec, log.messages, log.usage));
         std::mem::take(&mut self.early)
+    }
+
+    /// Returns the state of the session, once its log is open.
+    pub(super) fn state(&self) -> Option<SessionState> {
+        let texts = |kind: QueueKind| -> Vec<String> {
+            let inputs = self.waiting.iter().filter(|waiting| waiting.kind() == kind);
+            inputs.map(|waiting| waiting.input().text.clone()).collect()
+        };
+        let open = self.open.clone()?;
+        Some(SessionState {
+            model: self.spec.model.clone(),
+            thinking_level: self.spec.model.thinking,
+            modes: self.spec.modes,
+            prompts: texts(QueueKind::Prompt),
+            steering: texts(QueueKind::Steering),
+            follow_ups: texts(QueueKind::FollowUp),
+            ..open
+        })
+    }
+
+    /// Returns whether the session works or has an input to work on.
+    pub(super) fn is_busy(&self) -> bool {
+        let is_streaming = self.open.as_ref().is_none_or(|open| open.is_streaming);
+        is_streaming || self.work == Work::Begun || !self.waiting.is_empty()
+    }
+
+    /// Returns the event of an input that waits from now on; `None` if it waits already.
+    pub(super) fn queued(&self, input: &SessionInput) -> Option<SessionEvent> {
+        let UserInput { id: input_id, text, .. } = input.input().clone();
+        let waits = self.waiting.iter().any(|waiting| waiting.input().id == input_id);
+        (!waits).then(|| SessionEvent::InputQueued { input_id, queue: input.kind(), text })
+    }
+
+    /// Sends the session a message. Without a session, it is dropped.
+    pub(super) fn forward(&self, message: SessionMessage) {
+        if let Some(session) = &self.session {
+            let _dead = session.cast(message);
+        }
     }
 
     /// Records an event and returns it in the form in which it is published.
     pub(super) fn happened(&mut self, event: SessionEvent, at: Timestamp) -> Option<Event> {
         self.note(&event);
+        if let Some(open) = &mut self.open {
+            open.apply(&event);
+        }
         let Some(scope) = self.scope() else {
             self.early.push(event);
             return None;
@@ -116,21 +160,7 @@ impl Record {
                 self.waiting.retain(|waiting| waiting.input().id != *input_id);
             }
             SessionEvent::AgentEnd { .. } => self.work = Work::Idle,
-            SessionEvent::ToolUnavailable { .. }
-            | SessionEvent::AgentStart
-            | SessionEvent::ModelChange { .. }
-            | SessionEvent::TurnStart { .. }
-            | SessionEvent::AutoRetryStart { .. }
-            | SessionEvent::RequestWait { .. }
-            | SessionEvent::TextDelta { .. }
-            | SessionEvent::ThinkingDelta { .. }
-            | SessionEvent::ToolCallStart { .. }
-            | SessionEvent::MessageEnd { .. }
-            | SessionEvent::ToolExecutionStart { .. }
-            | SessionEvent::ToolExecutionUpdate { .. }
-            | SessionEvent::ToolExecutionEnd { .. }
-            | SessionEvent::TurnEnd { .. }
-            | SessionEvent::SessionRestart { .. } => {}
+            _no_part_of_a_restart => {}
         }
     }
 

@@ -1,13 +1,18 @@
 //! The public handle of an open session.
 
+use engine::agent::QueueModes;
 use engine::ports::CancelLevel;
-use protocol::{Failure, FailureClass, ModelRoute, SessionId, UserInput};
-use ractor::ActorRef;
+use protocol::{
+    CompactionResult, Failure, FailureClass, ModelRoute, QueueKind, SessionId, ThinkingLevel,
+    UserInput,
+};
+use ractor::{ActorRef, RpcReplyPort};
 
-use super::messages::{OpenedSession, SessionKey, SessionsMessage};
+use super::messages::{OpenedSession, PromptError, SessionKey, SessionsMessage};
+use super::session_state::SessionState;
 use crate::events::Events;
 use crate::messaging::answer;
-use crate::session::SessionInput;
+use crate::session::{ContinueError, SessionInput, SessionMessage};
 
 /// Why a session was not opened.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +53,28 @@ impl SessionHandle {
         answer(&self.sessions, listen).await.unwrap_or_else(Events::ended)
     }
 
+    /// Returns the state of the session; `None` if it is closed.
+    pub async fn state(&self) -> Option<SessionState> {
+        answer(&self.sessions, |reply| SessionsMessage::State(self.key, reply)).await
+    }
+
+    /// Begins work on an input, if the session is idle.
+    ///
+    /// # Errors
+    /// The session works, an input waits, or the session is closed.
+    pub async fn prompt_if_idle(&self, input: UserInput) -> Result<(), PromptError> {
+        let question = |reply| SessionsMessage::PromptIfIdle(self.key, input, reply);
+        answer(&self.sessions, question).await.unwrap_or(Err(PromptError::Closed))
+    }
+
+    /// Continues the conversation without a new input, for instance after an error.
+    ///
+    /// # Errors
+    /// The session works, its last message is an answer, or it is closed.
+    pub async fn continue_work(&self) -> Result<(), ContinueError> {
+        self.ask(SessionMessage::Continue).await.unwrap_or(Err(ContinueError::Closed))
+    }
+
     /// Begins work on an input, at once or when the work before it has ended.
     pub fn prompt(&self, input: UserInput) {
         self.say(SessionInput::Prompt(input));
@@ -63,6 +90,24 @@ impl SessionHandle {
     /// work on it.
     pub fn follow_up(&self, input: UserInput) {
         self.say(SessionInput::FollowUp(input));
+    }
+
+    /// Takes back the newest input of a kind that waits, and returns it.
+    pub async fn take_back(&self, kind: QueueKind) -> Option<UserInput> {
+        self.ask(|reply| SessionMessage::TakeBack(kind, reply)).await.flatten()
+    }
+
+    /// Changes how waiting inputs are given out.
+    pub fn set_queue_modes(&self, modes: QueueModes) {
+        let _closed = self.sessions.cast(SessionsMessage::SetModes(self.key, modes));
+    }
+
+    /// Changes how much the model thinks, beginning with the next request. Returns the level that the
+    /// model has in place of the given one; `None` if the session is closed.
+    pub async fn set_thinking_level(&self, level: ThinkingLevel) -> Option<ThinkingLevel> {
+        let level = self.ask(|reply| SessionMessage::SetThinking(level, reply)).await?;
+        let _closed = self.sessions.cast(SessionsMessage::ThinkingSet(self.key, level));
+        Some(level)
     }
 
     /// Stops the current work and drops the waiting inputs. The conversation is kept. The event
@@ -81,10 +126,30 @@ impl SessionHandle {
         answer(&self.sessions, question).await.ok_or_else(closed)?
     }
 
+    /// Aborts the current work and replaces the older part of the conversation by a summary.
+    /// `instructions` are what the summary has to heed. An abort meanwhile leaves the conversation as
+    /// it was.
+    ///
+    /// # Errors
+    /// There is nothing to sum up, the model wrote no summary, or the session is closed.
+    pub async fn compact(&self, instructions: Option<String>) -> Result<CompactionResult, Failure> {
+        let closed = || Failure::new(FailureClass::Crashed, "the session is closed");
+        self.ask(|reply| SessionMessage::Compact(instructions, reply)).await.ok_or_else(closed)?
+    }
+
     /// Aborts the work, and returns when nothing of the session runs any more.
     pub async fn close(self) {
         let close = |reply| SessionsMessage::Close(self.key, reply);
         let _gone = answer(&self.sessions, close).await; // then it is closed already
+    }
+
+    /// Asks the actor of the session; `None` if it is closed or just restarted.
+    async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(RpcReplyPort<T>) -> SessionMessage,
+    ) -> Option<T> {
+        let forward = |reply| SessionsMessage::Forward(self.key, Box::new(question(reply)));
+        answer(&self.sessions, forward).await
     }
 
     fn say(&self, input: SessionInput) {

@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use engine::ports::{Gate, OwnerEnd};
 use engine::restarts::Decision;
-use protocol::{AgentEnd, Failure, FailureClass, SessionEvent, SessionId};
+use protocol::{AgentEnd, Failure, FailureClass, SessionEvent, UserInput};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::time::Instant; // the runtime's clock: a test can pause it
 
-use super::messages::{OpenedSession, SessionKey, SessionOpening, SessionsMessage, SessionsReply};
+use super::messages::{
+    OpenedSession, PromptError, SessionKey, SessionOpening, SessionsMessage, SessionsReply,
+};
 use super::record::{Record, State};
 use crate::deps::Deps;
 use crate::events::EventBus;
@@ -19,13 +21,10 @@ use crate::executors::{ExecutorLease, ExecutorSetup, ExecutorsMessage, ToolExecu
 use crate::job::Job;
 use crate::jobs::Jobs;
 use crate::messaging::{NoAnswer, Notifier, ask, ask_within};
-use crate::session::{Session, SessionArguments, SessionMessage};
-
-/// The time that a closing session has beyond the grace period of its tool calls.
-const CLOSING_TIME: Duration = Duration::from_secs(15);
+use crate::session::{OpenedLog, Session, SessionArguments, SessionInput, SessionMessage};
 
 /// How long to wait until killed processes have ended.
-const SEALING: Duration = Duration::from_secs(30);
+pub(super) const SEALING: Duration = Duration::from_secs(30);
 
 pub(crate) struct Sessions;
 
@@ -37,11 +36,11 @@ pub(crate) struct SessionsArguments {
 }
 
 pub(crate) struct SessionsState {
-    arguments: SessionsArguments,
-    records: BTreeMap<SessionKey, Record>,
+    pub(super) arguments: SessionsArguments,
+    pub(super) records: BTreeMap<SessionKey, Record>,
     opened: u64,
     closed: Closed,
-    jobs: Jobs,
+    pub(super) jobs: Jobs,
 }
 
 /// Whether the supervisor refuses new sessions.
@@ -86,9 +85,31 @@ impl Actor for Sessions {
             SessionsMessage::Opened(key, Err(NoAnswer::Late | NoAnswer::Unheard)) => {
                 state.give_up(&myself, key, "opening it was not confirmed");
             }
-            SessionsMessage::Say(key, input) => {
+            SessionsMessage::Say(key, input) => state.say(key, input),
+            SessionsMessage::PromptIfIdle(key, input, reply) => {
+                let _gone = reply.send(state.prompt_if_idle(key, input));
+            }
+            SessionsMessage::State(key, reply) => {
+                // If the session is closed, the reply port is dropped, which tells the caller.
+                if let Some(state) = state.records.get(&key).and_then(Record::state) {
+                    let _gone = reply.send(state);
+                }
+            }
+            SessionsMessage::SetModes(key, modes) => {
                 if let Some(record) = state.open_record(key) {
-                    record.say(input);
+                    record.spec.modes = modes;
+                    record.forward(SessionMessage::SetModes(modes));
+                }
+            }
+            SessionsMessage::ThinkingSet(key, level) => {
+                if let Some(record) = state.open_record(key) {
+                    record.spec.model.thinking = Some(level);
+                }
+            }
+            SessionsMessage::Forward(key, message) => {
+                // Without a session, the message is dropped with its reply port.
+                if let Some(record) = state.open_record(key) {
+                    record.forward(*message);
                 }
             }
             SessionsMessage::Abort(key, level) => {
@@ -98,24 +119,10 @@ impl Actor for Sessions {
                 }
             }
             SessionsMessage::SetModel(key, model, reply) => {
-                let Some(session) = state.open_record(key).and_then(|it| it.session.clone()) else {
-                    return Ok(()); // the dropped reply port refuses the request
-                };
-                let question = {
-                    let model = model.clone();
-                    |answer| SessionMessage::SetModel(model, answer)
-                };
-                let (jobs, ends) = (&mut state.jobs, (&myself, &session));
-                ask(Job::SessionsModel, jobs, ends, question, move |set| {
-                    SessionsMessage::ModelSet(key, model, set, reply)
-                });
+                state.set_model(&myself, key, model, reply);
             }
             SessionsMessage::ModelSet(key, model, set, reply) => {
-                let Ok(set) = set else { return Ok(()) }; // drops the reply port: no answer came
-                if let (Some(record), Ok(())) = (state.records.get_mut(&key), &set) {
-                    record.spec.model = model; // for the next start
-                }
-                let _gone = reply.send(set);
+                state.note_model(key, model, set, reply);
             }
             SessionsMessage::Listen(key, reply) => {
                 let scope = state.records.get(&key).and_then(Record::scope);
@@ -167,7 +174,7 @@ impl Actor for Sessions {
 
 impl SessionsState {
     /// Returns the record of a session that is not closing.
-    fn open_record(&mut self, key: SessionKey) -> Option<&mut Record> {
+    pub(super) fn open_record(&mut self, key: SessionKey) -> Option<&mut Record> {
         self.records.get_mut(&key).filter(|record| record.state == State::Open)
     }
 
@@ -184,6 +191,24 @@ impl SessionsState {
         let key = SessionKey(self.opened);
         self.records.insert(key, Record::new(opening, reply));
         self.lease(myself, key);
+    }
+
+    fn say(&mut self, key: SessionKey, input: SessionInput) {
+        let Some(record) = self.open_record(key) else { return };
+        let Some(queued) = record.queued(&input) else { return };
+        self.publish(key, [queued]);
+        if let Some(record) = self.open_record(key) {
+            record.say(input);
+        }
+    }
+
+    fn prompt_if_idle(&mut self, key: SessionKey, input: UserInput) -> Result<(), PromptError> {
+        let record = self.open_record(key).ok_or(PromptError::Closed)?;
+        if record.is_busy() {
+            return Err(PromptError::Busy);
+        }
+        self.say(key, SessionInput::Prompt(input));
+        Ok(())
     }
 
     fn lease(&mut self, myself: &ActorRef<SessionsMessage>, key: SessionKey) {
@@ -244,14 +269,14 @@ impl SessionsState {
         &mut self,
         myself: &ActorRef<SessionsMessage>,
         key: SessionKey,
-        opened: Result<SessionId, Failure>,
+        opened: Result<OpenedLog, Failure>,
     ) {
         let Some(record) = self.records.get_mut(&key) else { return };
         let Some(reply) = record.opening.take() else { return };
-        let early = opened.as_ref().map_or_else(|_failure| Vec::new(), |id| record.opened(*id));
+        let early = opened.as_ref().map_or_else(|_failure| Vec::new(), |log| record.opened(log));
         self.publish(key, early);
         let (failed, sessions) = (opened.is_err(), myself.clone());
-        let sent = reply.send(opened.map(|id| OpenedSession { key, id, sessions }));
+        let sent = reply.send(opened.map(|log| OpenedSession { key, id: log.id, sessions }));
         if failed || sent.is_err() {
             self.close(myself, key); // no caller holds the session
         }
@@ -340,58 +365,7 @@ impl SessionsState {
         }
     }
 
-    /// Closes a session: first its work, then its processes.
-    fn close(&mut self, myself: &ActorRef<SessionsMessage>, key: SessionKey) {
-        let Some(record) = self.records.get_mut(&key) else { return };
-        if record.state == State::Closing {
-            return; // the close is under way
-        }
-        record.state = State::Closing;
-        // If there is no session actor, either an executor is being leased or the processes of a
-        // crashed session are being stopped. The session is closed when that has ended.
-        let Some(session) = record.session.clone() else { return };
-        let within = self.arguments.deps.policy.grace + CLOSING_TIME;
-        let (jobs, ends, close) = (&mut self.jobs, (myself, &session), SessionMessage::Close);
-        ask_within(Job::SessionsClose, jobs, ends, within, close, move |_ended| {
-            SessionsMessage::Ended(key)
-        });
-    }
-
-    /// Stops the session and its processes.
-    fn seal(&mut self, myself: &ActorRef<SessionsMessage>, key: SessionKey) {
-        if let Some(record) = self.records.get_mut(&key)
-            && let Some(session) = record.session.take()
-        {
-            session.stop(None);
-        }
-        let Some(executor) = self.executor(key) else {
-            let _dying = myself.cast(SessionsMessage::Sealed(key, Ok(OwnerEnd::Childless))); // nothing was started
-            return;
-        };
-        let seal = ToolExecutorMessage::Seal;
-        let (jobs, ends) = (&mut self.jobs, (myself, &executor));
-        ask_within(Job::SessionsSeal, jobs, ends, SEALING, seal, move |sealed| {
-            SessionsMessage::Sealed(key, sealed)
-        });
-    }
-
-    fn remove(&mut self, key: SessionKey, sealed: Result<OwnerEnd, NoAnswer>) {
-        match sealed {
-            Ok(OwnerEnd::Childless) | Err(NoAnswer::Died) => {}
-            Ok(OwnerEnd::Left(_) | OwnerEnd::Unknown) | Err(NoAnswer::Late | NoAnswer::Unheard) => {
-                tracing::error!("processes of a closed session did not stop in time");
-            }
-        }
-        let Some(record) = self.records.remove(&key) else { return };
-        if let Some(scope) = record.scope() {
-            self.arguments.events.close(&scope);
-        }
-        for reply in record.closing {
-            let _gone = reply.send(());
-        }
-    }
-
-    fn executor(&self, key: SessionKey) -> Option<ActorRef<ToolExecutorMessage>> {
+    pub(super) fn executor(&self, key: SessionKey) -> Option<ActorRef<ToolExecutorMessage>> {
         let executor = self.records.get(&key)?.executor.as_ref()?;
         Some(executor.executor().clone())
     }

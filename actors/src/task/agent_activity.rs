@@ -1,7 +1,9 @@
 //! The usage and the current activity of an agent, for progress events.
 
 use engine::ports::ModelWork;
-use protocol::{SessionEvent, Usage, Work};
+use protocol::{
+    AccountWait, AssistantMessage, Message, ModelUse, SessionEvent, StopReason, Usage, Work,
+};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
@@ -20,10 +22,16 @@ pub(super) struct AgentActivity {
     pub(super) usage: Usage,
     /// The turns that have ended; `None` if another program does the work.
     pub(super) turns: Option<u64>,
+    /// `PROVIDER/ID` of the model of the task; `None` if another program does the work.
+    model: Option<String>,
+    /// The models that have answered in its place.
+    pub(super) fallbacks: Vec<ModelUse>,
     /// The line of text that the model is writing.
     said: String,
     pub(super) tool: Option<String>,
     pub(super) line: Option<String>,
+    /// The account that the request of the model waits for.
+    pub(super) waits_for: Option<AccountWait>,
     pub(super) announced: Option<Instant>,
     pub(super) due: Due,
 }
@@ -37,18 +45,23 @@ pub(super) enum Due {
 
 impl AgentActivity {
     pub(super) fn of(work: &Work) -> Option<Box<Self>> {
-        match work {
-            Work::Command(_) => None,
-            Work::Agent(_) | Work::External(_) => Some(Box::new(Self {
-                usage: Usage::ZERO,
-                turns: matches!(work, Work::Agent(_)).then_some(0),
-                said: String::new(),
-                tool: None,
-                line: None,
-                announced: None,
-                due: Due::No,
-            })),
-        }
+        let model = match work {
+            Work::Command(_) => return None,
+            Work::Agent(agent) => Some(agent.model.name()),
+            Work::External(_) => None,
+        };
+        Some(Box::new(Self {
+            usage: Usage::ZERO,
+            turns: model.is_some().then_some(0),
+            model,
+            fallbacks: Vec::new(),
+            said: String::new(),
+            tool: None,
+            line: None,
+            waits_for: None,
+            announced: None,
+            due: Due::No,
+        }))
     }
 
     /// Returns what the model has used so far.
@@ -60,34 +73,56 @@ impl AgentActivity {
 
     pub(super) fn note(&mut self, event: &SessionEvent) {
         match event {
-            SessionEvent::MessageEnd { message } => self.usage = self.usage + message.usage,
-            SessionEvent::TurnEnd { .. } => {
-                self.turns = self.turns.map(|turns| turns.saturating_add(1));
+            SessionEvent::RequestWait { waits_for, .. } => self.waits_for = Some(waits_for.clone()),
+            SessionEvent::AutoRetryStart { waits_for, .. } => self.waits_for.clone_from(waits_for),
+            // The model answers, or is not asked any more.
+            SessionEvent::MessageStart { .. }
+            | SessionEvent::MessageEnd { .. }
+            | SessionEvent::ToolExecutionStart { .. }
+            | SessionEvent::SessionRestart { .. } => self.waits_for = None,
+            _other => {}
+        }
+        match event {
+            SessionEvent::MessageEnd { message: Message::Assistant(answer) } => {
+                self.usage = self.usage + answer.usage;
+                self.note_model(answer);
+                if !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) {
+                    self.turns = self.turns.map(|turns| turns.saturating_add(1));
+                }
             }
             SessionEvent::ToolExecutionStart { tool_name, args, .. } => {
                 (self.tool, self.line) = (Some(tool_name.clone()), preview(args));
             }
-            SessionEvent::TurnStart { .. }
-            | SessionEvent::AutoRetryStart { .. }
-            | SessionEvent::SessionRestart { .. } => self.said.clear(),
-            SessionEvent::TextDelta { text } | SessionEvent::ThinkingDelta { text } => {
-                self.note_text(text);
+            SessionEvent::MessageStart { .. } | SessionEvent::SessionRestart { .. } => {
+                self.said.clear();
             }
-            SessionEvent::ToolCallStart { tool_name } => {
+            SessionEvent::TextDelta { delta, .. } | SessionEvent::ThinkingDelta { delta, .. } => {
+                self.note_text(delta);
+            }
+            SessionEvent::ToolcallStart { tool_name, .. } => {
                 (self.tool, self.line) = (None, Some(format!("calls {tool_name}")));
             }
-            SessionEvent::RequestWait { reason } => {
+            SessionEvent::RequestWait { reason, .. } => {
                 (self.tool, self.line) = (None, Some(reason.clone()));
             }
             SessionEvent::ToolExecutionUpdate { line, .. } => self.line = Some(line.clone()),
-            // These events keep the last line until the model or a tool produces a new one.
-            SessionEvent::ToolUnavailable { .. }
-            | SessionEvent::ToolExecutionEnd { .. }
-            | SessionEvent::AgentStart
-            | SessionEvent::InputTaken { .. }
-            | SessionEvent::InputDropped { .. }
-            | SessionEvent::ModelChange { .. }
-            | SessionEvent::AgentEnd { .. } => {}
+            SessionEvent::CompactionStart { .. } => {
+                (self.tool, self.line) = (None, Some("compacts its conversation".to_owned()));
+            }
+            // Other events keep the last line until the model or a tool produces a new one.
+            _other => {}
+        }
+    }
+
+    /// Counts what another model than that of the task has used, from its first answer on.
+    fn note_model(&mut self, message: &AssistantMessage) {
+        let model = format!("{}/{}", message.provider, message.model);
+        if self.model.as_ref().is_none_or(|own| *own == model) {
+            return;
+        }
+        match self.fallbacks.iter_mut().find(|known| known.model == model) {
+            Some(known) => known.usage = known.usage + message.usage,
+            None => self.fallbacks.push(ModelUse { model, usage: message.usage }),
         }
     }
 
@@ -108,28 +143,30 @@ impl AgentActivity {
     }
 }
 
-/// Returns whether a session event is published in the scope of its run. Deltas, for instance, are
-/// not.
-pub(super) fn is_of_run(event: &SessionEvent) -> bool {
+/// Returns a session event as it is published in the scope of its run, if it is. Deltas are not, nor
+/// are the prompt and the results of tools, which the session log has.
+pub(super) fn of_run(event: SessionEvent) -> Option<SessionEvent> {
     match event {
         SessionEvent::ToolUnavailable { .. }
+        | SessionEvent::Notice { .. }
         | SessionEvent::TurnStart { .. }
+        | SessionEvent::MessageEnd { message: Message::Assistant(_) }
         | SessionEvent::AutoRetryStart { .. }
-        | SessionEvent::MessageEnd { .. }
+        | SessionEvent::AutoRetryEnd { .. }
+        | SessionEvent::RetryFallbackApplied { .. }
+        | SessionEvent::RetryFallbackSucceeded { .. }
+        | SessionEvent::CompactionStart { .. }
         | SessionEvent::ToolExecutionStart { .. }
-        | SessionEvent::ToolExecutionEnd { .. }
-        | SessionEvent::TurnEnd { .. } => true,
-        SessionEvent::AgentStart
-        | SessionEvent::InputTaken { .. }
-        | SessionEvent::InputDropped { .. }
-        | SessionEvent::ModelChange { .. }
-        | SessionEvent::RequestWait { .. }
-        | SessionEvent::TextDelta { .. }
-        | SessionEvent::ThinkingDelta { .. }
-        | SessionEvent::ToolCallStart { .. }
-        | SessionEvent::ToolExecutionUpdate { .. }
-        | SessionEvent::SessionRestart { .. }
-        | SessionEvent::AgentEnd { .. } => false,
+        | SessionEvent::TurnEnd { .. } => Some(event),
+        SessionEvent::CompactionEnd { reason, aborted, will_retry, error_message, .. } => {
+            let result = None;
+            Some(SessionEvent::CompactionEnd { reason, result, aborted, will_retry, error_message })
+        }
+        SessionEvent::ToolExecutionEnd { tool_call_id, tool_name, is_error, .. } => {
+            let result = None;
+            Some(SessionEvent::ToolExecutionEnd { tool_call_id, tool_name, result, is_error })
+        }
+        _of_the_session => None,
     }
 }
 

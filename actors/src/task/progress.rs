@@ -7,7 +7,7 @@ use protocol::{EventKind, Phase, Usage};
 use ractor::ActorRef;
 use tokio::time::Instant;
 
-use super::agent_activity::{Due, is_of_run};
+use super::agent_activity::{Due, of_run};
 use super::state::TaskMessage;
 use super::state::TaskState;
 use crate::job::Job;
@@ -42,7 +42,7 @@ impl TaskState {
             WorkerReport::Used(usage) => activity.usage = activity.usage + usage,
             WorkerReport::Session(event) => {
                 activity.note(&event);
-                if is_of_run(&event) {
+                if let Some(event) = of_run(event) {
                     self.announce(EventKind::SessionEvent { task: Some(self.name()), event });
                 }
             }
@@ -80,6 +80,7 @@ impl TaskState {
             line: activity.line.clone(),
             tool: activity.tool.clone(),
             tokens: Some(activity.usage.tokens()),
+            waits_for: activity.waits_for.clone(),
         };
         self.announce(kind);
     }
@@ -92,6 +93,7 @@ impl TaskState {
             line,
             tool: None,
             tokens,
+            waits_for: None,
         });
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::ports::{CancelLevel, Gate, InputFiles, IsolationError, OwnerEnd, WorkerReport};
+use engine::prompt::SystemPrompt;
 use engine::task::{
     Effect, Input, SetupPolicy, TaskMachine, TaskRecord, Timer, Unsealed, WorkerPolicy,
     YieldContract,
@@ -57,6 +58,8 @@ pub(crate) struct RunFacts {
     pub(crate) subfolder: PathBuf,
     /// The scripts that set up each workspace.
     pub(crate) setup: Arc<[String]>,
+    /// What the system prompts of its tasks are made of.
+    pub(crate) prompt: Arc<SystemPrompt>,
 }
 
 pub(crate) enum TaskMessage {

@@ -19,7 +19,6 @@ use super::state::TaskMessage;
 use super::state::TaskState;
 use super::worker_setup;
 use crate::executors::{ExecutorLease, ExecutorsMessage};
-use crate::gates::MeasuredGate;
 use crate::isolation::{Lease, RepositoryMessage, WorkspaceMessage};
 use crate::job::Job;
 use crate::messaging::{Receipt, ask};
@@ -159,11 +158,9 @@ impl TaskState {
         let Some(executor) = &self.executor else { return }; // always there: leased before
         let deps = WorkerDeps {
             deps: self.arguments.deps.clone(),
-            gate: Arc::new(MeasuredGate {
-                gate: Arc::clone(&self.arguments.gate),
-                clock: self.waits.clone(),
-            }),
+            gate: Arc::new(self.waits.measured(Arc::clone(&self.arguments.gate))),
             executor: executor.executor().clone(),
+            prompt: Arc::clone(&self.arguments.run.prompt),
             supervisor: myself.get_cell(),
             span: self.span.clone(),
         };
@@ -272,7 +269,9 @@ impl TaskState {
         let setup_ms = self.end_setup();
         let timings = Some(Box::new(self.clock.finish()));
         let (usage, turns) = (self.usage(), self.turns());
-        let report = TaskReport { outcome, captured, ms, setup_ms, usage, turns, timings };
+        let fallbacks = self.activity.as_ref().map(|it| it.fallbacks.clone()).unwrap_or_default();
+        let report =
+            TaskReport { outcome, captured, ms, setup_ms, usage, fallbacks, turns, timings };
         self.span.in_scope(|| tracing::info!(outcome = word(&report.outcome), ms, "finished"));
         self.report = Some(report);
         myself.stop(None);

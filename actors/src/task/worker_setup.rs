@@ -101,6 +101,7 @@ pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> Exe
                 schema: spec.schema.clone(),
             },
             artifacts: artifacts(task),
+            only: None,
         })),
     }
 }

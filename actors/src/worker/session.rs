@@ -1,10 +1,13 @@
 //! A session as the worker of a task.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
-use engine::agent::{Assignment, Limits, Prompt, YIELD, system_prompt};
+use engine::agent::{Assignment, Limits, Prompt, QueueModes, RequestHooks, YIELD};
 use engine::ports::{
     CancelLevel, ReportSink, Requester, ToolChoice, Worker, WorkerReport, WorkerStart,
 };
+use engine::prompt::SystemPrompt;
 use engine::task::Reminder;
 use protocol::{Agent, AgentEnd, Failure, FailureClass, InputId, SessionEvent, TaskId, UserInput};
 use ractor::{Actor, ActorRef};
@@ -35,7 +38,7 @@ impl SessionWorker {
         let (task, attempt) = (start.task, start.attempt);
         let reports = start.reports.clone();
         let arguments = SessionArguments {
-            spec: spec(agent, start),
+            spec: spec(agent, start, &deps.prompt),
             deps: deps.deps,
             gate: deps.gate,
             executor: deps.executor,
@@ -53,7 +56,7 @@ fn events(reports: ReportSink) -> Notifier<SessionEvent> {
     Notifier::new(move |event| reports(WorkerReport::Session(event)))
 }
 
-fn spec(agent: &Agent, start: WorkerStart) -> SessionSpec {
+fn spec(agent: &Agent, start: WorkerStart, prompt: &Arc<SystemPrompt>) -> SessionSpec {
     let assignment = Assignment {
         id: InputId::of_task(start.task, start.attempt, 0),
         prompt: agent.prompt.clone(),
@@ -61,9 +64,10 @@ fn spec(agent: &Agent, start: WorkerStart) -> SessionSpec {
     };
     SessionSpec {
         log: start.artifacts.join("session.jsonl"),
-        system: system_prompt(agent.context.as_deref()).into(),
+        system: system_prompt(agent, prompt),
         folder: start.folder,
         model: agent.model.clone(),
+        fallbacks: agent.fallback.clone(),
         requester: Requester::Run(start.run),
         limits: Limits {
             turns: start.limits.turns,
@@ -71,6 +75,19 @@ fn spec(agent: &Agent, start: WorkerStart) -> SessionSpec {
             cost: start.limits.cost,
         },
         assignment: Some(assignment),
+        modes: QueueModes::default(),
+        request_hooks: RequestHooks::default(),
+    }
+}
+
+/// Returns what the system prompt of a task is made of. Tasks with the same context share it.
+fn system_prompt(agent: &Agent, of_run: &Arc<SystemPrompt>) -> Arc<SystemPrompt> {
+    match of_run.context == agent.context {
+        true => Arc::clone(of_run),
+        false => {
+            let context = agent.context.clone();
+            Arc::new(SystemPrompt { context, ..SystemPrompt::clone(of_run) })
+        }
     }
 }
 
@@ -127,7 +144,7 @@ pub(super) fn prompt(id: InputId, reminder: &Reminder) -> Prompt {
         true => ToolChoice::Force(YIELD.to_owned()),
         false => ToolChoice::Free,
     };
-    Prompt { input: UserInput { id, text }, choice }
+    Prompt { input: UserInput::new(id, text), choice }
 }
 
 #[cfg(test)]

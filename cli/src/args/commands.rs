@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use super::{
-    Form, GcArgs, Globals, LoginArgs, LogoutArgs, ModelsArgs, RetryArgs, RunArgs, SettleArgs,
-    ShowArgs, help_text,
+    Form, GcArgs, Globals, LaunchArgs, LoginArgs, LogoutArgs, ModelsArgs, RetryArgs, RunArgs,
+    SettleArgs, ShowArgs, help_text,
 };
 
 /// Fans out many tasks over one git repository, each in its own isolated copy, and lands their
@@ -39,6 +39,9 @@ pub struct Arguments {
 /// The commands.
 #[derive(Subcommand, Clone, Debug)]
 pub enum Command {
+    /// Answer prompts in a session that works in this folder
+    #[command(hide = true, long_about = help_text::LAUNCH)]
+    Launch(Box<LaunchArgs>),
     /// Run eight tasks on a small sample repository, offline
     #[command(long_about = help_text::DEMO)]
     Demo(DemoArgs),
@@ -217,6 +220,10 @@ pub struct LogsArgs {
     /// What to look at.
     #[command(flatten)]
     pub target: TargetArgs,
+
+    /// Print what comes, too, until all tasks have ended
+    #[arg(short, long, action = ArgAction::SetTrue)]
+    pub(crate) follow: bool,
 }
 
 /// The arguments of `regatta diff`.

@@ -9,7 +9,18 @@ Examples:
   regatta run --each 'src/**/*.rs' --exec 'rustfmt --edition 2021 {{item}}'
   regatta run --plan plan.toml
   regatta runs
+  regatta -p 'explain the build'            an answer, in this folder: regatta launch --help
   regatta help exit-codes";
+
+pub(super) const LAUNCH: &str = "\
+Answers prompts in a session that works in this folder, in place.
+
+Examples:
+  regatta -p 'explain the build'
+  git diff | regatta -p 'review this change'
+  regatta -p @notes.md 'what is missing here?'
+  regatta -p --model anthropic/claude-sonnet-4-5:high --tools read 'where is the bug?'
+  regatta -p --mode json 'fix the failing test' | jq -c .type";
 
 pub(super) const DEMO: &str = "\
 Runs eight tasks on a small sample repository, offline, and shows what landed.
@@ -238,6 +249,7 @@ Shows the session of each task, or the output of its command.
 Examples:
   regatta logs                 every task of the latest run
   regatta logs r7k3f/auth
+  regatta logs --follow        what comes, too, until all tasks have ended
   regatta logs r7k3f/auth --json";
 
 pub(super) const DIFF: &str = "\

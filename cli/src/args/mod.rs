@@ -3,6 +3,7 @@
 mod commands;
 mod globals;
 mod help_text;
+mod launch;
 mod models;
 mod parse;
 mod retention;
@@ -19,6 +20,7 @@ pub use commands::{Arguments, Command, CompletionsArgs, HelpArgs, ManArgs, Schem
 pub use commands::{OnlyOutcome, ResultsArgs, ResultsForm, TargetArgs};
 pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 pub(crate) use help_text::no_task;
+pub use launch::{LaunchArgs, OutputMode, ToolName};
 pub use models::{
     GivenKey, ListedModels, LoginArgs, LoginMethod, LogoutArgs, ModelsArgs, ModelsCommand,
 };

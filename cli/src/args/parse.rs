@@ -7,7 +7,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 use config::nearest;
 
-use super::Arguments;
+use self::launch_line::with_launch;
+use super::{Arguments, Command};
 use crate::error::Error;
 use crate::not_implemented;
 use crate::render::shell_word;
@@ -26,7 +27,7 @@ pub enum Parsed {
 /// # Errors
 /// The command line is invalid. The usage error suggests what to type instead.
 pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> {
-    let line: Vec<OsString> = line.into_iter().collect();
+    let line = with_launch(&grammar(), line.into_iter().collect());
     let matches = match grammar().try_get_matches_from(&line) {
         Ok(matches) => matches,
         Err(error) => match error.kind() {
@@ -44,7 +45,25 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> 
     not_implemented::refuse(&matches)?;
     let arguments =
         Arguments::from_arg_matches(&matches).map_err(|error| usage_error(&error, &line))?;
+    refuse_mistyped_command(&arguments.command)?;
     Ok(Parsed::Command(Box::new(arguments)))
+}
+
+/// Refuses a single word that is almost a command: it would be sent to a model.
+fn refuse_mistyped_command(command: &Command) -> Result<(), Error> {
+    let Command::Launch(args) = command else { return Ok(()) };
+    let [word] = args.prompts.as_slice() else { return Ok(()) };
+    let Some(word) = word.to_str().filter(|word| !args.is_print() && !word.starts_with('@')) else {
+        return Ok(());
+    };
+    let names = command_names();
+    let near = nearest(word, names.iter().map(String::as_str));
+    let near = near.filter(|_| !word.contains(char::is_whitespace));
+    near.map_or(Ok(()), |near| {
+        Err(Error::usage(format!("no such command: `{word}`"))
+            .hint(format!("regatta {near}"))
+            .hint(format!("regatta -p {}, which asks a model", shell_word(word))))
+    })
 }
 
 /// Returns the long help of a command, or of the program if `path` is empty. Returns `None` if
@@ -212,6 +231,8 @@ fn texts(error: &clap::Error, kind: ContextKind) -> Vec<String> {
         _ => Vec::new(),
     }
 }
+
+mod launch_line;
 
 #[cfg(test)]
 mod tests;

@@ -59,7 +59,8 @@ pub async fn run(
         let report = repository
             .dry_run(request(context, &target, &work, &SettleRequest::default())?)
             .await?;
-        apply_output::print_dry_run(context, &target.run.name, &report, &target.tasks, out)?;
+        let run = &target.run.name;
+        apply_output::print_dry_run(context, run, (&report, &[]), &target.tasks, out)?;
         return Ok(exit_code(&report));
     }
     // Checks the request first, so that an invalid one fails without waiting for the lock.
@@ -80,11 +81,6 @@ pub(super) async fn settle(
     settle: SettleRequest,
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
-    if args.execution() == Execution::DryRun {
-        let report = repository.dry_run(settle_request(context, target, settle)?).await?;
-        apply_output::print_dry_run(context, &target.run.name, &report, &target.tasks, out)?;
-        return Ok(exit_code(&report));
-    }
     let _lock = repository.lock_run(&target.run.name)?;
     let target = target.reload(context)?;
     land(context, repository, &target, (args.land_again(), &settle), out).await

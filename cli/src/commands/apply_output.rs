@@ -1,12 +1,16 @@
 //! The output of `regatta apply`: what a landing did, and what a dry run would do, as text and as JSON.
 
-use protocol::{ExitCode, Landed, LandingReport, RunName, TaskLanding, TaskName};
+use std::collections::BTreeMap;
+
+use protocol::{ExitCode, Landed, LandingReport, RepoPath, RunName, TaskLanding, TaskName};
 use serde::Serialize;
 use store::TaskRow;
 
 use crate::args::Form;
 use crate::commands::context::{CommandContext, Out, print_json, say};
 use crate::commands::kept_work::labels_of;
+use crate::commands::planned_programs::PlannedFile;
+use crate::commands::undo_output::named;
 use crate::error::Error;
 use crate::render::{
     Labels, Meaning, changed_lines, conflicts_text, count, landed_text, left_text, one_line,
@@ -29,6 +33,9 @@ struct DryRunDocument<'a> {
     run: &'a RunName,
     would_land: Vec<&'a TaskName>,
     tasks: &'a [TaskLanding],
+    /// The files that a tool or a resolver would write.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    would_resolve: &'a [PlannedFile],
 }
 
 /// Prints what a landing of tasks in `rows` did. The work of the tasks in `gone` has landed before,
@@ -64,18 +71,19 @@ pub(super) fn print_landing(
     Ok(())
 }
 
-/// Prints what a landing of the tasks in `rows` would do.
+/// Prints what a landing of the tasks in `rows` would do, and which files programs would write first.
 pub(super) fn print_dry_run(
     context: &CommandContext,
     run: &RunName,
-    report: &LandingReport,
+    (report, planned): (&LandingReport, &[PlannedFile]),
     rows: &[TaskRow],
     out: Out<'_>,
 ) -> Result<(), Error> {
     if context.view.form == Form::Json {
         let lands = |task: &&TaskLanding| matches!(task.landed, Landed::Landed { .. });
         let would_land = report.tasks.iter().filter(lands).map(|task| &task.task).collect();
-        let lines = DryRunDocument { run, would_land, tasks: &report.tasks };
+        let lines =
+            DryRunDocument { run, would_land, tasks: &report.tasks, would_resolve: planned };
         return print_json(out, &lines);
     }
     let labels = labels_of(rows);
@@ -105,7 +113,16 @@ pub(super) fn print_dry_run(
         let note = joined_notes([note, settled_text(settled)]);
         Line { task: labels(task), meaning, word, note }
     });
-    table(context, &lines.collect::<Vec<_>>(), out)
+    table(context, &lines.collect::<Vec<_>>(), out)?;
+    let mut writers: BTreeMap<&str, Vec<RepoPath>> = BTreeMap::new();
+    for PlannedFile { path, by } in planned {
+        writers.entry(by).or_default().push(path.clone());
+    }
+    for (by, paths) in writers {
+        let (files, named) = (count(paths.len(), "file"), named(&paths));
+        say(out, &format!("{files} would be written by {by}: {named}"))?;
+    }
+    Ok(())
 }
 
 fn joined_notes(notes: [String; 2]) -> String {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use config::{DataPaths, Settings, Sources};
 use engine::fault::Faults;
-use protocol::{CaptureRef, Event, EventKind, ExitCode, Message, SessionEntry};
+use protocol::{CaptureRef, Event, EventKind, ExitCode, Message};
 
 use super::context::{CapturedWork as _, Out, say};
 use super::run::{RunResult, execute};
@@ -161,12 +161,7 @@ fn evidence(
 
 fn messages(log: &Path) -> std::io::Result<Vec<Message>> {
     let lines = store::read_session(log)?.into_iter();
-    Ok(lines
-        .filter_map(|line| match line.entry {
-            SessionEntry::Message { message, .. } => Some(message),
-            SessionEntry::SessionInit { .. } | SessionEntry::ModelChange { .. } => None,
-        })
-        .collect())
+    Ok(lines.filter_map(|line| line.entry.model_message().cloned()).collect())
 }
 
 /// The output of the run, which is printed later.

@@ -13,11 +13,11 @@ use protocol::{ExitCode, RunSpec, Work};
 use schema::JsonSchemas;
 
 use super::context::{CommandContext, ResolverRuns, print_json};
-use super::model_notes::{chosen_models, other_levels};
+use super::model_notes::{chosen_models, left_out, other_levels};
 use super::resolve_run::EndedRun;
 use super::run::RunResult;
 use super::{
-    apply, conflicts, demo, diff, discard, gates, gc, help, login, logs, manual, models,
+    apply, conflicts, demo, diff, discard, gates, gc, help, launch, login, logs, manual, models,
     resolve_run, results, retry, run, runs, schema as schemas, show, undo,
 };
 use crate::app_context::AppContext;
@@ -25,7 +25,7 @@ use crate::args::{
     Command, Execution, Form, GivenKey, Globals, Parsed, Resolver, RetryArgs, RunArgs, Verbosity,
 };
 use crate::error::Error;
-use crate::model::{FoundModel, ModelDirectory, anchor_scenario, find_model, routes};
+use crate::model::{FoundModel, LocalSources, ModelDirectory, anchor_scenario, find_model, routes};
 use crate::recovery::open_repository;
 use crate::render::{self, CommandHints, OutputStreams, View};
 use crate::resolve::{Defaults, ResolveInputs, RunRequest, listing, refuse_inside_task, resolve};
@@ -47,6 +47,9 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
     let globals = &arguments.globals;
     let mut out = io::stdout();
     match &arguments.command {
+        Command::Launch(args) => in_runtime(async move |log| {
+            launch::run(&build_app(globals)?, args, globals, &log).await
+        }),
         Command::Models(args) => in_runtime(async move |_| models::run(args, globals).await),
         Command::Gates => gates::run(globals),
         Command::Login(args) => in_runtime(async move |_| login::login(args, globals).await),
@@ -68,6 +71,10 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
         Command::Results(args) => {
             in_runtime(async move |_| results::run(&open_to_look(globals).await?, args, &mut out))
         }
+        Command::Logs(args) if args.follow => in_runtime(async move |_| {
+            let context = open_to_look(globals).await?;
+            logs::follow(context, args, &mut async || open_to_look(globals).await, &mut out).await
+        }),
         Command::Logs(args) => {
             in_runtime(async move |_| logs::run(&open_to_look(globals).await?, args, &mut out))
         }
@@ -133,7 +140,8 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
     let mut defaults = Defaults::from(&app.settings);
     let mut chosen = None;
     if request.may_ask_a_model() {
-        defaults.roles.directory = Arc::new(ModelDirectory::of_user(&app.user_models));
+        defaults.roles.directory =
+            Arc::new(ModelDirectory::with_local(&app.user_models, LocalSources::Configured).await);
         app.user_models.notes().iter().for_each(|it| note(globals, &format!("warning: {it}")));
         if args.model.is_none() && defaults.roles.default.is_none() {
             match find_model(&app.user_models).await {
@@ -146,8 +154,11 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
         }
     }
     let spec = resolve(&request, args, &defaults, ground)?;
-    let notes =
-        [chosen_models(args, &spec, chosen), other_levels(&spec, &defaults.roles.directory)];
+    let notes = [
+        chosen_models(args, &spec, chosen),
+        left_out(&spec, &defaults.roles),
+        other_levels(&spec, &defaults.roles.directory),
+    ];
     notes.iter().flatten().for_each(|line| note(globals, &format!("note: {line}")));
     if let Some(GivenKey(key)) = &args.api_key {
         for (route, _task) in routes(&spec) {
@@ -196,6 +207,7 @@ async fn execute(
             for task in &mut spec.tasks {
                 if let Work::Agent(agent) = &mut task.work {
                     anchor_scenario(&mut agent.model);
+                    agent.fallback.iter_mut().for_each(anchor_scenario);
                 }
             }
             if !routes(&spec).is_empty()

@@ -10,6 +10,7 @@ use engine::ports::{
     Baseline, CancelToken, Clock, FreezeRequest, IsolationError, LandingNotice, LandingRequest,
     LockRun, OpenRun, Recovery, Repository, RepositoryFacts, RunLock, UndoReport, UndoRequest,
 };
+use engine::prompt::GitState;
 use protocol::*;
 use store::{Ledger, Reader};
 
@@ -131,7 +132,12 @@ impl Bench {
     pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("repo");
-        let facts = RepositoryFacts { root, subfolder: PathBuf::new(), notices: Vec::new() };
+        let facts = RepositoryFacts {
+            root,
+            subfolder: PathBuf::new(),
+            git: GitState::default(),
+            notices: Vec::new(),
+        };
         let repository = FakeRepository {
             facts,
             fates: Mutex::default(),
@@ -217,7 +223,16 @@ impl Bench {
             usages.extend(usage);
             let (captured, ms) = (Some(captured), 1200);
             let (setup_ms, turns, timings) = (None, None, None);
-            let report = TaskReport { outcome, captured, ms, setup_ms, usage, turns, timings };
+            let report = TaskReport {
+                outcome,
+                captured,
+                ms,
+                setup_ms,
+                usage,
+                fallbacks: Vec::new(),
+                turns,
+                timings,
+            };
             entries.push(LedgerEntry::TaskFinished { task, report });
         }
         let run = spec.id;
@@ -236,7 +251,13 @@ impl Bench {
 
 fn agent() -> Agent {
     let model = "offline/demo.toml".parse().unwrap();
-    Agent { model, prompt: "Move it.".to_owned(), yields: Vec::new(), context: None }
+    Agent {
+        model,
+        prompt: "Move it.".to_owned(),
+        fallback: Vec::new(),
+        yields: Vec::new(),
+        context: None,
+    }
 }
 
 fn task(name: &str, on: &[&str]) -> TaskSpec {

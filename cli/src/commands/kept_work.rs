@@ -41,6 +41,12 @@ pub(super) fn table_row(row: &TaskRow, labels: Labels<'_>) -> TableRow {
         changes: row.captured.as_ref().map(|captured| captured.changes),
         ms: row.report.as_ref().map(|report| report.ms),
         usage: row.usage,
+        fallbacks: row
+            .report
+            .iter()
+            .flat_map(|report| &report.fallbacks)
+            .map(|used| used.model.clone())
+            .collect(),
     }
 }
 

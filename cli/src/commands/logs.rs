@@ -20,6 +20,10 @@ use crate::render::{
     visible_line,
 };
 
+mod follow;
+
+pub use follow::follow;
+
 /// The longest line of a command's output, in bytes; a longer one is split.
 const LONGEST: u64 = 64 << 10;
 

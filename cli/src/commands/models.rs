@@ -6,14 +6,14 @@ use std::io::{self, Write as _};
 use config::DataPaths;
 use globset::GlobBuilder;
 use protocol::ExitCode;
-use providers::{KnownProvider, LocalFound, ModelFacts, Price, known_providers, local_servers};
+use providers::{ModelFacts, Price, known_providers};
 use serde::Serialize;
 
 use super::context::print_json;
 use super::models_refresh;
 use crate::args::{Form, Globals, ListedModels, ModelsArgs, ModelsCommand, Verbosity};
 use crate::error::Error;
-use crate::model::{KeyPlace, ListedModel, ModelDirectory, UserModels};
+use crate::model::{KeyPlace, ListedModel, LocalSources, ModelDirectory, UserModels};
 use crate::process;
 use crate::render::{one_line, width};
 
@@ -27,7 +27,7 @@ pub async fn run(args: &ModelsArgs, globals: &Globals) -> Result<ExitCode, Error
         return models_refresh::run(from.as_deref(), &places, globals).await;
     }
     let user = UserModels::new(&places);
-    let directory = with_local_models(&user).await;
+    let directory = ModelDirectory::with_local(&user, LocalSources::All).await;
     let matches = matcher(args.pattern.as_deref());
     let listed: Vec<&ListedModel> = directory
         .models()
@@ -52,31 +52,6 @@ pub async fn run(args: &ModelsArgs, globals: &Globals) -> Result<ExitCode, Error
         }
     }
     Ok(ExitCode::Success)
-}
-
-/// Returns the models of the user, with those that servers on this machine have.
-async fn with_local_models(user: &UserModels) -> ModelDirectory {
-    let file = user.file();
-    let address = |name: &str| {
-        let own = file.providers.get(name).and_then(|entry| entry.base_url.clone());
-        own.or_else(|| KnownProvider::find(name).map(|known| known.base_url.to_owned()))
-    };
-    let mut models = ModelDirectory::of_user(user).models().to_vec();
-    for server in local_servers(address).await {
-        let LocalFound::Models(ids) = server.found else { continue };
-        for id in ids {
-            if !models.iter().any(|it| it.provider == server.provider && it.id == id) {
-                let provider = server.provider.clone();
-                models.push(ListedModel {
-                    provider,
-                    id,
-                    facts: ModelFacts::default(),
-                    obstacle: None,
-                });
-            }
-        }
-    }
-    ModelDirectory::new(models)
 }
 
 /// Returns whether a name is asked for.

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use engine::run::RunRecord;
-use isolation::MergeTool;
+use isolation::{Display, MergeTool};
 use protocol::{Conflict, RepoPath, RunName, SettledBy, TaskName, Work};
 use serde::Serialize;
 
@@ -23,7 +23,10 @@ use crate::render::one_line;
 /// # Errors
 /// The user's git configuration names none, or one without a command.
 pub(super) fn tool(timeout: Duration) -> Result<SideProgram, Error> {
-    let Some(MergeTool { name, command, path }) = isolation::merge_tool()? else {
+    // As git looks for one.
+    let has_display = std::env::var_os("DISPLAY").is_some_and(|display| !display.is_empty());
+    let display = if has_display { Display::Present } else { Display::Absent };
+    let Some(MergeTool { name, command, path }) = isolation::merge_tool(display)? else {
         return Err(Error::usage("your git configuration names no merge tool")
             .because("the configuration of the repository is never used for it")
             .hint("git config --global merge.tool meld"));

@@ -68,8 +68,10 @@ pub(super) async fn resolve(
         };
         match result {
             Ok(_landed) if is_json => {
-                events += 1;
-                say_event(context, (run, &task), events, out)?;
+                if let Some(kind) = resolved(context, run, &task)? {
+                    events += 1;
+                    say_event(context, (run, kind), events, out)?;
+                }
             }
             Ok(_landed) => {}
             Err(error) if matches!(error.exit, ExitCode::Interrupted | ExitCode::Terminated) => {
@@ -78,6 +80,10 @@ pub(super) async fn resolve(
             // The work of other tasks can be resolved nevertheless.
             Err(error) => {
                 let _unread = writeln!(std::io::stderr(), "{error}");
+                if is_json && let Some(kind) = failed(context, run, &task)? {
+                    events += 1;
+                    say_event(context, (run, kind), events, out)?;
+                }
             }
         }
     }
@@ -94,23 +100,41 @@ pub(super) async fn resolve(
     Ok(if code == ExitCode::Kept && !is_kept { ExitCode::Success } else { code })
 }
 
-/// Prints the event of a task whose conflicts were settled, with the next number of the run's events.
+/// Returns the event of a task whose conflicts were settled.
+fn resolved(
+    context: &CommandContext,
+    run: &RunName,
+    task: &TaskName,
+) -> Result<Option<EventKind>, Error> {
+    let row = tasks(context, run)?.into_iter().find(|row| row.name == *task);
+    Ok(row.and_then(|TaskRow { name: task, landing, settled, .. }| {
+        let landing = TaskLanding { task, landed: landing?, settled };
+        Some(EventKind::ConflictsResolved { landing })
+    }))
+}
+
+/// Returns the event of a task that has a conflict which the resolver did not settle.
+fn failed(
+    context: &CommandContext,
+    run: &RunName,
+    task: &TaskName,
+) -> Result<Option<EventKind>, Error> {
+    let row = tasks(context, run)?.into_iter().find(|row| row.name == *task);
+    Ok(row.and_then(|TaskRow { name: task, unresolved, .. }| {
+        let failure = unresolved.into_iter().next()?;
+        Some(EventKind::ResolverFailed { task, failure })
+    }))
+}
+
+/// Prints an event with the next number of the run's events.
 fn say_event(
     context: &CommandContext,
-    (run, task): (&RunName, &TaskName),
+    (run, kind): (&RunName, EventKind),
     seq: u64,
     out: Out<'_>,
 ) -> Result<(), Error> {
-    let rows = tasks(context, run)?;
-    let Some(row) = rows.into_iter().find(|row| row.name == *task) else { return Ok(()) };
-    let Some(landed) = row.landing else { return Ok(()) };
-    let landing = TaskLanding { task: row.name, landed, settled: row.settled };
-    let event = Event {
-        seq,
-        at: context.clock.now(),
-        scope: Some(EventScope::Run(run.clone())),
-        kind: EventKind::ConflictsResolved { landing },
-    };
+    let (at, scope) = (context.clock.now(), Some(EventScope::Run(run.clone())));
+    let event = Event { seq, at, scope, kind };
     let line = serde_json::to_string(&event).map_err(|error| {
         Error::new(ErrorKind::Bug, "cannot write an event as JSON").caused_by(&error)
     })?;

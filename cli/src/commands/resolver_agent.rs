@@ -19,6 +19,7 @@ use super::resolver_workspace::{Case, FOLDER, cases, lay_out, prompt};
 use super::run::RunResult;
 use super::side_check::{Allowed, check_written};
 use super::target::Target;
+use super::unsettled::Unsettled;
 use crate::error::{Error, ErrorKind};
 use crate::model::{BaseUrl, ModelChoice, ModelOption, ModelSelection, anchor_scenario};
 use crate::render::one_line;
@@ -53,7 +54,7 @@ impl ResolverAgent {
         context: &CommandContext,
         target: &Target,
         conflicts: &[&Conflict],
-    ) -> Result<AgentResolution, Error> {
+    ) -> Result<AgentResolution, Unsettled> {
         let runs = context.resolvers.as_deref().ok_or_else(|| {
             Error::new(ErrorKind::Bug, "this command cannot let an agent resolve conflicts")
         })?;
@@ -70,7 +71,7 @@ impl ResolverAgent {
         };
         let id = spec.id;
         let run = runs.run(spec).await?;
-        let rows = context.reader.tasks(id)?;
+        let rows = context.reader.tasks(id).map_err(Error::from)?;
         let row = rows.into_iter().next().ok_or_else(|| Error::usage("its run has no task"))?;
         let record = ResolverRecord {
             program: format!("agent:{model}"),
@@ -98,7 +99,8 @@ impl ResolverAgent {
             ..earlier.needs.clone()
         };
         let prompt = prompt((record, task), cases);
-        let agent = Agent { model, prompt, yields: Vec::new(), context: None };
+        let agent =
+            Agent { model, prompt, fallback: Vec::new(), yields: Vec::new(), context: None };
         Ok(RunSpec {
             id: RunId::generate(),
             label: Some(format!("resolve {run}/{task}")),
@@ -161,49 +163,54 @@ impl ResolverAgent {
         (row, run): (TaskRow, RunResult),
         cases: &[Case<'_>],
         record: &ResolverRecord,
-    ) -> Result<AgentResolution, Error> {
+    ) -> Result<AgentResolution, Unsettled> {
         let name = format!("{}/{}", run.run, row.name);
         let look = context.hints.command(&format!("logs {name}"));
-        let failed = |path: &str, why: String| {
-            Error::usage(format!("the resolver did not settle {}", one_line(path)))
+        let error = |case: &Case<'_>, why: &str| {
+            Error::usage(format!("the resolver did not settle {}", one_line(case.path)))
                 .because(why)
                 .hint(&look)
                 .exit(protocol::ExitCode::Kept)
+        };
+        let failed = |case: &Case<'_>, why: String| {
+            let error = error(case, &why);
+            Unsettled::by(record.clone(), &case.conflict.path, &why, error)
         };
         match row.report.as_ref().map(|report| &report.outcome) {
             Some(Outcome::Done { .. }) => {}
             Some(Outcome::Failed { failure }) => {
                 let why = format!("its agent failed: {}: {}", failure.class, failure.message);
-                return Err(failed(cases[0].path, why));
+                return Err(failed(&cases[0], why));
             }
             Some(Outcome::Cancelled) | None => {
                 let code = match run.exit_code {
                     protocol::ExitCode::Success => protocol::ExitCode::Kept,
                     code => code,
                 };
-                return Err(failed(cases[0].path, "its agent was stopped".to_owned()).exit(code));
+                return Err(error(&cases[0], "its agent was stopped").exit(code).into());
             }
         }
         let captured = row.captured.as_ref().map(|captured| &captured.capture);
         let captured = captured.ok_or_else(|| Error::usage("nothing was captured"))?;
-        let mut found = context.captured.files(captured)?;
+        let mut found = context.captured.files(captured).map_err(Error::from)?;
         let mut files = Vec::new();
-        for Case { conflict, path, sides, .. } in cases {
+        for case in cases {
+            let Case { conflict, sides, .. } = case;
             let bytes = match found.remove(&conflict.path) {
                 // Elsewhere than around the markers, the capture does not have what the set-up left.
                 Some(CapturedFile { base: Some(base), task: Some(_) }) if base != sides.marked => {
                     let why = "markers of a conflict are left in the file";
-                    return Err(failed(path, why.to_owned()));
+                    return Err(failed(case, why.to_owned()));
                 }
                 Some(CapturedFile { task: Some(bytes), .. }) => bytes,
                 Some(CapturedFile { task: None, .. }) => {
-                    return Err(failed(path, "its agent removed the file".to_owned()));
+                    return Err(failed(case, "its agent removed the file".to_owned()));
                 }
                 // A file that is as in the tree again is no change of a task.
-                None => return Err(failed(path, UNCHANGED.to_owned())),
+                None => return Err(failed(case, UNCHANGED.to_owned())),
             };
             check_written(&bytes, &sides.marked, sides.texts(), self.allowed)
-                .map_err(|why| failed(path, why))?;
+                .map_err(|why| failed(case, why))?;
             files.push(WrittenFile {
                 bytes: Some(bytes),
                 ours: conflict.ours.clone(),

@@ -12,7 +12,7 @@ use engine::ports::{CancelLevel, LandingNotice, Repository};
 use protocol::{Event, EventKind, ExitCode, RunId, RunName, RunSpec, WorkspaceKind};
 use tokio::task::JoinSet;
 
-use crate::app_context::{AppContext, isolation_places};
+use crate::app_context::{AppContext, EngineNeeds, isolation_places};
 use crate::display_thread::{Display, Notes};
 use crate::error::{Error, ErrorKind};
 use crate::model::check_models;
@@ -44,15 +44,15 @@ pub async fn execute(
     also: &mut (dyn FnMut(&Event) + Send),
 ) -> Result<RunResult, Error> {
     let mut signals = Signals::listen()?;
-    tokio::select! {
-        reached = check_models(&app.models, &app.user_models, &spec) => reached?,
+    let unreached = tokio::select! {
+        checked = check_models(&app.models, &app.user_models, &spec) => checked?,
         interruption = signals.next() => return Err(interrupted(interruption)),
-    }
+    };
     if let Some(workspaces) = workspaces_of(app, &spec) {
         // An error is ignored here: if the folder is missing, preparing the run reports it.
         let _said_later = make_private(&workspaces);
     }
-    let engine = app.open_engine(&spec).await?;
+    let engine = app.open_engine(&EngineNeeds::of_run(&spec)).await?;
     let mut events = engine.listen().await;
     let shown = Display::start(show, engine.listen().await, Arc::clone(&app.clock));
     let mut display = shown.map_err(|error| {
@@ -60,6 +60,7 @@ pub async fn execute(
     })?;
     let run = spec.id;
     let notes = display.notes();
+    unreached.into_iter().for_each(|line| notes.say(line));
     let notify = Arc::new(move |notice| match notice {
         LandingNotice::Waiting => notes.say(WAIT_NOTE),
         // The engine of another landing died while this run waited, so this engine completed it.
@@ -85,6 +86,7 @@ pub async fn execute(
     log.begin(&app.places.log(&submitted.name));
     let ended = follow(&engine, &submitted, &mut events, &mut display, also).await;
     let failure = engine.close().await;
+    app.user_models.finish_renewals().await;
     // After a failure, the closing engine publishes the last events of the tasks that were running.
     while let Some(event) = events.take() {
         also(&event);

@@ -13,7 +13,8 @@ use crate::error::Error;
 use crate::render::{
     FailedWork, LandedTasks, Palette, Table, TableRows, branch_of, closing_lines, count, cut,
     date_time, duration, elapsed, left_out_lines, one_line, outcome_counts, resolver_lines,
-    retry_line, unverified, unverified_lines, usage_details, usage_text, width, write_table,
+    retry_line, unresolved_lines, unverified, unverified_lines, usage_details, usage_text, width,
+    write_table,
 };
 
 /// How many runs are listed without `--limit`.
@@ -209,7 +210,9 @@ fn details(row: &TaskRow, kind: TargetKind) -> Vec<String> {
             lines.push(format!("{task}  {message}"));
         }
     }
-    lines.extend(resolver_lines(&row.settled).into_iter().map(|line| format!("{task}  {line}")));
+    let resolved = resolver_lines(&row.settled).into_iter();
+    let resolvers = resolved.chain(unresolved_lines(&row.unresolved));
+    lines.extend(resolvers.map(|line| format!("{task}  {line}")));
     if kind == TargetKind::Task || kept_reason(row).is_some() {
         if let (Some(captured), None) = (&row.captured, row.discarded.or(row.collected)) {
             lines.push(format!("{task}  captured at {}", captured.capture));

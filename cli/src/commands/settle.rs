@@ -14,12 +14,14 @@ use store::TaskRow;
 
 use super::context::{CommandContext, Out};
 use super::kept_work::has_landed;
+use super::planned_programs::planned;
 use super::resolver_agent::ResolverAgent;
 use super::settle_choices::Choices;
 use super::target::{Target, TargetKind};
-use super::{apply, programs, side_program};
+use super::unsettled::Unsettled;
+use super::{apply, apply_output, programs, side_program};
 use crate::args::{
-    ApplyArgs, LandClean, Resolver, ResolverKind, SettleArgs, SettleOption, Staging,
+    ApplyArgs, Execution, LandClean, Resolver, ResolverKind, SettleArgs, SettleOption, Staging,
 };
 use crate::error::Error;
 use crate::render::{count, one_line, reason_text};
@@ -46,9 +48,24 @@ pub(super) async fn run(
     let options = args.settle.options();
     let folder = folder_below(&context.root);
     let choices = Choices::of(&options, &conflicts, &folder)?;
-    let settle = settle_of(context, &target, (&choices, &args.settle), &conflicts).await?;
+    let chosen = (&choices, &args.settle);
+    if args.execution() == Execution::DryRun {
+        let planned = planned(context, chosen, &conflicts)?;
+        let foretold = repository.dry_run(request(plain_settle(chosen))?).await?;
+        let is_open = |conflict: &&Conflict| planned.iter().all(|file| file.path != conflict.path);
+        let left: Vec<_> = conflicts_of(&foretold).iter().filter(is_open).collect();
+        check_settled(context, &target, (&choices, args.settle.land_clean()), &left)?;
+        let run = &target.run.name;
+        apply_output::print_dry_run(context, run, (&foretold, &planned), &target.tasks, out)?;
+        return Ok(apply::exit_code(&foretold));
+    }
+    let settle = match settle_of(context, &target, chosen, &conflicts).await {
+        Ok(settle) => settle,
+        Err(unsettled) => return Err(unsettled.record(context, row.id).await),
+    };
     let foretold = repository.dry_run(request(settle.clone())?).await?;
-    check_settled(context, &target, (&choices, args.settle.land_clean()), &foretold)?;
+    let left: Vec<_> = conflicts_of(&foretold).iter().collect();
+    check_settled(context, &target, (&choices, args.settle.land_clean()), &left)?;
     let staged = match args.settle.staging() {
         Staging::No => None,
         Staging::AsGitMerge => {
@@ -156,13 +173,8 @@ fn folder_below(root: &Path) -> PathBuf {
     here.and_then(|here| Some(here.strip_prefix(root).ok()?.to_path_buf())).unwrap_or_default()
 }
 
-/// Returns the request for the choices. The files of tools and resolvers are written here.
-async fn settle_of(
-    context: &CommandContext,
-    target: &Target,
-    (choices, args): (&Choices, &SettleArgs),
-    conflicts: &[Conflict],
-) -> Result<SettleRequest, Error> {
+/// Returns the request for the choices that need no program.
+fn plain_settle((choices, args): (&Choices, &SettleArgs)) -> SettleRequest {
     let rest = match args.land_clean() {
         LandClean::No => ConflictingRest::KeepAll,
         LandClean::Yes => ConflictingRest::LandClean,
@@ -172,6 +184,17 @@ async fn settle_of(
     for (path, option) in &choices.paths {
         settle.paths.extend(plain_choice(*option).map(|choice| (path.clone(), choice)));
     }
+    settle
+}
+
+/// Returns the request for the choices. The files of tools and resolvers are written here.
+async fn settle_of(
+    context: &CommandContext,
+    target: &Target,
+    (choices, args): (&Choices, &SettleArgs),
+    conflicts: &[Conflict],
+) -> Result<SettleRequest, Unsettled> {
+    let mut settle = plain_settle((choices, args));
     let mut resolved = Vec::new();
     let mut for_agent = Vec::new();
     let resolver = args.resolver();
@@ -255,17 +278,16 @@ fn check_settled(
     context: &CommandContext,
     target: &Target,
     (choices, clean): (&Choices, LandClean),
-    foretold: &LandingReport,
+    left: &[&Conflict],
 ) -> Result<(), Error> {
     let name = format!("{}/{}", target.run.name, target.tasks[0].name);
-    let left = conflicts_of(foretold);
     let reason = |conflict: &Conflict| {
         let path = one_line(&conflict.path.to_string());
         format!("{path}: {}", reason_text(conflict.reason))
     };
     let refused: Vec<_> = left
         .iter()
-        .filter_map(|conflict| Some((choices.of_conflict(conflict)?, conflict)))
+        .filter_map(|conflict| Some((choices.of_conflict(conflict)?, *conflict)))
         .collect();
     if let Some((option, _)) = refused.first() {
         let what = format!("cannot settle a conflict of task {name} with `{}`", option.text());

@@ -17,6 +17,7 @@ use super::context::CommandContext;
 use super::side_bytes::{NO_SIDES, SideBytes};
 use super::side_check::{Allowed, check_written};
 use super::tool_terminal::{self, ToolEnd};
+use super::unsettled::{Unsettled, shortened};
 use crate::error::{Error, ErrorKind};
 use crate::process;
 use crate::render::one_line;
@@ -24,9 +25,6 @@ use crate::signals::CancelOnSignal;
 
 /// The largest file that a program may write, in bytes.
 const LARGEST: u64 = 256 << 20;
-
-/// How much of a command the ledger keeps, in characters.
-const LONGEST_RECORD: usize = 1_000;
 
 /// How much of a program's output is kept while it runs, in bytes.
 const KEEP: u64 = 64 << 10;
@@ -57,33 +55,50 @@ pub(super) async fn write(
     context: &CommandContext,
     program: &SideProgram,
     conflict: &Conflict,
-) -> Result<WrittenFile, Error> {
+) -> Result<WrittenFile, Unsettled> {
     let Some(sides) = SideBytes::read(context, conflict)? else {
-        return Err(no_sides(program, conflict));
+        return Err(not_settled(&program.name, conflict, NO_SIDES.to_owned()).into());
     };
     let folder = tempfile::Builder::new().prefix("regatta-settle-").tempdir();
     let folder = folder.map_err(|error| machine("cannot make a folder for the sides", &error))?;
     let files = Files::write(folder.path(), conflict, &sides, program.about.as_deref())
         .map_err(|error| machine("cannot write the sides of a conflict", &error))?;
-    let failed = |why: String| failed(program, conflict, why);
+    let record = |exit_code| ResolverRecord {
+        program: shortened(&program.script),
+        exit_code,
+        run: None,
+        capture: None,
+    };
+    let failed_with = |code: Option<i32>, why: String| {
+        let error = not_settled(&program.name, conflict, why.clone());
+        match program.by {
+            SettledBy::Resolver => Unsettled::by(record(code), &conflict.path, &why, error),
+            _ => error.into(),
+        }
+    };
     match run(program, folder.path(), &files, conflict).await? {
         Ended::TimedOut => {
             let limit = crate::render::duration(
                 u64::try_from(program.timeout.as_millis()).unwrap_or(u64::MAX),
             );
-            return Err(failed(format!("it took longer than {limit}")));
+            return Err(failed_with(None, format!("it took longer than {limit}")));
         }
         Ended::With(EndCause::Exited(0), _) => {}
         Ended::With(cause, failure_line) => {
+            let code = match cause {
+                EndCause::Exited(code) => Some(code),
+                EndCause::Signalled(_) | EndCause::Stopped => None,
+            };
             let why = match cause {
                 EndCause::Exited(code) => format!("it exited with code {code}"),
                 EndCause::Signalled(signal) => format!("signal {signal} ended it"),
                 EndCause::Stopped => "it was stopped".to_owned(),
             };
             let line = failure_line.map(|line| format!(": {line}")).unwrap_or_default();
-            return Err(failed(format!("{why}{line}")));
+            return Err(failed_with(code, format!("{why}{line}")));
         }
     }
+    let failed = |why| failed_with(Some(0), why);
     let bytes = read_result(&files.result).map_err(failed)?;
     check_written(&bytes, &sides.marked, sides.texts(), program.allowed).map_err(failed)?;
     Ok(WrittenFile {
@@ -91,17 +106,23 @@ pub(super) async fn write(
         ours: conflict.ours.clone(),
         theirs: conflict.theirs.clone(),
         by: program.by,
-        resolver: (program.by == SettledBy::Resolver).then(|| ResolverRecord {
-            program: one_line(&program.script).chars().take(LONGEST_RECORD).collect(),
-            exit_code: Some(0),
-            run: None,
-            capture: None,
-        }),
+        resolver: (program.by == SettledBy::Resolver).then(|| record(Some(0))),
     })
 }
 
-fn no_sides(program: &SideProgram, conflict: &Conflict) -> Error {
-    failed(program, conflict, NO_SIDES.to_owned())
+/// Checks that a conflict has sides for a program, or an agent, of this name to write from.
+///
+/// # Errors
+/// The conflict is not one of the contents of a file.
+pub(super) fn check_sides(
+    context: &CommandContext,
+    name: &str,
+    conflict: &Conflict,
+) -> Result<(), Error> {
+    match SideBytes::read(context, conflict)? {
+        Some(_sides) => Ok(()),
+        None => Err(not_settled(name, conflict, NO_SIDES.to_owned())),
+    }
 }
 
 /// The files that a program gets.
@@ -241,9 +262,9 @@ fn read_result(path: &Path) -> Result<Vec<u8>, String> {
     }
 }
 
-fn failed(program: &SideProgram, conflict: &Conflict, why: String) -> Error {
+fn not_settled(name: &str, conflict: &Conflict, why: String) -> Error {
     let path = one_line(&conflict.path.to_string());
-    Error::usage(format!("{} did not settle {path}", program.name)).because(why)
+    Error::usage(format!("{name} did not settle {path}")).because(why)
 }
 
 fn machine(what: &str, error: &std::io::Error) -> Error {

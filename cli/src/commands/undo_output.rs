@@ -46,6 +46,9 @@ struct UndoDocument<'a> {
 #[derive(Serialize)]
 struct BranchDocument<'a> {
     name: &'a str,
+    /// The folder of the nested repository that has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nested: Option<&'a RepoPath>,
     #[serde(flatten)]
     end: BranchResult<'a>,
 }
@@ -79,8 +82,9 @@ pub(super) fn print(
         let files = count(report.paths.len(), "file");
         lines.push(format!("{back}  {files}{would}: {}", named(&report.paths)));
     }
-    for UndoneBranch { name, end } in &report.branches {
-        let name = one_line(name);
+    for UndoneBranch { name, nested, end } in &report.branches {
+        let place = nested.as_ref().map(|root| format!(" in {root}")).unwrap_or_default();
+        let name = one_line(&format!("{name}{place}"));
         lines.push(match end {
             BranchEnd::Removed { commit } => {
                 format!("{back}  the branch {name} is removed{would} (it was {})", short(commit))
@@ -157,14 +161,14 @@ fn reason(conflict: &Conflict) -> String {
 }
 
 fn document<'a>(run: &'a RunName, report: &'a UndoReport, done: Done) -> UndoDocument<'a> {
-    let branches = report.branches.iter().map(|UndoneBranch { name, end }| {
+    let branches = report.branches.iter().map(|UndoneBranch { name, nested, end }| {
         let end = match end {
             BranchEnd::Removed { commit } => BranchResult::Removed { commit },
             BranchEnd::Moved { from, to } => BranchResult::Moved { from, to },
             BranchEnd::Gone => BranchResult::Gone,
             BranchEnd::Left { why, .. } => BranchResult::Left { why },
         };
-        BranchDocument { name, end }
+        BranchDocument { name, nested: nested.as_ref(), end }
     });
     UndoDocument {
         run,
@@ -178,7 +182,7 @@ fn document<'a>(run: &'a RunName, report: &'a UndoReport, done: Done) -> UndoDoc
 }
 
 /// Returns the first paths, and how many more there are.
-fn named(paths: &[RepoPath]) -> String {
+pub(super) fn named(paths: &[RepoPath]) -> String {
     let mut parts: Vec<String> =
         paths.iter().take(NAMED).map(|path| one_line(&path.to_string())).collect();
     if paths.len() > NAMED {

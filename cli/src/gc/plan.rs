@@ -68,6 +68,8 @@ pub(super) struct TaskPlan {
     pub(super) output: Option<u64>,
     /// Whether the ledger knows of a removal already.
     pub(super) is_recorded: bool,
+    /// What became of the task, or how the attempt ended; `None` if that is not known.
+    pub(super) outcome: Option<String>,
 }
 
 /// Why work stays.
@@ -75,7 +77,7 @@ pub(super) struct TaskPlan {
 pub(super) enum Kept {
     /// The ledger's reason.
     Work(KeptWork),
-    /// A capture that is none of those that have landed: of an earlier attempt, or a resolution.
+    /// A capture that is none of those that have landed: of an earlier attempt.
     OtherCapture,
 }
 
@@ -169,7 +171,8 @@ impl RunPlan {
         for (task, decision) in retention.tasks.iter().zip(decisions) {
             let decision = decision.map_err(Kept::Work);
             let (own, others) = captures_of(task, &by_name);
-            of_tasks.extend(own.iter().chain(&others).cloned());
+            of_tasks.extend(own.iter().cloned());
+            of_tasks.extend(others.iter().map(|stored| stored.capture.clone()));
             let output = outputs.and_then(|outputs| outputs.get(&task.task.name)).copied();
             if !own.is_empty() || output.is_some() {
                 plans.push(TaskPlan {
@@ -179,17 +182,16 @@ impl RunPlan {
                     captures: own,
                     output,
                     is_recorded: task.is_collected,
+                    outcome: Some(task.outcome.clone()),
                 });
             }
-            plans.extend(others.into_iter().map(|capture| {
+            plans.extend(others.into_iter().map(|stored| {
                 let why = decision.as_ref().err().cloned().unwrap_or(Kept::OtherCapture);
-                other_capture(&task.task.name, capture, why)
+                other_capture(&task.task.name, stored, why)
             }));
         }
-        for StoredCapture { task, capture, .. } in captures {
-            if !of_tasks.contains(capture) {
-                plans.push(other_capture(task, capture.clone(), Kept::OtherCapture));
-            }
+        for stored in captures.iter().filter(|stored| !of_tasks.contains(&stored.capture)) {
+            plans.push(other_capture(&stored.task, stored, Kept::OtherCapture));
         }
         Self {
             name: name.clone(),
@@ -203,34 +205,40 @@ impl RunPlan {
     }
 }
 
-fn other_capture(task: &TaskName, capture: CaptureRef, why: Kept) -> TaskPlan {
+fn other_capture(task: &TaskName, stored: &StoredCapture, why: Kept) -> TaskPlan {
     TaskPlan {
         id: None,
         name: task.clone(),
         decision: Err(why),
-        captures: vec![capture],
+        captures: vec![stored.capture.clone()],
         output: None,
         is_recorded: false,
+        outcome: stored.outcome.clone(),
     }
 }
 
 /// Returns the captures of a task: those of which the ledger speaks, and others. Captures of equal
-/// content are one work. Of a discarded task all are meant, with what a resolver wrote.
-fn captures_of(
+/// content are one work. Of a discarded task all are meant. What resolvers wrote belongs to the work
+/// that it settles: it is done with when that has landed or was discarded.
+fn captures_of<'c>(
     task: &TaskRetention,
-    by_name: &BTreeMap<String, Vec<&StoredCapture>>,
-) -> (Vec<CaptureRef>, Vec<CaptureRef>) {
+    by_name: &BTreeMap<String, Vec<&'c StoredCapture>>,
+) -> (Vec<CaptureRef>, Vec<&'c StoredCapture>) {
     let name = task.task.name.folded();
     let is_discarded = task.task.fate == WorkFate::Discarded;
     let named = |name: &String| by_name.get(name).into_iter().flatten();
     let resolutions = format!("{name}.resolve");
-    let of_resolver = named(&resolutions).filter(|_| is_discarded);
+    let is_done_with = matches!(task.task.fate, WorkFate::Landed | WorkFate::Discarded);
     let last = named(&name).find(|stored| Some(&stored.capture) == task.capture.as_ref());
-    let (own, others): (Vec<_>, Vec<_>) = named(&name).chain(of_resolver).partition(|stored| {
+    let (own, mut others): (Vec<_>, Vec<_>) = named(&name).copied().partition(|stored| {
         is_discarded || last.is_some_and(|last| last.content == stored.content)
     });
-    let refs = |stored: Vec<&&StoredCapture>| {
-        stored.into_iter().map(|stored| stored.capture.clone()).collect()
-    };
-    (refs(own), refs(others))
+    let mut own: Vec<_> = own.into_iter().map(|stored| stored.capture.clone()).collect();
+    for stored in named(&resolutions) {
+        match is_done_with {
+            true => own.push(stored.capture.clone()),
+            false => others.push(stored),
+        }
+    }
+    (own, others)
 }

@@ -75,6 +75,9 @@ struct TaskReport {
     decision: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
+    /// What became of the task, or how the attempt ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<String>,
 }
 
 impl GcReport {
@@ -143,7 +146,10 @@ impl RepositoryReport {
                 match reason {
                     Some(reason) => {
                         let named = kept.entry(reason).or_default();
-                        named.insert(format!("{}/{}", run.name, task.name));
+                        let outcome = task.outcome.as_ref();
+                        let outcome = outcome.map(|outcome| format!(" ({outcome})"));
+                        let outcome = outcome.unwrap_or_default();
+                        named.insert(format!("{}/{}{outcome}", run.name, task.name));
                     }
                     None => {
                         removed.captures += task.captures.len();
@@ -157,6 +163,7 @@ impl RepositoryReport {
                     captures: task.captures.clone(),
                     decision: if reason.is_some() { "kept" } else { "removed" },
                     reason,
+                    outcome: task.outcome.clone(),
                 });
             }
             if let (true, Some(log)) = (run.is_whole, run.log) {

@@ -4,6 +4,7 @@
 use protocol::ModelRoute;
 use providers::{KnownProvider, LocalFound, LocalServer, known_providers, local_servers};
 
+use super::local_models::LocalSources;
 use super::user_models::{KeyPlace, UserModels};
 
 /// What was found where nobody names a model.
@@ -25,12 +26,7 @@ pub(crate) async fn find_model(user: &UserModels) -> FoundModel {
             return FoundModel::One(route, why);
         }
     }
-    let file = user.file();
-    let address = |name: &str| {
-        let own = file.providers.get(name).and_then(|entry| entry.base_url.clone());
-        own.or_else(|| KnownProvider::find(name).map(|known| known.base_url.to_owned()))
-    };
-    choose(&keyed, &local_servers(address).await)
+    choose(&keyed, &local_servers(&LocalSources::All.servers(user)).await)
 }
 
 /// A provider with a key, and its default model if it has one.

@@ -8,6 +8,7 @@ use globset::GlobBuilder;
 use protocol::{ModelRoute, ThinkingLevel};
 use providers::{FactsTable, KnownProvider, ModelFacts, known_providers};
 
+use super::is_scenario;
 use super::user_models::{KeyPlace, UserModels, facts_of};
 use crate::error::{Error, ErrorKind};
 
@@ -67,6 +68,21 @@ impl ModelDirectory {
     /// Returns what is known about a model.
     pub(crate) fn find(&self, provider: &str, id: &str) -> Option<&ListedModel> {
         self.models.iter().find(|model| model.provider == provider && model.id == id)
+    }
+
+    /// Returns why a model cannot be used, as far as that is known before it is asked. A model that is
+    /// not listed is asked all the same, if its provider can be.
+    pub(crate) fn obstacle(&self, route: &ModelRoute) -> Option<String> {
+        if let Some(model) = self.find(&route.provider, &route.id) {
+            return model.obstacle.clone();
+        }
+        let mut others = self.models.iter().filter(|model| model.provider == route.provider);
+        // Why a model without tools cannot be used says nothing about its provider.
+        match others.find(|model| model.facts.tools != Some(false)) {
+            Some(other) => other.obstacle.clone(),
+            None if KnownProvider::find(&route.provider).is_some() || is_scenario(route) => None,
+            None => Some(format!("no provider is called `{}`", route.provider)),
+        }
     }
 
     /// Returns the level of thinking that a model gets in place of the one asked for, if it is

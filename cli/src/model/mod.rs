@@ -1,10 +1,14 @@
 //! Models: which one works at a task, and whether it can be used.
 
 mod choice;
+mod configured_provider;
 mod default_model;
 mod directory;
+mod fallbacks;
 mod key_command;
+mod local_models;
 mod preflight;
+mod renewals;
 mod selection;
 mod stored_login;
 mod user_logins;
@@ -16,7 +20,9 @@ pub(crate) use choice::{anchor_scenario, is_scenario};
 pub(crate) use default_model::{FoundModel, find_model};
 pub(crate) use directory::ListedModel;
 pub use directory::ModelDirectory;
-pub(crate) use preflight::{check_models, is_scripted, routes};
+pub(crate) use fallbacks::left_out_fallbacks;
+pub(crate) use local_models::LocalSources;
+pub(crate) use preflight::{all_routes, check_model, check_models, routes};
 pub use selection::Roles;
 pub(crate) use selection::{ModelOption, ModelSelection};
 pub(crate) use stored_login::expiry;

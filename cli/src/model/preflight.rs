@@ -5,10 +5,11 @@ use futures_util::future::join_all;
 use protocol::{Agent, Cost, Failure, FailureClass, ModelRoute, RunSpec, TaskName, Usage, Work};
 use providers::{Catalogue, KnownProvider};
 
-use super::{UserModels, is_scenario};
+use super::UserModels;
 use crate::error::{Error, ErrorKind, without_os_code};
 
-/// Opens every model of a run, and checks that local ones and those at a base URL answer.
+/// Opens every model of a run, its fallbacks among them, and checks that local ones and those at a base
+/// URL answer. Returns notes about those that do not, where others can be asked.
 ///
 /// # Errors
 /// A model cannot be used.
@@ -16,11 +17,12 @@ pub(crate) async fn check_models(
     catalogue: &Catalogue,
     user: &UserModels,
     spec: &RunSpec,
-) -> Result<(), Error> {
-    let routes = routes(spec);
+) -> Result<Vec<String>, Error> {
+    let routes = all_routes(spec);
     user.prepare(routes.iter().map(|(route, _)| route.provider.as_str())).await;
     for (route, task) in &routes {
-        let provider = catalogue.open(route).map_err(|failure| unusable(route, task, &failure))?;
+        let provider =
+            catalogue.open(route).map_err(|failure| unusable(route, Some(task), &failure))?;
         // All tasks of a run have the same limits.
         let limit = spec.tasks.iter().find_map(|task| task.limits.cost);
         if let Some(limit) = limit
@@ -29,28 +31,69 @@ pub(crate) async fn check_models(
             return Err(unpriced(route, task, limit));
         }
     }
-    let looks = routes.iter().map(|(route, task)| async move {
-        catalogue.preflight(route).await.map_err(|failure| unusable(route, task, &failure))
-    });
-    join_all(looks).await.into_iter().collect()
+    let looks = routes
+        .iter()
+        .map(|(route, task)| async move { (*route, *task, catalogue.preflight(route).await) });
+    let mut notes = Vec::new();
+    for (route, task, looked) in join_all(looks).await {
+        match looked {
+            Ok(()) => {}
+            // It may answer later, and until then another one does.
+            Err(failure)
+                if failure.class == FailureClass::Transient && is_replaced(spec, route) =>
+            {
+                notes.push(format!("the model {route} cannot be had now: {}", failure.message));
+            }
+            Err(failure) => return Err(unusable(route, Some(task), &failure)),
+        }
+    }
+    Ok(notes)
 }
 
-/// Returns whether a scenario plays a model of the run.
-pub(crate) fn is_scripted(spec: &RunSpec) -> bool {
-    agents(spec).any(|(_, agent)| is_scenario(&agent.model))
+/// Returns whether every task that may ask a model may ask another one.
+fn is_replaced(spec: &RunSpec, route: &ModelRoute) -> bool {
+    agents(spec).all(|(_, agent)| agent.model != *route || !agent.fallback.is_empty())
+}
+
+/// Opens the model of a session, and checks that it answers if it is local or at a base URL.
+///
+/// # Errors
+/// The model cannot be used.
+pub(crate) async fn check_model(
+    catalogue: &Catalogue,
+    user: &UserModels,
+    route: &ModelRoute,
+) -> Result<(), Error> {
+    user.prepare([route.provider.as_str()]).await;
+    catalogue.open(route).map_err(|failure| unusable(route, None, &failure))?;
+    catalogue.preflight(route).await.map_err(|failure| unusable(route, None, &failure))
 }
 
 /// Returns the models of a run, each once, with the first task that uses it.
 pub(crate) fn routes(spec: &RunSpec) -> Vec<(&ModelRoute, &TaskName)> {
+    each_once(agents(spec).map(|(task, agent)| (&agent.model, task)))
+}
+
+/// Returns the models of a run and their fallbacks.
+pub(crate) fn all_routes(spec: &RunSpec) -> Vec<(&ModelRoute, &TaskName)> {
+    let fallbacks = agents(spec)
+        .flat_map(|(task, agent)| agent.fallback.iter().map(move |fallback| (fallback, task)));
+    each_once(routes(spec).into_iter().chain(fallbacks))
+}
+
+fn each_once<'a>(
+    all: impl Iterator<Item = (&'a ModelRoute, &'a TaskName)>,
+) -> Vec<(&'a ModelRoute, &'a TaskName)> {
     let mut routes: Vec<(&ModelRoute, &TaskName)> = Vec::new();
-    for (task, agent) in agents(spec) {
-        if !routes.iter().any(|(known, _)| **known == agent.model) {
-            routes.push((&agent.model, task));
+    for (route, task) in all {
+        if !routes.iter().any(|(known, _)| *known == route) {
+            routes.push((route, task));
         }
     }
     routes
 }
 
+/// Returns the tasks that a model does.
 fn agents(spec: &RunSpec) -> impl Iterator<Item = (&TaskName, &Agent)> {
     spec.tasks.iter().filter_map(|task| match &task.work {
         Work::Agent(agent) => Some((&task.name, agent)),
@@ -70,8 +113,9 @@ fn unpriced(route: &ModelRoute, task: &TaskName, limit: Cost) -> Error {
 
 /// Returns the error about a model that cannot be used. The message of `failure` has the cause
 /// before its first semicolon, and another cause or a hint after it.
-fn unusable(route: &ModelRoute, task: &TaskName, failure: &Failure) -> Error {
-    let what = format!("cannot use the model {route} of task `{task}`");
+fn unusable(route: &ModelRoute, task: Option<&TaskName>, failure: &Failure) -> Error {
+    let of = task.map(|task| format!(" of task `{task}`")).unwrap_or_default();
+    let what = format!("cannot use the model {route}{of}");
     let (why, rest) = failure.message.split_once("; ").unwrap_or((&failure.message, ""));
     let error = Error::new(ErrorKind::Model, what).because(without_os_code(why));
     let key = KnownProvider::find(&route.provider).and_then(KnownProvider::key);
@@ -106,6 +150,7 @@ mod tests {
                 prompt: "Do it.".to_owned(),
                 yields: Vec::new(),
                 context: None,
+                fallback: Vec::new(),
             });
         }
         spec
@@ -116,8 +161,6 @@ mod tests {
         let run = spec(&["local/a", "offline/b", "local/a"]);
         let found: Vec<_> = routes(&run).iter().map(|(_, task)| task.as_str()).collect();
         assert_eq!(found, ["a", "b"]);
-        assert!(is_scripted(&run));
-        assert!(!is_scripted(&spec(&["local/a"])));
         assert_eq!(routes(&spec(&[])), []);
     }
 
@@ -125,7 +168,7 @@ mod tests {
     fn a_failure_is_told_with_what_to_do_about_it() {
         let told = |route: &str, class, message: &str| {
             let (route, task) = (route.parse().unwrap(), "t1".parse().unwrap());
-            let said = unusable(&route, &task, &Failure::new(class, message)).to_string();
+            let said = unusable(&route, Some(&task), &Failure::new(class, message)).to_string();
             said.split_once("of task `t1`\n").unwrap().1.to_owned()
         };
         let refused = "ollama is silent: Connection refused (os error 111); start it with `x`";

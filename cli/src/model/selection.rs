@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use config::Settings;
+use config::{FallbackChains, Settings};
 use protocol::ModelRoute;
 
 use super::{BaseUrl, ModelChoice, ModelDirectory, Role, is_scenario};
@@ -22,6 +22,8 @@ pub struct Roles {
     pub plan: Option<ModelRoute>,
     /// The models that can be named without their provider.
     pub directory: Arc<ModelDirectory>,
+    /// The models that answer where another cannot be had, by its role or by `PROVIDER/ID`.
+    pub fallback_chains: FallbackChains,
     /// What was found in place of a default model, if something was looked for.
     pub found: Option<String>,
 }
@@ -34,13 +36,14 @@ impl From<&Settings> for Roles {
             slow: settings.model_slow.value.clone(),
             plan: settings.model_plan.value.clone(),
             directory: Arc::default(),
+            fallback_chains: settings.retry_fallback_chains.value.clone(),
             found: None,
         }
     }
 }
 
 impl Roles {
-    fn of(&self, role: Role) -> Option<&ModelRoute> {
+    pub(super) fn of(&self, role: Role) -> Option<&ModelRoute> {
         match role {
             Role::Default => self.default.as_ref(),
             Role::Smol => self.smol.as_ref(),

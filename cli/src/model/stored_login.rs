@@ -11,6 +11,8 @@ use protocol::{Failure, FailureClass};
 use providers::{AccessTokens, LoginError, LoginService, Tokens, renewed};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
+use super::renewals::Renewals;
+
 /// A token is renewed this long before it expires.
 const MARGIN: Duration = Duration::from_secs(30);
 
@@ -18,6 +20,7 @@ const MARGIN: Duration = Duration::from_secs(30);
 pub(super) struct StoredLogin {
     login: Arc<Login>,
     held: Arc<Mutex<Held>>,
+    renewals: Renewals,
 }
 
 /// Which login it is, and how it is renewed.
@@ -44,12 +47,14 @@ impl StoredLogin {
         stored: &StoredKey,
         tokens: LoginTokens,
         service: Result<LoginService, String>,
+        renewals: Renewals,
     ) -> Self {
         let (provider, name) = (stored.provider.clone(), stored.name.clone());
         let held = Held { access: stored.key.clone(), tokens, ended: None };
         Self {
             login: Arc::new(Login { store, provider, name, service }),
             held: Arc::new(Mutex::new(held)),
+            renewals,
         }
     }
 }
@@ -62,8 +67,8 @@ impl AccessTokens for StoredLogin {
                 return Ok(held.access.expose().to_owned());
             }
             // It goes on if this request is cancelled: the server may have taken the old token back.
-            let renewal = tokio::spawn(renew(Arc::clone(&self.login), held, rejected));
-            renewal.await.unwrap_or_else(|_ended| {
+            let renewal = renew(Arc::clone(&self.login), held, rejected);
+            self.renewals.start(renewal).await.unwrap_or_else(|_ended| {
                 Err(Failure::new(FailureClass::Transient, "the renewal of a login was interrupted"))
             })
         }

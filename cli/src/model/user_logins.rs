@@ -44,6 +44,11 @@ impl UserModels {
         )
     }
 
+    /// Waits until no login is being renewed.
+    pub(crate) async fn finish_renewals(&self) {
+        self.renewals.finish().await;
+    }
+
     /// Returns the tokens of a stored login, the same ones for all who use them.
     pub(super) fn login(&self, stored: &StoredKey, tokens: &LoginTokens) -> Arc<StoredLogin> {
         let mut logins = self.logins.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -53,7 +58,8 @@ impl UserModels {
                 Err(format!("models.yml has no `oauth` of {}", stored.provider))
             });
             let (store, tokens) = (self.store().clone(), tokens.clone());
-            Arc::new(StoredLogin::new(store, stored, tokens, service))
+            let renewals = self.renewals.clone();
+            Arc::new(StoredLogin::new(store, stored, tokens, service, renewals))
         });
         Arc::clone(login)
     }

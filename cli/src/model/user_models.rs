@@ -7,17 +7,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use config::{
-    ApiName, AuthKind, DataPaths, KeyStore, ModelEntry, ModelPrice, ModelsFile, ProviderEntry,
-    Secret, StoredKeys, ValueSource,
+    AuthKind, DataPaths, KeyStore, ModelEntry, ModelPrice, ModelsFile, ProviderEntry, Secret,
+    StoredKey, StoredKeys, ValueSource,
 };
-use engine::ports::{AccountLimits, MinuteLimits};
-use protocol::{Failure, FailureClass, ModelRoute, ThinkingLevel};
-use providers::{
-    FactsTable, KnownProvider, ModelFacts, NamedKey, Price, PriceSource, Rate, UserProvider,
-    UserProviders,
-};
+use protocol::ModelRoute;
+use providers::{FactsTable, KnownProvider, ModelFacts, Price, PriceSource, Rate};
 
 use super::key_command;
+use super::renewals::Renewals;
 use super::stored_login::StoredLogin;
 
 /// The largest file of facts that is read, in bytes.
@@ -32,9 +29,10 @@ pub struct UserModels {
     facts: OnceLock<(FactsTable, Option<String>)>,
     stored: OnceLock<Result<StoredKeys, String>>,
     /// The keys given for this process, by provider.
-    given: Mutex<BTreeMap<String, Secret>>,
+    pub(super) given: Mutex<BTreeMap<String, Secret>>,
     /// The logins whose tokens are in use, by provider and name.
     pub(super) logins: Mutex<BTreeMap<(String, String), Arc<StoredLogin>>>,
+    pub(super) renewals: Renewals,
     /// What the commands of the file of models have printed.
     commands: Mutex<BTreeMap<String, Result<Secret, String>>>,
 }
@@ -76,6 +74,7 @@ impl UserModels {
             stored: OnceLock::new(),
             given: Mutex::default(),
             logins: Mutex::default(),
+            renewals: Renewals::default(),
             commands: Mutex::default(),
         }
     }
@@ -122,7 +121,7 @@ impl UserModels {
         })
     }
 
-    fn stored(&self) -> Result<&StoredKeys, String> {
+    pub(super) fn stored(&self) -> Result<&StoredKeys, String> {
         let stored = self.stored.get_or_init(|| {
             self.store.read().map_err(|error| {
                 let source = std::error::Error::source(&error);
@@ -163,7 +162,7 @@ impl UserModels {
         if given.contains_key(provider) {
             return KeyPlace::Given;
         }
-        if let Some(stored) = self.stored_key(provider) {
+        if let Some(stored) = self.stored_keys(provider).next() {
             return KeyPlace::Stored(stored.name.clone());
         }
         let variables = providers::own_key_variables(provider);
@@ -177,14 +176,19 @@ impl UserModels {
         }) {
             return KeyPlace::File;
         }
+        if entry.is_some_and(|entry| entry.discovery.is_some()) {
+            return KeyPlace::NotNeeded;
+        }
         match KnownProvider::find(provider) {
             Some(known) if known.is_local() => KeyPlace::NotNeeded,
             _ => KeyPlace::Missing(variables.into_iter().next().unwrap_or_default()),
         }
     }
 
-    fn stored_key(&self, provider: &str) -> Option<&config::StoredKey> {
-        self.stored().ok()?.keys.iter().find(|key| key.provider == provider)
+    /// Returns the stored keys of a provider, in the order in which they are used.
+    pub(super) fn stored_keys(&self, provider: &str) -> impl Iterator<Item = &StoredKey> {
+        let keys = self.stored().map_or_else(|_why| &[][..], |stored| &stored.keys);
+        keys.iter().filter(move |key| key.provider == provider)
     }
 
     /// Runs the commands of the file of models whose output the providers need.
@@ -223,53 +227,6 @@ impl UserModels {
         }
     }
 
-    fn user_provider(&self, name: &str, entry: &ProviderEntry) -> Result<UserProvider, Failure> {
-        let shown = self.file_shown();
-        let failed = |key: &str, why: String| {
-            let what = format!("`providers.{name}.{key}` of {shown} cannot be used: {why}");
-            Failure::new(FailureClass::Auth, what)
-        };
-        let mut headers = Vec::new();
-        for (header, source) in &entry.headers {
-            let value =
-                self.value(source).map_err(|why| failed(&format!("headers.{header}"), why))?;
-            headers.push((header.clone(), value.expose().to_owned()));
-        }
-        // The key of the file is the last choice: what is wrong with it matters only then.
-        let key = match &entry.api_key {
-            Some(source) if self.key_place(name) == KeyPlace::File => {
-                let key = self.value(source).map_err(|why| failed("apiKey", why))?;
-                let key = config::api_key(key.expose())
-                    .map_err(|error| failed("apiKey", error.to_string()))?;
-                Some(NamedKey::new(format!("the apiKey in {shown}"), key.expose()))
-            }
-            _ => None,
-        };
-        Ok(UserProvider {
-            base_url: entry.base_url.clone(),
-            api: entry.api.map(ApiName::as_str),
-            headers,
-            auth_header: entry.auth_header,
-            needs_key: match entry.auth {
-                AuthKind::None => Some(false),
-                AuthKind::Login => Some(true),
-                AuthKind::ApiKey => {
-                    (entry.api_key.is_some() || entry.oauth.is_some()).then_some(true)
-                }
-            },
-            allow_http: entry.allow_http,
-            proxy: entry.proxy.as_ref().map(|proxy| proxy.expose().to_owned()),
-            key,
-            limits: AccountLimits {
-                concurrency: entry.limits.concurrency,
-                per_minute: MinuteLimits {
-                    requests: entry.limits.requests_per_minute,
-                    tokens: entry.limits.tokens_per_minute,
-                },
-            },
-        })
-    }
-
     /// Returns the environment variables that the file of models reads. Tasks do not get them.
     pub(crate) fn variables(&self) -> Vec<String> {
         let entries = self.file().providers.values();
@@ -288,69 +245,22 @@ impl UserModels {
         let there = self.models_files.iter().find(|file| file.exists());
         there.unwrap_or(&self.models_files[0]).display().to_string()
     }
-}
 
-impl UserProviders for UserModels {
-    fn provider(&self, route: &ModelRoute) -> Result<Option<UserProvider>, Failure> {
-        let name = route.provider.as_str();
-        let file = self.file();
-        if let Some(fault) = file.faults.iter().find(|it| it.provider.as_deref() == Some(name)) {
-            return Err(Failure::new(FailureClass::Invalid, fault.to_string()));
-        }
-        let Some(entry) = file.providers.get(name) else { return Ok(None) };
-        let mut provider = self.user_provider(name, entry)?;
-        let models = [&entry.overrides, &entry.models];
-        let own = models.into_iter().filter_map(|models| models.get(&route.id)?.api).next_back();
-        provider.api = own.map(ApiName::as_str).or(provider.api);
-        Ok(Some(provider))
-    }
-
-    fn key(&self, provider: &str) -> Result<Option<NamedKey>, Failure> {
-        let given = self.given.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(key) = given.get(provider) {
-            return Ok(Some(NamedKey::new("the key of --api-key", key.expose())));
-        }
-        self.stored().map_err(|why| Failure::new(FailureClass::Auth, why))?;
-        let stored = self.stored_key(provider);
-        Ok(stored.map(|stored| match &stored.login {
-            None => NamedKey::new(format!("the stored key {}", stored.name), stored.key.expose()),
-            Some(tokens) => {
-                let name = format!("the stored login {}", stored.name);
-                let login = self.login(stored, tokens);
-                NamedKey::of_login(name, stored.key.expose(), login)
-            }
-        }))
-    }
-
-    fn price(&self, route: &ModelRoute) -> Option<Price> {
-        let entry = self.file().providers.get(&route.provider);
-        let said = entry.and_then(|entry| {
-            let own = entry.models.get(&route.id).and_then(|model| model.price);
-            own.or_else(|| entry.overrides.get(&route.id).and_then(|model| model.price))
-        });
-        let known = || {
-            // At another address the same model may cost something else.
-            let elsewhere = entry.is_some_and(|entry| entry.base_url.is_some());
-            let facts = self.facts().model(&route.provider, &route.id).filter(|_| !elsewhere);
-            facts.and_then(|facts| facts.price)
-        };
-        said.and_then(price_of_user).or_else(known)
-    }
-
-    fn levels(&self, route: &ModelRoute) -> Vec<ThinkingLevel> {
+    /// Returns what the user's file and the catalogue say about a model.
+    pub(super) fn known(&self, route: &ModelRoute) -> ModelFacts {
         let known = self.facts().model(&route.provider, &route.id).cloned().unwrap_or_default();
         let entry = self.file().providers.get(&route.provider);
-        let said = entry.and_then(|entry| {
-            entry.models.get(&route.id).or_else(|| entry.overrides.get(&route.id))
-        });
-        said.map_or(known.clone(), |said| facts_of(said).or(&known)).thinking_levels()
+        let said = entry.and_then(|it| it.models.get(&route.id).or(it.overrides.get(&route.id)));
+        said.map_or(known.clone(), |said| facts_of(said).or(&known))
     }
 }
 
 /// Returns where the secrets of a provider are from.
 fn sources_of(entry: &ProviderEntry) -> impl Iterator<Item = &ValueSource> {
     let oauth = entry.oauth.iter().filter_map(|oauth| oauth.client_secret.as_ref());
-    entry.api_key.iter().chain(entry.headers.values()).chain(oauth)
+    let models = entry.models.values().chain(entry.overrides.values());
+    let of_models = models.flat_map(|model| model.headers.values());
+    entry.api_key.iter().chain(entry.headers.values()).chain(oauth).chain(of_models)
 }
 
 /// Returns the value of an environment variable that is set and not empty.

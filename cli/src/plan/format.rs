@@ -37,6 +37,11 @@ pub(super) struct PlanFile {
     #[schemars(with = "Option<String>")]
     pub(super) base_url: Option<Spanned<String>>,
 
+    /// The models that answer in place of the others where those cannot be had, in the order in which
+    /// they are asked. By default those of the setting `retry.fallbackChains`.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub(super) fallback: Option<Vec<Spanned<String>>>,
+
     /// The context that is given to the model of every task.
     #[schemars(with = "Option<String>")]
     pub(super) context: Option<Spanned<String>>,
@@ -219,6 +224,7 @@ mod tests {
             "agent": "task",
             "model": "ollama/qwen3:8b",
             "base_url": "http://127.0.0.1:11434/v1",
+            "fallback": ["openai/gpt-5"],
             "context": "It is a library.",
             "setup": ["npm ci"],
             "carry": [".env", "target/**"],

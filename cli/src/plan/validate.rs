@@ -56,6 +56,8 @@ pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Res
         text.parse(agent, str::parse::<AgentChoice>)?;
     }
     let model = file.model.map(|model| task_work::model(text, folder, &model)).transpose()?;
+    let model_of = |word: &Spanned<String>| task_work::model(text, folder, word);
+    let fallback = file.fallback.map(|words| words.iter().map(model_of).collect()).transpose()?;
     let base_url = task_work::base_url(text, model.as_ref(), file.base_url.as_ref())?;
     let setup = file.setup.map(|setup| text.checked(&setup, setup_command)).transpose()?;
     let verify = file.verify.map(|verify| text.checked(&verify, verify_command)).transpose()?;
@@ -66,6 +68,7 @@ pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Res
         name: file.name,
         jobs: file.jobs.map(|jobs| text.positive("jobs", &jobs)).transpose()?,
         model,
+        fallback,
         base_url,
         context: task_work::context(text, file.context)?,
         merge: file
@@ -234,6 +237,8 @@ pub(crate) struct Plan {
     pub(crate) land: Option<LandTime>,
     /// The model that works on the prompts of the plan.
     pub(crate) model: Option<ModelChoice>,
+    /// The models that answer where another cannot be had, if the plan says so.
+    pub(crate) fallback: Option<Vec<ModelChoice>>,
     /// The base URL of that model's provider.
     pub(crate) base_url: Option<BaseUrl>,
     /// The context that is given to the model of every task.

@@ -1,6 +1,6 @@
 //! What a landing did besides merging: the branch, the joined files, the settled conflicts.
 
-use protocol::{RepoPath, ResolverRecord, Settled, SettledBy};
+use protocol::{RepoPath, ResolverFailure, ResolverRecord, Settled, SettledBy};
 
 use super::numbers::count;
 use super::printable::{cut, one_line};
@@ -21,15 +21,29 @@ pub fn landed_text(branch: Option<&str>, joined: &[RepoPath]) -> String {
 #[must_use]
 pub fn resolver_lines(settled: &Settled) -> Vec<String> {
     let resolved = settled.conflicts.iter().filter_map(|conflict| {
-        let ResolverRecord { program, exit_code, run, capture } = conflict.resolver.as_ref()?;
-        let code = exit_code.map(|code| format!(", exit code {code}"));
-        let run = run.as_ref().map(|run| format!(", run {run}"));
-        let capture = capture.as_ref().map(|capture| format!(", captured as {capture}"));
-        let parts: String = [code, run, capture].into_iter().flatten().collect();
-        let (path, program) = (one_line(&conflict.path.to_string()), one_line(program));
-        Some(format!("{path} was resolved by `{}`{parts}", cut(&program, PROGRAM)))
+        let path = one_line(&conflict.path.to_string());
+        Some(format!("{path} was resolved by {}", resolver_text(conflict.resolver.as_ref()?)))
     });
     resolved.collect()
+}
+
+/// Describes each conflict that a resolver did not settle: which resolver, and why.
+#[must_use]
+pub fn unresolved_lines(failures: &[ResolverFailure]) -> Vec<String> {
+    let lines = failures.iter().map(|ResolverFailure { path, why, resolver }| {
+        let (path, resolver) = (one_line(&path.to_string()), resolver_text(resolver));
+        format!("{path} was not resolved by {resolver}: {}", one_line(why))
+    });
+    lines.collect()
+}
+
+fn resolver_text(resolver: &ResolverRecord) -> String {
+    let ResolverRecord { program, exit_code, run, capture } = resolver;
+    let code = exit_code.map(|code| format!(", exit code {code}"));
+    let run = run.as_ref().map(|run| format!(", run {run}"));
+    let capture = capture.as_ref().map(|capture| format!(", captured as {capture}"));
+    let parts: String = [code, run, capture].into_iter().flatten().collect();
+    format!("`{}`{parts}", cut(&one_line(program), PROGRAM))
 }
 
 /// How much of a resolver's command is shown, in columns.

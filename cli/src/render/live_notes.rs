@@ -68,6 +68,7 @@ pub(super) fn live_notes(run: &RunView, event: &Event) -> Vec<LiveNote> {
             event.run().map(|run| LiveNote::Line(run_end_line(run, totals))).into_iter().collect()
         }
         EventKind::ConflictsResolved { .. }
+        | EventKind::ResolverFailed { .. }
         | EventKind::TaskQueued { .. }
         | EventKind::TaskStarted { .. }
         | EventKind::WorkspaceReady { .. }

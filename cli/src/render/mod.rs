@@ -15,6 +15,7 @@ mod printable;
 mod progress_lines;
 mod renderer;
 mod run_view;
+mod session_json;
 mod task_label;
 mod task_outcome;
 mod task_table;
@@ -29,7 +30,7 @@ mod unverified;
 pub use answer::{Answer, AnswerPart, answer_lines, answer_text, size_text};
 pub use kept_files::rescue_line;
 pub use kept_files::{kept_workspace_note, left_out_lines, left_out_note};
-pub use landed_text::{landed_text, resolver_lines, settled_text};
+pub use landed_text::{landed_text, resolver_lines, settled_text, unresolved_lines};
 pub use live_frame::run_conditions;
 pub use next_commands::{CommandHints, FailedWork, shell_word};
 pub use next_commands::{KeptReason, LandedTasks, branch_of, closing_lines, retry_line};
@@ -37,9 +38,10 @@ pub use numbers::{
     changed_lines, count, date_time, duration, elapsed, tokens, usage_details, usage_text,
 };
 pub use patch::write_patch;
-pub use printable::{cut, escaped, one_line, printable_json, visible_line, width};
+pub use printable::{cut, escaped, one_line, printable_json, visible_line, visible_text, width};
 pub use renderer::{OutputStreams, Renderer, renderer, table_renderer};
 pub use run_view::{RunInfo, RunView};
+pub use session_json::SessionJson;
 pub use task_label::{Labels, shorten, task_label};
 pub use task_outcome::{
     OutcomeLine, conflicts_text, left_text, other_side_text, outcome_line, reason_text,

@@ -67,12 +67,28 @@ pub fn usage_details(usage: Usage) -> String {
     let kinds = kinds.into_iter().filter(|(number, _)| *number > 0);
     let kinds: Vec<_> = kinds.map(|(number, kind)| format!("{} {kind}", tokens(number))).collect();
     let all = usage_text(usage);
-    match all.split_once(" · ") {
+    let all = match all.split_once(" · ") {
         Some((tokens, cost)) if !kinds.is_empty() => {
             format!("{tokens} ({}) · {cost}", kinds.join(", "))
         }
         _ => all,
+    };
+    if usage.has_cached() { format!("{all} · {}", saving_text(usage)) } else { all }
+}
+
+/// Formats what caches have saved of a usage: `$0.12 saved by caches`.
+fn saving_text(usage: Usage) -> String {
+    match usage.cache_saving {
+        Some(saving) => format!("{saving} by caches"),
+        None => "what caches saved is unknown".to_owned(),
     }
+}
+
+/// Returns the line of a run whose models used caches: `22.0k tokens read from caches · $0.12 saved by
+/// caches`.
+pub(super) fn cache_line(usage: Usage) -> Option<String> {
+    let read = tokens(usage.cache_read);
+    usage.has_cached().then(|| format!("{read} tokens read from caches · {}", saving_text(usage)))
 }
 
 /// Formats a local date and time, to the minute.
@@ -99,6 +115,8 @@ pub fn elapsed(since: Timestamp, now: Timestamp) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use protocol::CacheSaving;
+
     use super::*;
 
     #[test]
@@ -121,7 +139,28 @@ mod tests {
         assert_eq!(usage_text(unpriced), "182k tokens · cost unknown");
         assert_eq!(usage_details(priced), "182k tokens (180k read, 2.4k written) · $0.41");
         assert_eq!(usage_details(Usage::ZERO), "0 tokens · $0.00");
+        assert_eq!(cache_line(priced), None);
         assert_eq!((price(priced.cost), price(None)), ("$0.41".to_owned(), "?".to_owned()));
+    }
+
+    #[test]
+    fn what_caches_have_saved_is_known_or_said_to_be_unknown() {
+        let cost = Some(Cost::from_nanodollars(50_000_000));
+        let cached = Usage { input: 2_000, cache_read: 22_000, cost, ..Usage::ZERO };
+        let saving = |nanodollars| Usage {
+            cache_saving: Some(CacheSaving::from_nanodollars(nanodollars)),
+            ..cached
+        };
+        let line = |usage| cache_line(usage).unwrap();
+        let read = "22.0k tokens read from caches";
+        assert_eq!(line(saving(120_000_000)), format!("{read} · $0.12 saved by caches"));
+        let more = format!("{read} · $0.01 more spent than saved by caches");
+        assert_eq!(line(saving(-10_000_000)), more);
+        assert_eq!(line(cached), format!("{read} · what caches saved is unknown"));
+        assert_eq!(
+            usage_details(saving(120_000_000)),
+            "24.0k tokens (2.0k read, 22.0k read from a cache) · $0.05 · $0.12 saved by caches"
+        );
     }
 
     #[test]

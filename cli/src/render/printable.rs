@@ -28,6 +28,12 @@ pub fn visible_line(line: &str) -> String {
     parts.collect::<Vec<_>>().join("\t")
 }
 
+/// Returns `text` with each of its lines as [`visible_line`] does.
+#[must_use]
+pub fn visible_text(text: &str) -> String {
+    text.split('\n').map(visible_line).collect::<Vec<_>>().join("\n")
+}
+
 /// Returns `text` as one line, with an escape such as `\n` or `\u{1b}` for every character that
 /// would control the terminal. Messages that quote a name exactly use this function.
 #[must_use]

@@ -114,6 +114,7 @@ impl ProgressLines {
                 format!("note: {} works without the tool `{tool}`: {why}", label(task))
             }
             EventKind::ConflictsResolved { .. }
+            | EventKind::ResolverFailed { .. }
             | EventKind::TaskQueued { .. }
             | EventKind::TaskProgress { .. }
             | EventKind::SessionEvent { .. }

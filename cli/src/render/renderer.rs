@@ -271,11 +271,19 @@ fn table_row(row: &TaskView, labels: Labels<'_>) -> TableRow {
             changes: report.captured.as_ref().map(|captured| captured.changes),
             ms: Some(report.ms),
             usage: report.usage,
+            fallbacks: report.fallbacks.iter().map(|used| used.model.clone()).collect(),
         },
         // A task has no end only if the engine died.
         TaskStage::Queued | TaskStage::Running { .. } => {
             let outcome = OutcomeLine::plain("interrupted", Meaning::Bad);
-            TableRow { task, outcome, changes: None, ms: None, usage: row.used }
+            TableRow {
+                task,
+                outcome,
+                changes: None,
+                ms: None,
+                usage: row.used,
+                fallbacks: Vec::new(),
+            }
         }
     }
 }

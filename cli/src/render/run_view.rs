@@ -88,7 +88,7 @@ impl RunView {
             EventKind::WorkspaceReady { task, .. } | EventKind::WorkspaceSetUp { task, .. } => {
                 self.enter(task, event.at, Phase::Working);
             }
-            EventKind::TaskProgress { task, phase, line, tool, tokens } => {
+            EventKind::TaskProgress { task, phase, line, tool, tokens, .. } => {
                 let (line, tool) = (line.as_ref(), tool.as_ref());
                 let progress = ProgressReport { phase: *phase, line, tool, tokens: *tokens };
                 self.run(task, event.at, |running| running.update(&progress));
@@ -130,6 +130,7 @@ impl RunView {
                 self.end = Some((totals.clone(), *exit_code));
             }
             EventKind::Degraded { .. }
+            | EventKind::ResolverFailed { .. }
             | EventKind::FileRescued { .. }
             | EventKind::TaskYielded { .. }
             | EventKind::ContractReminded { .. } => {}
@@ -303,6 +304,7 @@ fn without_yield(report: &TaskReport) -> TaskReport {
         ms: report.ms,
         setup_ms: report.setup_ms,
         usage: report.usage,
+        fallbacks: report.fallbacks.clone(),
         turns: report.turns,
         timings: None,
     }

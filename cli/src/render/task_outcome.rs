@@ -51,6 +51,10 @@ pub fn outcome_line(
     labels: Labels<'_>,
 ) -> OutcomeLine {
     let mut found = outcome_without_notes(report, landing, labels);
+    if !report.fallbacks.is_empty() {
+        let models: Vec<_> = report.fallbacks.iter().map(|it| it.model.as_str()).collect();
+        found.add_note(&printable::one_line(&format!("answered by {}", models.join(", "))));
+    }
     let Some(captured) = &report.captured else { return found };
     let holds = captured.holds_uncaptured_files();
     if holds && matches!(found.meaning, Meaning::Good | Meaning::Neutral) {
@@ -267,6 +271,7 @@ mod tests {
             ms: 10,
             setup_ms: None,
             usage: None,
+            fallbacks: Vec::new(),
             turns: None,
             timings: None,
         }

@@ -3,11 +3,12 @@
 //! It is not laid out by a table library, because its first column is shortened in the middle to what
 //! tells tasks apart, its last gets the columns that are left, and on a pipe nothing is cut.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use protocol::{ChangeSummary, Usage};
 
-use super::numbers::{changed_lines, duration, price, tokens, usage_text};
+use super::numbers::{cache_line, changed_lines, count, duration, price, tokens, usage_text};
 use super::printable::{cut, fit, one_line, width};
 use super::task_label::shorten;
 use super::task_outcome::OutcomeLine;
@@ -37,6 +38,8 @@ pub struct TableRow {
     pub ms: Option<u64>,
     /// The usage of the task's model, if it has one.
     pub usage: Option<Usage>,
+    /// The models that have answered in place of the task's own: `PROVIDER/ID`.
+    pub fallbacks: Vec<String>,
 }
 
 /// A table and how it is written.
@@ -83,12 +86,31 @@ pub fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> {
     if hidden > 0 && !shown.is_empty() && table.rows_shown == TableRows::All {
         writeln!(out, "and {hidden} more without trouble")?;
     }
+    if hidden > 0 {
+        // The notes of the tasks that are listed say it there.
+        for (model, tasks) in fallback_counts(&table.rows) {
+            writeln!(out, "{} answered by {}", count(tasks, "task"), one_line(model))?;
+        }
+    }
     let totals = outcome_counts(&table.rows, table.palette);
     let spent = table.ms.map(|ms| format!("    {}", duration(ms))).unwrap_or_default();
     let usage = table.rows.iter().filter_map(|row| row.usage).reduce(|one, other| one + other);
     let between = if spent.is_empty() { "    " } else { " · " };
     let used = usage.map(|usage| format!("{between}{}", usage_text(usage))).unwrap_or_default();
-    writeln!(out, "{totals}{spent}{used}")
+    writeln!(out, "{totals}{spent}{used}")?;
+    match usage.and_then(cache_line) {
+        Some(line) => writeln!(out, "{line}"),
+        None => Ok(()),
+    }
+}
+
+/// Returns the models that have answered in place of others, each with the number of tasks.
+fn fallback_counts(rows: &[TableRow]) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    for model in rows.iter().flat_map(|row| &row.fallbacks) {
+        *counts.entry(model.as_str()).or_default() += 1;
+    }
+    counts
 }
 
 fn listed_rows(table: &Table) -> Vec<&TableRow> {
@@ -220,7 +242,14 @@ mod tests {
         let mut outcome = OutcomeLine::plain(word, meaning);
         outcome.note = note.to_owned();
         let changes = Some(ChangeSummary { files: 3, added: 41, removed: 7 });
-        TableRow { task: task.to_owned(), outcome, changes, ms: Some(31_000), usage: None }
+        TableRow {
+            task: task.to_owned(),
+            outcome,
+            changes,
+            ms: Some(31_000),
+            usage: None,
+            fallbacks: Vec::new(),
+        }
     }
 
     fn written(rows: Vec<TableRow>, room: OutputWidth) -> String {
@@ -302,9 +331,11 @@ search  failed: contract      3  +41 −7     31s   30.2k        ?   no yield af
             (0..998).map(|at| row(&format!("t{at}"), "landed", Meaning::Good, "")).collect();
         rows.insert(5, row("clash", "conflict", Meaning::Kept, ""));
         rows.push(row("broken", "failed: command", Meaning::Bad, ""));
+        rows[7].fallbacks = vec!["b/spare".to_owned()];
         let text = written(rows, OutputWidth::Pipe);
         let tasks: Vec<_> = text.lines().map(|line| line.split(' ').next().unwrap()).collect();
-        assert_eq!(tasks, ["task", "broken", "clash", "and", "998"]);
+        assert_eq!(tasks, ["task", "broken", "clash", "and", "1", "998"]);
+        assert!(text.contains("\n1 task answered by b/spare\n"), "{text}");
         assert!(text.ends_with("998 landed · 1 conflict · 1 failed    1m48s\n"), "{text}");
     }
 

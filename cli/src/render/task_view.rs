@@ -1,6 +1,6 @@
 //! The state of one task, computed from its events: queued, running or ended.
 
-use protocol::{Landed, Phase, SessionEvent, TaskName, TaskReport, Timestamp, Usage};
+use protocol::{Landed, Message, Phase, SessionEvent, TaskName, TaskReport, Timestamp, Usage};
 
 use super::answer::Answer;
 use super::task_label::task_label;
@@ -102,23 +102,7 @@ impl RunningTask {
                 let until = Timestamp::from_millisecond(until);
                 Some(ProviderWait { until, why: error_message.clone() })
             }
-            SessionEvent::ToolUnavailable { .. }
-            | SessionEvent::AgentStart
-            | SessionEvent::InputTaken { .. }
-            | SessionEvent::InputDropped { .. }
-            | SessionEvent::ModelChange { .. }
-            | SessionEvent::TurnStart { .. }
-            | SessionEvent::RequestWait { .. }
-            | SessionEvent::TextDelta { .. }
-            | SessionEvent::ThinkingDelta { .. }
-            | SessionEvent::ToolCallStart { .. }
-            | SessionEvent::ToolExecutionUpdate { .. }
-            | SessionEvent::SessionRestart { .. }
-            | SessionEvent::AgentEnd { .. }
-            | SessionEvent::MessageEnd { .. }
-            | SessionEvent::ToolExecutionStart { .. }
-            | SessionEvent::ToolExecutionEnd { .. }
-            | SessionEvent::TurnEnd { .. } => None,
+            _other => None,
         };
     }
 }
@@ -132,8 +116,8 @@ impl TaskView {
 
     /// Adds the usage of a message of the task's session.
     pub(super) fn add_usage(&mut self, event: &SessionEvent) {
-        if let SessionEvent::MessageEnd { message } = event {
-            self.used = Some(self.used.unwrap_or(Usage::ZERO) + message.usage);
+        if let SessionEvent::MessageEnd { message: Message::Assistant(answer) } = event {
+            self.used = Some(self.used.unwrap_or(Usage::ZERO) + answer.usage);
         }
     }
 }

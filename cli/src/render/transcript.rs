@@ -44,6 +44,7 @@ fn entry_lines(at: Timestamp, entry: &TranscriptEntry<'_>, view: &View) -> Vec<S
         TranscriptEntry::Reminder(text) => words("reminder", text, Meaning::Kept),
         TranscriptEntry::Thought(text) => words("thinks", text, Meaning::Aside),
         TranscriptEntry::Said(text) => words("says", text, Meaning::Neutral),
+        TranscriptEntry::Model(model) => words("another model answers", model, Meaning::Kept),
         TranscriptEntry::Broken(why) => words("its answer is not whole", why, Meaning::Bad),
         TranscriptEntry::Call { call, result } => {
             tool_call::tool_call_lines(call, *result, view.palette, view.room())
@@ -64,6 +65,8 @@ enum TranscriptEntry<'a> {
     Said(&'a str),
     /// A tool call.
     Call { call: &'a ToolCall, result: Option<&'a ToolResult> },
+    /// The model that answers from here on.
+    Model(&'a str),
     /// An answer that is incomplete, with the reason.
     Broken(String),
 }
@@ -77,20 +80,26 @@ fn transcript_entries<'a>(
     for (place, (at, entry)) in entries.iter().enumerate() {
         match entry {
             SessionEntry::SessionInit { task, .. } => asked = Some((*at, task)),
-            SessionEntry::ModelChange { .. } => {}
-            SessionEntry::Message { message: Message::User(said), .. } => {
+            // The first one only says what the head of the log says.
+            SessionEntry::ModelChange { model, .. } if !transcript_entries.is_empty() => {
+                transcript_entries.push((*at, TranscriptEntry::Model(model)));
+            }
+            _other => {}
+        }
+        match entry.model_message() {
+            Some(Message::User(said)) => {
                 let first = !transcript_entries
                     .iter()
                     .any(|(_, entry)| matches!(entry, TranscriptEntry::Prompt(_)));
                 let entry = if first { TranscriptEntry::Prompt } else { TranscriptEntry::Reminder };
                 transcript_entries.push((*at, entry(said.text())));
             }
-            SessionEntry::Message { message: Message::Assistant(answer), .. } => {
+            Some(Message::Assistant(answer)) => {
                 let lines = answer_entries(answer, &entries[place + 1..]);
                 transcript_entries.extend(lines.into_iter().map(|entry| (*at, entry)));
             }
             // A tool result is displayed together with its call.
-            SessionEntry::Message { message: Message::ToolResult(_), .. } => {}
+            Some(Message::ToolResult(_)) | None => {}
         }
     }
     if let (Some((at, task)), true) = (asked, transcript_entries.is_empty()) {
@@ -137,10 +146,7 @@ fn result_of<'a>(
     call: &ToolCall,
     after: &[(Timestamp, &'a SessionEntry)],
 ) -> Option<&'a ToolResult> {
-    let messages = after.iter().filter_map(|(_, entry)| match entry {
-        SessionEntry::Message { message, .. } => Some(message),
-        SessionEntry::SessionInit { .. } | SessionEntry::ModelChange { .. } => None,
-    });
+    let messages = after.iter().filter_map(|(_, entry)| entry.model_message());
     let until = messages.take_while(|message| !matches!(message, Message::Assistant(_)));
     let mut results = until.filter_map(|message| match message {
         Message::ToolResult(result) => Some(result),

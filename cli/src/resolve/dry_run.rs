@@ -41,6 +41,8 @@ struct ListedTask<'a> {
     exec: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fallback: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     base_url: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,6 +101,9 @@ fn listed(task: &TaskSpec) -> ListedTask<'_> {
         title: &task.title,
         exec: command.map(|command| command.script.as_str()),
         model: agent.map(|agent| agent.model.to_string()),
+        fallback: agent
+            .map(|agent| agent.fallback.iter().map(ToString::to_string).collect())
+            .unwrap_or_default(),
         base_url: agent.and_then(|agent| agent.model.base_url.as_deref()),
         prompt: prompt.map(String::as_str),
         arguments: command.map_or(&[], |command| &command.arguments),
@@ -142,6 +147,14 @@ impl Listing<'_> {
             for item in task.items {
                 let _written = writeln!(text, "  {}", render::one_line(item));
             }
+        }
+        let fallbacks: BTreeSet<_> = self.tasks.iter().map(|task| &task.fallback).collect();
+        for fallback in fallbacks.iter().filter(|it| !it.is_empty()) {
+            let _written = write!(
+                text,
+                "\nwhere a model cannot be had: {}",
+                render::one_line(&fallback.join(", "))
+            );
         }
         for line in render::run_conditions(self.pass_env, self.needs, self.verify) {
             let _written = write!(text, "\n{line}");
@@ -211,6 +224,7 @@ mod tests {
             prompt: "Move it.\nAll of it.".to_owned(),
             yields: Vec::new(),
             context: None,
+            fallback: Vec::new(),
         });
         assert_eq!(
             listing(&spec).unwrap().text(),

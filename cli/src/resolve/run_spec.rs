@@ -74,7 +74,8 @@ pub fn resolve(
     let asked = args.jobs.or(planned.and_then(|plan| plan.jobs));
     let selection = selection(args, planned, defaults);
     let context = planned.and_then(|plan| plan.context.as_deref());
-    let models = ModelDefaults { selection, context };
+    let fallback = planned.and_then(|plan| plan.fallback.as_deref());
+    let models = ModelDefaults { selection, context, fallback };
     let tasks = tasks.specs(&models, limits, schema.as_ref())?;
     let suits = if tasks.iter().any(has_model) { AT_ONCE } else { cores };
     let jobs = asked.unwrap_or_else(|| match isolation.capabilities().workspace {
@@ -136,17 +137,20 @@ pub(super) fn selection<'a>(
     ModelSelection { typed, planned, roles: &defaults.roles }
 }
 
-/// The model of tasks that do not name one, and the context of all tasks.
+/// The model of tasks that do not name one, its fallbacks, and the context of all tasks.
 struct ModelDefaults<'a> {
     selection: ModelSelection<'a>,
     context: Option<&'a str>,
+    /// The fallbacks that the plan names.
+    fallback: Option<&'a [ModelChoice]>,
 }
 
 impl ModelDefaults<'_> {
     fn agent(&self, prompt: PlanPrompt, own: Option<&ModelChoice>) -> Result<Work, Error> {
         let (model, context) = (self.selection.route(own)?, self.context.map(str::to_owned));
+        let fallback = self.selection.fallbacks(&model, self.fallback)?;
         let PlanPrompt { text: prompt, yields } = prompt;
-        Ok(Work::Agent(Agent { model, prompt, yields, context }))
+        Ok(Work::Agent(Agent { model, fallback, prompt, yields, context }))
     }
 }
 

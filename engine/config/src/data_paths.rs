@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use protocol::{RunName, TaskName};
+use protocol::{RunName, SessionId, TaskName};
 
 /// The name of the program's folder in the XDG folders.
 const NAME: &str = "regatta";
@@ -134,6 +134,12 @@ impl DataPaths {
         self.config.join("config.yml")
     }
 
+    /// Returns the file with what the user tells every agent.
+    #[must_use]
+    pub fn context_file(&self) -> PathBuf {
+        self.config.join("AGENTS.md")
+    }
+
     /// Returns the files of the user's providers and models. The first that exists is read.
     #[must_use]
     pub fn models_files(&self) -> [PathBuf; 2] {
@@ -176,6 +182,39 @@ impl DataPaths {
         self.data.join("landings")
     }
 
+    /// Returns the folder of the session files of those that work in `folder`: its path, with `-` for
+    /// each `/` and `:`.
+    #[must_use]
+    pub fn sessions_of(&self, folder: &Path) -> PathBuf {
+        let path = folder.to_string_lossy();
+        let name = path.trim_start_matches('/').replace(['/', '\\', ':'], "-");
+        self.all_sessions().join(format!("--{name}--"))
+    }
+
+    /// Returns the folder of the sessions of all folders.
+    #[must_use]
+    pub fn all_sessions(&self) -> PathBuf {
+        self.data.join("sessions")
+    }
+
+    /// Returns the folder of the large content of sessions.
+    #[must_use]
+    pub fn blobs(&self) -> PathBuf {
+        self.data.join("blobs")
+    }
+
+    /// Returns the file of the prompts that the user has typed.
+    #[must_use]
+    pub fn prompt_history(&self) -> PathBuf {
+        self.data.join("history.db")
+    }
+
+    /// Returns the folder in which each terminal has the session that it used last.
+    #[must_use]
+    pub fn terminal_sessions(&self) -> PathBuf {
+        self.data.join("terminal-sessions")
+    }
+
     /// Returns the folder of the output files of all tasks: `RUN/TASK/` below it.
     #[must_use]
     pub fn all_artifacts(&self) -> PathBuf {
@@ -204,6 +243,12 @@ impl DataPaths {
     #[must_use]
     pub fn log(&self, run: &RunName) -> PathBuf {
         self.logs().join(format!("{run}.log"))
+    }
+
+    /// Returns the log file of what the engine traces in a session.
+    #[must_use]
+    pub fn session_trace(&self, session: SessionId) -> PathBuf {
+        self.logs().join(format!("{session}.log"))
     }
 
     /// Returns the folder of log files.

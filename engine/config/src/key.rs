@@ -63,8 +63,22 @@ pub enum Key {
     RetryBaseDelay,
     /// How long a provider may answer nothing at all.
     RetryOutage,
+    /// The models that answer where another cannot be had.
+    RetryFallbackChains,
+    /// When a model that could not be had is asked again.
+    RetryFallbackRevertPolicy,
     /// How long a quota that is used up is waited for.
     QuotaWait,
+    /// Whether conversations are compacted.
+    CompactionEnabled,
+    /// The part of the window from which they are.
+    CompactionThresholdPercent,
+    /// The number of tokens from which they are.
+    CompactionThresholdTokens,
+    /// The tokens of the window that stay free.
+    CompactionReserve,
+    /// The tokens of the newest messages that are kept.
+    CompactionKeepRecent,
     /// How long a provider may take until it begins to answer.
     StreamFirstEventTimeout,
     /// How long a provider may pause in an answer.
@@ -86,7 +100,7 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 41] = [
         Self::MaxConcurrency,
         Self::IsolationMode,
         Self::MergeMode,
@@ -116,7 +130,14 @@ impl Key {
         Self::RetryMaxRetries,
         Self::RetryBaseDelay,
         Self::RetryOutage,
+        Self::RetryFallbackChains,
+        Self::RetryFallbackRevertPolicy,
         Self::QuotaWait,
+        Self::CompactionEnabled,
+        Self::CompactionThresholdPercent,
+        Self::CompactionThresholdTokens,
+        Self::CompactionReserve,
+        Self::CompactionKeepRecent,
         Self::StreamFirstEventTimeout,
         Self::StreamIdleTimeout,
         Self::RetentionOlderThan,
@@ -156,7 +177,14 @@ impl Key {
             Self::RetryMaxRetries => "retry.maxRetries",
             Self::RetryBaseDelay => "retry.baseDelayMs",
             Self::RetryOutage => "retry.outage",
+            Self::RetryFallbackChains => "retry.fallbackChains",
+            Self::RetryFallbackRevertPolicy => "retry.fallbackRevertPolicy",
             Self::QuotaWait => "quota.wait",
+            Self::CompactionEnabled => "compaction.enabled",
+            Self::CompactionThresholdPercent => "compaction.thresholdPercent",
+            Self::CompactionThresholdTokens => "compaction.thresholdTokens",
+            Self::CompactionReserve => "compaction.reserveTokens",
+            Self::CompactionKeepRecent => "compaction.keepRecentTokens",
             Self::StreamFirstEventTimeout => "stream.firstEventTimeout",
             Self::StreamIdleTimeout => "stream.idleTimeout",
             Self::RetentionOlderThan => "retention.olderThan",
@@ -220,7 +248,14 @@ impl Key {
             | Self::RetryMaxRetries
             | Self::RetryBaseDelay
             | Self::RetryOutage
+            | Self::RetryFallbackChains
+            | Self::RetryFallbackRevertPolicy
             | Self::QuotaWait
+            | Self::CompactionEnabled
+            | Self::CompactionThresholdPercent
+            | Self::CompactionThresholdTokens
+            | Self::CompactionReserve
+            | Self::CompactionKeepRecent
             | Self::RetentionOlderThan
             | Self::RetentionKeepSize => &[],
         }

@@ -2,6 +2,8 @@
 
 mod data_paths;
 mod error;
+mod fallback_chains;
+mod instructions;
 mod key;
 mod key_store;
 mod layer;
@@ -15,13 +17,16 @@ mod yaml;
 
 pub use data_paths::{DataPaths, DataPathsError, make_private};
 pub use error::{Origin, Setting, SettingsError, UnknownKey};
+pub use fallback_chains::{FallbackChains, RevertPolicy};
+pub use instructions::{TextError, read_context_file, text_or_file};
 pub use key::{Key, nearest};
 pub use key_store::{
     DEFAULT_KEY, KeyStore, KeyStoreError, LoginLock, LoginTokens, StoredKey, StoredKeys,
     is_key_name,
 };
 pub use models_file::{
-    ApiName, AuthKind, ModelEntry, ModelsFault, ModelsFile, OauthEntry, ProviderEntry,
+    ApiName, AuthKind, CompatSwitches, DiscoveryKind, ModelEntry, ModelsFault, ModelsFile,
+    OauthEntry, ProviderEntry,
 };
 pub use prices::ModelPrice;
 pub use quantity::{QuantityError, parse_cost, parse_count, parse_duration, parse_size};

@@ -4,6 +4,7 @@
 //! key, and that provider is not used.
 
 mod api_name;
+mod compat;
 mod fields;
 mod model;
 mod oauth;
@@ -15,10 +16,11 @@ use std::path::{Path, PathBuf};
 use protocol::quote_within;
 
 pub use self::api_name::ApiName;
+pub use self::compat::CompatSwitches;
 use self::fields::{Fields, Mistake};
 pub use self::model::ModelEntry;
 pub use self::oauth::OauthEntry;
-pub use self::provider::{AuthKind, ProviderEntry};
+pub use self::provider::{AuthKind, DiscoveryKind, ProviderEntry};
 use crate::layer::{LARGEST, read_bounded};
 use crate::yaml::{self, Malformed, Value};
 
@@ -115,6 +117,7 @@ impl ModelsFile {
             let message = format!("there are {count} models, and {MOST_MODELS} are the limit");
             return Self::of_fault(file, 1, message);
         }
+        warnings.sort_by_key(|mistake| mistake.line);
         let warnings = warnings.into_iter().map(|mistake| fault(file, None, mistake));
         read.warnings.extend(warnings);
         read

@@ -10,6 +10,7 @@ use protocol::{CommitStyle, Cost, IsolationMode, MergeMode, ModelRoute, TaskLimi
 
 use crate::error::{Origin, Setting};
 use crate::error::{SettingsError, UnknownKey};
+use crate::fallback_chains::{FallbackChains, RevertPolicy};
 use crate::key::Key;
 use crate::layer::Layer;
 use crate::prices::ModelPrice;
@@ -104,8 +105,22 @@ pub struct Settings {
     pub retry_base_delay: Setting<Duration>,
     /// How long a provider may answer nothing at all; zero for no limit.
     pub retry_outage: Setting<Duration>,
+    /// The models that answer where another cannot be had.
+    pub retry_fallback_chains: Setting<FallbackChains>,
+    /// When a model that could not be had is asked again.
+    pub retry_fallback_revert_policy: Setting<RevertPolicy>,
     /// How long a quota that is used up is waited for.
     pub quota_wait: Setting<Duration>,
+    /// Whether conversations are compacted.
+    pub compaction_enabled: Setting<bool>,
+    /// The part of the window from which they are, in percent; `None` for what the reserve leaves.
+    pub compaction_threshold_percent: Setting<Option<u8>>,
+    /// The number of tokens from which they are; it goes before the part of the window.
+    pub compaction_threshold_tokens: Setting<Option<NonZeroU64>>,
+    /// The tokens of the window that stay free.
+    pub compaction_reserve: Setting<NonZeroU64>,
+    /// The tokens of the newest messages that are kept.
+    pub compaction_keep_recent: Setting<NonZeroU64>,
     /// How long a provider may take until it begins to answer; zero for no limit.
     pub stream_first_event_timeout: Setting<Duration>,
     /// How long a provider may pause in an answer; zero for no limit.
@@ -187,7 +202,30 @@ impl Settings {
             retry_max_retries: required(values, Key::RetryMaxRetries, RawValue::retries)?,
             retry_base_delay: required(values, Key::RetryBaseDelay, RawValue::milliseconds)?,
             retry_outage: required(values, Key::RetryOutage, RawValue::timeout)?,
+            retry_fallback_chains: required(
+                values,
+                Key::RetryFallbackChains,
+                RawValue::fallback_chains,
+            )?,
+            retry_fallback_revert_policy: required(
+                values,
+                Key::RetryFallbackRevertPolicy,
+                RawValue::revert_policy,
+            )?,
             quota_wait: required(values, Key::QuotaWait, RawValue::duration)?,
+            compaction_enabled: required(values, Key::CompactionEnabled, RawValue::boolean)?,
+            compaction_threshold_percent: optional(
+                values,
+                Key::CompactionThresholdPercent,
+                RawValue::percent,
+            )?,
+            compaction_threshold_tokens: optional(
+                values,
+                Key::CompactionThresholdTokens,
+                RawValue::tokens,
+            )?,
+            compaction_reserve: required(values, Key::CompactionReserve, RawValue::tokens)?,
+            compaction_keep_recent: required(values, Key::CompactionKeepRecent, RawValue::tokens)?,
             stream_first_event_timeout: required(
                 values,
                 Key::StreamFirstEventTimeout,
@@ -227,9 +265,15 @@ fn check(key: Key, given: &RawValue, home: Option<&Path>) -> Result<(), Expected
             given.model().map(drop)
         }
         Key::Prices => given.prices().map(drop),
-        Key::RetryEnabled => given.boolean().map(drop),
+        Key::RetryEnabled | Key::CompactionEnabled => given.boolean().map(drop),
+        Key::CompactionThresholdPercent => given.percent().map(drop),
+        Key::CompactionThresholdTokens | Key::CompactionReserve | Key::CompactionKeepRecent => {
+            given.tokens().map(drop)
+        }
         Key::RetryMaxRetries => given.retries().map(drop),
         Key::RetryBaseDelay => given.milliseconds().map(drop),
+        Key::RetryFallbackChains => given.fallback_chains().map(drop),
+        Key::RetryFallbackRevertPolicy => given.revert_policy().map(drop),
         Key::QuotaWait => given.duration().map(drop),
         Key::RetryOutage | Key::StreamFirstEventTimeout | Key::StreamIdleTimeout => {
             given.timeout().map(drop)

@@ -136,6 +136,15 @@ impl RawValue {
         number.ok_or("a number of tokens from 1 on, such as `400000` or `2M`")
     }
 
+    /// Parses a part of a whole.
+    pub(crate) fn percent(&self) -> Result<u8, Expected> {
+        let number = match self {
+            Self::Yaml(Value::Integer(number)) => u8::try_from(*number).ok(),
+            _ => self.text().and_then(|text| text.trim().parse().ok()),
+        };
+        number.filter(|number| (1..=99).contains(number)).ok_or("a percentage from 1 to 99")
+    }
+
     /// Parses the maximum cost.
     pub(crate) fn cost(&self) -> Result<Cost, Expected> {
         let cost = self.text().and_then(|text| parse_cost(text).ok());
@@ -267,7 +276,7 @@ impl RawValue {
         }
     }
 
-    fn text(&self) -> Option<&str> {
+    pub(crate) fn text(&self) -> Option<&str> {
         match self {
             Self::Yaml(Value::Text(text)) => Some(text),
             Self::Text(words) => Some(words.trim()),

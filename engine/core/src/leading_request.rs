@@ -3,18 +3,17 @@
 //! beginning in the cache.
 
 use std::collections::BTreeMap;
-use std::future::poll_fn;
+use std::future::{poll_fn, ready};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
-use futures_util::stream::BoxStream;
-use futures_util::{FutureExt, StreamExt};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Either, select};
 use protocol::{Cost, Failure, Message, ModelRoute, Usage};
 
-use crate::ports::{ModelEvent, ModelRequest, ModelStream, Models, Provider, ProviderInfo, Timer};
+use crate::ports::{ModelRequest, ModelStream, Models, Provider, ProviderInfo, RequestTurn, Timer};
 
 /// How long requests wait for the one ahead.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
@@ -42,8 +41,18 @@ impl LedModels {
 
 impl Models for LedModels {
     fn open(&self, route: &ModelRoute) -> Result<Arc<dyn Provider>, Failure> {
-        let provider = self.models.open(route)?;
-        Ok(match provider.cached_prefix() {
+        self.models.open(route).map(|provider| self.led(provider))
+    }
+
+    fn open_with_each_key(&self, route: &ModelRoute) -> Result<Vec<Arc<dyn Provider>>, Failure> {
+        let providers = self.models.open_with_each_key(route)?.into_iter();
+        Ok(providers.map(|provider| self.led(provider)).collect())
+    }
+}
+
+impl LedModels {
+    fn led(&self, provider: Arc<dyn Provider>) -> Arc<dyn Provider> {
+        match provider.cached_prefix() {
             None => provider,
             Some(least) => Arc::new(LedProvider {
                 provider,
@@ -51,7 +60,7 @@ impl Models for LedModels {
                 leads: Arc::clone(&self.leads),
                 timer: Arc::clone(&self.timer),
             }),
-        })
+        }
     }
 }
 
@@ -70,16 +79,23 @@ impl Provider for LedProvider {
     }
 
     fn stream(&self, request: &ModelRequest) -> ModelStream {
-        let ModelStream { request_bytes, events } = self.provider.stream(request);
+        self.provider.stream(request)
+    }
+
+    fn turn(&self, request: &ModelRequest) -> BoxFuture<'static, Option<RequestTurn>> {
         let prefix = Prefix::of(request);
         let is_long = prefix.tokens >= usize::try_from(self.least).unwrap_or(usize::MAX);
         if !is_first(request) || !is_long {
-            return ModelStream { request_bytes, events };
+            return ready(None).boxed();
         }
         let key = (self.info().route.to_string(), prefix.hash);
         let lead = Arc::clone(lock(&self.leads).entry(key).or_default());
-        let events = led(lead, self.timer.as_ref(), events);
-        ModelStream { request_bytes, events }
+        let turn = select(lead.turn().boxed(), self.timer.sleep(LONGEST_WAIT));
+        let turn = turn.map(|first| match first {
+            Either::Left((ahead, _timer)) => ahead,
+            Either::Right(((), _turn)) => None,
+        });
+        turn.map(|ahead| ahead.map(|ahead| RequestTurn::new(|| ahead.answered()))).boxed()
     }
 
     fn cost_of(&self, usage: &Usage) -> Option<Cost> {
@@ -182,27 +198,6 @@ impl Lead {
         });
         is_ahead.await.then(|| Ahead(Arc::clone(&self)))
     }
-}
-
-/// Returns the events of a request that waits for its turn.
-fn led(
-    lead: Arc<Lead>,
-    timer: &dyn Timer,
-    events: BoxStream<'static, ModelEvent>,
-) -> BoxStream<'static, ModelEvent> {
-    let turn = select(lead.turn().boxed(), timer.sleep(LONGEST_WAIT));
-    let events = turn.map(|first| {
-        let mut ahead = match first {
-            Either::Left((ahead, _timer)) => ahead,
-            Either::Right(((), _turn)) => None,
-        };
-        events.inspect(move |event| match (ahead.take(), event) {
-            (Some(unused), ModelEvent::Failed(_)) => drop(unused),
-            (Some(ahead), _) => ahead.answered(),
-            (None, _) => {}
-        })
-    });
-    events.flatten_stream().boxed()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -3,17 +3,20 @@
 //! clock and does no I/O; it reaches the outside world through the traits in [`ports`].
 
 pub mod agent;
+pub mod compaction;
 pub mod dependencies;
 pub mod exit_code;
 pub mod fault;
 pub mod landing;
 pub mod leading_request;
 pub mod ports;
+pub mod prompt;
 pub mod request;
 pub mod restarts;
 pub mod retention;
 pub mod run;
 pub mod schedule;
+pub mod session;
 pub mod task;
 pub mod tools;
 pub mod verification;

@@ -2,13 +2,16 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{RunName, TaskName};
 
 /// The git ref of a capture in the task store, the bare repository that keeps the work of tasks:
 /// `refs/tasks/RUN/TASK/ATTEMPT`, or `refs/checkpoints/RUN/TASK/ATTEMPT` for a checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct CaptureRef(String);
 
@@ -39,7 +42,7 @@ impl fmt::Display for CaptureRef {
 }
 
 /// The size of a change.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangeSummary {
     /// The number of files that were added, changed or removed.
     pub files: u64,
@@ -50,7 +53,7 @@ pub struct ChangeSummary {
 }
 
 /// The work of a task that is stored in the task store.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Captured {
     /// The ref of the capture.
     pub capture: CaptureRef,
@@ -77,7 +80,7 @@ impl Captured {
 }
 
 /// The paths that a task created in its workspace and that a capture cannot contain.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
     /// The first entries, sorted by path; at most [`LeftOut::MAX_ENTRIES`].
     pub entries: Vec<LeftOutEntry>,
@@ -91,7 +94,7 @@ pub struct LeftOut {
 }
 
 /// One path that a capture leaves out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOutEntry {
     /// The path in the workspace, quoted as git does.
     pub path: String,
@@ -101,7 +104,7 @@ pub struct LeftOutEntry {
 }
 
 /// Why a capture leaves a path out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LeftOutKind {
     /// The path is a FIFO.

@@ -1,15 +1,16 @@
 //! The events of runs and sessions, as they are displayed, logged and sent to other programs.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Captured, Conflict, ExitCode, FailureClass, IsolationMode, LandTime, MergeMode, RepoPath,
-    Rescue, RunName, SessionEvent, SessionId, TaskLanding, TaskName, TaskReport, Timestamp,
-    Unverified, Usage, WorkspaceNeeds,
+    Rescue, ResolverFailure, RunName, SessionEvent, SessionId, TaskLanding, TaskName, TaskReport,
+    Timestamp, Unverified, Usage, WorkspaceNeeds,
 };
 
 /// An event. With `--json` each event is one line of output.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
     /// The number of the event in its scope, from 1 and without gaps. Events that were dropped for
     /// a slow reader are not counted.
@@ -25,7 +26,7 @@ pub struct Event {
 }
 
 /// The run or session to which an event belongs. The task is named in the [`EventKind`].
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventScope {
     /// A run.
@@ -46,7 +47,7 @@ impl Event {
 }
 
 /// What happened. Readers must skip types they do not know.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum EventKind {
     /// The run was recorded in the ledger. This is its first event.
@@ -144,6 +145,9 @@ pub enum EventKind {
         /// The number of tokens that its model has used so far.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tokens: Option<u64>,
+        /// The provider account that its request waits for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        waits_for: Option<AccountWait>,
     },
     /// An event of a session.
     SessionEvent {
@@ -251,13 +255,22 @@ pub enum EventKind {
         rescue: Rescue,
     },
     /// A resolver has settled conflicts of a task after the run had finished, and the work has landed
-    /// or is still kept. These are the only events after [`Self::RunFinished`].
+    /// or is still kept.
     ConflictsResolved {
         /// What became of the work of the task, and how each conflict was settled.
         #[serde(flatten)]
         landing: TaskLanding,
     },
-    /// The run has finished. Only conflicts that are resolved afterwards follow.
+    /// A resolver has not settled a conflict of a task, whose work is still kept. Such events follow
+    /// [`Self::RunFinished`] too.
+    ResolverFailed {
+        /// The task.
+        task: TaskName,
+        /// The conflict, the resolver, and the reason.
+        #[serde(flatten)]
+        failure: ResolverFailure,
+    },
+    /// The run has finished. Only what resolvers make of its conflicts follows.
     RunFinished {
         /// The totals of the run.
         #[serde(flatten)]
@@ -268,7 +281,7 @@ pub enum EventKind {
 }
 
 /// The phase of a running task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// The workspace is being prepared.
@@ -284,7 +297,7 @@ pub enum Phase {
 }
 
 /// The totals of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
     /// The number of tasks that yielded an accepted value.
     pub done: usize,
@@ -307,6 +320,16 @@ pub struct Totals {
     /// The tokens and money that its models used; absent if no model was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+}
+
+/// The provider account that a request waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AccountWait {
+    /// The account, for people.
+    pub account: String,
+    /// Until when it waits at least, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
 }
 
 #[cfg(test)]

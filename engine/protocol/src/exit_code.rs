@@ -1,9 +1,10 @@
 //! The exit codes of the program.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// An exit code. The numbers are a public interface: scripts rely on them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "u8", try_from = "u8")]
 pub enum ExitCode {
     /// All work was done and landed.

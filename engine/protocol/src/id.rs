@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -10,7 +11,7 @@ use uuid::Uuid;
 macro_rules! id_type {
     ($(#[$meta:meta])* $name:ident = $prefix:literal) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
         #[serde(transparent)]
         pub struct $name(Uuid);
 
@@ -87,6 +88,55 @@ impl InputId {
         let bytes = (source.as_u128() ^ u128::from(salt)).to_be_bytes();
         // UUID version 8 is for custom formats, so the id never equals a generated one (version 7).
         Self(uuid::Builder::from_custom_bytes(bytes).into_uuid())
+    }
+}
+
+impl SessionId {
+    /// Returns the UUID as session files and their names have it, with hyphens.
+    #[must_use]
+    pub fn uuid(&self) -> String {
+        self.0.to_string()
+    }
+
+    /// Returns the id of a session of another program, whose ids may be any text: the UUID that the
+    /// text is, or one that is derived from it. The same text always gives the same id.
+    #[must_use]
+    pub fn of_text(text: &str) -> Self {
+        text.parse().unwrap_or_else(|_no_uuid| {
+            // FNV-1a with 128 bits.
+            let hash =
+                text.bytes().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
+                    (hash ^ u128::from(byte))
+                        .wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
+                });
+            Self(uuid::Builder::from_custom_bytes(hash.to_be_bytes()).into_uuid())
+        })
+    }
+}
+
+/// The id of an entry, unique in its file: eight hexadecimal digits, but other programs may write
+/// any text.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EntryId(String);
+
+impl EntryId {
+    /// Returns the id with this text.
+    #[must_use]
+    pub fn new(id: impl Into<String>) -> Self {
+        Self(id.into())
+    }
+
+    /// Returns the text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for EntryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 

@@ -1,9 +1,10 @@
 //! The isolation modes, and the capabilities of each.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How tasks are isolated from each other and from the user's working tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum IsolationMode {
     /// Each task works in its own copy of the working tree.

@@ -1,5 +1,6 @@
 //! The result of a landing, which merges the captured work of tasks into the user's repository.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{CaptureRef, RepoPath, RunName, TaskName, Unverified};
@@ -12,7 +13,7 @@ pub struct LandingReport {
 }
 
 /// The result of a landing for one task.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskLanding {
     /// The task.
     pub task: TaskName,
@@ -33,7 +34,7 @@ impl TaskLanding {
 }
 
 /// What was settled of the conflicts of one task.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Settled {
     /// The settled conflicts, sorted by path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -53,7 +54,7 @@ impl Settled {
 }
 
 /// A conflict that was settled.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SettledConflict {
     /// The path of the conflict.
     pub path: RepoPath,
@@ -65,7 +66,7 @@ pub struct SettledConflict {
 }
 
 /// What is recorded of a resolver that wrote the file of a conflict.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResolverRecord {
     /// The command, of which only the beginning is kept; or `agent` and its model.
     pub program: String,
@@ -80,8 +81,19 @@ pub struct ResolverRecord {
     pub capture: Option<CaptureRef>,
 }
 
+/// What is recorded of a resolver that did not settle a conflict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ResolverFailure {
+    /// The path of the conflict.
+    pub path: RepoPath,
+    /// The reason, in one line.
+    pub why: String,
+    /// The resolver.
+    pub resolver: ResolverRecord,
+}
+
 /// How a conflict was settled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SettledBy {
     /// What stands in the tree was kept.
@@ -99,7 +111,7 @@ pub enum SettledBy {
 }
 
 /// The result of landing one task's work. Work that did not land stays in the task store.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "landing", rename_all = "snake_case")]
 pub enum Landed {
     /// The work is in the working tree or on a branch.
@@ -140,7 +152,7 @@ pub enum Landed {
 }
 
 /// A conflict at one path.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Conflict {
     /// The path.
     pub path: RepoPath,
@@ -160,7 +172,7 @@ pub struct Conflict {
 }
 
 /// The names of a file that one side of a conflict renamed, or both.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RenamedFile {
     /// Its path when the task started.
     pub from: RepoPath,
@@ -171,7 +183,7 @@ pub struct RenamedFile {
 }
 
 /// One version of a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Side {
     /// The git file mode: 100644, 100755 or 120000; 160000 for a submodule.
     pub mode: u32,
@@ -197,7 +209,7 @@ pub struct ConflictHunk {
 }
 
 /// The kind of a conflict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ConflictReason {
     /// Both sides changed the same lines.
@@ -250,7 +262,7 @@ pub enum ConflictReason {
 }
 
 /// A kept version of a file: another program wrote the version just before a landing replaced it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rescue {
     /// The file.
     pub path: RepoPath,
@@ -261,7 +273,7 @@ pub struct Rescue {
 }
 
 /// Where a replaced version of a file is kept.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "in", rename_all = "snake_case")]
 pub enum RescueLocation {
     /// In the task store.

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Captured, ExitCode, LandingId, LandingReport, RunId, TaskId, TaskReport, TaskSpec, Totals,
-    Usage, VerificationTotals,
+    Captured, ExitCode, LandingId, LandingReport, ResolverFailure, RunId, TaskId, TaskReport,
+    TaskSpec, Totals, Usage, VerificationTotals,
 };
 
 /// One recorded transition of a run or a task.
@@ -110,6 +110,13 @@ pub enum LedgerEntry {
     TaskDiscarded {
         /// The task.
         task: TaskId,
+    },
+    /// A resolver has not settled a conflict of a task.
+    ResolverFailed {
+        /// The task.
+        task: TaskId,
+        /// The conflict, the resolver, and the reason.
+        failure: ResolverFailure,
     },
     /// The captures, logs and outputs of a task, whose work had landed or was discarded, are removed
     /// because of their age or size.

@@ -13,11 +13,15 @@ mod isolation;
 mod landing;
 mod ledger;
 mod message;
+mod message_blocks;
 mod model_route;
 mod name;
 mod outcome;
 mod path;
 mod session;
+mod session_entry;
+mod session_event;
+mod session_message;
 mod spec;
 mod thinking_level;
 mod timestamp;
@@ -29,23 +33,34 @@ pub use capture::{CaptureRef, Captured, ChangeSummary, LeftOut, LeftOutEntry, Le
 pub use commits::{CommitStyle, CommitSubjects};
 pub use control_characters::{Escapes, is_unseen};
 pub use error_text::{error_chain, quote, quote_within};
-pub use event::{Event, EventKind, EventScope, Phase, Totals};
+pub use event::{AccountWait, Event, EventKind, EventScope, Phase, Totals};
 pub use exit_code::ExitCode;
-pub use id::{InputId, LandingId, RunId, SessionId, TaskId};
+pub use id::{EntryId, InputId, LandingId, RunId, SessionId, TaskId};
 pub use isolation::{BaseState, Capabilities, IsolationMode, WorkspaceKind};
 pub use landing::{
     Conflict, ConflictHunk, ConflictReason, Landed, LandingReport, RenamedFile, Rescue,
-    RescueLocation, ResolverRecord, Settled, SettledBy, SettledConflict, Side, TaskLanding,
+    RescueLocation, ResolverFailure, ResolverRecord, Settled, SettledBy, SettledConflict, Side,
+    TaskLanding,
 };
 pub use ledger::{LedgerEntry, RunState, TaskState};
 pub use message::{
-    AssistantMessage, Content, Message, Part, StopReason, ToolCall, ToolResult, UserMessage,
+    AssistantMessage, Attachment, AttachmentKind, Attribution, Content, Message, MessageRole, Part,
+    StopReason, ToolCall, ToolResult, UserMessage,
 };
 pub use model_route::{ModelRoute, ModelRouteError};
 pub use name::{NameError, RunName, TaskName};
-pub use outcome::{Failure, FailureClass, FailureDetail, Outcome, TaskReport};
+pub use outcome::{Failure, FailureClass, FailureDetail, ModelUse, Outcome, TaskReport};
 pub use path::{RepoPath, is_temporary_name, quote_path, temporary_name};
-pub use session::{AgentEnd, SessionEntry, SessionEvent, UserInput};
+pub use session::UserInput;
+pub use session_entry::{SessionEntry, TitleSource};
+pub use session_event::{
+    AgentEnd, AnswerStart, CompactionReason, CompactionResult, QueueKind, SessionEvent,
+    ToolExecutionResult,
+};
+pub use session_message::{
+    BashExecution, BranchSummary, CompactionSummary, CustomMessage, FileMention, MentionedFile,
+    PythonExecution, SessionMessage, SkippedReason,
+};
 pub use spec::{
     Agent, BranchOwner, ChangeDemand, Command, DoneTask, External, Item, LandTime, MergeMode,
     OnFailure, Retry, RunSpec, StackBranch, TaskLimits, TaskSpec, Work, WorkspaceNeeds,
@@ -54,7 +69,7 @@ pub use spec::{
 pub use thinking_level::{ThinkingLevel, ThinkingLevelError};
 pub use timestamp::Timestamp;
 pub use timings::{TaskTimings, TimedPhase};
-pub use usage::{Cost, Usage};
+pub use usage::{CacheSaving, Cost, Usage};
 pub use verification::{
     FailingStart, Partners, Unverified, UnverifiedCause, VerificationTotals, VerifySpec,
 };

@@ -1,15 +1,17 @@
-//! The messages of a session between user, model and tools. They are serialized as in session files
-//! of version 3.
+//! The messages that models read and write: of the user, the model and the tools. They are serialized
+//! as in session files of version 3.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::timestamp::millis;
+use crate::message_blocks::{Block, blocks};
+use crate::timestamp::{millis, optional_millis};
 use crate::usage::v3;
 use crate::{Timestamp, Usage};
 
-/// One message of a session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A message that a model reads or writes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "role", rename_all = "camelCase")]
 pub enum Message {
     /// A message of the user, or of the engine on the user's behalf.
@@ -20,19 +22,87 @@ pub enum Message {
     ToolResult(ToolResult),
 }
 
+/// Whose a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum MessageRole {
+    /// The user, or the engine on the user's behalf.
+    User,
+    /// A model.
+    Assistant,
+    /// A tool.
+    ToolResult,
+}
+
 /// A message to the model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UserMessage {
     /// The content of the message.
+    #[serde(deserialize_with = "blocks")]
     pub content: Vec<Content>,
+    /// Files that the user has attached.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
+    /// Whether the engine made the message, and no user.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub synthetic: bool,
+    /// On whose behalf the message was added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attribution: Option<Attribution>,
     /// The time of the message.
     #[serde(with = "millis")]
+    #[schemars(with = "i64")]
     pub timestamp: Timestamp,
 }
 
+/// On whose behalf a message was added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Attribution {
+    /// The user's.
+    User,
+    /// The agent's.
+    Agent,
+}
+
+/// A file that a user has attached to a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Attachment {
+    /// The id of the attachment.
+    pub id: String,
+    /// How a model gets it.
+    #[serde(rename = "type")]
+    pub kind: AttachmentKind,
+    /// The name of the file.
+    pub file_name: String,
+    /// The media type, for instance `image/png`.
+    pub mime_type: String,
+    /// The size of the file in bytes.
+    pub size: u64,
+    /// The bytes of the file, in base64.
+    pub content: String,
+    /// The text of a document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extracted_text: Option<String>,
+    /// A small image for people, in base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
+}
+
+/// How a model gets an attachment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum AttachmentKind {
+    /// As an image.
+    Image,
+    /// As the text of a document.
+    Document,
+}
+
 /// A part of a user message or a tool result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum Content {
     /// A text.
@@ -51,10 +121,11 @@ pub enum Content {
 }
 
 /// One answer of the model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AssistantMessage {
     /// Text, thinking and tool calls in the order in which the model sent them.
+    #[serde(deserialize_with = "blocks")]
     pub content: Vec<Part>,
     /// The name of the wire API through which the answer came, for instance `openai-completions`.
     pub api: String,
@@ -64,6 +135,7 @@ pub struct AssistantMessage {
     pub model: String,
     /// The tokens and money that the answer used.
     #[serde(with = "v3")]
+    #[schemars(with = "v3::Written")]
     pub usage: Usage,
     /// Why the answer ended.
     pub stop_reason: StopReason,
@@ -72,11 +144,12 @@ pub struct AssistantMessage {
     pub error_message: Option<String>,
     /// The time at which the answer was complete.
     #[serde(with = "millis")]
+    #[schemars(with = "i64")]
     pub timestamp: Timestamp,
 }
 
 /// A part of an answer of the model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum Part {
     /// Text for the user.
@@ -105,7 +178,7 @@ pub enum Part {
 }
 
 /// A tool call that the model asks for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
     /// The id of the call. It is unique in its session.
@@ -123,7 +196,7 @@ pub struct ToolCall {
 }
 
 /// Why an answer of the model ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum StopReason {
     /// The model had finished.
@@ -139,7 +212,7 @@ pub enum StopReason {
 }
 
 /// The result of a tool call. Every call has exactly one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResult {
     /// The id of the call.
@@ -147,21 +220,53 @@ pub struct ToolResult {
     /// The name of the tool.
     pub tool_name: String,
     /// The content that the model reads.
+    #[serde(deserialize_with = "blocks")]
     pub content: Vec<Content>,
     /// Structured data for other programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
     /// Whether the call failed.
     pub is_error: bool,
+    /// When the content was replaced by a notice, to make room for more.
+    #[serde(default, with = "optional_millis", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<i64>")]
+    pub pruned_at: Option<Timestamp>,
     /// The time of the result.
     #[serde(with = "millis")]
+    #[schemars(with = "i64")]
     pub timestamp: Timestamp,
 }
 
 impl Message {
     /// Returns a user message with this text.
     pub fn user(text: impl Into<String>, at: Timestamp) -> Self {
-        Self::User(UserMessage { content: vec![Content::text(text)], timestamp: at })
+        Self::User(UserMessage::new(vec![Content::text(text)], at))
+    }
+
+    /// Returns whose message it is.
+    #[must_use]
+    pub fn role(&self) -> MessageRole {
+        match self {
+            Self::User(_) => MessageRole::User,
+            Self::Assistant(_) => MessageRole::Assistant,
+            Self::ToolResult(_) => MessageRole::ToolResult,
+        }
+    }
+}
+
+impl Block for Content {
+    const KINDS: &'static [&'static str] = &["text", "image"];
+
+    fn from_text(text: String) -> Self {
+        Self::Text { text }
+    }
+}
+
+impl Block for Part {
+    const KINDS: &'static [&'static str] = &["text", "thinking", "redactedThinking", "toolCall"];
+
+    fn from_text(text: String) -> Self {
+        Self::text(text)
     }
 }
 
@@ -205,6 +310,13 @@ impl AssistantMessage {
 }
 
 impl UserMessage {
+    /// Returns a message of the user without attachments.
+    #[must_use]
+    pub fn new(content: Vec<Content>, timestamp: Timestamp) -> Self {
+        let (attachments, synthetic, attribution) = (Vec::new(), false, None);
+        Self { content, attachments, synthetic, attribution, timestamp }
+    }
+
     /// Returns the text of the message; its parts are joined with line breaks.
     #[must_use]
     pub fn text(&self) -> String {
@@ -229,95 +341,4 @@ fn joined(content: &[Content]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn messages_are_written_as_session_files_of_version_3_have_them() {
-        let at = Timestamp::from_millisecond(1_767_323_045_678);
-        let call = ToolCall {
-            id: "call_1".to_owned(),
-            name: "read".to_owned(),
-            arguments: json!({ "path": "a" }).as_object().unwrap().clone(),
-            malformed: None,
-            thought_signature: None,
-        };
-        let assistant = Message::Assistant(AssistantMessage {
-            content: vec![Part::thinking("hm"), Part::ToolCall(call)],
-            api: "offline".to_owned(),
-            provider: "offline".to_owned(),
-            model: "demo".to_owned(),
-            usage: Usage { input: 60, output: 5, cache_read: 40, cache_write: 0, cost: None },
-            stop_reason: StopReason::ToolUse,
-            error_message: None,
-            timestamp: at,
-        });
-        let written = serde_json::to_value(&assistant).unwrap();
-        assert_eq!(
-            written,
-            json!({
-                "role": "assistant",
-                "content": [
-                    { "type": "thinking", "thinking": "hm" },
-                    { "type": "toolCall", "id": "call_1", "name": "read", "arguments": { "path": "a" } },
-                ],
-                "api": "offline", "provider": "offline", "model": "demo",
-                "usage": { "input": 60, "output": 5, "cacheRead": 40, "cacheWrite": 0, "totalTokens": 105 },
-                "stopReason": "toolUse",
-                "timestamp": 1_767_323_045_678_i64,
-            })
-        );
-        assert_eq!(serde_json::from_value::<Message>(written).unwrap(), assistant);
-        let result = Message::ToolResult(ToolResult {
-            tool_call_id: "call_1".to_owned(),
-            tool_name: "read".to_owned(),
-            content: vec![Content::text("b")],
-            details: None,
-            is_error: false,
-            timestamp: at,
-        });
-        let written = serde_json::to_value(&result).unwrap();
-        assert_eq!(written["role"], "toolResult");
-        assert_eq!(written["toolCallId"], "call_1");
-        assert_eq!(serde_json::from_value::<Message>(written).unwrap(), result);
-    }
-
-    #[test]
-    fn signatures_images_and_redacted_thinking_are_written_and_read_again_as_they_came() {
-        let parts = [
-            (
-                Part::Text { text: "a".to_owned(), signature: Some("msg_1".to_owned()) },
-                json!({ "type": "text", "text": "a", "textSignature": "msg_1" }),
-            ),
-            (
-                Part::Thinking { thinking: String::new(), signature: Some("s+/=".to_owned()) },
-                json!({ "type": "thinking", "thinking": "", "thinkingSignature": "s+/=" }),
-            ),
-            (
-                Part::RedactedThinking { data: "d".to_owned() },
-                json!({ "type": "redactedThinking", "data": "d" }),
-            ),
-            (
-                Part::ToolCall(ToolCall {
-                    id: "c".to_owned(),
-                    name: "read".to_owned(),
-                    arguments: Map::new(),
-                    malformed: None,
-                    thought_signature: Some("t".to_owned()),
-                }),
-                json!({ "type": "toolCall", "id": "c", "name": "read", "arguments": {}, "thoughtSignature": "t" }),
-            ),
-        ];
-        for (part, expected) in parts {
-            let written = serde_json::to_value(&part).unwrap();
-            assert_eq!(written, expected);
-            assert_eq!(serde_json::from_value::<Part>(written).unwrap(), part);
-        }
-        let image = Content::Image { data: "AA==".to_owned(), mime_type: "image/png".to_owned() };
-        let written = serde_json::to_value(&image).unwrap();
-        assert_eq!(written, json!({ "type": "image", "data": "AA==", "mimeType": "image/png" }));
-        assert_eq!(serde_json::from_value::<Content>(written).unwrap(), image);
-    }
-}
+mod tests;

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::RunId;
@@ -15,7 +16,9 @@ const CROCKFORD: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const SEGMENT: usize = 48;
 
 /// The name of a run: `r` followed by 4 to 12 digits of Crockford's base 32.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
 pub struct RunName(String);
 
@@ -63,7 +66,9 @@ impl FromStr for RunName {
 
 /// The name of a task: segments of `[A-Za-z0-9][A-Za-z0-9_-]{0,47}` joined by single dots, never
 /// ending in `.lock`. It is unique in its run, compared without case.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
 pub struct TaskName(String);
 

@@ -2,13 +2,14 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{Captured, TaskName, TaskTimings, Timestamp, Usage};
 
 /// How a task ended.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
     /// The task yielded a value that was accepted.
@@ -27,7 +28,7 @@ pub enum Outcome {
 }
 
 /// Why a task failed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
     /// The class of the failure.
     pub class: FailureClass,
@@ -52,7 +53,9 @@ impl Failure {
 }
 
 /// The class of a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureClass {
     /// The connection was lost, the server was overloaded or the stream was silent, and retries did
@@ -60,7 +63,7 @@ pub enum FailureClass {
     Transient,
     /// The account has no credit left, or has reached a rate limit that is reset much later.
     Quota,
-    /// The provider did not accept the API key.
+    /// The provider did not accept the API key, or does not allow it to ask for this.
     Auth,
     /// The provider refused to answer this request.
     Refused,
@@ -117,7 +120,7 @@ impl fmt::Display for FailureClass {
 }
 
 /// Structured details of a failure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FailureDetail {
     /// The exit code of a command.
@@ -135,6 +138,11 @@ pub enum FailureDetail {
         /// The time.
         at: Timestamp,
     },
+    /// The account of the model has answered nothing for too long.
+    Outage {
+        /// For how long.
+        seconds: u64,
+    },
     /// The tasks that caused the failure.
     Tasks {
         /// The names of the tasks.
@@ -142,8 +150,17 @@ pub enum FailureDetail {
     },
 }
 
+/// What one model has used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelUse {
+    /// `PROVIDER/ID`.
+    pub model: String,
+    /// Its tokens and their cost.
+    pub usage: Usage,
+}
+
 /// The final report of a task.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskReport {
     /// How the task ended.
     #[serde(flatten)]
@@ -159,6 +176,9 @@ pub struct TaskReport {
     /// The tokens and money that its model used; absent for a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// The models that have answered in place of the task's own, in the order of their first answers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallbacks: Vec<ModelUse>,
     /// The turns of its model that have ended; absent for a command, for another program, and in
     /// ledgers that were written before turns were counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]

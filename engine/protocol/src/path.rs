@@ -6,6 +6,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::control_characters::is_unseen;
@@ -14,8 +15,8 @@ use crate::control_characters::is_unseen;
 ///
 /// It is displayed unchanged if it is printable UTF-8, and otherwise quoted as git does, for
 /// instance `"a\377b\n"` including the double quotes. It is serialized in the same form.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RepoPath(Vec<u8>);
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, JsonSchema)]
+pub struct RepoPath(#[schemars(with = "String")] Vec<u8>);
 
 impl RepoPath {
     /// Returns the path, or `None` if it could lead out of the repository or into its `.git`: it

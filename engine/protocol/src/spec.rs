@@ -4,6 +4,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -74,7 +75,7 @@ impl RunSpec {
 }
 
 /// What a workspace needs besides the files of the repository.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkspaceNeeds {
     /// The shell scripts that set the workspace up before its worker starts, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -122,7 +123,7 @@ pub struct DoneTask {
 }
 
 /// Where the work of a run lands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MergeMode {
     /// In the working tree.
@@ -179,7 +180,7 @@ pub enum BranchOwner {
 }
 
 /// When the work of a task lands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LandTime {
     /// When the last task of the run has ended.
@@ -286,6 +287,10 @@ pub struct External {
 pub struct Agent {
     /// The model.
     pub model: ModelRoute,
+    /// The models that answer in its place where it cannot be had, in the order in which they are
+    /// asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallback: Vec<ModelRoute>,
     /// The prompt.
     pub prompt: String,
     /// The parts of the prompt that are replaced by yields before the task starts, in their order.

@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A point in time, written in UTC with milliseconds: `2026-01-02T03:04:05.678Z`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Timestamp(jiff::Timestamp);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema)]
+pub struct Timestamp(#[schemars(with = "String")] jiff::Timestamp);
 
 impl Timestamp {
     /// Returns the time this many milliseconds after the Unix epoch.
@@ -51,7 +52,38 @@ pub(crate) mod millis {
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
-        i64::deserialize(from).map(Timestamp::from_millisecond)
+        f64::deserialize(from).map(from_number)
+    }
+
+    /// Returns the time of a number that another program wrote, perhaps with a fraction.
+    #[expect(clippy::cast_possible_truncation, reason = "what is out of range saturates")]
+    pub(super) fn from_number(milliseconds: f64) -> Timestamp {
+        Timestamp::from_millisecond(milliseconds as i64)
+    }
+}
+
+/// The same for a time that may be absent.
+pub(crate) mod optional_millis {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Timestamp;
+    use super::millis::from_number;
+
+    #[expect(clippy::ref_option, reason = "serde gives a reference to the field")]
+    pub(crate) fn serialize<S: Serializer>(
+        at: &Option<Timestamp>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        match at {
+            Some(at) => to.serialize_some(&at.as_millisecond()),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Timestamp>, D::Error> {
+        Ok(Option::<f64>::deserialize(from)?.map(from_number))
     }
 }
 

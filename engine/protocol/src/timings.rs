@@ -1,5 +1,6 @@
 //! The durations of a task's phases.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A phase whose duration is measured.
@@ -63,7 +64,7 @@ impl TimedPhase {
 }
 
 /// How long the phases of one task took, in microseconds. A phase without a value is 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TaskTimings {
     #[serde(skip_serializing_if = "is_zero")]

@@ -4,10 +4,11 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::Add;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Tokens and their cost. Each token is counted in only one of the four counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// Tokens that the model read and that were not cached.
     pub input: u64,
@@ -19,12 +20,21 @@ pub struct Usage {
     pub cache_write: u64,
     /// The cost; absent if a price is not known.
     pub cost: Option<Cost>,
+    /// What the caches have saved; absent if a price is not known, or if no cache was used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_saving: Option<CacheSaving>,
 }
 
 impl Usage {
     /// No usage.
-    pub const ZERO: Self =
-        Self { input: 0, output: 0, cache_read: 0, cache_write: 0, cost: Some(Cost(0)) };
+    pub const ZERO: Self = Self {
+        input: 0,
+        output: 0,
+        cache_read: 0,
+        cache_write: 0,
+        cost: Some(Cost(0)),
+        cache_saving: None,
+    };
 
     /// Returns the total number of tokens.
     #[must_use]
@@ -32,19 +42,35 @@ impl Usage {
         let read = self.input.saturating_add(self.cache_read).saturating_add(self.cache_write);
         read.saturating_add(self.output)
     }
+
+    /// Returns whether anything was read from a cache or written to one.
+    #[must_use]
+    pub fn has_cached(&self) -> bool {
+        self.cache_read > 0 || self.cache_write > 0
+    }
+
+    /// Returns what the caches have saved, which is nothing where none was used; `None` if it is not
+    /// known.
+    fn known_saving(&self) -> Option<CacheSaving> {
+        if self.has_cached() { self.cache_saving } else { Some(CacheSaving::default()) }
+    }
 }
 
 impl Add for Usage {
     type Output = Self;
 
-    /// Returns the sum. Its cost is unknown if one of the two costs is.
+    /// Returns the sum. Its cost is unknown if one of the two costs is, and so is what caches have
+    /// saved.
     fn add(self, other: Self) -> Self {
+        let has_cached = self.has_cached() || other.has_cached();
+        let savings = self.known_saving().zip(other.known_saving()).filter(|_| has_cached);
         Self {
             input: self.input.saturating_add(other.input),
             output: self.output.saturating_add(other.output),
             cache_read: self.cache_read.saturating_add(other.cache_read),
             cache_write: self.cache_write.saturating_add(other.cache_write),
             cost: self.cost.zip(other.cost).map(|(one, two)| Cost(one.0.saturating_add(two.0))),
+            cache_saving: savings.map(|(one, two)| CacheSaving(one.0.saturating_add(two.0))),
         }
     }
 }
@@ -56,8 +82,8 @@ impl Sum for Usage {
 }
 
 /// An amount of money in billionths of a US dollar, serialized as a number of dollars.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Cost(u64);
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, JsonSchema)]
+pub struct Cost(#[schemars(with = "f64")] u64);
 
 impl Cost {
     /// Returns an amount of this many billionths of a dollar.
@@ -102,16 +128,73 @@ impl<'de> Deserialize<'de> for Cost {
     }
 }
 
+/// What caches have saved, in billionths of a US dollar, serialized as a number of dollars: what the
+/// tokens that were read from them would have cost otherwise, less what writing into them cost more.
+/// It is negative if that was more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, JsonSchema)]
+pub struct CacheSaving(#[schemars(with = "f64")] i64);
+
+impl CacheSaving {
+    /// Returns the difference between what a usage would have cost without caches, and what it cost.
+    #[must_use]
+    pub fn between(uncached: Cost, cached: Cost) -> Self {
+        let nanodollars = i128::from(uncached.0) - i128::from(cached.0);
+        Self(i64::try_from(nanodollars).unwrap_or(if nanodollars < 0 {
+            i64::MIN
+        } else {
+            i64::MAX
+        }))
+    }
+
+    /// Returns a saving of this many billionths of a dollar.
+    #[must_use]
+    pub fn from_nanodollars(nanodollars: i64) -> Self {
+        Self(nanodollars)
+    }
+
+    /// Returns the saving in billionths of a dollar.
+    #[must_use]
+    pub fn as_nanodollars(self) -> i64 {
+        self.0
+    }
+}
+
+impl fmt::Display for CacheSaving {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let amount = Cost(self.0.unsigned_abs());
+        match self.0 {
+            ..0 => write!(f, "{amount} more spent than saved"),
+            _ => write!(f, "{amount} saved"),
+        }
+    }
+}
+
+impl Serialize for CacheSaving {
+    #[expect(clippy::cast_precision_loss, reason = "money to be shown, far below 2^53")]
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.0 as f64 / 1e9)
+    }
+}
+
+impl<'de> Deserialize<'de> for CacheSaving {
+    #[expect(clippy::cast_possible_truncation, reason = "clamped before")]
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let dollars = f64::deserialize(deserializer)?;
+        Ok(Self((dollars * 1e9).round().clamp(-9e18, 9e18) as i64))
+    }
+}
+
 /// Serializes usage as session files of version 3 do.
 pub(crate) mod v3 {
+    use schemars::JsonSchema;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use super::{Cost, Usage};
+    use super::{CacheSaving, Cost, Usage};
 
-    #[derive(Serialize, Deserialize)]
+    /// The usage of an answer.
+    #[derive(Default, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "camelCase", default)]
-    #[derive(Default)]
-    struct Written {
+    pub(crate) struct Written {
         input: u64,
         output: u64,
         cache_read: u64,
@@ -119,9 +202,12 @@ pub(crate) mod v3 {
         total_tokens: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
         cost: Option<Total>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_saving: Option<CacheSaving>,
     }
 
-    #[derive(Serialize, Deserialize)]
+    /// The cost of an answer in dollars.
+    #[derive(Serialize, Deserialize, JsonSchema)]
     struct Total {
         total: Cost,
     }
@@ -134,6 +220,7 @@ pub(crate) mod v3 {
             cache_write: usage.cache_write,
             total_tokens: usage.tokens(),
             cost: usage.cost.map(|total| Total { total }),
+            cache_saving: usage.cache_saving,
         }
         .serialize(to)
     }
@@ -146,6 +233,7 @@ pub(crate) mod v3 {
             cache_read: written.cache_read,
             cache_write: written.cache_write,
             cost: written.cost.map(|cost| cost.total),
+            cache_saving: written.cache_saving,
         })
     }
 }
@@ -161,6 +249,40 @@ mod tests {
         assert_eq!([known, known].into_iter().sum::<Usage>().cost, Some(Cost(0)));
         let sum: Usage = [known, unknown].into_iter().sum();
         assert_eq!((sum.tokens(), sum.cost), (6, None));
+    }
+
+    #[test]
+    fn what_caches_have_saved_adds_up_unless_a_part_of_it_is_not_known() {
+        let plain = Usage { input: 9, cost: None, ..Usage::ZERO };
+        let saved = |saving: Option<i64>| Usage {
+            cache_read: 5,
+            cache_saving: saving.map(CacheSaving::from_nanodollars),
+            ..Usage::ZERO
+        };
+        let sum = |parts: &[Usage]| parts.iter().copied().sum::<Usage>().cache_saving;
+        assert_eq!(sum(&[plain, plain]), None, "no cache was used");
+        let both = sum(&[saved(Some(7)), plain, saved(Some(-9))]);
+        assert_eq!(both, Some(CacheSaving::from_nanodollars(-2)));
+        assert_eq!(sum(&[saved(Some(7)), saved(None)]), None);
+    }
+
+    #[test]
+    fn a_saving_survives_json_and_old_usage_has_none() {
+        let usage = Usage {
+            cache_read: 5,
+            cache_saving: Some(CacheSaving::from_nanodollars(-1_500)),
+            ..Usage::ZERO
+        };
+        let json = serde_json::to_value(usage).unwrap();
+        assert_eq!(json["cache_saving"], serde_json::json!(-1.5e-6));
+        assert_eq!(serde_json::from_value::<Usage>(json).unwrap(), usage);
+        let old = r#"{"input":1,"output":2,"cache_read":5,"cache_write":0,"cost":0.5}"#;
+        assert_eq!(serde_json::from_str::<Usage>(old).unwrap().cache_saving, None);
+        let cost = Cost::from_nanodollars;
+        let texts = [(3_000_000_000, 1_000_000_000), (0, 6_000_000)].map(|(uncached, cached)| {
+            CacheSaving::between(cost(uncached), cost(cached)).to_string()
+        });
+        assert_eq!(texts, ["$2.00 saved", "$0.01 more spent than saved"]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::TaskName;
@@ -47,7 +48,7 @@ pub enum FailingStart {
 }
 
 /// Why the work of a task was kept instead of landing unverified.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unverified {
     /// What is to blame.
     pub cause: UnverifiedCause,
@@ -69,7 +70,7 @@ pub struct Unverified {
 }
 
 /// Whether all tasks are known whose work makes a verification fail only together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Partners {
     /// All of them are named.
@@ -100,7 +101,7 @@ impl Partners {
 }
 
 /// What is to blame for a verification that did not succeed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UnverifiedCause {
     /// The work of the task.

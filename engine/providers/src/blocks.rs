@@ -143,7 +143,8 @@ impl Blocks {
         }
         if tool.is_empty() && !name.is_empty() {
             cut(name, MAX_NAME).clone_into(tool);
-            events.push_back(ModelEvent::Calling { block, tool: tool.clone() });
+            let (id, tool) = (own.clone(), tool.clone());
+            events.push_back(ModelEvent::Calling { block, id, tool });
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::ports::{
-    AccountId, AccountLimits, Clock, ModelLocation, Models, Provider, ProviderInfo,
+    AccountId, AccountLimits, Clock, ModelLocation, Models, Provider, ProviderInfo, key_phrase,
 };
 use protocol::{Failure, FailureClass, ModelRoute};
 
@@ -64,11 +64,12 @@ impl Catalogue {
         if !(local || route.base_url.is_some() || user.base_url.is_some()) {
             return Ok(());
         }
-        let mut endpoint = self.endpoint(route, &user)?;
-        if self.tokens(route, &user)?.is_some() {
+        let mut access = self.first_access(route, &user)?;
+        if access.tokens.is_some() {
             // A token may have expired, and is not renewed for this.
-            endpoint.key = None;
+            access.key = None;
         }
+        let endpoint = self.endpoint(route, &user, access)?;
         preflight(self.client(&user, &endpoint)?, &endpoint).await
     }
 
@@ -89,14 +90,19 @@ impl Catalogue {
         })
     }
 
-    fn endpoint(&self, route: &ModelRoute, user: &UserProvider) -> Result<Endpoint, Failure> {
+    fn endpoint(
+        &self,
+        route: &ModelRoute,
+        user: &UserProvider,
+        access: Access,
+    ) -> Result<Endpoint, Failure> {
         let known = KnownProvider::find(&route.provider);
         let base = match (route.base_url.as_ref().or(user.base_url.as_ref()), known) {
             (Some(given), _) => base_url(given)?,
             (None, Some(known)) => base_url(known.base_url)?,
             (None, None) => return Err(unknown_provider(&route.provider)),
         };
-        let (key, variable) = self.key(route, known, user)?;
+        let Access { key, variable, .. } = access;
         let open = base.scheme() == "http" && !is_near(&base);
         if key.is_some() && open && !user.allow_http {
             return Err(unprotected_key(&variable, &base));
@@ -115,44 +121,48 @@ impl Catalogue {
                 Some(_) => Vec::new(),
                 None => self.config.user.levels(route),
             },
+            compat: Arc::clone(&user.compat),
             base,
             key,
             variable,
+            hidden: user.secrets(),
         })
     }
 
-    /// Returns what renews the key of a model, if it is the token of a login.
-    fn tokens(
-        &self,
-        route: &ModelRoute,
-        user: &UserProvider,
-    ) -> Result<Option<Arc<dyn AccessTokens>>, Failure> {
-        if user.needs_key == Some(false) {
-            return Ok(None);
-        }
-        Ok(self.config.user.key(&route.provider)?.and_then(|key| key.tokens))
+    /// Returns how requests to a model are authenticated at first.
+    fn first_access(&self, route: &ModelRoute, user: &UserProvider) -> Result<Access, Failure> {
+        Ok(self.all_access(route, user)?.into_iter().next().unwrap_or_default())
     }
 
-    /// Returns the API key, if there is one, and where it is from: given for this process, stored,
-    /// the environment, or the file of models.
-    fn key(
+    /// Returns each way in which requests to a model can be authenticated, in the order in which they
+    /// are used; at least one. It is a key given for this process, each stored one, the environment,
+    /// or the file of models.
+    fn all_access(&self, route: &ModelRoute, user: &UserProvider) -> Result<Vec<Access>, Failure> {
+        if user.needs_key == Some(false) {
+            return Ok(vec![Access::default()]);
+        }
+        let keys = self.config.user.keys(&route.provider)?.into_iter();
+        let keys: Vec<_> = keys.filter(|named| named.key.is_some()).collect();
+        match (keys.first(), &route.base_url) {
+            (None, _) => {
+                let (key, variable) = self.other_key(route, user)?;
+                Ok(vec![Access { key, variable, tokens: None }])
+            }
+            // It is for the address of its provider. Another one may have been written by anybody.
+            (Some(NamedKey { name, .. }), Some(_)) => Err(key_for_elsewhere(name, route)),
+            (Some(_), None) => Ok(keys
+                .into_iter()
+                .map(|NamedKey { name, key, tokens }| Access { key, variable: name, tokens })
+                .collect()),
+        }
+    }
+
+    /// Returns the API key, if there is one that is not stored, and where it is from.
+    fn other_key(
         &self,
         route: &ModelRoute,
-        known: Option<&KnownProvider>,
         user: &UserProvider,
     ) -> Result<(Option<ApiKey>, String), Failure> {
-        if user.needs_key == Some(false) {
-            return Ok((None, String::new()));
-        }
-        if let Some(NamedKey { name, key: Some(key), .. }) =
-            self.config.user.key(&route.provider)?
-        {
-            // It is for the address of its provider. Another one may have been written by anybody.
-            if route.base_url.is_some() {
-                return Err(key_for_elsewhere(&name, route));
-            }
-            return Ok((Some(key), name));
-        }
         let own = own_key_variables(&route.provider);
         let look = |variable: &str| (self.config.keys)(variable).as_deref().and_then(ApiKey::new);
         if let Some((key, variable)) = own.iter().find_map(|own| Some((look(own)?, own))) {
@@ -167,7 +177,7 @@ impl Catalogue {
         if let (Some(NamedKey { name, key: Some(key), .. }), None) = (&user.key, &route.base_url) {
             return Ok((Some(key.clone()), name.clone()));
         }
-        let hosted = known.is_some_and(|known| !known.is_local());
+        let hosted = KnownProvider::find(&route.provider).is_some_and(|known| !known.is_local());
         let needed = user.needs_key.unwrap_or(hosted) && route.base_url.is_none();
         if needed {
             let what = format!("{} needs an API key, and {own} is not set", route.provider);
@@ -177,22 +187,49 @@ impl Catalogue {
     }
 }
 
+/// How requests are authenticated.
+#[derive(Default)]
+struct Access {
+    key: Option<ApiKey>,
+    /// Where the key is from, or the variable that would hold it.
+    variable: String,
+    /// Renews the key, if it is the token of a login.
+    tokens: Option<Arc<dyn AccessTokens>>,
+}
+
 impl Models for Catalogue {
     fn open(&self, route: &ModelRoute) -> Result<Arc<dyn Provider>, Failure> {
-        let config = &self.config;
-        // What the catalogue says holds at the provider's own address only.
-        let said = config.prices.get(&route.name());
-        let price = said.map(|price| Price { source: PriceSource::User, ..*price });
-        let price = price.or_else(|| config.user.price(route));
-        let price =
-            price.filter(|price| route.base_url.is_none() || price.source == PriceSource::User);
         if route.provider == OFFLINE {
-            return self.scenarios.open(route, price, Arc::clone(&config.clock));
+            return self.scenario(route);
         }
         let user = self.user(route)?;
-        let endpoint = self.endpoint(route, &user)?;
+        self.model(route, &user, self.first_access(route, &user)?)
+    }
+
+    fn open_with_each_key(&self, route: &ModelRoute) -> Result<Vec<Arc<dyn Provider>>, Failure> {
+        if route.provider == OFFLINE {
+            return Ok(vec![self.scenario(route)?]);
+        }
+        let user = self.user(route)?;
+        let all = self.all_access(route, &user)?.into_iter();
+        all.map(|access| self.model(route, &user, access)).collect()
+    }
+}
+
+impl Catalogue {
+    fn scenario(&self, route: &ModelRoute) -> Result<Arc<dyn Provider>, Failure> {
+        self.scenarios.open(route, self.price(route), Arc::clone(&self.config.clock))
+    }
+
+    fn model(
+        &self,
+        route: &ModelRoute,
+        user: &UserProvider,
+        access: Access,
+    ) -> Result<Arc<dyn Provider>, Failure> {
+        let tokens = access.tokens.clone();
+        let endpoint = self.endpoint(route, user, access)?;
         let own_address = route.base_url.is_some() || user.base_url.is_some();
-        let tokens = self.tokens(route, &user)?;
         let info = info(route, &endpoint, own_address.then(|| endpoint.display_url()));
         let identity = match &tokens {
             // Its tokens change, and it stays what it is.
@@ -202,12 +239,21 @@ impl Models for Catalogue {
         let account = AccountId { identity: Some(identity), ..info.account };
         Ok(Arc::new(HttpModel {
             info: ProviderInfo { limits: user.limits, account, ..info },
-            client: self.client(&user, &endpoint)?,
+            client: self.client(user, &endpoint)?,
             endpoint,
             tokens,
-            price,
-            clock: Arc::clone(&config.clock),
+            price: self.price(route),
+            context_window: self.config.user.context_window(route),
+            clock: Arc::clone(&self.config.clock),
         }))
+    }
+
+    fn price(&self, route: &ModelRoute) -> Option<Price> {
+        let said = self.config.prices.get(&route.name());
+        let price = said.map(|price| Price { source: PriceSource::User, ..*price });
+        let price = price.or_else(|| self.config.user.price(route));
+        // What the catalogue says holds at the provider's own address only.
+        price.filter(|price| route.base_url.is_none() || price.source == PriceSource::User)
     }
 }
 
@@ -243,9 +289,11 @@ fn key_for_elsewhere(name: &str, route: &ModelRoute) -> Failure {
 /// Returns the failure that anybody between here and the server could read the key.
 fn unprotected_key(variable: &str, base: &url::Url) -> Failure {
     let host = base.host_str().unwrap_or_default();
+    let unset =
+        if variable.contains(' ') { String::new() } else { format!(", or unset {variable}") };
     let what = format!(
-        "the key in {variable} would be sent to {host} over plain http, where others can read it; \
-         use https, or unset {variable}"
+        "{} would be sent to {host} over plain http, where others can read it; use https{unset}",
+        key_phrase(variable)
     );
     Failure::new(FailureClass::Invalid, what)
 }

@@ -1,11 +1,13 @@
 //! The address of one model and how to authenticate there: base URL, model name and API key.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use engine::ports::ModelRequest;
 use protocol::{Failure, FailureClass, ThinkingLevel};
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
@@ -28,9 +30,13 @@ pub(crate) struct Endpoint {
     pub(crate) level: Option<ThinkingLevel>,
     /// The levels of thinking that the model has; empty if they are not known.
     pub(crate) levels: Vec<ThinkingLevel>,
+    /// What the user says about how the server departs from the API.
+    pub(crate) compat: Arc<BTreeMap<String, Value>>,
     pub(crate) key: Option<ApiKey>,
     /// The environment variable that the key is read from.
     pub(crate) variable: String,
+    /// Other secrets that may be sent with requests, and are never shown either.
+    pub(crate) hidden: Vec<ApiKey>,
 }
 
 /// A key has characters no header can hold.
@@ -108,10 +114,12 @@ impl Endpoint {
         printable(url.as_str().trim_end_matches('/'), 200)
     }
 
-    /// Returns a text of the provider for messages: printable, shortened and without the API key.
+    /// Returns a text of the provider for messages: printable, shortened and without the API key and
+    /// other secrets.
     pub(crate) fn redact(&self, text: &str, most: usize) -> String {
-        let hidden = self.key.as_ref().map(|key| key.redact(text));
-        printable(hidden.as_deref().unwrap_or(text), most)
+        let secrets = self.key.iter().chain(&self.hidden);
+        let redacted = secrets.fold(text.to_owned(), |text, secret| secret.redact(&text));
+        printable(&redacted, most)
     }
 }
 
@@ -188,8 +196,10 @@ mod tests {
             api: Api::OpenAiCompletions,
             level: None,
             levels: Vec::new(),
+            compat: Arc::default(),
             key: None,
             variable: "P_API_KEY".to_owned(),
+            hidden: Vec::new(),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use engine::ports::{AttemptFailure, Clock};
+use engine::ports::{AttemptFailure, Clock, key_phrase};
 use protocol::FailureClass;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap};
 use reqwest::{Client, Response, StatusCode};
@@ -77,7 +77,7 @@ impl Exchange {
             _ => self.endpoint.key_header(),
         };
         let key = key.map_err(|KeyNotHeader| {
-            let what = format!("{} holds letters no key has", self.endpoint.variable);
+            let what = format!("{} holds letters no key has", key_phrase(&self.endpoint.variable));
             AttemptFailure::new(FailureClass::Auth, what)
         })?;
         if let Some((name, value)) = key {

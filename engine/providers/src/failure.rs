@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use engine::ports::{AttemptFailure, FailureCause};
+use engine::ports::{AttemptFailure, FailureCause, key_phrase};
 use protocol::{Failure, FailureClass, FailureDetail, Timestamp};
 use reqwest::StatusCode;
 use serde_json::Value;
@@ -49,6 +49,10 @@ pub(crate) fn refused(
     let cause = match response.status.as_u16() {
         429 if class == FailureClass::Transient => FailureCause::RateLimit,
         529 if class == FailureClass::Transient => FailureCause::Overload,
+        404 if class == FailureClass::Invalid => FailureCause::UnknownModel,
+        400 if class == FailureClass::Invalid && words.contains_any(UNKNOWN_MODEL) => {
+            FailureCause::UnknownModel
+        }
         _ => FailureCause::Other,
     };
     AttemptFailure { failure, wait: response.wait, cause }
@@ -112,7 +116,8 @@ pub(crate) fn unreachable(endpoint: &Endpoint, error: reqwest::Error) -> Failure
     let certificate = causes.iter().any(|cause| cause.contains("certificate"));
     let (provider, shown) = (&endpoint.provider, endpoint.display_url());
     if certificate {
-        let what = format!("{provider} at {shown} cannot be trusted: {root}");
+        let why = certificate_fault(&root);
+        let what = format!("{provider} at {shown} cannot be trusted: {why}");
         return Failure::new(FailureClass::Invalid, what);
     }
     let what = match (connecting, late) {
@@ -122,6 +127,23 @@ pub(crate) fn unreachable(endpoint: &Endpoint, error: reqwest::Error) -> Failure
         (false, false) => format!("the connection to {provider} was lost: {root}"),
     };
     Failure::new(FailureClass::Transient, what)
+}
+
+/// Returns what is wrong with a certificate, by the text of an error.
+fn certificate_fault(error: &str) -> &'static str {
+    let says = |words: &[&str]| words.iter().any(|word| error.contains(word));
+    if says(&["UnknownIssuer"]) {
+        "its certificate is from an authority that is not known here; try: SSL_CERT_FILE=FILE, with the \
+         certificate of that authority"
+    } else if says(&["Expired", "expired"]) {
+        "its certificate has expired"
+    } else if says(&["NotValidYet", "not valid yet"]) {
+        "its certificate is not valid yet"
+    } else if says(&["NotValidForName", "not valid for name"]) {
+        "its certificate is that of another name"
+    } else {
+        "its certificate is not valid"
+    }
 }
 
 /// Returns why a request that needs no key got no answer, as a fragment.
@@ -161,6 +183,10 @@ fn classify(
     if status == 400 && words.contains_any(UNKNOWN_KEY) {
         return Classification { class: FailureClass::Auth, note: key_note(endpoint) };
     }
+    // No key helps there, nor any other request.
+    if matches!(status, 400 | 403) && words.contains_any(ELSEWHERE) {
+        return Classification::without_note(FailureClass::Auth);
+    }
     // The model called a tool in a way that the provider could not read; it may do better.
     if status == 400 && words.contains_any(&["tool_use_failed"]) {
         return Classification::without_note(FailureClass::Transient);
@@ -180,7 +206,9 @@ fn classify(
         return Classification::without_note(FailureClass::Quota);
     }
     match status {
-        401 | 403 => Classification { class: FailureClass::Auth, note: key_note(endpoint) },
+        401 => Classification { class: FailureClass::Auth, note: key_note(endpoint) },
+        // The key is known, and is not allowed to do this: another one may be.
+        403 => Classification { class: FailureClass::Auth, note: permission_note(endpoint) },
         408 | 409 | 425 | 429 | 500..=599 => Classification::without_note(FailureClass::Transient),
         404 => {
             let (model, shown) = (&endpoint.model, endpoint.display_url());
@@ -199,9 +227,17 @@ fn classify(
 fn key_note(endpoint: &Endpoint) -> String {
     let variable = &endpoint.variable;
     if endpoint.key.is_some() {
-        format!("the key in {variable} is not accepted")
+        format!("{} is not accepted", key_phrase(variable))
     } else {
         format!("it needs an API key: set {variable}")
+    }
+}
+
+fn permission_note(endpoint: &Endpoint) -> String {
+    if endpoint.key.is_some() {
+        format!("{} does not allow this", key_phrase(&endpoint.variable))
+    } else {
+        key_note(endpoint)
     }
 }
 
@@ -214,12 +250,21 @@ fn is_overflow(response: &ErrorResponse<'_>, words: &ErrorBody) -> bool {
         || words.exceeds_limit()
 }
 
+/// It is asked from a place where it is not offered.
+const ELSEWHERE: &[&str] = &[
+    "unsupported_country",
+    "location is not supported",
+    "not available in your country",
+    "not available in your region",
+];
+
 const FILTERED: &[&str] = &[
     "content_filter",
     "content management policy",
     "responsibleaipolicy",
     "moderation",
     "flagged",
+    "violates usage guidelines",
 ];
 
 const TOOLLESS: &[&str] = &[
@@ -238,6 +283,8 @@ const TOOLLESS: &[&str] = &[
 const UNKNOWN_KEY: &[&str] =
     &["incorrect api key", "invalid api key", "api key not valid", "invalid_api_key"];
 
+const UNKNOWN_MODEL: &[&str] = &["model_not_found", "unknown model", "is not a valid model id"];
+
 const SPENT: &[&str] = &[
     "insufficient_quota",
     "insufficient credit",
@@ -247,6 +294,9 @@ const SPENT: &[&str] = &[
     "out of credits",
     "exceeded your current quota",
     "billing_hard_limit",
+    "key limit exceeded",
+    "have any credits",
+    "reached your specified api usage limits",
 ];
 
 const OVERFLOWING: &[&str] = &[

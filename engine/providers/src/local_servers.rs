@@ -15,9 +15,6 @@ use crate::preflight::model_names;
 /// How long all servers together may take.
 const TIMEOUT: Duration = Duration::from_millis(300);
 
-/// The providers that are asked.
-const ASKED: [&str; 3] = ["ollama", "llama.cpp", "lm-studio"];
-
 /// The maximum number of models that are taken of a server.
 const MOST: usize = 1_000;
 
@@ -43,14 +40,14 @@ pub enum LocalFound {
     Silent,
 }
 
-/// Asks the servers at `addresses` side by side for their models. `address` returns the base URL of
-/// a provider; one that is not on this machine is not asked.
-pub async fn local_servers(address: impl Fn(&str) -> Option<String>) -> Vec<LocalServer> {
+/// Asks servers side by side for their models. Each has the name of its provider and a base URL; one
+/// that is not on this machine is not asked.
+pub async fn local_servers(servers: &[(String, String)]) -> Vec<LocalServer> {
     let clients = Clients::default();
-    let servers = ASKED.iter().filter_map(|provider| {
-        let base = Url::parse(&address(provider)?).ok().filter(is_near)?;
+    let servers = servers.iter().filter_map(|(provider, address)| {
+        let base = Url::parse(address).ok().filter(is_near)?;
         let client = clients.client_for(&base).ok()?;
-        Some((*provider, base, client))
+        Some((provider, base, client))
     });
     let asked = servers.map(|(provider, base, client)| async move {
         let found = match socket_owner(&base) {
@@ -61,7 +58,7 @@ pub async fn local_servers(address: impl Fn(&str) -> Option<String>) -> Vec<Loca
                 asked.ok().flatten().map_or(LocalFound::Silent, LocalFound::Models)
             }
         };
-        LocalServer { provider: provider.to_owned(), found }
+        LocalServer { provider: provider.clone(), found }
     });
     join_all(asked).await
 }
@@ -185,12 +182,9 @@ mod tests {
     async fn a_server_elsewhere_is_never_asked_and_a_silent_one_is_told() {
         let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let silent = format!("http://{}/v1", socket.local_addr().unwrap());
-        let found = local_servers(|provider| match provider {
-            "ollama" => Some(silent.clone()),
-            "llama.cpp" => Some("http://192.0.2.1:8080/v1".to_owned()),
-            _ => None,
-        });
+        let far = "http://192.0.2.1:8080/v1".to_owned();
+        let servers = [("ollama".to_owned(), silent), ("llama.cpp".to_owned(), far)];
         let expected = LocalServer { provider: "ollama".to_owned(), found: LocalFound::Silent };
-        assert_eq!(found.await, [expected]);
+        assert_eq!(local_servers(&servers).await, [expected]);
     }
 }

@@ -49,6 +49,9 @@ fn lists_all(provider: &str) -> bool {
 /// Returns the failure that no server listens at the address, with a hint what to do.
 fn not_listening(endpoint: &Endpoint, error: reqwest::Error) -> Failure {
     let failure = unreachable(endpoint, error);
+    if failure.class != FailureClass::Transient {
+        return failure; // it listens, and cannot be trusted
+    }
     let hint = match KnownProvider::find(&endpoint.provider).map(|known| known.site) {
         Some(Site::Local { start }) => format!("start it with `{start}`"),
         Some(Site::Hosted { .. }) | None => "is the base URL right, and is it running?".to_owned(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use engine::ports::{Clock, ModelEvent, ModelRequest, ModelStream, Provider, ProviderInfo};
 use futures_util::StreamExt;
 use futures_util::stream::{BoxStream, unfold};
-use protocol::{Cost, Usage};
+use protocol::{Cost, ThinkingLevel, Usage};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Response};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -38,6 +38,8 @@ pub(crate) struct HttpModel {
     /// Renews the key, if it is the token of a login.
     pub(crate) tokens: Option<Arc<dyn AccessTokens>>,
     pub(crate) price: Option<Price>,
+    /// How many tokens the model can read and write in one request, if that is known.
+    pub(crate) context_window: Option<u64>,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
@@ -62,6 +64,14 @@ impl Provider for HttpModel {
 
     fn cost_of(&self, usage: &Usage) -> Option<Cost> {
         self.price.map(|price| price.cost_of(usage))
+    }
+
+    fn thinking_level(&self, asked: ThinkingLevel) -> ThinkingLevel {
+        asked.of_model(&self.endpoint.levels)
+    }
+
+    fn context_window(&self) -> Option<u64> {
+        self.context_window
     }
 
     fn cached_prefix(&self) -> Option<u32> {

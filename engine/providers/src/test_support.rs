@@ -10,7 +10,7 @@ use engine::ports::{
     Clock, Gate, GateEvent, GateRequest, ModelAnswer, ModelEvent, ModelRequest, Permit, PermitNews,
     Provider, RequestOptions, RequestOutcome, Requester, Timer, ToolChoice, ToolDeclaration,
 };
-use engine::request::{ModelClient, Progress, RequestPolicy, RetryPolicy, Watchdog};
+use engine::request::{ModelClient, Progress, RequestPolicy, RetryPolicy, Routes, Watchdog};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt, stream};
@@ -56,7 +56,14 @@ fn brisk() -> RequestPolicy {
     };
     let limit = Duration::from_secs(5);
     let watchdog = Watchdog { first_event: limit, idle: limit };
-    RequestPolicy { retry, watchdog, local_watchdog: watchdog, concurrency: None, outage: None }
+    RequestPolicy {
+        retry,
+        watchdog,
+        local_watchdog: watchdog,
+        concurrency: None,
+        outage: None,
+        ..RequestPolicy::default()
+    }
 }
 
 /// The timer of the runtime.
@@ -110,8 +117,7 @@ pub(crate) enum Observed {
 pub(crate) async fn ask(provider: Arc<dyn Provider>, request: ModelRequest) -> Vec<Observed> {
     let told = Arc::new(Mutex::new(Vec::new()));
     let client = ModelClient {
-        provider,
-        fallbacks: Vec::new(),
+        routes: Routes::only(provider),
         gate: Arc::new(OpenGate(Arc::clone(&told))),
         requester: Requester::Person,
         timer: Arc::new(RuntimeTimer(tokio::time::Instant::now())),
@@ -127,7 +133,7 @@ pub(crate) async fn ask(provider: Arc<dyn Provider>, request: ModelRequest) -> V
             Progress::Retrying { delay, failure, .. } => {
                 Observed::Retrying { delay, why: failure.message.clone() }
             }
-            Progress::Waiting { .. } | Progress::FallingBack { .. } => panic!("{progress:?}"),
+            Progress::Waiting { .. } => panic!("{progress:?}"),
         });
     };
     let end = client.ask(&request, &tell).await;
@@ -149,8 +155,10 @@ pub(crate) fn endpoint(api: Api) -> Endpoint {
         api,
         level: None,
         levels: Vec::new(),
+        compat: Arc::default(),
         key: None,
         variable: "ACME_API_KEY".to_owned(),
+        hidden: Vec::new(),
     }
 }
 
@@ -276,6 +284,7 @@ pub(crate) fn result(id: &str, name: &str, text: &str) -> Message {
         content: vec![Content::text(text)],
         details: None,
         is_error: false,
+        pruned_at: None,
         timestamp: noon(),
     })
 }

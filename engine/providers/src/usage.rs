@@ -1,6 +1,6 @@
 //! The tokens that a request used, as a provider reports them, and what they cost.
 
-use protocol::{Cost, Usage};
+use protocol::{CacheSaving, Cost, Usage};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 
@@ -119,13 +119,27 @@ impl Price {
             + cache_write.unwrap_or(input).of(usage.cache_write);
         Cost::from_nanodollars(u64::try_from(picodollars.div_ceil(1000)).unwrap_or(u64::MAX))
     }
+
+    /// Returns what the caches have saved, writing into them included; `None` if none was used.
+    #[must_use]
+    pub fn saving_of(&self, usage: &Usage) -> Option<CacheSaving> {
+        let cached = usage.cache_read.saturating_add(usage.cache_write);
+        let input = usage.input.saturating_add(cached);
+        let uncached = Usage { input, cache_read: 0, cache_write: 0, ..*usage };
+        let saving = || CacheSaving::between(self.cost_of(&uncached), self.cost_of(usage));
+        usage.has_cached().then(saving)
+    }
 }
+
+/// The usage of a request whose price is not known.
+pub(crate) const UNPRICED: Usage = Usage { cost: None, ..Usage::ZERO };
 
 /// Returns a usage that a provider has counted, with its cost where the price is known; `None` if
 /// all counts are zero, as some servers send instead of counting.
 pub(crate) fn priced(usage: Usage, price: Option<&Price>) -> Option<Usage> {
     let cost = price.map(|price| price.cost_of(&usage));
-    (usage.tokens() > 0).then_some(Usage { cost, ..usage })
+    let cache_saving = price.and_then(|price| price.saving_of(&usage));
+    (usage.tokens() > 0).then_some(Usage { cost, cache_saving, ..usage })
 }
 
 /// Parses the `usage` object of Chat Completions.
@@ -151,13 +165,14 @@ pub(crate) fn parse_usage(value: &Value, price: Option<&Price>) -> Option<Usage>
         output: output.unwrap_or(0),
         cache_read: read,
         cache_write: written,
-        cost: None,
+        ..UNPRICED
     };
     let reported = || counted.get("cost").and_then(Value::as_f64).and_then(dollars);
     let by_user = price.filter(|price| price.source == PriceSource::User);
     let cost_of = |price: &Price| price.cost_of(&used);
     let cost = by_user.map(cost_of).or_else(reported).or_else(|| price.map(cost_of));
-    Some(Usage { cost, ..used })
+    let cache_saving = price.and_then(|price| price.saving_of(&used));
+    Some(Usage { cost, cache_saving, ..used })
 }
 
 /// Converts a cost in dollars, as some providers report it; `None` if it is out of range.
@@ -183,7 +198,7 @@ mod tests {
             output: 100_000,
             cache_read: 10_000,
             cache_write: 1000,
-            cost: None,
+            ..UNPRICED
         };
         // 3 + 1.5 + 0.003 + 0.00375 dollars.
         assert_eq!(price.cost_of(&usage).as_nanodollars(), 4_506_750_000);
@@ -211,7 +226,7 @@ mod tests {
             "prompt_tokens_details": { "cached_tokens": 60, "cache_write_tokens": 10 },
             "completion_tokens_details": { "reasoning_tokens": 5 },
         });
-        let expected = Usage { input: 30, output: 7, cache_read: 60, cache_write: 10, cost: None };
+        let expected = Usage { input: 30, output: 7, cache_read: 60, cache_write: 10, ..UNPRICED };
         assert_eq!(parse_usage(&told, None), Some(expected));
         let deepseek = json!({ "prompt_tokens": 9, "prompt_cache_hit_tokens": 4 });
         assert_eq!(parse_usage(&deepseek, None).map(|it| (it.input, it.cache_read)), Some((5, 4)));

@@ -1,5 +1,6 @@
 //! What the user has configured about providers: addresses, headers, proxies and keys.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use engine::ports::AccountLimits;
 use protocol::{Failure, ModelRoute, ThinkingLevel};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Proxy};
+use serde_json::Value;
 use url::Url;
 
 use crate::access_tokens::AccessTokens;
@@ -22,18 +24,21 @@ pub trait UserProviders: Send + Sync {
     /// What the user says has a mistake, or a value of it cannot be had.
     fn provider(&self, route: &ModelRoute) -> Result<Option<UserProvider>, Failure>;
 
-    /// Returns the key that goes before those in the environment: one given for this process, else a
-    /// stored one.
+    /// Returns the keys that go before those in the environment, in the order in which they are used:
+    /// the one given for this process, else the stored ones.
     ///
     /// # Errors
     /// The stored keys cannot be read.
-    fn key(&self, provider: &str) -> Result<Option<NamedKey>, Failure>;
+    fn keys(&self, provider: &str) -> Result<Vec<NamedKey>, Failure>;
 
     /// Returns what a model costs, if it is known.
     fn price(&self, route: &ModelRoute) -> Option<Price>;
 
     /// Returns the levels of thinking that a model has; empty if they are not known.
     fn levels(&self, route: &ModelRoute) -> Vec<ThinkingLevel>;
+
+    /// Returns how many tokens a model can read and write in one request, if that is known.
+    fn context_window(&self, route: &ModelRoute) -> Option<u64>;
 }
 
 /// No provider is configured.
@@ -45,8 +50,8 @@ impl UserProviders for NoUserProviders {
         Ok(None)
     }
 
-    fn key(&self, _provider: &str) -> Result<Option<NamedKey>, Failure> {
-        Ok(None)
+    fn keys(&self, _provider: &str) -> Result<Vec<NamedKey>, Failure> {
+        Ok(Vec::new())
     }
 
     fn price(&self, _route: &ModelRoute) -> Option<Price> {
@@ -55,6 +60,10 @@ impl UserProviders for NoUserProviders {
 
     fn levels(&self, _route: &ModelRoute) -> Vec<ThinkingLevel> {
         Vec::new()
+    }
+
+    fn context_window(&self, _route: &ModelRoute) -> Option<u64> {
+        None
     }
 }
 
@@ -109,6 +118,9 @@ pub struct UserProvider {
     pub key: Option<NamedKey>,
     /// How much of each account is used.
     pub limits: AccountLimits,
+    /// How the server of the model departs from Chat Completions: the switches of `compat` in the file
+    /// of models.
+    pub compat: Arc<BTreeMap<String, Value>>,
 }
 
 impl fmt::Debug for UserProvider {
@@ -124,6 +136,14 @@ impl fmt::Debug for UserProvider {
 }
 
 impl UserProvider {
+    /// Returns what may be sent with requests, beside the key, and must be shown nowhere.
+    pub(crate) fn secrets(&self) -> Vec<ApiKey> {
+        let headers = self.headers.iter().filter_map(|(_name, value)| ApiKey::new(value));
+        let proxy = self.proxy.as_ref().and_then(|proxy| url::Url::parse(proxy).ok());
+        let password = proxy.as_ref().and_then(url::Url::password).and_then(ApiKey::new);
+        headers.chain(password).collect()
+    }
+
     /// Returns what of it holds at another address, which anybody may have written into a plan: nothing
     /// that is a secret.
     pub(crate) fn elsewhere(self) -> Self {

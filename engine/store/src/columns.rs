@@ -4,7 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use protocol::{CaptureRef, Captured, ChangeSummary, Cost, ExitCode, Landed, TaskSpec, Usage};
+use protocol::{
+    CacheSaving, CaptureRef, Captured, ChangeSummary, Cost, ExitCode, Landed, TaskSpec, Usage,
+};
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, Type, ValueRef};
 use rusqlite::{Connection, Row};
 use serde::Serialize;
@@ -43,7 +45,12 @@ pub(crate) const SELECT_TASKS: &str = "
                 FROM transition AS step, json_each(step.entry, '$.report.tasks') AS one
                 WHERE step.seq = landing.transition
                 AND json_extract(one.value, '$.task') = task.name)
-           END AS settled
+           END AS settled,
+           (SELECT json_group_array(json(failure)) FROM
+               (SELECT json_extract(entry, '$.failure') AS failure FROM transition AS last
+                WHERE last.task = task.number AND last.type = 'resolver_failed'
+                AND last.seq > ifnull(landing.transition, 0)
+                ORDER BY last.seq DESC LIMIT 20)) AS unresolved
     FROM task
     JOIN run ON run.number = task.run
     LEFT JOIN attempt ON attempt.task = task.number AND attempt.attempt = task.attempt
@@ -115,6 +122,7 @@ fn task_row_with(row: &Row<'_>, report: &str) -> rusqlite::Result<TaskRow> {
         collected: read_word_or_null(row, "collected")?,
         landing: landed(row)?,
         settled: read_json_or_null(row, "settled")?.unwrap_or_default(),
+        unresolved: read_json_or_null(row, "unresolved")?.unwrap_or_default(),
         workspace: row.get("workspace")?,
         spec,
     })
@@ -177,7 +185,17 @@ fn read_usage(row: &Row<'_>) -> rusqlite::Result<Option<Usage>> {
         cache_read: number("cache_read_tokens")?.unwrap_or(0),
         cache_write: number("cache_write_tokens")?.unwrap_or(0),
         cost: number("cost_nanodollars")?.map(Cost::from_nanodollars),
+        cache_saving: read_saving(row)?,
     }))
+}
+
+fn read_saving(row: &Row<'_>) -> rusqlite::Result<Option<CacheSaving>> {
+    match row.get::<_, Option<i64>>("cache_saving_nanodollars") {
+        Ok(saving) => Ok(saving.map(CacheSaving::from_nanodollars)),
+        // A ledger of version 2 that was only read since has no such column.
+        Err(rusqlite::Error::InvalidColumnName(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Reads a count; integers in SQLite are signed.

@@ -51,7 +51,7 @@ fn open(path: &Path) -> Result<Connection, LedgerCause> {
 }
 
 /// Creates the file for this user only. SQLite gives its log and index the same mode.
-fn create_file(path: &Path) -> Result<(), io::Error> {
+pub(crate) fn create_file(path: &Path) -> Result<(), io::Error> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
@@ -65,7 +65,7 @@ fn create_file(path: &Path) -> Result<(), io::Error> {
 
 /// Switches to the write-ahead log. Retries while another process does the same, because SQLite
 /// does not wait for it.
-fn enable_wal(connection: &Connection) -> Result<(), LedgerCause> {
+pub(crate) fn enable_wal(connection: &Connection) -> rusqlite::Result<()> {
     let began = Instant::now();
     loop {
         match connection.pragma_update(None, "journal_mode", "WAL") {
@@ -74,20 +74,21 @@ fn enable_wal(connection: &Connection) -> Result<(), LedgerCause> {
             {
                 thread::sleep(Duration::from_millis(5));
             }
-            switched => return Ok(switched?),
+            switched => return switched,
         }
     }
 }
 
 /// The version of the ledger that this program writes: `PRAGMA user_version`.
-pub const VERSION: i64 = 2;
+pub const VERSION: i64 = 3;
 
 /// `PRAGMA application_id` of a ledger: `RGTA`.
 const APPLICATION: i64 = 0x5247_5441;
 
 /// The migrations. The migration at index N turns version N into N + 1. A published migration never
 /// changes.
-const MIGRATIONS: [&str; 2] = [include_str!("version_1.sql"), include_str!("version_2.sql")];
+const MIGRATIONS: [&str; 3] =
+    [include_str!("version_1.sql"), include_str!("version_2.sql"), include_str!("version_3.sql")];
 
 const _: () = assert!(MIGRATIONS.len() == VERSION as usize, "each version has its migration");
 

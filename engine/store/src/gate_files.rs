@@ -17,7 +17,10 @@ use rustix::time::{ClockId, clock_gettime};
 use tokio::task::spawn_blocking;
 
 /// The largest state that is read.
-const LARGEST: u64 = 256 << 10;
+const LARGEST: usize = 256 << 10;
+
+/// Hardly any state is larger.
+const USUAL: usize = 4 << 10;
 
 /// How long a lock is waited for, which others hold for microseconds.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -74,8 +77,10 @@ impl GateFiles {
             let file = File::open(account.join(STATE)).ok()?;
             // What is read while somebody writes it is no state, and the next look has it.
             let _locked = lock(&file, File::try_lock_shared);
-            let bytes = read(&file).ok()?;
-            GateReport::read(&bytes, &|member| is_there(&account, member), now())
+            let mut buffer = Vec::new();
+            let size = read(&file, &mut buffer).ok()?;
+            let bytes = buffer.get(..size)?;
+            GateReport::read(bytes, &|member| is_there(&account, member), now())
         });
         let mut reports: Vec<_> = reports.collect();
         reports.sort_by(|one, other| one.account.cmp(&other.account));
@@ -111,6 +116,8 @@ struct GateMember {
     state: File,
     folder: PathBuf,
     _lock: File,
+    /// What the state was read to.
+    buffer: Vec<u8>,
 }
 
 impl GateMember {
@@ -125,7 +132,8 @@ impl GateMember {
         lock.lock()?;
         fs::rename(&new, folder.join(&name))?;
         let state = open(&folder.join(STATE))?;
-        Ok(Self { name, state, folder: folder.to_owned(), _lock: lock })
+        let folder = folder.to_owned();
+        Ok(Self { name, state, folder, _lock: lock, buffer: Vec::new() })
     }
 }
 
@@ -142,10 +150,11 @@ impl SharedAccount for GateMember {
         let failed =
             |error: io::Error| GateStoreError(format!("{}: {error}", self.folder.display()));
         lock(&self.state, File::try_lock).map_err(failed)?;
-        let updated = read(&self.state).and_then(|before| {
-            let after = change(&before, &|member| is_there(&self.folder, member));
+        let updated = read(&self.state, &mut self.buffer).and_then(|size| {
+            let before = self.buffer.get(..size).unwrap_or_default();
+            let after = change(before, &|member| is_there(&self.folder, member));
             self.state.write_all_at(&after, 0)?;
-            if after.len() < before.len() {
+            if after.len() < size {
                 self.state.set_len(after.len() as u64)?;
             }
             Ok(())
@@ -199,14 +208,29 @@ fn lock(file: &File, try_lock: fn(&File) -> Result<(), TryLockError>) -> io::Res
     }
 }
 
-fn read(file: &File) -> io::Result<Vec<u8>> {
-    let size = file.metadata()?.len();
-    if size > LARGEST {
-        return Ok(Vec::new()); // no gate has written that
+/// Reads a state to the beginning of `buffer`, and returns its size. One that no gate can have written
+/// is a size beyond the buffer.
+fn read(file: &File, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    let mut size = 0;
+    loop {
+        if size == buffer.len() {
+            buffer.resize((2 * size).max(USUAL), 0);
+        }
+        let offset = u64::try_from(size).unwrap_or(u64::MAX);
+        match file.read_at(&mut buffer[size..], offset) {
+            Ok(more) => size += more,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        }
+        if size > LARGEST {
+            buffer.clear();
+            return Ok(size);
+        }
+        // A file is read whole if there is room for it.
+        if size < buffer.len() {
+            return Ok(size);
+        }
     }
-    let mut bytes = vec![0; usize::try_from(size).unwrap_or_default()];
-    file.read_exact_at(&mut bytes, 0)?;
-    Ok(bytes)
 }
 
 fn open(path: &Path) -> io::Result<File> {

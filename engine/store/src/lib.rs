@@ -10,6 +10,7 @@ mod find;
 mod gate_files;
 mod inputs;
 mod ledger;
+mod prompt_history;
 mod reader;
 mod recording;
 mod replay;
@@ -25,10 +26,15 @@ pub use connection::VERSION;
 pub use find::FindError;
 pub use gate_files::GateFiles;
 pub use ledger::Ledger;
+pub use prompt_history::{HistoryError, Prompt, PromptHistory};
 pub use reader::Reader;
 pub use retention::{RunRetention, TaskRetention};
 pub use rows::{RunRow, RunTerms, TaskCounts, TaskRow};
-pub use session::{SessionLine, SessionLogFiles, read_session, used_in};
+pub use session::{
+    BlobFolder, Body, Branched, Breadcrumbs, ForkError, FoundSession, LoadedHeader, LoadedSession,
+    SessionInfo, SessionLine, SessionLogFiles, SessionPlaces, Titled, artifacts_of, branch, fork,
+    list_all_sessions, list_sessions, new_log_path, read_session, set_title, used_in,
+};
 
 #[cfg(test)]
 #[macro_use]

@@ -3,7 +3,7 @@
 mod runs;
 mod tasks;
 
-use protocol::{LedgerEntry, RunId, TaskId, Timestamp, Usage};
+use protocol::{CacheSaving, LedgerEntry, RunId, TaskId, Timestamp, Usage};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 
 use crate::columns::{json, word};
@@ -50,7 +50,8 @@ pub(crate) fn record(
         LedgerEntry::TaskUsed { task, usage } => recording.task_used(*task, *usage),
         LedgerEntry::TaskFinished { task, report } => recording.task_finished(*task, report),
         LedgerEntry::TaskDiscarded { task } => recording.task_discarded(*task),
-        LedgerEntry::TaskCollected { task } => recording.task_collected(*task),
+        LedgerEntry::TaskCollected { task } => recording.task_step(*task, "task_collected"),
+        LedgerEntry::ResolverFailed { task, .. } => recording.task_step(*task, "resolver_failed"),
         LedgerEntry::WorkVerified { run, .. } => recording.work_verified(*run),
         LedgerEntry::LandingStarted { run, .. } => recording.landing_started(*run),
         LedgerEntry::LandingFinished { run, report, .. } => {
@@ -111,14 +112,17 @@ enum UsageRow {
 
 impl Recording<'_> {
     /// Writes the sum of the usage of all tasks of a run. The total cost is unknown if the cost of
-    /// one task is.
+    /// one task is, and what caches have saved if that is unknown of a task that used one.
     fn sum_usage(&self, run: i64) -> Result<(), LedgerCause> {
         self.execute(
             "UPDATE run SET (input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
-                             cost_nanodollars) =
+                             cost_nanodollars, cache_saving_nanodollars) =
              (SELECT sum(input_tokens), sum(output_tokens), sum(cache_read_tokens),
                      sum(cache_write_tokens),
-                     CASE WHEN count(cost_nanodollars) = count(*) THEN sum(cost_nanodollars) END
+                     CASE WHEN count(cost_nanodollars) = count(*) THEN sum(cost_nanodollars) END,
+                     CASE WHEN count(cache_saving_nanodollars) =
+                               sum(cache_read_tokens + cache_write_tokens > 0)
+                          THEN sum(cache_saving_nanodollars) END
               FROM task WHERE run = ?1 AND input_tokens IS NOT NULL)
              WHERE number = ?1",
             params![run],
@@ -130,12 +134,14 @@ impl Recording<'_> {
         let (sql, number) = match row {
             UsageRow::Run(number) => (
                 "UPDATE run SET input_tokens = ?2, output_tokens = ?3, cache_read_tokens = ?4,
-                 cache_write_tokens = ?5, cost_nanodollars = ?6 WHERE number = ?1",
+                 cache_write_tokens = ?5, cost_nanodollars = ?6, cache_saving_nanodollars = ?7
+                 WHERE number = ?1",
                 number,
             ),
             UsageRow::Task(number) => (
                 "UPDATE task SET input_tokens = ?2, output_tokens = ?3, cache_read_tokens = ?4,
-                 cache_write_tokens = ?5, cost_nanodollars = ?6 WHERE number = ?1",
+                 cache_write_tokens = ?5, cost_nanodollars = ?6, cache_saving_nanodollars = ?7
+                 WHERE number = ?1",
                 number,
             ),
         };
@@ -149,6 +155,7 @@ impl Recording<'_> {
                 usage.map(|usage| count(usage.cache_read)),
                 usage.map(|usage| count(usage.cache_write)),
                 cost,
+                usage.and_then(|usage| usage.cache_saving).map(CacheSaving::as_nanodollars),
             ],
         )
     }
@@ -168,7 +175,11 @@ mod tests {
         let asked = run(&["a", "b", "c"]);
         let name = house.open(&asked).await;
         let known = Usage { input: 60, output: 5, cache_read: 40, cache_write: 1, ..Usage::ZERO };
-        let priced = Usage { cost: Some(Cost::from_nanodollars(1_200_000)), ..known };
+        let priced = Usage {
+            cost: Some(Cost::from_nanodollars(1_200_000)),
+            cache_saving: Some(CacheSaving::from_nanodollars(-5)),
+            ..known
+        };
         let usages = [Some(priced), Some(Usage { cost: None, ..known }), None];
         let ends = asked.tasks.iter().zip(usages);
         let mut entries: Vec<_> = ends
@@ -194,22 +205,24 @@ mod tests {
             let ledger = Connection::open(house.ledger.path()).unwrap();
             let sql = format!(
                 "SELECT input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
-                 cost_nanodollars FROM {table} ORDER BY number"
+                 cost_nanodollars, cache_saving_nanodollars FROM {table} ORDER BY number"
             );
             let mut select = ledger.prepare(&sql).unwrap();
             let rows = select
                 .query_map([], |row| {
-                    Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?])
+                    let value = |column| row.get(column);
+                    Ok([value(0)?, value(1)?, value(2)?, value(3)?, value(4)?, value(5)?])
                 })
                 .unwrap();
-            rows.collect::<Result<Vec<[Option<i64>; 5]>, _>>().unwrap()
+            rows.collect::<Result<Vec<[Option<i64>; 6]>, _>>().unwrap()
         };
-        let used = |cost| [Some(60), Some(5), Some(40), Some(1), cost];
-        assert_eq!(columns("task"), [used(Some(1_200_000)), used(None), [None; 5]]);
-        assert_eq!(columns("run"), [[Some(120), Some(10), Some(80), Some(2), None]]);
+        let used = |cost, saving| [Some(60), Some(5), Some(40), Some(1), cost, saving];
+        let tasks = [used(Some(1_200_000), Some(-5)), used(None, None), [None; 6]];
+        assert_eq!(columns("task"), tasks);
+        assert_eq!(columns("run"), [[Some(120), Some(10), Some(80), Some(2), None, None]]);
 
         house.append(vec![started(&asked, 0)]).await.unwrap();
-        assert_eq!(columns("task")[0], [None; 5]);
+        assert_eq!(columns("task")[0], [None; 6]);
     }
 
     #[test]
@@ -246,8 +259,20 @@ mod tests {
         let entry = |at: usize, usage| LedgerEntry::TaskUsed { task: mixed.tasks[at].id, usage };
         let end = LedgerEntry::RunInterrupted { run: mixed.id };
         house.append(vec![entry(0, usage), entry(1, unpriced), end]).await.unwrap();
-        let run = house.reader().run_by_name(&name).unwrap().unwrap();
-        assert_eq!(run.usage, Some(usage + unpriced));
-        assert_eq!(run.usage.unwrap().cost, None);
+        let row = house.reader().run_by_name(&name).unwrap().unwrap();
+        assert_eq!(row.usage, Some(usage + unpriced));
+        assert_eq!(row.usage.unwrap().cost, None);
+
+        let saving = |saving| Some(CacheSaving::from_nanodollars(saving));
+        let cached = Usage { cache_read: 9, cache_saving: saving(8), ..usage };
+        let dear = Usage { cache_saving: saving(-3), ..cached };
+        let caching = run(&["a", "b", "c"]);
+        let name = house.open(&caching).await;
+        let entry = |at: usize, usage| LedgerEntry::TaskUsed { task: caching.tasks[at].id, usage };
+        let end = LedgerEntry::RunInterrupted { run: caching.id };
+        house.append(vec![entry(0, cached), entry(1, usage), entry(2, dear), end]).await.unwrap();
+        let row = house.reader().run_by_name(&name).unwrap().unwrap();
+        assert_eq!(row.usage, Some(cached + usage + dear));
+        assert_eq!(row.usage.unwrap().cache_saving, saving(5));
     }
 }

@@ -41,10 +41,13 @@ pub struct TaskRetention {
     pub capture: Option<CaptureRef>,
     /// Whether its work was removed, or was to be removed, before.
     pub is_collected: bool,
+    /// What became of it: how it ended, or what its last landing made of its work.
+    pub outcome: String,
 }
 
 const SELECT_TASKS: &str = "
-    SELECT task.id, task.name, task.capture, task.files, task.discarded,
+    SELECT task.id, task.name, task.capture, task.files, task.discarded, task.state,
+           task.failure_class,
            json_extract(task.spec, '$.depends_on') AS depends_on, landing.result,
            (SELECT type FROM transition AS last WHERE last.task = task.number
             AND last.type IN ('task_captured', 'task_collected')
@@ -127,6 +130,25 @@ fn task(row: &Row<'_>) -> rusqlite::Result<TaskRetention> {
         task: RetainedTask { name: read_word(row, "name")?, fate, depends_on },
         capture: read_word_or_null(row, "capture")?,
         is_collected: row.get::<_, Option<String>>("kept")?.as_deref() == Some("task_collected"),
+        outcome: match is_discarded {
+            true => "discarded".to_owned(),
+            false => outcome(row, result.as_deref())?,
+        },
+    })
+}
+
+/// Returns what became of a task that was not discarded, in a few words.
+fn outcome(row: &Row<'_>, landing: Option<&str>) -> rusqlite::Result<String> {
+    let class: Option<String> = row.get("failure_class")?;
+    let landing = landing.map(|landing| match landing {
+        "conflicted" => "conflict",
+        "taken_back" => "taken back",
+        other => other,
+    });
+    Ok(match (landing, class) {
+        (Some(landing), _) => landing.to_owned(),
+        (None, Some(class)) => format!("failed: {class}"),
+        (None, None) => row.get("state")?,
     })
 }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use protocol::{
     Captured, CommitSubjects, ExitCode, IsolationMode, LandTime, Landed, MergeMode, OnFailure,
-    RunId, RunName, RunSpec, RunState, Settled, StackBranch, TaskId, TaskName, TaskReport,
-    TaskSpec, TaskState, Timestamp, Totals, Usage, VerifySpec, WorkspaceNeeds,
+    ResolverFailure, RunId, RunName, RunSpec, RunState, Settled, StackBranch, TaskId, TaskName,
+    TaskReport, TaskSpec, TaskState, Timestamp, Totals, Usage, VerifySpec, WorkspaceNeeds,
 };
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -165,6 +165,9 @@ pub struct TaskRow {
     /// What that landing settled of its conflicts.
     #[serde(skip_serializing_if = "Settled::is_empty")]
     pub settled: Settled,
+    /// The resolvers that have not settled a conflict since then, the last one first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unresolved: Vec<ResolverFailure>,
     /// The path of its last workspace, which may be removed by now.
     pub workspace: Option<String>,
     /// The specification of the task.

@@ -107,6 +107,7 @@ pub(crate) fn done(captured: Option<Captured>) -> TaskReport {
         ms: 31_000,
         setup_ms: None,
         usage: None,
+        fallbacks: Vec::new(),
         turns: None,
         timings: None,
     }

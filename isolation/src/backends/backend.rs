@@ -5,12 +5,13 @@ use std::sync::Arc;
 use engine::ports::{
     AttemptEnd, FreezeRequest, Notice, Reuse, Workspace, WorkspaceRequest, WorkspaceView,
 };
-use protocol::{Captured, IsolationMode, TaskName};
+use protocol::{Captured, IsolationMode, RepoPath, TaskName};
 
 use crate::backends::RunContext;
 use crate::backends::in_place::InPlace;
 use crate::backends::worktree::Worktree;
 use crate::error::{Result, cannot};
+use crate::file_entry::Mode;
 use crate::merged_workspace::MergedCopies;
 use crate::view::{DirectoryView, DiskThreads};
 
@@ -42,6 +43,13 @@ pub trait Backend: Send + Sync {
 pub trait FrozenTree: Send + Sync {
     /// Returns the notices about what the workspaces do and do not contain.
     fn notices(&self) -> &[Notice];
+
+    /// Returns what is at `path` in the snapshot: the bytes of a file, or the target of a symlink;
+    /// `None` if neither is there.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn read(&self, path: &RepoPath) -> Result<Option<(Mode, Vec<u8>)>>;
 
     /// Makes a workspace that contains the snapshot and the work of the predecessors. An incomplete
     /// workspace is removed again when this fails.

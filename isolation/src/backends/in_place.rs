@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::ports::{AttemptEnd, FreezeRequest, Notice, Reuse, Workspace, WorkspaceRequest};
-use protocol::{Captured, IsolationMode, TaskName};
+use protocol::{Captured, IsolationMode, RepoPath, TaskName};
 
 use crate::backends::{Backend, FrozenTree, RecoveredWorkspace, RunContext};
 use crate::error::{Result, cannot};
+use crate::file_entry::Mode;
+use crate::tree::{Tree, TreeEntry};
 
 /// No isolation: every workspace is the user's tree. Nothing is captured, and nothing is removed.
 pub(super) struct InPlace;
@@ -53,6 +55,16 @@ impl UsersTree {
 impl FrozenTree for UsersTree {
     fn notices(&self) -> &[Notice] {
         &self.notices
+    }
+
+    fn read(&self, path: &RepoPath) -> Result<Option<(Mode, Vec<u8>)>> {
+        Ok(match Tree::open_at(&self.root)?.read_entry(path)? {
+            TreeEntry::File { mode, bytes, .. } => Some((mode, bytes)),
+            TreeEntry::Link { target, .. } => Some((Mode::Link, target)),
+            TreeEntry::Missing | TreeEntry::Blocked(_) | TreeEntry::Folder | TreeEntry::Special => {
+                None
+            }
+        })
     }
 
     fn prepare(&self, request: &WorkspaceRequest) -> Result<Workspace> {

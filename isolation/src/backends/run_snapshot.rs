@@ -44,7 +44,8 @@ impl<T> FrozenRun<T> {
         }
         // No landing may change the tree during the scan, which would see a part of it.
         let LandingWait { cancel, notify } = landings;
-        let landing_lock = LandingLock::acquire(&repo.common_dir, faults, cancel, notify)?;
+        let folders = || landing::git_folders(repo, paths, std::iter::empty());
+        let landing_lock = LandingLock::acquire(&folders, faults, cancel, notify)?;
         let Some(_landing_lock) = landing_lock else { return Err(IsolationError::Withdrawn) };
         // The landing that was waited for may have crashed in the middle.
         if let Err(error) = landing::finish_cut_short(repo, paths, faults, cancel, notify) {

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use engine::ports::{
     AttemptEnd, FreezeRequest, Notice, Reuse, Workspace, WorkspaceRequest, WorkspaceView,
 };
-use protocol::{Captured, IsolationMode, TaskName};
+use protocol::{Captured, IsolationMode, RepoPath, TaskName};
 
 use crate::backends::{Backend, FrozenTree, RecoveredWorkspace, RunContext};
-use crate::baseline::Snapshot;
+use crate::baseline::{ContentReader, Snapshot};
 use crate::capture::{self, Known};
 use crate::error::{Result, cannot};
+use crate::file_entry::Mode;
 use crate::merged_workspace::MergedCopies;
 use crate::view::{DirectoryView, DiskThreads};
 use crate::workspace::{self, Manifest, SetupState};
@@ -37,6 +38,12 @@ impl Backend for Worktree {
 impl FrozenTree for Snapshot {
     fn notices(&self) -> &[Notice] {
         &self.notices
+    }
+
+    fn read(&self, path: &RepoPath) -> Result<Option<(Mode, Vec<u8>)>> {
+        let Some(frozen) = self.table.get(path) else { return Ok(None) };
+        let bytes = ContentReader::open(self)?.of(path, frozen)?;
+        Ok(Some((frozen.mode, bytes)))
     }
 
     fn view(&self, workspace: &Workspace, disk: &DiskThreads) -> Arc<dyn WorkspaceView> {

@@ -186,7 +186,8 @@ fn freeze_during_a_landing(
     faults: &Faults,
     meanwhile: impl FnOnce(&CancelToken, LandingLock),
 ) -> crate::error::Result<FrozenRun<Snapshot>> {
-    let landing = LandingLock::try_acquire(&sample.repo().common_dir).unwrap().unwrap();
+    let landing =
+        LandingLock::try_acquire(&|| Ok(vec![sample.repo().common_dir.clone()])).unwrap().unwrap();
     let cancel = CancelToken::default();
     let (waits, waiting) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {

@@ -90,7 +90,7 @@ pub(super) fn attempt(
     exclusions: &Exclusions,
 ) -> Result<Attempt> {
     let places = (context.tree, context.store);
-    let Merged { report, merged_paths } = merge(places, tasks, rules, exclusions);
+    let Merged { report, merged_paths, nested } = merge(places, tasks, rules, exclusions);
     if merged_paths.is_empty() {
         return Ok(Attempt::Finished(report));
     }
@@ -104,6 +104,7 @@ pub(super) fn attempt(
         return Ok(Attempt::Interrupted(written));
     }
     let journal = Journal::new(id, (run.clone(), landing), plan.folders, plan.changes, report);
+    let journal = journal.in_nested(nested);
     let ended = match prepare(context, &journal) {
         Ok(()) => exchange(context, &journal),
         Err(failure) => {
@@ -138,6 +139,8 @@ pub(super) struct Merged {
     pub(super) report: LandingReport,
     /// The paths that change.
     merged_paths: BTreeMap<RepoPath, MergedPath>,
+    /// The folders of the nested repositories in which the tasks worked.
+    nested: BTreeSet<RepoPath>,
 }
 
 /// Merges the tasks, one after the other, into the current working tree.
@@ -166,7 +169,8 @@ pub(super) fn merge(
         }
     }
     let report = LandingReport { tasks: landings };
-    Merged { report, merged_paths: merger.finish() }
+    let merged_paths = merger.finish();
+    Merged { report, merged_paths, nested: target.nested() }
 }
 
 /// Stages the new versions and commits the journal. The landing can be cancelled until the journal

@@ -1,12 +1,14 @@
 //! The content of a journal of a landing: what it changes, and its report.
 
+use std::collections::BTreeSet;
+
 use protocol::{LandingId, LandingReport, RepoPath, RunName};
 use serde::{Deserialize, Serialize};
 
 use crate::file_entry::Entry;
 use crate::landing::on_branch::{BranchMove, stored_index};
 use crate::landing::plan::FileChange;
-use crate::landing::undo::{MadeBranch, UndoRecord};
+use crate::landing::undo::{MadeBranch, NestedBranch, UndoRecord};
 
 /// The content of a journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +34,12 @@ pub(super) struct Journal {
     /// The branches that the landing made, if each task gets its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) made: Vec<MadeBranch>,
+    /// The folders of the nested repositories whose files change.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) nested: BTreeSet<RepoPath>,
+    /// The branches that the landing made or moved in nested repositories.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) nested_branches: Vec<NestedBranch>,
     /// What this landing takes back of others, if it is an undo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) undo: Option<UndoRecord>,
@@ -67,6 +75,8 @@ impl Journal {
             branch: None,
             index: Vec::new(),
             made: Vec::new(),
+            nested: BTreeSet::new(),
+            nested_branches: Vec::new(),
             undo: None,
             report,
         }
@@ -82,6 +92,24 @@ impl Journal {
         Self { version: Self::UNDO_VERSION, made, ..self }
     }
 
+    /// Returns the journal of a landing that changes files of the nested repositories in `nested`.
+    pub(super) fn in_nested(self, nested: BTreeSet<RepoPath>) -> Self {
+        Self { nested, ..self }
+    }
+
+    /// Returns the journal of a landing that made or moved branches in nested repositories.
+    pub(super) fn making_nested(self, nested_branches: Vec<NestedBranch>) -> Self {
+        Self { version: Self::UNDO_VERSION, nested_branches, ..self }
+    }
+
+    /// Returns the folders of the nested repositories in which it writes.
+    pub(super) fn roots(&self) -> impl Iterator<Item = RepoPath> {
+        let taken = self.undo.iter().flat_map(|undo| &undo.branches);
+        let taken = taken.filter_map(|taken| taken.root.clone());
+        let made = self.nested_branches.iter().map(|branch| branch.root.clone());
+        self.nested.iter().cloned().chain(made).chain(taken)
+    }
+
     /// Returns the journal of a landing that moves a branch.
     pub(super) fn moving(self, branch: BranchMove, index: Vec<(RepoPath, Option<Entry>)>) -> Self {
         Self { version: Self::BRANCH_VERSION, branch: Some(branch), index, ..self }
@@ -91,7 +119,9 @@ impl Journal {
     pub(super) fn is_known(&self) -> bool {
         let version = match (&self.undo, &self.branch) {
             (Some(_), _) => Self::UNDO_VERSION,
-            (None, _) if !self.made.is_empty() => Self::UNDO_VERSION,
+            (None, _) if !self.made.is_empty() || !self.nested_branches.is_empty() => {
+                Self::UNDO_VERSION
+            }
             (None, Some(_)) => Self::BRANCH_VERSION,
             (None, None) => Self::VERSION,
         };

@@ -10,7 +10,7 @@ use engine::ports::{
 };
 use protocol::{Landed, LandingId, LandingReport, RunName, TaskLanding};
 
-use crate::branch::{Publish, keep_in_memory};
+use crate::branch::keep_in_memory;
 use crate::error::{OrCannot, Result};
 use crate::landing::attempt::{Attempt, Exclusions, LandingRules, attempt, merge};
 use crate::landing::finish::LandingContext;
@@ -18,8 +18,10 @@ use crate::landing::index_lock::IndexLock;
 use crate::landing::journal::{Journals, State, is_of};
 use crate::landing::journal_content::Journal;
 use crate::landing::landing_lock::LandingLock;
+use crate::landing::locked_folders::git_folders;
 use crate::landing::nested_branches;
 use crate::landing::on_branch::{finish_move, tip};
+use crate::landing::parts::nested_roots;
 use crate::landing::undo::{MadeBranch, finish_branches};
 use crate::landing::user_moves::UserMoves;
 use crate::merge::MergeRules;
@@ -45,7 +47,9 @@ pub(crate) fn land(
 ) -> Result<LandingReport> {
     // What the run has captured is moved into git's format as one pack, before others wait for it.
     TaskStore::open(&paths.store)?.with_faults(faults).settle()?;
-    let lock = LandingLock::acquire(&repo.common_dir, faults, cancel, notify)?;
+    let roots = nested_roots(&TaskStore::open(&paths.store)?, &request.tasks);
+    let folders = || git_folders(repo, paths, roots.iter().cloned());
+    let lock = LandingLock::acquire(&folders, faults, cancel, notify)?;
     let Some(_lock) = lock.filter(|_| !cancel.is_cancelled()) else {
         return Err(IsolationError::Withdrawn);
     };
@@ -56,10 +60,12 @@ pub(crate) fn land(
         notify(LandingNotice::HeadMoved(head));
     }
     let store = TaskStore::open(&paths.store)?;
+    let journals = Journals::in_folder(&paths.landings, faults);
     if let LandingTarget::Branches { prefix } = &request.target
         && !faults.is_off("F158")
     {
-        let made = nested_branches::make(repo, &store, (faults, prefix), &request, Publish::Yes);
+        let owner = Some((&journals, landing));
+        let made = nested_branches::make(repo, &store, (faults, prefix), &request, owner);
         let (report, notices) = made?;
         for notice in notices {
             notify(LandingNotice::Degraded(notice));
@@ -68,7 +74,6 @@ pub(crate) fn land(
         return Ok(report);
     }
     let tree = Tree::open_at(&repo.root)?;
-    let journals = Journals::in_folder(&paths.landings, faults);
     let context = LandingContext::new(&tree, &store, &journals, faults, cancel, notify);
     // The journals keep these reports, which the next recovery returns.
     let reported_later = finish_open(&context, repo, &BTreeSet::new())?;
@@ -123,7 +128,7 @@ pub(crate) fn dry_run(
     let odb = store.odb()?;
     let _memory = keep_in_memory(&odb)?;
     if let LandingTarget::Branches { prefix } = &request.target {
-        let made = nested_branches::make(repo, &store, (faults, prefix), request, Publish::No);
+        let made = nested_branches::make(repo, &store, (faults, prefix), request, None);
         return made.map(|(report, _told_when_it_lands)| report);
     }
     if let LandingTarget::Stack { prefix, branch } = &request.target {
@@ -150,7 +155,8 @@ pub(crate) fn recover(
     if journals.open()?.is_empty() && journals.unfinished()?.is_empty() {
         return Ok(Vec::new());
     }
-    let Some(_lock) = LandingLock::try_acquire(&repo.common_dir)? else { return Ok(Vec::new()) };
+    let folders = || git_folders(repo, paths, std::iter::empty());
+    let Some(_lock) = LandingLock::try_acquire(&folders)? else { return Ok(Vec::new()) };
     let store = TaskStore::open(&paths.store)?;
     let tree = Tree::open_at(&repo.root)?;
     let cancel = &CancelToken::default();
@@ -202,6 +208,8 @@ pub(crate) fn done(paths: &RepoPaths, run: &RunName) -> Result<Vec<RecoveredLand
     let mut done = Vec::new();
     for id in journals.done(run)? {
         let journal = journals.read(&id, State::Done)?;
+        // Branches in nested repositories have journals of their own, without a report.
+        let journal = journal.filter(|journal| journal.nested_branches.is_empty());
         done.extend(journal.map(|journal| RecoveredLanding {
             run: journal.run,
             landing: journal.landing,

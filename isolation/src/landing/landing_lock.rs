@@ -1,8 +1,10 @@
-//! The lock for landings in one repository, across threads, processes, users and containers. It is
-//! a lock on the descriptor of the git folder itself, in which nothing is written.
+//! The lock for landings in one repository and in those nested in it, across threads, processes,
+//! users and containers. It is a lock on the descriptor of each git folder itself, in which nothing is
+//! written.
 
-use std::fs::{File, TryLockError};
-use std::path::Path;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
@@ -14,85 +16,103 @@ use crate::error::{OrCannot, Result};
 /// The pause between two attempts to lock. A blocking lock could not be cancelled.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
+/// Returns the git folders that a landing locks, as they are at the moment of the call.
+pub(crate) type GitFolders<'a> = dyn Fn() -> Result<Vec<PathBuf>> + 'a;
+
 /// The lock of the landing in progress. It is released when dropped, or when its process ends.
 pub(crate) struct LandingLock {
-    held: File,
+    _held: Vec<LockedFolder>,
 }
 
-impl Drop for LandingLock {
+/// The lock on one git folder.
+struct LockedFolder(File);
+
+impl Drop for LockedFolder {
     fn drop(&mut self) {
         // Closing the file would not release the lock: a child that another thread is starting has
         // the descriptor, too, until it executes its program.
-        let _closed_anyway = self.held.unlock();
+        let _closed_anyway = self.0.unlock();
     }
 }
 
 impl LandingLock {
-    /// Waits for the lock of the repository with this git folder, and notifies if it has to wait.
-    /// Returns `None` if the landing is cancelled meanwhile.
+    /// Waits for the lock of these git folders, and notifies if it has to wait. All of them are
+    /// locked or none: so two landings never wait for each other. Returns `None` if the landing is
+    /// cancelled meanwhile.
     pub(crate) fn acquire(
-        common_dir: &Path,
+        folders: &GitFolders<'_>,
         faults: &Faults,
         cancel: &CancelToken,
         notify: &dyn Fn(LandingNotice),
     ) -> Result<Option<Self>> {
-        Self::acquire_with(common_dir, faults, cancel, notify, &mut || thread::sleep(POLL_INTERVAL))
+        Self::acquire_with(folders, faults, cancel, notify, &mut || thread::sleep(POLL_INTERVAL))
     }
 
     /// Does what [`Self::acquire`] does, with `pause` between two looks.
     fn acquire_with(
-        common_dir: &Path,
+        folders: &GitFolders<'_>,
         faults: &Faults,
         cancel: &CancelToken,
         notify: &dyn Fn(LandingNotice),
         pause: &mut dyn FnMut(),
     ) -> Result<Option<Self>> {
-        let folder = open(common_dir)?;
-        let look = || {
-            faults.failpoint("landing.lock").or_cannot(|| attempted(common_dir))?;
-            try_lock(&folder, common_dir)
-        };
-        if faults.is_off("F276") || look()? == Taken::Yes {
-            return Ok(Some(Self { held: folder }));
+        let look = || Self::look(folders, faults);
+        if faults.is_off("F276") {
+            return Ok(Some(Self { _held: Vec::new() }));
+        }
+        if let Some(lock) = look()? {
+            return Ok(Some(lock));
         }
         notify(LandingNotice::Waiting);
         while !cancel.is_cancelled() {
-            if look()? == Taken::Yes {
-                return Ok(Some(Self { held: folder }));
+            if let Some(lock) = look()? {
+                return Ok(Some(lock));
             }
             pause();
         }
         Ok(None)
     }
 
-    /// Takes the lock if no landing is in progress.
-    pub(crate) fn try_acquire(common_dir: &Path) -> Result<Option<Self>> {
-        let folder = open(common_dir)?;
-        let taken = try_lock(&folder, common_dir)?;
-        Ok((taken == Taken::Yes).then_some(Self { held: folder }))
+    /// Takes the lock if no landing is in progress in any of the folders.
+    pub(crate) fn try_acquire(folders: &GitFolders<'_>) -> Result<Option<Self>> {
+        Self::look(folders, &Faults::default())
+    }
+
+    fn look(folders: &GitFolders<'_>, faults: &Faults) -> Result<Option<Self>> {
+        let wanted = folders()?;
+        if let Some(own) = wanted.first() {
+            faults.failpoint("landing.lock").or_cannot(|| attempted(own))?;
+        }
+        let mut held: Vec<LockedFolder> = Vec::with_capacity(wanted.len());
+        let mut known = Vec::with_capacity(wanted.len());
+        for path in &wanted {
+            let what = || attempted(path);
+            let folder = open(path).or_cannot(what)?;
+            let meta = folder.metadata().or_cannot(what)?;
+            // Two descriptors of one folder exclude each other, also in one process.
+            let id = (meta.dev(), meta.ino());
+            if known.contains(&id) {
+                continue;
+            }
+            match folder.try_lock() {
+                Ok(()) => held.push(LockedFolder(folder)),
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error).or_cannot(what),
+            }
+            known.push(id);
+        }
+        // The landing that was in progress may have left work to finish in further folders.
+        Ok((folders()? == wanted).then_some(Self { _held: held }))
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Taken {
-    Yes,
-    No,
+fn attempted(folder: &Path) -> String {
+    format!("lock {} for landing", folder.display())
 }
 
-fn open(common_dir: &Path) -> Result<File> {
-    File::open(common_dir).or_cannot(|| attempted(common_dir))
-}
-
-fn try_lock(folder: &File, common_dir: &Path) -> Result<Taken> {
-    match folder.try_lock() {
-        Ok(()) => Ok(Taken::Yes),
-        Err(TryLockError::WouldBlock) => Ok(Taken::No),
-        Err(TryLockError::Error(error)) => Err(error).or_cannot(|| attempted(common_dir)),
-    }
-}
-
-fn attempted(common_dir: &Path) -> String {
-    format!("lock {} for landing", common_dir.display())
+/// Opens a git folder. Anything else in its place does not block.
+fn open(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(path)
 }
 
 #[cfg(test)]
@@ -105,12 +125,17 @@ mod tests {
 
     use super::*;
 
+    fn only(folder: &Path) -> impl Fn() -> Result<Vec<PathBuf>> {
+        let folder = folder.to_path_buf();
+        move || Ok(vec![folder.clone()])
+    }
+
     fn wait(
         folder: &Path,
         cancel: &CancelToken,
         notify: &dyn Fn(LandingNotice),
     ) -> Option<LandingLock> {
-        LandingLock::acquire(folder, &Faults::default(), cancel, notify).unwrap()
+        LandingLock::acquire(&only(folder), &Faults::default(), cancel, notify).unwrap()
     }
 
     #[test]
@@ -119,7 +144,7 @@ mod tests {
         let path = folder.path().to_path_buf();
         let wanted = CancelToken::default();
         let first = wait(&path, &wanted, &|_| panic!("nobody is there")).unwrap();
-        assert!(LandingLock::try_acquire(&path).unwrap().is_none());
+        assert!(LandingLock::try_acquire(&only(&path)).unwrap().is_none());
         let (attempted, waiting) = mpsc::channel();
         let second = thread::spawn(move || {
             let count = Cell::new(0);
@@ -139,7 +164,7 @@ mod tests {
     #[test]
     fn who_waits_for_the_turn_never_loses_patience() {
         let folder = tempfile::tempdir().unwrap();
-        let mut first = LandingLock::try_acquire(folder.path()).unwrap();
+        let mut first = LandingLock::try_acquire(&only(folder.path())).unwrap();
         assert!(first.is_some());
         let mut pauses = 0;
         let mut pause = || {
@@ -149,7 +174,8 @@ mod tests {
             }
         };
         let (faults, cancel) = (Faults::default(), CancelToken::default());
-        let lock = LandingLock::acquire_with(folder.path(), &faults, &cancel, &|_| {}, &mut pause);
+        let folders = only(folder.path());
+        let lock = LandingLock::acquire_with(&folders, &faults, &cancel, &|_| {}, &mut pause);
         assert!(lock.unwrap().is_some());
         assert_eq!(pauses, 10_000);
     }
@@ -158,7 +184,7 @@ mod tests {
     fn who_withdraws_while_waiting_gets_no_turn_and_keeps_nobody_from_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().to_path_buf();
-        let first = LandingLock::try_acquire(&path).unwrap().unwrap();
+        let first = LandingLock::try_acquire(&only(&path)).unwrap().unwrap();
         let cancel = CancelToken::default();
         let (ended, end) = mpsc::channel();
         let waits = (path.clone(), cancel.clone());
@@ -169,6 +195,37 @@ mod tests {
         assert!(end.recv_timeout(Duration::from_secs(10)).unwrap());
         second.join().unwrap();
         drop(first);
-        assert!(LandingLock::try_acquire(&path).unwrap().is_some());
+        assert!(LandingLock::try_acquire(&only(&path)).unwrap().is_some());
+    }
+
+    #[test]
+    fn of_several_folders_all_are_locked_or_none_and_one_named_twice_is_locked_once() {
+        let place = tempfile::tempdir().unwrap();
+        let [outer, inner] = ["outer", "inner"].map(|name| place.path().join(name));
+        std::fs::create_dir(&outer).unwrap();
+        std::fs::create_dir(&inner).unwrap();
+        let both = || Ok(vec![outer.clone(), inner.clone(), place.path().join("outer/../inner")]);
+        let first = LandingLock::try_acquire(&only(&inner)).unwrap().unwrap();
+        assert!(LandingLock::try_acquire(&both).unwrap().is_none());
+        let other = LandingLock::try_acquire(&only(&outer)).unwrap();
+        assert!(other.is_some(), "the attempt that failed holds nothing");
+        drop((first, other));
+        let all = LandingLock::try_acquire(&both).unwrap();
+        assert!(all.is_some());
+        for folder in [&outer, &inner] {
+            assert!(LandingLock::try_acquire(&only(folder)).unwrap().is_none());
+        }
+    }
+
+    #[test]
+    fn folders_that_are_to_be_locked_too_by_now_are_not_forgotten() {
+        let place = tempfile::tempdir().unwrap();
+        let calls = Cell::new(0);
+        let growing = || {
+            calls.set(calls.get() + 1);
+            Ok(vec![place.path().to_path_buf(); if calls.get() < 2 { 1 } else { 2 }])
+        };
+        assert!(LandingLock::try_acquire(&growing).unwrap().is_none());
+        assert!(LandingLock::try_acquire(&growing).unwrap().is_some());
     }
 }

@@ -14,6 +14,7 @@ mod journal_content;
 mod land;
 mod landing_lock;
 mod lease;
+mod locked_folders;
 mod missing_commits;
 mod nested_branches;
 mod on_branch;
@@ -31,6 +32,7 @@ mod write_file;
 
 pub(crate) use land::{acknowledge, done, dry_run, finish_cut_short, is_any_open, land, recover};
 pub(crate) use landing_lock::LandingLock;
+pub(crate) use locked_folders::git_folders;
 pub use presence::WorkInTree;
 pub(crate) use presence::work_in_tree;
 pub(crate) use undo::{dry_run_undo, undo};

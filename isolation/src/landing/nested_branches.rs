@@ -6,29 +6,36 @@ use std::collections::BTreeMap;
 
 use engine::fault::Faults;
 use engine::ports::{LandingNotice, LandingRequest, Notice};
-use protocol::{Landed, LandingId, LandingReport, StackBranch};
+use protocol::{
+    Landed, LandingId, LandingReport, RepoPath, RunName, StackBranch, TaskLanding, TaskName,
+};
 
 use crate::branch::{
     Publish, StackTarget, find_branch, keep_in_memory, make_branches, make_stack, write_pack,
 };
 use crate::error::{OrCannot, Result, cannot};
 use crate::landing::finish::LandingContext;
+use crate::landing::journal::{Journals, State};
+use crate::landing::journal_content::Journal;
 use crate::landing::on_branch::{
     BranchMove, Moved, NamedBranch, dry_run_on_branch, land_on_branch, move_branch,
 };
 use crate::landing::parts::{LandPart, PartLanding, Parts, nested_roots};
+use crate::landing::undo::NestedBranch;
 use crate::nested::{NO_LINKS, Part};
 use crate::repository::Repo;
 use crate::store::TaskStore;
 
-/// Makes one branch for each task of `request` in each repository in which it worked.
+/// Makes one branch for each task of `request` in each repository in which it worked. Those in nested
+/// repositories are recorded in `recorded`; without it nothing is made.
 pub(super) fn make(
     repo: &Repo,
     store: &TaskStore,
     (faults, prefix): (&Faults, &str),
     request: &LandingRequest,
-    publish: Publish,
+    recorded: Option<(&Journals<'_>, LandingId)>,
 ) -> Result<(LandingReport, Vec<Notice>)> {
+    let publish = if recorded.is_some() { Publish::Yes } else { Publish::No };
     let roots = nested_roots(store, &request.tasks);
     if roots.is_empty() {
         let part = Part::Root(&NO_LINKS);
@@ -38,13 +45,23 @@ pub(super) fn make(
         let work = (store, part);
         let (report, notices) = make_branches(repo, work, faults, prefix, request, publish)?;
         let git = repo.git()?;
-        let mut tips = BTreeMap::new();
-        for landing in &report.tasks {
-            if let Landed::Landed { branch: Some(branch), .. } = &landing.landed
-                && let Some(tip) = find_branch(&git, branch)?
-            {
-                tips.insert(landing.task.clone(), tip.id());
+        let (mut tips, mut made) = (BTreeMap::new(), Vec::new());
+        for TaskLanding { task, landed, .. } in &report.tasks {
+            let branch = match landed {
+                Landed::Landed { branch: Some(branch), .. } => branch.clone(),
+                // A landing that was cut short has made it.
+                Landed::Unchanged => format!("{prefix}/{}/{task}", request.run),
+                _ => continue,
+            };
+            let Some(tip) = find_branch(&git, &branch)? else { continue };
+            if matches!(landed, Landed::Landed { .. }) {
+                tips.insert(task.clone(), tip.id());
             }
+            let (reference, to) = (format!("refs/heads/{branch}"), tip.id().to_string());
+            made.push((vec![task.clone()], BranchMove { reference, from: None, to }));
+        }
+        if let (Publish::Yes, Part::Nested(root), Some(recorded)) = (publish, part, recorded) {
+            record(recorded, root, &request.run, made)?;
         }
         Ok(PartLanding { report, tips, notices })
     };
@@ -68,7 +85,10 @@ pub(super) fn stack(
         return land_on_branch(context, repo, landing, request, named);
     }
     let land: &LandPart<'_> = &|repo, part, request, publish| match part {
-        Part::Nested(_) => nested_stack(repo, (store, part), prefix, request, publish),
+        Part::Nested(_) => {
+            let recorded = (publish == Publish::Yes).then_some((context.journals, landing));
+            nested_stack(repo, (store, part), prefix, request, recorded)
+        }
         Part::Root(links) => {
             let named = NamedBranch { prefix, branch, links };
             let report = match publish {
@@ -95,7 +115,7 @@ pub(super) fn dry_run_stack(
 ) -> Result<LandingReport> {
     let (prefix, branch) = own;
     let land: &LandPart<'_> = &|repo, part, request, _| match part {
-        Part::Nested(_) => nested_stack(repo, (store, part), prefix, request, Publish::No),
+        Part::Nested(_) => nested_stack(repo, (store, part), prefix, request, None),
         Part::Root(links) => {
             let named = NamedBranch { prefix, branch, links };
             let report = dry_run_on_branch(repo, store, request, named)?;
@@ -107,13 +127,33 @@ pub(super) fn dry_run_stack(
     Ok(parts.land(request, Publish::No)?.0)
 }
 
-/// Lands the tasks of `request` on the run's branch in a nested repository.
+/// Records the branches of a nested repository, so that they can be taken back. The report of the
+/// landing is in its own journal.
+fn record(
+    (journals, landing): (&Journals<'_>, LandingId),
+    root: &RepoPath,
+    run: &RunName,
+    made: Vec<(Vec<TaskName>, BranchMove)>,
+) -> Result<()> {
+    if made.is_empty() {
+        return Ok(());
+    }
+    let (id, owner) = (journals.free_id(run)?, (run.clone(), landing));
+    let journal = Journal::new(id, owner, Vec::new(), Vec::new(), LandingReport::default());
+    let branch = |(tasks, branch)| NestedBranch { root: root.clone(), tasks, branch };
+    let journal = journal.making_nested(made.into_iter().map(branch).collect());
+    journals.write(&journal, State::Unreported)?;
+    journals.put_away(&journal.id)
+}
+
+/// Lands the tasks of `request` on the run's branch in a nested repository. Without `recorded` nothing
+/// is made.
 fn nested_stack(
     repo: &Repo,
     work: (&TaskStore, Part<'_>),
     prefix: &str,
     request: &LandingRequest,
-    publish: Publish,
+    recorded: Option<(&Journals<'_>, LandingId)>,
 ) -> Result<PartLanding> {
     let git = repo.git()?;
     let odb = git.odb().or_cannot(|| "open the repository's objects")?;
@@ -121,11 +161,16 @@ fn nested_stack(
     let target = StackTarget::find(repo, &git, (prefix, &request.run), None)?;
     target.check()?;
     let stacked = make_stack(repo, &git, work, &target, request, &BTreeMap::new())?;
-    if let (Publish::Yes, Some(tip)) = (publish, stacked.tip) {
+    if let (Part::Nested(root), Some(recorded), Some(tip)) = (work.1, recorded, stacked.tip) {
         write_pack(&git, repo, tip)?;
         let reference = target.reference();
         let from = target.tip.map(|tip| tip.to_string());
         let branch = BranchMove { reference, from, to: tip.to_string() };
+        let landed = stacked.report.tasks.iter();
+        let landed = landed.filter(|task| matches!(task.landed, Landed::Landed { .. }));
+        let tasks = landed.map(|task| task.task.clone()).collect();
+        // Before the branch moves: an undo leaves a branch that has other commits than these.
+        record(recorded, root, &request.run, vec![(tasks, branch.clone())])?;
         if move_branch(&repo.git()?, &branch, request.run.as_str())? == Moved::Contested {
             return Err(cannot(format!("move {}", branch.reference), "somebody else has moved it"));
         }

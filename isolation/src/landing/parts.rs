@@ -12,7 +12,9 @@ use protocol::{Landed, LandingReport, RepoPath, TaskLanding, TaskName};
 use crate::branch::{Publish, head_tree};
 use crate::error::{Result, error_text};
 use crate::merge::missing_predecessors;
-use crate::nested::{GitLink, GitLinks, NO_LINKS, NestedWork, Part, git_link, nested_of};
+use crate::nested::{
+    GitLink, GitLinks, NO_LINKS, NestedWork, Part, git_link, is_reachable, nested_of,
+};
 use crate::repository::Repo;
 use crate::store::TaskStore;
 
@@ -181,7 +183,7 @@ impl Parts<'_> {
     /// Returns the commit that a task has checked out, if the user's nested repository has it.
     pub(super) fn on_the_users_side(&self, work: &NestedWork) -> Option<Oid> {
         let nested = nested_of(self.repo, self.roots, &work.path).ok()?;
-        work.to.filter(|to| nested.git.find_commit(*to).is_ok())
+        work.to.filter(|to| is_reachable(&nested.git, *to))
     }
 }
 

@@ -96,6 +96,12 @@ impl<'a> WorkingTree<'a> {
         self.nested.borrow().clone()
     }
 
+    /// Returns whether a folder is that of a nested repository in which tasks worked, or has one in it.
+    fn is_nested(&self, path: &RepoPath) -> bool {
+        let nested = self.nested.borrow();
+        nested.contains(path) || nested.iter().any(|root| root.is_below(path))
+    }
+
     /// Distinguishes a folder of this repository from the root of another one.
     fn folder(&self, path: &RepoPath) -> Result<EntryState> {
         let Parent::Folder { fd, name } = self.tree.parent(path)? else {
@@ -105,7 +111,7 @@ impl<'a> WorkingTree<'a> {
         let git = openat(fd, name, flags, Permissions::empty())
             .and_then(|folder| statat(folder, OsStr::new(".git"), AtFlags::SYMLINK_NOFOLLOW));
         match git {
-            Ok(_) if self.nested.borrow().contains(path) => Ok(EntryState::Folder),
+            Ok(_) if self.is_nested(path) => Ok(EntryState::Folder),
             Ok(_) => Ok(EntryState::Foreign),
             Err(Errno::NOENT) => Ok(EntryState::Folder),
             Err(error) => Err(error).or_cannot(|| format!("look into {path}")),

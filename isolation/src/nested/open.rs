@@ -9,6 +9,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use git2::{Repository, RepositoryOpenFlags, RepositoryState};
+use protocol::RepoPath;
 
 use crate::index_file::{self, Unreadable};
 use crate::repository::Repo;
@@ -70,7 +71,8 @@ pub(crate) fn open_below(tree: &Tree, around: &[Repo], path: &[u8]) -> Result<Ne
     // No component of the path is a symlink.
     tree.open(path).map_err(|error| format!("it cannot be opened: {error}"))?;
     let folder = tree.root().join(OsStr::from_bytes(path));
-    let git_dir = git_dir(&folder, around)?;
+    let dirs = around.iter().flat_map(|repo| [&repo.git_dir, &repo.common_dir]);
+    let git_dir = git_dir(&folder, dirs)?;
     check_entries(&git_dir)?;
     check_files(&git_dir)?;
     check_alternates(&git_dir, around)?;
@@ -105,8 +107,30 @@ pub(crate) fn open_below(tree: &Tree, around: &[Repo], path: &[u8]) -> Result<Ne
     Ok(NestedRepo { repo, git })
 }
 
-/// Returns the canonical git folder of the repository in `folder`.
-fn git_dir(folder: &Path, around: &[Repo]) -> Result<PathBuf, String> {
+/// Returns the git folders of the repositories in the folders `roots` of `repo`, which are sorted,
+/// without opening them. One that has none any more is left out.
+pub(crate) fn git_dirs<'a>(repo: &Repo, roots: impl Iterator<Item = &'a RepoPath>) -> Vec<PathBuf> {
+    let Ok(tree) = Tree::open_at(&repo.root) else { return Vec::new() };
+    let mut found: Vec<PathBuf> = Vec::new();
+    for root in roots {
+        let folder = tree.root().join(OsStr::from_bytes(root.as_bytes()));
+        let around = [&repo.git_dir, &repo.common_dir].into_iter().chain(&found);
+        // No component of the path is a symlink.
+        if tree.open(root.as_bytes()).is_ok()
+            && let Ok(dir) = git_dir(&folder, around)
+        {
+            found.push(dir);
+        }
+    }
+    found
+}
+
+/// Returns the canonical git folder of the repository in `folder`. `around` are those of the
+/// repositories in which it lies.
+fn git_dir<'a>(
+    folder: &Path,
+    mut around: impl Iterator<Item = &'a PathBuf>,
+) -> Result<PathBuf, String> {
     let link = folder.join(".git");
     let kind = fs::symlink_metadata(&link).map_err(|error| format!("its .git: {error}"))?;
     if kind.is_symlink() {
@@ -121,10 +145,8 @@ fn git_dir(folder: &Path, around: &[Repo]) -> Result<PathBuf, String> {
     let found = fs::canonicalize(&named)
         .map_err(|error| format!("its .git names {}: {error}", named.display()))?;
     // As git has them: the git folders of submodules are in that of the repository around them.
-    let is_known = around.iter().any(|repo| {
-        [&repo.git_dir, &repo.common_dir].iter().any(|dir| {
-            found.strip_prefix(dir.join("modules")).is_ok_and(|rest| rest.components().count() > 0)
-        })
+    let is_known = around.any(|dir| {
+        found.strip_prefix(dir.join("modules")).is_ok_and(|rest| rest.components().count() > 0)
     });
     if !is_known {
         return Err(format!("its .git names {}, outside of this repository", found.display()));

@@ -5,7 +5,7 @@ use protocol::{Conflict, RenamedFile, RepoPath, TaskName};
 
 use crate::file_entry::{Change, Rename};
 use crate::nested::work::root_of;
-use crate::nested::{GitLink, GitLinks, NestedRepo, NestedWork};
+use crate::nested::{GitLink, GitLinks, NestedRepo, NestedWork, is_reachable};
 use crate::store::Contents;
 
 /// No new commits of submodules.
@@ -51,7 +51,7 @@ impl Part<'_> {
                 let part = Contents { changes, renames, setup, ..Contents::default() };
                 let found = nested.into_iter().find(|nested| nested.path == *root);
                 let Some(NestedWork { from, to, message, series, .. }) = found else { return part };
-                let start = to.filter(|to| Some(*to) != from && git.find_commit(*to).is_ok());
+                let start = to.filter(|to| Some(*to) != from && is_reachable(git, *to));
                 match start {
                     // The user has the commits already.
                     Some(_) => Contents { start, ..part },

@@ -7,3 +7,4 @@ mod refusals;
 mod tests;
 
 pub(crate) use open::Repo;
+pub use open::git_state_at;

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use engine::ports::{HeadMove, HeadMoveKind, IsolationError, Notice};
+use engine::prompt::GitState;
 use git2::{ErrorCode, Oid, Repository, RepositoryOpenFlags, RepositoryState};
 use rustix::fs::{Access, access};
 
@@ -86,6 +87,11 @@ impl Repo {
         self.head.commit
     }
 
+    /// Returns where HEAD was when the repository was opened.
+    pub(crate) fn git_state(&self) -> GitState {
+        self.git().map(|git| git_state(&git)).unwrap_or_default()
+    }
+
     /// Returns where HEAD was and is, if it has moved since the repository was opened.
     pub(crate) fn head_move(&self) -> Result<Option<HeadMove>> {
         let (was, now) = (&self.head, head(&self.git()?));
@@ -130,6 +136,27 @@ fn head(git: &Repository) -> Head {
         None => name,
     });
     Head { branch, commit }
+}
+
+/// Returns where HEAD is, with the subject of its commit.
+fn git_state(git: &Repository) -> GitState {
+    let Head { branch, commit } = head(git);
+    let commit = commit.map(|id| {
+        let commit = git.find_commit(id).ok();
+        let subject = commit.as_ref().and_then(|commit| commit.summary_bytes());
+        let subject = String::from_utf8_lossy(subject.unwrap_or_default()).into_owned();
+        format!("{} {subject}", &id.to_string()[..7]).trim_end().to_owned()
+    });
+    GitState { branch, commit }
+}
+
+/// Returns the root of the working tree that contains the folder `at`, and where its HEAD is; `None`
+/// if there is no repository that can be opened. Writes nothing.
+#[must_use]
+pub fn git_state_at(at: &Path) -> Option<(PathBuf, GitState)> {
+    let none: [&std::ffi::OsStr; 0] = [];
+    let git = Repository::open_ext(at, RepositoryOpenFlags::empty(), none).ok()?;
+    Some((canonical(git.workdir()?).ok()?, git_state(&git)))
 }
 
 fn canonical_folder(at: &Path) -> Result<PathBuf> {

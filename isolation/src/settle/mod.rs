@@ -13,4 +13,4 @@ pub(crate) use index_reasons::mark_by_index;
 pub(crate) use settle_conflict::{Sides, settle};
 pub(crate) use stage::{check_can_stage, stage_merge};
 pub(crate) use texts::{conflict_hunks, marked_text};
-pub use user_tool::{MergeTool, merge_tool};
+pub use user_tool::{Display, MergeTool, merge_tool};

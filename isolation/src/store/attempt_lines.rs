@@ -35,6 +35,11 @@ pub(crate) fn attempt_lines(
     lines
 }
 
+/// Returns the outcome that the message of a capture has.
+pub(crate) fn outcome_of(message: &str) -> Option<&str> {
+    message.lines().rev().find_map(|line| line.strip_prefix("Regatta-Outcome: "))
+}
+
 #[cfg(test)]
 mod tests {
     use engine::ports::AttemptOutcome;
@@ -78,7 +83,9 @@ mod tests {
             ),
         ];
         for (model, files, tail) in tail {
-            assert_eq!(lines(model, files), format!("{head}Regatta-Outcome: {tail}"));
+            let text = lines(model, files);
+            assert_eq!(text, format!("{head}Regatta-Outcome: {tail}"));
+            assert_eq!(outcome_of(&text), tail.lines().next());
         }
     }
 }

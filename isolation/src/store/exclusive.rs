@@ -11,6 +11,7 @@ use engine::fault::Faults;
 use git2::{ObjectType, Oid};
 
 use crate::error::{OrCannot, Result};
+use crate::store::attempt_lines::outcome_of;
 use crate::store::journal::open_records;
 use crate::store::{TaskStore, packed_refs};
 
@@ -126,16 +127,18 @@ impl ExclusiveStore {
         Ok(found)
     }
 
-    /// Returns the id of what a reference leads to: of a commit, its tree.
-    pub(crate) fn content_id(&self, target: Oid) -> Result<String> {
+    /// Returns the id of what a reference leads to, of a commit its tree, and the outcome that the
+    /// message of a capture has.
+    pub(crate) fn content_of(&self, target: Oid) -> Result<(String, Option<String>)> {
         let what = || format!("read {target} from the task store {}", self.store.path.display());
         let (_, kind) =
             self.store.git.odb().and_then(|odb| odb.read_header(target)).or_cannot(what)?;
         if kind != ObjectType::Commit {
-            return Ok(target.to_string());
+            return Ok((target.to_string(), None));
         }
         let commit = self.store.git.find_commit(target).or_cannot(what)?;
-        Ok(commit.tree_id().to_string())
+        let outcome = commit.message().ok().and_then(outcome_of).map(str::to_owned);
+        Ok((commit.tree_id().to_string(), outcome))
     }
 
     /// Removes references, durably.

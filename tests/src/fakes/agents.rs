@@ -1,20 +1,21 @@
 //! Models that obey their prompt, and session logs in memory.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use engine::ports::{
-    AccountId, AccountLimits, AttemptFailure, LoggedMessage, ModelAnswer, ModelEvent,
-    ModelLocation, ModelRequest, ModelStream, Models, OpenedLog, Provider, ProviderInfo,
-    SessionHeader, SessionLog, SessionLogError, SessionLogs, ToolChoice,
+    AccountId, AccountLimits, AttemptFailure, ModelAnswer, ModelEvent, ModelLocation, ModelRequest,
+    ModelStream, Models, OpenedLog, Provider, ProviderInfo, SessionHeader, SessionLog,
+    SessionLogError, SessionLogs, ToolChoice,
 };
+use engine::session::{MemorySessionLogs, Moved, SessionMove};
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, stream};
 use protocol::{
-    Agent, Content, Failure, FailureClass, Message, ModelRoute, Part, SessionEntry, SessionId,
-    StopReason, TaskSpec, Timestamp, ToolCall, Usage, UserMessage, Work,
+    Agent, Content, EntryId, Failure, FailureClass, Message, ModelRoute, Part, SessionEntry,
+    SessionId, StopReason, TaskSpec, Timestamp, ToolCall, Usage, UserMessage, Work,
 };
 use serde_json::{Value, json};
 
@@ -29,8 +30,13 @@ use super::{FakeTools, task};
 pub fn agent(name: &str, words: &str) -> TaskSpec {
     let model =
         ModelRoute { provider: "fake".into(), id: "m".into(), base_url: None, thinking: None };
-    let work =
-        Work::Agent(Agent { model, prompt: words.to_owned(), yields: Vec::new(), context: None });
+    let work = Work::Agent(Agent {
+        model,
+        prompt: words.to_owned(),
+        fallback: Vec::new(),
+        yields: Vec::new(),
+        context: None,
+    });
     TaskSpec { work, ..task(name, "") }
 }
 
@@ -182,77 +188,57 @@ impl FakeModels {
     }
 }
 
-/// Session logs in memory.
+/// Session logs in memory, which fail or crash when a tool says so.
 #[derive(Clone, Default)]
-pub struct FakeLogs(Arc<Mutex<BTreeMap<PathBuf, Kept>>>);
-
-/// A log: whose it is, and what it holds.
-type Kept = (SessionId, Vec<SessionEntry>);
+pub struct FakeLogs(MemorySessionLogs);
 
 impl FakeLogs {
     /// Returns what the log at `path` holds.
     #[must_use]
     pub fn at(&self, path: &Path) -> Vec<SessionEntry> {
-        let logs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        logs.get(path).map(|(_, entries)| entries.clone()).unwrap_or_default()
+        self.0.entries(path)
     }
 
     /// Returns what the log of `task` holds, whatever its run is.
     #[must_use]
     pub fn of(&self, task: &str) -> Vec<SessionEntry> {
-        let logs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = logs.iter().find(|(path, _)| {
+        let paths = self.0.paths();
+        let found = paths.iter().find(|path| {
             path.parent().is_some_and(|folder| folder.file_name().is_some_and(|name| name == task))
         });
-        found.map(|(_, (_, entries))| entries.clone()).unwrap_or_default()
+        found.map(|path| self.at(path)).unwrap_or_default()
     }
 }
 
 #[async_trait]
 impl SessionLogs for FakeLogs {
     async fn open(&self, path: &Path, header: SessionHeader) -> Result<OpenedLog, SessionLogError> {
-        let mut logs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (session, entries) = logs.entry(path.to_owned()).or_insert((header.id, Vec::new()));
-        let messages = entries.iter().filter_map(|entry| match entry {
-            SessionEntry::Message { message, input_id } => {
-                Some(LoggedMessage { message: message.clone(), input_id: *input_id })
-            }
-            SessionEntry::SessionInit { .. } | SessionEntry::ModelChange { .. } => None,
-        });
-        let whole = |logged: &LoggedMessage| match &logged.message {
-            Message::Assistant(answer) => {
-                !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
-            }
-            Message::User(_) | Message::ToolResult(_) => true,
-        };
-        let messages = messages.filter(whole).collect();
-        let model = entries.iter().rev().find_map(|entry| match entry {
-            SessionEntry::ModelChange { model } => Some(model.clone()),
-            SessionEntry::Message { .. } | SessionEntry::SessionInit { .. } => None,
-        });
-        let log = Box::new(FakeLog { logs: self.clone(), path: path.to_owned() });
-        Ok(OpenedLog { session: *session, messages, model, log })
+        let opened = self.0.open(path, header).await?;
+        Ok(OpenedLog { log: Box::new(FakeLog(opened.log)), ..opened })
     }
 }
 
-struct FakeLog {
-    logs: FakeLogs,
-    path: PathBuf,
-}
+struct FakeLog(Box<dyn SessionLog>);
 
 #[async_trait]
 impl SessionLog for FakeLog {
-    async fn append(&mut self, _at: Timestamp, entry: SessionEntry) -> Result<(), SessionLogError> {
-        if let SessionEntry::Message { message: Message::ToolResult(result), .. } = &entry {
+    async fn append(
+        &mut self,
+        at: Timestamp,
+        entry: SessionEntry,
+    ) -> Result<EntryId, SessionLogError> {
+        if let Some(Message::ToolResult(result)) = entry.model_message() {
             assert_ne!(result.text(), "fatal", "the session crashes");
             if result.text() == "lost" {
                 let (what, source) = ("write a log".to_owned(), "it was told not to".into());
                 return Err(SessionLogError { what, class: FailureClass::Resources, source });
             }
         }
-        let mut logs = self.logs.0.lock().unwrap_or_else(PoisonError::into_inner);
-        logs.get_mut(&self.path).expect("it was opened").1.push(entry);
-        Ok(())
+        self.0.append(at, entry).await
+    }
+
+    async fn go_to(&mut self, at: Timestamp, to: SessionMove) -> Result<Moved, SessionLogError> {
+        self.0.go_to(at, to).await
     }
 }
 

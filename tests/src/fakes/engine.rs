@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use actors::{Deps, Engine, Events, Policy, Submission, SubmitError, Submitted};
+use engine::compaction::CompactionPolicy;
 use engine::fault::{FaultHooks, Faults};
 use engine::ports::{AnyValue, Clock, Ids, Models, Schema, Schemas, ToolFactory};
 use engine::request::RequestPolicy;
@@ -160,6 +161,16 @@ impl TestEngine {
         Self::open_asking(jobs, plan, Duration::from_millis(100), asked, Vec::new()).await
     }
 
+    /// Opens an engine whose models are `models`, with the tools of `more` beside the fake ones.
+    pub async fn with_models_and_tools(
+        models: Arc<dyn Models>,
+        requests: RequestPolicy,
+        more: Vec<Arc<dyn ToolFactory>>,
+    ) -> Self {
+        let asked = Some((models, requests));
+        Self::open_asking(1, "", Duration::from_millis(100), asked, more).await
+    }
+
     async fn open(jobs: usize, plan: &str, grace: Duration) -> Self {
         Self::open_asking(jobs, plan, grace, None, Vec::new()).await
     }
@@ -201,6 +212,7 @@ impl TestEngine {
             tools: factories,
             artifacts: Arc::new(FakeArtifacts::default()),
             external: Arc::new(external.clone()),
+            absences: Arc::default(),
             session_logs: Arc::new(logs.clone()),
             schemas: Arc::new(FakeSchemas),
             clock: Arc::new(FakeClock),
@@ -211,6 +223,8 @@ impl TestEngine {
                 grace,
                 artifacts: PathBuf::from("/artifacts"),
                 requests,
+                compaction: CompactionPolicy::default(),
+                user_instructions: None,
             },
         };
         let engine = Engine::open(deps).await.expect("an engine of fakes opens");

@@ -11,6 +11,7 @@ use engine::ports::{
     LandingRequest, Notice, OpenRun, Recovery, Repository, RepositoryFacts, Reuse, RunLock,
     UndoReport, UndoRequest, Workspace, WorkspaceRequest, WorkspaceView,
 };
+use engine::prompt::GitState;
 use protocol::{
     CaptureRef, Captured, ChangeSummary, Landed, LandingId, LandingReport, LeftOut, RunName,
     TaskLanding, TaskName,
@@ -54,6 +55,7 @@ impl Default for FakeRepository {
         let facts = RepositoryFacts {
             root: PathBuf::from("/repo"),
             subfolder: PathBuf::new(),
+            git: GitState::default(),
             notices: Vec::new(),
         };
         let (counts, failpoints, trace) = (Arc::default(), Failpoints::default(), Trace::default());

@@ -100,6 +100,7 @@ impl Record {
             | LedgerEntry::TaskUsed { task, .. }
             | LedgerEntry::TaskFinished { task, .. }
             | LedgerEntry::TaskDiscarded { task }
+            | LedgerEntry::ResolverFailed { task, .. }
             | LedgerEntry::TaskCollected { task } => self.tasks.get(task).copied(),
             LedgerEntry::TasksAdded { run, tasks, .. } => {
                 self.tasks.extend(tasks.iter().map(|task| (task.id, *run)));

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::{Events, OpenSessionError, SessionHandle, SessionSpec, ToolSetup};
-use engine::agent::Limits;
+use engine::agent::{Limits, QueueModes, RequestHooks};
 use engine::ports::{Requester, ToolEnv};
+use engine::prompt::{Environment, Role, SystemPrompt};
 use protocol::{AgentEnd, EventKind, EventScope, InputId, SessionEvent, UserInput};
 
 use super::TestEngine;
@@ -21,11 +22,14 @@ pub fn session(log: &str) -> SessionSpec {
     SessionSpec {
         log: PathBuf::from(log),
         folder: "/repo".into(),
-        system: "be good".into(),
+        system: Arc::new(SystemPrompt::of(Role::Own("be good".to_owned()), Environment::default())),
         model: "fake/m".parse().expect("it is a route"),
+        fallbacks: Vec::new(),
         requester: Requester::Person,
         limits: Limits { turns: 50.try_into().expect("it is not zero"), tokens: None, cost: None },
         assignment: None,
+        modes: QueueModes::default(),
+        request_hooks: RequestHooks::default(),
     }
 }
 
@@ -42,13 +46,14 @@ pub fn session_tools() -> ToolSetup {
             schema: None,
         },
         artifacts: "/sessions".into(),
+        only: None,
     }
 }
 
 /// Returns an input that was never said before.
 #[must_use]
 pub fn input(text: &str) -> UserInput {
-    UserInput { id: InputId::generate(), text: text.to_owned() }
+    UserInput::new(InputId::generate(), text)
 }
 
 /// A session and what happens in it.
@@ -127,7 +132,7 @@ impl TestSession {
     /// Waits until the model has begun to say something.
     pub async fn until_said(&mut self, words: &str) {
         self.find(|event| match event {
-            SessionEvent::TextDelta { text } if text.contains(words) => Some(()),
+            SessionEvent::TextDelta { delta, .. } if delta.contains(words) => Some(()),
             _ => None,
         })
         .await;

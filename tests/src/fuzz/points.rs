@@ -63,6 +63,8 @@ pub(super) const POINTS: &[Point] = &[
     point("session", 6, 0),
     // Only sessions of models have logs.
     point("session.append", 0, 0),
+    point("session.rewrite.rename", 0, 0),
+    point("session.rewrite.write", 0, 0),
     point("session.sync", 0, 0),
     point("settle.empty", 1, 1),
     point("settle.objects", 1, 1),

@@ -79,6 +79,8 @@ pub struct Tokens {
     pub prompt: u64,
     /// Read from the cache.
     pub cached: u64,
+    /// Read and written to the cache.
+    pub written: u64,
     /// Written.
     pub completion: u64,
 }
@@ -166,7 +168,7 @@ impl Default for Said {
             thinking: String::new(),
             text: String::new(),
             calls: Vec::new(),
-            tokens: Tokens { prompt: 1000, cached: 200, completion: 30 },
+            tokens: Tokens { prompt: 1000, cached: 200, written: 0, completion: 30 },
         }
     }
 }

@@ -62,6 +62,19 @@ impl Asked {
         user.map(text).unwrap_or_default()
     }
 
+    /// Returns whether it asks for a summary of a conversation.
+    #[must_use]
+    pub fn is_summary(&self) -> bool {
+        let system = self.messages().first().filter(|message| message["role"] == "system");
+        system.is_some_and(|system| text(system).starts_with("You sum up a conversation"))
+    }
+
+    /// Returns the summary that it begins with, if it has one.
+    #[must_use]
+    pub fn summary(&self) -> Option<String> {
+        Some(self.prompt().split_once("<summary>\n")?.1.to_owned())
+    }
+
     /// Returns what the user said last, if that is the last thing said.
     #[must_use]
     pub fn reminder(&self) -> Option<String> {

@@ -9,6 +9,14 @@ use super::{Answer, Asked, Call, Said, Wire};
 /// Returns what is wrong with `asked`, which follows on `before`, which was given `answer`.
 pub(super) fn faults(before: &Asked, answer: &Answer, asked: &Asked) -> Vec<String> {
     let mut faults = Vec::new();
+    let model = asked.model();
+    if model != before.model() {
+        faults.push(format!("the model was {} and is {model}", before.model()));
+    }
+    if asked.summary().is_some() && asked.summary() != before.summary() {
+        faults.extend(after_compaction(before, asked));
+        return faults;
+    }
     for (at, message) in before.raw.iter().enumerate() {
         match asked.raw.get(at) {
             Some(now) if now == message => {}
@@ -17,10 +25,6 @@ pub(super) fn faults(before: &Asked, answer: &Answer, asked: &Asked) -> Vec<Stri
         }
     }
     let since = asked.messages().get(before.raw.len()..).unwrap_or_default();
-    let model = asked.model();
-    if model != before.model() {
-        faults.push(format!("the model was {} and is {model}", before.model()));
-    }
     let ids = if asked.wire == Wire::Gemini { Ids::Ordered } else { Ids::Given };
     match (answer.said(), since) {
         // What was not said whole may be asked for again, or count as far as it came.
@@ -31,6 +35,15 @@ pub(super) fn faults(before: &Asked, answer: &Answer, asked: &Asked) -> Vec<Stri
         (Some(said), since) => faults.push(format!("after {said:?} comes {since:?}")),
     }
     faults
+}
+
+/// Holds a request that begins with a new summary against the one before: what it keeps is what was
+/// said last, byte for byte, and less than before.
+fn after_compaction(before: &Asked, asked: &Asked) -> Option<String> {
+    // The system prompt and the summary come first. The user's next message may stand beside it.
+    let kept = asked.raw.iter().skip(2).filter(|message| before.raw.contains(message)).count();
+    let fewer = asked.raw.len() < before.raw.len() + 2;
+    (kept == 0 || !fewer).then(|| format!("of {} messages {kept} are kept", before.raw.len()))
 }
 
 /// How calls are known again.

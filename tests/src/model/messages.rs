@@ -70,9 +70,9 @@ pub(super) fn events(said: &Said, model: &str) -> String {
     let mut body = String::new();
     let tokens = said.tokens;
     let input = json!({
-        "input_tokens": tokens.prompt.saturating_sub(tokens.cached),
+        "input_tokens": tokens.prompt.saturating_sub(tokens.cached + tokens.written),
         "cache_read_input_tokens": tokens.cached,
-        "cache_creation_input_tokens": 0,
+        "cache_creation_input_tokens": tokens.written,
         "output_tokens": 1,
     });
     let message = json!({

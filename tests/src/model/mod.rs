@@ -4,6 +4,7 @@
 mod answer;
 mod asked;
 mod audit;
+mod cache;
 mod gemini;
 mod messages;
 mod quota;

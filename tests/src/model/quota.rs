@@ -16,25 +16,42 @@ pub(super) struct Quota {
     closed: Option<(Instant, Instant)>,
     /// How many were refused.
     refused: usize,
+    violations: Vec<String>,
 }
 
 impl Quota {
     pub(super) fn new(most: usize, window: Duration, grace: Duration) -> Self {
-        Self { most, window, grace, began: Instant::now(), taken: 0, closed: None, refused: 0 }
+        Self {
+            most,
+            window,
+            grace,
+            began: Instant::now(),
+            taken: 0,
+            closed: None,
+            refused: 0,
+            violations: Vec::new(),
+        }
     }
 
     pub(super) fn refused(&self) -> usize {
         self.refused
     }
 
-    /// Takes one request. Returns its refusal if there were too many.
-    pub(super) fn take(&mut self, violations: &mut Vec<String>) -> Option<Answer> {
+    /// Returns who came too early, and forgets it.
+    pub(super) fn take_violations(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.violations)
+    }
+
+    /// Takes one request, whose first bytes came at this time. Returns its refusal if there were too
+    /// many. Who was refused knows it from now on, not before.
+    pub(super) fn take(&mut self, came: Instant) -> Option<Answer> {
         let now = Instant::now();
         if let Some((from, until)) = self.closed
-            && (from..until).contains(&now)
+            && (from..until).contains(&came)
         {
-            let (late, early) = (now - from, until - now);
-            violations.push(format!("a request came {early:?} before it might, {late:?} too late"));
+            let (late, early) = (came - from, until - came);
+            let what = format!("a request came {early:?} before it might, {late:?} too late");
+            self.violations.push(what);
         }
         if now.duration_since(self.began) >= self.window {
             (self.began, self.taken) = (now, 0);
@@ -61,14 +78,16 @@ mod tests {
 
     #[test]
     fn who_comes_too_often_is_told_when_to_come_again_and_noticed_before() {
-        let mut violations = Vec::new();
         let mut quota = Quota::new(1, Duration::from_secs(3600), Duration::ZERO);
-        assert!(quota.take(&mut violations).is_none());
-        let Some(Answer::Status { code, headers, .. }) = quota.take(&mut violations) else {
+        assert!(quota.take(Instant::now()).is_none());
+        let on_its_way = Instant::now();
+        let Some(Answer::Status { code, headers, .. }) = quota.take(Instant::now()) else {
             panic!("it is refused")
         };
-        assert_eq!((code, headers[0].0, violations.len()), (429, "retry-after-ms", 0));
-        assert!(quota.take(&mut violations).is_some());
-        assert_eq!(violations.len(), 1);
+        assert_eq!((code, headers[0].0), (429, "retry-after-ms"));
+        assert!(quota.take(on_its_way).is_some());
+        assert_eq!(quota.take_violations(), Vec::<String>::new());
+        assert!(quota.take(Instant::now()).is_some());
+        assert_eq!(quota.take_violations().len(), 1);
     }
 }

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -17,7 +17,9 @@ use axum::serve::ListenerExt;
 use serde_json::json;
 use tokio::net::TcpSocket;
 use tokio::sync::oneshot;
+use tokio::task::spawn_blocking;
 
+use super::cache::PromptCache;
 use super::quota::Quota;
 use super::respond::respond;
 use super::script::talk_of;
@@ -50,7 +52,7 @@ pub enum Checks {
 /// nobody looked at fails the test then.
 pub struct LoopbackModel {
     address: SocketAddr,
-    shared: Arc<Mutex<Shared>>,
+    server: Arc<Server>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -58,12 +60,18 @@ pub struct LoopbackModel {
 /// Makes the scripts of conversations that nobody announced.
 type Otherwise = Box<dyn Fn(&str) -> Box<dyn Script> + Send>;
 
+struct Server {
+    shared: Mutex<Shared>,
+    /// Apart from the rest, so that nothing holds up the clock by which requests are judged.
+    quota: Mutex<Option<Quota>>,
+}
+
 struct Shared {
     pace: Pace,
     checks: Checks,
     models: Option<Vec<String>>,
     key: Option<String>,
-    quota: Option<Quota>,
+    cache: Option<PromptCache>,
     talks: BTreeMap<String, Talk>,
     otherwise: Option<Otherwise>,
     /// The conversation of each request, in the order of their coming.
@@ -81,23 +89,24 @@ impl LoopbackModel {
     /// When the loopback cannot be listened on.
     #[must_use]
     pub fn start() -> Self {
-        let shared = Arc::new(Mutex::new(Shared {
+        let shared = Mutex::new(Shared {
             pace: Pace::Small,
             checks: Checks::Strict,
             models: Some(vec![Self::ID.to_owned()]),
             key: None,
-            quota: None,
+            cache: None,
             talks: BTreeMap::new(),
             otherwise: None,
             order: Vec::new(),
             violations: Vec::new(),
-        }));
+        });
+        let server = Arc::new(Server { shared, quota: Mutex::new(None) });
         let (tell, told) = std::sync::mpsc::channel();
         let (stop, stopped) = oneshot::channel();
-        let state = Arc::clone(&shared);
+        let state = Arc::clone(&server);
         let thread = std::thread::spawn(move || serve(&tell, state, stopped));
         let address = told.recv().expect("the loopback can be listened on");
-        Self { address, shared, stop: Some(stop), thread: Some(thread) }
+        Self { address, server, stop: Some(stop), thread: Some(thread) }
     }
 
     /// Returns what the base of the Messages API is, which knows its paths itself.
@@ -136,13 +145,19 @@ impl LoopbackModel {
     /// Does the same to many who ask at once. Requests that were on their way when the first one was
     /// refused, and come within `grace`, break no rule.
     pub fn limit_many(&self, most: usize, window: Duration, grace: Duration) {
-        self.lock().quota = Some(Quota::new(most, window, grace));
+        *lock(&self.server.quota) = Some(Quota::new(most, window, grace));
     }
 
     /// Returns how many requests were refused because of the limit.
     #[must_use]
     pub fn refused(&self) -> usize {
-        self.lock().quota.as_ref().map_or(0, Quota::refused)
+        lock(&self.server.quota).as_ref().map_or(0, Quota::refused)
+    }
+
+    /// Caches what requests begin with from now on, and says in its answers how much of each it has
+    /// read from there.
+    pub fn cache(&self) {
+        self.lock().cache = Some(PromptCache::default());
     }
 
     /// Cuts answers otherwise from now on.
@@ -203,6 +218,7 @@ impl LoopbackModel {
             |sum, said| Tokens {
                 prompt: sum.prompt + said.tokens.prompt,
                 cached: sum.cached + said.tokens.cached,
+                written: sum.written + said.tokens.written,
                 completion: sum.completion + said.tokens.completion,
             },
         )
@@ -211,12 +227,18 @@ impl LoopbackModel {
     /// Returns what was wrong with requests so far, and forgets it.
     #[must_use]
     pub fn take_violations(&self) -> Vec<String> {
-        std::mem::take(&mut self.lock().violations)
+        let mut violations = std::mem::take(&mut self.lock().violations);
+        violations.extend(lock(&self.server.quota).iter_mut().flat_map(Quota::take_violations));
+        violations
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.server.shared)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for LoopbackModel {
@@ -232,8 +254,10 @@ impl Drop for LoopbackModel {
     }
 }
 
-fn serve(tell: &Sender<SocketAddr>, state: Arc<Mutex<Shared>>, stopped: oneshot::Receiver<()>) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+fn serve(tell: &Sender<SocketAddr>, state: Arc<Server>, stopped: oneshot::Receiver<()>) {
+    // Requests are held against all rules one by one, in another thread.
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.max_blocking_threads(1).enable_all().build();
     let runtime = runtime.expect("a runtime can be had");
     runtime.block_on(async move {
         let socket = TcpSocket::new_v4().expect("a socket can be had");
@@ -256,28 +280,37 @@ fn serve(tell: &Sender<SocketAddr>, state: Arc<Mutex<Shared>>, stopped: oneshot:
     });
 }
 
-async fn answer(State(shared): State<Arc<Mutex<Shared>>>, request: Request) -> Response {
+async fn answer(State(server): State<Arc<Server>>, request: Request) -> Response {
+    let came = Instant::now();
     let (parts, body) = request.into_parts();
     let key = wire::key(&parts.headers);
     let wire = Wire::at(parts.uri.path());
     let body = to_bytes(body, LARGEST).await.unwrap_or_default();
-    let lock = || shared.lock().unwrap_or_else(PoisonError::into_inner);
-    if lock().key.as_ref().is_some_and(|wanted| key.as_ref() != Some(wanted)) {
+    let wanted = lock(&server.shared).key.clone();
+    if wanted.is_some() && key != wanted {
         let refusal = Answer::error(401, "invalid_api_key", "Incorrect API key provided");
         return respond(refusal, Wire::Completions, "", Pace::Events).await;
     }
     match (parts.method.as_str(), parts.uri.path(), wire) {
-        ("GET", "/v1/models" | "/v1beta/models", _) => models(lock().models.as_deref()),
+        ("GET", "/v1/models" | "/v1beta/models", _) => {
+            models(lock(&server.shared).models.as_deref())
+        }
         ("POST", _, Some(wire)) => {
-            let (answer, model, pace) = {
-                let mut shared = lock();
+            let refusal = lock(&server.quota).as_mut().and_then(|quota| quota.take(came));
+            if let Some(refusal) = refusal {
+                return respond(refusal, wire, "", Pace::Events).await;
+            }
+            // To hold many requests against all rules takes a while, in which others come.
+            let judged = spawn_blocking(move || {
+                let mut shared = lock(&server.shared);
                 let (answer, model) = shared.answer(wire, parts.uri.path(), &body, key);
                 (answer, model, shared.pace)
-            };
+            });
+            let (answer, model, pace) = judged.await.expect("a script that panics is caught");
             respond(answer, wire, &model, pace).await
         }
         (method, path, _) => {
-            lock().refuse(format!("{method} {path} was asked for"));
+            lock(&server.shared).refuse(format!("{method} {path} was asked for"));
             let unknown = Answer::error(404, "not_found", "no such path");
             respond(unknown, Wire::Completions, "", Pace::Events).await
         }
@@ -315,11 +348,6 @@ impl Shared {
         body: &[u8],
         key: Option<String>,
     ) -> (Answer, String) {
-        if let Some(refusal) =
-            self.quota.as_mut().and_then(|quota| quota.take(&mut self.violations))
-        {
-            return (refusal, String::new());
-        }
         let asked = match wire.read(path, body, key) {
             Ok(asked) => asked,
             Err(why) => {
@@ -340,7 +368,8 @@ impl Shared {
             self.talks.insert(name.to_owned(), talk);
         }
         let talk = self.talks.get_mut(name).expect("it was just made");
-        (talk.answer(asked, self.checks, &mut self.violations), model)
+        let cache = self.cache.as_mut();
+        (talk.answer(asked, self.checks, cache, &mut self.violations), model)
     }
 }
 

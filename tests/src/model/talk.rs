@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::cache::PromptCache;
 use super::{Answer, Asked, Checks, Script, audit};
 
 /// One conversation as the model remembers it.
@@ -22,13 +23,17 @@ impl Talk {
         &mut self,
         asked: Asked,
         checks: Checks,
+        cache: Option<&mut PromptCache>,
         faults: &mut Vec<String>,
     ) -> Answer {
         let mut found = match checks {
             Checks::Strict => asked.wire.faults(&asked),
             Checks::None => Vec::new(),
         };
-        if let (Checks::Strict, Some((before, answer))) = (checks, self.said.last()) {
+        let before = self.said.iter().rev().find(|(asked, _)| !asked.is_summary());
+        if let (Checks::Strict, Some((before, answer)), false) =
+            (checks, before, asked.is_summary())
+        {
             found.extend(audit::faults(before, answer, &asked));
         }
         let next = catch_unwind(AssertUnwindSafe(|| self.script.next(&asked)));
@@ -39,6 +44,9 @@ impl Talk {
             Answer::error(400, "script", "the script panicked")
         });
         self.identify(&mut answer);
+        if let (Some(cache), Answer::Says(said)) = (cache, &mut answer) {
+            cache.count(asked.wire, &asked.bytes, said);
+        }
         let number = self.said.len() + 1;
         faults
             .extend(found.iter().map(|fault| format!("{}, request {number}: {fault}", self.name)));

@@ -155,6 +155,9 @@ fn said(message: &Value, at: usize, faults: &mut Vec<String>) {
         Value::String(text) if !text.is_empty() => {}
         Value::Array(parts) if !parts.is_empty() => {
             for part in parts {
+                if role == "user" && is_image(part) {
+                    continue;
+                }
                 unknown(part, &["type", "text"], &format!("a part of message {at}"), faults);
                 if part["type"] != "text" || part["text"].as_str().is_none_or(str::is_empty) {
                     faults.push(format!("message {at} ({role}) has the part {part}"));
@@ -163,6 +166,17 @@ fn said(message: &Value, at: usize, faults: &mut Vec<String>) {
         }
         other => faults.push(format!("message {at} ({role}) has the content {other}")),
     }
+}
+
+/// Returns whether a part of a message is an image with its data.
+fn is_image(part: &Value) -> bool {
+    let url = part["image_url"]["url"].as_str().unwrap_or_default();
+    let data = url.strip_prefix("data:image/").and_then(|rest| rest.split_once(";base64,"));
+    let is_whole = data.is_some_and(|(kind, data)| !kind.is_empty() && !data.is_empty());
+    let mut faults = Vec::new();
+    unknown(part, &["type", "image_url"], "an image", &mut faults);
+    unknown(&part["image_url"], &["url", "detail"], "an image", &mut faults);
+    part["type"] == "image_url" && is_whole && faults.is_empty()
 }
 
 /// Checks an answer of the model and returns the identities of its calls.

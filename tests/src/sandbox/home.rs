@@ -99,6 +99,18 @@ impl Home {
         entries.iter_mut().map(|entry| entry["message"].take()).collect()
     }
 
+    /// Returns the files of the sessions without a task, in the order of their paths.
+    #[must_use]
+    pub fn session_files(&self) -> Vec<PathBuf> {
+        let folder = self.data().join("sessions");
+        let all = Fingerprint::of(&folder);
+        let is_session = |path: &&Path| path.extension().is_some_and(|it| it == "jsonl");
+        let mut files: Vec<_> =
+            all.paths().filter(is_session).map(|path| folder.join(path)).collect();
+        files.sort();
+        files
+    }
+
     /// Returns the folders of workspaces, RUN and TASK below each repository's.
     #[must_use]
     pub fn workspaces(&self) -> Vec<String> {

@@ -2,6 +2,7 @@
 //! purpose, judged from outside by git, the file system, SQLite and the exit code.
 
 mod fingerprint;
+mod git_watch;
 mod home;
 mod invocation;
 mod machine;

@@ -5,13 +5,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Arc;
 
 use super::Fingerprint;
+use super::git_watch::GitWatch;
 
 /// A repository of the user's.
 #[derive(Clone, Debug)]
 pub struct Repository {
     root: PathBuf,
+    /// The watch over its `.git`, if there is one.
+    watch: Option<Arc<GitWatch>>,
 }
 
 /// What the user's uncommitted work looked like at one moment, byte for byte.
@@ -35,7 +39,7 @@ impl Repository {
     pub fn init_with(root: &Path, arguments: &[&str]) -> Self {
         std::fs::create_dir_all(root).expect("a folder can be made");
         let root = root.canonicalize().expect("it was just made");
-        let made = Self { root };
+        let made = Self { root, watch: None };
         made.git(&[&["init", "--quiet", "--initial-branch=main"], arguments].concat());
         made.git(&["config", "user.name", "Ada"]);
         made.git(&["config", "user.email", "ada@example.org"]);
@@ -46,7 +50,23 @@ impl Repository {
     /// Returns the repository that is already there.
     #[must_use]
     pub fn at(root: &Path) -> Self {
-        Self { root: root.canonicalize().expect("it is there") }
+        Self { root: root.canonicalize().expect("it is there"), watch: None }
+    }
+
+    /// Returns the repository, of which only this value and its clones may change `.git` from now on:
+    /// that is checked before each of their changes, and when the last of them is dropped.
+    #[must_use]
+    pub fn watched(self) -> Self {
+        let watch = Some(Arc::new(GitWatch::of(&self.path(".git"))));
+        Self { watch, ..self }
+    }
+
+    /// Does what may change `.git` on purpose.
+    pub fn changing_git<T>(&self, change: impl FnOnce() -> T) -> T {
+        match &self.watch {
+            Some(watch) => watch.around(change),
+            None => change(),
+        }
     }
 
     /// Returns the root of its working tree.
@@ -63,10 +83,14 @@ impl Repository {
 
     /// Writes a file, with its folders.
     pub fn write(&self, path: impl AsRef<OsStr>, bytes: impl AsRef<[u8]>) {
+        let is_git = Path::new(path.as_ref()).starts_with(".git");
         let path = self.path(path);
-        let folder = path.parent().expect("a path in a tree has a parent");
-        std::fs::create_dir_all(folder).expect("a folder can be made");
-        std::fs::write(path, bytes).expect("a file can be written");
+        let write = || {
+            let folder = path.parent().expect("a path in a tree has a parent");
+            std::fs::create_dir_all(folder).expect("a folder can be made");
+            std::fs::write(&path, bytes).expect("a file can be written");
+        };
+        if is_git { self.changing_git(write) } else { write() }
     }
 
     /// Makes a file executable.
@@ -114,7 +138,8 @@ impl Repository {
     /// Runs git in it, whatever comes of it.
     #[must_use]
     pub fn try_git(&self, arguments: &[&str]) -> Output {
-        git_in(&self.root).args(arguments).output().expect("git can be run")
+        let mut git = git_in(&self.root);
+        self.changing_git(|| git.args(arguments).output().expect("git can be run"))
     }
 
     /// Feeds `input` to git and returns whether it liked it.
@@ -123,7 +148,8 @@ impl Repository {
         let file = tempfile::NamedTempFile::new().expect("a file can be made");
         std::fs::write(file.path(), input).expect("a file can be written");
         let stdin = file.reopen().expect("it can be read");
-        let status = git_in(&self.root).args(arguments).stdin(stdin).status();
+        let mut git = git_in(&self.root);
+        let status = self.changing_git(|| git.args(arguments).stdin(stdin).status());
         status.expect("git can be run").success()
     }
 
@@ -178,7 +204,7 @@ impl Repository {
         let git = |arguments: &[&str]| {
             let mut git = git_in(&self.root);
             git.env("GIT_INDEX_FILE", &index).args(arguments);
-            let output = git.output().expect("git can be run");
+            let output = self.changing_git(|| git.output().expect("git can be run"));
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             String::from_utf8_lossy(&output.stdout).trim().to_owned()
         };

@@ -29,7 +29,7 @@ fn expect_landed(repository: &Repository) {
 #[test]
 fn work_that_was_thrown_away_is_told_and_lands_again_when_asked_to() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let run = landed(&place, &repository);
     let throw_away: [&[&[&str]]; 2] = [
         &[&["reset", "--quiet", "--hard"], &["clean", "--quiet", "-fd"]],
@@ -75,7 +75,7 @@ fn work_that_was_thrown_away_is_told_and_lands_again_when_asked_to() {
 #[test]
 fn one_file_that_was_thrown_away_lands_again_and_later_edits_are_left_alone() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     repository.write("colour.txt", "white\n");
     repository.commit("a colour");
     let script = "echo {{item}} >> colour.txt; echo new > {{item}}.txt";
@@ -106,7 +106,7 @@ fn one_file_that_was_thrown_away_lands_again_and_later_edits_are_left_alone() {
 #[test]
 fn the_work_of_a_chain_is_found_behind_that_of_its_last_task() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let run = landed(&place, &repository);
     std::fs::remove_file(repository.path("new.txt")).unwrap();
     let told = regatta(&place, &repository, &format!("apply {run}")).expect_code(4);
@@ -117,7 +117,7 @@ fn the_work_of_a_chain_is_found_behind_that_of_its_last_task() {
 #[test]
 fn kept_work_lands_and_what_was_thrown_away_is_noted() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     repository.write("colour.txt", "white\n");
     repository.commit("a colour");
     let plan =
@@ -178,7 +178,7 @@ fn a_branch_that_was_merged_and_deleted_has_landed() {
 #[test]
 fn landed_work_that_cannot_be_compared_is_not_said_to_be_there() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let run = landed(&place, &repository);
     let store = place.home().stores().remove(0);
     std::fs::rename(store.join("objects"), store.join("elsewhere")).unwrap();
@@ -198,7 +198,7 @@ fn landed_work_that_cannot_be_compared_is_not_said_to_be_there() {
 #[test]
 fn what_a_retry_has_landed_does_not_land_a_second_time_unless_it_is_named() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     repository.write("colour.txt", "white\n");
     repository.commit("a colour");
     let plan = Plan::default()

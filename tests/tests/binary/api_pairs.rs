@@ -9,7 +9,7 @@ use engine::ports::{
     Clock, Gate, GateEvent, GateRequest, ModelRequest, Models, Permit, Provider, RequestOptions,
     Requester, Timer, ToolChoice, ToolDeclaration,
 };
-use engine::request::{ModelClient, Progress, RequestPolicy};
+use engine::request::{FallbackRevert, ModelClient, Progress, RequestPolicy, Routes};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt, stream};
@@ -83,9 +83,10 @@ impl Conversation {
     /// Asks the first model, and the second if the first fails. Each call gets a result.
     async fn ask(&mut self, models: &[&Arc<dyn Provider>]) -> AssistantMessage {
         let (first, rest) = models.split_first().expect("a model is asked");
-        let client = ModelClient {
-            provider: Arc::clone(first),
-            fallbacks: rest.iter().copied().cloned().collect(),
+        let routes = Routes::only(Arc::clone(first));
+        let fallbacks = rest.iter().copied().cloned();
+        let mut client = ModelClient {
+            routes: routes.with(fallbacks, Arc::default(), FallbackRevert::CooldownExpiry),
             gate: Arc::new(OpenGate),
             requester: Requester::Person,
             timer: Arc::new(RuntimeTimer(tokio::time::Instant::now())),
@@ -106,8 +107,13 @@ impl Conversation {
             choice: ToolChoice::Free,
             options,
         };
-        let asked = client.ask(&request, &|_: Progress<'_>| {}).await;
-        let mut answer = asked.unwrap_or_else(|failed| panic!("{failed:?}"));
+        let mut answer = loop {
+            let failed = match client.ask(&request, &|_: Progress<'_>| {}).await {
+                Ok(answer) => break answer,
+                Err(failed) => failed,
+            };
+            assert!(client.fall_back(&failed).is_some(), "{failed:?}");
+        };
         for part in &mut answer.content {
             if let Part::ToolCall(call) = part {
                 self.calls += 1;
@@ -124,6 +130,7 @@ impl Conversation {
                 content: vec![Content::text("größe")],
                 details: None,
                 is_error: false,
+                pruned_at: None,
                 timestamp: Noon.now(),
             }));
         }

@@ -63,7 +63,6 @@ fn what_comes_later_is_refused_by_name_and_never_ignored() {
         "replay r0000",
         "attach",
         "task show r0000/t1",
-        "logs --follow @",
         "why r0000/t1",
         "budget r0000 --add cost=1",
         "workspaces list",
@@ -83,7 +82,7 @@ fn what_comes_later_is_refused_by_name_and_never_ignored() {
         "stats",
         "runs report",
         "runs cancel",
-        "-p hello",
+        "--agent explore hello",
     ] {
         let place = sandbox();
         let repository = place.repository();

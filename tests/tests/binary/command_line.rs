@@ -21,10 +21,11 @@ fn an_unknown_command_gets_the_nearest_name() {
     for (given, meant) in [("lgos", "logs"), ("rnu", "run"), ("conflict", "conflicts")] {
         let refused = place.regatta(place.folder()).words(given).run().expect_code(1);
         let told = format!("error: no such command: `{given}`\n  try: regatta {meant}\n");
-        assert_eq!(refused.stderr, told);
+        let ask = format!("  try: regatta -p {given}, which asks a model\n");
+        assert_eq!(refused.stderr, told + &ask);
     }
     let prompt = place.regatta(place.folder()).arg("fix the tests").run().expect_code(1);
-    assert!(prompt.stderr.ends_with("try: regatta run --model PROVIDER/ID 'fix the tests'\n"));
+    assert!(prompt.stderr.starts_with("error: no model is named"), "{prompt}");
 }
 
 #[test]
@@ -32,7 +33,7 @@ fn what_does_not_exist_yet_is_one_line() {
     let place = sandbox();
     for words in [
         "resume",
-        "-p hello",
+        "--agent explore hello",
         "run --exec true --detach",
         "run --exec true --isolation overlayfs",
         "run --exec true --limit memory=3",

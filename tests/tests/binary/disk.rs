@@ -36,7 +36,7 @@ fn mount(words: &[&str], places: &[&Path]) -> Result<(), String> {
 #[test]
 fn a_disk_that_is_full_at_preparing_fails_the_task_and_leaves_nothing() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     repository.write("large.bin", vec![5; 12 << 20]);
     repository.commit("twelve megabytes");
     let home = place.folder().join("small");
@@ -67,7 +67,7 @@ fn a_disk_that_is_full_at_preparing_fails_the_task_and_leaves_nothing() {
 #[test]
 fn a_disk_that_is_full_at_capturing_keeps_the_workspace_and_the_next_start_captures_it() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let folder = place.folder().join("small");
     let disk = match SmallDisk::mount(&folder, 24 << 10) {
         Ok(disk) => disk,
@@ -103,7 +103,7 @@ fn a_disk_without_room_for_a_pack_kills_no_engine_and_loses_no_capture() {
     // Where a pack finds no room, loose objects may; with still less room, nothing does.
     for (free, fits) in [(300, false), (2_400, true)] {
         let place = sandbox();
-        let repository = place.repository();
+        let repository = place.repository().watched();
         let folder = place.folder().join("small");
         let disk = match SmallDisk::mount(&folder, 64 << 10) {
             Ok(disk) => disk,

@@ -98,7 +98,7 @@ fn changes_that_do_not_meet_give_the_same_result_as_at_the_end() {
 #[test]
 fn a_task_that_conflicts_is_told_once_and_those_that_build_on_it_are_kept() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     repository.write("colour.txt", "white\n");
     repository.commit("colour");
     let there = until("test \"$(cat \"$REGATTA_REPO/colour.txt\")\" = red");
@@ -122,7 +122,7 @@ fn a_task_that_conflicts_is_told_once_and_those_that_build_on_it_are_kept() {
 #[test]
 fn a_run_that_is_stopped_keeps_what_has_landed_and_lands_nothing_more() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let plan = Plan::default()
         .task("first", "echo first > first.txt")
         .task("second", "echo second > second.txt; sleep 600");
@@ -208,7 +208,7 @@ fn what_had_landed_when_the_engine_was_killed_is_known_and_the_rest_can_be_appli
 #[test]
 fn eager_landing_of_nothing_and_an_unknown_time_are_refused() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let run = |words: &str| place.run_in(&repository).words(words).exec("true").run();
     run("--land eager --merge none").expect_refusal(&["--land eager", "has no effect"]);
     run("--land eager --isolation none").expect_refusal(&["--land eager", "has no effect"]);

@@ -32,7 +32,7 @@ fn expect_all(repository: &Repository, round: usize) {
 #[test]
 fn two_engines_land_in_one_repository_at_once_ten_times_and_nothing_is_lost() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let lines: String = (1..=900).map(|line| format!("line {line}\n")).collect();
     for round in 0..10 {
         repository.write("shared.txt", &lines);
@@ -75,7 +75,7 @@ fn two_engines_make_their_branches_in_one_repository_at_once() {
 #[test]
 fn an_engine_that_lives_is_not_swept_by_another_command() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let go = place.folder().join("go");
     let script = format!(
         "echo mine > mine.txt; echo at work; while [ ! -e {} ]; do sleep 0.02; done",

@@ -78,7 +78,7 @@ fn rescued(place: &Sandbox, repository: &Repository, runs: &[Finished]) -> Vec<R
 #[test]
 fn every_byte_that_the_user_saves_while_two_engines_land_is_there() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     for file in FILES {
         let lines: String = (1..=200).map(|line| format!("line {line}\n")).collect();
         repository.write(file, lines);

@@ -28,7 +28,9 @@ fn what_has_landed_goes_and_what_failed_stays_with_its_log() {
     let report = &gone["repositories"][0];
     assert_eq!(report["removed"]["captures"], 2, "{gone}");
     assert_eq!(report["kept"][0]["reason"], "unlanded", "{gone}");
-    assert_eq!(report["kept"][0]["examples"][0], format!("{run}/b"), "{gone}");
+    assert_eq!(report["kept"][0]["examples"][0], format!("{run}/b (failed: command)"), "{gone}");
+    let outcomes: Vec<_> = report["tasks"].as_array().into_iter().flatten().collect();
+    assert!(outcomes.iter().any(|task| task["outcome"] == "landed"), "{gone}");
     assert_eq!(place.home().captures(), [format!("{run}/b/1")]);
     assert_eq!((has_log(place.home(), &run, "a"), has_log(place.home(), &run, "b")), (false, true));
     assert!(
@@ -66,7 +68,7 @@ fn what_has_landed_goes_and_what_failed_stays_with_its_log() {
 #[test]
 fn a_conflict_can_still_be_seen_and_settled_after_everything_else_has_gone() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     repository.write("notes.txt", "first\nsecond\nthird\n");
     repository.commit("notes");
     // What is not committed is kept for conflicts, too: no reference leads to these versions.
@@ -92,13 +94,52 @@ fn a_conflict_can_still_be_seen_and_settled_after_everything_else_has_gone() {
     assert_eq!(repository.text("new.txt"), "new\n");
 }
 
+#[test]
+fn what_a_resolver_wrote_stays_until_the_work_that_it_settles_has_landed() {
+    let place = sandbox();
+    let repository = place.repository().watched();
+    for name in ["one.txt", "two.txt"] {
+        repository.write(name, "first\n");
+    }
+    repository.commit("files");
+    let change = |word: &str| format!("for file in one two; do echo {word} >> $file.txt; done");
+    let plan = tests::sandbox::Plan::default()
+        .task("ours", &change("ours"))
+        .task("theirs", &change("theirs"));
+    let run = place.run_plan(&repository, &plan).run().expect_code(4).run_name();
+    let both = "cat \"$REGATTA_OURS\" \"$REGATTA_THEIRS\" > \"$REGATTA_RESULT\"";
+    let apply = |words: &str| {
+        place.regatta(repository.root()).words(words).words("--resolve").arg(both).run()
+    };
+    let _landed = apply("apply @ theirs --ours one.txt --timeout 59s").expect_code(0);
+    let _undone = place.regatta(repository.root()).words("undo @").run().expect_code(0);
+    let resolved = |captures: &[String]| captures.iter().any(|it| it.contains("theirs.resolve"));
+    assert!(resolved(&place.home().captures()));
+    let kept = gc(&place, &repository, "--older-than 0s --json").run().expect_code(0).json();
+    let tasks = kept["repositories"][0]["tasks"].as_array().expect("a list").clone();
+    let is_resolution = |task: &&Value| {
+        task["captures"][0].as_str().is_some_and(|capture| capture.contains("resolve"))
+    };
+    let resolution = tasks.iter().find(is_resolution).expect("it is listed");
+    assert_eq!(resolution["decision"], "kept", "{kept}");
+    let of_task = tasks.iter().find(|task| task["task"] == "theirs" && !is_resolution(task));
+    assert_eq!(of_task.expect("it is listed")["outcome"], "taken back", "{kept}");
+    assert!(resolved(&place.home().captures()), "{kept}");
+
+    let again = format!("apply {run}/theirs --again");
+    let _again = place.regatta(repository.root()).words(&again).run().expect_code(0);
+    let gone = gc(&place, &repository, "--older-than 0s").run().expect_code(0);
+    assert!(!resolved(&place.home().captures()), "{gone}");
+    is_sound(place.home());
+}
+
 /// How many tasks have left their captures: fewer where this program is not optimised.
 const MANY: u32 = if cfg!(debug_assertions) { 2_000 } else { 10_000 };
 
 #[test]
 fn thousands_of_tasks_leave_a_small_store_with_every_unlanded_capture() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let run = template(&place, &repository);
     let fate = |number: u32| match number % 20 {
         0 => Fate::Failed,
@@ -127,7 +168,7 @@ fn thousands_of_tasks_leave_a_small_store_with_every_unlanded_capture() {
 #[test]
 fn a_size_takes_the_oldest_runs_first_and_never_what_has_not_landed() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let failed = place.run_in(&repository).exec("head -c 300000 /dev/urandom > x; exit 3").run();
     let failed = failed.expect_code(5).run_name();
     age(place.home(), &failed, 9);
@@ -174,7 +215,7 @@ fn random_runs_lose_exactly_what_a_simple_model_says() {
     for seed in 1..=6 {
         let mut dice = Dice(seed);
         let place = sandbox();
-        let repository = place.repository();
+        let repository = place.repository().watched();
         let (mut expected, mut logs) = (BTreeSet::new(), BTreeSet::new());
         for _run in 0..3 {
             let run = template(&place, &repository);
@@ -229,7 +270,7 @@ fn random_runs_lose_exactly_what_a_simple_model_says() {
 #[test]
 fn what_the_ledger_does_not_know_stays() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let run = three_tasks(&place, &repository);
     let commit = place.home().store_git(&["rev-parse", &format!("refs/tasks/{run}/a/1")]);
     let odd = [

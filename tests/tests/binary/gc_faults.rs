@@ -25,7 +25,7 @@ fn a_removal_that_is_killed_anywhere_loses_nothing_and_is_completed_by_the_next(
         "gc.files",
     ] {
         let place = sandbox();
-        let repository = place.repository();
+        let repository = place.repository().watched();
         let run = three_tasks(&place, &repository);
         let diff = || place.regatta(repository.root()).words("diff b").run().expect_code(0).stdout;
         let patch = diff();
@@ -51,7 +51,7 @@ fn a_removal_that_is_killed_anywhere_loses_nothing_and_is_completed_by_the_next(
 #[test]
 fn beside_a_running_engine_what_can_go_goes_and_the_rest_is_told() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let old = three_tasks(&place, &repository);
     let gate = place.folder().join("gate");
     std::fs::write(&gate, "").expect("it can be written");
@@ -76,7 +76,7 @@ fn beside_a_running_engine_what_can_go_goes_and_the_rest_is_told() {
 #[test]
 fn of_two_removals_at_once_one_leaves_the_store_to_the_other() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let run = three_tasks(&place, &repository);
     let gate = place.folder().join("gate");
     let first = gc(&place, &repository, "--older-than 0s").wait_at("gc.pack", &gate).start();
@@ -114,7 +114,7 @@ fn damage(store: &Path, object: &str) {
 fn a_damaged_store_is_one_error_and_nothing_is_removed() {
     for what in ["b/1^{tree}", "b/1:task/b.txt"] {
         let place = sandbox();
-        let repository = place.repository();
+        let repository = place.repository().watched();
         let run = three_tasks(&place, &repository);
         let object = place.home().store_git(&["rev-parse", &format!("refs/tasks/{run}/{what}")]);
         let store = place.home().stores()[0].clone();
@@ -131,7 +131,7 @@ fn a_damaged_store_is_one_error_and_nothing_is_removed() {
 fn a_full_disk_is_one_error_and_nothing_is_removed() {
     for fault in ["full@gc.pack", "full@ledger.append"] {
         let place = sandbox();
-        let repository = place.repository();
+        let repository = place.repository().watched();
         let run = three_tasks(&place, &repository);
         let said = gc(&place, &repository, "--older-than 0s").fault(fault).run();
         expect_nothing_removed(&place, &said, &["cannot"]);
@@ -140,7 +140,7 @@ fn a_full_disk_is_one_error_and_nothing_is_removed() {
         is_sound(place.home());
     }
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let folder = place.folder().join("small");
     let disk = match SmallDisk::mount(&folder, 48 << 10) {
         Ok(disk) => disk,
@@ -161,7 +161,7 @@ fn a_full_disk_is_one_error_and_nothing_is_removed() {
 #[test]
 fn the_store_of_another_user_is_left_alone() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let run = three_tasks(&place, &repository);
     let store = place.home().stores()[0].clone();
     let before = place.home().captures();

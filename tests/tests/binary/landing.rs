@@ -13,7 +13,7 @@ use super::sandbox_on_disk as sandbox;
 #[test]
 fn a_save_at_the_moment_of_landing_survives() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let lines: String = (1..=40).map(|line| format!("line {line}\n")).collect();
     repository.write("notes.txt", &lines);
     repository.commit("notes");
@@ -37,7 +37,7 @@ fn a_save_at_the_moment_of_landing_survives() {
 #[test]
 fn an_edit_of_the_user_during_the_run_is_merged_with_the_tasks() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let lines: String = (1..=40).map(|line| format!("line {line}\n")).collect();
     repository.write("notes.txt", &lines);
     repository.commit("notes");
@@ -54,7 +54,7 @@ fn an_edit_of_the_user_during_the_run_is_merged_with_the_tasks() {
 #[test]
 fn an_edit_of_the_user_on_the_same_line_stays_and_the_tasks_work_is_kept() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     repository.write("notes.txt", "white\n");
     repository.commit("notes");
     let script = "echo red > notes.txt; echo green > \"$REGATTA_REPO/notes.txt\"";
@@ -112,7 +112,7 @@ fn take_turn(place: &Sandbox, repository: &Repository) -> File {
 #[test]
 fn a_repository_that_another_engine_is_landing_in_is_waited_for_and_that_is_said() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let mut running = place.run_in(&repository).exec(&late_task(&place)).start();
     let held = take_turn(&place, &repository);
     running.until("landing_waited");
@@ -127,7 +127,7 @@ fn a_repository_that_another_engine_is_landing_in_is_waited_for_and_that_is_said
 #[test]
 fn a_person_is_told_that_a_landing_waits() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let run = place.regatta(repository.root()).words("run").exec(&late_task(&place));
     let running = run.start();
     let held = take_turn(&place, &repository);
@@ -144,7 +144,7 @@ fn a_person_is_told_that_a_landing_waits() {
 fn ctrl_c_while_a_landing_waits_its_turn_ends_the_run_at_once_and_lands_nothing() {
     for answers in [&["stopping: "][..], &["stopping: ", "stopping at once"]] {
         let place = sandbox();
-        let repository = place.repository();
+        let repository = place.repository().watched();
         let before = repository.tree();
         let mut running = place.run_in(&repository).exec(&late_task(&place)).start();
         let held = take_turn(&place, &repository);
@@ -175,7 +175,7 @@ fn ctrl_c_while_a_landing_waits_its_turn_ends_the_run_at_once_and_lands_nothing(
 #[test]
 fn a_run_that_was_stopped_while_its_landing_waited_says_how_to_land_its_work() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let running = place.regatta(repository.root()).words("run").exec(&late_task(&place)).start();
     let held = take_turn(&place, &repository);
     landing_is_begun(&place);
@@ -194,7 +194,7 @@ fn a_run_that_was_stopped_while_its_landing_waited_says_how_to_land_its_work() {
 #[test]
 fn ctrl_c_while_apply_waits_its_turn_lands_nothing_and_says_how_to_go_on() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let run = place.run_in(&repository).words("--merge none").exec("echo x > x.txt").run();
     let run = run.expect_code(0).run_name();
     let held = File::open(repository.path(".git")).unwrap();
@@ -227,7 +227,7 @@ fn landing_is_begun(place: &Sandbox) {
 #[test]
 fn a_read_only_tree_is_refused_before_anything_is_done() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     // Root writes everywhere, so the tree is bound read-only over itself.
     let Err(why) = super::disk::ReadOnly::over(repository.root()).map(|_bound| {
         let finished = place.run_in(&repository).exec("echo x > x.txt").run();
@@ -241,7 +241,7 @@ fn a_read_only_tree_is_refused_before_anything_is_done() {
 #[test]
 fn apply_says_why_no_work_of_a_run_is_left_to_land() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let apply = |target: &str| {
         let words = format!("apply {target}");
         place.regatta(repository.root()).words(&words).run().expect_code(0).stdout

@@ -60,7 +60,7 @@ impl Scene {
     /// Makes a scene whose run has these options, and in which `words` change the tree.
     fn of(options: &str, words: &'static str) -> Self {
         let place = sandbox();
-        let repository = place.repository();
+        let repository = place.repository().watched();
         for path in ["change", "remove", "d/gone", "folder-to-be", "file-to-be/x"] {
             repository.write(path, format!("{path} 1\n"));
         }
@@ -310,7 +310,7 @@ fn many_files_are_on_the_disk_by_one_sync_of_the_file_system_before_the_landing_
         return;
     }
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let script = "for file in $(seq 200); do echo $file > new-$file.txt; done";
     let [of_run, log] = ["run.log", "strace.log"].map(|name| place.folder().join(name));
     let strace = |log: &Path| {

@@ -165,7 +165,7 @@ impl Store {
 
 /// A tree with symlinks, and with what is no file.
 fn repository(place: &Sandbox, outside: &Path) -> Repository {
-    let repository = place.repository();
+    let repository = place.repository().watched();
     fs::create_dir_all(outside).expect("a file can be written");
     fs::write(outside.join("file"), "outside\n").expect("a file can be written");
     fs::create_dir_all(repository.path("deep/more")).expect("a file can be written");
@@ -236,7 +236,7 @@ fn no_capture_makes_a_landing_write_outside_the_repository_or_into_its_git() {
 #[test]
 fn a_hard_link_of_a_task_is_a_file_of_its_own_where_it_lands_and_one_of_the_user_stays() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     repository.write("list.txt", "one\n");
     repository.commit("a list");
     let (outside, other) = (place.folder().join("outside.txt"), place.folder().join("other.txt"));

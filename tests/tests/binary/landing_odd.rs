@@ -13,7 +13,7 @@ use super::sandbox;
 #[test]
 fn a_rebase_that_begins_during_a_landing_keeps_its_state_and_nothing_is_lost() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let lines: String = (1..=40).map(|line| format!("line {line}\n")).collect();
     repository.write("notes.txt", &lines);
     repository.write("clash.txt", "white\n");
@@ -66,7 +66,7 @@ fn rules() -> Vec<u8> {
 #[test]
 fn read_only_files_and_access_lists_of_files_are_as_before_when_work_has_landed_in_them() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     for name in ["sealed.txt", "listed.txt"] {
         repository.write(name, "before\n");
     }
@@ -96,7 +96,7 @@ fn read_only_files_and_access_lists_of_files_are_as_before_when_work_has_landed_
 #[test]
 fn a_file_of_more_than_two_gigabytes_is_kept_in_its_workspace_and_the_others_land() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let plan = Plan::default()
         .task("big", "truncate -s 2049M big.bin; echo x > x.txt")
         .task("small", "echo y > y.txt");

@@ -14,7 +14,7 @@ fn twins() -> Plan {
 #[test]
 fn names_that_differ_in_case_only_both_land_where_they_are_two_files() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let plan = twins().task("four", "git mv README.md readme.md; mkdir Src; echo y > Src/run.rs");
     let _run = place.run_plan(&repository, &plan).run().expect_code(0);
     for (path, text) in [("Notes.txt", "one\n"), ("notes.txt", "two\n"), ("Src/run.rs", "y\n")] {
@@ -39,7 +39,7 @@ fn on_folding(place: &Sandbox, test: &str) -> Option<(LoopDisk, Repository)> {
     repository.write("src/run.rs", "pub fn run() {}\n");
     repository.commit("files");
     assert_eq!(repository.git(&["config", "core.ignorecase"]), "true\n");
-    Some((disk, repository))
+    Some((disk, repository.watched()))
 }
 
 #[test]

@@ -44,6 +44,7 @@ fn repository(place: &Sandbox) -> Repository {
     repository.write("src/main.rs", "fn main() {}\n");
     repository.write("src/app.js", "let waits = true\n");
     repository.write("docs/years.txt", "2024\n");
+    repository.write("notes.md", "It waits for ever.\n");
     repository.write(".gitignore", ".env\nnode_modules\n");
     repository.write(".env", "PORT=8080\n");
     repository.write("node_modules/eslint/index.js", "module.exports = {};\n");
@@ -63,6 +64,9 @@ fn model() -> LoopbackModel {
     model.list(Some(&["qwen3:8b", "qwen3-8b", "qwen/qwen3-coder"]));
     let mut count = 0;
     model.talk("", move |asked: &Asked| {
+        if !asked.tools().contains(&"yield") {
+            return Answer::text("It is as it has to be."); // a session of a person
+        }
         if asked.answers() == 0 && !asked.prompt().contains("Change nothing") {
             count += 1;
             let mut hasher = DefaultHasher::new();
@@ -118,6 +122,8 @@ fn with_our_model(command: &str, model: &LoopbackModel) -> String {
         format!("{command} --base-url {url}")
     } else if command.starts_with("regatta run --plan") && !command.contains("--model ") {
         format!("{command} --model ollama/qwen3:8b --base-url {url}")
+    } else if let Some((before, prompt)) = command.split_once("regatta -p ") {
+        format!("{before}regatta -p --model ollama/qwen3:8b --base-url {url} {prompt}")
     } else {
         command.to_owned()
     }

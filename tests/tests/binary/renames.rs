@@ -14,7 +14,7 @@ fn lines(word: &str) -> String {
 
 /// A repository with a folder of three files.
 fn repository(place: &Sandbox) -> Repository {
-    let repository = place.repository();
+    let repository = place.repository().watched();
     for name in ["one", "two", "three"] {
         repository.write(format!("old/{name}.txt"), lines(name));
     }
@@ -90,7 +90,8 @@ fn on_branches_work_follows_what_the_user_renamed_and_committed_meanwhile() {
     let plan = Plan::default()
         .task("user", &format!("cd \"$REGATTA_REPO\" && {rename}"))
         .task("work", &format!("{EDIT}; echo fresh > old/fresh.txt"));
-    let run = place.run_plan(&repository, &plan).words("--merge branch -j 1").run().expect_code(0);
+    let run = place.run_plan(&repository, &plan).words("--merge branch -j 1");
+    let run = repository.changing_git(|| run.run()).expect_code(0);
     let branch = run
         .events_of("task_landed")
         .iter()

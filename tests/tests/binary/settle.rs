@@ -17,7 +17,7 @@ enum StyleFrom {
 /// Settles every conflict in the same way, here and in git, and compares the trees.
 fn expect_the_trees_of_git(choice: Choice, form: Form, config: StyleFrom) {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     begin(&repository);
     repository.write(".git/info/attributes", form.attributes);
     match config {
@@ -108,7 +108,7 @@ fn a_style_of_markers_that_git_does_not_know_is_named_and_nothing_lands() {
 
 /// A repository in which the work of the task `theirs` conflicts at two paths, and not at others.
 fn two_conflicts(place: &Sandbox) -> Repository {
-    let repository = place.repository();
+    let repository = place.repository().watched();
     begin(&repository);
     let plan = Plan::default()
         .task("ours", "sed -i 's/^line 5$/ours/' lines.txt; echo ours >> list.txt")
@@ -217,7 +217,7 @@ fn conflicts_are_shown_with_their_three_versions_and_what_to_type_next() {
 #[test]
 fn a_conflict_of_huge_or_hostile_lines_is_shown_bounded_and_printable() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     repository.write("big.txt", "begin\n");
     repository.commit("big");
     let line = "printf '\\033[2J%01000d\\n' 7";
@@ -235,8 +235,8 @@ fn a_branch_of_kept_work_can_be_merged_with_git() {
     let place = sandbox();
     let repository = two_conflicts(&place);
     let tree = repository.tree();
-    let made = place.regatta(repository.root()).words("apply @ theirs --branch mine").run();
-    let made = made.expect_code(0);
+    let apply = place.regatta(repository.root()).words("apply @ theirs --branch mine");
+    let made = repository.changing_git(|| apply.run()).expect_code(0);
     assert!(made.stdout.contains("git merge mine"), "{made}");
     assert_eq!(repository.tree(), tree);
     let again = place.regatta(repository.root()).words("apply @ theirs --branch mine").run();
@@ -263,7 +263,7 @@ fn a_branch_of_kept_work_can_be_merged_with_git() {
 #[test]
 fn git_applies_a_diff_three_way_and_a_fetch_brings_what_it_lacks() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     begin(&repository);
     // The base of the task is not committed: git has no blob of it.
     repository.write("list.txt", "first\nuncommitted\n");
@@ -290,7 +290,7 @@ fn git_applies_a_diff_three_way_and_a_fetch_brings_what_it_lacks() {
 #[test]
 fn a_diff_of_a_converted_file_names_the_markers_instead() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     repository.git(&["config", "core.autocrlf", "true"]);
     repository.write("crlf.txt", "a\r\nb\r\n");
     repository.commit("lines");
@@ -357,7 +357,7 @@ fn what_the_user_has_staged_at_the_same_path_is_never_overwritten() {
 #[test]
 fn a_name_that_was_not_kept_does_not_count_as_thrown_away() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     begin(&repository);
     let plan = Plan::default()
         .task("ours", "git mv lines.txt ours.txt")

@@ -10,7 +10,7 @@ fn apply(place: &Sandbox, repository: &Repository, words: &str) -> tests::sandbo
 
 /// A repository in which a task wants a file below what the user has made a file.
 fn file_for_a_folder(place: &Sandbox) -> Repository {
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let script = "mkdir docs; echo new > docs/new.md; echo x > other.txt
                   echo mine > \"$REGATTA_REPO/docs\"";
     let _run = place.run_plan(&repository, &Plan::default().task("theirs", script)).run();
@@ -20,7 +20,7 @@ fn file_for_a_folder(place: &Sandbox) -> Repository {
 #[test]
 fn a_symlink_with_the_name_of_gitmodules_is_a_conflict_that_keeps_what_stands() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let plan = Plan::default()
         .task("link", "ln -s ../outside .gitmodules; echo x > x.txt")
         .task("others", "ln -s README.md .gitignore; ln -s README.md .gitattributes")
@@ -78,7 +78,7 @@ fn a_file_in_the_place_of_a_folder_is_kept_replaced_or_put_beside_it() {
 #[test]
 fn a_folder_of_the_users_is_never_removed_for_a_file() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let script =
         "echo file > docs; mkdir \"$REGATTA_REPO/docs\"; echo mine > \"$REGATTA_REPO/docs/a\"";
     let _run = place.run_plan(&repository, &Plan::default().task("theirs", script)).run();
@@ -116,7 +116,7 @@ fn a_submodule_is_named_as_the_reason_and_never_touched() {
 #[test]
 fn a_store_that_is_damaged_or_gone_is_told_and_nothing_lands() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     repository.write("list.txt", "first\n");
     repository.commit("files");
     let plan = Plan::default()

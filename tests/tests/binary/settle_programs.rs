@@ -7,7 +7,7 @@ use super::sandbox;
 
 /// A repository in which the tasks `ours` and `theirs` changed the same line of two files.
 fn conflicts(place: &Sandbox) -> Repository {
-    let repository = place.repository();
+    let repository = place.repository().watched();
     repository.write("list.txt", "first\n");
     repository.write("code.rs", "fn a() {}\n");
     repository.commit("files");
@@ -85,6 +85,30 @@ fn a_tool_that_hangs_crashes_leaves_markers_or_writes_elsewhere_changes_nothing(
     configure(&place, "[merge]\n\ttool = nobody\n");
     let none = apply(&place, &repository, "--tool");
     none.expect_refusal(&["the merge tool `nobody` has no command"]);
+}
+
+#[test]
+fn the_tool_with_windows_is_used_where_git_would_use_it() {
+    for (display, tool) in [(":9", "second"), ("", "first")] {
+        let place = sandbox();
+        let repository = conflicts(&place);
+        let cmd = |name: &str| {
+            let write =
+                format!("cat \\\"$REMOTE\\\" > \\\"$MERGED\\\"; echo {name} >> \\\"$MERGED\\\"");
+            format!("[mergetool \"{name}\"]\n\tcmd = \"{write}\"\n")
+        };
+        let names = "[merge]\n\ttool = first\n\tguitool = second\n";
+        let auto = "[mergetool]\n\tguiDefault = auto\n";
+        configure(&place, &format!("{names}{auto}{}{}", cmd("first"), cmd("second")));
+        // What the repository says of it does not count.
+        repository.git(&["config", "mergetool.guiDefault", "false"]);
+        repository.git(&["config", "merge.guitool", "evil"]);
+        let apply = place.regatta(repository.root()).env("DISPLAY", display);
+        let applied = apply.words("apply @ theirs --tool list.txt --ours code.rs").run();
+        let applied = applied.expect_code(0);
+        let expected = format!("first\ntheirs\n{tool}\n");
+        assert_eq!(repository.text("list.txt"), expected, "{display}: {applied}");
+    }
 }
 
 /// Starts `regatta apply @ theirs --tool` of one file on a terminal that is its own.
@@ -243,7 +267,7 @@ const KEEP_BOTH: &str = "cat \"$REGATTA_OURS\" > \"$REGATTA_RESULT\"
 #[test]
 fn a_run_lets_a_resolver_settle_its_conflicts_and_lands_what_waited() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     repository.write("list.txt", "first\n");
     repository.commit("files");
     let run = place.regatta(repository.root()).words("run --plan - --resolve").arg(KEEP_BOTH);
@@ -273,4 +297,83 @@ fn a_resolver_that_fails_in_a_run_leaves_the_work_kept() {
     ] {
         place.regatta(repository.root()).words(words).run().expect_refusal(&[said]);
     }
+}
+
+#[test]
+fn a_dry_run_runs_no_tool_and_no_resolver_and_says_who_would_write_which_file() {
+    let place = sandbox();
+    let repository = conflicts(&place);
+    let (before, captures) = (repository.tree(), place.home().captures());
+    let ran = place.folder().join("ran");
+    let script = format!("touch {}; {KEEP_BOTH}", ran.display());
+    let tool = format!("[merge]\n\ttool = t\n[mergetool \"t\"]\n\tcmd = touch {}\n", ran.display());
+    configure(&place, &tool);
+    let dry = |words: &str, value: &str| {
+        let dry = place.regatta(repository.root()).words("apply @ theirs --dry-run").words(words);
+        if value.is_empty() { dry.run() } else { dry.arg(value).run() }
+    };
+    for (words, value, who) in [
+        ("--resolve", script.as_str(), "`touch "),
+        ("--resolve", "agent:offline/none.toml", "an agent with the model offline/none.toml"),
+        ("--resolve", "agent", "an agent with the model of the task or the settings"),
+        ("--tool", "", "the merge tool `t`"),
+    ] {
+        let said = dry(words, value).expect_code(4);
+        let line = format!("2 files would be written by {who}");
+        assert!(said.stdout.contains(&line), "{line}: {said}");
+        assert!(said.stdout.contains(": code.rs, list.txt"), "{said}");
+        let one = dry("--json --ours code.rs --tool list.txt", "").expect_code(4).json();
+        let planned = one["would_resolve"].as_array().expect("it is a list");
+        assert_eq!((planned.len(), &planned[0]["path"]), (1, &"list.txt".into()), "{one}");
+    }
+    dry("--resolve", "nosuchagent").expect_refusal(&["there is no program `nosuchagent`"]);
+    let left = dry("--tool list.txt", "").expect_code(4);
+    assert!(left.stderr.contains("1 conflict of task"), "{left}");
+    configure(&place, "");
+    dry("--tool", "").expect_refusal(&["your git configuration names no merge tool"]);
+    assert!(!ran.exists());
+    assert_eq!((before, captures), (repository.tree(), place.home().captures()));
+}
+
+#[test]
+fn what_a_resolver_failed_at_is_in_the_ledger_in_runs_show_and_in_an_event() {
+    let place = sandbox();
+    let repository = place.repository().watched();
+    repository.write("list.txt", "first\n");
+    repository.commit("files");
+    let run = place.run_plan(&repository, &plan()).words("--resolve").arg("echo oh; exit 7").run();
+    let run = run.expect_code(4);
+    let events: Vec<Value> =
+        run.stdout.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect();
+    let [.., finished, failed] = events.as_slice() else { panic!("{run}") };
+    assert_eq!(finished["type"], "run_finished", "{run}");
+    assert_eq!((&failed["type"], &failed["task"]), (&"resolver_failed".into(), &"theirs".into()));
+    assert_eq!((&failed["path"], &failed["run"]), (&"list.txt".into(), &finished["run"]), "{run}");
+    assert_eq!(failed["resolver"]["program"], "echo oh; exit 7", "{run}");
+    assert_eq!(failed["resolver"]["exit_code"], 7, "{run}");
+    let why = failed["why"].as_str().expect("it says why");
+    assert!(why.starts_with("it exited with code 7"), "{run}");
+    assert_eq!(failed["seq"].as_u64(), finished["seq"].as_u64().map(|seq| seq + 1), "{run}");
+
+    let _loss = resolve(&place, &repository, "cp \"$REGATTA_OURS\" \"$REGATTA_RESULT\"");
+    let shown = place.regatta(repository.root()).words("runs show").run().expect_code(0);
+    for line in [
+        "list.txt was not resolved by `echo oh; exit 7`, exit code 7: it exited with code 7",
+        "list.txt was not resolved by `cp \"$REGATTA_OURS\" \"$REGATTA_RESULT\"`, exit code 0: nothing",
+    ] {
+        assert!(shown.stdout.contains(line), "{line}: {shown}");
+    }
+    let shown = || {
+        let shown = place.regatta(repository.root()).words("runs show --json").run();
+        shown.expect_code(0).json()["tasks"][1].clone()
+    };
+    let task = shown();
+    let unresolved = task["unresolved"].as_array().expect("it is a list");
+    assert_eq!(unresolved.len(), 2, "{task}");
+    assert_eq!(unresolved[1]["resolver"]["exit_code"], 7, "the last one is first: {task}");
+    let steps = "SELECT count(*) FROM transition WHERE type = 'resolver_failed'";
+    assert_eq!(place.home().ledger(steps, |row| row.get::<_, i64>(0)), [2]);
+    // What has landed since then says for itself who settled it.
+    let _applied = resolve(&place, &repository, KEEP_BOTH).expect_code(0);
+    assert!(shown()["unresolved"].is_null(), "{}", shown());
 }

@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
-use tests::model::{Answer, Asked, LoopbackModel, Wire, marker};
-use tests::sandbox::Plan;
+use protocol::CacheSaving;
+use serde_json::{Value, json};
+use tests::model::{Answer, Asked, LoopbackModel, Tokens, Wire, marker};
+use tests::sandbox::{Finished, Plan, Repository, Sandbox};
 
 use super::models::write_models;
 use super::sandbox;
@@ -23,16 +24,19 @@ fn common_prefix(texts: &[Vec<u8>]) -> &[u8] {
     &first[..length]
 }
 
-/// Runs 16 tasks with a context that is worth caching, and returns when each request came.
+/// Runs 16 tasks with a context that is worth caching, and returns when each request came. What the
+/// caches have saved must be what they have by the model's own count.
 fn run_siblings(wire: Wire, api: &str) -> Vec<Instant> {
     let place = sandbox();
     let repository = place.repository();
     let model = LoopbackModel::start();
+    model.cache();
     write_models(
         &place,
         &format!(
             "providers:\n  gate: {{ baseUrl: '{}', auth: none, api: {api}, \
-             models: [{{ id: m, cost: {{ input: 3, output: 15, cacheRead: 0.3 }} }}] }}\n",
+             models: [{{ id: m, cost: {{ input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 }} \
+             }}] }}\n",
             model.url_of(wire)
         ),
     );
@@ -51,7 +55,8 @@ fn run_siblings(wire: Wire, api: &str) -> Vec<Instant> {
         });
         plan = plan.agent(&name, &marker(&name));
     }
-    let _done = place.run_plan(&repository, &plan).run().expect_code(0);
+    let done = place.run_plan(&repository, &plan).run().expect_code(0);
+    check_savings(&place, &repository, &model, &done);
     let bodies: Vec<Vec<u8>> =
         NAMES.chars().map(|name| model.asked(&name.to_string()).remove(0).bytes).collect();
     let prefix = String::from_utf8_lossy(common_prefix(&bodies)).into_owned();
@@ -61,6 +66,34 @@ fn run_siblings(wire: Wire, api: &str) -> Vec<Instant> {
     assert_eq!(bodies.len(), 16);
     let came = came.lock().expect("nobody panics");
     came.clone()
+}
+
+/// Compares what caches have saved with the count of the model: the tokens that it has read from its
+/// cache and written there, by their prices.
+fn check_savings(place: &Sandbox, repository: &Repository, model: &LoopbackModel, done: &Finished) {
+    let used: Vec<Tokens> = NAMES.chars().map(|name| model.used(&name.to_string())).collect();
+    let sum = |of: fn(&Tokens) -> u64| used.iter().map(of).sum::<u64>();
+    let (cached, written) = (sum(|it| it.cached), sum(|it| it.written));
+    assert!(cached > 15 * 1_500, "fifteen find their beginning in the cache: {used:?}");
+    let saved = i64::try_from(cached).expect("few") * 2_700;
+    let saved = saved - i64::try_from(written).expect("few") * 750;
+    let nanodollars = |usage: &Value| {
+        let told = usage["cache_saving"].as_f64().expect("it is known");
+        (usage["cache_read"].as_u64(), (told * 1e9).round().to_string())
+    };
+    let expected = (Some(cached), saved.to_string());
+    let end = &done.events_of("run_finished")[0];
+    assert_eq!(nanodollars(&end["usage"]), expected, "{end}");
+    let tasks = done.events_of("task_finished");
+    let each = tasks.iter().map(|task| task["usage"]["cache_saving"].as_f64().unwrap_or(0.0));
+    assert_eq!((each.sum::<f64>() * 1e9).round().to_string(), saved.to_string());
+    let show = |words| place.regatta(repository.root()).words(words).run().expect_code(0);
+    let shown = show("runs show @ --json").json();
+    assert_eq!(nanodollars(&shown["run"]["usage"]), expected, "{shown}");
+    let amount = CacheSaving::from_nanodollars(saved);
+    let (shown, line) =
+        (show("runs show @"), format!("tokens read from caches · {amount} by caches"));
+    assert!(shown.stdout.contains(&line), "{line}: {shown}");
 }
 
 #[test]

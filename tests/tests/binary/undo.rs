@@ -29,7 +29,7 @@ fn set(number: usize, text: &str) -> String {
 
 /// A repository with a list of forty lines.
 fn listed(place: &Sandbox) -> Repository {
-    let repository = place.repository();
+    let repository = place.repository().watched();
     repository.write("list.txt", lines());
     repository.commit("list");
     repository
@@ -42,7 +42,7 @@ fn expect_same(then: &Fingerprint, repository: &Repository, at: &str) {
 #[test]
 fn every_kind_of_change_is_taken_back_byte_for_byte_and_lands_again() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     repository.write("crlf.txt", "one\r\ntwo\r\nthree\r\n");
     repository.write("binary", [0, 1, 2, 255, 0]);
     repository.write("removed.txt", "removed\n");
@@ -256,7 +256,7 @@ fn what_landed_with_settled_conflicts_is_taken_back_too() {
 #[test]
 fn lines_that_were_joined_are_not_called_taken_back_while_they_stay() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     repository.write("CHANGES", "# Changes\n");
     repository.commit("a list of changes");
     let run = |line: &str| {

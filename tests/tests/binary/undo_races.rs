@@ -50,7 +50,7 @@ fn kept(repository: &Repository, path: &str, told: &str) -> String {
 #[test]
 fn what_somebody_saves_during_an_undo_is_there_afterwards_or_its_path_is_named() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let text: String = (0..40).map(|line| format!("line {line}\n")).collect();
     repository.write("notes.txt", &text);
     repository.commit("notes");

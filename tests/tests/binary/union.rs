@@ -10,7 +10,7 @@ const TASKS: usize = 32;
 
 /// A repository with a list of modules.
 fn repository(place: &Sandbox) -> Repository {
-    let repository = place.repository();
+    let repository = place.repository().watched();
     repository.write("src/list.txt", "mod first;\n");
     repository.commit("list");
     repository
@@ -78,7 +78,7 @@ fn tasks_that_append_to_one_list_all_land_with_the_option_the_plan_or_the_settin
 #[test]
 fn without_a_rule_they_conflict_and_binary_files_are_never_merged() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let lines: String = (1..=40).map(|line| format!("line {line}\n")).collect();
     repository.write("list.txt", "first\n");
     repository.write("data.txt", &lines);
@@ -119,7 +119,7 @@ fn a_predecessors_list_is_joined_for_the_task_that_depends_on_both() {
 #[test]
 fn a_merge_driver_of_the_repository_is_never_run_and_that_is_told() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let lines: String = (1..=40).map(|line| format!("line {line}\n")).collect();
     repository.write("notes.txt", &lines);
     repository.write(".gitattributes", "notes.txt merge=mine\n");

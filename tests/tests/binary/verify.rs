@@ -66,7 +66,7 @@ fn landed_parts(repository: &Repository) -> Vec<String> {
 #[test]
 fn of_thirty_two_tasks_two_that_break_it_alone_and_one_of_a_pair_are_kept() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let check = Check::of(&place);
     let names: Vec<String> = (1..=32).map(|task| format!("t{task:02}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -182,7 +182,7 @@ fn branches_that_conflict_are_verified_apart() {
 #[test]
 fn work_that_conflicted_only_with_kept_work_is_verified_before_it_lands() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let check = Check::of(&place);
     let plan = Plan::default()
         .task("a", "echo broken > word.txt")
@@ -202,7 +202,7 @@ fn work_that_conflicted_only_with_kept_work_is_verified_before_it_lands() {
 #[test]
 fn a_start_that_fails_is_told_and_nothing_lands_unless_it_is_asked_for() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let (before, git) = (repository.tree(), repository.dot_git());
     let run = || verified(place.run_plan(&repository, &parts(&["a", "b"])), "echo no; false");
     let finished = run().run().expect_code(4);
@@ -228,7 +228,7 @@ fn a_start_that_fails_is_told_and_nothing_lands_unless_it_is_asked_for() {
 #[test]
 fn a_failure_that_does_not_happen_again_blames_nobody_and_is_told() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let check = Check::of(&place);
     let once = place.folder().join("once");
     let command =
@@ -245,7 +245,7 @@ fn a_failure_that_does_not_happen_again_blames_nobody_and_is_told() {
 #[test]
 fn each_task_is_verified_before_it_lands_eagerly() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let check = Check::of(&place);
     let after =
         |what: &str| format!("until test -e \"$REGATTA_REPO/parts/{what}\"; do sleep 0.02; done");
@@ -268,7 +268,7 @@ fn each_task_is_verified_before_it_lands_eagerly() {
 #[test]
 fn the_workspace_is_set_up_and_keeps_what_is_ignored_and_nothing_else() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     repository.write(".gitignore", "cache/\n.env\n");
     repository.write("kept.txt", "kept\n");
     repository.commit("ignore");
@@ -310,7 +310,7 @@ fn the_workspace_is_set_up_and_keeps_what_is_ignored_and_nothing_else() {
 #[test]
 fn edits_that_the_landing_meets_are_told() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let lines: String = (1..=20).map(|line| format!("line {line}\n")).collect();
     repository.write("list.txt", &lines);
     repository.commit("list");
@@ -329,7 +329,7 @@ fn edits_that_the_landing_meets_are_told() {
 #[test]
 fn a_cancelled_verification_lands_nothing_and_keeps_everything() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let before = repository.tree();
     let ready = place.folder().join("ready");
     let command = format!("touch '{}'; (setsid sleep 300 &) ; sleep 300", ready.display());
@@ -348,7 +348,7 @@ fn a_cancelled_verification_lands_nothing_and_keeps_everything() {
 #[test]
 fn an_engine_killed_in_a_verification_lands_nothing_and_leaves_nothing() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let before = repository.tree();
     let ready = place.folder().join("ready");
     let command = format!("touch '{}'; sleep 300", ready.display());
@@ -369,7 +369,7 @@ fn an_engine_killed_in_a_verification_lands_nothing_and_leaves_nothing() {
 #[test]
 fn a_retry_verifies_as_the_run_did() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let check = Check::of(&place);
     let command = check.command(&format!("! {}", has("b")));
     let run = place.run_plan(&repository, &parts(&["a", "b"]));

@@ -15,7 +15,7 @@ fn verified(run: Invocation, command: &str) -> Invocation {
 #[test]
 fn a_verification_that_hangs_fails_at_its_limit_with_all_that_it_started() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let hangs = "test -e a.txt || exit 0; echo begun; (setsid sleep 300 &); sleep 300";
     let run = verified(place.run_plan(&repository, &plan()), hangs);
     let finished = run.words("--verify-timeout 300ms").run().expect_code(4);
@@ -30,7 +30,7 @@ fn a_verification_that_hangs_fails_at_its_limit_with_all_that_it_started() {
 #[test]
 fn the_output_of_a_verification_is_bounded() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let floods = "test -e a.txt || exit 0; yes nonce-4711 | head -c 3000000; echo the last; exit 1";
     let run = verified(place.run_plan(&repository, &plan()), floods);
     let finished = run.words("--limit output=100KB").run().expect_code(4);
@@ -45,7 +45,7 @@ fn the_output_of_a_verification_is_bounded() {
 #[test]
 fn what_cannot_be_verified_is_kept() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let unset = "test \"$REGATTA_TASK\" || { echo no task; exit 7; }";
     let run = verified(place.run_plan(&repository, &plan()), "true").arg("--setup").arg(unset);
     let finished = run.run().expect_code(4);
@@ -59,7 +59,7 @@ fn what_cannot_be_verified_is_kept() {
 #[test]
 fn options_that_make_no_sense_are_refused_with_what_to_do() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     for (words, said) in [
         ("--verify true --merge none", &["--verify", "merge `none`", "--merge patch"][..]),
         (
@@ -85,7 +85,7 @@ fn options_that_make_no_sense_are_refused_with_what_to_do() {
 #[test]
 fn a_plan_names_the_verification_and_the_command_line_goes_before_it() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     let plan = Plan::default().top("verify = ['false']").task("a", "echo a > a.txt");
     let of_plan = place.run_plan(&repository, &plan).run().expect_code(4);
     assert_eq!(of_plan.names_in("task_unverified"), ["a"], "{of_plan}");

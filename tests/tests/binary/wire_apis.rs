@@ -12,7 +12,7 @@ use super::sandbox;
 const KEY: &str = "sk-canary-7b20d3";
 
 /// The variable with the key of each provider.
-fn variable(wire: Wire) -> &'static str {
+pub(super) fn variable(wire: Wire) -> &'static str {
     match wire {
         Wire::Completions => "LOOPBACK_API_KEY",
         Wire::Responses => "OPENAI_API_KEY",

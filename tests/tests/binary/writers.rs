@@ -12,7 +12,7 @@ use super::sandbox_on_disk as sandbox;
 
 /// A repository with a log.
 fn repository(place: &Sandbox) -> Repository {
-    let repository = place.repository();
+    let repository = place.repository().watched();
     repository.write("app.log", "1\n");
     repository.commit("a log");
     repository

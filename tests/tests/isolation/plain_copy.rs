@@ -98,6 +98,14 @@ impl FrozenTree for CopiedTree {
         &self.notices
     }
 
+    fn read(&self, path: &RepoPath) -> Result<Option<(FileMode, Vec<u8>)>> {
+        let path = self.frozen().join(path.as_path());
+        Ok(match fs::read_link(&path) {
+            Ok(target) => Some((FileMode::Link, target.into_os_string().into_vec())),
+            Err(_) => fs::read(&path).ok().map(|bytes| (FileMode::File, bytes)),
+        })
+    }
+
     fn prepare(&self, request: &WorkspaceRequest) -> Result<Workspace> {
         self.context.make_workspace(request, |new| {
             failed("copy the tree", || copy_all(&self.frozen(), &new.tree))?;

@@ -11,7 +11,7 @@ use engine::ports::{AttemptFailure, CancelLevel, FailureCause, ModelEvent};
 use engine::request::RequestPolicy;
 use protocol::{AgentEnd, EventKind, FailureClass, Outcome, RunSpec, SessionEvent, TaskSpec};
 use serde_json::json;
-use tests::fakes::{FakeAccounts, TestEngine, TestSession, agent, input, task, yields};
+use tests::fakes::{FakeAccounts, TestEngine, TestSession, agent, input, silent, task, yields};
 
 /// What goes on in the engine.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +40,8 @@ pub(super) enum Scene {
     Closing,
     /// A session without a task is opened, gets another model, crashes once and is closed.
     Session,
+    /// A session without a task is compacted.
+    Compaction,
 }
 
 /// Waits for `what`, unless nothing goes on any more.
@@ -88,6 +90,7 @@ pub(super) async fn play(scene: Scene, point: &str) -> String {
             "closed".to_owned()
         }
         Scene::Session => converse(&engine).await,
+        Scene::Compaction => compact(&engine).await,
     };
     let (repository, faults) = (engine.repository.clone(), engine.faults.clone());
     let captured = repository.captured().len();
@@ -217,4 +220,16 @@ async fn converse(engine: &TestEngine) -> String {
     within(it.session.close()).await;
     assert_eq!(engine.tools.running(), 0);
     came.join(", ")
+}
+
+/// Compacts a session, which goes on with its next input.
+async fn compact(engine: &TestEngine) -> String {
+    let mut it = within(TestSession::open(engine, Path::new("/one.jsonl"))).await;
+    let compacted = within(it.session.compact(None)).await;
+    let compacted = compacted.map(drop).map_err(|failure| failure.message);
+    it.session.prompt(input("say one"));
+    let end = within(it.end()).await;
+    within(it.session.close()).await;
+    let end = if end == silent() { "silent" } else { "ended" };
+    format!("{compacted:?}, {end}")
 }

@@ -51,8 +51,16 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("regatta-test-limit-macros", &[]),
     (
         "regatta-benches",
-        // The launcher is measured alone.
-        &["regatta-actors", "regatta-engine", "regatta-exec", "regatta-protocol", "regatta-tests"],
+        // The launcher is measured alone, and so are the reading of answers and the files of sessions.
+        &[
+            "regatta-actors",
+            "regatta-engine",
+            "regatta-exec",
+            "regatta-protocol",
+            "regatta-providers",
+            "regatta-store",
+            "regatta-tests",
+        ],
     ),
 ];
 
@@ -64,6 +72,7 @@ const LIMIT: &str = "regatta-test-limit";
 const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("adler2", &["regatta-isolation"]),
     ("async-trait", &[]),
+    ("base64", &["regatta"]),
     ("axum", &["regatta-providers", "regatta-tests"]),
     ("bytes", &["regatta-providers", "regatta-tests"]),
     ("clap", &["regatta"]),
@@ -72,7 +81,14 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("crc32fast", &["regatta-isolation"]),
     (
         "futures-util",
-        &["regatta-actors", "regatta-engine", "regatta-providers", "regatta-tests", "regatta"],
+        &[
+            "regatta-actors",
+            "regatta-benches",
+            "regatta-engine",
+            "regatta-providers",
+            "regatta-tests",
+            "regatta",
+        ],
     ),
     ("globset", &["regatta", "regatta-isolation"]),
     ("git2", &["regatta-isolation"]),
@@ -82,6 +98,7 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("jsonschema", &["regatta-schema"]),
     ("libc", &["regatta-exec", "regatta-isolation"]),
     ("mimalloc", &["regatta", "regatta-benches"]),
+    ("minijinja", &["regatta-engine"]),
     ("oauth2", &["regatta-providers"]),
     ("proptest", &[]),
     ("ractor", &["regatta-actors"]),
@@ -101,13 +118,22 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
             "regatta",
         ],
     ),
-    ("rustls", &["regatta-providers", "regatta-benches"]),
-    ("schemars", &["regatta", "regatta-tools"]),
+    ("rustls", &["regatta-providers", "regatta-tests", "regatta-benches"]),
+    ("schemars", &["regatta", "regatta-protocol", "regatta-tools"]),
     ("serde", &[]),
     ("serde-saphyr", &["regatta-config"]),
     ("serde_json", &[]),
     ("sha1", &["regatta-isolation"]),
-    ("sha2", &["regatta-group-log", "regatta-isolation", "regatta-providers", "regatta-tests"]),
+    (
+        "sha2",
+        &[
+            "regatta-group-log",
+            "regatta-isolation",
+            "regatta-providers",
+            "regatta-store",
+            "regatta-tests",
+        ],
+    ),
     ("similar", &["regatta-tools"]),
     ("strsim", &["regatta-config", "regatta-providers"]),
     ("tempfile", &[]),
@@ -147,6 +173,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("engine/core/src/restarts", &["crate::agent"]),
     ("engine/core/src/agent", &["crate::task"]),
     ("engine/core/src/request", &["crate::agent", "crate::task"]),
+    ("engine/core/src/compaction", &["crate::agent", "crate::task", "crate::ports"]),
     ("cli/src/render", &["isolation::", "store::", "exec::", "actors::"]),
     ("cli/src/args", &["isolation::", "store::", "exec::", "actors::"]),
 ];

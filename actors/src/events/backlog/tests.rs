@@ -37,6 +37,7 @@ fn progress(number: usize, line: usize) -> EventKind {
         line: Some(line.to_string()),
         tool: None,
         tokens: None,
+        waits_for: None,
     }
 }
 
@@ -46,7 +47,13 @@ fn fact(number: usize) -> EventKind {
 
 fn turn(turn: u32) -> EventKind {
     let error_message = "x".repeat(1000);
-    let event = SessionEvent::AutoRetryStart { attempt: turn, delay_ms: 1, error_message };
+    let event = SessionEvent::AutoRetryStart {
+        attempt: turn,
+        max_attempts: 4,
+        delay_ms: 1,
+        error_message,
+        waits_for: None,
+    };
     EventKind::SessionEvent { task: Some(task(1)), event }
 }
 
@@ -135,7 +142,7 @@ fn said(event: SessionEvent) -> EventKind {
 }
 
 fn text(text: &str) -> EventKind {
-    said(SessionEvent::TextDelta { text: text.to_owned() })
+    said(SessionEvent::TextDelta { content_index: 0, delta: text.to_owned() })
 }
 
 #[test]
@@ -151,8 +158,8 @@ fn a_reader_of_a_session_that_stands_still_costs_no_more_than_the_facts() {
     let (mut bytes, mut turns) = (0, 0);
     for event in events {
         match &event.kind {
-            EventKind::SessionEvent { event: SessionEvent::TextDelta { text }, .. } => {
-                bytes += text.len();
+            EventKind::SessionEvent { event: SessionEvent::TextDelta { delta, .. }, .. } => {
+                bytes += delta.len();
             }
             kind => {
                 turns += 1;

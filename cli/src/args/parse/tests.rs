@@ -130,7 +130,7 @@ fn destructive_commands_can_be_tried_and_need_a_name() {
 
 #[test]
 fn a_usage_error_is_in_our_own_form() {
-    let cases: [(&[&str], &str); 13] = [
+    let cases: [(&[&str], &str); 11] = [
         (&["runs", "--bogus"], "error: no such option: `--bogus`\n  try: regatta runs --help"),
         (
             &["run", "--jobs", "0"],
@@ -162,12 +162,13 @@ fn a_usage_error_is_in_our_own_form() {
             "error: no such command: `runs r7k3f`\n  try: regatta runs list\n  try: regatta runs show RUN\n  try: \
              regatta runs retry RUN",
         ),
-        (&["rnus"], "error: no such command: `rnus`\n  try: regatta runs"),
-        (&["lgos"], "error: no such command: `lgos`\n  try: regatta logs"),
-        (&["sailing"], "error: no such command: `sailing`\n  try: regatta --help"),
         (
-            &["fix all the tests"],
-            "error: no such command: `fix all the tests`\n  try: regatta run --model PROVIDER/ID 'fix all the tests'",
+            &["rnus"],
+            "error: no such command: `rnus`\n  try: regatta runs\n  try: regatta -p rnus, which asks a model",
+        ),
+        (
+            &["--model", "a/b", "lgos"],
+            "error: no such command: `lgos`\n  try: regatta logs\n  try: regatta -p lgos, which asks a model",
         ),
     ];
     let said: Vec<_> = cases.iter().map(|(words, _)| usage_error_of(words)).collect();
@@ -196,9 +197,7 @@ fn what_is_not_implemented_yet_is_refused_by_its_name() {
         &["batch", "run", "--anything"],
         &["serve", "--http", "localhost:80"],
         &["runs", "report"],
-        &["-p", "hello"],
-        &["--print", "runs"],
-        &["--model", "a/b", "runs"],
+        &["--agent", "explore", "fix it"],
         &["run", "--agent", "explore", "fix it"],
         &["run", "--exec", "a", "--detach"],
         &["run", "--exec", "a", "--isolation", "overlayfs"],
@@ -209,6 +208,19 @@ fn what_is_not_implemented_yet_is_refused_by_its_name() {
         assert!(said.contains("not implemented yet"), "{words:?}: {said}");
         assert!(said.lines().count() <= 3 - usize::from(!said.contains("  try: ")), "{said}");
     }
+}
+
+#[test]
+fn a_prompt_needs_no_command() {
+    for words in [&["fix all the tests"][..], &["launch", "fix all the tests"], &["-p", "runs"]] {
+        let Command::Launch(args) = command(words).command else { panic!("{words:?}") };
+        assert_eq!((args.prompts.len(), args.is_print()), (1, words[0] == "-p"));
+    }
+    let Command::Launch(args) = command(&["--tools", "bash,read", "hi"]).command else {
+        panic!("it is a session");
+    };
+    assert_eq!(args.tool_names(), ["read", "bash"]);
+    assert!(usage_error_of(&["--tools", "web", "hi"]).contains("the values are read, write"));
 }
 
 #[test]

@@ -34,12 +34,13 @@ async fn bench() -> (Bench, RunName) {
     fs::create_dir_all(folder.join("make")).unwrap();
     let output = b"one\x1b[31m\ttwo\x1b[0m\nb\xffd\r\nlast";
     fs::write(folder.join("make/output.log"), output).unwrap();
-    let header = SessionHeader { id: SessionId::generate(), cwd: "/app".into(), at: at(0) };
+    let header =
+        SessionHeader { id: SessionId::generate(), cwd: "/app".into(), at: at(0), parent: None };
     let logs = SessionLogFiles::new(Faults::default());
     let opened = logs.open(&folder.join("auth/session.jsonl"), header).await.unwrap();
     let mut log = opened.log;
     let message = Message::user("Move it.", at(0));
-    log.append(at(0), SessionEntry::Message { message, input_id: None }).await.unwrap();
+    log.append(at(0), SessionEntry::message(message)).await.unwrap();
     (bench, run)
 }
 
@@ -51,7 +52,7 @@ fn shown(bench: &Bench, target: Option<&str>, form: Form) -> Result<String, Erro
     let mut context = bench.context.clone();
     context.view.form = form;
     let mut out = Vec::new();
-    run(&context, &LogsArgs { target: target.map(str::to_owned).into() }, &mut out)?;
+    run(&context, &LogsArgs { target: target.map(str::to_owned).into(), follow: false }, &mut out)?;
     Ok(String::from_utf8(out).unwrap())
 }
 
@@ -102,7 +103,8 @@ async fn of_a_run_there_is_each_task_under_a_heading() {
 #[test]
 async fn what_a_task_used_that_has_no_report_is_in_its_log() {
     let (bench, run) = bench().await;
-    let header = SessionHeader { id: SessionId::generate(), cwd: "/app".into(), at: at(0) };
+    let header =
+        SessionHeader { id: SessionId::generate(), cwd: "/app".into(), at: at(0), parent: None };
     let place = bench.context.artifacts.join(run.as_str()).join("runs/session.jsonl");
     let mut log = SessionLogFiles::new(Faults::default()).open(&place, header).await.unwrap().log;
     for input in [700, 800] {
@@ -113,7 +115,7 @@ async fn what_a_task_used_that_has_no_report_is_in_its_log() {
         }));
         let message: Message = message.unwrap();
         assert!(matches!(&message, Message::Assistant(said) if said.usage == usage));
-        log.append(at(0), SessionEntry::Message { message, input_id: None }).await.unwrap();
+        log.append(at(0), SessionEntry::message(message)).await.unwrap();
     }
     let used = used_in(&read_session(&place).unwrap()).unwrap();
     assert_eq!((used.tokens(), used.cost), (1_500, None));
@@ -188,7 +190,7 @@ async fn a_reader_who_has_read_enough_ends_it_quietly() {
     }
     let (bench, _) = bench().await;
     for target in ["make", "auth"] {
-        let args = LogsArgs { target: Some(target.to_owned()).into() };
+        let args = LogsArgs { target: Some(target.to_owned()).into(), follow: false };
         let error = run(&bench.context, &args, &mut Closed).unwrap_err();
         assert_eq!(error, Error::output(&io::ErrorKind::BrokenPipe.into()));
     }

@@ -1,5 +1,5 @@
 use super::super::fake_repository::{Bench, End, conflicting, in_tree};
-use protocol::{Cost, Usage};
+use protocol::{CacheSaving, Cost, Usage};
 
 use super::super::{conflicts, diff};
 use super::*;
@@ -126,9 +126,10 @@ async fn what_models_used_is_told_of_runs_and_of_tasks() {
         output: 100,
         cache_read: 22_000,
         cost: Some(Cost::from_nanodollars(51_000_000)),
+        cache_saving: Some(CacheSaving::from_nanodollars(59_400_000)),
         ..Usage::ZERO
     };
-    let unpriced = Usage { cost: None, ..priced };
+    let unpriced = Usage { cost: None, cache_saving: None, ..priced };
     let yielded = |usage| {
         let value = serde_json::Value::Null;
         End::Agent(Outcome::Done { value }, usage)
@@ -153,7 +154,7 @@ async fn what_models_used_is_told_of_runs_and_of_tasks() {
         text(|out| run(&bench.context, args.view().unwrap(), out))
     };
     let whole = show("@");
-    let table: Vec<_> = whole.lines().skip(3).take(5).collect();
+    let table: Vec<_> = whole.lines().skip(3).take(6).collect();
     assert_eq!(
         table,
         [
@@ -162,10 +163,11 @@ async fn what_models_used_is_told_of_runs_and_of_tasks() {
             "search  kept         1  +1 −0    1.2s   24.1k        ?",
             "make    landed       1  +1 −0    1.2s       –        –",
             "1 landed · 2 kept    2.4s · 48.2k tokens · cost unknown",
+            "44.0k tokens read from caches · what caches saved is unknown",
         ]
     );
     let account = "auth  took 1.2s, 24.1k tokens (2.0k read, 22.0k read from a cache, 100 written) \
-                   · $0.05";
+                   · $0.05 · $0.06 saved by caches";
     assert!(show("auth").lines().any(|line| line == account), "{}", show("auth"));
 
     let mut context = bench.context.clone();
@@ -177,6 +179,7 @@ async fn what_models_used_is_told_of_runs_and_of_tasks() {
         serde_json::from_str(&text(|out| run(&context, args.view().unwrap(), out))).unwrap();
     let usage = serde_json::json!({
         "input": 2_000, "output": 100, "cache_read": 22_000, "cache_write": 0, "cost": 0.051,
+        "cache_saving": 0.0594,
     });
     assert_eq!(document["tasks"][0]["report"]["usage"], usage);
     assert_eq!(document["run"]["totals"]["usage"]["cost"], serde_json::Value::Null);

@@ -43,6 +43,7 @@ fn well(sample: &Sample) -> Vec<TaskEvidence> {
             ms: 1,
             setup_ms: None,
             usage: Some(used),
+            fallbacks: Vec::new(),
             turns: None,
             timings: None,
         };
@@ -63,6 +64,7 @@ fn well(sample: &Sample) -> Vec<TaskEvidence> {
             collected: None,
             landing,
             settled: protocol::Settled::default(),
+            unresolved: Vec::new(),
             workspace: None,
             spec,
         };
@@ -125,6 +127,7 @@ fn turn(id: &str, tool: &str, arguments: serde_json::Value, result: &str) -> [Me
         content: vec![Content::text(result)],
         details: None,
         is_error: false,
+        pruned_at: None,
         timestamp: at,
     };
     [Message::Assistant(answer), Message::ToolResult(result)]

@@ -1,3 +1,6 @@
+use protocol::{FailureClass, ModelRoute};
+use providers::UserProviders as _;
+
 use super::*;
 use tempfile::TempDir;
 
@@ -36,7 +39,7 @@ async fn a_key_given_goes_before_a_stored_one_and_that_before_the_file() {
     user.prepare(["gate"]).await;
     let provider = user.provider(&route("gate/m")).unwrap().unwrap();
     assert_eq!(provider.headers, [("X-Token".to_owned(), "canary-header".to_owned())]);
-    assert!(provider.key.is_some() && user.key("gate").unwrap().is_none());
+    assert!(provider.key.is_some() && user.keys("gate").unwrap().is_empty());
     user.store().store("gate", "work", "canary-stored").unwrap();
     let (_other, without) = self::user("");
     assert_eq!(without.key_place("gate"), KeyPlace::Missing("GATE_API_KEY".to_owned()));
@@ -49,14 +52,15 @@ async fn a_key_given_goes_before_a_stored_one_and_that_before_the_file() {
         stored: OnceLock::new(),
         given: Mutex::default(),
         logins: Mutex::default(),
+        renewals: Renewals::default(),
         commands: Mutex::default(),
     };
     assert_eq!(fresh.key_place("gate"), KeyPlace::Stored("work".to_owned()));
-    assert_eq!(fresh.key("gate").unwrap().unwrap().name, "the stored key work");
+    assert_eq!(fresh.keys("gate").unwrap()[0].name, "the stored key work");
     fresh.give("gate", Secret::new("canary-given"));
     assert_eq!(fresh.key_place("gate"), KeyPlace::Given);
-    assert_eq!(fresh.key("gate").unwrap().unwrap().name, "the key of --api-key");
-    let printed = format!("{user:?} {fresh:?} {provider:?} {:?}", fresh.key("gate"));
+    assert_eq!(fresh.keys("gate").unwrap()[0].name, "the key of --api-key");
+    let printed = format!("{user:?} {fresh:?} {provider:?} {:?}", fresh.keys("gate"));
     assert!(!printed.contains("canary-"), "{printed}");
 }
 

@@ -101,7 +101,6 @@ fn an_unknown_key_is_told_with_its_place_and_the_nearest() {
 #[test]
 fn what_is_not_yet_built_is_refused_never_ignored() {
     for (text, key) in [
-        ("fallback = []", "fallback"),
         ("[[task]]\nprompt = 'a'\nagent = 'task'", "agent"),
         ("[[task]]\nexec = 'a'\nscope = []", "scope"),
         ("[[task]]\nexec = 'a'\nproofs = []", "proofs"),

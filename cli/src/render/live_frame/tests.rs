@@ -1,6 +1,6 @@
 use protocol::{
-    AssistantMessage, Cost, Event, EventKind, EventScope, Failure, FailureClass, Outcome, Phase,
-    SessionEvent, StopReason, TaskName, TaskReport, Usage,
+    AssistantMessage, Cost, Event, EventKind, EventScope, Failure, FailureClass, Message, Outcome,
+    Phase, SessionEvent, StopReason, TaskName, TaskReport, Usage,
 };
 
 use super::super::printable::{fit, width};
@@ -26,7 +26,14 @@ fn run_view(tasks: usize, running: usize) -> RunView {
         let line = Some(format!("line of {task}\u{1b}[2J 日本語"));
         tell(
             2,
-            EventKind::TaskProgress { task, phase: Phase::Working, line, tool: None, tokens: None },
+            EventKind::TaskProgress {
+                task,
+                phase: Phase::Working,
+                line,
+                tool: None,
+                tokens: None,
+                waits_for: None,
+            },
         );
     }
     let failure = Failure::new(FailureClass::Timeout, "late");
@@ -36,6 +43,7 @@ fn run_view(tasks: usize, running: usize) -> RunView {
         ms: 5,
         setup_ms: None,
         usage: None,
+        fallbacks: Vec::new(),
         turns: None,
         timings: None,
     };
@@ -68,15 +76,31 @@ fn with_agents(mut run: RunView) -> RunView {
             },
         );
         tell(1, EventKind::TaskStarted { task: task.clone(), attempt: 1 });
-        let event = SessionEvent::MessageEnd { message: answer() };
+        let event = SessionEvent::MessageEnd { message: Message::Assistant(answer()) };
         tell(2, EventKind::SessionEvent { task: Some(task.clone()), event });
         if name == "waits" {
             let error_message = "it is\noverloaded".to_owned();
-            let event = SessionEvent::AutoRetryStart { attempt: 1, delay_ms: 9_000, error_message };
+            let event = SessionEvent::AutoRetryStart {
+                attempt: 1,
+                max_attempts: 4,
+                delay_ms: 9_000,
+                error_message,
+                waits_for: None,
+            };
             tell(8, EventKind::SessionEvent { task: Some(task.clone()), event });
         }
         let (tool, line) = (tool.map(str::to_owned), line.map(str::to_owned));
-        tell(9, EventKind::TaskProgress { task, phase, line, tool, tokens: Some(24_100) });
+        tell(
+            9,
+            EventKind::TaskProgress {
+                task,
+                phase,
+                line,
+                tool,
+                tokens: Some(24_100),
+                waits_for: None,
+            },
+        );
     }
     run
 }
@@ -215,6 +239,7 @@ fn who_was_cancelled_has_not_failed() {
             ms: 1,
             setup_ms: None,
             usage: None,
+            fallbacks: Vec::new(),
             turns: None,
             timings: None,
         };

@@ -2,9 +2,9 @@ use std::sync::{Arc, Mutex};
 
 use protocol::{
     AssistantMessage, CaptureRef, Captured, ChangeSummary, Conflict, ConflictReason, Cost,
-    EventScope, ExitCode, Failure, FailureClass, IsolationMode, MergeMode, Outcome, Part, Phase,
-    RepoPath, Rescue, RescueLocation, SessionEvent, StopReason, TaskName, TaskReport, ToolCall,
-    Totals, Usage, WorkspaceNeeds,
+    EventScope, ExitCode, Failure, FailureClass, IsolationMode, MergeMode, Message, Outcome, Part,
+    Phase, RepoPath, Rescue, RescueLocation, SessionEvent, StopReason, TaskName, TaskReport,
+    ToolCall, Totals, Usage, WorkspaceNeeds,
 };
 
 use super::super::live_notes::LiveNote;
@@ -46,6 +46,7 @@ fn events() -> Vec<Event> {
             ms: 31_000,
             setup_ms: None,
             usage: None,
+            fallbacks: Vec::new(),
             turns: None,
             timings: None,
         }
@@ -79,6 +80,7 @@ fn events() -> Vec<Event> {
             line: Some("\u{7}hello".into()),
             tool: None,
             tokens: None,
+            waits_for: None,
         });
     }
     kinds.extend([
@@ -138,6 +140,7 @@ fn call_of_an_agent() -> ToolCall {
 }
 
 /// The events of a run of one agent, whose provider stumbles once, and who is reminded once.
+#[expect(clippy::too_many_lines, reason = "it is a list")]
 fn events_of_an_agent() -> Vec<Event> {
     let task = || "auth".parse::<TaskName>().unwrap();
     let usage = Usage {
@@ -166,6 +169,7 @@ fn events_of_an_agent() -> Vec<Event> {
         ms,
         setup_ms: None,
         usage,
+        fallbacks: Vec::new(),
         turns: None,
         timings: None,
     };
@@ -187,10 +191,12 @@ fn events_of_an_agent() -> Vec<Event> {
         said(SessionEvent::TurnStart { turn: 1 }),
         said(SessionEvent::AutoRetryStart {
             attempt: 1,
+            max_attempts: 4,
             delay_ms: 2_000,
             error_message: "overloaded".into(),
+            waits_for: None,
         }),
-        said(SessionEvent::MessageEnd { message }),
+        said(SessionEvent::MessageEnd { message: Message::Assistant(message) }),
         said(SessionEvent::ToolExecutionStart {
             tool_call_id: call.id.clone(),
             tool_name: call.name.clone(),
@@ -202,10 +208,12 @@ fn events_of_an_agent() -> Vec<Event> {
             line: Some("src/a.rs".into()),
             tool: Some(call.name.clone()),
             tokens: Some(24_100),
+            waits_for: None,
         },
         said(SessionEvent::ToolExecutionEnd {
             tool_call_id: call.id,
             tool_name: call.name,
+            result: None,
             is_error: false,
         }),
         EventKind::ContractReminded { task: task(), complaint: "no yield".into() },
@@ -317,8 +325,10 @@ fn a_retried_provider_is_one_line_per_task_and_minute() {
         task: task.parse().ok(),
         event: SessionEvent::AutoRetryStart {
             attempt: 1,
+            max_attempts: 4,
             delay_ms: 2_000,
             error_message: "over\nloaded".to_owned(),
+            waits_for: None,
         },
     };
     let mut events = numbered(vec![retry("auth"); 130]);

@@ -24,7 +24,7 @@ fn view(stdout: Option<fn() -> Size>, color: ColorWhen) -> View {
 }
 
 fn user(text: &str) -> Message {
-    Message::User(UserMessage { content: vec![Content::text(text)], timestamp: at(0) })
+    Message::User(UserMessage::new(vec![Content::text(text)], at(0)))
 }
 
 fn answer(content: Vec<Part>, stop_reason: StopReason) -> Message {
@@ -58,13 +58,13 @@ fn result(id: &str, name: &str, text: &str, details: Option<Value>) -> Message {
         content: vec![Content::text(text)],
         details,
         is_error: text.starts_with("cannot"),
+        pruned_at: None,
         timestamp: at(0),
     })
 }
 
 fn told(messages: Vec<Message>, view: &View) -> String {
-    let entries =
-        messages.into_iter().map(|message| SessionEntry::Message { message, input_id: None });
+    let entries = messages.into_iter().map(SessionEntry::message);
     let entries: Vec<_> = [init()].into_iter().chain(entries).collect();
     let timed: Vec<_> = (0..).map(at).zip(&entries).collect();
     transcript(&timed, view).join("\n")

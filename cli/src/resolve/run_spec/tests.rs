@@ -219,6 +219,7 @@ fn each_word_is_a_task_for_a_model_and_many_run_at_once() {
         prompt: "Fix it.\nAll of it.".to_owned(),
         yields: Vec::new(),
         context: None,
+        fallback: Vec::new(),
     };
     assert_eq!(agent(&of_two.tasks[0]), &expected);
     let set = Defaults { jobs: NonZeroUsize::new(3), ..defaults() };

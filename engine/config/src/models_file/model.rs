@@ -1,8 +1,13 @@
 //! One model of the file of models.
 
+use std::collections::BTreeMap;
+
 use super::api_name::ApiName;
+use super::compat::{CompatSwitches, compat};
 use super::fields::{Fields, Mistake};
+use super::provider::headers;
 use crate::prices::{ModelPrice, nanodollars};
+use crate::secret::ValueSource;
 use crate::yaml::{Node, Value};
 
 /// What the user says about a model. What is absent is as it is elsewhere, or unknown.
@@ -26,13 +31,17 @@ pub struct ModelEntry {
     pub context: Option<u64>,
     /// How many tokens it can write in one answer.
     pub output: Option<u64>,
+    /// Headers of its requests, besides those of its provider.
+    pub headers: BTreeMap<String, ValueSource>,
+    /// How its server departs from the API, besides what holds for its provider.
+    pub compat: CompatSwitches,
 }
 
 /// The names of thinking levels, in ascending order.
 const LEVELS: [&str; 6] = ["off", "minimal", "low", "medium", "high", "xhigh"];
 
 /// Keys that other programs know and that have no effect.
-const PLANNED: [&str; 4] = ["compat", "headers", "contextPromotionTarget", "premiumMultiplier"];
+const PLANNED: [&str; 2] = ["contextPromotionTarget", "premiumMultiplier"];
 
 impl ModelEntry {
     /// Parses a model whose key is `path`; the members are the rest after its id.
@@ -50,6 +59,8 @@ impl ModelEntry {
             price: price(&mut fields, warnings)?,
             context: fields.count("contextWindow")?,
             output: fields.count("maxTokens")?,
+            headers: headers(&mut fields)?,
+            compat: compat(&mut fields, warnings)?,
         };
         fields.rest(&PLANNED, warnings);
         Ok(entry)

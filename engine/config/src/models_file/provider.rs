@@ -6,6 +6,7 @@ use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use protocol::quote_within;
 
 use super::api_name::ApiName;
+use super::compat::{CompatSwitches, compat};
 use super::fields::{Fields, Mistake};
 use super::model::{ModelEntry, id_of, is_model_id};
 use super::oauth::OauthEntry;
@@ -35,6 +36,12 @@ pub struct ProviderEntry {
     pub limits: ProviderLimits,
     /// How the user logs in there.
     pub oauth: Option<OauthEntry>,
+    /// How it departs from the API that it speaks.
+    pub compat: CompatSwitches,
+    /// Whether tools say nothing of `strict`.
+    pub disable_strict_tools: bool,
+    /// The kind of server on this machine that is asked for its models.
+    pub discovery: Option<DiscoveryKind>,
     /// Changes of known models, by id.
     pub overrides: BTreeMap<String, ModelEntry>,
     /// Its own models, by id.
@@ -64,11 +71,19 @@ pub enum AuthKind {
     None,
 }
 
+/// The kinds of servers that list the models that they have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiscoveryKind {
+    /// Ollama.
+    Ollama,
+    /// The server of llama.cpp.
+    LlamaCpp,
+    /// LM Studio.
+    LmStudio,
+}
+
 /// The maximum number of headers.
 const MOST_HEADERS: usize = 50;
-
-/// Keys that other programs know and that have no effect.
-const PLANNED: [&str; 3] = ["compat", "disableStrictTools", "discovery"];
 
 impl ProviderEntry {
     /// Parses the provider `name`.
@@ -90,12 +105,30 @@ impl ProviderEntry {
             proxy: fields.read("proxyUrl", proxy)?,
             limits: limits(&mut fields, warnings)?,
             oauth: OauthEntry::parse(&mut fields, warnings)?,
+            compat: compat(&mut fields, warnings)?,
+            disable_strict_tools: fields.flag("disableStrictTools")?.unwrap_or(false),
+            discovery: discovery(&mut fields, warnings)?,
             overrides: overrides(&mut fields, warnings)?,
             models: models(&mut fields, warnings)?,
         };
-        fields.rest(&PLANNED, warnings);
+        fields.rest(&[], warnings);
         entry.check(&path, node.line)?;
+        warnings.extend(entry.useless_compat(&path, node.line));
         Ok(entry)
+    }
+
+    /// Returns the warning about switches of an API that is not spoken.
+    fn useless_compat(&self, path: &str, line: u64) -> Option<Mistake> {
+        let speaks = |api: Option<ApiName>| api.is_none_or(|it| it == ApiName::OpenAiCompletions);
+        let models = || self.models.values().chain(self.overrides.values());
+        let of_models =
+            models().any(|model| !model.compat.is_empty() && !speaks(model.api.or(self.api)));
+        let own =
+            !self.compat.is_empty() && !speaks(self.api) && !models().any(|it| speaks(it.api));
+        (own || of_models).then(|| Mistake {
+            line,
+            message: format!("`{path}.compat` has an effect with the API openai-completions only"),
+        })
     }
 
     /// Checks what the members must be together.
@@ -120,6 +153,14 @@ impl ProviderEntry {
             }
         } else if *self == Self::default() {
             return refused(format!("`{path}` says nothing that has an effect"));
+        }
+        if self.discovery.is_some() {
+            if self.base_url.is_none() && !local {
+                return refused(format!("`{path}.baseUrl` must be set, because of `discovery`"));
+            }
+            if self.api.is_none() && !local {
+                return refused(format!("`{path}.api` must be set, because of `discovery`"));
+            }
         }
         if self.auth == AuthKind::Login && self.oauth.is_none() {
             return refused(format!("`{path}.oauth` must be set, because of `auth: oauth`"));
@@ -210,7 +251,25 @@ fn auth(value: &Value) -> Result<AuthKind, &'static str> {
     }
 }
 
-fn headers(fields: &mut Fields<'_>) -> Result<BTreeMap<String, ValueSource>, Mistake> {
+fn discovery(
+    fields: &mut Fields<'_>,
+    warnings: &mut Vec<Mistake>,
+) -> Result<Option<DiscoveryKind>, Mistake> {
+    let Some((line, node)) = fields.take("discovery") else { return Ok(None) };
+    let mut below = Fields::of(node, fields.key("discovery"))?;
+    let kind = |value: &Value| match value {
+        Value::Text(text) if text == "ollama" => Ok(DiscoveryKind::Ollama),
+        Value::Text(text) if text == "llama.cpp" => Ok(DiscoveryKind::LlamaCpp),
+        Value::Text(text) if text == "lm-studio" => Ok(DiscoveryKind::LmStudio),
+        _ => Err("`ollama`, `llama.cpp` or `lm-studio`"),
+    };
+    let kind = below.read("type", kind)?;
+    below.rest(&[], warnings);
+    kind.map(Some).ok_or_else(|| fields.mistake(line, "discovery", "a mapping with `type`"))
+}
+
+/// Parses the headers of a provider or a model.
+pub(super) fn headers(fields: &mut Fields<'_>) -> Result<BTreeMap<String, ValueSource>, Mistake> {
     let members = fields.take_map("headers")?;
     let line = members.first().map_or(1, |(_, line, _)| *line);
     if members.len() > MOST_HEADERS {

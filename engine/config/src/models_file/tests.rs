@@ -152,7 +152,7 @@ fn a_file_that_cannot_be_read_is_one_fault() {
 #[test]
 fn unknown_keys_are_warnings_with_the_nearest_one_and_planned_ones_are_told() {
     let file = read(
-        "providers:\n  a:\n    baseURL: https://h\n    apiKey: K\n    compat: { supportsStore: true }\n",
+        "providers:\n  a:\n    baseURL: https://h\n    apiKey: K\n    modelOverrides: { m: { premiumMultiplier: 2 } }\n",
     );
     assert_eq!(file.providers["a"].base_url, None);
     let told: Vec<_> = file.warnings.iter().map(ToString::to_string).collect();
@@ -160,7 +160,7 @@ fn unknown_keys_are_warnings_with_the_nearest_one_and_planned_ones_are_told() {
         told,
         [
             "models.yml:3: there is no key `providers.a.baseURL`; did you mean `baseUrl`?",
-            "models.yml:5: `providers.a.compat` is not implemented yet and has no effect"
+            "models.yml:5: `providers.a.modelOverrides.m.premiumMultiplier` is not implemented yet and has no effect"
         ]
     );
 }
@@ -241,6 +241,92 @@ fn a_login_that_cannot_be_is_a_fault_with_its_key() {
         ),
     ] {
         let told = faults(&format!("providers:\n  bad: {bad}\n"));
+        assert!(told.len() == 1 && told[0].contains(expected), "{bad}: {told:?}");
+    }
+}
+
+#[test]
+fn switches_of_a_server_are_data_and_those_of_a_model_stand_beside_those_of_its_provider() {
+    let file = read(
+        "
+providers:
+  gate:
+    baseUrl: https://h/v1
+    auth: none
+    api: openai-completions
+    disableStrictTools: true
+    compat:
+      supportsStore: false
+      maxTokensField: max_completion_tokens
+      reasoningEffortMap: { high: max }
+      openRouterRouting: { only: [a, b] }
+      extraBody: { seed: 7, heat: -0.5 }
+    models:
+      - { id: m, compat: { thinkingFormat: qwen }, headers: { X-Model: m } }
+",
+    );
+    assert_eq!((file.faults, file.warnings), (vec![], vec![]));
+    let gate = &file.providers["gate"];
+    assert!(gate.disable_strict_tools);
+    assert_eq!(
+        serde_json::to_value(&gate.compat).unwrap(),
+        serde_json::json!({
+            "supportsStore": false,
+            "maxTokensField": "max_completion_tokens",
+            "reasoningEffortMap": { "high": "max" },
+            "openRouterRouting": { "only": ["a", "b"] },
+            "extraBody": { "seed": 7, "heat": -0.5 },
+        })
+    );
+    let model = &gate.models["m"];
+    assert_eq!(model.compat["thinkingFormat"], "qwen");
+    assert_eq!(model.headers.len(), 1);
+}
+
+#[test]
+fn a_switch_that_is_not_what_it_can_be_is_a_fault_and_one_that_is_not_known_or_of_no_use_is_told() {
+    let text = |compat: &str| {
+        format!(
+            "providers:\n  gate: {{ baseUrl: 'https://h', api: openai-completions, compat: {compat} }}\n"
+        )
+    };
+    for (compat, expected) in [
+        ("3", "`providers.gate.compat` must be a mapping"),
+        ("{ supportsStore: 1 }", "compat.supportsStore` must be `true` or `false`"),
+        ("{ thinkingFormat: loud }", "compat.thinkingFormat` must be one of openai, openrouter"),
+        ("{ reasoningEffortMap: { loud: a } }", "compat.reasoningEffortMap` must be a mapping of"),
+        ("{ extraBody: [1] }", "compat.extraBody` must be a mapping"),
+        ("{ extraBody: { model: x } }", "compat.extraBody` must not have `model`"),
+    ] {
+        let told = faults(&text(compat));
+        assert!(told.len() == 1 && told[0].contains(expected), "{compat}: {told:?}");
+    }
+    let warnings = |text: &str| read(text).warnings.iter().map(ToString::to_string).collect();
+    let told: Vec<String> = warnings(&text("{ supportStore: true }"));
+    assert!(told[0].ends_with("did you mean `supportsStore`?"), "{told:?}");
+    let other = text("{ supportsStore: true }").replace("openai-completions", "anthropic-messages");
+    let told: Vec<String> = warnings(&other);
+    assert!(told[0].contains("has an effect with the API openai-completions only"), "{told:?}");
+}
+
+#[test]
+fn a_server_that_is_asked_for_its_models_has_an_address_an_api_and_a_kind() {
+    let good = "providers:\n  box: { baseUrl: 'http://127.0.0.1:1/v1', api: openai-completions, discovery: { type: llama.cpp } }\n";
+    let file = read(good);
+    assert_eq!((file.faults, file.warnings), (vec![], vec![]));
+    assert_eq!(file.providers["box"].discovery, Some(DiscoveryKind::LlamaCpp));
+    assert_eq!(faults("providers:\n  ollama: { discovery: { type: ollama } }\n"), [""; 0]);
+    for (bad, expected) in [
+        ("{ discovery: { type: ollama } }", "`providers.box.baseUrl` must be set, because of"),
+        (
+            "{ baseUrl: 'http://127.0.0.1:1', discovery: { type: ollama } }",
+            "`providers.box.api` must be set, because of",
+        ),
+        ("{ discovery: { type: soap } }", "discovery.type` must be `ollama`, `llama.cpp` or"),
+        ("{ discovery: {} }", "`providers.box.discovery` must be a mapping with `type`"),
+        ("{ discovery: ollama }", "`providers.box.discovery` must be a mapping"),
+    ] {
+        let told = faults(&format!("providers:\n  box: {bad}\n"));
         assert!(told.len() == 1 && told[0].contains(expected), "{bad}: {told:?}");
     }
 }

@@ -1,18 +1,23 @@
 //! The agent loop: asks the model and runs its tool calls, turn by turn.
 
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
-use protocol::{AgentEnd, AssistantMessage, InputId, SessionEvent, StopReason, UserInput};
+use protocol::{
+    AgentEnd, AssistantMessage, Failure, FailureClass, InputId, Part, SessionEvent, StopReason,
+    UserInput,
+};
 
-use super::context::{AgentContext, Listener};
+use super::answer_events::AnswerEvents;
+use super::compacting::{CompactionEnd, Compactions};
+use super::context::{AgentContext, announce};
 use super::conversation::Conversation;
 use super::inputs::Prompt;
 use super::limits::{BudgetDecision, Warned};
 use super::prompts;
+use super::request_messages::request_messages;
 use super::tool_calls::{AllowedCalls, run_calls};
-use crate::ports::{GateWait, ModelRequest, RequestOptions, SessionLogError, ToolChoice};
-use crate::request::{PartialContent, Progress};
+use crate::ports::{ModelRequest, RequestOptions, SessionLogError, ToolChoice};
+use crate::request::{FailedRequest, Progress, RouteChange};
 
 /// Continues a conversation until the model stops or yields, or until the work is aborted or fails.
 /// If the last message is an answer of the model and there is no new input, the model is not asked
@@ -32,76 +37,169 @@ async fn run_turns(
     context: &mut AgentContext<'_>,
     prompt: Option<Prompt>,
 ) -> Result<AgentEnd, AgentEnd> {
-    let mut choice = ToolChoice::Free;
+    let mut start = TurnStart::default();
     if let Some(prompt) = prompt {
-        take_input(conversation, context, prompt.input).await?;
-        choice = prompt.choice;
+        start.inputs.push(prompt.input);
+        start.choice = prompt.choice;
     }
-    let mut stop = StopReason::Stop;
+    let (mut stop, mut compactions) = (StopReason::Stop, Compactions::default());
     loop {
-        apply_request_changes(conversation, context).await?;
-        if context.abort.is_cancelled() {
-            return Ok(AgentEnd::Aborted);
-        }
-        if conversation.awaits_input() {
-            let Some(input) = context.inputs.before_stop().await else {
-                return Ok(AgentEnd::Silent(describe_missing_yield(stop)));
-            };
-            take_input(conversation, context, input).await?;
-            continue;
-        }
-        let mut allowed = AllowedCalls::All;
-        match context.limits.check(&conversation.usage) {
-            BudgetDecision::Continue => {}
-            BudgetDecision::YieldNow(text) => {
-                let id = InputId::of_limit(conversation.session);
-                conversation.push_input(UserInput { id, text }).await?;
-                conversation.usage.warned = Warned::Yes;
-                choice = ToolChoice::Force(prompts::YIELD.to_owned());
-                allowed = AllowedCalls::YieldOnly;
+        match apply_request_changes(conversation, context).await {
+            Ok(steering) => start.inputs.extend(steering),
+            Err(error) => {
+                drop_inputs(context, start.inputs);
+                return Err(error.into());
             }
-            BudgetDecision::Exceeded(failure) => return Ok(AgentEnd::Failed(failure)),
         }
-        let turn = conversation.usage.turns + 1;
+        if start.inputs.is_empty() {
+            if context.abort.is_cancelled() {
+                return Ok(AgentEnd::Aborted);
+            }
+            if conversation.awaits_input() {
+                start.inputs = context.inputs.before_stop().await;
+                if start.inputs.is_empty() {
+                    return Ok(AgentEnd::Silent(describe_missing_yield(stop)));
+                }
+                continue;
+            }
+            if let BudgetDecision::Exceeded(failure) = context.limits.check(&conversation.usage) {
+                return Ok(AgentEnd::Failed(failure));
+            }
+        }
+        let turn = conversation.usage.turns.saturating_add(1);
         context.listener.event(SessionEvent::TurnStart { turn });
-        let choice = std::mem::replace(&mut choice, ToolChoice::Free);
-        let answer = ask(conversation, context, choice).await?;
-        let calls: Vec<_> = answer.calls().cloned().collect();
-        let end = run_calls(conversation, context, &calls, allowed).await?;
+        let start = std::mem::take(&mut start);
+        let done = take_turn(conversation, context, start, &mut compactions).await;
         context.listener.event(SessionEvent::TurnEnd { turn });
-        if let Some(end) = end {
-            return Ok(end);
+        match done? {
+            TurnEnd::Stopped(reason) => stop = reason,
+            TurnEnd::Ended(end) => return Ok(end),
         }
-        stop = answer.stop_reason;
     }
 }
 
-/// Applies a change of the model and adds steering inputs before the next request.
+/// What a turn begins with.
+struct TurnStart {
+    inputs: Vec<UserInput>,
+    choice: ToolChoice,
+}
+
+impl Default for TurnStart {
+    fn default() -> Self {
+        Self { inputs: Vec::new(), choice: ToolChoice::Free }
+    }
+}
+
+/// The end of a turn.
+enum TurnEnd {
+    /// The model stopped for this reason, and its calls have their results.
+    Stopped(StopReason),
+    /// A call ended the session.
+    Ended(AgentEnd),
+}
+
+/// Adds the inputs of a turn, asks the model, and runs the calls of its answer.
+async fn take_turn(
+    conversation: &mut Conversation,
+    context: &mut AgentContext<'_>,
+    TurnStart { inputs, mut choice }: TurnStart,
+    compactions: &mut Compactions,
+) -> Result<TurnEnd, AgentEnd> {
+    let mut inputs = inputs.into_iter();
+    while let Some(input) = inputs.next() {
+        if let Err(error) = take_input(conversation, context, input.clone()).await {
+            drop_inputs(context, [input].into_iter().chain(inputs));
+            return Err(error.into());
+        }
+    }
+    if context.abort.is_cancelled() {
+        return Err(AgentEnd::Aborted);
+    }
+    // The inputs are in the log already: the model has answered them before a crash.
+    if conversation.awaits_input() {
+        return Ok(TurnEnd::Stopped(StopReason::Stop));
+    }
+    let mut allowed = AllowedCalls::All;
+    match context.limits.check(&conversation.usage) {
+        BudgetDecision::Continue => {}
+        BudgetDecision::YieldNow(text) => {
+            let input = UserInput::new(InputId::of_limit(conversation.session), text);
+            let added = conversation.push_input(input).await?;
+            added.iter().for_each(|message| announce(context.listener, message));
+            conversation.usage.warned = Warned::Yes;
+            choice = ToolChoice::Force(prompts::YIELD.to_owned());
+            allowed = AllowedCalls::YieldOnly;
+        }
+        BudgetDecision::Exceeded(failure) => return Err(AgentEnd::Failed(failure)),
+    }
+    if let CompactionEnd::Aborted = compactions.before_request(conversation, context).await? {
+        return Err(AgentEnd::Aborted);
+    }
+    let answer = ask_with_room(conversation, context, choice, compactions).await?;
+    let calls: Vec<_> = answer.calls().cloned().collect();
+    let end = run_calls(conversation, context, &calls, allowed).await?;
+    Ok(end.map_or(TurnEnd::Stopped(answer.stop_reason), TurnEnd::Ended))
+}
+
+/// Asks the model. If the request does not fit, the conversation is compacted, once, and the model is
+/// asked again.
+async fn ask_with_room(
+    conversation: &mut Conversation,
+    context: &mut AgentContext<'_>,
+    choice: ToolChoice,
+    compactions: &mut Compactions,
+) -> Result<AssistantMessage, AgentEnd> {
+    let end = match ask(conversation, context, choice.clone()).await {
+        Err(AgentEnd::Failed(failure)) if failure.class == FailureClass::Overflow => failure,
+        end => return end,
+    };
+    match compactions.after_overflow(conversation, context).await? {
+        CompactionEnd::Done(_) => ask(conversation, context, choice).await,
+        CompactionEnd::Aborted => Err(AgentEnd::Aborted),
+        CompactionEnd::NothingToDo => Err(AgentEnd::Failed(end)),
+        CompactionEnd::Failed(why) => {
+            let message = format!("{}; it was not compacted: {}", end.message, why.message);
+            Err(AgentEnd::Failed(Failure { message, ..end }))
+        }
+    }
+}
+
+/// Applies changes of the model and of its thinking, and returns the inputs to add before the next request.
 async fn apply_request_changes(
     conversation: &mut Conversation,
     context: &mut AgentContext<'_>,
-) -> Result<(), SessionLogError> {
+) -> Result<Vec<UserInput>, SessionLogError> {
     let changes = context.inputs.before_request().await;
     if let Some(model) = changes.model {
         conversation.change_model(&model.route).await?;
         context.listener.event(SessionEvent::ModelChange { model: model.route.to_string() });
         context.model = model;
     }
-    for input in changes.steering {
-        take_input(conversation, context, input).await?;
+    if let Some(level) = changes.thinking {
+        conversation.change_thinking(level).await?;
+        context.listener.event(SessionEvent::ThinkingLevelChange { thinking_level: level });
+        context.model.route.thinking = Some(level);
     }
-    Ok(())
+    Ok(changes.steering)
 }
 
-/// Adds an input to the conversation and announces it.
+/// Announces that inputs could not be added.
+fn drop_inputs(context: &AgentContext<'_>, inputs: impl IntoIterator<Item = UserInput>) {
+    for UserInput { id: input_id, .. } in inputs {
+        context.listener.event(SessionEvent::InputDropped { input_id });
+    }
+}
+
+/// Adds an input of a user or a task to the conversation and announces it.
 async fn take_input(
     conversation: &mut Conversation,
     context: &AgentContext<'_>,
     input: UserInput,
 ) -> Result<(), SessionLogError> {
     let input_id = input.id;
-    conversation.push_input(input).await?;
+    let added = conversation.push_input(input).await?;
     context.listener.event(SessionEvent::InputTaken { input_id });
+    added.iter().for_each(|message| announce(context.listener, message));
     Ok(())
 }
 
@@ -116,99 +214,117 @@ fn describe_missing_yield(stop: StopReason) -> String {
     .to_owned()
 }
 
-/// Sends a request and waits for the complete answer, which is added to the conversation.
+/// Asks the model until it answers, and what can be asked in its place where it cannot be had. The answer
+/// is added to the conversation.
 async fn ask(
+    conversation: &mut Conversation,
+    context: &mut AgentContext<'_>,
+    choice: ToolChoice,
+) -> Result<AssistantMessage, AgentEnd> {
+    let change = context.model.client.choose_route();
+    let mut fallback = apply_route_change(conversation, context, change).await?;
+    loop {
+        let failed = match ask_route(conversation, context, choice.clone()).await? {
+            Ok(message) => {
+                if let Some(model) = fallback {
+                    context.listener.event(SessionEvent::RetryFallbackSucceeded { model });
+                }
+                return Ok(message);
+            }
+            Err(failed) => failed,
+        };
+        let Some(change) = context.model.client.fall_back(&failed) else {
+            let failure = context.model.client.routes.failure(failed.failure);
+            return Err(AgentEnd::Failed(failure));
+        };
+        fallback = apply_route_change(conversation, context, Some(change)).await?;
+    }
+}
+
+/// Records that another model, or another key, is asked from now on, and announces it. Returns the name
+/// of the model if it is asked in place of another one.
+async fn apply_route_change(
+    conversation: &mut Conversation,
+    context: &AgentContext<'_>,
+    change: Option<RouteChange>,
+) -> Result<Option<String>, SessionLogError> {
+    let Some(RouteChange { from, to, model, why }) = change else { return Ok(None) };
+    if let Some(model) = &model {
+        conversation.change_model(model).await?;
+    }
+    let current = context.model.client.routes.current().info().route.to_string();
+    match (why, model) {
+        (Some(Failure { message: error_message, .. }), _) => {
+            let applied = SessionEvent::RetryFallbackApplied { from, to, error_message };
+            context.listener.event(applied);
+            return Ok(Some(current));
+        }
+        (None, Some(_)) => context.listener.event(SessionEvent::ModelChange { model: current }),
+        (None, None) => {}
+    }
+    Ok(None)
+}
+
+/// Sends a request by the current route and waits for the complete answer, which is added to the
+/// conversation, or for its failure, which is added to the log only.
+async fn ask_route(
     conversation: &mut Conversation,
     context: &AgentContext<'_>,
     choice: ToolChoice,
-) -> Result<AssistantMessage, AgentEnd> {
+) -> Result<Result<AssistantMessage, FailedRequest>, AgentEnd> {
+    let messages = request_messages(context, conversation.messages.clone()).await?;
+    let (route, preferred) =
+        (&context.model.client.routes.current().info().route, &context.model.route);
+    let thinking = match route.name() == preferred.name() {
+        true => preferred.thinking,
+        false => route.thinking.or(preferred.thinking),
+    };
     let request = ModelRequest {
         session: conversation.session,
         system: conversation.system.clone(),
-        messages: conversation.messages.clone(),
+        messages,
         tools: context.tools.declarations(),
         choice,
-        options: RequestOptions::default(),
+        options: RequestOptions { thinking, ..RequestOptions::default() },
     };
-    let (listener, partial) = (context.listener, Mutex::new(PartialContent::default()));
-    let progress = |progress: Progress<'_>| {
-        keep(&partial, &progress);
-        notify(listener, progress);
-    };
+    if let Some(listener) = &context.request_hooks.listener {
+        listener(&request);
+    }
+    let clock = Arc::clone(&conversation.clock);
+    let events = AnswerEvents::new(context.listener, clock.as_ref(), &context.model.client);
+    let progress = |progress: Progress<'_>| events.progress(&progress);
     match context.unless_aborted(context.model.client.ask(&request, &progress)).await {
-        Some(Ok(message)) => {
-            let message = conversation.push_answer(message).await?;
-            listener.event(SessionEvent::MessageEnd { message: message.clone() });
-            Ok(message)
-        }
+        Some(Ok(message)) => match conversation.push_answer(&message).await {
+            Ok(message) => {
+                events.end(&message);
+                Ok(Ok(message))
+            }
+            Err(error) => {
+                events.end(&lost_answer(message, &error));
+                Err(error.into())
+            }
+        },
         Some(Err(failed)) => {
-            listener.event(SessionEvent::MessageEnd { message: failed.partial.clone() });
-            conversation.log_failed_answer(failed.partial).await?;
-            Err(AgentEnd::Failed(failed.failure))
+            events.end(&failed.partial);
+            conversation.usage.used = conversation.usage.used + failed.partial.usage;
+            conversation.log_failed_answer(failed.partial.clone()).await?;
+            Ok(Err(failed))
         }
         None => {
-            let content = partial.into_inner().unwrap_or_else(PoisonError::into_inner).into_parts();
-            let partial =
-                conversation.aborted_answer(context.model.client.provider.info(), content);
-            listener.event(SessionEvent::MessageEnd { message: partial.clone() });
+            let info = context.model.client.routes.current().info();
+            let partial = conversation.aborted_answer(info, events.take_partial());
+            events.end(&partial);
             conversation.log_failed_answer(partial).await?;
             Err(AgentEnd::Aborted)
         }
     }
 }
 
-fn notify(listener: &dyn Listener, progress: Progress<'_>) {
-    listener.event(match progress {
-        Progress::Text { text, .. } => SessionEvent::TextDelta { text: text.to_owned() },
-        Progress::Thinking { text, .. } => SessionEvent::ThinkingDelta { text: text.to_owned() },
-        Progress::Calling { tool, .. } => {
-            SessionEvent::ToolCallStart { tool_name: tool.to_owned() }
-        }
-        // The arguments are part of the complete message, which follows.
-        Progress::Arguments { .. } => return,
-        Progress::Waiting { account, wait: GateWait::Busy { limit }, .. } => {
-            let reason = format!("waits for {account}: {limit} requests at a time are under way");
-            SessionEvent::RequestWait { reason }
-        }
-        Progress::Waiting { account, wait: GateWait::Outage { reason }, .. } => {
-            let reason = format!("waits until {account} answers again: {reason}");
-            SessionEvent::RequestWait { reason }
-        }
-        Progress::Waiting { account, wait: GateWait::Rate { wait }, .. } => {
-            let seconds = wait.as_secs().max(1);
-            let reason = format!("waits {seconds} s for the limit per minute of {account}");
-            SessionEvent::RequestWait { reason }
-        }
-        Progress::Waiting { retries, wait: GateWait::Paused { wait, reason }, .. } => {
-            retry(retries, *wait, reason.clone())
-        }
-        // It waits at the gate, which says so.
-        Progress::Retrying { delay: Duration::ZERO, .. } => return,
-        Progress::Retrying { retry: number, delay, failure } => {
-            retry(number, delay, failure.message.clone())
-        }
-        Progress::FallingBack { to, failure } => {
-            let message = format!("{}; {to} is asked instead", failure.message);
-            retry(0, Duration::ZERO, message)
-        }
-    });
-}
-
-fn retry(attempt: u32, delay: Duration, error_message: String) -> SessionEvent {
-    let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
-    SessionEvent::AutoRetryStart { attempt, delay_ms, error_message }
-}
-
-/// Keeps the content of an answer received so far. The lock is held only while content is changed,
-/// never across an `await`.
-fn keep(partial: &Mutex<PartialContent>, progress: &Progress<'_>) {
-    let mut partial = partial.lock().unwrap_or_else(PoisonError::into_inner);
-    match progress {
-        Progress::Text { block, text } => partial.push_text(*block, text),
-        Progress::Thinking { block, text } => partial.push_thinking(*block, text),
-        Progress::Retrying { .. } | Progress::FallingBack { .. } => partial.clear(),
-        Progress::Calling { .. } | Progress::Arguments { .. } | Progress::Waiting { .. } => {}
-    }
+/// Returns the message for an answer that could not be written to the log. Its calls are not run.
+fn lost_answer(mut message: AssistantMessage, error: &SessionLogError) -> AssistantMessage {
+    message.content.retain(|part| !matches!(part, Part::ToolCall(_)));
+    let error_message = Some(error.to_failure().message);
+    AssistantMessage { stop_reason: StopReason::Error, error_message, ..message }
 }
 
 #[cfg(test)]

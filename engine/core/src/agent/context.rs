@@ -3,10 +3,12 @@
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
-use protocol::SessionEvent;
+use protocol::{Message, MessageRole, SessionEvent};
 
 use super::inputs::{Inputs, Model};
 use super::limits::Limits;
+use super::request_hooks::RequestHooks;
+use crate::compaction::CompactionPolicy;
 use crate::ports::{CancelToken, SessionLogError, ToolRunner};
 
 use protocol::AgentEnd;
@@ -23,6 +25,10 @@ pub struct AgentContext<'a> {
     pub listener: &'a dyn Listener,
     /// The limits on turns and tokens.
     pub limits: Limits,
+    /// When the conversation is compacted.
+    pub compaction: CompactionPolicy,
+    /// What the user of the session does with its requests.
+    pub request_hooks: RequestHooks,
     /// Aborts the work. The conversation in the log stays as it is.
     pub abort: CancelToken,
 }
@@ -47,4 +53,12 @@ impl From<SessionLogError> for AgentEnd {
 pub trait Listener: Send + Sync {
     /// Handles an event. Deltas are frequent and may have any size.
     fn event(&self, event: SessionEvent);
+}
+
+/// Announces a message that is complete.
+pub(super) fn announce(listener: &dyn Listener, message: &Message) {
+    let role = message.role();
+    debug_assert_ne!(role, MessageRole::Assistant, "an answer arrives in blocks");
+    listener.event(SessionEvent::MessageStart { role, answer: None });
+    listener.event(SessionEvent::MessageEnd { message: message.clone() });
 }

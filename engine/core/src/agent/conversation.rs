@@ -5,18 +5,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use protocol::{
-    AssistantMessage, InputId, Message, ModelRoute, Part, SessionEntry, SessionId, StopReason,
-    ToolCall, ToolResult, Usage, UserInput,
+    AssistantMessage, Content, EntryId, InputId, Message, ModelRoute, Part, SessionEntry,
+    SessionId, SessionMessage, StopReason, ThinkingLevel, ToolCall, ToolResult, Usage, UserInput,
+    UserMessage,
 };
 use serde_json::Value;
 
 use super::limits::SessionUsage;
 use super::limits::{CallResult, LoopDetector};
 use super::prompts;
+use crate::compaction::{Compacted, without_outputs};
 use crate::ports::{
-    Clock, LoggedMessage, ProviderInfo, SessionHeader, SessionLog, SessionLogError, SessionLogs,
-    ToolOutput,
+    Clock, ProviderInfo, SessionHeader, SessionLog, SessionLogError, SessionLogs, ToolOutput,
 };
+use crate::session::{SessionContext, for_model};
 
 /// The initial settings of a session.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,27 +46,26 @@ pub struct Assignment {
 
 impl Assignment {
     fn input(&self) -> UserInput {
-        UserInput { id: self.id, text: self.prompt.clone() }
-    }
-
-    /// Restores the full text of the prompt, which the log truncates if it is very long.
-    fn restore(&self, logged: LoggedMessage) -> LoggedMessage {
-        match logged.message {
-            Message::User(said) if logged.input_id == Some(self.id) => {
-                let message = Message::user(self.input().text, said.timestamp);
-                LoggedMessage { message, ..logged }
-            }
-            message => LoggedMessage { message, ..logged },
-        }
+        UserInput::new(self.id, self.prompt.clone())
     }
 }
 
 /// A conversation in memory together with its log. Every message is in the log before it is in
-/// memory; only very long texts are truncated in the log.
+/// memory.
 pub struct Conversation {
     pub(super) session: SessionId,
     pub(super) system: Arc<str>,
     pub(super) messages: Vec<Arc<Message>>,
+    /// The entry of each message.
+    pub(super) entries: Vec<EntryId>,
+    /// The last compaction. Its summary is the first message.
+    pub(super) compacted: Option<Compacted>,
+    /// The newest answer whose usage counts the messages up to it as they are now.
+    pub(super) measured: Option<usize>,
+    /// About how many tokens the last request had that did not fit.
+    pub(super) too_long: Option<u64>,
+    /// The prompt of the task of the session, if it has one.
+    pub(super) task: Option<String>,
     pub(super) usage: SessionUsage,
     pub(super) loop_detector: LoopDetector,
     /// The ids of all tool calls so far. Each is unique.
@@ -72,7 +73,7 @@ pub struct Conversation {
     /// The ids of all inputs so far.
     input_ids: BTreeSet<InputId>,
     log: Box<dyn SessionLog>,
-    clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
 }
 
 impl Conversation {
@@ -93,6 +94,11 @@ impl Conversation {
             session: opened.session,
             system: Arc::clone(&init.system),
             messages: Vec::new(),
+            entries: Vec::new(),
+            compacted: None,
+            measured: None,
+            too_long: None,
+            task: init.assignment.as_ref().map(|assignment| assignment.prompt.clone()),
             usage: SessionUsage::default(),
             loop_detector: LoopDetector::default(),
             call_ids: BTreeSet::new(),
@@ -100,26 +106,42 @@ impl Conversation {
             log: opened.log,
             clock,
         };
-        let model = opened.model.filter(|model| *model == init.model.to_string());
-        if opened.messages.is_empty() {
+        let model = opened.context.model().map(str::to_owned);
+        let model = model.filter(|model| *model == init.model.to_string());
+        if opened.context.messages.is_empty() {
             conversation.write_first_entries(init, model).await?;
             return Ok(conversation);
         }
-        for logged in opened.messages {
-            let logged = match &init.assignment {
-                Some(assignment) => assignment.restore(logged),
-                None => logged,
-            };
-            if !conversation.is_orphan_result(&logged.message) {
-                conversation.input_ids.extend(logged.input_id);
-                conversation.add(Arc::new(logged.message));
-            }
-        }
+        conversation.load(opened.context);
         if model.is_none() {
             conversation.change_model(&init.model).await?;
         }
         conversation.answer_interrupted_calls().await?;
         Ok(conversation)
+    }
+
+    /// Adds the messages of the log.
+    fn load(&mut self, context: SessionContext) {
+        let details = context.compaction.unwrap_or_default();
+        for logged in context.messages {
+            self.input_ids.extend(logged.input_id);
+            if let SessionMessage::CompactionSummary(summary) = &logged.message {
+                let (summary, details) = (summary.summary.clone(), details.clone());
+                self.compacted = Some(Compacted { summary, details });
+            }
+            if let Some(message) = for_model(&logged.message)
+                && !self.is_orphan_result(&message)
+            {
+                self.add(Arc::new(message), logged.entry);
+            }
+        }
+        self.messages = without_outputs(&self.messages, &details.pruned_calls);
+        if self.compacted.is_some() {
+            // It is not known which answers have read the summary.
+            self.measured = None;
+        }
+        self.usage.turns = context.answers;
+        self.usage.used = context.used.unwrap_or(Usage::ZERO);
     }
 
     /// Returns the id of the session.
@@ -145,15 +167,33 @@ impl Conversation {
         if logged_model.is_none() {
             self.change_model(&init.model).await?;
         }
-        match init.assignment {
-            Some(assignment) => self.push_input(assignment.input()).await,
-            None => Ok(()),
+        if let Some(assignment) = init.assignment {
+            self.push_input(assignment.input()).await?;
         }
+        Ok(())
     }
 
     /// Records in the log that another model answers from now on.
     pub(super) async fn change_model(&mut self, model: &ModelRoute) -> Result<(), SessionLogError> {
-        self.write(SessionEntry::ModelChange { model: model.to_string() }).await
+        self.too_long = None;
+        self.write(SessionEntry::ModelChange { model: model.to_string(), role: None })
+            .await
+            .map(drop)
+    }
+
+    /// Records in the log how much the model thinks from now on.
+    pub(super) async fn change_thinking(
+        &mut self,
+        level: ThinkingLevel,
+    ) -> Result<(), SessionLogError> {
+        let thinking_level = Some(level.to_string());
+        self.write(SessionEntry::ThinkingLevelChange { thinking_level }).await.map(drop)
+    }
+
+    /// Returns the number of messages, and what they have used.
+    #[must_use]
+    pub fn size(&self) -> (usize, Usage) {
+        (self.messages.len(), self.usage.used)
     }
 
     /// Returns whether a message is the result of an unknown tool call. This happens if the log
@@ -191,26 +231,33 @@ impl Conversation {
 
     /// Returns whether the model has no message to answer: the conversation is empty, or its last
     /// message is an answer of the model.
-    pub(super) fn awaits_input(&self) -> bool {
+    #[must_use]
+    pub fn awaits_input(&self) -> bool {
         self.messages.last().is_none_or(|said| matches!(**said, Message::Assistant(_)))
     }
 
-    /// Adds an input. An input with an id that was added before, also before a crash, is ignored.
-    pub(super) async fn push_input(&mut self, input: UserInput) -> Result<(), SessionLogError> {
+    /// Adds an input and returns its message. An input with an id that was added before, also before
+    /// a crash, is ignored.
+    pub(super) async fn push_input(
+        &mut self,
+        input: UserInput,
+    ) -> Result<Option<Arc<Message>>, SessionLogError> {
         if self.input_ids.contains(&input.id) {
-            return Ok(());
+            return Ok(None);
         }
-        let message = Message::user(input.text, self.clock.now());
-        self.push(message, Some(input.id)).await?;
+        let mut said = UserMessage::new(vec![Content::text(input.text)], self.clock.now());
+        said.attachments = input.attachments;
+        let message = self.push(Message::User(said), Some(input.id)).await?;
         self.input_ids.insert(input.id);
-        Ok(())
+        Ok(Some(message))
     }
 
     /// Adds an answer of the model. Its tool calls get unique ids.
     pub(super) async fn push_answer(
         &mut self,
-        mut answer: AssistantMessage,
+        answer: &AssistantMessage,
     ) -> Result<AssistantMessage, SessionLogError> {
+        let mut answer = answer.clone();
         for part in &mut answer.content {
             if let protocol::Part::ToolCall(call) = part {
                 call.id = self.unique_call_id(&call.id);
@@ -225,8 +272,7 @@ impl Conversation {
         &mut self,
         partial: AssistantMessage,
     ) -> Result<(), SessionLogError> {
-        let message = Message::Assistant(partial);
-        self.write(SessionEntry::Message { message, input_id: None }).await
+        self.write(SessionEntry::message(Message::Assistant(partial))).await.map(drop)
     }
 
     /// Returns the message for an answer of `model` that was aborted after it had received
@@ -261,9 +307,10 @@ impl Conversation {
             content: output.content,
             details: output.details,
             is_error: result == CallResult::Failed,
+            pruned_at: None,
             timestamp: self.clock.now(),
         });
-        self.push(message, None).await
+        self.push(message, None).await.map(drop)
     }
 
     /// Returns a unique id for a tool call: the one of the provider, with a number if it is taken.
@@ -282,24 +329,29 @@ impl Conversation {
         &mut self,
         message: Message,
         input_id: Option<InputId>,
-    ) -> Result<(), SessionLogError> {
+    ) -> Result<Arc<Message>, SessionLogError> {
         let message = Arc::new(message);
-        self.write(SessionEntry::Message { message: Message::clone(&message), input_id }).await?;
-        self.add(message);
-        Ok(())
+        let said = Message::clone(&message).into();
+        let entry = self.write(SessionEntry::Message { message: said, input_id }).await?;
+        self.add(Arc::clone(&message), entry);
+        Ok(message)
     }
 
-    async fn write(&mut self, entry: SessionEntry) -> Result<(), SessionLogError> {
+    pub(super) async fn write(&mut self, entry: SessionEntry) -> Result<EntryId, SessionLogError> {
         self.log.append(self.clock.now(), entry).await
     }
 
     /// Adds a message that is in the log already.
-    fn add(&mut self, message: Arc<Message>) {
+    fn add(&mut self, message: Arc<Message>, entry: EntryId) {
         if let Message::Assistant(answer) = &*message {
             self.usage.turns = self.usage.turns.saturating_add(1);
             self.usage.used = self.usage.used + answer.usage;
             self.call_ids.extend(answer.calls().map(|call| call.id.clone()));
+            if answer.usage.tokens() > 0 {
+                self.measured = Some(self.messages.len());
+            }
         }
         self.messages.push(message);
+        self.entries.push(entry);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use async_trait::async_trait;
-use protocol::{InputId, ModelRoute, UserInput};
+use protocol::{InputId, ModelRoute, QueueKind, ThinkingLevel, UserInput};
 
 use crate::ports::ToolChoice;
 use crate::request::ModelClient;
@@ -14,8 +14,43 @@ pub trait Inputs: Send + Sync {
     /// Returns the changes that apply from the next request on.
     async fn before_request(&self) -> RequestChanges;
 
-    /// Returns the next input for a model that is about to stop, or `None` if it may stop.
-    async fn before_stop(&self) -> Option<UserInput>;
+    /// Returns the next inputs for a model that is about to stop. It may stop if there are none.
+    async fn before_stop(&self) -> Vec<UserInput>;
+
+    /// Returns whether an input waits that the model is to get at once, so that the calls that have
+    /// not ended are skipped.
+    async fn interrupts(&self) -> bool;
+}
+
+/// How many inputs of one kind a model gets at a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QueueMode {
+    /// All that wait.
+    All,
+    /// The oldest.
+    #[default]
+    OneAtATime,
+}
+
+/// What steering does to the tool calls under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InterruptMode {
+    /// When the first of them has ended, the others are stopped or not started.
+    #[default]
+    Immediate,
+    /// It waits until all have ended.
+    Wait,
+}
+
+/// How a session treats the inputs that wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueModes {
+    /// How many steering inputs a request gets.
+    pub steering: QueueMode,
+    /// How many follow-ups a model gets that is about to stop.
+    pub follow_up: QueueMode,
+    /// What steering does to tool calls.
+    pub interrupt: InterruptMode,
 }
 
 /// Changes that apply from the next request on.
@@ -23,6 +58,8 @@ pub trait Inputs: Send + Sync {
 pub struct RequestChanges {
     /// The model that replaces the current one.
     pub model: Option<Model>,
+    /// How much the model is to think.
+    pub thinking: Option<ThinkingLevel>,
     /// Inputs to add before the request.
     pub steering: Vec<UserInput>,
 }
@@ -56,6 +93,8 @@ impl Prompt {
 /// The inputs that a session has not added yet, by kind and in order of arrival.
 #[derive(Debug, Default)]
 pub struct InputQueue {
+    /// How the inputs are given out.
+    pub modes: QueueModes,
     prompts: VecDeque<Prompt>,
     steering: VecDeque<UserInput>,
     follow_ups: VecDeque<UserInput>,
@@ -63,6 +102,12 @@ pub struct InputQueue {
 }
 
 impl InputQueue {
+    /// Returns a queue without inputs.
+    #[must_use]
+    pub fn new(modes: QueueModes) -> Self {
+        Self { modes, ..Self::default() }
+    }
+
     /// Queues an input that starts new work when the current work has ended.
     pub fn prompt(&mut self, prompt: Prompt) {
         if self.waiting.insert(prompt.input.id) {
@@ -86,17 +131,33 @@ impl InputQueue {
 
     /// Removes and returns the inputs for the next request.
     pub fn before_request(&mut self) -> Vec<UserInput> {
-        let steering: Vec<_> = self.steering.drain(..).collect();
-        for input in &steering {
-            self.waiting.remove(&input.id);
-        }
-        steering
+        let inputs = take(&mut self.steering, self.modes.steering);
+        self.forget(inputs)
     }
 
-    /// Removes and returns the next input for a model that is about to stop; steering inputs come
+    /// Removes and returns the next inputs for a model that is about to stop; steering inputs come
     /// before follow-ups.
-    pub fn before_stop(&mut self) -> Option<UserInput> {
-        let input = self.steering.pop_front().or_else(|| self.follow_ups.pop_front())?;
+    pub fn before_stop(&mut self) -> Vec<UserInput> {
+        let inputs = match self.steering.is_empty() {
+            false => take(&mut self.steering, self.modes.steering),
+            true => take(&mut self.follow_ups, self.modes.follow_up),
+        };
+        self.forget(inputs)
+    }
+
+    /// Returns whether steering waits that skips tool calls.
+    #[must_use]
+    pub fn interrupts(&self) -> bool {
+        self.modes.interrupt == InterruptMode::Immediate && !self.steering.is_empty()
+    }
+
+    /// Removes and returns the newest input of a kind.
+    pub fn pop_last(&mut self, kind: QueueKind) -> Option<UserInput> {
+        let input = match kind {
+            QueueKind::Prompt => self.prompts.pop_back()?.input,
+            QueueKind::Steering => self.steering.pop_back()?,
+            QueueKind::FollowUp => self.follow_ups.pop_back()?,
+        };
         self.waiting.remove(&input.id);
         Some(input)
     }
@@ -104,18 +165,32 @@ impl InputQueue {
     /// Removes and returns the input with which an idle session starts to work. Inputs that came
     /// too late for the previous work come first.
     pub fn next_prompt(&mut self) -> Option<Prompt> {
-        if let Some(input) = self.before_stop() {
-            return Some(Prompt::free(input));
-        }
-        let prompt = self.prompts.pop_front()?;
+        let late = self.steering.pop_front().or_else(|| self.follow_ups.pop_front());
+        let prompt = late.map(Prompt::free).or_else(|| self.prompts.pop_front())?;
         self.waiting.remove(&prompt.input.id);
         Some(prompt)
     }
 
     /// Removes all inputs and returns their ids.
     pub fn clear(&mut self) -> BTreeSet<InputId> {
-        std::mem::take(self).waiting
+        let modes = self.modes;
+        std::mem::replace(self, Self::new(modes)).waiting
     }
+
+    fn forget(&mut self, inputs: Vec<UserInput>) -> Vec<UserInput> {
+        for input in &inputs {
+            self.waiting.remove(&input.id);
+        }
+        inputs
+    }
+}
+
+fn take(queue: &mut VecDeque<UserInput>, mode: QueueMode) -> Vec<UserInput> {
+    let count = match mode {
+        QueueMode::All => queue.len(),
+        QueueMode::OneAtATime => queue.len().min(1),
+    };
+    queue.drain(..count).collect()
 }
 
 #[cfg(test)]
@@ -123,12 +198,13 @@ mod tests {
     use super::*;
 
     fn input(text: &str) -> UserInput {
-        UserInput { id: InputId::generate(), text: text.to_owned() }
+        UserInput::new(InputId::generate(), text)
     }
 
     #[test]
     fn steering_comes_before_the_next_request_and_follow_ups_one_by_one_at_the_stop() {
         let mut queue = InputQueue::default();
+        queue.modes.steering = QueueMode::All;
         for text in ["one", "two"] {
             queue.follow_up(input(text));
             queue.steer(input(text));
@@ -138,7 +214,7 @@ mod tests {
         assert_eq!(said, ["one", "two"]);
         assert_eq!(queue.before_request(), []);
         queue.steer(input("late"));
-        let stops = std::iter::from_fn(|| queue.before_stop()).map(|input| input.text);
+        let stops = std::iter::from_fn(|| queue.before_stop().pop()).map(|input| input.text);
         assert_eq!(stops.collect::<Vec<_>>(), ["late", "one", "two"]);
         assert_eq!(queue.next_prompt().map(|prompt| prompt.input.text), Some("later".to_owned()));
     }
@@ -175,5 +251,49 @@ mod tests {
         assert_eq!(queue.next_prompt(), None);
         queue.prompt(Prompt::free(one.clone()));
         assert_eq!(queue.next_prompt(), Some(Prompt::free(one)));
+    }
+
+    #[test]
+    fn each_queue_gives_out_one_input_or_all_as_its_mode_says() {
+        let texts = |inputs: Vec<UserInput>| -> Vec<String> {
+            inputs.into_iter().map(|input| input.text).collect()
+        };
+        for (mode, first) in [(QueueMode::OneAtATime, 1), (QueueMode::All, 3)] {
+            let mut queue = InputQueue::default();
+            queue.modes = QueueModes { steering: mode, follow_up: mode, ..queue.modes };
+            for text in ["one", "two", "three"] {
+                queue.follow_up(input(text));
+            }
+            assert_eq!(texts(queue.before_stop()), ["one", "two", "three"][..first]);
+            for text in ["one", "two", "three"] {
+                queue.steer(input(text));
+            }
+            assert_eq!(texts(queue.before_request()), ["one", "two", "three"][..first]);
+        }
+    }
+
+    #[test]
+    fn only_steering_interrupts_and_only_at_once() {
+        let mut queue = InputQueue::default();
+        queue.follow_up(input("later"));
+        assert!(!queue.interrupts());
+        queue.steer(input("now"));
+        assert!(queue.interrupts());
+        queue.modes.interrupt = InterruptMode::Wait;
+        assert!(!queue.interrupts());
+    }
+
+    #[test]
+    fn the_newest_input_of_a_kind_can_be_taken_back() {
+        let mut queue = InputQueue::default();
+        let (one, two) = (input("one"), input("two"));
+        queue.steer(one.clone());
+        queue.steer(two.clone());
+        assert_eq!(queue.pop_last(QueueKind::FollowUp), None);
+        assert_eq!(queue.pop_last(QueueKind::Steering), Some(two.clone()));
+        queue.steer(two.clone());
+        assert_eq!(queue.before_request(), [one]);
+        assert_eq!(queue.pop_last(QueueKind::Steering), Some(two));
+        assert_eq!(queue.clear(), BTreeSet::new());
     }
 }

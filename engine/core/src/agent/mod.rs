@@ -2,16 +2,25 @@
 //! model stops or yields. All I/O goes through ports.
 
 mod agent_loop;
+mod answer_events;
+mod compacting;
 mod context;
 mod conversation;
+mod conversation_size;
 mod inputs;
 mod limits;
 mod prompts;
+mod request_hooks;
+mod request_messages;
 mod tool_calls;
 
 pub use agent_loop::run;
+pub use compacting::compact;
 pub use context::{AgentContext, Listener};
 pub use conversation::{Assignment, Conversation, SessionInit};
-pub use inputs::{InputQueue, Inputs, Model, Prompt, RequestChanges};
+pub use inputs::{
+    InputQueue, Inputs, InterruptMode, Model, Prompt, QueueMode, QueueModes, RequestChanges,
+};
 pub use limits::Limits;
-pub use prompts::{YIELD, system_prompt};
+pub use prompts::YIELD;
+pub use request_hooks::{MessageTransformer, RequestHooks, RequestListener};

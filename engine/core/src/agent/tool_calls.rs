@@ -1,11 +1,13 @@
 //! The tool calls of one answer: they run concurrently where possible, and their results are added
 //! in the order of the calls.
 
-use futures_util::StreamExt;
-use futures_util::stream::FuturesOrdered;
-use protocol::{AgentEnd, Failure, FailureClass, SessionEvent, ToolCall};
+use std::ops::Range;
 
-use super::context::AgentContext;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use protocol::{AgentEnd, Failure, FailureClass, SessionEvent, ToolCall, ToolExecutionResult};
+
+use super::context::{AgentContext, announce};
 use super::conversation::Conversation;
 use super::limits::CallResult;
 use super::prompts;
@@ -31,110 +33,223 @@ pub(super) async fn run_calls(
     if calls.is_empty() {
         return Ok(None);
     }
-    let Some(accesses) = context.unless_aborted(context.tools.classify(calls)).await else {
-        answer_aborted_calls(conversation, context).await?;
-        return Err(AgentEnd::Aborted);
-    };
-    let mut end = None;
-    for group in groups(calls, &accesses) {
-        if end.is_some() {
-            for call in group {
-                let output = ToolOutput::text(prompts::AFTER_YIELD);
-                conversation.push_result(call, output, CallResult::Failed).await?;
+    let first = conversation.messages.len();
+    let states = calls.iter().map(|_| CallState::Waiting).collect();
+    let mut batch = Batch { conversation, context, calls, states, pushed: 0, end: None };
+    let ran = batch.run(allowed).await;
+    // If a result could not be written, the calls that still run are given up with the session.
+    batch.skip(0..calls.len(), prompts::ABORTED);
+    let end = batch.end.take();
+    for result in &conversation.messages[first..] {
+        announce(context.listener, result);
+    }
+    ran.map(|()| end)
+}
+
+/// The calls of one answer while they run.
+struct Batch<'a, 'c> {
+    conversation: &'a mut Conversation,
+    context: &'a AgentContext<'c>,
+    calls: &'a [ToolCall],
+    states: Vec<CallState>,
+    /// How many results are in the conversation.
+    pushed: usize,
+    end: Option<AgentEnd>,
+}
+
+enum CallState {
+    Waiting,
+    Started,
+    Ended(ToolOutcome),
+    /// The call was not run, or was stopped.
+    Skipped(SkipReason),
+    /// The result is in the conversation.
+    Answered,
+}
+
+/// Why calls after a group do not run.
+type SkipReason = &'static str;
+
+impl Batch<'_, '_> {
+    async fn run(&mut self, allowed: AllowedCalls) -> Result<(), AgentEnd> {
+        let classify = self.context.tools.classify(self.calls);
+        let Some(accesses) = self.context.unless_aborted(classify).await else {
+            return self.abort().await;
+        };
+        let mut skip: Option<SkipReason> = None;
+        for group in groups(&accesses, self.calls.len()) {
+            match skip {
+                Some(reason) => {
+                    self.skip(group, reason);
+                    self.push_ended().await?;
+                }
+                None => skip = self.run_group(group, allowed).await?,
             }
-            continue;
+            if self.end.is_some() {
+                skip = Some(prompts::AFTER_YIELD);
+            }
         }
-        let running = group.iter().map(|call| run_call(context, call, allowed));
-        // All calls of the group start here. A result is added as soon as the results of all
-        // earlier calls have been added.
-        let mut running: FuturesOrdered<_> = running.collect();
-        let mut poison = None;
+        Ok(())
+    }
+
+    /// Runs the calls of a group. Returns why later calls are skipped if a user interrupts.
+    async fn run_group(
+        &mut self,
+        group: Range<usize>,
+        allowed: AllowedCalls,
+    ) -> Result<Option<SkipReason>, AgentEnd> {
+        group.clone().for_each(|index| self.start(index));
+        let mut running: FuturesUnordered<_> = group
+            .clone()
+            .map(|index| run_call(self.context, index, &self.calls[index], allowed))
+            .collect();
         loop {
-            let Some(next) = context.unless_aborted(running.next()).await else {
+            let Some(next) = self.context.unless_aborted(running.next()).await else {
                 drop(running);
-                answer_aborted_calls(conversation, context).await?;
-                return Err(AgentEnd::Aborted);
+                return self.abort().await.map(|()| None);
             };
-            let Some((call, outcome)) = next else { break };
-            let (output, result) = match outcome {
-                ToolOutcome::Output(output) => (output, CallResult::Ok),
-                ToolOutcome::Failed(output) => (output, CallResult::Failed),
+            let Some((index, outcome)) = next else { return Ok(None) };
+            self.announce_end(index, &outcome);
+            self.states[index] = CallState::Ended(outcome);
+            self.push_ended().await?;
+            let are_left = self.states.iter().any(CallState::is_unfinished);
+            if are_left && self.end.is_none() && self.context.inputs.interrupts().await {
+                drop(running);
+                if self.context.unless_aborted(self.context.tools.interrupt()).await.is_none() {
+                    return self.abort().await.map(|()| None);
+                }
+                self.skip(group, prompts::SKIPPED);
+                self.push_ended().await?;
+                return Ok(Some(prompts::SKIPPED));
+            }
+        }
+    }
+
+    /// Gives an error result to every call that has none. Does not wait for calls that still run.
+    async fn abort(&mut self) -> Result<(), AgentEnd> {
+        self.skip(0..self.calls.len(), prompts::ABORTED);
+        self.push_ended().await?;
+        Err(AgentEnd::Aborted)
+    }
+
+    /// Ends the calls of `range` that have not ended with an error result.
+    fn skip(&mut self, range: Range<usize>, reason: SkipReason) {
+        for index in range {
+            if matches!(self.states[index], CallState::Waiting) {
+                self.start(index);
+            }
+            if matches!(self.states[index], CallState::Started) {
+                self.announce_end(index, &ToolOutcome::Failed(ToolOutput::text(reason)));
+                self.states[index] = CallState::Skipped(reason);
+            }
+        }
+    }
+
+    fn start(&mut self, index: usize) {
+        let call = &self.calls[index];
+        self.states[index] = CallState::Started;
+        self.context.listener.event(SessionEvent::ToolExecutionStart {
+            tool_call_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            args: call.arguments.clone(),
+        });
+    }
+
+    fn announce_end(&self, index: usize, outcome: &ToolOutcome) {
+        let (call, (output, result)) = (&self.calls[index], output(outcome));
+        let ToolOutput { content, details } = output;
+        self.context.listener.event(SessionEvent::ToolExecutionEnd {
+            tool_call_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            result: Some(ToolExecutionResult { content, details }),
+            is_error: result == CallResult::Failed,
+        });
+    }
+
+    /// Adds the results of calls that have ended, up to the first call that has not.
+    async fn push_ended(&mut self) -> Result<(), AgentEnd> {
+        while let Some(state) = self.states.get_mut(self.pushed)
+            && !state.is_unfinished()
+        {
+            let (call, state) =
+                (&self.calls[self.pushed], std::mem::replace(state, CallState::Answered));
+            self.pushed += 1;
+            let outcome = match state {
+                CallState::Ended(outcome) => outcome,
+                CallState::Skipped(reason) => {
+                    let output = ToolOutput::text(reason);
+                    self.conversation.push_result(call, output, CallResult::Failed).await?;
+                    continue;
+                }
+                CallState::Waiting | CallState::Started | CallState::Answered => continue,
+            };
+            let (output, result) = output(&outcome);
+            self.conversation.push_result(call, output, result).await?;
+            let poison = self.conversation.loop_detector.record(call, result);
+            match outcome {
+                ToolOutcome::Output(_) | ToolOutcome::Failed(_) => {}
                 ToolOutcome::ResourceExhausted(what) => {
-                    let failure = Failure::new(FailureClass::Resources, what.clone());
-                    end = end.or(Some(AgentEnd::Failed(failure)));
-                    (ToolOutput::text(what), CallResult::Failed)
+                    let failure = Failure::new(FailureClass::Resources, what);
+                    self.end.get_or_insert(AgentEnd::Failed(failure));
                 }
-                ToolOutcome::Yielded(value) => {
-                    end = Some(AgentEnd::Yielded(value));
-                    (ToolOutput::text(prompts::YIELDED), CallResult::Ok)
-                }
-                ToolOutcome::GaveUp(why) => {
-                    end = Some(AgentEnd::GaveUp(why));
-                    (ToolOutput::text(prompts::YIELDED), CallResult::Ok)
-                }
-            };
-            conversation.push_result(call, output, result).await?;
-            poison = poison.or(conversation.loop_detector.record(call, result));
+                ToolOutcome::Yielded(value) => self.end = Some(AgentEnd::Yielded(value)),
+                ToolOutcome::GaveUp(why) => self.end = Some(AgentEnd::GaveUp(why)),
+            }
+            if let Some(failure) = poison {
+                self.end = Some(AgentEnd::Failed(failure));
+            }
         }
-        if let Some(failure) = poison {
-            end = Some(AgentEnd::Failed(failure));
-        }
+        Ok(())
     }
-    Ok(end)
 }
 
-/// Adds a result for every call that has none. Does not wait for calls that still run.
-async fn answer_aborted_calls(
-    conversation: &mut Conversation,
-    context: &AgentContext<'_>,
-) -> Result<(), AgentEnd> {
-    for call in conversation.unanswered_calls() {
-        conversation
-            .push_result(&call, ToolOutput::text(prompts::ABORTED), CallResult::Failed)
-            .await?;
-        let (tool_call_id, tool_name) = (call.id, call.name);
-        let ended = SessionEvent::ToolExecutionEnd { tool_call_id, tool_name, is_error: true };
-        context.listener.event(ended);
+impl CallState {
+    fn is_unfinished(&self) -> bool {
+        match self {
+            Self::Waiting | Self::Started => true,
+            Self::Ended(_) | Self::Skipped(_) | Self::Answered => false,
+        }
     }
-    Ok(())
 }
 
-async fn run_call<'a>(
+/// Returns what the model reads of an outcome.
+fn output(outcome: &ToolOutcome) -> (ToolOutput, CallResult) {
+    match outcome {
+        ToolOutcome::Output(output) => (output.clone(), CallResult::Ok),
+        ToolOutcome::Failed(output) => (output.clone(), CallResult::Failed),
+        ToolOutcome::ResourceExhausted(what) => (ToolOutput::text(what), CallResult::Failed),
+        ToolOutcome::Yielded(_) | ToolOutcome::GaveUp(_) => {
+            (ToolOutput::text(prompts::YIELDED), CallResult::Ok)
+        }
+    }
+}
+
+async fn run_call(
     context: &AgentContext<'_>,
-    call: &'a ToolCall,
+    index: usize,
+    call: &ToolCall,
     allowed: AllowedCalls,
-) -> (&'a ToolCall, ToolOutcome) {
+) -> (usize, ToolOutcome) {
     if allowed == AllowedCalls::YieldOnly && !call.name.eq_ignore_ascii_case(prompts::YIELD) {
-        return (call, ToolOutcome::Failed(ToolOutput::text(prompts::ONLY_YIELD)));
+        return (index, ToolOutcome::Failed(ToolOutput::text(prompts::ONLY_YIELD)));
     }
-    context.listener.event(SessionEvent::ToolExecutionStart {
-        tool_call_id: call.id.clone(),
-        tool_name: call.name.clone(),
-        args: call.arguments.clone(),
-    });
-    let outcome = context.tools.call(call.clone()).await;
-    context.listener.event(SessionEvent::ToolExecutionEnd {
-        tool_call_id: call.id.clone(),
-        tool_name: call.name.clone(),
-        is_error: matches!(outcome, ToolOutcome::Failed(_) | ToolOutcome::ResourceExhausted(_)),
-    });
-    (call, outcome)
+    (index, context.tools.call(call.clone()).await)
 }
 
 /// Splits the calls into groups. The groups run one after another, the calls of one group
 /// concurrently.
-fn groups<'a>(calls: &'a [ToolCall], accesses: &[Access]) -> Vec<&'a [ToolCall]> {
+fn groups(accesses: &[Access], calls: usize) -> Vec<Range<usize>> {
     let mut groups = Vec::new();
     let mut begin = 0;
     let is_alone = |at: usize| {
         accesses.get(at).is_some_and(|access| access.concurrency == Concurrency::Exclusive)
     };
-    for at in 1..calls.len() {
+    for at in 1..calls {
         if is_alone(at - 1) || is_alone(at) {
-            groups.push(&calls[begin..at]);
+            groups.push(begin..at);
             begin = at;
         }
     }
-    groups.push(&calls[begin..]);
+    groups.push(begin..calls);
     groups
 }

@@ -100,6 +100,7 @@ mod tests {
             prompt: prompt.to_owned(),
             yields: Vec::new(),
             context: None,
+            fallback: Vec::new(),
         };
         let items = items.iter().map(|item| (*item).to_owned()).collect();
         let title = prompt.lines().next().unwrap_or_default().to_owned();

@@ -1,12 +1,9 @@
-use futures_util::future::BoxFuture;
-use futures_util::stream;
-use protocol::{FailureClass, SessionId, StopReason, Timestamp};
+use protocol::{SessionId, StopReason, Timestamp};
 use serde_json::json;
 
 use super::*;
 use crate::ports::{
-    AccountId, AccountLimits, AttemptFailure, ModelAnswer, ModelLocation, RequestOptions,
-    ToolChoice, ToolDeclaration,
+    AccountId, AccountLimits, ModelLocation, RequestOptions, ToolChoice, ToolDeclaration,
 };
 
 /// A timer that fires at once, or never.
@@ -30,7 +27,7 @@ impl Timer for TestTimer {
     }
 }
 
-/// A model that fails when its prompt says so, and else answers at once.
+/// A model that is never asked.
 struct TestModel(ProviderInfo, Option<u32>);
 
 impl Provider for TestModel {
@@ -38,15 +35,8 @@ impl Provider for TestModel {
         &self.0
     }
 
-    fn stream(&self, request: &ModelRequest) -> ModelStream {
-        let fails = matches!(&*request.messages[0], Message::User(said) if said.text() == "fail");
-        let event = match fails {
-            true => ModelEvent::Failed(AttemptFailure::new(FailureClass::Transient, "lost")),
-            false => {
-                ModelEvent::Ended(ModelAnswer { content: vec![], stop_reason: StopReason::Stop })
-            }
-        };
-        ModelStream { request_bytes: 1, events: stream::iter([event]).boxed() }
+    fn stream(&self, _request: &ModelRequest) -> ModelStream {
+        unreachable!("a turn is not an attempt")
     }
 
     fn cached_prefix(&self) -> Option<u32> {
@@ -81,7 +71,7 @@ fn with_lead(timer: TestTimer) -> (LedProvider, Arc<Lead>) {
     let provider = Arc::new(model_of("acme/m".parse().unwrap(), Some(25)));
     let (leads, timer) = (Arc::default(), Arc::new(timer));
     let model = LedProvider { provider, least: 25, leads, timer };
-    drop(model.stream(&request("shared", "x"))); // makes it, and is never sent
+    drop(model.turn(&request("shared", "x"))); // makes it, and is never sent
     let lead = lock(&model.leads).values().next().cloned();
     (model, lead.unwrap())
 }
@@ -102,43 +92,50 @@ fn request(system: &str, prompt: &str) -> ModelRequest {
     }
 }
 
-/// Returns whether a request is answered now.
-fn is_answered(events: &mut BoxStream<'static, ModelEvent>) -> bool {
-    events.next().now_or_never().is_some()
+/// The wait of a request for its turn.
+type Wait = BoxFuture<'static, Option<RequestTurn>>;
+
+/// Returns whether a request may be sent now, and no other waits for it.
+fn may_follow(wait: &mut Wait) -> bool {
+    matches!(wait.now_or_never(), Some(None))
 }
 
 #[test]
 fn one_request_goes_ahead_until_it_is_answered() {
     let (model, lead) = with_lead(TestTimer::Never);
-    let ask = |system, prompt| model.stream(&request(system, prompt)).events;
-    let ahead = Arc::clone(&lead).turn().now_or_never().flatten().unwrap();
-    let mut siblings = ["a", "b", "c"].map(|prompt| ask("shared", prompt));
-    assert!(!siblings.iter_mut().any(is_answered));
-    assert!(is_answered(&mut ask("another", "d")), "it begins otherwise");
+    let wait = |system, prompt| model.turn(&request(system, prompt));
+    let ahead = wait("shared", "first").now_or_never().flatten().unwrap();
+    let mut siblings = ["a", "b", "c"].map(|prompt| wait("shared", prompt));
+    assert!(siblings.iter_mut().all(|wait| wait.now_or_never().is_none()));
+    let another = wait("another", "d").now_or_never().flatten();
+    assert!(another.is_some(), "it begins otherwise");
     ahead.answered();
-    assert!(siblings.iter_mut().all(is_answered));
-    assert!(is_answered(&mut ask("shared", "e")));
+    assert!(siblings.iter_mut().all(may_follow));
+    assert!(may_follow(&mut wait("shared", "e")));
+    assert_eq!(lock(&lead.0).phase, Phase::Answered);
 }
 
 #[test]
 fn a_request_that_fails_or_is_given_up_leaves_it_to_the_next() {
     let (model, lead) = with_lead(TestTimer::Never);
-    let ask = |prompt| model.stream(&request("shared", prompt)).events;
-    let ahead = Arc::clone(&lead).turn().now_or_never().flatten().unwrap();
-    let mut waiting = ask("a");
-    assert!(!is_answered(&mut waiting));
+    let wait = |prompt| model.turn(&request("shared", prompt));
+    let ahead = wait("first").now_or_never().flatten().unwrap();
+    let mut waiting = wait("a");
+    assert!((&mut waiting).now_or_never().is_none());
     drop(ahead);
-    assert!(is_answered(&mut ask("fail")));
     assert_eq!(lock(&lead.0).phase, Phase::Before);
-    assert!(is_answered(&mut waiting));
-    assert_eq!(lock(&lead.0).phase, Phase::Answered);
+    let next = waiting.now_or_never().flatten().unwrap();
+    let mut third = wait("b");
+    assert!((&mut third).now_or_never().is_none());
+    next.answered();
+    assert!(may_follow(&mut third));
 }
 
 #[test]
 fn nobody_waits_for_longer_than_the_limit() {
     let (model, lead) = with_lead(TestTimer::AtOnce);
     let _ahead = lead.turn().now_or_never().flatten().unwrap();
-    assert!(is_answered(&mut model.stream(&request("shared", "a")).events));
+    assert!(may_follow(&mut model.turn(&request("shared", "a"))));
 }
 
 #[test]
@@ -159,8 +156,8 @@ fn what_is_short_or_not_cached_or_no_first_request_waits_for_nobody() {
         [(Some(1_000), request("shared", "a")), (None, request("shared", "a")), (Some(25), later)]
     {
         let (model, key) = (open(least, TestTimer::Never), format!("{least:?}"));
-        for mut events in [0, 1].map(|_time| model.stream(&request).events) {
-            assert!(is_answered(&mut events), "{key}");
+        for mut wait in [0, 1].map(|_time| model.turn(&request)) {
+            assert!(may_follow(&mut wait), "{key}");
         }
     }
 }

@@ -14,6 +14,7 @@ use super::{
     AttemptEnd, CancelToken, IsolationError, MergedWorkspace, OpenRun, Recovery, RunLock,
     SettleRequest, UndoReport, UndoRequest, WorkspaceView,
 };
+use crate::prompt::GitState;
 
 /// Opens repositories.
 #[async_trait]
@@ -99,6 +100,12 @@ pub trait Baseline: Send + Sync {
     /// Returns notices for the user about what the workspaces contain.
     fn notices(&self) -> &[Notice];
 
+    /// Returns a file of the snapshot; `None` if there is none. Symlinks are followed inside the tree
+    /// only.
+    async fn read_file(&self, _path: &RepoPath) -> Result<Option<Vec<u8>>, IsolationError> {
+        Ok(None)
+    }
+
     /// Creates a workspace. If this fails, an incomplete workspace is removed.
     async fn prepare(&self, request: WorkspaceRequest) -> Result<Workspace, IsolationError>;
 
@@ -167,6 +174,8 @@ pub struct RepositoryFacts {
     pub root: PathBuf,
     /// The folder that the caller asked for, relative to the root; empty for the root itself.
     pub subfolder: PathBuf,
+    /// Where HEAD is.
+    pub git: GitState,
     /// Notices for the user.
     pub notices: Vec<Notice>,
 }

@@ -38,7 +38,7 @@ pub use ledger::{LedgerError, LedgerStore, LockRun, RunLock};
 pub use model::{
     AccountId, AccountLimits, AttemptFailure, CacheRetention, FailureCause, MinuteLimits,
     ModelAnswer, ModelEvent, ModelLocation, ModelRequest, ModelStream, Models, Provider,
-    ProviderInfo, RateLimit, RateLimits, RequestOptions, ToolChoice,
+    ProviderInfo, RateLimit, RateLimits, RequestOptions, RequestTurn, ToolChoice, key_phrase,
 };
 pub use processes::{
     CUT_LINE, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands, EndCause, LineSink,
@@ -50,7 +50,7 @@ pub use recovery::{
 };
 pub use schema::{AnyValue, Schema, Schemas};
 pub use session_log::{
-    LoggedMessage, OpenedLog, SessionHeader, SessionLog, SessionLogError, SessionLogs,
+    LogDamage, OpenedLog, SessionHeader, SessionLog, SessionLogError, SessionLogs,
 };
 pub use settle::{ConflictingRest, SettleChoice, SettleRequest, WrittenFile};
 pub use tools::{

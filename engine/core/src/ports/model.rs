@@ -5,6 +5,8 @@ use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, ready};
 use futures_util::stream::BoxStream;
 use protocol::{
     Cost, Failure, FailureClass, Message, ModelRoute, Part, SessionId, StopReason, ThinkingLevel,
@@ -23,12 +25,27 @@ pub trait Models: Send + Sync {
     /// The model cannot be used, for instance because the provider is unknown or there is no API
     /// key.
     fn open(&self, route: &ModelRoute) -> Result<Arc<dyn Provider>, Failure>;
+
+    /// Returns the provider of a model with each key that there is for it, in the order in which they
+    /// are used; at least one.
+    ///
+    /// # Errors
+    /// As for [`Models::open`].
+    fn open_with_each_key(&self, route: &ModelRoute) -> Result<Vec<Arc<dyn Provider>>, Failure> {
+        Ok(vec![self.open(route)?])
+    }
 }
 
 /// A model at a provider.
 pub trait Provider: Send + Sync {
     /// Returns the static properties of the provider.
     fn info(&self) -> &ProviderInfo;
+
+    /// Waits until a request may ask the gate of its account. Returns its turn if others wait until the
+    /// model begins to answer this request.
+    fn turn(&self, _request: &ModelRequest) -> BoxFuture<'static, Option<RequestTurn>> {
+        ready(None).boxed()
+    }
 
     /// Makes one attempt at a request. The caller decides about retries, limits and deadlines.
     fn stream(&self, request: &ModelRequest) -> ModelStream;
@@ -38,10 +55,36 @@ pub trait Provider: Send + Sync {
         None
     }
 
+    /// Returns how much the model thinks when it is asked to think this much.
+    fn thinking_level(&self, asked: ThinkingLevel) -> ThinkingLevel {
+        asked
+    }
+
+    /// Returns how many tokens the model can read and write in one request; `None` if that is not
+    /// known.
+    fn context_window(&self) -> Option<u64> {
+        None
+    }
+
     /// Returns how many tokens requests must have in common so that the model finds them in its
     /// cache; `None` if it does not cache what several sessions have in common, or that is not known.
     fn cached_prefix(&self) -> Option<u32> {
         None
+    }
+}
+
+/// The turn of a request for which others wait. Dropping it gives the turn to the next one.
+pub struct RequestTurn(Box<dyn FnOnce() + Send>);
+
+impl RequestTurn {
+    /// Returns a turn that calls `answered` when the model begins to answer.
+    pub fn new(answered: impl FnOnce() + Send + 'static) -> Self {
+        Self(Box::new(answered))
+    }
+
+    /// The model begins to answer.
+    pub fn answered(self) {
+        (self.0)();
     }
 }
 
@@ -70,7 +113,7 @@ pub struct AccountId {
     pub provider: String,
     /// The base URL of the provider, if it is not the default one.
     pub base_url: Option<String>,
-    /// Where the key is from. The key itself is never stored here.
+    /// Where the key is from: a variable, or words that name it. The key itself is never stored here.
     pub key: Option<String>,
 }
 
@@ -110,8 +153,15 @@ impl fmt::Display for AccountId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.provider)?;
         self.base_url.as_ref().map_or(Ok(()), |url| write!(f, " at {url}"))?;
-        self.key.as_ref().map_or(Ok(()), |key| write!(f, " with the key in {key}"))
+        self.key.as_ref().map_or(Ok(()), |key| write!(f, " with {}", key_phrase(key)))
     }
+}
+
+/// Returns what messages call a key that is from there: the name of a variable, or words that name
+/// the key, as `the stored key work`.
+#[must_use]
+pub fn key_phrase(from: &str) -> String {
+    if from.contains(' ') { from.to_owned() } else { format!("the key in {from}") }
 }
 
 /// Where a model runs.
@@ -208,6 +258,8 @@ pub enum ModelEvent {
     Calling {
         /// The index of the part in the answer.
         block: usize,
+        /// The id of the call; empty if the model has not sent it yet.
+        id: String,
         /// The name of the tool.
         tool: String,
     },
@@ -308,6 +360,8 @@ pub enum FailureCause {
     Overload,
     /// The account has answered nothing for so long that the request was not sent.
     Outage,
+    /// The account has no such model.
+    UnknownModel,
     /// Anything else.
     Other,
 }

@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use async_trait::async_trait;
-use protocol::{Failure, FailureClass, InputId, Message, SessionEntry, SessionId, Timestamp};
+use protocol::{EntryId, Failure, FailureClass, SessionEntry, SessionId, Timestamp};
+
+use crate::session::{Moved, SessionContext, SessionMove};
 
 /// Opens session logs.
 #[async_trait]
 pub trait SessionLogs: Send + Sync {
-    /// Opens the log at `path` for appending, or creates it with `header`. An incomplete last line
-    /// is removed.
+    /// Opens the log at `path` for appending. If there is none, a new one begins with `header`;
+    /// nothing of it is stored before its first message. An incomplete last line is removed.
     async fn open(&self, path: &Path, header: SessionHeader) -> Result<OpenedLog, SessionLogError>;
 }
 
@@ -22,35 +24,45 @@ pub struct SessionHeader {
     pub cwd: std::path::PathBuf,
     /// The start of the session.
     pub at: Timestamp,
+    /// The session that this one was made from: its id, or the path of its log.
+    pub parent: Option<String>,
 }
 
 /// An open session log and its content.
 pub struct OpenedLog {
     /// The session for which the log was created.
     pub session: SessionId,
-    /// The messages in their order.
-    pub messages: Vec<LoggedMessage>,
-    /// The last model that the log names, as `PROVIDER/ID`.
-    pub model: Option<String>,
+    /// The conversation up to the last entry, and the state of the session there.
+    pub context: SessionContext,
+    /// The lines that cannot be read, and the parts of messages that are missing.
+    pub damage: Vec<LogDamage>,
     /// Appends entries to the log.
     pub log: Box<dyn SessionLog>,
 }
 
-/// A message read from a log.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LoggedMessage {
-    /// The message.
-    pub message: Message,
-    /// The id of the input, if this is a user message.
-    pub input_id: Option<InputId>,
+/// A line of a log that cannot be read, or lacks something. It stays as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogDamage {
+    /// The number of the line, from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub what: String,
 }
 
 /// An open session log.
 #[async_trait]
 pub trait SessionLog: Send {
-    /// Appends an entry. If the entry is a message, it and all entries before it are durable when
-    /// the future completes.
-    async fn append(&mut self, at: Timestamp, entry: SessionEntry) -> Result<(), SessionLogError>;
+    /// Appends an entry to the last one. If the entry is a message, it and all entries before it are
+    /// durable when the future completes.
+    async fn append(
+        &mut self,
+        at: Timestamp,
+        entry: SessionEntry,
+    ) -> Result<EntryId, SessionLogError>;
+
+    /// Moves to another entry, to which the next one is appended. The move is durable when the future
+    /// completes; if there is no such entry, the session stays where it is.
+    async fn go_to(&mut self, at: Timestamp, to: SessionMove) -> Result<Moved, SessionLogError>;
 }
 
 /// Why a session log could not be read or written.

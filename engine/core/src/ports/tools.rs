@@ -194,6 +194,10 @@ pub trait ToolRunner: Send + Sync {
 
     /// Runs one call. Errors are returned as an outcome for the model.
     async fn call(&self, call: ToolCall) -> ToolOutcome;
+
+    /// Stops the calls under way, whose futures may have been dropped before, and returns when they
+    /// and their processes have ended.
+    async fn interrupt(&self);
 }
 
 /// The declaration of a tool for the model.

@@ -53,6 +53,8 @@ pub struct UndoReport {
 pub struct UndoneBranch {
     /// Its name, without `refs/heads/`.
     pub name: String,
+    /// The folder of the nested repository that has it; `None` if it is in the user's.
+    pub nested: Option<RepoPath>,
     /// What became of it.
     pub end: BranchEnd,
 }

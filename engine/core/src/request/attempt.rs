@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::{BoxFuture, Either, select};
 use futures_util::stream::BoxStream;
-use protocol::{Failure, FailureClass, ModelRoute, Part, Usage};
+use protocol::{Failure, FailureClass, Part, Usage};
 
 use super::partial_content::PartialContent;
 use super::policy::{Watchdog, estimated_usage};
@@ -96,8 +96,8 @@ impl PartialAnswer {
                 self.add(text.len());
                 self.partial.push_thinking(block, &text);
             }
-            ModelEvent::Calling { block, tool } => {
-                progress(Progress::Calling { block, tool: &tool });
+            ModelEvent::Calling { block, id, tool } => {
+                progress(Progress::Calling { block, id: &id, tool: &tool });
                 self.add(tool.len());
             }
             ModelEvent::Arguments { block, json } => {
@@ -210,6 +210,8 @@ pub enum Progress<'a> {
     Calling {
         /// The index of the part in the answer.
         block: usize,
+        /// The id of the call; empty if the model has not sent it yet.
+        id: &'a str,
         /// The name of the tool.
         tool: &'a str,
     },
@@ -237,14 +239,6 @@ pub enum Progress<'a> {
         /// The delay before the retry.
         delay: Duration,
         /// The failure of the attempt.
-        failure: &'a Failure,
-    },
-    /// The model failed for good, and the next fallback is asked. The parts of the answer received
-    /// so far are discarded.
-    FallingBack {
-        /// The model that is asked next.
-        to: &'a ModelRoute,
-        /// The failure of the previous model.
         failure: &'a Failure,
     },
 }

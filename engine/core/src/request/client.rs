@@ -1,5 +1,5 @@
-//! A client for one model: sends a request through the gate of the account, with retries and
-//! fallbacks. Dropping the future of `ModelClient::ask` ends the request.
+//! A client for one model: sends a request through the gate of the account, with retries. Dropping
+//! the future of `ModelClient::ask` ends the request.
 
 use std::sync::Arc;
 
@@ -9,7 +9,9 @@ use protocol::{AssistantMessage, Failure, FailureClass, Part, StopReason, Usage}
 use super::attempt::{AttemptEnd, read_answer};
 use super::attempt::{Progress, ProgressSink};
 use super::estimate::estimated_request;
-use super::policy::{RequestPolicy, Retries, RetryDecision, allows_fallback};
+use super::failed_request::FailedRequest;
+use super::policy::{RequestPolicy, Retries, RetryDecision};
+use super::routes::{RouteChange, Routes};
 use crate::ports::{
     AttemptFailure, Clock, FailureCause, Gate, GateEvent, GateRequest, ModelAnswer, ModelRequest,
     Permit, Provider, ProviderInfo, RateLimits, RequestOutcome, Requester, Timer,
@@ -18,10 +20,8 @@ use crate::ports::{
 /// A client for one model.
 #[derive(Clone)]
 pub struct ModelClient {
-    /// The provider of the model.
-    pub provider: Arc<dyn Provider>,
-    /// The providers that are asked in order after `provider` has failed for good.
-    pub fallbacks: Vec<Arc<dyn Provider>>,
+    /// The ways in which the model can be asked. The caller goes on to the next one.
+    pub routes: Routes,
     /// Limits the requests of each account.
     pub gate: Arc<dyn Gate>,
     /// Who asks.
@@ -34,55 +34,28 @@ pub struct ModelClient {
     pub policy: RequestPolicy,
 }
 
-/// A request that has failed for good.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FailedRequest {
-    /// The failure.
-    pub failure: Failure,
-    /// The message with the content received in the last attempt. Its stop reason is an error.
-    pub partial: AssistantMessage,
-}
-
 impl ModelClient {
-    /// Sends a request and waits for the complete answer. The usage of the answer includes failed
-    /// attempts.
+    /// Sends a request by the current route, retries it as the policy says, and waits for the complete
+    /// answer. The usage of the answer includes failed attempts.
     ///
     /// # Errors
-    /// All attempts failed, those of the fallbacks included.
+    /// All attempts failed.
     pub async fn ask(
         &self,
         request: &ModelRequest,
         progress: ProgressSink<'_>,
     ) -> Result<AssistantMessage, FailedRequest> {
+        let provider = self.routes.current().as_ref();
         let mut spent = Usage::ZERO;
-        let (mut provider, mut fallbacks) = (&self.provider, self.fallbacks.as_slice());
-        loop {
-            let asked = self.ask_route(provider.as_ref(), request, &mut spent, progress).await;
-            match (asked, fallbacks.split_first()) {
-                (Err(failed), Some((next, rest))) if allows_fallback(failed.failure.class) => {
-                    let (to, failure) = (&next.info().route, &failed.failure);
-                    progress(Progress::FallingBack { to, failure });
-                    (provider, fallbacks) = (next, rest);
-                }
-                (end, _) => return end,
-            }
-        }
-    }
-
-    /// Sends a request to one provider and retries it as the policy says.
-    async fn ask_route(
-        &self,
-        provider: &dyn Provider,
-        request: &ModelRequest,
-        spent: &mut Usage,
-        progress: ProgressSink<'_>,
-    ) -> Result<AssistantMessage, FailedRequest> {
         let mut retries = Retries::default();
         loop {
             let end = self.attempt(provider, request, retries.count(), progress).await;
-            *spent = *spent + end.usage;
+            spent = spent + end.usage;
             let failed = match end.answer {
-                Ok(answer) => return Ok(self.message(provider.info(), answer, *spent)),
+                Ok(answer) => {
+                    self.routes.answered();
+                    return Ok(self.message(provider.info(), answer, spent));
+                }
                 Err(failed) => failed,
             };
             match retries.decide(&self.policy.retry, request.session, &failed) {
@@ -93,11 +66,23 @@ impl ModelClient {
                 }
                 RetryDecision::GiveUp(failure) => {
                     let content = end.partial;
-                    let partial = self.partial(provider.info(), content, *spent, &failure);
-                    return Err(FailedRequest { failure, partial });
+                    let partial = self.partial(provider.info(), content, spent, &failure);
+                    return Err(FailedRequest { failure, cause: failed.cause, partial });
                 }
             }
         }
+    }
+
+    /// Chooses the route of the next turn, as [`Routes::choose`].
+    pub fn choose_route(&mut self) -> Option<RouteChange> {
+        let now = self.clock.now();
+        self.routes.choose(now)
+    }
+
+    /// Goes on to the next route after a failure, as [`Routes::fall_back`].
+    pub fn fall_back(&mut self, failed: &FailedRequest) -> Option<RouteChange> {
+        let now = self.clock.now();
+        self.routes.fall_back(failed, now)
     }
 
     /// Makes one attempt through the gate of the account.
@@ -110,6 +95,7 @@ impl ModelClient {
     ) -> AttemptEnd {
         let info = provider.info();
         let tokens = estimated_request(request);
+        let mut turn = provider.turn(request).await;
         let mut permit = match self.admit(info, retries, tokens, progress).await {
             Ok(permit) => permit,
             Err(failed) => return failed.into(),
@@ -121,6 +107,9 @@ impl ModelClient {
         let accepted = &mut |limits: Option<&RateLimits>| {
             let wait = limits.and_then(|limits| limits.wait(tokens));
             permit.accepted(wait.map(|wait| wait.min(longest)));
+            if let Some(turn) = turn.take() {
+                turn.answered();
+            }
         };
         let mut end = read_answer(stream, self.timer.as_ref(), watchdog, accepted, progress).await;
         end.usage.cost = end.usage.cost.or_else(|| provider.cost_of(&end.usage));

@@ -1,6 +1,8 @@
 //! How many tokens a request will use, before it is sent.
 
-use protocol::{Content, Message, Part};
+use std::io;
+
+use protocol::{Content, Message, Part, ToolCall};
 
 use super::policy::estimated_tokens;
 use crate::ports::ModelRequest;
@@ -20,6 +22,12 @@ pub(super) fn estimated_request(request: &ModelRequest) -> u64 {
     estimated_tokens(bytes.saturating_add(request.system.len()))
 }
 
+/// Returns about how many tokens a message has for a model.
+#[must_use]
+pub fn message_tokens(message: &Message) -> u64 {
+    estimated_tokens(size(message))
+}
+
 fn size(message: &Message) -> usize {
     let content = |content: &[Content]| {
         let sizes = content.iter().map(|content| match content {
@@ -37,15 +45,35 @@ fn size(message: &Message) -> usize {
                 Part::Text { text, .. } => text.len(),
                 Part::Thinking { thinking, .. } => thinking.len(),
                 Part::RedactedThinking { data } => data.len(),
-                Part::ToolCall(_) => CALL,
+                Part::ToolCall(call) => call_size(call),
             });
             sizes.fold(0, usize::saturating_add)
         }
     }
 }
 
-/// The size of an image, in bytes of text.
-const IMAGE: usize = 6_000;
+fn call_size(call: &ToolCall) -> usize {
+    let mut arguments = Counted(0);
+    let _infallible = serde_json::to_writer(&mut arguments, &call.arguments);
+    call.name.len().saturating_add(arguments.0).saturating_add(CALL)
+}
 
-/// The size of a call, in bytes of text.
-const CALL: usize = 200;
+/// Counts what is written to it.
+struct Counted(usize);
+
+impl io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.saturating_add(bytes.len());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The size of an image, in bytes of text.
+const IMAGE: usize = 4_800;
+
+/// The size of what a call has beside its name and arguments, in bytes of text.
+const CALL: usize = 100;

@@ -5,19 +5,21 @@
 //! concurrent requests and in its limits per minute, and it is the request's turn. The state of the
 //! account may be shared with the queues of other engines; what waits here is only ours.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use protocol::{Failure, FailureClass};
+use protocol::{Failure, FailureClass, FailureDetail};
 
-use crate::ports::{GateWait, Requester};
+use crate::ports::Requester;
 
 mod breaker;
 mod messages;
+mod notices;
 mod rates;
 mod report;
 mod shared_state;
 mod turns;
+mod unlimited;
 mod window;
 
 use breaker::{MayAdmit, Role};
@@ -28,10 +30,6 @@ use turns::{Departure, Turns};
 
 /// The longest pause that the provider did not ask for.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
-
-/// The minimum extension of a pause of which the queue notifies waiting requests again. Requests
-/// that the provider rejects at about the same time extend the pause many times by a little.
-const MIN_CHANGE: Duration = Duration::from_secs(1);
 
 /// After which time a queue looks again at what another engine holds it up with.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -49,6 +47,8 @@ pub struct GateQueue {
     /// The end of a pause of which all were notified.
     notified: Option<Duration>,
     wake: Option<Duration>,
+    /// The runs whose requests were refused because of an outage that goes on.
+    refused: BTreeSet<Requester>,
 }
 
 #[derive(Debug)]
@@ -91,6 +91,7 @@ impl GateQueue {
             waiting: BTreeMap::new(),
             notified: None,
             wake: None,
+            refused: BTreeSet::new(),
         };
         queue.apply_policy();
         queue
@@ -167,6 +168,9 @@ impl GateQueue {
     fn take(&mut self, input: GateInput, now: Duration) -> Option<Ticket> {
         match input {
             GateInput::Arrived { ticket, requester, retries, tokens } => {
+                if self.waiting.is_empty() && retries == 0 && !self.refused.contains(&requester) {
+                    self.shared.breaker.begin_anew(now);
+                }
                 self.turns.add(requester.clone(), retries, ticket);
                 self.waiting.insert(ticket, Waiting { requester, retries, tokens });
                 return Some(ticket);
@@ -203,6 +207,7 @@ impl GateQueue {
         match end {
             GateEnd::Answered { tokens } => {
                 self.shared.breaker.answered();
+                self.refused.clear();
                 self.shared.rates.used_more(tokens.saturating_sub(admitted.tokens), now);
             }
             GateEnd::Rejected { wait, reason } => {
@@ -299,6 +304,19 @@ impl GateQueue {
     }
 
     fn admit(&mut self, now: Duration, effects: &mut Vec<GateEffect>) {
+        if let Some(lasted) = self.shared.breaker.is_over_limit(now) {
+            let seconds = lasted.as_secs();
+            let reason = self.shared.breaker.reason().unwrap_or_default();
+            let message = format!("nothing was answered for {seconds} s: {reason}");
+            let failure = Failure::new(FailureClass::Transient, message);
+            let failure = failure.with(FailureDetail::Outage { seconds });
+            for ticket in self.turns.all().collect::<Vec<_>>() {
+                let requester = self.waiting.get(&ticket).map(|waiting| waiting.requester.clone());
+                self.refused.extend(requester.filter(|who| *who != Requester::Person));
+                self.leave(ticket, Departure::GivenUp);
+                effects.push(GateEffect::Refuse(ticket, failure.clone()));
+            }
+        }
         while let Some(ticket) = self.turns.next() {
             let tokens = self.waiting.get(&ticket).map_or(0, |waiting| waiting.tokens);
             let Admission::Now { role } = self.admission(tokens, now) else { break };
@@ -312,16 +330,6 @@ impl GateQueue {
             self.under_way.insert(ticket, Admitted { generation, role, tokens });
             effects.push(GateEffect::Admit(ticket));
         }
-        if let Some(lasted) = self.shared.breaker.is_over_limit(now) {
-            let seconds = lasted.as_secs();
-            let reason = self.shared.breaker.reason().unwrap_or_default();
-            let message = format!("nothing was answered for {seconds} s: {reason}");
-            let failure = Failure::new(FailureClass::Transient, message);
-            for ticket in self.turns.all().collect::<Vec<_>>() {
-                self.leave(ticket, Departure::GivenUp);
-                effects.push(GateEffect::Refuse(ticket, failure.clone()));
-            }
-        }
     }
 
     /// Removes a request from those that wait.
@@ -329,47 +337,6 @@ impl GateQueue {
         if let Some(waiting) = self.waiting.remove(&ticket) {
             self.turns.remove(&waiting.requester, waiting.retries, ticket, departure);
         }
-    }
-
-    /// Notifies a request that was not admitted on arrival.
-    fn notify_arrived(&mut self, ticket: Ticket, now: Duration, effects: &mut Vec<GateEffect>) {
-        let tokens = self.waiting.get(&ticket).map_or(0, |waiting| waiting.tokens);
-        let has_room = self.shared.window.has_room(self.under_way_in_all());
-        let wait = if let Some(wait) = self.paused(now) {
-            wait
-        } else if let Some(reason) = self.shared.breaker.reason() {
-            GateWait::Outage { reason: reason.to_owned() }
-        } else if let Some(limit) = self.shared.window.limit().filter(|_| !has_room) {
-            GateWait::Busy { limit }
-        } else {
-            match self.shared.rates.earliest(tokens, now) {
-                at if at > now => GateWait::Rate { wait: at - now },
-                // It waits for the turns of others, which were told why.
-                _ => return,
-            }
-        };
-        effects.push(GateEffect::Notify(ticket, wait));
-    }
-
-    fn paused(&self, now: Duration) -> Option<GateWait> {
-        let pause = self.shared.pause.as_ref().filter(|pause| pause.until > now)?;
-        Some(GateWait::Paused { wait: pause.until - now, reason: pause.reason.clone() })
-    }
-
-    /// Notifies all requests that wait of a new pause, or of one that has become much longer. Returns
-    /// whether it did.
-    fn notify_paused(&mut self, now: Duration, effects: &mut Vec<GateEffect>) -> bool {
-        let Some((until, wait)) = self.paused_until(now).zip(self.paused(now)) else {
-            return false;
-        };
-        let known = |notified: Duration| until < notified.saturating_add(MIN_CHANGE);
-        if self.notified.is_some_and(known) {
-            return false;
-        }
-        self.notified = Some(until);
-        let all = self.waiting.keys().map(|ticket| GateEffect::Notify(*ticket, wait.clone()));
-        effects.extend(all);
-        true
     }
 
     fn wake(&mut self, now: Duration, effects: &mut Vec<GateEffect>) {

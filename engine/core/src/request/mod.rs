@@ -4,16 +4,21 @@
 mod attempt;
 mod client;
 mod estimate;
+mod failed_request;
 mod gate_queue;
 mod partial_content;
 mod policy;
+mod routes;
 #[cfg(test)]
 mod virtual_time;
 
 pub use attempt::{Progress, ProgressSink};
-pub use client::{FailedRequest, ModelClient};
+pub use client::ModelClient;
+pub use estimate::message_tokens;
+pub use failed_request::FailedRequest;
 pub use gate_queue::{
     GateEffect, GateEnd, GateHold, GateInput, GatePolicy, GateQueue, GateReport, Ticket,
 };
 pub(crate) use partial_content::PartialContent;
-pub use policy::{RequestPolicy, RetryPolicy, Watchdog, estimated_tokens};
+pub use policy::{FallbackRevert, RequestPolicy, RetryPolicy, Watchdog, estimated_tokens};
+pub use routes::{Absences, RouteChange, Routes};

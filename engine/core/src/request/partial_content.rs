@@ -25,11 +25,6 @@ impl PartialContent {
         }
     }
 
-    /// Discards the content.
-    pub(crate) fn clear(&mut self) {
-        self.0.clear();
-    }
-
     /// Returns the parts in their order.
     pub(crate) fn into_parts(self) -> Vec<Part> {
         self.0.into_values().collect()

@@ -22,6 +22,19 @@ pub struct RequestPolicy {
     /// How long an account may answer nothing until all requests that wait for it fail; without end
     /// if absent.
     pub outage: Option<Duration>,
+    /// When a model that could not be had is asked again in place of its fallback.
+    pub revert: FallbackRevert,
+}
+
+/// When a model that could not be had is asked again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FallbackRevert {
+    /// At the beginning of a turn, when the provider has said that it can be had again, else after some
+    /// minutes.
+    #[default]
+    CooldownExpiry,
+    /// Never: the fallback stays.
+    Never,
 }
 
 /// How long an account may answer nothing, unless something else is set.
@@ -36,6 +49,7 @@ impl Default for RequestPolicy {
             local_watchdog: Watchdog { first_event: Watchdog::LOCAL_FIRST_EVENT, ..watchdog },
             concurrency: None,
             outage: Some(OUTAGE),
+            revert: FallbackRevert::default(),
         }
     }
 }
@@ -89,7 +103,10 @@ impl RetryPolicy {
     fn longest(&self, cause: FailureCause) -> Duration {
         match cause {
             FailureCause::RateLimit => self.quota_wait.max(self.max_delay),
-            FailureCause::Overload | FailureCause::Outage | FailureCause::Other => self.max_delay,
+            FailureCause::Overload
+            | FailureCause::Outage
+            | FailureCause::UnknownModel
+            | FailureCause::Other => self.max_delay,
         }
     }
 
@@ -116,9 +133,10 @@ impl RetryPolicy {
         };
         let class = match failed.cause {
             FailureCause::RateLimit => FailureClass::Quota,
-            FailureCause::Overload | FailureCause::Outage | FailureCause::Other => {
-                FailureClass::Transient
-            }
+            FailureCause::Overload
+            | FailureCause::Outage
+            | FailureCause::UnknownModel
+            | FailureCause::Other => FailureClass::Transient,
         };
         let seconds = wait.as_secs();
         let message = format!("{} (it asks to wait {seconds} s)", failed.failure.message);
@@ -162,9 +180,10 @@ impl Retries {
             // After a rate limit the request waits at the gate, with all others of the account.
             return RetryDecision::Retry(match failed.cause {
                 FailureCause::RateLimit => Duration::ZERO,
-                FailureCause::Overload | FailureCause::Outage | FailureCause::Other => {
-                    policy.delay(session, self.0, failed.wait)
-                }
+                FailureCause::Overload
+                | FailureCause::Outage
+                | FailureCause::UnknownModel
+                | FailureCause::Other => policy.delay(session, self.0, failed.wait),
             });
         }
         RetryDecision::GiveUp(self.with_attempt_count(failed.failure.clone()))
@@ -319,7 +338,7 @@ mod tests {
 
     #[test]
     fn four_bytes_are_a_token_whose_cost_is_not_known() {
-        let expected = Usage { input: 250, output: 1, cache_read: 0, cache_write: 0, cost: None };
+        let expected = Usage { input: 250, output: 1, cost: None, ..Usage::ZERO };
         assert_eq!(estimated_usage(1000, 1), expected);
         assert_eq!(estimated_usage(usize::MAX, 0).input, 1 << 62);
     }

@@ -282,6 +282,7 @@ impl RunMachine {
             | LedgerEntry::TaskUsed { .. }
             | LedgerEntry::TaskDiscarded { .. }
             | LedgerEntry::TaskCollected { .. }
+            | LedgerEntry::ResolverFailed { .. }
             | LedgerEntry::RunWithdrawn { .. }
             | LedgerEntry::RunInterrupted { .. } => {}
         }
@@ -380,6 +381,7 @@ fn unstarted(outcome: Outcome) -> TaskReport {
         ms: 0,
         setup_ms: None,
         usage: None,
+        fallbacks: Vec::new(),
         turns: None,
         timings: None,
     }

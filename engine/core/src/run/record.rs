@@ -89,6 +89,7 @@ impl RunRecord {
             | LedgerEntry::TaskUsed { task, .. }
             | LedgerEntry::TaskFinished { task, .. }
             | LedgerEntry::TaskDiscarded { task }
+            | LedgerEntry::ResolverFailed { task, .. }
             | LedgerEntry::TaskCollected { task } => {
                 if let Some(&at) = self.positions.get(task) {
                     self.tasks[at].apply(entry);
@@ -139,6 +140,7 @@ impl RunRecord {
             | LedgerEntry::TaskUsed { .. }
             | LedgerEntry::TaskFinished { .. }
             | LedgerEntry::TaskDiscarded { .. }
+            | LedgerEntry::ResolverFailed { .. }
             | LedgerEntry::TaskCollected { .. } => {
                 task_of(entry).is_some_and(|task| self.positions.contains_key(&task))
             }

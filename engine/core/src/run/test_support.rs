@@ -74,5 +74,14 @@ pub(super) fn captured(task: &str, files: u64) -> Captured {
 
 pub(super) fn done(captured: Option<Captured>) -> TaskReport {
     let outcome = Outcome::Done { value: Value::Null };
-    TaskReport { outcome, captured, ms: 1, setup_ms: None, usage: None, turns: None, timings: None }
+    TaskReport {
+        outcome,
+        captured,
+        ms: 1,
+        setup_ms: None,
+        usage: None,
+        fallbacks: Vec::new(),
+        turns: None,
+        timings: None,
+    }
 }

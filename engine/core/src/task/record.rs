@@ -112,6 +112,7 @@ impl TaskRecord {
             }
             LedgerEntry::TaskDiscarded { .. } => self.is_discarded = true,
             LedgerEntry::TaskCollected { .. }
+            | LedgerEntry::ResolverFailed { .. }
             | LedgerEntry::TasksAdded { .. }
             | LedgerEntry::WorkVerified { .. }
             | LedgerEntry::LandingStarted { .. }
@@ -145,6 +146,7 @@ pub(crate) fn task_of(entry: &LedgerEntry) -> Option<TaskId> {
         | LedgerEntry::TaskUsed { task, .. }
         | LedgerEntry::TaskFinished { task, .. }
         | LedgerEntry::TaskDiscarded { task }
+        | LedgerEntry::ResolverFailed { task, .. }
         | LedgerEntry::TaskCollected { task } => Some(*task),
         LedgerEntry::TasksAdded { .. }
         | LedgerEntry::WorkVerified { .. }

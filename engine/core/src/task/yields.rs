@@ -89,7 +89,13 @@ mod tests {
         };
         let yields = places.iter().map(place).collect();
         let model = "local/qwen".parse().unwrap();
-        Work::Agent(Agent { model, prompt: prompt.to_owned(), yields, context: None })
+        Work::Agent(Agent {
+            model,
+            prompt: prompt.to_owned(),
+            fallback: Vec::new(),
+            yields,
+            context: None,
+        })
     }
 
     fn filled(work: &Work, yields: &[(&str, Value)]) -> Result<String, Failure> {

@@ -2,14 +2,17 @@
 //!
 //! The tasks are numbered in the order in which they land. The search looks for the first task with
 //! which the verification fails, given the tasks before it that are not to blame. It assumes that
-//! more work never repairs a verification. Each task to blame costs at most `2 * log2(N) + 1`
-//! verifications of N tasks: one of everything that is left, a search for the task, and a search for
-//! the task without which its work passes. Besides that, the state without any work is verified
-//! once, and a failure that was seen only once is run again.
+//! more work never repairs a verification. Each task that is named costs at most `2 * log2(N) + 1`
+//! verifications of N tasks: a task to blame one of everything that is left and a search, and each
+//! task without which its work passes a search and one of those that are named by then. Besides that,
+//! the state without any work is verified once, and a failure that was seen only once is run again.
 
 use std::collections::BTreeSet;
 
 use protocol::Partners;
+
+/// How many tasks are named at most without which the work of one to blame passes.
+const MOST_NAMED: usize = 5;
 
 /// The search for the tasks to blame. The caller verifies what [`CulpritSearch::question`] asks for
 /// and passes the result to [`CulpritSearch::answer`].
@@ -27,8 +30,6 @@ pub struct CulpritSearch {
     whole: Failure,
     culprits: Vec<Culprit>,
     answered: usize,
-    /// How many of the answers count for the bound.
-    searches: usize,
     flaky: usize,
 }
 
@@ -37,10 +38,9 @@ pub struct CulpritSearch {
 pub struct Culprit {
     /// The task.
     pub task: usize,
-    /// The task without which its work passes; `None` if it fails alone.
-    pub with: Option<usize>,
-    /// Whether the work of further tasks may have to be there as well. That is tried where the search
-    /// stays within its bound.
+    /// The tasks without each of which its work passes, in order; none if it fails alone.
+    pub with: Vec<usize>,
+    /// Whether the work of further tasks has to be there as well.
     pub partners: Partners,
     /// The number of the last verification that failed because of it, from 1.
     pub evidence: usize,
@@ -119,8 +119,8 @@ enum Phase {
     With(With),
     /// That task is verified again, because its work has failed only once.
     Confirm(With),
-    /// That task and the one found are verified alone, to see whether others are needed.
-    Pair(With),
+    /// That task and those found are verified alone, to see whether others are needed.
+    Alone(With),
     Decided(Decision),
 }
 
@@ -136,8 +136,10 @@ struct First {
 #[derive(Clone, Debug)]
 struct With {
     task: usize,
-    /// The tasks before it that pass and on which it does not build.
+    /// The tasks before it that pass and on which it does not build, as far as they are searched.
     others: Vec<usize>,
+    /// Those without which it passes, as far as they are found.
+    found: Vec<usize>,
     low: usize,
     high: usize,
     /// How many open tasks fail, of which it is the last.
@@ -160,7 +162,6 @@ impl CulpritSearch {
             whole: Failure { times: Try::First, evidence: 0 },
             culprits: Vec::new(),
             answered: 0,
-            searches: 0,
             flaky: 0,
         };
         if search.open.is_empty() {
@@ -180,7 +181,7 @@ impl CulpritSearch {
             Phase::First(first) => (self.with_open(first.middle()), Purpose::Search),
             Phase::With(with) => (self.around(with, self.probe(with)), Purpose::Search),
             Phase::Confirm(with) => (self.with_open(with.count), Purpose::Again),
-            Phase::Pair(with) => (self.pair(with), Purpose::Search),
+            Phase::Alone(with) => (self.around(with, 0), Purpose::Search),
             Phase::Decided(_) => return None,
         };
         Some(Question { tasks, purpose })
@@ -192,11 +193,6 @@ impl CulpritSearch {
         let once = Failure { times: Try::First, evidence: self.answered };
         let twice = Failure { times: Try::Second, evidence: self.answered };
         let phase = self.phase.clone();
-        let is_search = matches!(
-            phase,
-            Phase::Whole(Try::First) | Phase::First(_) | Phase::With(_) | Phase::Pair(_)
-        );
-        self.searches += usize::from(is_search);
         self.phase = match (phase, verdict) {
             (Phase::Whole(Try::First), Verdict::Passed) => self.all_pass(),
             (Phase::Whole(Try::First), Verdict::Failed) if self.culprits.is_empty() => {
@@ -226,11 +222,13 @@ impl CulpritSearch {
                 self.narrow_others(With { high: self.probe(&with), failure: twice, ..with })
             }
             (Phase::Confirm(with), Verdict::Failed) => self.blame(&With { failure: twice, ..with }),
-            (Phase::Pair(with), Verdict::Failed) => {
-                self.blame(&With { failure: twice, partners: Partners::All, ..with })
-            }
-            (Phase::Pair(with), Verdict::Passed) => {
+            (Phase::Alone(with), Verdict::Failed) => self.blame(&With { failure: twice, ..with }),
+            (Phase::Alone(with), Verdict::Passed) if with.found.len() == MOST_NAMED => {
                 self.confirm(With { partners: Partners::More, ..with })
+            }
+            (Phase::Alone(with), Verdict::Passed) => {
+                let high = with.others.len();
+                self.narrow_others(With { low: 1, high, ..with })
             }
             (Phase::Whole(Try::Second), Verdict::Passed) => self.flaky_all_pass(),
             (Phase::Start(Try::Second), Verdict::Passed) => {
@@ -289,22 +287,21 @@ impl CulpritSearch {
         let before = self.with_open(first.high - 1).into_iter();
         let others: Vec<_> = before.filter(|other| !self.needs[task].contains(other)).collect();
         let (high, count, failure) = (others.len(), first.high, first.failure);
-        let partners = Partners::All;
-        self.narrow_others(With { task, others, low: 0, high, count, failure, partners })
+        let (found, partners) = (Vec::new(), Partners::All);
+        self.narrow_others(With { task, others, found, low: 0, high, count, failure, partners })
     }
 
-    fn narrow_others(&mut self, with: With) -> Phase {
+    fn narrow_others(&mut self, mut with: With) -> Phase {
         if with.low < with.high {
             return Phase::With(with);
         }
-        if with.high <= 1 {
-            return self.confirm(with);
-        }
-        let with = With { partners: Partners::Unknown, ..with };
-        let bound = (self.culprits.len() + 1) * (2 * halvings(self.needs.len()) as usize + 1);
-        match self.searches < bound {
-            true => Phase::Pair(with),
-            false => self.confirm(with),
+        let Some(last) = with.high.checked_sub(1) else { return self.confirm(with) };
+        // With those before it and those found, it fails.
+        with.found.extend(with.others.get(last));
+        with.others.truncate(last);
+        match with.others.is_empty() {
+            true => self.confirm(with),
+            false => Phase::Alone(with),
         }
     }
 
@@ -329,10 +326,10 @@ impl CulpritSearch {
     /// Keeps a task, and those that build on it. The open tasks before it pass.
     fn blame(&mut self, with: &With) -> Phase {
         let task = with.task;
-        let other = with.high.checked_sub(1).map(|at| with.others[at]);
-        let partners = with.partners;
-        let evidence = with.failure.evidence;
-        self.culprits.push(Culprit { task, with: other, partners, evidence });
+        let mut found = with.found.clone();
+        found.sort_unstable();
+        let (partners, evidence) = (with.partners, with.failure.evidence);
+        self.culprits.push(Culprit { task, with: found, partners, evidence });
         let after = self.open.split_off(with.count);
         self.open.pop();
         self.passing.append(&mut self.open);
@@ -348,21 +345,11 @@ impl CulpritSearch {
         self.passing.iter().chain(&self.open[..count]).copied().collect()
     }
 
-    /// Returns the task and the one without which its work passes, with what both build on.
-    fn pair(&self, with: &With) -> Vec<usize> {
-        let mut tasks: BTreeSet<_> = self.needs[with.task].clone();
-        tasks.insert(with.task);
-        if let Some(other) = with.high.checked_sub(1).map(|at| with.others[at]) {
-            tasks.extend(&self.needs[other]);
-            tasks.insert(other);
-        }
-        tasks.into_iter().collect()
-    }
-
-    /// Returns the task, what it builds on, and the first `count` others.
+    /// Returns the task, those found without which it passes, and the first `count` others, with what
+    /// all of them build on.
     fn around(&self, with: &With, count: usize) -> Vec<usize> {
         let mut tasks: BTreeSet<_> = self.needs[with.task].clone();
-        for other in &with.others[..count] {
+        for other in with.found.iter().chain(&with.others[..count]) {
             tasks.insert(*other);
             tasks.extend(&self.needs[*other]);
         }

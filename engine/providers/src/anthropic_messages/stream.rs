@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::answer_parser::{AnswerParser, Flow, ParseContext};
 use crate::blocks::{Blocks, Events, Rejected, Stop};
 use crate::sse::Event;
-use crate::usage::priced;
+use crate::usage::{UNPRICED, priced};
 
 /// The maximum number of blocks that have started and not stopped. The API sends one after another.
 const MAX_OPEN: usize = 128;
@@ -220,7 +220,7 @@ impl MessageParser {
             output: counts.output.unwrap_or(0),
             cache_read: counts.cache_read.unwrap_or(0),
             cache_write: counts.cache_write.unwrap_or(0),
-            cost: None,
+            ..UNPRICED
         };
         events.extend(priced(usage, context.price).map(ModelEvent::Used));
     }

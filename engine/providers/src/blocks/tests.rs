@@ -34,7 +34,7 @@ fn parts_stand_in_the_order_of_their_blocks_with_their_signatures() {
     );
     let json = |json: &str| ModelEvent::Arguments { block: 2, json: json.to_owned() };
     let expected = [
-        ModelEvent::Calling { block: 2, tool: "read".to_owned() },
+        ModelEvent::Calling { block: 2, id: "c".to_owned(), tool: "read".to_owned() },
         ModelEvent::Received(4),
         json("{\"a\":"),
         ModelEvent::Text { block: 1, text: "ä".to_owned() },

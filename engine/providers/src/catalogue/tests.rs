@@ -45,9 +45,10 @@ fn each_provider_has_its_own_key_and_any_address_may_have_one() {
         ("ollama/x", None, &["OLLAMA_API_KEY"], Some("OLLAMA_API_KEY")),
     ];
     for (model, base_url, variables, expected) in cases {
-        let endpoint = catalogue(variables)
-            .endpoint(&route(model, base_url), &UserProvider::default())
-            .unwrap();
+        let (catalogue, user) = (catalogue(variables), UserProvider::default());
+        let route = route(model, base_url);
+        let access = catalogue.first_access(&route, &user).unwrap();
+        let endpoint = catalogue.endpoint(&route, &user, access).unwrap();
         let key = expected.map(|name| ApiKey::new(&format!("key-{name}")).unwrap());
         assert_eq!(endpoint.key, key, "{model} {base_url:?} {variables:?}");
     }
@@ -168,8 +169,8 @@ impl UserProviders for Gate {
         Ok((route.provider == "gate").then_some(gate))
     }
 
-    fn key(&self, _provider: &str) -> Result<Option<NamedKey>, Failure> {
-        Ok(None)
+    fn keys(&self, _provider: &str) -> Result<Vec<NamedKey>, Failure> {
+        Ok(Vec::new())
     }
 
     fn price(&self, _route: &ModelRoute) -> Option<Price> {
@@ -178,6 +179,10 @@ impl UserProviders for Gate {
 
     fn levels(&self, _route: &ModelRoute) -> Vec<ThinkingLevel> {
         vec![ThinkingLevel::Low]
+    }
+
+    fn context_window(&self, _route: &ModelRoute) -> Option<u64> {
+        None
     }
 }
 
@@ -192,7 +197,8 @@ fn what_is_configured_for_a_provider_is_sent_to_no_other_address() {
     let found = |base_url| {
         let route = route("gate/m", base_url);
         let user = catalogue.user(&route).unwrap();
-        let endpoint = catalogue.endpoint(&route, &user).unwrap();
+        let access = catalogue.first_access(&route, &user).unwrap();
+        let endpoint = catalogue.endpoint(&route, &user, access).unwrap();
         (
             endpoint.key.is_some(),
             user.has_own_client(),

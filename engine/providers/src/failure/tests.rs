@@ -160,6 +160,13 @@ fn where_one_status_means_many_things_the_words_decide() {
         (403, "your input was flagged", FailureClass::Refused),
         (500, "{\"code\":\"content_filter\"}", FailureClass::Refused),
         (403, "insufficient credits", FailureClass::Quota),
+        (403, "Key limit exceeded (monthly limit).", FailureClass::Quota),
+        (403, "Your newly created team doesn't have any credits", FailureClass::Quota),
+        (400, "You have reached your specified API usage limits.", FailureClass::Quota),
+        (403, "Content violates usage guidelines.", FailureClass::Refused),
+        (403, "unsupported_country_region_territory", FailureClass::Auth),
+        (400, "User location is not supported for the API use.", FailureClass::Auth),
+        (403, "Your API key does not have permission to use the model", FailureClass::Auth),
         (429, "You exceeded your current quota, please check your plan", FailureClass::Quota),
         (429, "flagged", FailureClass::Transient),
     ];
@@ -219,4 +226,20 @@ fn googles_limit_per_minute_passes_and_its_limit_per_day_does_not() {
     assert_eq!(judged("GenerateRequestsPerMinutePerProject", wait), FailureClass::Transient);
     assert_eq!(judged("GenerateRequestsPerDayPerProject", wait), FailureClass::Quota);
     assert_eq!(judged("GenerateRequestsPerMinutePerProject", None), FailureClass::Quota);
+}
+
+#[test]
+fn what_is_wrong_with_a_certificate_is_said_in_words() {
+    for (error, expected) in [
+        (
+            "invalid peer certificate: UnknownIssuer",
+            "an authority that is not known here; try: SSL",
+        ),
+        ("invalid peer certificate: certificate expired: verification time 9", "has expired"),
+        ("invalid peer certificate: NotValidYet", "is not valid yet"),
+        ("invalid peer certificate: certificate not valid for name \"a\"", "that of another name"),
+        ("invalid peer certificate: Other(OtherError(CaUsedAsEndEntity))", "is not valid"),
+    ] {
+        assert!(certificate_fault(error).contains(expected), "{error}");
+    }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::answer_parser::{AnswerParser, Flow, ParseContext};
 use crate::blocks::{Blocks, Events, Full, Stop};
 use crate::sse::Event;
-use crate::usage::priced;
+use crate::usage::{UNPRICED, priced};
 
 /// Reads one answer of the Generative Language API.
 #[derive(Debug, Default)]
@@ -149,7 +149,7 @@ fn usage(usage: Option<&Value>, context: &ParseContext<'_>) -> Option<Usage> {
         output: count("candidatesTokenCount").saturating_add(count("thoughtsTokenCount")),
         cache_read: cached,
         cache_write: 0,
-        cost: None,
+        ..UNPRICED
     };
     priced(usage, context.price)
 }

@@ -105,7 +105,7 @@ fn every_call_has_one_result_in_the_order_of_the_calls() {
 #[test]
 fn an_image_is_shown_if_it_is_whole_and_can_be_seen() {
     let at = Timestamp::from_millisecond(0);
-    let said = |content| Message::User(protocol::UserMessage { content, timestamp: at });
+    let said = |content| Message::User(protocol::UserMessage::new(content, at));
     let cut = Content::Image { data: "aGk=\n[cut]".to_owned(), mime_type: "image/png".to_owned() };
     let messages = [said(vec![image(), cut, Content::text("")])];
     let Turn::User(pieces) = &turns(&messages, &reader())[0] else { panic!() };

@@ -16,6 +16,7 @@ use super::scenario::{
 };
 use super::scenario::{CallTable, Fault, FileTable, ScenarioTable, TurnTable};
 use super::template::{Template, is_name};
+use crate::usage::UNPRICED;
 
 /// The maximum memory of one compiled regular expression, in bytes.
 const LARGEST_REGEX: usize = 1 << 20;
@@ -129,7 +130,7 @@ impl Checker<'_> {
                 output: it.output,
                 cache_read: it.cache_read,
                 cache_write: it.cache_write,
-                cost: None,
+                ..UNPRICED
             }),
             fault: table.fault.map(|fault| planned(fault, table.times.map(Spanned::into_inner))),
             after: match table.repeat.map(Spanned::into_inner) {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use engine::ports::{AttemptFailure, ModelAnswer, ModelEvent, ModelRequest};
 use engine::request::estimated_tokens;
 use protocol::{
-    Content, Cost, FailureClass, FailureDetail, Message, Part, StopReason, Timestamp, ToolCall,
-    Usage,
+    CacheSaving, Content, Cost, FailureClass, FailureDetail, Message, Part, StopReason, Timestamp,
+    ToolCall, Usage,
 };
 use serde_json::{Map, Value};
 
@@ -159,7 +159,9 @@ impl TurnContext<'_> {
         });
         // Scripted answers are free, unless the user has set a price to simulate costs too.
         let cost = self.price.map_or(Cost::default(), |price| price.cost_of(&usage));
-        Usage { cost: Some(cost), ..usage }
+        let free = || usage.has_cached().then(CacheSaving::default);
+        let cache_saving = self.price.map_or_else(free, |price| price.saving_of(&usage));
+        Usage { cost: Some(cost), cache_saving, ..usage }
     }
 
     /// Returns the actions that stream this content.
@@ -177,8 +179,10 @@ impl TurnContext<'_> {
                 }
                 Part::RedactedThinking { .. } => {}
                 Part::ToolCall(call) => {
-                    let tool = call.name.clone();
-                    actions.push(Action::Emit(ModelEvent::Calling { block, tool }));
+                    let (id, tool) = (call.id.clone(), call.name.clone());
+                    actions.push(Action::Emit(ModelEvent::Calling { block, id, tool }));
+                    let json = sent_arguments(call);
+                    actions.push(Action::Emit(ModelEvent::Arguments { block, json }));
                 }
             }
         }
@@ -241,10 +245,12 @@ fn part_size(part: &Part) -> usize {
         Part::Text { text, .. } => text.len(),
         Part::Thinking { thinking, .. } => thinking.len(),
         Part::RedactedThinking { data } => data.len(),
-        Part::ToolCall(call) => {
-            let malformed = call.malformed.as_ref().map(String::len);
-            let size = || Value::Object(call.arguments.clone()).to_string().len();
-            call.name.len() + malformed.unwrap_or_else(size)
-        }
+        Part::ToolCall(call) => call.name.len() + sent_arguments(call).len(),
     }
+}
+
+/// Returns the arguments of a call as a model sends them.
+fn sent_arguments(call: &ToolCall) -> String {
+    let json = || Value::Object(call.arguments.clone()).to_string();
+    call.malformed.clone().unwrap_or_else(json)
 }

@@ -120,7 +120,6 @@ pub(crate) enum ThinkingReplay {
 pub(crate) enum Strict {
     Omitted,
     /// Each tool says `strict: true`.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no server that is known by name wants it"))]
     All,
     /// Each tool says `strict: false`.
     None,

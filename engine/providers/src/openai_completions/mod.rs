@@ -4,6 +4,7 @@ mod compat;
 mod detect;
 mod request;
 mod stream;
+mod switches;
 mod tool_calls;
 
 pub(crate) use request::request;

@@ -20,7 +20,8 @@ const ACKNOWLEDGED: &str = "I have processed the tool results.";
 
 /// Returns a request as HTTP.
 pub(crate) fn request(endpoint: &Endpoint, request: &ModelRequest) -> WireRequest {
-    let compat = Compat::detect(&endpoint.provider, endpoint.base.as_str(), &endpoint.model);
+    let compat = Compat::detect(&endpoint.provider, endpoint.base.as_str(), &endpoint.model)
+        .with(&endpoint.compat);
     let body = body(endpoint, &compat, request).to_string().into();
     let url = endpoint.url(&["chat", "completions"]);
     WireRequest { url, headers: HeaderMap::new(), body }

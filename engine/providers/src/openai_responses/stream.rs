@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::answer_parser::{AnswerParser, Flow, ParseContext};
 use crate::blocks::{Blocks, Events, Rejected, Stop};
 use crate::sse::Event;
-use crate::usage::priced;
+use crate::usage::{UNPRICED, priced};
 
 /// The maximum number of items that are added and not done. The API sends one after another.
 const MAX_OPEN: usize = 256;
@@ -255,7 +255,7 @@ fn usage(usage: Option<&Value>, context: &ParseContext<'_>) -> Option<Usage> {
         output: count("/output_tokens"),
         cache_read: cached,
         cache_write: 0,
-        cost: None,
+        ..UNPRICED
     };
     priced(usage, context.price)
 }

@@ -5,7 +5,7 @@ use engine::ports::Models;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
-use protocol::{Cost, FailureClass, FailureDetail, ModelRoute, StopReason, Usage};
+use protocol::{CacheSaving, Cost, FailureClass, FailureDetail, ModelRoute, StopReason, Usage};
 use serde_json::{Value, json};
 
 use protocol::Part;
@@ -79,7 +79,9 @@ async fn an_answer_is_put_together_however_the_stream_is_cut() {
         assert_eq!(message.stop_reason, StopReason::ToolUse);
         // 30 × 2 + 20 × 2 + 9 × 10 dollars per million.
         let cost = Some(Cost::from_nanodollars(190_000));
-        let usage = Usage { input: 30, output: 9, cache_read: 20, cache_write: 0, cost };
+        let cache_saving = Some(CacheSaving::default()); // the price is the same
+        let usage =
+            Usage { input: 30, output: 9, cache_read: 20, cost, cache_saving, ..Usage::ZERO };
         assert_eq!(message.usage, usage);
         assert_eq!(
             (message.api.as_str(), message.provider.as_str()),

@@ -79,7 +79,7 @@ fn what_is_too_large_or_no_folder_is_no_state() {
     let (folder, files) = files();
     let mut one = files.join(&account()).unwrap();
     let state = files.of_this_boot().unwrap().join("acme").join(STATE);
-    File::create(&state).unwrap().set_len(LARGEST + 1).unwrap();
+    File::create(&state).unwrap().set_len(LARGEST as u64 + 1).unwrap();
     assert_eq!(swap(one.as_mut(), b"x"), b"");
     assert_eq!(files.reports().unwrap(), [], "it says nothing of an account");
     let file = folder.path().join("file");

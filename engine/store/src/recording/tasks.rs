@@ -128,9 +128,10 @@ impl Recording<'_> {
         self.transition(task.run, Some(task), "task_discarded").map(drop)
     }
 
-    pub(super) fn task_collected(&self, id: TaskId) -> Result<(), LedgerCause> {
+    /// Records a step that changes no row.
+    pub(super) fn task_step(&self, id: TaskId, step: &str) -> Result<(), LedgerCause> {
         let task = self.task(id)?;
-        self.transition(task.run, Some(task), "task_collected").map(drop)
+        self.transition(task.run, Some(task), step).map(drop)
     }
 
     /// Writes a capture to the row of the task, and clears the time at which it was discarded.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::ports::SessionLogError;
+use engine::session::UnknownEntry;
 use protocol::FailureClass;
 use rustix::io::Errno;
 
@@ -16,8 +17,10 @@ pub(super) enum LogCause {
     System(Arc<io::Error>),
     #[error("an entry cannot be written as JSON")]
     Json(#[source] Arc<serde_json::Error>),
-    #[error("another session has it open")]
+    #[error("another session has it open; with `--fork` a copy of it goes on")]
     Locked,
+    #[error(transparent)]
+    NoEntry(UnknownEntry),
     #[error(
         "a newer version of this program wrote it (its version is {0}, this program knows 3); \
          update this program"
@@ -49,6 +52,7 @@ impl LogCause {
             Self::System(_)
             | Self::Json(_)
             | Self::Locked
+            | Self::NoEntry(_)
             | Self::Newer(_)
             | Self::Replaced
             | Self::Ending => FailureClass::Crashed,
@@ -61,6 +65,12 @@ fn is_exhausted(error: &io::Error) -> bool {
     let short = EXHAUSTED.iter().any(|shortage| number == Some(shortage.raw_os_error()));
     // An error injected by a test has an `ErrorKind` but no OS error number.
     short || matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+impl From<UnknownEntry> for LogCause {
+    fn from(error: UnknownEntry) -> Self {
+        Self::NoEntry(error)
+    }
 }
 
 impl From<io::Error> for LogCause {

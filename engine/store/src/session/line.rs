@@ -1,25 +1,28 @@
-//! The lines of a session log: the header, and the entries with their ids. Very long strings in an
-//! entry are shortened.
+//! The lines of a session log: the header, and the entries with their ids.
 
-use std::collections::HashSet;
-use std::path::Path;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
 use engine::ports::SessionHeader;
-use protocol::{SessionEntry, SessionId, Timestamp};
+use protocol::{EntryId, SessionEntry, SessionId, Timestamp, TitleSource};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::blobs::BlobFolder;
+use super::error::LogCause;
+use super::large::reduce;
+
 /// The version of session files that this program writes.
-const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 3;
 
 /// An entry of a session log, with its id, its parent's id and its timestamp.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionLine {
     /// The id of the entry in its file.
-    pub id: String,
+    pub id: EntryId,
     /// The id of the entry before; `None` for the first.
     #[serde(rename = "parentId")]
-    pub parent: Option<String>,
+    pub parent: Option<EntryId>,
     /// When the entry was added.
     pub timestamp: Timestamp,
     /// The content of the entry.
@@ -27,201 +30,218 @@ pub struct SessionLine {
     pub entry: SessionEntry,
 }
 
-/// The header, which is the first line.
-#[derive(Serialize, Deserialize)]
-struct Header {
-    #[serde(rename = "type")]
-    kind: Kind,
-    #[serde(default)]
-    version: Option<u32>,
-    id: SessionId,
-    timestamp: Timestamp,
-    cwd: String,
+/// The header, which is the first line but for a title.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadedHeader {
+    /// The id as it stands in the file.
+    pub id: String,
+    /// The version of the file.
+    pub version: u32,
+    /// When the session began, if the header says so.
+    pub at: Option<Timestamp>,
+    /// The folder in which the session works.
+    pub cwd: PathBuf,
+    /// The title.
+    pub title: Option<String>,
+    /// Who chose the title.
+    pub title_source: Option<TitleSource>,
+    /// The session that this one was made from: its id, or the path of its log.
+    pub parent: Option<String>,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Kind {
-    Session,
+impl LoadedHeader {
+    /// Returns the id of the session.
+    #[must_use]
+    pub fn session(&self) -> SessionId {
+        SessionId::of_text(&self.id)
+    }
 }
 
-/// A parsed line after the header.
-#[derive(Debug)]
-pub(super) enum Line {
-    /// An entry of a kind that this version of the program supports.
-    Entry(Box<SessionLine>),
-    /// An entry of a kind that this version of the program does not support.
-    Unknown { id: String, kind: String },
-    /// A line that is not an entry.
-    Unreadable,
-}
-
-/// A parsed first line.
+/// A line before the first entry.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum First {
     /// The header of a session.
-    Header(SessionId),
-    /// The header of a session in a file of a later version.
-    Newer(u32),
+    Header(Box<LoadedHeader>),
     /// A title, which some programs put before the header.
     Title,
     /// Anything else.
     Other,
 }
 
-/// Parses a first line.
+/// What every line of an entry has.
+#[derive(Debug)]
+pub(super) struct Envelope {
+    pub(super) id: EntryId,
+    pub(super) parent: Option<EntryId>,
+    pub(super) at: Option<Timestamp>,
+    /// The name that the entry gives another one, if it is a label.
+    pub(super) label: Option<(EntryId, Option<String>)>,
+}
+
+/// Returns a line without what does not belong to it: line breaks of other systems, and the NULs
+/// that a power cut leaves.
+pub(super) fn clean(line: &[u8]) -> &[u8] {
+    let is_waste = |byte: &u8| matches!(byte, 0 | b'\r' | b'\n');
+    let begin = line.iter().position(|byte| !is_waste(byte)).unwrap_or(line.len());
+    let end = line.iter().rposition(|byte| !is_waste(byte)).map_or(begin, |last| last + 1);
+    &line[begin..end]
+}
+
+/// Parses a line before the first entry.
 pub(super) fn parse_first(line: &[u8]) -> First {
-    #[derive(Deserialize)]
-    struct Typed {
-        #[serde(rename = "type")]
-        kind: String,
-        version: Option<u32>,
-    }
-    let Ok(Typed { kind, version }) = serde_json::from_slice(line) else { return First::Other };
-    match (kind.as_str(), version) {
-        ("title", _) => First::Title,
-        ("session", Some(version)) if version > VERSION => First::Newer(version),
-        ("session", _) => match serde_json::from_slice::<Header>(line) {
-            Ok(header) => First::Header(header.id),
-            Err(_unreadable) => First::Other,
-        },
+    let Ok(Value::Object(fields)) = serde_json::from_slice(clean(line)) else {
+        return First::Other;
+    };
+    let text = |key: &str| fields.get(key).and_then(Value::as_str).map(str::to_owned);
+    let read = |key: &str| fields.get(key).cloned();
+    match (text("type").as_deref(), text("id")) {
+        (Some("title"), _) => First::Title,
+        (Some(kind @ ("session" | "metadata")), Some(id)) => {
+            let version = fields.get("version").and_then(Value::as_u64);
+            First::Header(Box::new(LoadedHeader {
+                id,
+                version: match kind {
+                    "metadata" => 0,
+                    _ => version.map_or(1, |version| u32::try_from(version).unwrap_or(u32::MAX)),
+                },
+                at: read("timestamp").and_then(|at| serde_json::from_value(at).ok()),
+                cwd: text("cwd").unwrap_or_default().into(),
+                title: text("title").filter(|title| !title.is_empty()),
+                title_source: read("titleSource").and_then(|it| serde_json::from_value(it).ok()),
+                parent: text("parentSession"),
+            }))
+        }
         _ => First::Other,
     }
 }
 
-/// Parses a line that is not the first.
-pub(super) fn parse(line: &[u8]) -> Line {
+/// Parses what every entry has.
+///
+/// # Errors
+/// The line is no entry; the text says why.
+pub(super) fn parse_envelope(line: &[u8]) -> Result<Envelope, String> {
     #[derive(Deserialize)]
-    struct Typed {
-        id: String,
-        #[serde(rename = "type")]
-        kind: String,
+    struct Read<'a> {
+        #[serde(borrow, rename = "type")]
+        kind: Cow<'a, str>,
+        id: EntryId,
+        #[serde(default, rename = "parentId")]
+        parent: Option<EntryId>,
+        #[serde(default)]
+        timestamp: Value,
     }
-    match serde_json::from_slice(line) {
-        Ok(entry) => Line::Entry(Box::new(entry)),
-        Err(_unknown) => match serde_json::from_slice(line) {
-            Ok(Typed { id, kind }) => Line::Unknown { id, kind },
-            Err(_unreadable) => Line::Unreadable,
-        },
+    #[derive(Deserialize)]
+    struct Label {
+        #[serde(rename = "targetId")]
+        target: EntryId,
+        #[serde(default)]
+        label: Option<String>,
     }
+    let read: Read<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    let label = match &*read.kind {
+        "session" | "title" => return Err("it belongs to the beginning of a file".to_owned()),
+        "label" => serde_json::from_slice::<Label>(line).ok(),
+        _ => None,
+    };
+    let at = match read.timestamp {
+        Value::Number(number) => number.as_i64().map(Timestamp::from_millisecond),
+        other => serde_json::from_value(other).ok(),
+    };
+    let label = label.map(|label| (label.target, label.label));
+    Ok(Envelope { id: read.id, parent: read.parent, at, label })
+}
+
+/// Parses what an entry says.
+///
+/// # Errors
+/// The content is not what the type of the entry says; the text says why.
+pub(super) fn parse_entry(fields: Map<String, Value>) -> Result<SessionEntry, String> {
+    let own = ["id", "parentId", "timestamp"];
+    let fields = fields.into_iter().filter(|(key, _)| !own.contains(&key.as_str())).collect();
+    serde_json::from_value(Value::Object(fields)).map_err(|error| error.to_string())
 }
 
 /// Returns the first line of a log, with its line break.
 pub(super) fn header(header: &SessionHeader) -> Result<Vec<u8>, serde_json::Error> {
-    line_of(&Header {
-        kind: Kind::Session,
-        version: Some(VERSION),
+    header_line(header, None, None)
+}
+
+/// Returns the first line of a log that has the title of another one.
+pub(super) fn titled_header(
+    header: &SessionHeader,
+    titled: &LoadedHeader,
+) -> Result<Vec<u8>, serde_json::Error> {
+    header_line(header, titled.title.as_deref(), titled.title_source)
+}
+
+fn header_line(
+    header: &SessionHeader,
+    title: Option<&str>,
+    title_source: Option<TitleSource>,
+) -> Result<Vec<u8>, serde_json::Error> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Written<'a> {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        version: u32,
+        id: SessionId,
+        timestamp: Timestamp,
+        cwd: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        title: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        title_source: Option<TitleSource>,
+        #[serde(rename = "parentSession", skip_serializing_if = "Option::is_none")]
+        parent: Option<&'a str>,
+    }
+    line_of(&Written {
+        kind: "session",
+        version: VERSION,
         id: header.id,
         timestamp: header.at,
         cwd: lossy(&header.cwd),
+        title,
+        title_source,
+        parent: header.parent.as_deref(),
     })
 }
 
-/// Returns the line of an entry, with its line break. Very long strings in it are shortened.
+/// Returns the line of an entry, with its line break. What is too large for a line is kept as blobs.
 pub(super) fn entry(
-    id: &str,
-    parent: Option<&str>,
+    id: &EntryId,
+    parent: Option<&EntryId>,
     at: Timestamp,
     entry: &SessionEntry,
-) -> Result<Vec<u8>, serde_json::Error> {
-    let mut said = serde_json::to_value(entry)?;
-    shorten(&mut said);
-    let said = if let Value::Object(said) = said { said } else { Map::new() };
-    let kind = said.get("type").cloned().unwrap_or_default();
+    blobs: Option<&BlobFolder>,
+) -> Result<Vec<u8>, LogCause> {
+    let said = serde_json::to_value(entry)?;
+    let mut said = if let Value::Object(said) = said { said } else { Map::new() };
+    reduce(&mut said, blobs)?;
     let own = [
-        ("type", kind),
-        ("id", id.into()),
-        ("parentId", parent.into()),
+        ("type", said.get("type").cloned().unwrap_or_default()),
+        ("id", serde_json::to_value(id)?),
+        ("parentId", serde_json::to_value(parent)?),
         ("timestamp", serde_json::to_value(at)?),
     ];
     let mut line: Map<_, _> = own.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     line.extend(said.into_iter().filter(|(key, _)| key != "type"));
-    line_of(&line)
+    Ok(line_of(&line)?)
 }
 
-fn line_of(line: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+pub(super) fn line_of(line: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     let mut bytes = serde_json::to_vec(line)?;
     bytes.push(b'\n');
     Ok(bytes)
 }
 
 /// Returns a path as text; bytes that are not UTF-8 are replaced, because JSON cannot hold them.
-fn lossy(path: &Path) -> String {
+pub(super) fn lossy(path: &Path) -> String {
     path.to_string_lossy().into_owned()
-}
-
-/// Generates the ids of the entries of one log: eight hexadecimal digits, unique in their file.
-#[derive(Debug)]
-pub(super) struct EntryIds {
-    seed: u32,
-    next: u32,
-    taken: HashSet<u32>,
-}
-
-impl EntryIds {
-    /// Returns a generator for the log of `session`, in which the ids `taken` exist already.
-    pub(super) fn new(session: SessionId, taken: &[String]) -> Self {
-        let bytes = session.as_bytes();
-        let seed = u32::from_be_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]);
-        let taken: HashSet<_> = taken.iter().filter_map(|id| number(id)).collect();
-        Self { seed, next: u32::try_from(taken.len()).unwrap_or(0), taken }
-    }
-
-    /// Returns the next id.
-    pub(super) fn next(&mut self) -> String {
-        loop {
-            let id = scrambled(self.seed.wrapping_add(self.next));
-            self.next = self.next.wrapping_add(1);
-            // `scrambled` is one to one, so a new id can collide only with an older id of the file.
-            if !self.taken.contains(&id) {
-                return format!("{id:08x}");
-            }
-        }
-    }
-}
-
-fn number(id: &str) -> Option<u32> {
-    u32::from_str_radix(id, 16).ok().filter(|_| id.len() == 8)
-}
-
-/// Maps numbers one to one to numbers that look random.
-fn scrambled(number: u32) -> u32 {
-    let number = (number ^ (number >> 16)).wrapping_mul(0x85eb_ca6b);
-    let number = (number ^ (number >> 13)).wrapping_mul(0xc2b2_ae35);
-    number ^ (number >> 16)
-}
-
-/// The longest string that is written, in characters.
-const MAX_CHARS: usize = 500_000;
-
-/// The end of a shortened string.
-const NOTICE: &str = "\n\n[Session persistence truncated large content]";
-
-/// Shortens every string in `value` that is too long. The session itself keeps the full strings.
-fn shorten(value: &mut Value) {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        Value::String(text) => cut(text),
-        Value::Array(values) => values.iter_mut().for_each(shorten),
-        Value::Object(values) => values.values_mut().for_each(shorten),
-    }
-}
-
-fn cut(text: &mut String) {
-    if text.len() <= MAX_CHARS || text.chars().nth(MAX_CHARS).is_none() {
-        return;
-    }
-    let kept = MAX_CHARS - NOTICE.len();
-    if let Some((end, _)) = text.char_indices().nth(kept) {
-        text.truncate(end);
-        text.push_str(NOTICE);
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn at() -> Timestamp {
@@ -231,77 +251,78 @@ mod tests {
     #[test]
     fn lines_are_those_of_session_files_of_version_3() {
         let id = SessionId::generate();
-        let line = header(&SessionHeader { id, cwd: "/app".into(), at: at() }).unwrap();
+        let parent = Some("/a.jsonl".to_owned());
+        let line = header(&SessionHeader { id, cwd: "/app".into(), at: at(), parent }).unwrap();
         let uuid = serde_json::to_string(&id).unwrap();
         assert_eq!(
             String::from_utf8(line.clone()).unwrap(),
             format!(
                 "{{\"type\":\"session\",\"version\":3,\"id\":{uuid},\
-                 \"timestamp\":\"2026-01-02T03:04:05.678Z\",\"cwd\":\"/app\"}}\n"
+                 \"timestamp\":\"2026-01-02T03:04:05.678Z\",\"cwd\":\"/app\",\
+                 \"parentSession\":\"/a.jsonl\"}}\n"
             )
         );
-        assert_eq!(parse_first(&line), First::Header(id));
+        let First::Header(read) = parse_first(&line) else { panic!("it is a header") };
+        assert_eq!((read.session(), read.version, read.at), (id, 3, Some(at())));
+        assert_eq!(read.parent.as_deref(), Some("/a.jsonl"));
 
-        let change = SessionEntry::ModelChange { model: "offline/a".to_owned() };
-        let line = entry("00000002", Some("00000001"), at(), &change).unwrap();
+        let change = SessionEntry::ModelChange { model: "offline/a".to_owned(), role: None };
+        let (own, parent) = (EntryId::new("00000002"), EntryId::new("00000001"));
+        let line = entry(&own, Some(&parent), at(), &change, None).unwrap();
         assert_eq!(
             String::from_utf8(line.clone()).unwrap(),
             "{\"type\":\"model_change\",\"id\":\"00000002\",\"parentId\":\"00000001\",\
              \"timestamp\":\"2026-01-02T03:04:05.678Z\",\"model\":\"offline/a\"}\n"
         );
-        let Line::Entry(read) = parse(&line) else { panic!("it is an entry") };
-        let parent = Some("00000001".to_owned());
-        let id = "00000002".to_owned();
-        assert_eq!(*read, SessionLine { id, parent, timestamp: at(), entry: change });
+        let read: SessionLine = serde_json::from_slice(&line).unwrap();
+        assert_eq!((&read.id, read.parent.as_ref()), (&own, Some(&parent)));
+        assert_eq!((read.timestamp, &read.entry), (at(), &change));
+        let envelope = parse_envelope(clean(&line)).unwrap();
+        assert_eq!((envelope.id, envelope.parent), (own, Some(parent)));
+        assert_eq!((envelope.at, envelope.label), (Some(at()), None));
+        assert_eq!(parse_entry(serde_json::from_slice(&line).unwrap()), Ok(change));
     }
 
     #[test]
-    fn what_is_not_known_is_told_from_what_cannot_be_read() {
-        let known = [
-            json!({ "type": "label", "id": "a", "parentId": null, "targetId": "b" }),
-            json!({ "type": "message", "id": "b", "message": { "role": "custom" } }),
-        ];
-        for line in known {
-            let line = line.to_string();
-            assert!(matches!(parse(line.as_bytes()), Line::Unknown { .. }), "{line}");
+    fn what_is_no_entry_says_why() {
+        for (line, why) in [
+            ("{", "EOF while parsing"),
+            ("[]", "expected"),
+            ("{\"type\":\"label\"}", "missing field `id`"),
+            ("{\"id\":\"a\"}", "missing field `type`"),
+            ("{\"type\":\"session\",\"id\":\"a\"}", "it belongs to the beginning of a file"),
+        ] {
+            let found = parse_envelope(line.as_bytes()).unwrap_err();
+            assert!(found.contains(why), "{line}: {found}");
         }
-        for line in ["", "{", "[]", "{\"type\":\"label\"}", "\0\0\0", "\u{fffd}"] {
-            assert!(matches!(parse(line.as_bytes()), Line::Unreadable), "{line}");
-        }
+        let label = parse_envelope(br#"{"type":"label","id":"a","targetId":"b","label":"c"}"#);
+        let label = label.unwrap().label.unwrap();
+        assert_eq!(label, (EntryId::new("b"), Some("c".to_owned())));
     }
 
     #[test]
     fn a_first_line_may_be_a_title_a_header_or_something_else() {
         assert_eq!(parse_first(br#"{"type":"title","v":1,"title":"x","pad":"  "}"#), First::Title);
-        assert_eq!(parse_first(br#"{"type":"session","version":4}"#), First::Newer(4));
-        assert_eq!(parse_first(br#"{"type":"session","id":"no uuid"}"#), First::Other);
-        assert_eq!(parse_first(b"{}"), First::Other);
-        assert_eq!(parse_first(b"\xff"), First::Other);
-    }
-
-    #[test]
-    fn no_identity_is_given_twice_also_not_after_the_log_was_opened_again() {
-        let session = SessionId::generate();
-        let mut given = Vec::new();
-        for _ in 0..3 {
-            let mut ids = EntryIds::new(session, &given);
-            given.extend((0..1_000).map(|_| ids.next()));
+        for (line, version) in [
+            (&br#"{"type":"session","version":4,"id":"a"}"#[..], 4),
+            (br#"{"type":"session","id":"no uuid"}"#, 1),
+            (b"\0\0{\"type\":\"metadata\",\"id\":\"a\"}\r\n", 0),
+        ] {
+            let First::Header(header) = parse_first(line) else { panic!("{line:?}") };
+            assert_eq!(header.version, version);
         }
-        assert!(given.iter().all(|id| id.len() == 8 && number(id).is_some()));
-        assert_eq!(given.iter().collect::<HashSet<_>>().len(), given.len());
+        for other in [&b"{}"[..], b"\xff", b"", br#"{"type":"session","version":3}"#] {
+            assert_eq!(parse_first(other), First::Other);
+        }
     }
 
     #[test]
-    fn strings_that_are_too_long_are_cut_wherever_they_are_and_only_once() {
-        let fits = "ä".repeat(MAX_CHARS);
-        let mut value = json!({ "a": [fits, format!("{fits}x")], "b": 1 });
-        shorten(&mut value);
-        assert_eq!(value["a"][0], fits);
-        let cut = value["a"][1].as_str().unwrap();
-        assert_eq!(cut.chars().count(), MAX_CHARS);
-        assert!(cut.ends_with(&format!("ä{NOTICE}")));
-        let once = value.clone();
-        shorten(&mut value);
-        assert_eq!(value, once);
+    fn nuls_and_foreign_line_breaks_are_no_part_of_a_line() {
+        for line in [&b"\0\0{}\r\n"[..], b"{}", b"\n{}\0"] {
+            assert_eq!(clean(line), b"{}");
+        }
+        for line in [&b""[..], b"\0\0", b"\r\n"] {
+            assert_eq!(clean(line), b"");
+        }
     }
 }

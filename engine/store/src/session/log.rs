@@ -1,5 +1,6 @@
 //! The port of session logs: opens and writes them on threads for blocking work.
 
+use std::fs::File;
 use std::panic;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
@@ -9,13 +10,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use engine::fault::Faults;
 use engine::ports::{OpenedLog, SessionHeader, SessionLog, SessionLogError, SessionLogs};
-use protocol::{SessionEntry, Timestamp};
+use engine::session::{Moved, SessionMove};
+use protocol::{EntryId, SessionEntry, Timestamp};
 use tokio::sync::oneshot;
 use tokio::task;
 
+use super::blobs::BlobFolder;
 use super::error::LogCause;
-use super::log_writer::{LogWriter, WriteRequest, WriterPool};
-use super::open::{Opened, open};
+use super::loaded::{Loaded, load};
+use super::log_writer::{Addition, LogWriter, WriteRequest, WriterPool};
+use super::open::{LogOptions, Opened};
 
 /// How long opening waits for the lock of a log. The process that holds the lock may be waiting for
 /// a slow sync.
@@ -28,15 +32,14 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// not a power failure.
 #[derive(Clone)]
 pub struct SessionLogFiles {
-    faults: Faults,
-    lock_timeout: Duration,
+    options: LogOptions,
     writers: WriterPool,
 }
 
 /// An open session log.
 struct SessionLogFile {
     path: PathBuf,
-    faults: Faults,
+    options: LogOptions,
     queue: Sender<WriteRequest>,
     writing: Arc<Mutex<LogWriter>>,
 }
@@ -45,49 +48,78 @@ impl SessionLogFiles {
     /// Returns the port of session logs.
     #[must_use]
     pub fn new(faults: Faults) -> Self {
-        Self { faults, lock_timeout: LOCK_TIMEOUT, writers: WriterPool::default() }
+        let options = LogOptions { faults, blobs: None, lock_timeout: LOCK_TIMEOUT };
+        Self { options, writers: WriterPool::default() }
     }
 
-    #[cfg(test)]
-    pub(super) fn with_lock_timeout(self, lock_timeout: Duration) -> Self {
-        Self { lock_timeout, ..self }
+    /// Returns the port with a place in which what is too large for a log is kept whole.
+    #[must_use]
+    pub fn with_blobs(self, blobs: BlobFolder) -> Self {
+        Self { options: LogOptions { blobs: Some(blobs), ..self.options }, ..self }
+    }
+
+    /// Returns the port with another time to wait for the lock of a log.
+    #[must_use]
+    pub fn with_lock_timeout(self, lock_timeout: Duration) -> Self {
+        Self { options: LogOptions { lock_timeout, ..self.options }, ..self }
     }
 }
 
 #[async_trait]
 impl SessionLogs for SessionLogFiles {
     async fn open(&self, path: &Path, header: SessionHeader) -> Result<OpenedLog, SessionLogError> {
-        let (place, lock_timeout) = (path.to_owned(), self.lock_timeout);
+        let (place, options) = (path.to_owned(), self.options.clone());
         let writers = self.writers.clone();
         let opened = blocking(move || {
             // It comes first, because it restores what a power cut has taken from the log.
             let journal = writers.journal_of(&place);
-            let opened = open(&place, &header, lock_timeout)?;
+            let opened = options.open(&place, &header)?;
             Ok(Opened { writer: LogWriter { journal, ..opened.writer }, ..opened })
         })
         .await;
         let opened = opened.map_err(|trouble| trouble.to_error("open", path))?;
+        let Opened { session, context, damage, writer } = opened;
         let queue = self.writers.queue_for(path);
         let queue = queue.map_err(|error| LogCause::from(error).to_error("open", path))?;
         let log = SessionLogFile {
             path: path.to_owned(),
-            faults: self.faults.clone(),
+            options: self.options.clone(),
             queue,
-            writing: Arc::new(Mutex::new(opened.writer)),
+            writing: Arc::new(Mutex::new(writer)),
         };
-        let (session, messages, model) = (opened.session, opened.messages, opened.model);
-        Ok(OpenedLog { session, messages, model, log: Box::new(log) })
+        Ok(OpenedLog { session, context, damage, log: Box::new(log) })
     }
 }
 
 #[async_trait]
 impl SessionLog for SessionLogFile {
-    async fn append(&mut self, at: Timestamp, entry: SessionEntry) -> Result<(), SessionLogError> {
-        let (writing, faults) = (Arc::clone(&self.writing), self.faults.clone());
+    async fn append(
+        &mut self,
+        at: Timestamp,
+        entry: SessionEntry,
+    ) -> Result<EntryId, SessionLogError> {
+        self.add(at, Addition::Entry(entry)).await
+    }
+
+    async fn go_to(&mut self, at: Timestamp, to: SessionMove) -> Result<Moved, SessionLogError> {
+        let entry = self.add(at, Addition::Move(to)).await?;
+        let (path, blobs) = (self.path.clone(), self.options.blobs.clone());
+        let read = blocking(move || match load(File::open(&path)?)? {
+            Loaded::Session(mut session) => Ok(session.context(blobs.as_ref())),
+            Loaded::Empty | Loaded::Other => Err(LogCause::Replaced),
+        });
+        let context = read.await.map_err(|trouble| trouble.to_error("read", &self.path))?;
+        Ok(Moved { entry, context })
+    }
+}
+
+impl SessionLogFile {
+    async fn add(&self, at: Timestamp, addition: Addition) -> Result<EntryId, SessionLogError> {
+        let (writing, faults) = (Arc::clone(&self.writing), self.options.faults.clone());
         let (done, waiting) = oneshot::channel();
         // If the writing thread has ended, `send` returns the request. Dropping the request drops
         // `done`, and `waiting` then yields an error.
-        drop(self.queue.send(WriteRequest { writing, faults, at, entry, done }));
+        drop(self.queue.send(WriteRequest { writing, faults, at, addition, done }));
         let appended = match waiting.await {
             Ok(Ok(appended)) => appended,
             Ok(Err(panic)) => panic::resume_unwind(panic),

@@ -13,26 +13,33 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use engine::fault::Faults;
+use engine::session::{EntryIds, SessionMove, SessionTree};
 use group_log::copy;
-use protocol::{SessionEntry, Timestamp};
+use protocol::{EntryId, SessionEntry, Timestamp};
 use tokio::sync::oneshot;
 
+use super::blobs::BlobFolder;
 use super::error::LogCause;
 use super::journal::{Appended, Journals, SessionJournal};
-use super::line::{self, EntryIds};
+use super::line;
+use super::open::create;
 
 /// An open and locked log. Dropping it releases the lock.
 #[derive(Debug)]
 pub(super) struct LogWriter {
     pub(super) path: PathBuf,
-    pub(super) file: File,
+    /// The file; `None` until something is worth to be kept. Until then, what is written waits in
+    /// `kept`.
+    pub(super) file: Option<File>,
     pub(super) ids: EntryIds,
-    /// The id of the last entry.
-    pub(super) leaf: Option<String>,
+    /// The entries, without what they say.
+    pub(super) tree: SessionTree<()>,
     /// How its entries become durable.
     pub(super) kept: Kept,
     /// The journal; `None` until the log is in use, and where there can be none.
     pub(super) journal: Option<Arc<SessionJournal>>,
+    /// Where large content is kept whole; `None` where it is only cut.
+    pub(super) blobs: Option<BlobFolder>,
     /// The first error; nothing is written after it.
     pub(super) failed: Option<LogCause>,
 }
@@ -47,6 +54,15 @@ pub(super) enum Kept {
     UpTo { durable: u64, rest: String },
 }
 
+/// What is added to a log.
+#[derive(Clone, Debug)]
+pub(super) enum Addition {
+    /// An entry after the last one.
+    Entry(SessionEntry),
+    /// A move to another entry.
+    Move(SessionMove),
+}
+
 /// The step that has to follow the writing of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
@@ -56,17 +72,49 @@ pub(super) enum Due {
     Sync,
 }
 
+impl Due {
+    fn after(entry: &SessionEntry) -> Self {
+        match entry {
+            SessionEntry::Message { .. }
+            | SessionEntry::CustomMessage { .. }
+            | SessionEntry::Compaction { .. }
+            | SessionEntry::BranchSummary { .. }
+            | SessionEntry::Leaf {} => Self::Sync,
+            SessionEntry::SessionInit { .. }
+            | SessionEntry::ModelChange { .. }
+            | SessionEntry::ThinkingLevelChange { .. }
+            | SessionEntry::ServiceTierChange { .. }
+            | SessionEntry::Custom { .. }
+            | SessionEntry::Label { .. }
+            | SessionEntry::ModeChange { .. }
+            | SessionEntry::TtsrInjection { .. }
+            | SessionEntry::McpToolSelection { .. }
+            | SessionEntry::SessionInfo { .. }
+            | SessionEntry::TitleChange { .. }
+            | SessionEntry::Unknown(_) => Self::Nothing,
+        }
+    }
+}
+
 impl LogWriter {
-    /// Writes an entry.
+    /// Writes an entry. Returns its id.
     pub(super) fn write(
         &mut self,
         faults: &Faults,
         at: Timestamp,
-        entry: &SessionEntry,
-    ) -> Result<Due, LogCause> {
+        addition: &Addition,
+    ) -> Result<(EntryId, Due), LogCause> {
         if let Some(trouble) = &self.failed {
             return Err(trouble.clone());
         }
+        let moved;
+        let entry = match addition {
+            Addition::Entry(entry) => entry,
+            Addition::Move(to) => {
+                moved = to.clone().begin(&mut self.tree)?;
+                &moved
+            }
+        };
         self.add(faults, at, entry).map_err(|trouble| self.fail(trouble))
     }
 
@@ -75,20 +123,26 @@ impl LogWriter {
         faults: &Faults,
         at: Timestamp,
         entry: &SessionEntry,
-    ) -> Result<Due, LogCause> {
+    ) -> Result<(EntryId, Due), LogCause> {
         faults.failpoint("session.append")?;
-        let id = self.ids.next();
-        let line = line::entry(&id, self.leaf.as_deref(), at, entry)?;
-        self.file.write_all(&line)?;
+        let id = self.ids.generate();
+        let line = line::entry(&id, self.tree.leaf_id(), at, entry, self.blobs.as_ref())?;
+        // A line is JSON, which is UTF-8.
+        let line = String::from_utf8_lossy(&line);
+        let due = Due::after(entry);
         if let Kept::UpTo { rest, .. } = &mut self.kept {
-            // A line is JSON, which is UTF-8.
-            rest.push_str(&String::from_utf8_lossy(&line));
+            rest.push_str(&line);
         }
-        self.leaf = Some(id);
-        Ok(match entry {
-            SessionEntry::Message { .. } => Due::Sync,
-            SessionEntry::SessionInit { .. } | SessionEntry::ModelChange { .. } => Due::Nothing,
-        })
+        match (&mut self.file, &self.kept) {
+            (Some(file), _) => file.write_all(line.as_bytes())?,
+            (None, Kept::UpTo { rest, .. }) if due == Due::Sync => {
+                let file = self.file.insert(create(&self.path)?);
+                file.write_all(rest.as_bytes())?;
+            }
+            (None, Kept::UpTo { .. } | Kept::Unsynced) => {}
+        }
+        self.tree.append(id.clone(), at, ());
+        Ok((id, due))
     }
 
     /// Returns what has to be written to the journal, with the journal; `None` if the file has to be
@@ -112,12 +166,13 @@ impl LogWriter {
 
     /// Syncs the file, and the folders that hold its name.
     fn sync(&mut self) -> Result<(), LogCause> {
-        self.file.sync_data()?;
+        let Some(file) = &self.file else { return Ok(()) };
+        file.sync_data()?;
         let folders = self.path.ancestors().skip(1).take(2);
         for folder in folders.filter(|folder| !folder.as_os_str().is_empty()) {
             File::open(folder)?.sync_all()?;
         }
-        let durable = self.file.metadata()?.len();
+        let durable = file.metadata()?.len();
         self.kept = Kept::UpTo { durable, rest: String::new() };
         Ok(())
     }
@@ -141,12 +196,15 @@ pub(super) struct WriteRequest {
     pub(super) writing: Arc<Mutex<LogWriter>>,
     pub(super) faults: Faults,
     pub(super) at: Timestamp,
-    pub(super) entry: SessionEntry,
+    pub(super) addition: Addition,
     pub(super) done: oneshot::Sender<WriteResult>,
 }
 
+/// The id of a written entry, and what has to follow.
+type Written = Result<(EntryId, Due), LogCause>;
+
 /// The result of a request: the result of writing, or a panic to resume in the session.
-pub(super) type WriteResult = Result<Result<(), LogCause>, Box<dyn Any + Send>>;
+pub(super) type WriteResult = Result<Result<EntryId, LogCause>, Box<dyn Any + Send>>;
 
 /// A handle to the pool of writing threads. A thread starts when a log first needs its queue, and
 /// ends when all handles and queues are dropped.
@@ -202,16 +260,22 @@ fn write_batch(batch: Vec<WriteRequest>) {
     let mut results = Vec::new();
     let mut appended: Vec<Vec<(usize, Appended)>> = announced.iter().map(|_| Vec::new()).collect();
     for (at, (request, written)) in batch.iter().zip(written).enumerate() {
-        let taken = match written {
-            Ok(Ok(Due::Sync)) => {
-                catch_panic(|| locked(&request.writing).take_unjournaled(&request.faults))
+        let (id, taken) = match written {
+            Ok(Ok((id, Due::Sync))) => {
+                (id, catch_panic(|| locked(&request.writing).take_unjournaled(&request.faults)))
             }
-            Ok(Ok(Due::Nothing)) => {
-                results.push(Ok(Ok(())));
+            Ok(Ok((id, Due::Nothing))) => {
+                results.push(Ok(Ok(id)));
                 continue;
             }
-            Ok(Err(trouble)) => Ok(Err(trouble)),
-            Err(panic) => Err(panic),
+            Ok(Err(trouble)) => {
+                results.push(Ok(Err(trouble)));
+                continue;
+            }
+            Err(panic) => {
+                results.push(Err(panic));
+                continue;
+            }
         };
         let place = |journal: &Arc<SessionJournal>| {
             announced.iter().position(|(_, other)| Arc::ptr_eq(other, journal))
@@ -220,11 +284,11 @@ fn write_batch(batch: Vec<WriteRequest>) {
             Ok(Ok(Some((journal, bytes)))) => match place(&journal) {
                 Some(place) => {
                     appended[place].push((at, bytes));
-                    Ok(Ok(()))
+                    Ok(Ok(id))
                 }
-                None => Ok(sync(request)),
+                None => Ok(sync(request).map(|()| id)),
             },
-            Ok(Ok(None)) => Ok(sync(request)),
+            Ok(Ok(None)) => Ok(sync(request).map(|()| id)),
             Ok(Err(trouble)) => Ok(Err(trouble)),
             Err(panic) => Err(panic),
         });
@@ -236,11 +300,14 @@ fn write_batch(batch: Vec<WriteRequest>) {
         let (places, appended): (Vec<_>, Vec<_>) = appended.into_iter().unzip();
         if let Err(error) = journal.append(announced, &appended) {
             for place in places {
-                results[place] = Ok(match error.kind() {
+                let synced = match error.kind() {
                     // There are no locks, so there is no journal: each file is synced.
                     io::ErrorKind::Unsupported => sync(&batch[place]),
                     _ => Err(locked(&batch[place].writing).fail(copy(&error).into())),
-                });
+                };
+                if let (Err(trouble), result) = (synced, &mut results[place]) {
+                    *result = Ok(Err(trouble));
+                }
             }
         }
     }
@@ -257,8 +324,8 @@ fn journal_of(request: &WriteRequest) -> Option<(usize, Arc<SessionJournal>)> {
     Some((Arc::as_ptr(&journal).addr(), journal))
 }
 
-fn write_entry(request: &WriteRequest) -> Result<Result<Due, LogCause>, Box<dyn Any + Send>> {
-    catch_panic(|| locked(&request.writing).write(&request.faults, request.at, &request.entry))
+fn write_entry(request: &WriteRequest) -> Result<Written, Box<dyn Any + Send>> {
+    catch_panic(|| locked(&request.writing).write(&request.faults, request.at, &request.addition))
 }
 
 /// Runs a step for one session, and returns its panic as an error. The panic is resumed in that

@@ -1,17 +1,34 @@
 //! Session logs: the messages of each session in a file, one JSON object per line. Each message is
 //! durable before the session goes on.
 
+mod blobs;
+mod breadcrumbs;
 mod error;
+mod find;
+mod fork;
 mod journal;
+mod large;
 mod line;
+mod list;
+mod loaded;
 mod log;
 mod log_writer;
+mod migrate;
 mod open;
 mod reader;
+mod rewrite;
+mod title;
 
 #[cfg(test)]
 mod tests;
 
-pub use line::SessionLine;
+pub use blobs::BlobFolder;
+pub use breadcrumbs::Breadcrumbs;
+pub use find::{FoundSession, SessionPlaces};
+pub use fork::{Branched, ForkError, artifacts_of, branch, fork, new_log_path};
+pub use line::{LoadedHeader, SessionLine};
+pub use list::{SessionInfo, list_all_sessions, list_sessions};
+pub use loaded::{Body, LoadedSession};
 pub use log::SessionLogFiles;
 pub use reader::{read_session, used_in};
+pub use title::{Titled, set_title};

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use protocol::Usage;
+use protocol::{Timestamp, Usage};
 
 use super::journal::settle_for;
-use super::line::{self, Line, SessionLine};
+use super::line::{Envelope, SessionLine, clean, parse_entry, parse_envelope};
 
 /// The longest line that is read, in bytes.
 const LONGEST: u64 = 64 << 20;
@@ -29,8 +29,8 @@ pub(super) enum RawLine<'a> {
     Complete(&'a [u8]),
     /// A complete line that is longer than any line this program writes.
     TooLong,
-    /// A line without a line break: its writer has crashed or is still writing.
-    Torn,
+    /// A last line without a line break: its writer has crashed or is still writing.
+    Torn(&'a [u8]),
 }
 
 impl<R: Read> LogLines<R> {
@@ -51,12 +51,12 @@ impl<R: Read> LogLines<R> {
             return Ok(Some(RawLine::Complete(&self.line)));
         }
         if (read as u64) < self.longest {
-            return Ok(Some(RawLine::Torn));
+            return Ok(Some(RawLine::Torn(&self.line)));
         }
         self.line = Vec::new();
         let (rest, last) = skip_line(&mut self.from)?;
         if last != Some(b'\n') {
-            return Ok(Some(RawLine::Torn));
+            return Ok(Some(RawLine::Torn(&[])));
         }
         self.end += read as u64 + rest;
         Ok(Some(RawLine::TooLong))
@@ -90,8 +90,8 @@ pub fn used_in(lines: &[SessionLine]) -> Option<Usage> {
     lines.iter().filter_map(|line| line.entry.usage()).reduce(|one, other| one + other)
 }
 
-/// Returns the entries of the session log at `path` in their order. Unreadable lines and an
-/// incomplete last line are left out.
+/// Returns the entries of the session log at `path` in their order. Lines that cannot be read, and a
+/// last one that is not whole, are left out.
 ///
 /// # Errors
 /// The file does not exist or cannot be read.
@@ -100,10 +100,14 @@ pub fn read_session(path: &Path) -> io::Result<Vec<SessionLine>> {
     let mut scan = LogLines::new(File::open(path)?);
     let mut lines = Vec::new();
     while let Some(found) = scan.next()? {
-        if let RawLine::Complete(bytes) = found
-            && let Line::Entry(line) = line::parse(bytes)
+        if let RawLine::Complete(bytes) | RawLine::Torn(bytes) = found
+            && let Ok(envelope) = parse_envelope(clean(bytes))
+            && let Ok(fields) = serde_json::from_slice(clean(bytes))
+            && let Ok(entry) = parse_entry(fields)
         {
-            lines.push(*line);
+            let Envelope { id, parent, at, label: _ } = envelope;
+            let timestamp = at.unwrap_or_else(|| Timestamp::from_millisecond(0));
+            lines.push(SessionLine { id, parent, timestamp, entry });
         }
     }
     Ok(lines)
@@ -119,7 +123,8 @@ mod tests {
         while let Some(found) = scan.next().unwrap() {
             lines.push(match found {
                 RawLine::Complete(line) => String::from_utf8(line.to_vec()).unwrap(),
-                other => format!("{other:?}"),
+                RawLine::TooLong => "TooLong".to_owned(),
+                RawLine::Torn(line) => format!("Torn {}", String::from_utf8_lossy(line)),
             });
         }
         (lines, scan.end())
@@ -133,7 +138,7 @@ mod tests {
     fn a_last_line_without_an_end_is_told() {
         assert_eq!(scanned("", 100), expected(&[], 0));
         assert_eq!(scanned("a\n\nb\n", 100), expected(&["a", "", "b"], 5));
-        assert_eq!(scanned("a\nb", 100), expected(&["a", "Torn"], 2));
+        assert_eq!(scanned("a\nb", 100), expected(&["a", "Torn b"], 2));
     }
 
     #[test]
@@ -143,7 +148,7 @@ mod tests {
             scanned(&format!("a\n{long}\nb\n"), 8),
             expected(&["a", "TooLong", "b"], 20_005)
         );
-        assert_eq!(scanned(&format!("a\n{long}"), 8), expected(&["a", "Torn"], 2));
+        assert_eq!(scanned(&format!("a\n{long}"), 8), expected(&["a", "Torn "], 2));
         assert_eq!(scanned("1234567\n12345678\n", 8), expected(&["1234567", "TooLong"], 17));
     }
 }

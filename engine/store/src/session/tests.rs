@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use engine::fault::{FaultHooks, Faults};
 use engine::ports::{OpenedLog, SessionHeader, SessionLogError, SessionLogs};
+use engine::session::for_model;
 use protocol::{
-    AssistantMessage, FailureClass, InputId, Message, Part, SessionEntry, SessionId, StopReason,
-    Timestamp, Usage,
+    AssistantMessage, EntryId, FailureClass, InputId, Message, Part, SessionEntry, SessionId,
+    StopReason, Timestamp, Usage,
 };
 use serde_json::Value;
 use test_limit::eventually;
 use tokio::sync::Semaphore;
 
-use super::{SessionLogFiles, read_session};
+use super::{BlobFolder, SessionLogFiles, read_session};
 
 /// Told when what a plan makes slow is reached.
 static REACHED: Semaphore = Semaphore::const_new(0);
@@ -42,7 +43,9 @@ impl LogFixture {
     fn with_faults(plan: &str) -> Self {
         let faults = Faults::read(plan, FaultHooks { kill: || {}, wait }).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        Self { folder, id: SessionId::generate(), logs: SessionLogFiles::new(faults) }
+        let blobs = BlobFolder::new(folder.path().join("blobs"));
+        let logs = SessionLogFiles::new(faults).with_blobs(blobs);
+        Self { folder, id: SessionId::generate(), logs }
     }
 
     fn path(&self) -> PathBuf {
@@ -59,7 +62,7 @@ impl LogFixture {
     }
 
     async fn open(&self) -> Result<OpenedLog, SessionLogError> {
-        let header = SessionHeader { id: self.id, cwd: "/app".into(), at: at(0) };
+        let header = SessionHeader { id: self.id, cwd: "/app".into(), at: at(0), parent: None };
         self.logs.open(&self.path(), header).await
     }
 
@@ -85,7 +88,7 @@ fn at(second: i64) -> Timestamp {
 }
 
 fn messages(opened: &OpenedLog) -> Vec<Message> {
-    opened.messages.iter().map(|logged| logged.message.clone()).collect()
+    opened.context.messages.iter().filter_map(|logged| for_model(&logged.message)).collect()
 }
 
 fn user(text: &str) -> Message {
@@ -106,7 +109,7 @@ fn assistant(text: &str, stop_reason: StopReason) -> Message {
 }
 
 fn entry(message: Message) -> SessionEntry {
-    SessionEntry::Message { message, input_id: None }
+    SessionEntry::message(message)
 }
 
 fn said(text: &str) -> SessionEntry {
@@ -130,7 +133,8 @@ async fn a_log_goes_on_where_it_ended() {
     drop(opened.log);
     stage.write([init(), said("a"), entry(assistant("b", StopReason::Stop))]).await;
 
-    let other = SessionHeader { id: SessionId::generate(), cwd: "/else".into(), at: at(9) };
+    let other =
+        SessionHeader { id: SessionId::generate(), cwd: "/else".into(), at: at(9), parent: None };
     let mut opened = stage.logs.open(&stage.path(), other).await.unwrap();
     assert_eq!(opened.session, stage.id);
     assert_eq!(messages(&opened), [user("a"), assistant("b", StopReason::Stop)]);
@@ -158,7 +162,8 @@ async fn wherever_a_log_was_cut_its_whole_lines_are_there_and_it_goes_on() {
     let ends: Vec<_> = (1..=whole.len()).filter(|end| whole[end - 1] == b'\n').collect();
     for cut in ends[0]..whole.len() {
         fs::write(stage.path(), &whole[..cut]).unwrap();
-        let left = ends.iter().filter(|end| **end <= cut).count();
+        // The line break is no part of what was said.
+        let left = ends.iter().filter(|end| **end <= cut + 1).count();
         assert_eq!(read_session(&stage.path()).unwrap().len(), left - 1, "cut at {cut}");
         let mut opened = stage.open().await.unwrap();
         let expected: Vec<_> = ["a", "ä", "c"].map(user).into_iter().take(left - 1).collect();
@@ -220,12 +225,19 @@ async fn what_cannot_be_read_or_is_not_known_stays_in_the_file_and_is_not_minded
     let stage = LogFixture::new();
     stage.write([said("a")]).await;
     let title = "{\"type\":\"title\",\"v\":1,\"title\":\"x\",\"pad\":\"   \"}\n";
-    let label = "{\"type\":\"label\",\"id\":\"0000abcd\",\"parentId\":null,\"targetId\":\"x\"}\n";
+    let parent = &stage.lines()[1]["id"];
+    let label = format!(
+        "{{\"type\":\"label\",\"id\":\"0000abcd\",\"parentId\":{parent},\
+         \"timestamp\":\"2026-01-02T03:04:05.678Z\",\"targetId\":\"x\"}}\n"
+    );
     let odd = format!("{title}{}not json\n\0\0\0\n\n{label}", stage.text());
     fs::write(stage.path(), &odd).unwrap();
 
     let mut opened = stage.open().await.unwrap();
     assert_eq!((opened.session, messages(&opened)), (stage.id, vec![user("a")]));
+    let damage: Vec<_> = opened.damage.iter().map(|it| (it.line, it.what.as_str())).collect();
+    let json = "expected ident at line 1 column 2";
+    assert_eq!(damage, [(4, json), (5, "it holds no text")]);
     opened.log.append(at(2), said("b")).await.unwrap();
     let text = stage.text();
     assert!(text.starts_with(&odd));
@@ -233,7 +245,8 @@ async fn what_cannot_be_read_or_is_not_known_stays_in_the_file_and_is_not_minded
     assert_eq!(last["parentId"], "0000abcd");
     let read: Vec<_> =
         read_session(&stage.path()).unwrap().into_iter().map(|line| line.entry).collect();
-    assert_eq!(read, [said("a"), said("b")]);
+    let label = SessionEntry::Label { target_id: EntryId::new("x"), label: None };
+    assert_eq!(read, [said("a"), label, said("b")]);
 }
 
 #[test]
@@ -247,10 +260,11 @@ async fn a_file_that_is_no_log_is_moved_aside_and_nothing_of_it_is_lost() {
         let number = if number == 0 { String::new() } else { (number + 1).to_string() };
         let aside = stage.path().with_file_name(format!("session.jsonl.bak{number}"));
         assert_eq!(fs::read_to_string(aside).unwrap(), *content);
-        assert_eq!(stage.lines().len(), 1);
+        assert!(!stage.path().exists(), "nothing was said yet");
     }
     fs::write(stage.path(), "").unwrap();
-    drop(stage.open().await.unwrap());
+    stage.write([said("a")]).await;
+    assert_eq!(stage.lines().len(), 2);
     assert_eq!(fs::read_dir(stage.path().parent().unwrap()).unwrap().count(), 4);
 }
 
@@ -270,13 +284,20 @@ async fn a_log_of_a_newer_version_is_refused_and_left_as_it_is() {
 #[test]
 async fn a_log_that_is_open_is_refused_to_everybody_else_until_it_is_closed() {
     let stage = LogFixture::new();
-    let first = stage.open().await.unwrap();
-    let header = SessionHeader { id: stage.id, cwd: "/app".into(), at: at(0) };
+    let mut first = stage.open().await.unwrap();
+    first.log.append(at(1), said("a")).await.unwrap();
+    let header = SessionHeader { id: stage.id, cwd: "/app".into(), at: at(0), parent: None };
     let hasty = stage.logs.clone().with_lock_timeout(Duration::from_millis(50));
     let error = hasty.open(&stage.path(), header).await.err().unwrap();
     let what = format!("cannot open the session log at {}", stage.path().display());
     assert_eq!(error.to_string(), what);
-    assert_eq!(error.to_failure().message, format!("{what}: another session has it open"));
+    assert_eq!(
+        error.to_failure().message,
+        format!(
+            "{what}: another session has it open; with `--fork` a \
+                       copy of it goes on"
+        )
+    );
     drop(first);
     assert!(stage.open().await.is_ok());
 }
@@ -361,21 +382,27 @@ async fn a_session_that_is_stopped_while_it_writes_leaves_a_whole_log_to_who_goe
 }
 
 #[test]
-async fn what_is_very_long_is_cut_in_the_file_only() {
+async fn what_is_very_long_is_cut_in_the_file_and_whole_when_it_is_read() {
     let stage = LogFixture::new();
-    stage.write([said(&"x".repeat(600_000))]).await;
+    let whole = "x".repeat(600_000);
+    stage.write([said(&whole)]).await;
+    let notice = "[Session persistence truncated large content]";
+    assert_eq!((stage.text().len() < 510_000, stage.text().matches(notice).count()), (true, 1));
+    assert_eq!(messages(&stage.open().await.unwrap()), [user(&whole)]);
+    fs::remove_dir_all(stage.folder.path().join("blobs")).unwrap();
     let opened = stage.open().await.unwrap();
-    let Message::User(read) = &opened.messages[0].message else { panic!() };
-    let text = read.text();
-    assert_eq!(text.len(), 500_000);
-    assert!(text.ends_with("[Session persistence truncated large content]"));
+    assert_eq!((opened.damage.len(), opened.damage[0].line), (1, 2));
+    let what = &opened.damage[0].what;
+    assert!(what.starts_with("the end of the text at `/message/content/0/text` (blob:"), "{what}");
+    let Message::User(read) = &messages(&opened)[0] else { panic!() };
+    assert_eq!((read.text().len(), read.text().ends_with(notice)), (500_000, true));
 }
 
 #[test]
 async fn nobody_else_may_read_a_log() {
     use std::os::unix::fs::PermissionsExt as _;
     let stage = LogFixture::new();
-    drop(stage.open().await.unwrap());
+    stage.write([said("a")]).await;
     let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(stage.path()), 0o600);
     assert_eq!(mode(stage.path().parent().unwrap().to_owned()), 0o700);
@@ -389,7 +416,12 @@ async fn two_hundred_sessions_write_at_the_same_time() {
     for session in 0..200 {
         let (logs, path) = (logs.clone(), folder.path().join(format!("t{session}/session.jsonl")));
         sessions.spawn(async move {
-            let header = SessionHeader { id: SessionId::generate(), cwd: "/".into(), at: at(0) };
+            let header = SessionHeader {
+                id: SessionId::generate(),
+                cwd: "/".into(),
+                at: at(0),
+                parent: None,
+            };
             let mut log = logs.open(&path, header).await.unwrap().log;
             for number in 0..5 {
                 log.append(at(number), said(&"word ".repeat(100))).await.unwrap();
@@ -402,7 +434,7 @@ async fn two_hundred_sessions_write_at_the_same_time() {
 
 #[test]
 fn the_documentation_names_every_entry_and_field() {
-    let documentation = include_str!("../../../../docs/session-logs.md");
+    let documentation = include_str!("../../../../docs/sessions.md");
     let call = protocol::ToolCall {
         id: "1".to_owned(),
         name: "read".to_owned(),
@@ -420,6 +452,7 @@ fn the_documentation_names_every_entry_and_field() {
         content: vec![],
         details: Some(Value::Bool(true)),
         is_error: false,
+        pruned_at: None,
         timestamp: at(0),
     };
     let init = SessionEntry::SessionInit {
@@ -430,7 +463,7 @@ fn the_documentation_names_every_entry_and_field() {
     };
     let entries = [
         init,
-        SessionEntry::ModelChange { model: "a/b".to_owned() },
+        SessionEntry::ModelChange { model: "a/b".to_owned(), role: None },
         said("a"),
         entry(Message::Assistant(answer)),
         entry(Message::ToolResult(result)),
@@ -463,13 +496,13 @@ fn names(value: &Value, words: &mut Vec<String>) {
 async fn a_log_says_which_inputs_were_said_and_which_model_answered_last() {
     let stage = LogFixture::new();
     let id = InputId::generate();
-    let change = |model: &str| SessionEntry::ModelChange { model: model.to_owned() };
-    let input = SessionEntry::Message { message: user("a"), input_id: Some(id) };
+    let change = |model: &str| SessionEntry::ModelChange { model: model.to_owned(), role: None };
+    let input = SessionEntry::Message { message: user("a").into(), input_id: Some(id) };
     stage.write([change("a/b"), input, said("a"), change("c/d")]).await;
     let written = stage.text();
     let key = format!("\"inputId\":{}}}\n", serde_json::to_string(&id).unwrap());
     assert_eq!(written.matches(&key).count(), 1, "{written}");
     let opened = stage.open().await.unwrap();
-    let ids: Vec<_> = opened.messages.iter().map(|logged| logged.input_id).collect();
-    assert_eq!((ids, opened.model.as_deref()), (vec![Some(id), None], Some("c/d")));
+    let ids: Vec<_> = opened.context.messages.iter().map(|logged| logged.input_id).collect();
+    assert_eq!((ids, opened.context.model()), (vec![Some(id), None], Some("c/d")));
 }

@@ -1,22 +1,24 @@
 //! Takes branches back: removes those that landings have made, and moves those to which commits
 //! were added. A branch that somebody has moved since is left.
 
+use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
 use engine::ports::{BranchEnd, UndoReport, UndoneBranch};
 use git2::{ErrorCode, Repository};
-use protocol::{LandingId, RunName, TaskName};
+use protocol::{LandingId, RepoPath, RunName, TaskName};
 
 use super::history::{History, PastLanding};
 use super::record::{MadeBranch, TakenBranch, UndoRecord};
 use super::report::taken_back;
 use crate::branch::{Checkout, checkout};
-use crate::error::{OrCannot, Result, error_text};
+use crate::error::{OrCannot, Result, cannot, error_text};
 use crate::landing::finish::LandingContext;
 use crate::landing::journal::State;
 use crate::landing::journal_content::Journal;
 use crate::landing::on_branch::{BranchMove, Moved, failpoint, move_branch, oid, tip};
+use crate::nested::nested_of;
 use crate::repository::Repo;
 
 /// How often the removal of a reference is tried while another process has locked it.
@@ -27,13 +29,46 @@ pub(super) struct BranchStep {
     /// What is recorded; `None` if the branch is left.
     pub(super) taken: Option<TakenBranch>,
     pub(super) branch: UndoneBranch,
+    /// The tasks whose work in a nested repository is left.
+    pub(super) left_of: Vec<TaskName>,
 }
 
 impl BranchStep {
     /// Returns the step of a branch that is left as it is.
     pub(super) fn left(reference: &str, why: impl Into<String>, hint: Option<String>) -> Self {
         let end = BranchEnd::Left { why: why.into(), hint };
-        Self { taken: None, branch: UndoneBranch { name: short(reference), end } }
+        let branch = UndoneBranch { name: short(reference), nested: None, end };
+        Self { taken: None, branch, left_of: Vec::new() }
+    }
+
+    /// Returns the step of a branch that is left because it is checked out.
+    pub(super) fn busy(reference: &str, checkout: &Checkout) -> Self {
+        match checkout {
+            Checkout::Elsewhere(_) => {
+                Self::left(reference, "it is checked out in another working tree", None)
+            }
+            Checkout::Here | Checkout::Nowhere => {
+                Self::left(reference, "it is checked out", Some("git switch -".to_owned()))
+            }
+        }
+    }
+
+    /// Returns the step of a branch that is taken back, with this end.
+    pub(super) fn taking(taken: TakenBranch, end: BranchEnd) -> Self {
+        let branch =
+            UndoneBranch { name: short(&taken.reference), nested: taken.root.clone(), end };
+        Self { taken: Some(taken), branch, left_of: Vec::new() }
+    }
+
+    /// Returns the same step in the nested repository in `root`.
+    pub(super) fn in_nested(mut self, root: &RepoPath) -> Self {
+        if let BranchEnd::Left { hint: Some(hint), .. } = &mut self.branch.end
+            && let Some(words) = hint.strip_prefix("git ")
+        {
+            *hint = format!("git -C {root} {words}");
+        }
+        self.branch.nested = Some(root.clone());
+        self
     }
 }
 
@@ -68,8 +103,9 @@ fn step(
     let name = short(reference);
     let step = |at: Option<String>, end| {
         let (landings, tasks) = (vec![landing.id.clone()], vec![task.clone()]);
-        let taken = TakenBranch { landings, tasks, reference: reference.clone(), at, back: None };
-        BranchStep { taken: Some(taken), branch: UndoneBranch { name: name.clone(), end } }
+        let reference = reference.clone();
+        let taken = TakenBranch { landings, tasks, root: None, reference, at, back: None };
+        BranchStep::taking(taken, end)
     };
     let Some(now) = tip(git, reference)? else { return Ok(step(None, BranchEnd::Gone)) };
     if now != oid(commit)? {
@@ -80,12 +116,7 @@ fn step(
         Checkout::Nowhere => {
             step(Some(commit.clone()), BranchEnd::Removed { commit: commit.clone() })
         }
-        Checkout::Here => {
-            BranchStep::left(reference, "it is checked out", Some("git switch -".to_owned()))
-        }
-        Checkout::Elsewhere(_) => {
-            BranchStep::left(reference, "it is checked out in another working tree", None)
-        }
+        busy @ (Checkout::Here | Checkout::Elsewhere(_)) => BranchStep::busy(reference, &busy),
     })
 }
 
@@ -97,16 +128,17 @@ pub(super) fn report(steps: Vec<BranchStep>) -> UndoReport {
     UndoReport { report, branches, ..UndoReport::default() }
 }
 
-/// Takes the branches back as `steps` say. A branch that somebody moves meanwhile is left.
+/// Takes the branches back as `steps` say, and returns what became of each. A branch that somebody
+/// moves meanwhile is left.
 pub(super) fn carry_out(
     context: &LandingContext<'_>,
     repo: &Repo,
     (run, landing): (&RunName, LandingId),
     mut steps: Vec<BranchStep>,
-) -> Result<UndoReport> {
+) -> Result<Vec<BranchStep>> {
     let taken: Vec<TakenBranch> = steps.iter().filter_map(|step| step.taken.clone()).collect();
     if taken.is_empty() {
-        return Ok(report(steps));
+        return Ok(steps);
     }
     let is_move = |taken: &TakenBranch| taken.at.is_some();
     let state = if taken.iter().any(is_move) { State::Committed } else { State::Unreported };
@@ -119,31 +151,38 @@ pub(super) fn carry_out(
     if state == State::Committed {
         let (journal, left) = finish_branches(context, repo, journal)?;
         context.finish(&journal, State::Committed);
-        for (reference, why) in left {
+        for (lost, why) in left {
             let is_it = |step: &&mut BranchStep| {
-                step.taken.as_ref().is_some_and(|taken| taken.reference == reference)
+                step.taken.as_ref().is_some_and(|taken| taken.is_of_branch(&lost))
             };
             if let Some(step) = steps.iter_mut().find(is_it) {
-                *step = BranchStep::left(&reference, why, None);
+                *step = BranchStep::left(&lost.reference, why, None);
+                if let Some(root) = &lost.root {
+                    step.branch.nested = Some(root.clone());
+                    step.left_of = lost.tasks;
+                }
             }
         }
     }
-    Ok(report(steps))
+    Ok(steps)
 }
 
 /// Takes back the branches of a journal, also after a crash. Returns the journal without those that
-/// are left, and the names of these with the reasons. The caller closes the journal.
+/// are left, and these with the reasons. The caller closes the journal.
 pub(in crate::landing) fn finish_branches(
     context: &LandingContext<'_>,
     repo: &Repo,
     mut journal: Journal,
-) -> Result<(Journal, Vec<(String, String)>)> {
-    let git = repo.git()?;
+) -> Result<(Journal, Vec<(TakenBranch, String)>)> {
     let mut left = Vec::new();
     let Some(undo) = &mut journal.undo else { return Ok((journal, left)) };
     failpoint(context.faults)?;
+    let roots = undo.branches.iter().filter_map(|taken| taken.root.clone());
+    let roots: Vec<RepoPath> = roots.collect::<BTreeSet<_>>().into_iter().collect();
     for taken in &undo.branches {
-        let why = match give_back(&git, taken, journal.run.as_str()) {
+        let given_back = git_of(repo, &roots, taken)
+            .and_then(|git| give_back(&git, taken, journal.run.as_str()));
+        let why = match given_back {
             Ok(Moved::Yes) => {
                 failpoint(context.faults)?;
                 continue;
@@ -151,16 +190,23 @@ pub(in crate::landing) fn finish_branches(
             Ok(Moved::Contested) => "it was moved meanwhile".to_owned(),
             Err(error) => error_text(&error),
         };
-        left.push((taken.reference.clone(), why));
+        left.push((taken.clone(), why));
     }
     if !left.is_empty() {
-        let is_left = |taken: &TakenBranch| left.iter().any(|(name, _)| *name == taken.reference);
+        let is_left = |taken: &TakenBranch| left.iter().any(|(lost, _)| lost.is_of_branch(taken));
         undo.branches.retain(|taken| !is_left(taken));
         let tasks = undo.branches.iter().flat_map(|taken| &taken.tasks);
         journal.report = taken_back(tasks);
         context.journals.write(&journal, State::Committed)?;
     }
     Ok((journal, left))
+}
+
+/// Opens the repository that has a branch. `roots` are the folders of the nested ones.
+fn git_of(repo: &Repo, roots: &[RepoPath], taken: &TakenBranch) -> Result<Repository> {
+    let Some(root) = &taken.root else { return repo.git() };
+    let found = nested_of(repo, roots, root);
+    found.map(|nested| nested.git).map_err(|why| cannot(format!("open {root}"), why))
 }
 
 /// Moves or removes one branch, unless somebody else has moved it.

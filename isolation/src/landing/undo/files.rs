@@ -111,7 +111,7 @@ impl FileUndo<'_> {
         let record = std::mem::take(&mut back.record);
         let owner = (run.clone(), landing);
         let journal = Journal::new(id, owner, plan.folders, plan.changes, report.report.clone());
-        let journal = journal.taking_back(record);
+        let journal = journal.taking_back(record).in_nested(std::mem::take(&mut back.nested));
         if journal.changes.is_empty() {
             // The tree is as before the landing already.
             context.journals.write(&journal, State::Unreported)?;
@@ -136,18 +136,20 @@ impl FileUndo<'_> {
 
     /// Merges what was there before into the tree, the last landing first.
     fn merge(&self, (tree, store): (&Tree, &TaskStore), excluded: &Excluded) -> Result<MergedBack> {
-        // A capture that is gone does not say in which nested repositories its task worked: then
-        // these are in the way.
+        let mut back = MergedBack::default();
         let captures = self.request.tasks.iter().filter_map(|task| task.capture.as_ref());
+        // Journals of older versions do not say it, and captures may be gone.
         let roots = captures.filter_map(|capture| store.nested_roots(capture).ok()).flatten();
+        let roots = roots.chain(self.history.nested());
         let target = WorkingTree::of(tree, store).with_nested(roots);
+        back.nested = target.nested();
         let left = excluded.contested.union(&excluded.unwritable).cloned().collect();
         let mut merger = Merger::over(&target, store)
             .under(&self.rules.files)
             .beside(&self.rules.moves)
             .without(&left);
         let settle = SettleRequest { rest: ConflictingRest::LandClean, ..SettleRequest::default() };
-        let (mut known, mut back) = (BTreeSet::new(), MergedBack::default());
+        let mut known = BTreeSet::new();
         let reversals = reversals(self.history, store, self.request)?;
         for (number, reversal) in reversals.into_iter().enumerate() {
             let name: TaskName = format!("undo-{number}").parse().expect("such a word is a name");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use protocol::{Conflict, ConflictReason, Landed, RepoPath, RunName, Side, TaskName};
 
-use super::record::{MadeBranch, UndoRecord};
+use super::record::{MadeBranch, NestedBranch, UndoRecord};
 use super::refusals::unreadable_record;
 use crate::error::Result;
 use crate::file_entry::Entry;
@@ -29,6 +29,12 @@ pub(super) struct PastLanding {
     pub(super) branch: Option<BranchMove>,
     /// The branches that it made and that are in force.
     pub(super) made: Vec<MadeBranch>,
+    /// Those in nested repositories.
+    pub(super) nested_branches: Vec<NestedBranch>,
+    /// Whether it made nothing but branches in nested repositories.
+    pub(super) is_nested: bool,
+    /// The folders of the nested repositories whose files it changed.
+    nested: BTreeSet<RepoPath>,
     /// The tasks whose work landed.
     pub(super) landed: Vec<TaskName>,
     /// The tasks that changed files, also those whose changes were taken back.
@@ -80,6 +86,20 @@ impl History {
         self.landings.iter().any(|landing| landing.writers.contains(task))
     }
 
+    /// Returns whether something of a task is in force in the user's own repository.
+    pub(super) fn has_own_work(&self, task: &TaskName) -> bool {
+        self.landings.iter().any(|landing| {
+            let is_on_branch = landing.branch.is_some() && landing.landed.contains(task);
+            let is_in_file = landing.changes.values().any(|change| change.by.contains(task));
+            is_on_branch || is_in_file || landing.made.iter().any(|made| made.task == *task)
+        })
+    }
+
+    /// Returns the folders of the nested repositories whose files the landings changed.
+    pub(super) fn nested(&self) -> impl Iterator<Item = RepoPath> {
+        self.landings.iter().flat_map(|landing| landing.nested.iter().cloned())
+    }
+
     /// Returns every folder that the landings made, sorted.
     pub(super) fn folders(&self) -> Vec<RepoPath> {
         let folders = self.landings.iter().flat_map(|landing| landing.folders.iter().cloned());
@@ -109,6 +129,9 @@ impl PastLanding {
             folders: journal.folders,
             branch: journal.branch,
             made: journal.made,
+            is_nested: !journal.nested_branches.is_empty(),
+            nested_branches: journal.nested_branches,
+            nested: journal.nested,
             writers,
         }
     }
@@ -127,11 +150,24 @@ impl PastLanding {
                 change.after = step.new;
             }
         }
-        for taken in undo.branches.iter().filter(|taken| taken.landings.contains(&self.id)) {
-            self.made.retain(|made| made.reference != taken.reference);
-            if self.branch.as_ref().is_some_and(|branch| branch.reference == taken.reference) {
-                self.branch = None;
+        for taken in &undo.branches {
+            if !taken.landings.contains(&self.id) {
+                continue;
             }
+            let Some(root) = &taken.root else {
+                self.take_back_own(&taken.reference);
+                continue;
+            };
+            self.nested_branches.retain(|nested| {
+                nested.root != *root || nested.branch.reference != taken.reference
+            });
+        }
+    }
+
+    fn take_back_own(&mut self, reference: &str) {
+        self.made.retain(|made| made.reference != reference);
+        if self.branch.as_ref().is_some_and(|branch| branch.reference == reference) {
+            self.branch = None;
         }
     }
 }

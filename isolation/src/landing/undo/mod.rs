@@ -3,8 +3,10 @@
 //! exchange of files, and recovery after a crash.
 
 mod branches;
+mod chain;
 mod files;
 mod history;
+mod nested;
 mod record;
 mod refusals;
 mod report;
@@ -13,5 +15,5 @@ mod stack;
 mod take_back;
 
 pub(super) use branches::{finish_branches, has_returned};
-pub(super) use record::{MadeBranch, UndoRecord};
+pub(super) use record::{MadeBranch, NestedBranch, UndoRecord};
 pub(crate) use take_back::{dry_run_undo, undo};

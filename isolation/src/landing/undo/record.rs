@@ -4,6 +4,8 @@
 use protocol::{RepoPath, TaskName};
 use serde::{Deserialize, Serialize};
 
+use crate::landing::on_branch::BranchMove;
+
 /// What an undo takes back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::landing) struct UndoRecord {
@@ -36,6 +38,9 @@ pub(in crate::landing) struct TakenBranch {
     pub(in crate::landing) landings: Vec<String>,
     /// The tasks whose work is taken back.
     pub(in crate::landing) tasks: Vec<TaskName>,
+    /// The folder of the nested repository that has it; `None` if it is in the user's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::landing) root: Option<RepoPath>,
     /// The full name of the branch.
     pub(in crate::landing) reference: String,
     /// The commit that it has; `None` if there is nothing to do.
@@ -55,6 +60,24 @@ pub(in crate::landing) struct MadeBranch {
     pub(in crate::landing) reference: String,
     /// Its commit.
     pub(in crate::landing) commit: String,
+}
+
+/// A branch in a nested repository that a landing made or moved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::landing) struct NestedBranch {
+    /// The folder of the repository.
+    pub(in crate::landing) root: RepoPath,
+    /// The tasks with work on it.
+    pub(in crate::landing) tasks: Vec<TaskName>,
+    /// The branch, and its commits before and after.
+    pub(in crate::landing) branch: BranchMove,
+}
+
+impl TakenBranch {
+    /// Returns whether both are about the same branch.
+    pub(in crate::landing) fn is_of_branch(&self, other: &Self) -> bool {
+        (&self.root, &self.reference) == (&other.root, &other.reference)
+    }
 }
 
 impl UndoRecord {

@@ -19,6 +19,8 @@ pub(super) struct MergedBack {
     /// The paths that change.
     pub(super) merged: BTreeMap<RepoPath, MergedPath>,
     pub(super) record: UndoRecord,
+    /// The folders of the nested repositories whose files may change.
+    pub(super) nested: BTreeSet<RepoPath>,
     left: Vec<(Conflict, BTreeSet<TaskName>)>,
     /// The tasks whose changes are taken back, by path.
     tasks: BTreeMap<RepoPath, BTreeSet<TaskName>>,

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use engine::ports::{BranchEnd, UndoReport, UndoRequest, UndoScope, UndoneBranch};
+use engine::ports::{BranchEnd, UndoReport, UndoRequest, UndoScope};
 use git2::{DiffFile, DiffOptions, Oid, Repository};
 use protocol::{LandingId, RepoPath, TaskName};
 
 use super::branches::{self, BranchStep, short};
-use super::history::{History, PastLanding};
+use super::chain::{Chain, InForce};
+use super::history::History;
 use super::record::{TakenBranch, UndoRecord};
 use super::refusals::one_of_a_stack;
 use super::report::taken_back;
@@ -18,7 +19,7 @@ use crate::file_entry::{Entry, Mode};
 use crate::landing::checked_out::{CheckedOut, Places};
 use crate::landing::finish::LandingContext;
 use crate::landing::journal_content::Journal;
-use crate::landing::on_branch::{BranchMove, oid, tip};
+use crate::landing::on_branch::{BranchMove, tip};
 use crate::landing::plan::Plan;
 use crate::merge::MergedPath;
 use crate::repository::Repo;
@@ -57,7 +58,8 @@ impl StackUndo<'_> {
             match self.plan()? {
                 StackPlan::Reference(steps) => {
                     let owner = (&self.request.run, landing);
-                    return branches::carry_out(context, self.repo, owner, steps);
+                    let steps = branches::carry_out(context, self.repo, owner, steps)?;
+                    return Ok(branches::report(steps));
                 }
                 StackPlan::WithFiles { taken, from, to, left } => {
                     let with_files = (&taken, from, to);
@@ -65,7 +67,7 @@ impl StackUndo<'_> {
                         Moving::Done(paths) => {
                             return Ok(report_with_files(&taken, paths, left));
                         }
-                        Moving::Left(step) => return Ok(branches::report(vec![step])),
+                        Moving::Left(step) => return Ok(branches::report(vec![*step])),
                         Moving::Again => {}
                     }
                 }
@@ -96,80 +98,33 @@ impl StackUndo<'_> {
 
     fn plan(&self) -> Result<StackPlan> {
         let git = self.repo.git()?;
-        let in_force = self.history.landings.iter().rev();
-        let in_force: Vec<(&PastLanding, &BranchMove)> =
-            in_force.filter_map(|landing| Some((landing, landing.branch.as_ref()?))).collect();
-        let Some((_, last)) = in_force.first() else { return Ok(StackPlan::Reference(vec![])) };
-        let reference = &last.reference;
-        self.check_scope(&in_force, reference)?;
-        let now = tip(&git, reference)?;
-        let (mut taken, mut left) = (Vec::new(), Vec::new());
-        let mut back = now;
-        for (landing, moved) in in_force {
-            let to = oid(&moved.to)?;
-            match back {
-                Some(at) if at == to => {
-                    back = moved.from.as_deref().map(oid).transpose()?;
-                    taken.push(landing);
-                }
-                Some(at) if git.graph_descendant_of(at, to).unwrap_or(false) => {
-                    let from = moved.from.as_ref().map(|from| format!("{from}.."));
-                    let range = format!("{}{}", from.unwrap_or_default(), moved.to);
-                    let hint = Some(format!("git revert --no-edit {range}"));
-                    left.push(BranchStep::left(reference, "it has other commits since", hint));
-                    break;
-                }
-                // The branch is gone, or was reset.
-                _ => taken.push(landing),
-            }
-        }
-        let taken = TakenBranch {
-            landings: taken.iter().map(|landing| landing.id.clone()).collect(),
-            tasks: taken.iter().flat_map(|landing| landing.landed.iter().cloned()).collect(),
-            reference: reference.clone(),
-            at: now.filter(|_| back != now).map(|now| now.to_string()),
-            back: back.filter(|_| back != now).map(|back| back.to_string()),
-        };
+        let in_force = self.history.landings.iter().rev().filter_map(|landing| {
+            let (id, tasks) = (landing.id.as_str(), landing.landed.as_slice());
+            Some(InForce { id, tasks, branch: landing.branch.as_ref()? })
+        });
+        let in_force: Vec<InForce<'_>> = in_force.collect();
+        let Some(last) = in_force.first() else { return Ok(StackPlan::Reference(vec![])) };
+        let reference = &last.branch.reference;
+        check_scope(self.request, &in_force, reference)?;
+        let chain = Chain::of(&git, None, reference, &in_force)?;
+        let end = chain.end();
+        let Chain { taken, now, back, mut left } = chain;
         if taken.landings.is_empty() {
             return Ok(StackPlan::Reference(left));
         }
-        let (Some(at), Some(from)) = (taken.at.clone(), now) else {
-            let branch = UndoneBranch { name: short(reference), end: BranchEnd::Gone };
-            left.insert(0, BranchStep { taken: Some(taken), branch });
+        let step = |taken| BranchStep::taking(taken, end);
+        let (Some(_), Some(from)) = (&taken.at, now) else {
+            left.insert(0, step(taken));
             return Ok(StackPlan::Reference(left));
-        };
-        let end = match &taken.back {
-            Some(to) => BranchEnd::Moved { from: at, to: to.clone() },
-            None => BranchEnd::Removed { commit: at },
         };
         Ok(match (checkout(self.repo, &short(reference))?, back) {
             (Checkout::Nowhere, _) => {
-                let branch = UndoneBranch { name: short(reference), end };
-                left.insert(0, BranchStep { taken: Some(taken), branch });
+                left.insert(0, step(taken));
                 StackPlan::Reference(left)
             }
             (Checkout::Here, Some(to)) => StackPlan::WithFiles { taken, from, to, left },
-            (Checkout::Here, None) => {
-                let hint = Some("git switch -".to_owned());
-                StackPlan::Reference(vec![BranchStep::left(reference, "it is checked out", hint)])
-            }
-            (Checkout::Elsewhere(_), _) => {
-                let why = "it is checked out in another working tree";
-                StackPlan::Reference(vec![BranchStep::left(reference, why, None)])
-            }
+            (checkout, _) => StackPlan::Reference(vec![BranchStep::busy(reference, &checkout)]),
         })
-    }
-
-    /// Checks that the request is about all the work on the branch.
-    fn check_scope(&self, in_force: &[(&PastLanding, &BranchMove)], reference: &str) -> Result<()> {
-        let is_wanted = |name: &TaskName| self.request.tasks.iter().any(|task| task.task == *name);
-        let mut landed = in_force.iter().flat_map(|(landing, _)| &landing.landed);
-        match self.request.scope {
-            UndoScope::Tasks if !landed.all(is_wanted) => {
-                Err(one_of_a_stack(&self.request.run, &short(reference)))
-            }
-            UndoScope::Tasks | UndoScope::Run => Ok(()),
-        }
     }
 
     fn move_with_files(
@@ -185,7 +140,7 @@ impl StackUndo<'_> {
         let places = Places { repo, git: &git, store: context.store, tree: context.tree };
         let (changed, files) = match files(places, taken, (from, to))? {
             Ok(found) => found,
-            Err(step) => return Ok(Moving::Left(step)),
+            Err(step) => return Ok(Moving::Left(Box::new(step))),
         };
         let paths = files.keys().cloned().collect();
         let report = taken_back(taken.tasks.iter());
@@ -211,12 +166,28 @@ impl StackUndo<'_> {
     }
 }
 
+/// Checks that the request is about all the work on the branch.
+pub(super) fn check_scope(
+    request: &UndoRequest,
+    in_force: &[InForce<'_>],
+    reference: &str,
+) -> Result<()> {
+    let is_wanted = |name: &TaskName| request.tasks.iter().any(|task| task.task == *name);
+    let mut landed = in_force.iter().flat_map(|landing| landing.tasks);
+    match request.scope {
+        UndoScope::Tasks if !landed.all(is_wanted) => {
+            Err(one_of_a_stack(&request.run, &short(reference)))
+        }
+        UndoScope::Tasks | UndoScope::Run => Ok(()),
+    }
+}
+
 /// The result of an attempt to move a branch with its files.
 enum Moving {
     /// It was moved, and these files have changed.
     Done(Vec<RepoPath>),
     /// It is left.
-    Left(BranchStep),
+    Left(Box<BranchStep>),
     /// Somebody else was faster, and nothing has changed.
     Again,
 }
@@ -228,8 +199,7 @@ fn report_with_files(
 ) -> UndoReport {
     let (from, to) = (taken.at.clone(), taken.back.clone());
     let end = BranchEnd::Moved { from: from.unwrap_or_default(), to: to.unwrap_or_default() };
-    let branch = UndoneBranch { name: short(&taken.reference), end };
-    let mut steps = vec![BranchStep { taken: Some(taken.clone()), branch }];
+    let mut steps = vec![BranchStep::taking(taken.clone(), end)];
     steps.extend(left);
     UndoReport { paths, ..branches::report(steps) }
 }

@@ -7,11 +7,12 @@ use engine::fault::Faults;
 use engine::ports::{
     CancelToken, IsolationError, LandingNotice, UndoReport, UndoRequest, UndoScope,
 };
-use protocol::{CaptureRef, LandingId, TaskName};
+use protocol::{CaptureRef, LandingId, RepoPath, TaskName};
 
 use super::branches;
 use super::files::FileUndo;
 use super::history::History;
+use super::nested;
 use super::refusals::no_record;
 use super::stack::StackUndo;
 use crate::branch::keep_in_memory;
@@ -21,6 +22,7 @@ use crate::landing::finish::LandingContext;
 use crate::landing::journal::Journals;
 use crate::landing::land::{finish_open, landed_before};
 use crate::landing::landing_lock::LandingLock;
+use crate::landing::locked_folders::{git_folders, roots_of};
 use crate::landing::presence::{WorkInTree, work_in_tree};
 use crate::landing::user_moves::UserMoves;
 use crate::merge::MergeRules;
@@ -39,13 +41,20 @@ pub(crate) fn undo(
 ) -> Result<UndoReport> {
     let store = existing_store(paths, request)?.with_faults(faults);
     store.settle()?;
-    let lock = LandingLock::acquire(&repo.common_dir, faults, cancel, notify)?;
+    let journals = Journals::in_folder(&paths.landings, faults);
+    let captures = request.tasks.iter().filter_map(|task| task.capture.as_ref());
+    let captured: Vec<RepoPath> =
+        captures.filter_map(|capture| store.nested_roots(capture).ok()).flatten().collect();
+    let folders = || {
+        let written = roots_of(&journals, &request.run)?;
+        git_folders(repo, paths, written.into_iter().chain(captured.iter().cloned()))
+    };
+    let lock = LandingLock::acquire(&folders, faults, cancel, notify)?;
     let Some(_lock) = lock.filter(|_| !cancel.is_cancelled()) else {
         return Err(IsolationError::Withdrawn);
     };
     faults.failpoint("landing.begin").or_cannot(|| "begin to take a landing back")?;
     let tree = Tree::open_at(&repo.root)?;
-    let journals = Journals::in_folder(&paths.landings, faults);
     let context = LandingContext::new(&tree, &store, &journals, faults, cancel, notify);
     // The journals keep these reports, which the next recovery returns.
     let reported_later = finish_open(&context, repo, &BTreeSet::new())?;
@@ -53,10 +62,15 @@ pub(crate) fn undo(
         return Err(landed_before(&request.run));
     }
     let history = read_history(&journals, request)?;
-    match kind(&history) {
+    let is_whole = |task: &TaskName| !history.has_own_work(task);
+    let steps = nested::steps(repo, &history, request, &is_whole)?;
+    let owner = (&request.run, landing);
+    let steps = branches::carry_out(&context, repo, owner, steps)?;
+    let own = match kind(&history) {
+        Kind::Nested => Ok(UndoReport::default()),
         Kind::Branches => {
             let steps = branches::steps(repo, &history, &is_wanted(request))?;
-            branches::carry_out(&context, repo, (&request.run, landing), steps)
+            branches::carry_out(&context, repo, owner, steps).map(branches::report)
         }
         Kind::Stack => StackUndo { repo, request, history: &history }.carry_out(&context, landing),
         Kind::Files => {
@@ -65,7 +79,8 @@ pub(crate) fn undo(
             let (history, rules, is_there) = (&history, &rules, &is_there);
             FileUndo { request, history, rules, is_there }.carry_out(&context, landing)
         }
-    }
+    };
+    Ok(nested::joined(own?, steps))
 }
 
 /// Reports what [`undo`] would do now, and changes nothing.
@@ -81,7 +96,10 @@ pub(crate) fn dry_run_undo(
     let _memory = keep_in_memory(&odb)?;
     let tree = Tree::open_at(&repo.root)?;
     let history = read_history(&Journals::in_folder(&paths.landings, faults), request)?;
-    match kind(&history) {
+    let is_whole = |task: &TaskName| !history.has_own_work(task);
+    let steps = nested::steps(repo, &history, request, &is_whole)?;
+    let own = match kind(&history) {
+        Kind::Nested => Ok(UndoReport::default()),
         Kind::Branches => {
             Ok(branches::report(branches::steps(repo, &history, &is_wanted(request))?))
         }
@@ -92,7 +110,8 @@ pub(crate) fn dry_run_undo(
             let (history, rules, is_there) = (&history, &rules, &is_there);
             FileUndo { request, history, rules, is_there }.preview((&tree, &store))
         }
-    }
+    };
+    Ok(nested::joined(own?, steps))
 }
 
 /// Where the work of a run has landed.
@@ -103,6 +122,8 @@ enum Kind {
     Branches,
     /// On one branch.
     Stack,
+    /// Only in nested repositories, on branches.
+    Nested,
 }
 
 fn kind(history: &History) -> Kind {
@@ -110,6 +131,8 @@ fn kind(history: &History) -> Kind {
         Kind::Branches
     } else if history.landings.iter().any(|landing| landing.branch.is_some()) {
         Kind::Stack
+    } else if history.landings.iter().all(|landing| landing.is_nested) {
+        Kind::Nested
     } else {
         Kind::Files
     }

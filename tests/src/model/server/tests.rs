@@ -42,7 +42,7 @@ fn a_conversation_goes_as_its_script_says_and_is_remembered() {
     more.push(json!({ "role": "tool", "tool_call_id": "call_t1_0_0", "content": "x" }));
     ask(&model, &messages);
     assert_eq!(model.asked("t1")[1].results(), ["x"]);
-    assert_eq!(model.used("t1"), Tokens { prompt: 2000, cached: 400, completion: 60 });
+    assert_eq!(model.used("t1"), Tokens { prompt: 2000, cached: 400, written: 0, completion: 60 });
     assert_eq!((model.requests(), model.take_violations()), (2, Vec::new()));
 }
 

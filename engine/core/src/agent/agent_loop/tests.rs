@@ -12,21 +12,25 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt, stream};
 use protocol::{
-    AssistantMessage, Failure, FailureClass, InputId, Message, ModelRoute, Part, SessionEntry,
-    SessionId, StopReason, Timestamp, ToolCall, ToolResult, Usage, UserInput,
+    AssistantMessage, EntryId, Failure, FailureClass, InputId, Message, ModelRoute, Part,
+    SessionEntry, SessionId, SessionMessage, StopReason, Timestamp, ToolCall, ToolResult, Usage,
+    UserInput,
 };
 use serde_json::json;
 
 use super::*;
-use crate::agent::{Assignment, Inputs, Limits, Listener, Model, RequestChanges, SessionInit};
+use crate::agent::{
+    Assignment, Inputs, Limits, Listener, Model, RequestChanges, RequestHooks, SessionInit,
+};
+use crate::compaction::CompactionPolicy;
 use crate::ports::{
     Access, AccountId, AccountLimits, AttemptFailure, CancelToken, Clock, Concurrency, Gate,
-    GateEvent, GateRequest, LoggedMessage, ModelAnswer, ModelEvent, ModelLocation, ModelRequest,
-    ModelStream, OpenedLog, Permit as GatePermit, Provider, ProviderInfo, Requester, SessionHeader,
-    SessionLog, SessionLogError, SessionLogs, Timer, ToolDeclaration, ToolOutcome, ToolOutput,
-    ToolRunner,
+    GateEvent, GateRequest, ModelAnswer, ModelEvent, ModelLocation, ModelRequest, ModelStream,
+    OpenedLog, Permit as GatePermit, Provider, ProviderInfo, Requester, SessionHeader, SessionLog,
+    SessionLogError, SessionLogs, Timer, ToolDeclaration, ToolOutcome, ToolOutput, ToolRunner,
 };
-use crate::request::{ModelClient, RequestPolicy, RetryPolicy};
+use crate::request::{FallbackRevert, ModelClient, RequestPolicy, RetryPolicy, Routes};
+use crate::session::{ContextMessage, Moved, SessionContext, SessionMove};
 
 /// Polls a future until it is ready; what is pending without end fails the test.
 fn finish<F: Future>(future: F) -> F::Output {
@@ -39,6 +43,8 @@ fn finish<F: Future>(future: F) -> F::Output {
     }
     panic!("nothing moves any more");
 }
+
+mod compaction;
 
 struct Noon;
 
@@ -69,8 +75,7 @@ impl Script {
     fn model(&self) -> ModelClient {
         let retry = RetryPolicy { max_retries: 0, ..RetryPolicy::default() };
         ModelClient {
-            provider: Arc::new(self.clone()),
-            fallbacks: Vec::new(),
+            routes: Routes::only(Arc::new(self.clone())),
             gate: Arc::new(OpenGate),
             requester: Requester::Person,
             timer: Arc::new(Still),
@@ -163,6 +168,10 @@ impl ToolRunner for Clockwork {
             name => ToolOutcome::Output(ToolOutput::text(format!("{name} is done"))),
         }
     }
+
+    async fn interrupt(&self) {
+        self.running.lock().unwrap().clear();
+    }
 }
 
 #[derive(Default)]
@@ -173,6 +182,9 @@ impl Listener for Heard {
         let word = match event {
             SessionEvent::ToolExecutionStart { tool_name, .. } => format!("start {tool_name}"),
             SessionEvent::ToolExecutionEnd { tool_name, .. } => format!("end {tool_name}"),
+            SessionEvent::RetryFallbackApplied { from, to, error_message } => {
+                format!("{from} -> {to}: {error_message}")
+            }
             _ => return,
         };
         self.0.lock().unwrap().push(word);
@@ -188,15 +200,19 @@ impl Inputs for Nobody {
         RequestChanges::default()
     }
 
-    async fn before_stop(&self) -> Option<UserInput> {
-        None
+    async fn before_stop(&self) -> Vec<UserInput> {
+        Vec::new()
+    }
+
+    async fn interrupts(&self) -> bool {
+        false
     }
 }
 
 /// A log in memory that begins with `old`.
 #[derive(Clone, Default)]
 struct Shelf {
-    old: Vec<LoggedMessage>,
+    old: Vec<ContextMessage>,
     session: Option<SessionId>,
     added: Arc<Mutex<Vec<SessionEntry>>>,
 }
@@ -205,10 +221,21 @@ struct Shelf {
 impl SessionLogs for Shelf {
     async fn open(&self, _at: &Path, header: SessionHeader) -> Result<OpenedLog, SessionLogError> {
         let log = Box::new(self.clone());
+        let answers = self.old.iter().filter_map(|said| match said.message.as_model() {
+            Some(Message::Assistant(answer)) => Some(answer.usage),
+            _other => None,
+        });
+        let used: Vec<_> = answers.collect();
+        let context = SessionContext {
+            messages: self.old.clone(),
+            answers: u32::try_from(used.len()).unwrap(),
+            used: Some(used.into_iter().sum()),
+            ..SessionContext::default()
+        };
         Ok(OpenedLog {
             session: self.session.unwrap_or(header.id),
-            messages: self.old.clone(),
-            model: None,
+            context,
+            damage: Vec::new(),
             log,
         })
     }
@@ -216,9 +243,18 @@ impl SessionLogs for Shelf {
 
 #[async_trait]
 impl SessionLog for Shelf {
-    async fn append(&mut self, _at: Timestamp, entry: SessionEntry) -> Result<(), SessionLogError> {
-        self.added.lock().unwrap().push(entry);
-        Ok(())
+    async fn append(
+        &mut self,
+        _at: Timestamp,
+        entry: SessionEntry,
+    ) -> Result<EntryId, SessionLogError> {
+        let mut added = self.added.lock().unwrap();
+        added.push(entry);
+        Ok(EntryId::new(added.len().to_string()))
+    }
+
+    async fn go_to(&mut self, _at: Timestamp, to: SessionMove) -> Result<Moved, SessionLogError> {
+        panic!("the loop stays on its branch: {to:?}")
     }
 }
 
@@ -226,9 +262,10 @@ impl Shelf {
     fn results(&self) -> Vec<ToolResult> {
         let added = self.added.lock().unwrap();
         let results = added.iter().filter_map(|entry| match entry {
-            SessionEntry::Message { message: Message::ToolResult(result), .. } => {
-                Some(result.clone())
-            }
+            SessionEntry::Message {
+                message: SessionMessage::Model(Message::ToolResult(result)),
+                ..
+            } => Some(result.clone()),
             _ => None,
         });
         results.collect()
@@ -244,13 +281,13 @@ fn prompt_id() -> InputId {
 }
 
 /// Returns what a user said, as the log has it.
-fn said(text: &str, id: InputId) -> LoggedMessage {
-    LoggedMessage { message: Message::user(text, Noon.now()), input_id: Some(id) }
+fn said(text: &str, id: InputId) -> ContextMessage {
+    ContextMessage { input_id: Some(id), ..other(Message::user(text, Noon.now())) }
 }
 
 /// Returns what a model or a tool said, as the log has it.
-fn other(message: Message) -> LoggedMessage {
-    LoggedMessage { message, input_id: None }
+fn other(message: Message) -> ContextMessage {
+    ContextMessage { entry: EntryId::new("1"), input_id: None, message: message.into() }
 }
 
 fn answer(calls: &[(&str, &str)]) -> AssistantMessage {
@@ -277,7 +314,8 @@ fn answer(calls: &[(&str, &str)]) -> AssistantMessage {
 }
 
 fn conversation(shelf: &Shelf) -> Conversation {
-    let header = SessionHeader { id: SessionId::generate(), cwd: "/w".into(), at: Noon.now() };
+    let header =
+        SessionHeader { id: SessionId::generate(), cwd: "/w".into(), at: Noon.now(), parent: None };
     let assignment = Assignment { id: prompt_id(), prompt: "do it".to_owned(), schema: None };
     let init = SessionInit {
         system: "be good".into(),
@@ -300,7 +338,17 @@ fn context<'a>(
 ) -> AgentContext<'a> {
     let model = Model { route: INFO.route.clone(), client: script.model() };
     let abort = CancelToken::default();
-    AgentContext { model, tools, inputs: &Nobody, listener, limits: limits(), abort }
+    let request_hooks = RequestHooks::default();
+    AgentContext {
+        model,
+        tools,
+        inputs: &Nobody,
+        listener,
+        limits: limits(),
+        compaction: CompactionPolicy::default(),
+        request_hooks,
+        abort,
+    }
 }
 
 fn play(shelf: &Shelf, script: &Script, hands: &Clockwork, heard: &Heard) -> AgentEnd {
@@ -318,8 +366,8 @@ fn calls_run_side_by_side_and_their_results_stand_in_the_order_of_the_calls() {
     let expected = [
         "start take-9",
         "start take-1",
-        "end take-1",
         "start take-5",
+        "end take-1",
         "end take-5",
         "end take-9",
         "start yield",
@@ -357,6 +405,7 @@ fn a_call_that_a_crash_interrupted_gets_an_answer_and_is_not_run_again() {
         content: vec![protocol::Content::text("take-1 is done")],
         details: None,
         is_error: false,
+        pruned_at: None,
         timestamp: Noon.now(),
     };
     let old = vec![
@@ -378,15 +427,6 @@ fn a_call_that_a_crash_interrupted_gets_an_answer_and_is_not_run_again() {
 }
 
 #[test]
-fn a_prompt_that_is_cut_in_the_log_is_whole_after_a_crash() {
-    let shelf = Shelf { old: vec![said("do [cut]", prompt_id())], ..Shelf::default() };
-    let script = Script::of([answer(&[("y", "yield")])]);
-    play(&shelf, &script, &Clockwork::default(), &Heard::default());
-    let asked = script.asked.lock().unwrap();
-    assert_eq!(*asked[0].messages[0], Message::user("do it", Noon.now()));
-}
-
-#[test]
 fn the_result_of_a_call_that_is_lost_is_not_said_again() {
     let result = ToolResult {
         tool_call_id: "lost".to_owned(),
@@ -394,6 +434,7 @@ fn the_result_of_a_call_that_is_lost_is_not_said_again() {
         content: vec![protocol::Content::text("take-1 is done")],
         details: None,
         is_error: false,
+        pruned_at: None,
         timestamp: Noon.now(),
     };
     let old = vec![said("do it", prompt_id()), other(Message::ToolResult(result))];
@@ -407,7 +448,7 @@ fn the_result_of_a_call_that_is_lost_is_not_said_again() {
 #[test]
 fn what_was_said_before_a_crash_is_not_said_twice_and_what_was_not_is() {
     let choice = ToolChoice::Force("yield".to_owned());
-    let input = UserInput { id: InputId::generate(), text: "go on".to_owned() };
+    let input = UserInput::new(InputId::generate(), "go on");
     let prompt = Prompt { input: input.clone(), choice: choice.clone() };
     // A log has the text as it was cut: only the id counts.
     let cases = [vec![], vec![said("go", input.id)], vec![said("go on", InputId::generate())]];
@@ -472,10 +513,7 @@ fn what_failed_is_in_the_log_and_not_in_the_conversation() {
     assert_eq!(finish(run(&mut conversation, &mut context, None)), AgentEnd::Failed(failure));
     assert_eq!(conversation.messages.len(), 1);
     let logged = shelf.added.lock().unwrap().last().cloned();
-    assert_eq!(
-        logged,
-        Some(SessionEntry::Message { message: Message::Assistant(partial), input_id: None })
-    );
+    assert_eq!(logged, Some(SessionEntry::message(Message::Assistant(partial))));
 }
 
 #[test]
@@ -492,7 +530,7 @@ fn at_its_limit_a_model_is_told_so_once_and_nothing_but_a_yield_is_carried_out()
     assert_eq!(finish(run(&mut conversation, &mut context, None)), AgentEnd::Yielded(json!(1)));
     assert_eq!(shelf.texts(), ["take-1 is done", prompts::ONLY_YIELD, "received"]);
     assert!(!hands.seen.lock().unwrap().iter().any(|running| running.contains("take-5")));
-    let input = UserInput { id: InputId::generate(), text: "not that".to_owned() };
+    let input = UserInput::new(InputId::generate(), "not that");
     let prompt = Prompt::free(input);
     let AgentEnd::Failed(failure) = finish(run(&mut conversation, &mut context, Some(prompt)))
     else {
@@ -525,6 +563,7 @@ fn what_a_session_used_before_a_crash_counts_and_it_is_told_of_its_limit_once() 
             content: vec![protocol::Content::text("take-1 is done")],
             details: None,
             is_error: false,
+            pruned_at: None,
             timestamp: Noon.now(),
         };
         let old = old.into_iter().chain([other(Message::ToolResult(result))]).chain(told).collect();
@@ -549,10 +588,7 @@ fn every_request_has_the_system_prompt_and_the_whole_conversation() {
     let script = Script::of(answers);
     play(&shelf, &script, &Clockwork::default(), &Heard::default());
     let added = shelf.added.lock().unwrap();
-    let said = added.iter().filter_map(|entry| match entry {
-        SessionEntry::Message { message, .. } => Some(message),
-        SessionEntry::SessionInit { .. } | SessionEntry::ModelChange { .. } => None,
-    });
+    let said = added.iter().filter_map(SessionEntry::model_message);
     let said: Vec<_> = said.collect();
     for (turn, request) in script.asked.lock().unwrap().iter().enumerate() {
         assert_eq!(&*request.system, "be good");
@@ -577,6 +613,8 @@ impl ToolRunner for Exhausted {
     async fn call(&self, _call: ToolCall) -> ToolOutcome {
         ToolOutcome::ResourceExhausted("no space left on device".to_owned())
     }
+
+    async fn interrupt(&self) {}
 }
 
 #[test]
@@ -598,22 +636,27 @@ fn a_tool_for_which_the_machine_has_no_more_ends_the_session() {
 struct Given {
     steering: Mutex<VecDeque<Vec<UserInput>>>,
     follow_ups: Mutex<VecDeque<UserInput>>,
+    interrupting: std::sync::atomic::AtomicBool,
 }
 
 #[async_trait]
 impl Inputs for Given {
     async fn before_request(&self) -> RequestChanges {
         let steering = self.steering.lock().unwrap().pop_front().unwrap_or_default();
-        RequestChanges { model: None, steering }
+        RequestChanges { steering, ..RequestChanges::default() }
     }
 
-    async fn before_stop(&self) -> Option<UserInput> {
-        self.follow_ups.lock().unwrap().pop_front()
+    async fn before_stop(&self) -> Vec<UserInput> {
+        self.follow_ups.lock().unwrap().pop_front().into_iter().collect()
+    }
+
+    async fn interrupts(&self) -> bool {
+        self.interrupting.load(std::sync::atomic::Ordering::SeqCst)
     }
 }
 
 fn input(text: &str) -> UserInput {
-    UserInput { id: InputId::generate(), text: text.to_owned() }
+    UserInput::new(InputId::generate(), text)
 }
 
 /// Returns what users said in a request.
@@ -633,6 +676,7 @@ fn steering_is_in_the_request_after_the_results_and_a_follow_up_where_the_model_
     let given = Given {
         steering: Mutex::new(steering),
         follow_ups: Mutex::new(VecDeque::from([input("and then")])),
+        ..Given::default()
     };
     let mut conversation = conversation(&shelf);
     let mut context = AgentContext { inputs: &given, ..context(&script, &hands, &heard) };
@@ -647,13 +691,42 @@ fn steering_is_in_the_request_after_the_results_and_a_follow_up_where_the_model_
 }
 
 #[test]
+fn steering_that_interrupts_skips_the_calls_that_have_not_ended() {
+    let (shelf, hands, heard) = (Shelf::default(), Clockwork::default(), Heard::default());
+    let calls = answer(&[("a", "take-9"), ("b", "take-1"), ("c", "alone-4"), ("d", "take-5")]);
+    let script = Script::of([calls, answer(&[])]);
+    let steering = VecDeque::from([vec![], vec![input("not that")]]);
+    let given = Given { steering: Mutex::new(steering), ..Given::default() };
+    given.interrupting.store(true, std::sync::atomic::Ordering::SeqCst);
+    let mut conversation = conversation(&shelf);
+    let mut context = AgentContext { inputs: &given, ..context(&script, &hands, &heard) };
+    finish(run(&mut conversation, &mut context, None));
+    let skipped = prompts::SKIPPED;
+    assert_eq!(shelf.texts(), [skipped, "take-1 is done", skipped, skipped]);
+    let expected = [
+        "start take-9",
+        "start take-1",
+        "end take-1",
+        "end take-9",
+        "start alone-4",
+        "end alone-4",
+        "start take-5",
+        "end take-5",
+    ];
+    assert_eq!(*heard.0.lock().unwrap(), expected);
+    assert!(hands.running.lock().unwrap().is_empty(), "nothing runs on");
+    let asked = script.asked.lock().unwrap();
+    assert_eq!(user_texts(&asked[1]), ["do it", "not that"]);
+}
+
+#[test]
 fn an_abort_wins_against_a_stream_that_stands_still_and_keeps_what_came() {
     let shelf = Shelf::default();
     let script = Script::default();
     let (hands, heard) = (Clockwork::default(), Heard::default());
     let mut conversation = conversation(&shelf);
     let mut context = context(&script, &hands, &heard);
-    context.model.client.provider = Arc::new(Stalled);
+    context.model.client.routes = Routes::only(Arc::new(Stalled));
     let abort = context.abort.clone();
     {
         let mut running = pin!(run(&mut conversation, &mut context, None));
@@ -663,7 +736,8 @@ fn an_abort_wins_against_a_stream_that_stands_still_and_keeps_what_came() {
         assert_eq!(finish(running), AgentEnd::Aborted);
     }
     let logged = shelf.added.lock().unwrap().last().cloned();
-    let Some(SessionEntry::Message { message: Message::Assistant(partial), .. }) = logged else {
+    let Some(Message::Assistant(partial)) = logged.as_ref().and_then(SessionEntry::model_message)
+    else {
         panic!("what came is in the log: {logged:?}")
     };
     assert_eq!((partial.stop_reason, partial.text().as_str()), (StopReason::Aborted, "half"));
@@ -685,4 +759,61 @@ impl Provider for Stalled {
             events: stream::iter(begun).chain(stream::pending()).boxed(),
         }
     }
+}
+
+/// Another model that says what a script says.
+struct Other(Script, ProviderInfo);
+
+impl Provider for Other {
+    fn info(&self) -> &ProviderInfo {
+        &self.1
+    }
+
+    fn stream(&self, request: &ModelRequest) -> ModelStream {
+        self.0.stream(request)
+    }
+}
+
+#[test]
+fn a_model_that_cannot_be_had_is_followed_by_its_fallback_which_answers_the_same_request() {
+    let (shelf, hands, heard) = (Shelf::default(), Clockwork::default(), Heard::default());
+    let usage = Usage { input: 3, ..Usage::ZERO };
+    let first = Script::of([AssistantMessage { usage, ..answer(&[("a", "take-1")]) }]);
+    let gone = AttemptFailure::new(FailureClass::Auth, "no such key");
+    let gone = vec![ModelEvent::Used(usage), ModelEvent::Failed(gone)];
+    first.answers.lock().unwrap().push_back(gone);
+    let second = Script::of([AssistantMessage { usage, ..answer(&[("b", "yield")]) }]);
+    let route: ModelRoute = "spare/n".parse().unwrap();
+    let info = ProviderInfo {
+        account: AccountId::of_provider("spare"),
+        route: route.clone(),
+        ..INFO.clone()
+    };
+    let spare: Arc<dyn Provider> = Arc::new(Other(second.clone(), info));
+    let mut context = context(&first, &hands, &heard);
+    let routes = context.model.client.routes.clone();
+    let routes = routes.with([spare], Arc::default(), FallbackRevert::CooldownExpiry);
+    context.model.client.routes = routes;
+    let mut conversation = conversation(&shelf);
+    let end = finish(run(&mut conversation, &mut context, None));
+    assert_eq!(end, AgentEnd::Yielded(json!(1)));
+    let asked = |script: &Script| -> Vec<usize> {
+        script.asked.lock().unwrap().iter().map(|request| request.messages.len()).collect()
+    };
+    assert_eq!((asked(&first), asked(&second)), (vec![1, 3], vec![3]), "the history is kept");
+    let added = shelf.added.lock().unwrap().clone();
+    let answers = added.iter().filter_map(|entry| match (entry, entry.model_message()) {
+        (SessionEntry::ModelChange { model, .. }, _) => Some(format!("to {model}")),
+        (_, Some(Message::Assistant(said))) => {
+            let failed = if said.stop_reason == StopReason::Error { " failed" } else { "" };
+            Some(format!("{}/{}{failed} {}", said.provider, said.model, said.usage.input))
+        }
+        _ => None,
+    });
+    assert_eq!(
+        answers.collect::<Vec<_>>(),
+        ["to script/m", "script/m 3", "script/m failed 3", "to spare/n", "spare/n 3"]
+    );
+    assert_eq!(conversation.usage.used.input, 9, "what the first has used counts");
+    assert_eq!(heard.0.lock().unwrap()[2], "script/m -> spare/n: no such key");
 }

@@ -75,7 +75,6 @@ enum Told {
     Arguments(String),
     Waiting(GateWait),
     Retrying { retry: u32, delay: Duration, why: String },
-    FallingBack(String),
     Ended(AssistantMessage),
     Failed(FailedRequest),
 }
@@ -91,7 +90,6 @@ impl From<Progress<'_>> for Told {
             Progress::Retrying { retry, delay, failure } => {
                 Self::Retrying { retry, delay, why: failure.message.clone() }
             }
-            Progress::FallingBack { to, .. } => Self::FallingBack(to.to_string()),
         }
     }
 }
@@ -116,8 +114,7 @@ async fn notified(client: &ModelClient, session: SessionId) -> Vec<Told> {
 
 fn client(time: &VirtualTime, policy: RequestPolicy, provider: Arc<dyn Provider>) -> ModelClient {
     ModelClient {
-        provider,
-        fallbacks: Vec::new(),
+        routes: Routes::only(provider),
         gate: Arc::new(OpenGate::default()),
         requester: Requester::Person,
         timer: Arc::new(time.clone()),
@@ -176,7 +173,7 @@ fn limited(wait: Option<Duration>) -> ModelEvent {
 }
 
 fn calling() -> ModelEvent {
-    ModelEvent::Calling { block: 0, tool: String::new() }
+    ModelEvent::Calling { block: 0, id: String::new(), tool: String::new() }
 }
 
 fn arguments(bytes: usize) -> ModelEvent {
@@ -230,7 +227,9 @@ fn the_fifth_failure_is_the_last_and_what_came_is_kept() {
     let last: Vec<_> = said.into_iter().chain([failed(FailureClass::Transient)]).collect();
     let events = all(RequestPolicy::default(), attempts(vec![last]));
     assert_eq!(waits(&events).len(), 4);
-    let Some(Told::Failed(FailedRequest { failure, partial })) = events.last() else { panic!() };
+    let Some(Told::Failed(FailedRequest { failure, partial, .. })) = events.last() else {
+        panic!()
+    };
     let notified = "because; it was asked 5 times";
     assert_eq!(*failure, Failure::new(FailureClass::Transient, notified));
     assert_eq!(partial.content, [Part::thinking("hm")]);
@@ -519,32 +518,5 @@ fn a_gate_that_crashes_is_a_failure_that_may_pass() {
         };
         let events = time.run(notified(&client, session()));
         assert_eq!(end(&events).err().map(|failure| failure.message.as_str()), message);
-    }
-}
-
-#[test]
-fn a_route_that_fails_for_good_is_followed_by_the_next_where_that_may_help() {
-    let cases = [
-        (FailureClass::Quota, Ok("b/two")),
-        (FailureClass::Auth, Ok("b/two")),
-        (FailureClass::Refused, Err(FailureClass::Refused)),
-    ];
-    for (class, expected) in cases {
-        let time = VirtualTime::default();
-        let first = vec![vec![ModelEvent::Received(40), failed(class)]];
-        let client = ModelClient {
-            fallbacks: vec![
-                provider("b/two", attempts(vec![vec![used(3), whole("ok")]])),
-                provider("c/three", attempts(vec![vec![whole("never")]])),
-            ],
-            ..client(&time, RequestPolicy::default(), provider("a/one", attempts(first)))
-        };
-        let events = time.run(notified(&client, session()));
-        let answered = end(&events).map(|it| format!("{}/{}", it.provider, it.model));
-        assert_eq!(answered.as_deref().map_err(|failure| failure.class), expected);
-        if let Ok(message) = end(&events) {
-            assert_eq!(events[0], Told::FallingBack("b/two".to_owned()));
-            assert_eq!(message.usage.input, 100 + 3, "what the first route used counts");
-        }
     }
 }

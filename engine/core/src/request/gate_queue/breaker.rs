@@ -73,6 +73,11 @@ impl Breaker {
         state.into_iter().chain([self.since]).flatten()
     }
 
+    /// Returns whether no request has failed since the last one that was answered.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.failures == 0 && self.state == State::Closed
+    }
+
     pub(super) fn may_admit(&self, now: Duration) -> MayAdmit {
         match self.state {
             State::Closed => MayAdmit::Yes,
@@ -100,6 +105,18 @@ impl Breaker {
     /// The member whose probe was under way is gone.
     pub(super) fn probe_lost(&mut self, now: Duration) {
         self.ended(Role::Probe, now);
+    }
+
+    /// Somebody asks who has not waited in vain yet: if the outage has lasted too long, this request
+    /// finds out whether it goes on, and the time begins anew for all that come meanwhile.
+    pub(super) fn begin_anew(&mut self, now: Duration) {
+        if self.is_over_limit(now).is_none() {
+            return;
+        }
+        self.since = Some(now);
+        if let State::Open { .. } = self.state {
+            self.state = State::Open { next: now, pause: FIRST_PAUSE };
+        }
     }
 
     /// A request was answered.
@@ -202,6 +219,27 @@ mod tests {
         breaker.probe_admitted("a");
         breaker.ended(Role::Probe, now);
         assert_eq!(breaker.may_admit(now), MayAdmit::AsProbe, "the probe has told nothing");
+    }
+
+    #[test]
+    fn an_outage_whose_limit_is_over_begins_anew_with_a_probe() {
+        let mut breaker = Breaker { limit: Some(s(45)), ..Breaker::default() };
+        (0..3).for_each(|at| breaker.failed(Role::Usual, "down", s(at)));
+        breaker.probe_admitted("a");
+        breaker.failed(Role::Probe, "down", s(44));
+        breaker.begin_anew(s(44));
+        assert_eq!(breaker.ends_waiting_at(), Some(s(45)), "its time is not over");
+        breaker.begin_anew(s(45));
+        assert_eq!(
+            (breaker.may_admit(s(45)), breaker.ends_waiting_at()),
+            (MayAdmit::AsProbe, Some(s(90)))
+        );
+        breaker.probe_admitted("a");
+        breaker.begin_anew(s(100));
+        assert_eq!(
+            (breaker.may_admit(s(100)), breaker.ends_waiting_at()),
+            (MayAdmit::NotYet, Some(s(145)))
+        );
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! The tasks that have not begun when the account of their model cannot be used any more: each would
 //! only fail in the same way.
 
-use protocol::{Failure, FailureClass, ModelRoute, Outcome, TaskId, TaskSpec, Work};
+use protocol::{
+    Agent, Failure, FailureClass, FailureDetail, ModelRoute, Outcome, TaskId, TaskSpec, Work,
+};
 
 use super::{Effect, RunMachine, unstarted};
 
@@ -15,14 +17,14 @@ impl RunMachine {
         effects: &mut Vec<Effect>,
     ) {
         let Outcome::Failed { failure } = outcome else { return };
-        if !is_of_account(failure.class) {
+        if !is_of_account(failure) {
             return;
         }
-        let Some(failed) = self.record.task(task).and_then(|task| model(&task.spec)) else {
+        let Some(failed) = self.record.task(task).and_then(|task| agent(&task.spec)) else {
             return;
         };
         let others = self.record.tasks().iter().filter(|other| {
-            model(&other.spec).is_some_and(|model| is_same(model, failed))
+            agent(&other.spec).is_some_and(|agent| asks_the_same(agent, failed))
                 && self.has_not_started(other.spec.id)
         });
         let others: Vec<_> = others.map(|other| other.spec.id).collect();
@@ -34,33 +36,26 @@ impl RunMachine {
     }
 }
 
-/// Returns whether a failure of this class holds for all requests of the account.
-fn is_of_account(class: FailureClass) -> bool {
-    match class {
-        FailureClass::Auth | FailureClass::Quota => true,
-        FailureClass::Transient
-        | FailureClass::Refused
-        | FailureClass::Overflow
-        | FailureClass::Invalid
-        | FailureClass::Contract
-        | FailureClass::GaveUp
-        | FailureClass::Proof
-        | FailureClass::Poison
-        | FailureClass::Timeout
-        | FailureClass::Command
-        | FailureClass::Workspace
-        | FailureClass::Resources
-        | FailureClass::Dependency
-        | FailureClass::Crashed
-        | FailureClass::Budget => false,
+/// Returns whether a failure holds for all requests of the account.
+fn is_of_account(failure: &Failure) -> bool {
+    matches!(failure.class, FailureClass::Auth | FailureClass::Quota)
+        || matches!(failure.detail, Some(FailureDetail::Outage { .. }))
+}
+
+fn agent(spec: &TaskSpec) -> Option<&Agent> {
+    match &spec.work {
+        Work::Agent(agent) => Some(agent),
+        Work::Command(_) | Work::External(_) => None,
     }
 }
 
-fn model(spec: &TaskSpec) -> Option<&ModelRoute> {
-    match &spec.work {
-        Work::Agent(agent) => Some(&agent.model),
-        Work::Command(_) | Work::External(_) => None,
-    }
+/// Returns whether the same models are asked, in the same order. A task fails with its account only
+/// where its fallbacks have failed as well.
+fn asks_the_same(one: &Agent, other: &Agent) -> bool {
+    let (these, those) = (&one.fallback, &other.fallback);
+    is_same(&one.model, &other.model)
+        && these.len() == those.len()
+        && these.iter().zip(those).all(|(one, other)| is_same(one, other))
 }
 
 /// Returns whether the same account is asked for the same model. Another model of a provider may be

@@ -483,10 +483,18 @@ fn what_would_ask_an_account_that_cannot_be_used_any_more_is_not_started() {
             prompt: "do it".to_owned(),
             yields: Vec::new(),
             context: None,
+            fallback: Vec::new(),
         };
         TaskSpec { work: Work::Agent(agent), ..spec(name, &[]) }
     };
-    for class in [FailureClass::Auth, FailureClass::Quota, FailureClass::Transient] {
+    let outage = Some(FailureDetail::Outage { seconds: 45 });
+    let failures = [
+        (FailureClass::Auth, None, 301),
+        (FailureClass::Quota, None, 301),
+        (FailureClass::Transient, outage, 301),
+        (FailureClass::Transient, None, 1),
+    ];
+    for (class, detail, expected) in failures {
         let same: Vec<_> = (0..300).map(|at| asks(&format!("t{at}"), "acme/m:high")).collect();
         let others = [asks("other", "acme/n"), spec("command", &[])];
         let tasks = [asks("first", "acme/m"), asks("running", "acme/m")];
@@ -495,13 +503,14 @@ fn what_would_ask_an_account_that_cannot_be_used_any_more_is_not_started() {
         play.write();
         play.start(0);
         play.start(1);
-        play.end(0, failed(class));
+        let failure = Failure { detail: detail.clone(), ..Failure::new(class, "it failed") };
+        play.end(0, unstarted(Outcome::Failed { failure }));
         let ended = |event: &&EventKind| {
             matches!(event, EventKind::TaskFinished { report, .. }
-            if matches!(&report.outcome, Outcome::Failed { failure } if failure.class == class))
+            if matches!(&report.outcome, Outcome::Failed { failure }
+                if failure.class == class && failure.detail == detail))
         };
         let ended = play.announced.iter().filter(ended).count();
-        let expected = if class == FailureClass::Transient { 1 } else { 301 };
         assert_eq!(ended, expected, "{class}: those that run, or ask for something else, go on");
     }
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::{Content, Message, Usage};
+use protocol::{CacheSaving, Message, Usage};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -63,7 +63,8 @@ async fn a_scenario_is_played_turn_by_turn() {
     assert_eq!(message.content[..2], [text("It is n17."), call("forced", "edit", &edit)]);
     let malformed: Vec<_> = message.calls().filter_map(|call| call.malformed.clone()).collect();
     assert_eq!(malformed, ["{bad ada"]);
-    let usage = Usage { input: 900, output: 40, cache_read: 7, ..Usage::ZERO };
+    let cache_saving = Some(CacheSaving::default()); // it is free
+    let usage = Usage { input: 900, output: 40, cache_read: 7, cache_saving, ..Usage::ZERO };
     assert_eq!(message.usage, usage);
     said.extend([assistant(message.content.clone()), result("forced", "edit", "ok")]);
 
@@ -197,10 +198,7 @@ async fn text_comes_in_pieces_at_its_pace() {
 #[test]
 async fn a_reminder_can_be_remembered_too() {
     let script = "version = 1\n[[turn]]\ntext = 'first'\n[[turn]]\nremember = { path = 'at (/\\w+)' }\ntext = '{{path}}'\n";
-    let reminder = Message::User(protocol::UserMessage {
-        content: vec![Content::text("It is wrong at /count.")],
-        timestamp: crate::test_support::noon(),
-    });
+    let reminder = Message::user("It is wrong at /count.", crate::test_support::noon());
     let events = asked(script, vec![user("x"), assistant(vec![text("first")]), reminder]).await;
     assert_eq!(end(&events).unwrap().text(), "/count");
 }

@@ -70,6 +70,30 @@ fn an_engine_that_can_share_nothing_any_more_goes_on_alone() {
 }
 
 #[test]
+fn only_where_nothing_limits_an_account_a_step_need_not_be_shared() {
+    let harmless = [arrived(2), answered(1), GateInput::Accepted(Ticket(1), None)];
+    let mut free = queue(None);
+    assert!(free.is_unlimited_for(&harmless, SECOND));
+    for told in [rejected(1, None), failed(1), GateInput::Woken(SECOND)] {
+        assert!(!free.is_unlimited_for(&[told], SECOND));
+    }
+    assert!(!free.is_unlimited_for(&[GateInput::Accepted(Ticket(1), Some(SECOND))], SECOND));
+    assert!(!queue(Some(9)).is_unlimited_for(&harmless, SECOND), "it has a limit");
+    free.step(arrived(1), SECOND);
+    free.step(failed(1), SECOND);
+    assert!(!free.is_unlimited_for(&harmless, SECOND), "one has failed");
+    free.step(arrived(2), SECOND);
+    free.step(answered(2), SECOND);
+    assert!(free.is_unlimited_for(&harmless, SECOND));
+    free.step(arrived(3), SECOND);
+    free.step(GateInput::Accepted(Ticket(3), Some(SECOND)), SECOND);
+    assert!(!free.is_unlimited_for(&harmless, SECOND), "it pauses");
+    assert!(free.is_unlimited_for(&harmless, SECOND * 3));
+    free.step(rejected(3, Some(1)), SECOND * 3);
+    assert!(!free.is_unlimited_for(&harmless, SECOND * 9), "it has learned a limit");
+}
+
+#[test]
 fn what_one_engine_is_told_holds_for_all() {
     let mut engines = Engines::new(policy(None));
     assert_eq!(admitted(&engines.step("a", arrived(1), Duration::ZERO)), [1]);

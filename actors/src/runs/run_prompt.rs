@@ -1,0 +1,56 @@
+//! What the system prompts of a run's tasks are made of. It is made once, from the snapshot of the
+//! run, so that the prompts of all tasks are the same bytes: a provider that caches what they begin
+//! with reads it once.
+
+use engine::ports::{Baseline, Notice};
+use engine::prompt::{ContextFiles, Environment, GitState, Role, SystemPrompt, context_file_paths};
+use protocol::{RepoPath, RunSpec, Work};
+
+use crate::deps::Deps;
+
+/// Makes the prompt of a run. What cannot be read of the context files is told in `notices`.
+pub(super) async fn run_prompt(
+    spec: &RunSpec,
+    baseline: &dyn Baseline,
+    git: GitState,
+    deps: &Deps,
+    notices: &mut Vec<Notice>,
+) -> SystemPrompt {
+    let environment = Environment { git: Some(git), ..Environment::at(deps.clock.now()) };
+    let mut prompt = SystemPrompt::of(Role::Task, environment);
+    let agents = || {
+        spec.tasks.iter().filter_map(|task| match &task.work {
+            Work::Agent(agent) => Some(agent),
+            Work::Command(_) | Work::External(_) => None,
+        })
+    };
+    let Some(first) = agents().next() else { return prompt };
+    prompt.context.clone_from(&first.context);
+    let mut files = ContextFiles::default();
+    if let Some(user) = &deps.policy.user_instructions {
+        files.add(&user.path, user.text.as_bytes());
+    }
+    for paths in context_file_paths(&spec.subfolder) {
+        for path in paths {
+            let Some(at) = RepoPath::new(path.as_os_str().as_encoded_bytes()) else { continue };
+            match baseline.read_file(&at).await {
+                Ok(None) => continue,
+                Ok(Some(bytes)) => files.add(&at.to_string(), &bytes),
+                Err(error) => notices.push(error_notice(&at, &error)),
+            }
+            break;
+        }
+    }
+    notices.extend(files.cut.iter().map(|path| Notice {
+        from: format!("agents read {path}"),
+        to: "they read the beginning of it, or nothing".to_owned(),
+        why: "all context files together are longer than 64 KB".to_owned(),
+    }));
+    prompt.files = files.files;
+    prompt
+}
+
+fn error_notice(path: &RepoPath, error: &dyn std::error::Error) -> Notice {
+    let (from, to) = (format!("agents read {path}"), "they work without it".to_owned());
+    Notice { from, to, why: error.to_string() }
+}

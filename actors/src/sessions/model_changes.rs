@@ -1,0 +1,42 @@
+//! Changes of the model of a session: the session opens the model, and a restart takes it again.
+
+use protocol::{Failure, ModelRoute};
+use ractor::{ActorRef, RpcReplyPort};
+
+use super::messages::{SessionKey, SessionsMessage};
+use super::supervisor::SessionsState;
+use crate::job::Job;
+use crate::messaging::{NoAnswer, ask};
+use crate::session::SessionMessage;
+
+impl SessionsState {
+    pub(super) fn set_model(
+        &mut self,
+        myself: &ActorRef<SessionsMessage>,
+        key: SessionKey,
+        model: ModelRoute,
+        reply: RpcReplyPort<Result<(), Failure>>,
+    ) {
+        // Without a session, the dropped reply port refuses the request.
+        let Some(session) = self.open_record(key).and_then(|it| it.session.clone()) else { return };
+        let asked = model.clone();
+        let question = |answer| SessionMessage::SetModel(asked, answer);
+        ask(Job::SessionsModel, &mut self.jobs, (myself, &session), question, move |set| {
+            SessionsMessage::ModelSet(key, model, set, reply)
+        });
+    }
+
+    pub(super) fn note_model(
+        &mut self,
+        key: SessionKey,
+        model: ModelRoute,
+        set: Result<Result<(), Failure>, NoAnswer>,
+        reply: RpcReplyPort<Result<(), Failure>>,
+    ) {
+        let Ok(set) = set else { return }; // drops the reply port: no answer came
+        if let (Some(record), Ok(())) = (self.records.get_mut(&key), &set) {
+            record.spec.model = model; // for the next start
+        }
+        let _gone = reply.send(set);
+    }
+}

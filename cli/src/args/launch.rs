@@ -1,0 +1,166 @@
+//! The options of a session: `regatta [PROMPT…]`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, ValueEnum};
+use protocol::ThinkingLevel;
+
+use super::GivenKey;
+use crate::model::{BaseUrl, ModelChoice};
+use crate::session::HomeWork;
+
+/// The arguments of a session.
+#[derive(Args, Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+pub struct LaunchArgs {
+    /// A prompt, in quotes; several are answered one after another. @FILE includes a file
+    #[arg(value_name = "PROMPT")]
+    pub prompts: Vec<OsString>,
+
+    /// Print the answer to the last prompt, and end
+    #[arg(short, long, action = ArgAction::SetTrue)]
+    pub(crate) print: bool,
+
+    /// What is printed: text (the last answer), json (one event per line)
+    #[arg(long, value_name = "MODE")]
+    pub mode: Option<OutputMode>,
+
+    /// The model: PROVIDER/ID, its id, a part of its name, or one of the roles default, smol, slow
+    /// and plan; a thinking level may follow, as in ID:high
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<ModelChoice>,
+
+    /// The provider of --model, if its name does not say it
+    #[arg(long, value_name = "NAME", requires = "model")]
+    pub provider: Option<String>,
+
+    /// How much the model thinks: off, minimal, low, medium, high, xhigh
+    #[arg(long, value_name = "LEVEL")]
+    pub thinking: Option<ThinkingLevel>,
+
+    /// The API key of the model's provider, for this session. Others on this machine may see it in
+    /// the list of processes: `regatta login` stores it instead
+    #[arg(long, value_name = "KEY")]
+    pub api_key: Option<GivenKey>,
+
+    /// The URL of the model's provider, if it is not the usual one
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<BaseUrl>,
+
+    /// The tools of the model, separated by commas: read, write, edit, bash [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub tools: Option<Vec<ToolName>>,
+
+    /// The model has no tools, or those of --tools only
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub(crate) no_tools: bool,
+
+    /// What the model is told to be, instead of the usual: a text, or a file with it
+    #[arg(long, value_name = "TEXT|FILE")]
+    pub system_prompt: Option<String>,
+
+    /// What the model is told in addition, at the end: a text, or a file with it
+    #[arg(long, value_name = "TEXT|FILE")]
+    pub append_system_prompt: Option<String>,
+
+    /// Do not tell the model what AGENTS.md or CLAUDE.md say
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub(crate) no_context_files: bool,
+
+    /// Continue the session that this terminal used last in this folder, or else the latest one
+    #[arg(short, long = "continue", action = ArgAction::SetTrue, conflicts_with_all = ["resume", "fork"])]
+    pub(crate) continues: bool,
+
+    /// Continue a session: the beginning of its id, or its file; without it, list the sessions
+    #[arg(
+        short,
+        long,
+        visible_alias = "session",
+        value_name = "ID|FILE",
+        num_args = 0..=1,
+        conflicts_with = "fork"
+    )]
+    #[expect(clippy::option_option, reason = "an option whose value can be left out")]
+    pub(crate) resume: Option<Option<String>>,
+
+    /// Continue a copy of a session, which may be one of another folder
+    #[arg(long, value_name = "ID|FILE")]
+    pub fork: Option<String>,
+
+    /// Keep the session in memory only
+    #[arg(
+        long,
+        action = ArgAction::SetTrue,
+        conflicts_with_all = ["continues", "resume", "fork", "session_dir"]
+    )]
+    pub(crate) no_session: bool,
+
+    /// The folder of session files [default: one per working folder, in the data folder]
+    #[arg(long, value_name = "DIR")]
+    pub session_dir: Option<PathBuf>,
+
+    /// Work in the home folder too; else a session that begins there works in a temporary folder
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub(crate) allow_home: bool,
+}
+
+/// The value of `--mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OutputMode {
+    /// The text of the last answer.
+    Text,
+    /// One event per line.
+    Json,
+}
+
+/// The value of `--tools`: the name of a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum ToolName {
+    /// Reads files and folders.
+    Read,
+    /// Writes files.
+    Write,
+    /// Changes parts of files.
+    Edit,
+    /// Runs commands.
+    Bash,
+}
+
+impl ToolName {
+    /// Every tool.
+    pub(crate) const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Edit, Self::Bash];
+
+    /// Returns the name of the tool, as models call it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Edit => "edit",
+            Self::Bash => "bash",
+        }
+    }
+}
+
+impl LaunchArgs {
+    /// Returns the names of the tools that the model has.
+    #[must_use]
+    pub fn tool_names(&self) -> Vec<&'static str> {
+        let given = self.tools.as_deref();
+        let all: &[ToolName] = if self.no_tools { &[] } else { &ToolName::ALL };
+        let given = given.unwrap_or(all);
+        ToolName::ALL.into_iter().filter(|it| given.contains(it)).map(ToolName::as_str).collect()
+    }
+
+    /// Returns whether a session that begins in the user's home works there.
+    #[must_use]
+    pub(crate) fn home_work(&self) -> HomeWork {
+        if self.allow_home { HomeWork::Allowed } else { HomeWork::Elsewhere }
+    }
+
+    /// Returns whether the command line says that the session prints an answer and ends.
+    #[must_use]
+    pub fn is_print(&self) -> bool {
+        self.print || self.mode.is_some()
+    }
+}

@@ -1,0 +1,219 @@
+//! `regatta [PROMPT…]`: a session. Print mode answers the prompts of the command line and ends.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+
+use actors::OpenSessionError;
+
+use protocol::{AssistantMessage, Event, EventKind, ExitCode, Failure, SessionEvent, StopReason};
+use serde_json::{Value, json};
+
+use crate::app_context::{AppContext, EngineNeeds};
+use crate::args::{Form, Globals, LaunchArgs, OutputMode, Verbosity};
+use crate::error::{Error, ErrorKind};
+use crate::render::{self, SessionJson};
+use crate::run_log::Log;
+use crate::session::{
+    ChosenLog, Printed, PromptInputs, Prompts, Sessions, assemble, plan, print, read_piped,
+    working_folder, write_answer,
+};
+use crate::signals::{self, Signals};
+
+/// Runs a session.
+///
+/// # Errors
+/// The session could not be opened, or the last prompt was not answered.
+pub(super) async fn run(
+    app: &AppContext,
+    args: &LaunchArgs,
+    globals: &Globals,
+    log: &Log,
+) -> Result<ExitCode, Error> {
+    let Some(Asked { prompts, folder, cwd, chosen }) = asked(app, args, globals)? else {
+        return Ok(ExitCode::Success);
+    };
+    let mut signals = Signals::listen()?;
+    let plan = tokio::select! {
+        plan = plan(app, args, cwd.clone(), &chosen) => plan?,
+        why = signals.next() => {
+            let stopped = Error::usage("stopped before anything was started");
+            return Err(stopped.exit(signals::exit_code(why)));
+        }
+    };
+    let notes = folder.into_iter().map(|note| format!("note: {note}"));
+    let warnings = prompts.warnings.iter().map(|warning| format!("warning: {warning}"));
+    for line in notes.chain(warnings).chain(plan.notes) {
+        note(globals, &line);
+    }
+    let needs = EngineNeeds::of_session(&plan.spec).with_logs(chosen.storage);
+    let engine = app.open_engine(&needs).await?;
+    let opened = engine.open_session(plan.spec, plan.tools).await;
+    let session = match opened {
+        Ok(session) => session,
+        Err(refused) => {
+            engine.close().await;
+            return Err(not_opened(&refused, &chosen));
+        }
+    };
+    log.begin(&app.places.session_trace(session.id()));
+    let mode = output_mode(args, globals);
+    if mode == OutputMode::Json {
+        let header = json!({
+            "type": "session", "version": 3, "id": session.id().uuid(),
+            "timestamp": chosen.created.unwrap_or_else(|| app.clock.now()), "cwd": cwd,
+        });
+        write_lines(&[header]).map_err(|error| Error::output(&error))?;
+    }
+    let mut json = SessionJson::default();
+    let mut show = |event: &Event| show_event(event, mode, &mut json, globals);
+    let printed = print(&engine, &session, prompts, &mut signals, &mut show).await;
+    session.close().await;
+    let failure = engine.close().await;
+    app.user_models.finish_renewals().await;
+    match (failure, printed) {
+        (Some(what), _) | (None, Printed::EngineFailed(what)) => {
+            Err(Error::new(ErrorKind::Bug, "a part of the program failed").because(what))
+        }
+        (None, Printed::Interrupted(why)) => Ok(signals::exit_code(why)),
+        (None, Printed::OutputFailed(error)) => Err(Error::output(&error)),
+        (None, Printed::Failed(failure)) => Err(not_answered(&failure)),
+        (None, Printed::Answered(answer)) => finish(mode, globals, answer),
+    }
+}
+
+/// What a command line asks of a session.
+struct Asked {
+    prompts: Prompts,
+    /// A note if the folder is another one than where the program was started.
+    folder: Option<String>,
+    /// The folder in which the session works.
+    cwd: PathBuf,
+    chosen: ChosenLog,
+}
+
+/// Reads what the session is asked, and chooses its log. Returns `None` if the sessions were only
+/// listed.
+fn asked(app: &AppContext, args: &LaunchArgs, globals: &Globals) -> Result<Option<Asked>, Error> {
+    let here = globals.repo.clone().unwrap_or_else(|| ".".into());
+    let folder = working_folder(&here, app.places.home(), args.home_work())?;
+    let sessions = Sessions::of(app, args, &folder.path);
+    let picked = match args.resume {
+        Some(None) => match sessions.pick(&mut io::stdout())? {
+            None => return Ok(None),
+            picked => picked,
+        },
+        Some(Some(_)) | None => None,
+    };
+    let piped = read_piped()?;
+    let prompts = assemble(PromptInputs {
+        words: &args.prompts,
+        piped: piped.as_deref(),
+        folder: &here.canonicalize().unwrap_or_else(|_gone| folder.path.clone()),
+        home: app.places.home(),
+    })?;
+    if !args.is_print() && piped.is_none() && io::stdin().is_terminal() {
+        return Err(Error::not_implemented("an interactive session")
+            .hint("regatta -p PROMPT, which answers and ends"));
+    }
+    if prompts.texts.is_empty() {
+        return Err(Error::usage("there is no prompt").hint("regatta -p 'explain this folder'"));
+    }
+    let chosen = picked.map_or_else(|| sessions.choose(args), Ok)?;
+    sessions.remember(&chosen);
+    Ok(Some(Asked { prompts, folder: folder.note, cwd: folder.path, chosen }))
+}
+
+/// Prints an event as JSON, or what the user should know about it.
+fn show_event(
+    event: &Event,
+    mode: OutputMode,
+    json: &mut SessionJson,
+    globals: &Globals,
+) -> io::Result<()> {
+    if let Some(line) = wait_note(event) {
+        note(globals, &line);
+    }
+    match (&event.kind, mode) {
+        (EventKind::SessionEvent { event, .. }, OutputMode::Json) => {
+            write_lines(&json.lines(event))
+        }
+        (_, OutputMode::Json | OutputMode::Text) => Ok(()),
+    }
+}
+
+/// Prints the last answer.
+fn finish(
+    mode: OutputMode,
+    globals: &Globals,
+    answer: Option<AssistantMessage>,
+) -> Result<ExitCode, Error> {
+    let Some(answer) = answer else { return Ok(ExitCode::Success) };
+    if answer.stop_reason == StopReason::Length {
+        note(globals, "warning: the answer was cut off, because it was too long");
+    }
+    match mode {
+        OutputMode::Json => {}
+        OutputMode::Text => write_answer(&mut io::stdout().lock(), &answer)
+            .map_err(|error| Error::output(&error))?,
+    }
+    Ok(ExitCode::Success)
+}
+
+/// Returns what the user should know about an answer that takes long, or that another model gives.
+fn wait_note(event: &Event) -> Option<String> {
+    match &event.kind {
+        EventKind::SessionEvent { event: SessionEvent::RequestWait { reason, .. }, .. } => {
+            Some(format!("note: {reason}"))
+        }
+        EventKind::SessionEvent {
+            event: SessionEvent::AutoRetryStart { delay_ms, error_message, .. },
+            ..
+        } => Some(format!("note: {error_message}; it is asked again in {delay_ms} ms")),
+        EventKind::SessionEvent {
+            event: SessionEvent::RetryFallbackApplied { from, to, error_message },
+            ..
+        } => Some(format!("note: {to} is asked in place of {from}: {error_message}")),
+        _ => None,
+    }
+}
+
+/// Returns the form of the output: `--json` stands for `--mode json`.
+fn output_mode(args: &LaunchArgs, globals: &Globals) -> OutputMode {
+    args.mode.unwrap_or(match globals.form() {
+        Form::Json => OutputMode::Json,
+        Form::Text => OutputMode::Text,
+    })
+}
+
+/// Writes JSON documents to standard output, one in a line.
+fn write_lines(lines: &[Value]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    for line in lines {
+        writeln!(out, "{}", render::printable_json(line.to_string()))?;
+    }
+    out.flush()
+}
+
+/// Returns why a session was not opened. One that is open elsewhere can be forked.
+fn not_opened(refused: &OpenSessionError, log: &ChosenLog) -> Error {
+    let error =
+        Error::new(ErrorKind::Machine, "cannot open the session").because(refused.to_string());
+    if !refused.to_string().contains("has it open") {
+        return error;
+    }
+    let file = render::shell_word(&log.path.to_string_lossy());
+    error.hint(format!("regatta --fork {file} …, which goes on with a copy"))
+}
+
+fn not_answered(failure: &Failure) -> Error {
+    Error::new(ErrorKind::Model, "the model did not answer").because(failure.message.clone())
+}
+
+/// Prints a note to standard error, unless `--quiet` is given.
+fn note(globals: &Globals, line: &str) {
+    if globals.verbosity() != Verbosity::Quiet {
+        // A write error is ignored, because only the note is lost.
+        let _unread =
+            io::Write::write_fmt(&mut io::stderr(), format_args!("{}\n", render::one_line(line)));
+    }
+}

@@ -1,0 +1,253 @@
+//! The lines of whole sessions on fakes, and of sequences of events that are rare.
+
+use std::sync::Arc;
+
+use engine::ports::{
+    AccountId, AccountLimits, ModelAnswer, ModelEvent, ModelLocation, ModelRequest, ModelStream,
+    Models, Provider, ProviderInfo,
+};
+use engine::request::RequestPolicy;
+use futures_util::{StreamExt, stream};
+use protocol::{
+    AgentEnd, AnswerStart, CompactionReason, Failure, FailureClass, InputId, Message, MessageRole,
+    ModelRoute, Part, QueueKind, SessionEvent, StopReason, Timestamp, ToolCall, Usage,
+};
+use serde_json::{Map, Value, json};
+use tests::fakes::{TestEngine, TestSession, input};
+
+use super::SessionJson;
+
+/// A recording of pi, which answers a prompt with one call and a text.
+const RECORDED: &str = include_str!("tests/pi.jsonl");
+
+/// A model that calls `read`, piece by piece, and then says that it is done.
+struct OneCall;
+
+impl Models for OneCall {
+    fn open(&self, route: &ModelRoute) -> Result<Arc<dyn Provider>, Failure> {
+        Ok(Arc::new(Piecewise(ProviderInfo {
+            api: "openai-completions",
+            route: route.clone(),
+            account: AccountId::of_provider(&route.provider),
+            limits: AccountLimits::default(),
+            location: ModelLocation::Remote,
+        })))
+    }
+}
+
+struct Piecewise(ProviderInfo);
+
+impl Provider for Piecewise {
+    fn info(&self) -> &ProviderInfo {
+        &self.0
+    }
+
+    fn stream(&self, request: &ModelRequest) -> ModelStream {
+        let is_first = request.messages.len() == 1;
+        let (pieces, part, stop_reason) = if is_first { call() } else { text() };
+        let used = ModelEvent::Used(Usage { input: 580, output: 11, ..Usage::ZERO });
+        let ended = ModelEvent::Ended(ModelAnswer { content: vec![part], stop_reason });
+        let events = stream::iter(pieces.into_iter().chain([used, ended])).boxed();
+        ModelStream { request_bytes: 0, events }
+    }
+}
+
+fn call() -> (Vec<ModelEvent>, Part, StopReason) {
+    let arguments = json!({ "command": "echo tool-ran" }).as_object().cloned().unwrap_or_default();
+    let (id, name) = ("call_1".to_owned(), "read".to_owned());
+    let json = |json: &str| ModelEvent::Arguments { block: 0, json: json.to_owned() };
+    let pieces = vec![
+        ModelEvent::Calling { block: 0, id: id.clone(), tool: name.clone() },
+        json("{\"command\":\"echo too"),
+        json("l-ran\"}"),
+    ];
+    let (malformed, thought_signature) = (None, None);
+    let call = ToolCall { id, name, arguments, malformed, thought_signature };
+    (pieces, Part::ToolCall(call), StopReason::ToolUse)
+}
+
+fn text() -> (Vec<ModelEvent>, Part, StopReason) {
+    let pieces = ["tool ", "finished"].map(|text| ModelEvent::Text { block: 0, text: text.into() });
+    (pieces.to_vec(), Part::text("tool finished"), StopReason::Stop)
+}
+
+/// Returns the shape of a line: its keys at every depth, without values. The content of arguments is
+/// left out, and so is what a provider or a tool may add: `responseId` and `details`.
+fn shape(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.iter().filter(|(key, _)| *key != "responseId" && *key != "details");
+            let shapes = kept.map(|(key, value)| {
+                let shape = match key.as_str() {
+                    "args" | "arguments" => Value::Null,
+                    "type" | "role" | "stopReason" | "contentIndex" => value.clone(),
+                    _ => shape(value),
+                };
+                (key.clone(), shape)
+            });
+            let mut shapes: Vec<_> = shapes.collect();
+            shapes.sort_by(|one, other| one.0.cmp(&other.0));
+            Value::Object(shapes.into_iter().collect())
+        }
+        Value::Array(items) => items.iter().map(shape).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Value::Null,
+    }
+}
+
+/// Returns the shapes of lines. Of the pieces of a block, and of the updates of a call, the last one
+/// stands for all.
+fn shapes(lines: &[Value]) -> Vec<Value> {
+    let piece = |line: &Value| {
+        let event = &line["assistantMessageEvent"];
+        let is_piece = line["type"] == "tool_execution_update"
+            || event["type"].as_str().is_some_and(|name| name.ends_with("_delta"));
+        is_piece.then(|| (event["type"].clone(), event["contentIndex"].clone()))
+    };
+    let mut merged: Vec<&Value> = Vec::new();
+    for line in lines {
+        if piece(line).is_some() && merged.last().and_then(|last| piece(last)) == piece(line) {
+            merged.pop();
+        }
+        merged.push(line);
+    }
+    merged.into_iter().map(shape).collect()
+}
+
+#[test(flavor = "multi_thread")]
+async fn a_prompt_a_call_and_an_answer_are_the_lines_that_pi_writes() {
+    let policy = RequestPolicy::default();
+    let engine = TestEngine::with_models(1, Arc::new(OneCall), policy, "").await;
+    let mut it = TestSession::open(&engine, "/sessions/one.jsonl".as_ref()).await;
+    it.session.prompt(input("run-tool"));
+    let (mut json, mut lines) = (SessionJson::default(), Vec::new());
+    while lines.last().is_none_or(|line: &Value| line["type"] != "agent_end") {
+        let event = it.next().await.expect("the session is open");
+        lines.extend(json.lines(&event));
+    }
+    let recorded = RECORDED.lines().map(|line| serde_json::from_str(line).expect("it is JSON"));
+    let recorded: Vec<Value> = recorded.collect();
+    let (own, recorded) = (shapes(&lines), shapes(&recorded));
+    for (own, recorded) in own.iter().zip(&recorded) {
+        assert_eq!(own, recorded);
+    }
+    assert_eq!(own.len(), recorded.len());
+    let is_piece = |line: &&Value| line["assistantMessageEvent"]["type"] == "toolcall_delta";
+    let last = lines.iter().rev().find(is_piece).map(|line| &line["message"]["content"][0]);
+    assert_eq!(last.map(|call| &call["arguments"]), Some(&json!({ "command": "echo tool-ran" })));
+}
+
+fn answer_start() -> SessionEvent {
+    let answer = AnswerStart {
+        api: "a".into(),
+        provider: "p".into(),
+        model: "m".into(),
+        timestamp: Timestamp::from_millisecond(7),
+    };
+    SessionEvent::MessageStart { role: MessageRole::Assistant, answer: Some(answer) }
+}
+
+fn types(json: &mut SessionJson, events: &[SessionEvent]) -> Vec<String> {
+    let lines = events.iter().flat_map(|event| json.lines(event));
+    lines.map(|line| line["type"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+fn failed() -> SessionEvent {
+    SessionEvent::AgentEnd { end: AgentEnd::Failed(Failure::new(FailureClass::Budget, "no turn")) }
+}
+
+#[test]
+fn work_that_fails_without_an_answer_ends_with_a_message_that_says_why() {
+    let mut json = SessionJson::default();
+    let user = Message::user("hi", Timestamp::from_millisecond(1));
+    let events = [
+        SessionEvent::AgentStart,
+        SessionEvent::TurnStart { turn: 1 },
+        SessionEvent::MessageStart { role: MessageRole::User, answer: None },
+        SessionEvent::MessageEnd { message: user },
+        SessionEvent::TurnEnd { turn: 1 },
+    ];
+    let began = ["agent_start", "turn_start", "message_start", "message_end"];
+    assert_eq!(types(&mut json, &events), began);
+    let end = json.lines(&failed());
+    let kinds: Vec<_> = end.iter().map(|line| line["type"].as_str().unwrap_or_default()).collect();
+    assert_eq!(kinds, ["message_start", "message_end", "turn_end", "agent_end"]);
+    let last = &end[3]["messages"][1];
+    assert_eq!((&last["stopReason"], &last["errorMessage"]), (&json!("error"), &json!("no turn")));
+    assert_eq!(end[2]["message"], *last);
+}
+
+#[test]
+fn a_crash_ends_what_was_under_way_and_the_work_goes_on() {
+    let mut json = SessionJson::default();
+    let call = SessionEvent::ToolExecutionStart {
+        tool_call_id: "c".into(),
+        tool_name: "read".into(),
+        args: Map::new(),
+    };
+    let restart = SessionEvent::SessionRestart { error_message: "it crashed".into() };
+    let events = [
+        SessionEvent::AgentStart,
+        SessionEvent::TurnStart { turn: 1 },
+        answer_start(),
+        call,
+        restart,
+        SessionEvent::AgentStart,
+        SessionEvent::TurnStart { turn: 1 },
+    ];
+    let expected = [
+        "agent_start",
+        "turn_start",
+        "message_start",
+        "tool_execution_start",
+        "message_end",
+        "tool_execution_end",
+        "turn_end",
+        "session_restart",
+        "turn_start",
+    ];
+    let types = types(&mut json, &events);
+    assert_eq!(types, expected);
+}
+
+#[test]
+fn what_waits_is_said_whenever_it_changes() {
+    let mut json = SessionJson::default();
+    let (one, two) = (InputId::generate(), InputId::generate());
+    let queued = |input_id, queue, text: &str| SessionEvent::InputQueued {
+        input_id,
+        queue,
+        text: text.to_owned(),
+    };
+    let events = [
+        queued(one, QueueKind::Steering, "left"),
+        queued(two, QueueKind::FollowUp, "then"),
+        queued(InputId::generate(), QueueKind::Prompt, "no queue"),
+        SessionEvent::InputTaken { input_id: one },
+        SessionEvent::InputDropped { input_id: two },
+        SessionEvent::InputTaken { input_id: one },
+    ];
+    let lines: Vec<_> = events.iter().flat_map(|event| json.lines(event)).collect();
+    let update = |steering: &[&str], follow_up: &[&str]| json!({ "type": "queue_update", "steering": steering, "followUp": follow_up });
+    let expected = [
+        update(&["left"], &[]),
+        update(&["left"], &["then"]),
+        update(&[], &["then"]),
+        update(&[], &[]),
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn what_has_no_snapshot_is_written_as_it_is() {
+    let mut json = SessionJson::default();
+    let events = [
+        SessionEvent::CompactionStart { reason: CompactionReason::Overflow },
+        SessionEvent::AutoRetryEnd { success: true, attempt: 2, final_error: None },
+    ];
+    let lines: Vec<_> = events.iter().flat_map(|event| json.lines(event)).collect();
+    let expected = [
+        json!({ "type": "compaction_start", "reason": "overflow" }),
+        json!({ "type": "auto_retry_end", "success": true, "attempt": 2 }),
+    ];
+    assert_eq!(lines, expected);
+}

@@ -1,0 +1,16 @@
+//! A session on the command line: its prompts, its model and folder, and how its answer is printed.
+
+mod home;
+mod log_choice;
+mod print;
+mod prompt_files;
+mod prompts;
+mod setup;
+mod system_prompt;
+
+pub(crate) use home::{HomeWork, working_folder};
+pub(crate) use log_choice::{ChosenLog, LogStorage, Sessions};
+pub(crate) use print::{Printed, print, write_answer};
+pub(crate) use prompts::{PromptInputs, Prompts, assemble, read_piped};
+pub(crate) use setup::plan;
+pub(crate) use system_prompt::user_instructions;

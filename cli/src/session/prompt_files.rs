@@ -1,0 +1,189 @@
+//! The files that a command line includes into a prompt: `@FILE`.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD as BASE64;
+use protocol::{Attachment, AttachmentKind, InputId};
+use rustix::fs::{FileType, Mode, OFlags};
+
+use crate::error::Error;
+
+/// The size of the longest text that is included, in bytes.
+const LONGEST_TEXT: u64 = 5 << 20;
+
+/// The size of the largest image that is included, in bytes.
+const LARGEST_IMAGE: u64 = 25 << 20;
+
+/// A file as part of a prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct IncludedFile {
+    /// The text, with the name of the file; empty for an empty file.
+    pub(super) text: String,
+    /// The file itself, if it is an image.
+    pub(super) image: Option<Attachment>,
+    /// What the user should know if the file is not included.
+    pub(super) warning: Option<String>,
+}
+
+/// Reads the file at `path`, which begins at `folder` or, with `~`, at `home`. A file that is too
+/// long or not text is named, but not included.
+///
+/// # Errors
+/// It does not exist, is no regular file, or cannot be read.
+pub(super) fn include(
+    path: &[u8],
+    folder: &Path,
+    home: Option<&Path>,
+) -> Result<IncludedFile, Error> {
+    let path = find(path, folder, home);
+    let failed = |error: &io::Error| {
+        Error::usage(format!("cannot read the file `{}`", path.display())).caused_by(error)
+    };
+    let (file, size) = open(&path).map_err(|error| failed(&error))?;
+    let name = std::path::absolute(&path).unwrap_or_else(|_unknown_folder| path.clone());
+    let name = name.to_string_lossy();
+    let skipped = |why: &str| {
+        let size = size_text(size);
+        IncludedFile {
+            text: format!("<file name=\"{name}\">(skipped: {why}, {size})</file>\n"),
+            image: None,
+            warning: Some(format!("`{name}` is not included: {why} ({size})")),
+        }
+    };
+    let mut bytes = Vec::new();
+    let (mut begin, rest) = (file.try_clone().map_err(|error| failed(&error))?.take(16), file);
+    begin.read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+    let image = image_type(&bytes);
+    let most = if image.is_some() { LARGEST_IMAGE } else { LONGEST_TEXT };
+    if size > most {
+        return Ok(skipped("too large"));
+    }
+    // It may have grown since.
+    let more = (most + 1).saturating_sub(bytes.len() as u64);
+    rest.take(more).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+    if bytes.len() as u64 > most {
+        return Ok(skipped("too large"));
+    }
+    if let Some(mime_type) = image {
+        let image = Attachment {
+            id: InputId::generate().to_string(),
+            kind: AttachmentKind::Image,
+            file_name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            mime_type: mime_type.to_owned(),
+            size: bytes.len() as u64,
+            content: BASE64.encode(&bytes),
+            extracted_text: None,
+            preview: None,
+        };
+        let text = format!("<file name=\"{name}\"></file>\n");
+        return Ok(IncludedFile { text, image: Some(image), warning: None });
+    }
+    match String::from_utf8(bytes) {
+        Ok(content) if content.is_empty() => {
+            Ok(IncludedFile { text: String::new(), image: None, warning: None })
+        }
+        Ok(content) if !content.contains('\0') => {
+            let text = format!("<file name=\"{name}\">\n{content}\n</file>\n");
+            Ok(IncludedFile { text, image: None, warning: None })
+        }
+        Ok(_) | Err(_) => Ok(skipped("not a text")),
+    }
+}
+
+/// Returns the media type of a file that is an image, by its first bytes.
+fn image_type(begin: &[u8]) -> Option<&'static str> {
+    match begin {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+/// Returns the path of a file. Names of macOS screenshots have a narrow no-break space where people
+/// type a space.
+fn find(path: &[u8], folder: &Path, home: Option<&Path>) -> PathBuf {
+    let given = Path::new(OsStr::from_bytes(path));
+    let path = match (given.strip_prefix("~"), home) {
+        (Ok(below), Some(home)) => home.join(below),
+        _ => folder.join(given),
+    };
+    if path.exists() {
+        return path;
+    }
+    let typed = path.to_string_lossy();
+    let spaced = ["AM.", "PM."].iter().fold(typed.clone().into_owned(), |name, half| {
+        name.replace(&format!(" {half}"), &format!("\u{202f}{half}"))
+    });
+    let spaced = PathBuf::from(spaced);
+    if spaced.exists() { spaced } else { path }
+}
+
+/// Opens a regular file without waiting for anything. Returns its size, too.
+fn open(path: &Path) -> io::Result<(File, u64)> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let stat = rustix::fs::fstat(&file)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Ok((file, u64::try_from(stat.st_size).unwrap_or(0))),
+        FileType::Directory => Err(io::Error::other("it is a directory")),
+        _ => Err(io::Error::other("it is not a regular file")),
+    }
+}
+
+fn size_text(bytes: u64) -> String {
+    match bytes {
+        0..1_024 => format!("{bytes} B"),
+        1_024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1_024.0),
+        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_file_and_one_that_is_not_text_are_named_and_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let long = folder.path().join("long");
+        File::create(&long).unwrap().set_len(6 << 20).unwrap();
+        std::fs::write(folder.path().join("binary"), b"a\0b").unwrap();
+        std::fs::write(folder.path().join("latin"), b"\xe4").unwrap();
+        for (name, why) in [
+            ("long", "too large, 6.0 MiB"),
+            ("binary", "not a text, 3 B"),
+            ("latin", "not a text, 1 B"),
+        ] {
+            let included = include(name.as_bytes(), folder.path(), None).unwrap();
+            let path = folder.path().join(name);
+            let expected = format!("<file name=\"{}\">(skipped: {why})</file>\n", path.display());
+            assert_eq!(included.text, expected);
+            assert!(included.warning.is_some());
+        }
+    }
+
+    #[test]
+    fn a_pipe_is_refused_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("fifo");
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0)
+            .unwrap();
+        let said = include(b"fifo", folder.path(), None).unwrap_err().to_string();
+        assert!(said.contains("not a regular file"), "{said}");
+    }
+
+    #[test]
+    fn a_screenshot_is_found_by_the_name_that_people_type() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("Shot 10.15\u{202f}AM.txt"), "x").unwrap();
+        let included = include(b"Shot 10.15 AM.txt", folder.path(), None).unwrap();
+        assert!(included.text.contains("\nx\n"), "{}", included.text);
+    }
+}

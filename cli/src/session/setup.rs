@@ -1,0 +1,166 @@
+//! What a session is opened with: its model, its folder, its tools and its log.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use actors::{SessionSpec, ToolSetup};
+use engine::agent::{Limits, QueueModes, RequestHooks};
+use engine::ports::{Requester, ToolEnv};
+use engine::prompt::SystemPrompt;
+use protocol::ModelRoute;
+use store::artifacts_of;
+
+use super::log_choice::ChosenLog;
+use super::system_prompt::session_prompt;
+use crate::app_context::AppContext;
+use crate::args::{GivenKey, LaunchArgs, ToolName};
+use crate::error::{Error, ErrorKind};
+use crate::model::{
+    FoundModel, LocalSources, ModelChoice, ModelDirectory, ModelOption, ModelSelection, Roles,
+    anchor_scenario, check_model, find_model, left_out_fallbacks,
+};
+
+/// What a session is opened with, and what the user should know about it.
+pub(crate) struct SessionPlan {
+    pub(crate) spec: SessionSpec,
+    pub(crate) tools: ToolSetup,
+    pub(crate) notes: Vec<String>,
+}
+
+/// Chooses the model of a session, checks that it can be used, and returns what the session in
+/// `folder` is opened with.
+///
+/// # Errors
+/// There is no such model, or it cannot be used.
+pub(crate) async fn plan(
+    app: &AppContext,
+    args: &LaunchArgs,
+    folder: PathBuf,
+    log: &ChosenLog,
+) -> Result<SessionPlan, Error> {
+    let chosen = choose_model(app, args, log.model.as_ref()).await?;
+    let ChosenModel { model, fallbacks, mut notes } = chosen;
+    if let Some(GivenKey(key)) = &args.api_key {
+        app.user_models.give(&model.provider, key.clone());
+    }
+    app.user_models.prepare(fallbacks.iter().map(|model| model.provider.as_str())).await;
+    check_model(&app.models, &app.user_models, &model).await?;
+    notes.extend(app.user_models.notes().iter().map(|note| format!("warning: {note}")));
+    let (system, cut) = session_prompt(args, &folder, &app.places, app.clock.now()).await?;
+    notes.extend(cut.iter().map(|path| {
+        format!("warning: the model reads only a part of {path}: context files have 64 KB in all")
+    }));
+    let (spec, tools) = app.session_in(folder, model, system, log.path.clone());
+    let only = Some(args.tool_names().into_iter().map(str::to_owned).collect());
+    let spec = SessionSpec { fallbacks, ..spec };
+    Ok(SessionPlan { spec, tools: ToolSetup { only, ..tools }, notes })
+}
+
+impl AppContext {
+    /// Returns what [`actors::Engine::open_session`] opens a session with that works in `folder`, in
+    /// place, with every tool that needs no task. Its log is the file `log`; what is too long for the
+    /// log is in a folder beside it.
+    #[must_use]
+    pub fn session_in(
+        &self,
+        folder: PathBuf,
+        model: ModelRoute,
+        system: SystemPrompt,
+        log: PathBuf,
+    ) -> (SessionSpec, ToolSetup) {
+        let artifacts = artifacts_of(&log);
+        let spec = SessionSpec {
+            log,
+            system: Arc::new(system),
+            folder: folder.clone(),
+            model,
+            fallbacks: Vec::new(),
+            requester: Requester::Person,
+            limits: Limits { turns: std::num::NonZeroU32::MAX, tokens: None, cost: None },
+            assignment: None,
+            modes: QueueModes::default(),
+            request_hooks: RequestHooks::default(),
+        };
+        let env = ToolEnv {
+            subfolder: PathBuf::new(),
+            repo: folder.clone(),
+            environment: Default::default(),
+            keep: self.settings.task_limits().output,
+            schema: None,
+        };
+        let view = Arc::new(isolation::DirectoryView::new(folder));
+        let only = Some(ToolName::ALL.into_iter().map(|it| it.as_str().to_owned()).collect());
+        (spec, ToolSetup { view, env, artifacts, only })
+    }
+}
+
+/// The model of a session.
+struct ChosenModel {
+    model: ModelRoute,
+    /// The models that answer where it cannot be had.
+    fallbacks: Vec<ModelRoute>,
+    /// What the user should know about it.
+    notes: Vec<String>,
+}
+
+async fn choose_model(
+    app: &AppContext,
+    args: &LaunchArgs,
+    continued: Option<&ModelRoute>,
+) -> Result<ChosenModel, Error> {
+    let mut roles = Roles::from(&app.settings);
+    // A session goes on with its own model.
+    roles.default = continued.cloned().or(roles.default);
+    roles.directory =
+        Arc::new(ModelDirectory::with_local(&app.user_models, LocalSources::Configured).await);
+    let mut notes = Vec::new();
+    if args.model.is_none() && roles.default.is_none() {
+        match find_model(&app.user_models).await {
+            FoundModel::One(model, why) => {
+                notes.push(format!("note: the model is {model}: {why}"));
+                roles.default = Some(model);
+            }
+            FoundModel::Unclear(found) => roles.found = Some(found),
+        }
+    }
+    let choice = args.model.clone().map(|model| of_provider(model, args.provider.as_deref()));
+    let choice = choice.transpose()?;
+    let typed = ModelOption { model: choice.as_ref(), base_url: args.base_url.as_ref() };
+    let selection = ModelSelection { typed, planned: ModelOption::default(), roles: &roles };
+    let mut model = selection.route(None)?;
+    model.thinking = args.thinking.or(model.thinking);
+    if let Some(ModelChoice::Name(name)) = &choice {
+        notes.push(format!("note: `{name}` is the model {model}"));
+    }
+    if let Some((asked, other)) = model.thinking.zip(roles.directory.other_level(&model)) {
+        let name = model.name();
+        notes.push(format!("note: {name} has no thinking level `{asked}`: `{other}` is used"));
+    }
+    let mut fallbacks = selection.fallbacks(&model, None)?;
+    let left_out = left_out_fallbacks((&model, &fallbacks), &roles);
+    notes.extend(left_out.iter().map(|note| format!("note: {note}")));
+    anchor_scenario(&mut model);
+    fallbacks.iter_mut().for_each(anchor_scenario);
+    Ok(ChosenModel { model, fallbacks, notes })
+}
+
+/// Returns the model with the name that `--model` gives, at the provider of `--provider`.
+fn of_provider(model: ModelChoice, provider: Option<&str>) -> Result<ModelChoice, Error> {
+    let Some(provider) = provider else { return Ok(model) };
+    match model {
+        ModelChoice::Route(route) if route.provider == provider => Ok(ModelChoice::Route(route)),
+        // Names of models have slashes, too.
+        ModelChoice::Route(route) => named(provider, &route.to_string()),
+        ModelChoice::Name(name) => named(provider, &name),
+        ModelChoice::Role(role) => {
+            Err(Error::usage(format!("`--provider` cannot be used with the role `{role}`")))
+        }
+    }
+}
+
+fn named(provider: &str, name: &str) -> Result<ModelChoice, Error> {
+    let route = format!("{provider}/{name}").parse::<ModelRoute>();
+    route.map(ModelChoice::Route).map_err(|error| {
+        Error::new(ErrorKind::Usage, "invalid value for `--provider`").caused_by(&error)
+    })
+}

@@ -1,0 +1,178 @@
+//! What the system prompts of sessions are made of, from the command line and from files.
+
+use std::fs;
+use std::path::Path;
+
+use config::{DataPaths, read_context_file, text_or_file};
+use engine::ports::WorkspaceView;
+use engine::prompt::{
+    CONTEXT_FILE_LIMIT, ContextFile, ContextFiles, Environment, Role, SystemPrompt,
+    context_file_paths,
+};
+use isolation::{DirectoryView, git_state_at};
+use protocol::Timestamp;
+
+use crate::args::LaunchArgs;
+use crate::error::Error;
+
+/// Returns what the system prompt of a session in `folder` is made of, and the context files of which
+/// the model gets only a part. Files of the repository are read, and nothing in it is executed.
+///
+/// # Errors
+/// An option names a file that cannot be read.
+pub(super) async fn session_prompt(
+    args: &LaunchArgs,
+    folder: &Path,
+    places: &DataPaths,
+    at: Timestamp,
+) -> Result<(SystemPrompt, Vec<String>), Error> {
+    let role = match option("--system-prompt", args.system_prompt.as_deref())? {
+        Some(own) => Role::Own(own),
+        None => Role::Assistant,
+    };
+    let appended = option("--append-system-prompt", args.append_system_prompt.as_deref())?;
+    let canonical = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    let repository = git_state_at(&canonical);
+    let root = repository.as_ref().map_or(canonical.as_path(), |(root, _)| root.as_path());
+    let mut files = ContextFiles::default();
+    if !args.no_context_files {
+        if let Some(user) = user_instructions(places) {
+            files.add(&user.path, user.text.as_bytes());
+        }
+        let subfolder = canonical.strip_prefix(root).unwrap_or(Path::new(""));
+        read_files(&mut files, root, subfolder).await;
+    }
+    let environment = Environment {
+        folder: Some(canonical.display().to_string()),
+        git: repository.map(|(_, git)| git),
+        ..Environment::at(at)
+    };
+    let prompt =
+        SystemPrompt { files: files.files, appended, ..SystemPrompt::of(role, environment) };
+    Ok((prompt, files.cut))
+}
+
+/// Returns what the user tells every agent, if anything.
+pub(crate) fn user_instructions(places: &DataPaths) -> Option<ContextFile> {
+    let path = places.context_file();
+    match read_context_file(&path, CONTEXT_FILE_LIMIT as u64) {
+        Ok(bytes) => bytes.map(|bytes| ContextFile {
+            path: path.display().to_string(),
+            text: String::from_utf8_lossy(&bytes).into_owned(),
+        }),
+        Err(error) => {
+            tracing::warn!(path = %path.display(), %error, "a context file cannot be read");
+            None
+        }
+    }
+}
+
+/// Adds the context files from `root` to `subfolder`. A symlink that leads out of the root is not
+/// followed.
+async fn read_files(files: &mut ContextFiles, root: &Path, subfolder: &Path) {
+    let view = DirectoryView::new(root.to_owned());
+    for paths in context_file_paths(subfolder) {
+        for path in paths {
+            if let Some(bytes) = read_file(&view, &path).await {
+                files.add(&path.to_string_lossy(), &bytes);
+                break;
+            }
+        }
+    }
+}
+
+/// Returns the beginning of a file; `None` if there is none, or if it cannot be read.
+async fn read_file(view: &DirectoryView, path: &Path) -> Option<Vec<u8>> {
+    let Ok(engine::ports::Found::File { path, .. }) = view.find(path).await else { return None };
+    let mut file = view.open(&path).await.ok()?;
+    let mut bytes = Vec::new();
+    while bytes.len() <= CONTEXT_FILE_LIMIT {
+        match file.read(CONTEXT_FILE_LIMIT).await {
+            Ok(more) if more.is_empty() => break,
+            Ok(more) => bytes.extend(more),
+            Err(error) => {
+                tracing::warn!(path = %path.as_path().display(), %error, "a context file cannot be read");
+                return None;
+            }
+        }
+    }
+    Some(bytes)
+}
+
+fn option(name: &str, given: Option<&str>) -> Result<Option<String>, Error> {
+    let Some(given) = given else { return Ok(None) };
+    let text = text_or_file(given).map_err(|error| {
+        Error::usage(format!("cannot use the value of {name}")).caused_by(&error)
+    })?;
+    Ok(Some(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn places(home: &Path) -> DataPaths {
+        let home = home.as_os_str().to_owned();
+        DataPaths::resolve(|name| (name == "REGATTA_HOME").then(|| home.clone())).unwrap()
+    }
+
+    fn texts(prompt: &SystemPrompt) -> Vec<&str> {
+        prompt.files.iter().map(|file| file.text.as_str()).collect()
+    }
+
+    #[test]
+    async fn a_session_reads_the_users_file_and_those_from_the_root_of_the_repository_to_its_folder()
+     {
+        let (home, work) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (home, root) = (home.path(), work.path().join("app"));
+        let folder = root.join("a/b");
+        fs::create_dir_all(&folder).unwrap();
+        let places = places(home);
+        fs::create_dir_all(places.context_file().parent().unwrap()).unwrap();
+        fs::write(places.context_file(), "of the user").unwrap();
+        fs::write(work.path().join("AGENTS.md"), "outside").unwrap();
+        fs::write(root.join("CLAUDE.md"), "root").unwrap();
+        symlink("CLAUDE.md", root.join("AGENTS.md")).unwrap();
+        symlink("../../AGENTS.md", root.join("a/AGENTS.md")).unwrap();
+        symlink("/etc/passwd", root.join("a/b/AGENTS.md")).unwrap();
+        let at = Timestamp::from_millisecond(0);
+        let options = LaunchArgs::default();
+        // Without a repository, only the folder itself is looked at.
+        let (prompt, _) = session_prompt(&options, &folder, &places, at).await.unwrap();
+        assert_eq!((texts(&prompt), &prompt.environment.git), (vec!["of the user"], &None));
+        fs::create_dir_all(root.join(".git/refs")).unwrap();
+        fs::create_dir_all(root.join(".git/objects")).unwrap();
+        fs::write(root.join(".git/HEAD"), "ref: refs/heads/trunk\n").unwrap();
+        let (prompt, cut) = session_prompt(&options, &folder, &places, at).await.unwrap();
+        assert_eq!((texts(&prompt), cut), (vec!["of the user", "root"], Vec::new()));
+        let git = prompt.environment.git.unwrap();
+        assert_eq!((git.branch.as_deref(), git.commit), (Some("trunk"), None));
+        let none = LaunchArgs { no_context_files: true, ..options };
+        let (prompt, _) = session_prompt(&none, &folder, &places, at).await.unwrap();
+        assert_eq!(texts(&prompt), Vec::<&str>::new());
+    }
+
+    #[test]
+    async fn an_option_is_a_text_or_a_file_and_a_file_that_is_no_text_is_one_clear_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let (at, places) = (Timestamp::from_millisecond(0), places(folder.path()));
+        let file = folder.path().join("own.md");
+        fs::write(&file, "Be brief.").unwrap();
+        let options = LaunchArgs {
+            system_prompt: Some(file.display().to_string()),
+            append_system_prompt: Some("And kind.".to_owned()),
+            no_context_files: true,
+            ..LaunchArgs::default()
+        };
+        let (prompt, _) = session_prompt(&options, folder.path(), &places, at).await.unwrap();
+        assert_eq!(prompt.role, Role::Own("Be brief.".to_owned()));
+        assert!(prompt.text(&[]).ends_with("\n\nAnd kind."), "{}", prompt.text(&[]));
+        fs::write(&file, b"\xff").unwrap();
+        let error = session_prompt(&options, folder.path(), &places, at).await.unwrap_err();
+        let error = error.to_string();
+        assert!(error.starts_with("error: cannot use the value of --system-prompt"), "{error}");
+        assert!(error.contains("own.md is not UTF-8"), "{error}");
+    }
+}

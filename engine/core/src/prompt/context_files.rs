@@ -1,0 +1,128 @@
+//! Context files: the notes for agents of the user and of the repository.
+
+use std::path::{Component, Path, PathBuf};
+
+use serde::Serialize;
+
+/// The total size of context files that a model gets, in bytes.
+pub const CONTEXT_FILE_LIMIT: usize = 64 * 1024;
+
+/// The names of context files. In each folder the first that exists counts.
+const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+
+/// One context file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ContextFile {
+    /// Its path as the model sees it.
+    pub path: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// The context files of one session or run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContextFiles {
+    /// The files, the most general first.
+    pub files: Vec<ContextFile>,
+    /// The files that the model gets only a part of, or nothing.
+    pub cut: Vec<String>,
+    size: usize,
+}
+
+impl ContextFiles {
+    /// Adds a file. What is beyond the limit is cut. Bytes that are not UTF-8 are replaced.
+    pub fn add(&mut self, path: &str, bytes: &[u8]) {
+        let text = String::from_utf8_lossy(bytes);
+        let text = text.trim();
+        let path: String = path.chars().filter(|letter| !letter.is_control()).collect();
+        let room = CONTEXT_FILE_LIMIT - self.size;
+        let kept = &text[..text.floor_char_boundary(room)];
+        self.size += kept.len();
+        let mut text = text.to_owned();
+        if kept.len() < text.len() {
+            text.truncate(kept.len());
+            text.push_str("\n[The rest is left out: context files have 64 KB in all.]");
+            self.cut.push(path.clone());
+        }
+        if !text.is_empty() {
+            self.files.push(ContextFile { path, text });
+        }
+    }
+}
+
+/// Returns the paths at which context files may be, from the root of a tree to the folder
+/// `subfolder` in it. Of the two paths in each folder the first that exists counts.
+#[must_use]
+pub fn context_file_paths(subfolder: &Path) -> Vec<[PathBuf; 2]> {
+    let mut folder = PathBuf::new();
+    let mut paths = vec![NAMES.map(PathBuf::from)];
+    for part in subfolder.components() {
+        if let Component::Normal(name) = part {
+            folder.push(name);
+            paths.push(NAMES.map(|name| folder.join(name)));
+        }
+    }
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn collected(tree: &[(&str, &str)], subfolder: &str) -> ContextFiles {
+        let tree: BTreeMap<_, _> =
+            tree.iter().map(|(path, text)| (Path::new(*path), *text)).collect();
+        let mut files = ContextFiles::default();
+        for paths in context_file_paths(Path::new(subfolder)) {
+            if let Some(path) = paths.iter().find(|path| tree.contains_key(path.as_path())) {
+                files.add(&path.to_string_lossy(), tree[path.as_path()].as_bytes());
+            }
+        }
+        files
+    }
+
+    fn pairs(files: &ContextFiles) -> Vec<(&str, &str)> {
+        files.files.iter().map(|file| (file.path.as_str(), file.text.as_str())).collect()
+    }
+
+    #[test]
+    fn each_folder_down_to_that_of_the_session_has_one_file_agents_before_claude() {
+        let tree = [
+            ("AGENTS.md", "root\n"),
+            ("CLAUDE.md", "not this one"),
+            ("a/CLAUDE.md", "in a"),
+            ("a/b/AGENTS.md", "in b"),
+            ("c/AGENTS.md", "beside"),
+        ];
+        let expected = [("AGENTS.md", "root"), ("a/CLAUDE.md", "in a"), ("a/b/AGENTS.md", "in b")];
+        assert_eq!(pairs(&collected(&tree, "a/b")), expected);
+        assert_eq!(pairs(&collected(&tree, "")), expected[..1]);
+        assert_eq!(pairs(&collected(&tree, "../c")), [expected[0], ("c/AGENTS.md", "beside")]);
+    }
+
+    #[test]
+    fn there_are_64_kilobytes_for_all_files_and_what_is_cut_is_told() {
+        let (large, tail) = ("ä".repeat(20_000), "b".repeat(40_000));
+        let files = collected(
+            &[("AGENTS.md", &large), ("a/AGENTS.md", &tail), ("a/b/AGENTS.md", "c")],
+            "a/b",
+        );
+        assert_eq!(files.cut, ["a/AGENTS.md", "a/b/AGENTS.md"]);
+        let sizes: Vec<_> = files.files.iter().map(|file| file.text.len()).collect();
+        let notice = "\n[The rest is left out: context files have 64 KB in all.]".len();
+        assert_eq!(sizes, [40_000, CONTEXT_FILE_LIMIT - 40_000 + notice, notice]);
+        assert!(files.files[1].text.ends_with("64 KB in all.]"));
+        let cut_character = collected(&[("AGENTS.md", &format!("a{}", "ä".repeat(40_000)))], "");
+        assert!(cut_character.files[0].text.starts_with("aä"));
+    }
+
+    #[test]
+    fn what_is_empty_or_no_text_is_no_trouble() {
+        assert_eq!(pairs(&collected(&[("AGENTS.md", " \n")], "")), []);
+        let mut files = ContextFiles::default();
+        files.add("A\u{1b}[2J.md", b"\xff a");
+        assert_eq!(pairs(&files), [("A[2J.md", "\u{fffd} a")]);
+    }
+}

@@ -1,0 +1,220 @@
+//! A session file as it was read: its header, the tree of its entries, and its damage.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use engine::ports::LogDamage;
+use engine::session::{PathEntry, SessionContext, SessionTree, build_context};
+use protocol::{EntryId, SessionEntry, Timestamp};
+use serde_json::{Map, Value};
+
+use super::blobs::BlobFolder;
+use super::journal::settle_for;
+use super::large::{may_refer, restore};
+use super::line::{Envelope, First, LoadedHeader, clean, parse_entry, parse_envelope, parse_first};
+use super::reader::{LogLines, RawLine};
+
+/// How many damaged lines are described.
+const DESCRIBED: usize = 20;
+
+/// A session file as it was read.
+#[derive(Clone, Debug)]
+pub struct LoadedSession {
+    /// The header.
+    pub header: LoadedHeader,
+    /// The entries.
+    pub tree: SessionTree<Body>,
+    /// The first damaged lines.
+    pub damage: Vec<LogDamage>,
+    /// The number of damaged lines.
+    pub damaged: u64,
+    /// Where the last complete line ends.
+    pub(super) end: u64,
+    /// Whether the file ends in an entry without a line break.
+    pub(super) lacks_line_break: bool,
+}
+
+/// What an entry says. Most entries of a large file are on other branches and are never parsed.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// The line of the entry.
+    Unread {
+        /// The number of the line, from 1.
+        number: u64,
+        /// The text.
+        text: Box<str>,
+    },
+    /// The entry.
+    Read(Box<SessionEntry>),
+}
+
+/// What a file is.
+#[derive(Debug)]
+pub(super) enum Loaded {
+    Session(Box<LoadedSession>),
+    Empty,
+    /// Not a session.
+    Other,
+}
+
+impl LoadedSession {
+    /// Reads the session file at `path`, also while somebody writes it; `None` if it is none. A file
+    /// of an older version is read as if it were migrated.
+    ///
+    /// # Errors
+    /// The file does not exist or cannot be read.
+    pub fn read(path: &Path) -> io::Result<Option<Self>> {
+        settle_for(path);
+        let loaded = match load(std::fs::File::open(path)?)? {
+            Loaded::Session(session) if session.header.version < super::line::VERSION => {
+                let migrated =
+                    super::migrate::migrate(&std::fs::read(path)?, session.header.session());
+                load(&migrated[..])?
+            }
+            loaded => loaded,
+        };
+        Ok(match loaded {
+            Loaded::Session(session) => Some(*session),
+            Loaded::Empty | Loaded::Other => None,
+        })
+    }
+
+    /// Returns the entry at `place`, with what it has in blobs.
+    pub fn entry(&mut self, place: usize, blobs: Option<&BlobFolder>) -> Option<&SessionEntry> {
+        self.parse(place, blobs);
+        match &self.tree.nodes().get(place)?.body {
+            Body::Read(entry) => Some(entry),
+            Body::Unread { .. } => None,
+        }
+    }
+
+    /// Returns the context of the leaf. Its cost depends on the path to the leaf only.
+    pub fn context(&mut self, blobs: Option<&BlobFolder>) -> SessionContext {
+        let places = self.tree.path();
+        places.iter().for_each(|place| self.parse(*place, blobs));
+        let path = places.iter().filter_map(|place| {
+            let node = &self.tree.nodes()[*place];
+            let Body::Read(entry) = &node.body else { return None };
+            Some(PathEntry { id: &node.id, at: node.at, entry })
+        });
+        build_context(&path.collect::<Vec<_>>())
+    }
+
+    /// Parses what an entry says. One that cannot be parsed keeps its place and says nothing.
+    fn parse(&mut self, place: usize, blobs: Option<&BlobFolder>) {
+        let Some(body) = self.tree.body_mut(place) else { return };
+        let Body::Unread { number, text } = body else { return };
+        let number = *number;
+        let (entry, damage) = parse_body(text, blobs);
+        *body = Body::Read(Box::new(entry));
+        damage.into_iter().for_each(|what| self.note(number, what));
+    }
+
+    fn note(&mut self, line: u64, what: String) {
+        self.damaged += 1;
+        if self.damage.len() < DESCRIBED {
+            self.damage.push(LogDamage { line, what });
+        }
+    }
+}
+
+fn parse_body(text: &str, blobs: Option<&BlobFolder>) -> (SessionEntry, Vec<String>) {
+    let mut fields: Map<String, Value> = match serde_json::from_str(text) {
+        Ok(fields) => fields,
+        Err(error) => return (SessionEntry::Unknown(Map::new()), vec![error.to_string()]),
+    };
+    let missing = if may_refer(text) { restore(&mut fields, blobs) } else { Vec::new() };
+    let missing = missing.into_iter().map(|what| format!("{what} is missing"));
+    match parse_entry(fields) {
+        Ok(entry) => (entry, missing.collect()),
+        Err(error) => (SessionEntry::Unknown(Map::new()), missing.chain([error]).collect()),
+    }
+}
+
+/// Reads a session file.
+pub(super) fn load(from: impl Read) -> io::Result<Loaded> {
+    let mut scan = LogLines::new(from);
+    let mut number = 0;
+    let mut is_empty = true;
+    let header = loop {
+        number += 1;
+        let line = match scan.next()? {
+            None if is_empty => return Ok(Loaded::Empty),
+            None | Some(RawLine::TooLong | RawLine::Torn(_)) => return Ok(Loaded::Other),
+            Some(RawLine::Complete(line)) => line,
+        };
+        is_empty = false;
+        match parse_first(line) {
+            First::Header(header) => break *header,
+            First::Title => {}
+            First::Other => return Ok(Loaded::Other),
+        }
+    };
+    let mut session = LoadedSession {
+        header,
+        tree: SessionTree::default(),
+        damage: Vec::new(),
+        damaged: 0,
+        end: 0,
+        lacks_line_break: false,
+    };
+    loop {
+        number += 1;
+        match scan.next()? {
+            None => break,
+            Some(RawLine::Complete(line)) if clean(line).is_empty() => {
+                if !line.is_empty() && line != b"\r" {
+                    session.note(number, "it holds no text".to_owned());
+                }
+            }
+            Some(RawLine::Complete(line)) => {
+                if let Err(what) = add(&mut session, number, clean(line)) {
+                    session.note(number, what);
+                }
+            }
+            Some(RawLine::TooLong) => session.note(number, "it is too long".to_owned()),
+            Some(RawLine::Torn(line)) => {
+                // What is whole but for its line break is an entry; anything else was not written.
+                session.lacks_line_break = add(&mut session, number, clean(line)).is_ok();
+            }
+        }
+    }
+    session.end = scan.end();
+    Ok(Loaded::Session(Box::new(session)))
+}
+
+fn add(session: &mut LoadedSession, number: u64, line: &[u8]) -> Result<(), String> {
+    let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
+    // Entries of older versions have no ids; they are read again when they are migrated.
+    if session.header.version < 2 {
+        return Ok(());
+    }
+    let Envelope { id, parent, at, label } = parse_envelope(line)?;
+    let before = || session.tree.nodes().last().map(|node| node.at);
+    let at = at.or_else(before).unwrap_or_else(|| Timestamp::from_millisecond(0));
+    if let Some((target, label)) = label {
+        session.tree.set_label(target, label);
+    }
+    let body = Body::Unread { number, text: text.into() };
+    session.tree.push(id, parent, at, body);
+    Ok(())
+}
+
+impl LoadedSession {
+    /// Returns the ids, parents and times of the entries, without what they say.
+    pub(super) fn outline(&self) -> SessionTree<()> {
+        let mut tree = SessionTree::default();
+        for node in self.tree.nodes() {
+            tree.push(node.id.clone(), node.parent.clone(), node.at, ());
+        }
+        tree
+    }
+
+    /// Returns the ids of all entries.
+    pub(super) fn ids(&self) -> impl Iterator<Item = &EntryId> {
+        self.tree.nodes().iter().map(|node| &node.id)
+    }
+}
+
+#[cfg(test)]
+mod tests;

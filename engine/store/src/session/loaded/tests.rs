@@ -1,0 +1,358 @@
+//! Files of this program and of others load, give the context that they always gave, are not changed
+//! by being opened, and are a prefix of what they become.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use engine::fault::Faults;
+use engine::ports::{OpenedLog, SessionHeader, SessionLogs as _};
+use protocol::{Message, SessionMessage};
+
+use super::*;
+use crate::session::SessionLogFiles;
+
+/// A session file of the tests: what it holds, and what it is when it is opened.
+struct Fixture {
+    name: &'static str,
+    text: &'static str,
+    model: &'static str,
+    thinking: Option<&'static str>,
+    /// The messages in short.
+    messages: &'static str,
+}
+
+const TURNS: &str = "user:Please use tools. answer toolResult toolResult answer bash \
+                     user:use tools twice, please answer toolResult toolResult answer \
+                     user:Say something. answer";
+
+fn fixtures() -> Vec<Fixture> {
+    vec![
+        Fixture {
+            name: "omp-18.2-branch",
+            text: include_str!("../../../tests/sessions/omp-18.2-branch.jsonl"),
+            model: "mock/mock-two",
+            thinking: None,
+            messages: "user:On the fork. answer",
+        },
+        Fixture {
+            name: "pi-0.73-compaction",
+            text: include_str!("../../../tests/sessions/pi-0.73-compaction.jsonl"),
+            model: "mock/mock-two",
+            thinking: Some("off"),
+            messages: "user:After compaction. answer",
+        },
+        Fixture {
+            name: "version-0",
+            text: include_str!("../../../tests/sessions/version-0.jsonl"),
+            model: "mock/old",
+            thinking: None,
+            messages: "user:Hello. answer",
+        },
+        Fixture {
+            name: "version-1",
+            text: include_str!("../../../tests/sessions/version-1.jsonl"),
+            model: "mock/one",
+            thinking: None,
+            messages: "sum:What was said first. user:Second. custom:note",
+        },
+        Fixture {
+            name: "version-2",
+            text: include_str!("../../../tests/sessions/version-2.jsonl"),
+            model: "mock/two",
+            thinking: None,
+            messages: "user:First. custom:note",
+        },
+        Fixture {
+            name: "every-entry",
+            text: include_str!("../../../tests/sessions/every-entry.jsonl"),
+            model: "mock/three",
+            thinking: Some("high"),
+            messages: "sum:Summed. user:Kept. answer toolResult bash bash python developer files \
+                       custom:note unknown custom:note branch:Left behind. user:Last.",
+        },
+    ]
+}
+
+impl Fixture {
+    /// Returns the messages that the file has, in short.
+    fn expected(&self) -> String {
+        match self.name {
+            "omp-18.2-branch" => format!("{TURNS} {}", self.messages),
+            "pi-0.73-compaction" => {
+                format!("sum:Done with it: naïve 😀. {TURNS} {}", self.messages)
+            }
+            _ => self.messages.to_owned(),
+        }
+    }
+
+    fn is_of_this_version(&self) -> bool {
+        !self.name.starts_with("version-")
+    }
+}
+
+fn short(context: &SessionContext) -> String {
+    let words = context.messages.iter().map(|message| match &message.message {
+        SessionMessage::Model(Message::User(said)) => format!("user:{}", said.text()),
+        SessionMessage::Model(Message::Assistant(_)) => "answer".to_owned(),
+        SessionMessage::Model(Message::ToolResult(_)) => "toolResult".to_owned(),
+        SessionMessage::BashExecution(_) => "bash".to_owned(),
+        SessionMessage::PythonExecution(_) => "python".to_owned(),
+        SessionMessage::Developer(_) => "developer".to_owned(),
+        SessionMessage::FileMention(_) => "files".to_owned(),
+        SessionMessage::Custom(custom) => format!("custom:{}", custom.custom_type),
+        SessionMessage::BranchSummary(summary) => format!("branch:{}", summary.summary),
+        SessionMessage::CompactionSummary(summary) => format!("sum:{}", summary.summary),
+        SessionMessage::Unknown(_) => "unknown".to_owned(),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+struct Place {
+    folder: tempfile::TempDir,
+    logs: SessionLogFiles,
+}
+
+impl Place {
+    fn new(text: &[u8]) -> Self {
+        Self::with_faults(text, "")
+    }
+
+    fn with_faults(text: &[u8], plan: &str) -> Self {
+        let hooks = engine::fault::FaultHooks { kill: || {}, wait: || {} };
+        let folder = tempfile::tempdir().unwrap();
+        let place = Self { folder, logs: SessionLogFiles::new(Faults::read(plan, hooks).unwrap()) };
+        fs::create_dir(place.path().parent().unwrap()).unwrap();
+        fs::write(place.path(), text).unwrap();
+        place
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("--app--/a.jsonl")
+    }
+
+    fn header() -> SessionHeader {
+        let id = protocol::SessionId::generate();
+        SessionHeader { id, cwd: "/app".into(), at: at(), parent: None }
+    }
+
+    async fn open(&self) -> Result<OpenedLog, engine::ports::SessionLogError> {
+        self.logs.open(&self.path(), Self::header()).await
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        fs::read(self.path()).unwrap()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.path().parent().unwrap()).unwrap().flatten();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+fn at() -> Timestamp {
+    Timestamp::from_millisecond(1_767_323_045_678)
+}
+
+fn said(text: &str) -> SessionEntry {
+    SessionEntry::message(Message::user(text, at()))
+}
+
+#[test]
+async fn every_fixture_gives_its_context_and_its_model_and_goes_on() {
+    for fixture in fixtures() {
+        let name = fixture.name;
+        let place = Place::new(fixture.text.as_bytes());
+        let mut read = LoadedSession::read(&place.path()).unwrap().unwrap();
+        let context = read.context(None);
+        assert_eq!(short(&context), fixture.expected(), "{name}");
+        assert_eq!(context.model(), Some(fixture.model), "{name}");
+        assert_eq!(context.thinking_level.as_deref(), fixture.thinking, "{name}");
+        assert_eq!(read.damage, [], "{name}");
+        assert_eq!(place.bytes(), fixture.text.as_bytes(), "{name}: it was only read");
+
+        let mut opened = place.open().await.unwrap();
+        assert_eq!((&opened.context, opened.session), (&context, read.header.session()), "{name}");
+        let bytes = place.bytes();
+        if fixture.is_of_this_version() {
+            assert_eq!(bytes, fixture.text.as_bytes(), "{name}: it was not changed");
+            assert_eq!(place.names(), ["a.jsonl"], "{name}");
+        } else {
+            assert_eq!(place.names(), ["a.jsonl", "a.jsonl.bak"], "{name}");
+            let old = fs::read(place.path().with_extension("jsonl.bak")).unwrap();
+            assert_eq!(old, fixture.text.as_bytes(), "{name}");
+        }
+        opened.log.append(at(), said("On.")).await.unwrap();
+        drop(opened);
+        let longer = place.bytes();
+        assert!(longer.starts_with(&bytes) && longer.len() > bytes.len(), "{name}");
+        let again = place.open().await.unwrap();
+        assert_eq!(short(&again.context), format!("{} user:On.", fixture.expected()), "{name}");
+        assert_eq!(place.bytes(), longer, "{name}: it was rewritten once");
+    }
+}
+
+#[test]
+async fn the_state_of_every_type_of_entry_is_in_the_context() {
+    let text = include_str!("../../../tests/sessions/every-entry.jsonl");
+    let place = Place::new(text.as_bytes());
+    let context = place.open().await.unwrap().context;
+    assert_eq!(context.models["smol"], "mock/small");
+    assert_eq!(context.service_tier.as_deref(), Some("flex"));
+    assert_eq!(context.injected_rules, ["rule".to_owned()].into());
+    assert_eq!(context.mode.unwrap().name, "plan");
+    assert_eq!(context.mcp_tools, Some(vec!["t".to_owned()]));
+    let read = LoadedSession::read(&place.path()).unwrap().unwrap();
+    let labels: Vec<_> = read.tree.labels().values().cloned().collect();
+    assert_eq!(labels, ["here"]);
+    assert_eq!(read.header.title.as_deref(), Some("every entry"));
+}
+
+#[test]
+async fn a_kill_while_a_file_is_rewritten_leaves_the_old_one_or_the_new_one() {
+    let text = include_str!("../../../tests/sessions/version-1.jsonl");
+    for point in ["session.rewrite.write", "session.rewrite.rename"] {
+        let place = Place::with_faults(text.as_bytes(), &format!("full@{point}"));
+        let error = place.open().await.err().unwrap();
+        assert_eq!(error.class, protocol::FailureClass::Resources, "{point}");
+        assert_eq!(place.bytes(), text.as_bytes(), "{point}");
+        assert_eq!(place.names(), ["a.jsonl", "a.jsonl.bak"], "{point}");
+        // The next one is not hindered by what is left.
+        let opened = place.open().await.unwrap();
+        assert_eq!(opened.context.messages.len(), 3, "{point}");
+    }
+}
+
+/// A file with three prompts and an entry that nobody knows.
+fn plain() -> Arc<str> {
+    let line = |id: u8, parent: &str, text: &str| {
+        format!(
+            "{{\"type\":\"message\",\"id\":\"0000000{id}\",\"parentId\":{parent},\"timestamp\":\
+             \"2026-01-02T03:04:05.678Z\",\"message\":{{\"role\":\"user\",\"content\":\"{text}\",\
+             \"timestamp\":5}}}}\n"
+        )
+    };
+    let header = "{\"type\":\"session\",\"version\":3,\"id\":\"a\",\"cwd\":\"/\"}\n".to_owned();
+    let lines = line(1, "null", "one") + &line(2, "\"00000001\"", "two");
+    (header + &lines + &line(3, "\"00000002\"", "three")).into()
+}
+
+/// Returns what the prompts of a file say after it was opened and gone on with, and the damage.
+async fn opened(bytes: &[u8]) -> Option<(Vec<String>, Vec<u64>)> {
+    let place = Place::new(bytes);
+    let mut opened = place.open().await.ok()?;
+    let damage = opened.damage.iter().map(|damage| damage.line).collect();
+    opened.log.append(at(), said("next")).await.unwrap();
+    drop(opened);
+    let after = place.open().await.unwrap();
+    let file = place.bytes();
+    let last = file[..file.len() - 1].rsplit(|byte| *byte == b'\n').next().unwrap();
+    assert!(serde_json::from_slice::<Value>(last).is_ok(), "the next entry has its own line");
+    let texts = after.context.messages.iter().filter_map(|message| match &message.message {
+        SessionMessage::Model(Message::User(said)) => Some(said.text()),
+        _other => None,
+    });
+    Some((texts.collect(), damage))
+}
+
+#[test]
+async fn a_file_that_is_cut_in_its_last_record_loses_no_other() {
+    let text = plain();
+    let whole = text.as_bytes();
+    let last = whole[..whole.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+    for cut in last..=whole.len() {
+        let expected: &[&str] = if cut >= whole.len() - 1 {
+            &["one", "two", "three", "next"]
+        } else {
+            &["one", "two", "next"]
+        };
+        let (texts, damage) = opened(&whole[..cut]).await.unwrap();
+        assert_eq!(
+            (&texts[..], &damage[..]),
+            (&expected.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>()[..], &[][..]),
+            "cut at {cut}"
+        );
+    }
+}
+
+#[test]
+async fn nuls_and_line_breaks_of_other_systems_cost_no_record() {
+    let text = plain();
+    let all = ["one", "two", "three", "next"].map(str::to_owned).to_vec();
+    let crlf = text.replace('\n', "\r\n");
+    assert_eq!(opened(crlf.as_bytes()).await.unwrap(), (all.clone(), vec![]));
+    let nuls = "\0".repeat(4096);
+    let torn = format!("{text}{nuls}");
+    assert_eq!(opened(torn.as_bytes()).await.unwrap(), (all.clone(), vec![]));
+    // A program that did not mind them has written on in the same line.
+    let inside = text.replacen(
+        "{\"type\":\"message\",\"id\":\"00000002\"",
+        &format!("{nuls}{{\"type\":\"message\",\"id\":\"00000002\""),
+        1,
+    );
+    assert_eq!(opened(inside.as_bytes()).await.unwrap(), (all.clone(), vec![]));
+    let line = text.replacen('\n', &format!("\n{nuls}\n"), 1);
+    assert_eq!(opened(line.as_bytes()).await.unwrap(), (all, vec![2]));
+}
+
+#[test]
+async fn a_damaged_line_costs_that_line_and_is_told_with_its_number() {
+    let text = plain();
+    for (bad, line, left) in [
+        (text.replacen("\"content\":\"two\"", "\"content\":\"two", 1), 3, "three next"),
+        (text.replacen("\"content\":\"two\"", "\"content\":7", 1), 3, "one three next"),
+        (text.replacen("\"id\":\"00000002\",", "", 1), 3, "three next"),
+    ] {
+        let (texts, damage) = opened(bad.as_bytes()).await.unwrap();
+        assert_eq!((texts.join(" "), damage), (left.to_owned(), vec![line]), "{bad}");
+    }
+}
+
+#[test]
+async fn a_thousand_random_changes_of_a_file_cost_what_they_hit_and_nothing_else() {
+    let text = plain();
+    let (mut seed, begin) = (7_u64, text.find('\n').unwrap() + 1);
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(seed >> 33).unwrap() % below
+    };
+    for round in 0..1_000 {
+        let mut bytes = text.as_bytes().to_vec();
+        let place = begin + random(bytes.len() - begin);
+        match random(4) {
+            0 => bytes[place] ^= 1 << random(8),
+            1 => bytes[place] = 0,
+            2 => drop(bytes.splice(place..place, vec![0; 1 + random(64)])),
+            _ => bytes.truncate(place),
+        }
+        let loaded = load(&bytes[..]).unwrap();
+        let Loaded::Session(mut session) = loaded else { panic!("round {round}: {bytes:?}") };
+        session.context(None);
+        // Each line that is as it was is an entry.
+        let lines = text.lines().skip(1);
+        let kept: Vec<_> = lines
+            .filter(|line| bytes.split(|byte| *byte == b'\n').any(|there| there == line.as_bytes()))
+            .map(|line| {
+                serde_json::from_str::<Value>(line).unwrap()["id"].as_str().unwrap().to_owned()
+            })
+            .collect();
+        for id in &kept {
+            let place = session.tree.place(&EntryId::new(id.clone()));
+            assert!(place.is_some(), "round {round}: {id} is lost");
+        }
+        if round % 20 == 0 {
+            let (texts, _damage) = opened(&bytes).await.unwrap();
+            assert_eq!(texts.last().map(String::as_str), Some("next"), "round {round}");
+        }
+    }
+}
+
+#[test]
+async fn a_cycle_of_parents_is_gone_through_once() {
+    let text = plain().replacen("\"parentId\":null", "\"parentId\":\"00000003\"", 1);
+    let (texts, damage) = opened(text.as_bytes()).await.unwrap();
+    assert_eq!((texts.join(" ").as_str(), damage), ("one two three next", vec![]));
+}

@@ -1,0 +1,95 @@
+//! The title of a session, which stands in its header.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::path::Path;
+
+use engine::fault::Faults;
+use protocol::TitleSource;
+use serde_json::{Map, Value, json};
+
+use super::error::LogCause;
+use super::line::{First, VERSION, clean, line_of, parse_first};
+use super::loaded::{Loaded, load};
+use super::rewrite::{back_up, replace};
+
+/// What became of a title.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Titled {
+    /// It is in the file.
+    Done,
+    /// The user has chosen another one, which a program does not replace, or nothing is left of it.
+    Kept,
+}
+
+/// Gives the session at `path` a title. The file is replaced as a whole; no session may have it open.
+/// Control characters are left out, and spaces joined.
+///
+/// # Errors
+/// The file is no session of this version, somebody has it open, or it cannot be written.
+pub fn set_title(
+    path: &Path,
+    title: &str,
+    source: TitleSource,
+    faults: &Faults,
+) -> Result<Titled, engine::ports::SessionLogError> {
+    let set = write_title(path, title, source, faults);
+    set.map_err(|cause| cause.to_error("name", path))
+}
+
+fn write_title(
+    path: &Path,
+    title: &str,
+    source: TitleSource,
+    faults: &Faults,
+) -> Result<Titled, LogCause> {
+    let file = OpenOptions::new().read(true).append(true).open(path)?;
+    file.try_lock().map_err(|error| match error {
+        fs::TryLockError::WouldBlock => LogCause::Locked,
+        fs::TryLockError::Error(error) => error.into(),
+    })?;
+    let Loaded::Session(session) = load(&file)? else {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no session").into());
+    };
+    if session.header.version > VERSION {
+        return Err(LogCause::Newer(session.header.version));
+    }
+    let title = tidy(title);
+    let of_user = session.header.title_source == Some(TitleSource::User);
+    if title.is_empty() || (of_user && source == TitleSource::Auto) {
+        return Ok(Titled::Kept);
+    }
+    let old = fs::read(path)?;
+    let mut new = Vec::with_capacity(old.len() + title.len());
+    let mut lines = old.split_inclusive(|byte| *byte == b'\n');
+    for line in &mut lines {
+        // A title before the header has a fixed width, for a program that writes over it.
+        if let First::Header(_) = parse_first(line) {
+            new.extend(titled(line, &title, source)?);
+            break;
+        }
+        new.extend(line);
+    }
+    lines.for_each(|line| new.extend(line));
+    if session.damaged > 0 {
+        back_up(path)?;
+    }
+    replace(path, &new, faults)?;
+    Ok(Titled::Done)
+}
+
+fn titled(header: &[u8], title: &str, source: TitleSource) -> Result<Vec<u8>, serde_json::Error> {
+    let mut fields: Map<String, Value> = serde_json::from_slice(clean(header))?;
+    fields.insert("title".to_owned(), json!(title));
+    fields.insert("titleSource".to_owned(), json!(source));
+    line_of(&fields)
+}
+
+/// Returns a title in one line.
+fn tidy(title: &str) -> String {
+    let visible = title.chars().map(|char| if char.is_control() { ' ' } else { char });
+    visible.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! Two processes want one session for ten seconds and are killed: what each was told is durable is
+//! in the file, in one line of entries, and whoever comes second is refused.
+
+#[macro_use]
+extern crate test_limit;
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use engine::fault::Faults;
+use engine::ports::{SessionHeader, SessionLogs};
+use protocol::{EntryId, Message, SessionEntry, SessionId, Timestamp};
+use store::{SessionLogFiles, read_session};
+
+/// Names the log that a child writes, and the child.
+const LOG: &str = "REGATTA_TEST_SESSION_LOG";
+const NAME: &str = "REGATTA_TEST_SESSION_WRITER";
+
+const DURATION: Duration = Duration::from_secs(10);
+
+#[test]
+fn two_processes_on_one_session_lose_nothing_and_write_one_after_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("--app--/session.jsonl");
+    let names = ["one", "two"];
+    let mut writers = names.map(|name| writer(&path, name));
+    let outputs = writers.each_mut().map(|writer| writer.stdout.take().unwrap());
+    let readers = outputs.map(|output| {
+        std::thread::spawn(move || {
+            BufReader::new(output).lines().map_while(Result::ok).collect::<Vec<_>>()
+        })
+    });
+    let (_never, ended) = std::sync::mpsc::channel::<()>();
+    let timeout = ended.recv_timeout(DURATION);
+    assert!(timeout.is_err());
+    for writer in &mut writers {
+        writer.kill().unwrap();
+        writer.wait().unwrap();
+    }
+    let told: Vec<_> = readers.into_iter().map(|reader| reader.join().unwrap()).collect();
+
+    let lines = read_session(&path).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let whole = text.lines().filter(|line| serde_json::from_str::<serde_json::Value>(line).is_ok());
+    assert_eq!(whole.count(), lines.len() + 1, "every line is an entry, but for the header");
+    let mut last: Option<EntryId> = None;
+    for line in &lines {
+        assert_eq!(line.parent, last);
+        last = Some(line.id.clone());
+    }
+    for (name, told) in names.iter().zip(told) {
+        let said = lines.iter().filter_map(|line| match line.entry.model_message() {
+            Some(Message::User(said)) => {
+                said.text().strip_prefix(&format!("{name} ")).map(str::to_owned)
+            }
+            _other => None,
+        });
+        let said: Vec<_> = said.collect();
+        let durable = told.iter().filter(|word| word.starts_with("durable")).count();
+        let expected: Vec<_> = (0..said.len()).map(|number| number.to_string()).collect();
+        assert_eq!(said, expected, "{name}");
+        assert!(
+            (durable..=durable + 1).contains(&said.len()),
+            "{name}: {durable} of {}",
+            said.len()
+        );
+        assert!(durable > 0, "{name} was never let in");
+        assert!(told.iter().any(|word| word.contains("--fork")), "{name} was never refused");
+    }
+}
+
+fn writer(path: &Path, name: &str) -> Child {
+    Command::new(std::env::current_exe().expect("this program is a file"))
+        .args(["--exact", "a_writer_that_wants_the_session_until_it_is_killed", "--nocapture"])
+        .env(LOG, path)
+        .env(NAME, name)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("this program can be started again")
+}
+
+/// The child of the test above. Without a log there is nothing to do.
+#[test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_that_wants_the_session_until_it_is_killed() {
+    let Some(path) = std::env::var_os(LOG).map(PathBuf::from) else { return };
+    let name = std::env::var(NAME).unwrap();
+    let at = Timestamp::from_millisecond(1_767_323_045_678);
+    let logs = SessionLogFiles::new(Faults::default()).with_lock_timeout(Duration::from_millis(1));
+    let mut number = 0;
+    let mut out = std::io::stdout();
+    loop {
+        let header = SessionHeader { id: SessionId::generate(), cwd: "/".into(), at, parent: None };
+        let mut log = match logs.open(&path, header).await {
+            Ok(opened) => opened.log,
+            Err(error) => {
+                writeln!(out, "\nrefused: {}", error.source).unwrap();
+                continue;
+            }
+        };
+        for _ in 0..3 {
+            let entry = SessionEntry::message(Message::user(format!("{name} {number}"), at));
+            // Another process has begun the session meanwhile.
+            let Err(error) = log.append(at, entry).await.map(|_id| number += 1) else {
+                writeln!(out, "\ndurable {number}").unwrap();
+                continue;
+            };
+            writeln!(out, "\nrefused: {}", error.source).unwrap();
+            break;
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! The grammar of the events of a session: what must hold in every stream of them.
+//!
+//! Work begins and ends once, turns are nested in it, messages in turns, blocks in answers. The pieces
+//! of a block are its content. Each call starts once, in the order of the answer, ends once, and has
+//! one result, in the order of the answer. Each input that was queued is taken or dropped once. Each
+//! retry follows the one before it, and their end says how often it was tried.
+
+use std::collections::BTreeMap;
+
+use protocol::{
+    AgentEnd, AssistantMessage, InputId, Message, MessageRole, Part, QueueKind, SessionEvent,
+    StopReason,
+};
+
+mod answer;
+mod calls;
+
+use answer::OpenAnswer;
+use calls::Calls;
+
+/// Checks that `events` are the whole stream of a session that has become idle.
+///
+/// # Errors
+/// Which event breaks which rule.
+pub fn check(events: &[SessionEvent]) -> Result<(), String> {
+    let mut grammar = Grammar::default();
+    for (at, event) in events.iter().enumerate() {
+        grammar.step(event).map_err(|rule| format!("event {at}: {rule}: {event:?}"))?;
+    }
+    grammar.end()
+}
+
+/// A stream of events so far.
+#[derive(Debug, Default)]
+struct Grammar {
+    work: Work,
+    turn: Option<Turn>,
+    /// How many turns have an answer.
+    answered: u32,
+    /// A message that has started, and is none of a model.
+    whole: Option<MessageRole>,
+    answer: Option<OpenAnswer>,
+    retry: Retry,
+    queue: BTreeMap<InputId, (QueueKind, String)>,
+    /// The text of an input that was taken, whose message has to follow.
+    taken: Option<String>,
+    compacting: bool,
+    /// Whether the last work did not come to its end, so that it can go on without an input.
+    is_resumed: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Work {
+    #[default]
+    Idle,
+    Begun,
+}
+
+#[derive(Debug, Default)]
+struct Turn {
+    number: u32,
+    answered: bool,
+    calls: Calls,
+}
+
+#[derive(Debug, Default)]
+struct Retry {
+    /// The last retry and its delay; 0 for none.
+    last: (u32, u64),
+    /// Whether the answer that ends the retries has ended.
+    answer: Option<StopReason>,
+}
+
+/// Fails with the rule unless it holds.
+#[expect(clippy::fn_params_excessive_bools, reason = "whether a rule holds is a truth value")]
+fn rule(holds: bool, rule: &str) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(rule.to_owned()) }
+}
+
+impl Grammar {
+    #[expect(clippy::too_many_lines, reason = "it has one arm for each event")]
+    fn step(&mut self, event: &SessionEvent) -> Result<(), String> {
+        self.expect_nothing_between(event)?;
+        match event {
+            SessionEvent::AgentStart => {
+                rule(self.work == Work::Idle, "work begins when the session is idle")?;
+                let is_input = !self.queue.is_empty() || self.is_resumed;
+                rule(is_input, "work begins for an input that waits, or goes on")?;
+                self.work = Work::Begun;
+            }
+            SessionEvent::AgentEnd { end } => {
+                self.is_resumed = matches!(end, AgentEnd::Failed(_));
+                self.end_work()?;
+            }
+            SessionEvent::TurnStart { turn } => {
+                rule(self.work == Work::Begun, "a turn is a part of work")?;
+                rule(self.turn.is_none(), "turns do not overlap")?;
+                rule(*turn == self.answered + 1, "turns are counted by their answers")?;
+                self.turn = Some(Turn { number: *turn, ..Turn::default() });
+            }
+            SessionEvent::TurnEnd { turn } => {
+                let open = self.turn.take().ok_or("a turn ends that has started")?;
+                rule(open.number == *turn, "the turn that ends is the one that started")?;
+                rule(self.answer.is_none(), "an answer ends before its turn")?;
+                open.calls.end()?;
+                self.answered += u32::from(open.answered);
+            }
+            SessionEvent::InputQueued { input_id, queue, text } => {
+                let earlier = self.queue.insert(*input_id, (*queue, text.clone()));
+                rule(earlier.is_none(), "an input is queued once")?;
+            }
+            SessionEvent::InputTaken { input_id } => {
+                rule(self.is_before_answer(), "an input is taken before a request")?;
+                let queued = self.queue.remove(input_id);
+                self.taken = Some(queued.ok_or("an input is taken that waits")?.1);
+            }
+            SessionEvent::InputDropped { input_id } => {
+                rule(self.queue.remove(input_id).is_some(), "an input is dropped that waits")?;
+            }
+            SessionEvent::MessageStart { .. } | SessionEvent::MessageEnd { .. } => {
+                self.message(event)?;
+            }
+            SessionEvent::TextStart { .. }
+            | SessionEvent::TextDelta { .. }
+            | SessionEvent::TextEnd { .. }
+            | SessionEvent::ThinkingStart { .. }
+            | SessionEvent::ThinkingDelta { .. }
+            | SessionEvent::ThinkingEnd { .. }
+            | SessionEvent::ToolcallStart { .. }
+            | SessionEvent::ToolcallDelta { .. }
+            | SessionEvent::ToolcallEnd { .. } => {
+                self.answer.as_mut().ok_or("a block is a part of an answer")?.block(event)?;
+            }
+            SessionEvent::AutoRetryStart { .. } | SessionEvent::AutoRetryEnd { .. } => {
+                self.retries(event)?;
+            }
+            SessionEvent::RetryFallbackApplied { .. }
+            | SessionEvent::RetryFallbackSucceeded { .. }
+            | SessionEvent::RequestWait { .. } => {
+                rule(self.turn.is_some(), "a request is a part of a turn")?;
+            }
+            SessionEvent::ToolExecutionStart { tool_call_id, tool_name, args } => {
+                self.calls()?.start(tool_call_id, tool_name, args)?;
+            }
+            SessionEvent::ToolExecutionUpdate { tool_call_id, line } => {
+                self.calls()?.update(tool_call_id, line)?;
+            }
+            SessionEvent::ToolExecutionEnd { tool_call_id, tool_name, result, is_error } => {
+                self.calls()?.finish(tool_call_id, tool_name, result.as_ref(), *is_error)?;
+            }
+            SessionEvent::CompactionStart { .. } => {
+                rule(!std::mem::replace(&mut self.compacting, true), "compactions do not overlap")?;
+            }
+            SessionEvent::CompactionEnd { .. } => {
+                rule(std::mem::replace(&mut self.compacting, false), "a compaction has started")?;
+            }
+            SessionEvent::SessionRestart { .. } => {
+                let queue = std::mem::take(&mut self.queue);
+                let (answered, is_resumed) = (self.answered, true);
+                *self = Self { queue, answered, is_resumed, ..Self::default() };
+            }
+            SessionEvent::ToolUnavailable { .. }
+            | SessionEvent::Notice { .. }
+            | SessionEvent::ModelChange { .. }
+            | SessionEvent::ThinkingLevelChange { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// A message that is whole ends at once, and the message of an input follows it at once.
+    fn expect_nothing_between(&self, event: &SessionEvent) -> Result<(), String> {
+        let is_of_queue =
+            matches!(event, SessionEvent::InputQueued { .. } | SessionEvent::InputDropped { .. });
+        if is_of_queue {
+            return Ok(());
+        }
+        let is_message =
+            matches!(event, SessionEvent::MessageStart { .. } | SessionEvent::MessageEnd { .. });
+        rule(self.whole.is_none() || is_message, "a whole message ends at once")?;
+        rule(self.taken.is_none() || is_message, "the message of an input follows it")?;
+        let are_over = match self.retry {
+            Retry { last: (0, _), .. } | Retry { answer: None, .. } => return Ok(()),
+            // The attempt has failed; another one may follow.
+            Retry { answer: Some(StopReason::Error), .. } => {
+                matches!(
+                    event,
+                    SessionEvent::AutoRetryStart { .. } | SessionEvent::AutoRetryEnd { .. }
+                )
+            }
+            Retry { .. } => matches!(event, SessionEvent::AutoRetryEnd { .. }),
+        };
+        rule(are_over, "retries end with their answer")
+    }
+
+    fn message(&mut self, event: &SessionEvent) -> Result<(), String> {
+        match event {
+            SessionEvent::MessageStart { role: MessageRole::Assistant, answer } => {
+                rule(self.is_before_answer(), "a turn has one answer")?;
+                let start = answer.clone().ok_or("an answer says who gives it")?;
+                self.answer = Some(OpenAnswer::new(start));
+            }
+            SessionEvent::MessageStart { role, answer } => {
+                rule(self.whole.is_none(), "messages do not overlap")?;
+                rule(self.answer.is_none() && self.turn.is_some(), "messages are parts of turns")?;
+                rule(answer.is_none(), "only an answer says who gives it")?;
+                self.whole = Some(*role);
+            }
+            SessionEvent::MessageEnd { message: Message::Assistant(message) } => {
+                rule(self.whole.is_none(), "messages do not overlap")?;
+                let answer = self.answer.take().ok_or("an answer ends that has started")?;
+                answer.end(message)?;
+                self.answered(message)?;
+            }
+            SessionEvent::MessageEnd { message } => {
+                let role = self.whole.take();
+                rule(
+                    role == Some(message.role()),
+                    "the message that ends is the one that started",
+                )?;
+                match message {
+                    Message::User(said) => {
+                        rule(self.is_before_answer(), "an input comes before the answer")?;
+                        if let Some(text) = self.taken.take() {
+                            rule(text == said.text(), "the message is that of the input")?;
+                        }
+                    }
+                    Message::ToolResult(result) => self.calls()?.result(result)?,
+                    Message::Assistant(_) => {}
+                }
+            }
+            _other => {}
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, message: &AssistantMessage) -> Result<(), String> {
+        let turn = self.turn.as_mut().ok_or("an answer is a part of a turn")?;
+        let is_whole = !matches!(message.stop_reason, StopReason::Error | StopReason::Aborted);
+        if is_whole {
+            turn.answered = true;
+            turn.calls = Calls::of(message.calls().cloned().collect());
+        } else {
+            rule(message.calls().next().is_none(), "a failed answer has no calls")?;
+        }
+        self.retry.answer = Some(message.stop_reason);
+        // What follows an attempt that failed is a retry, or the end of the retries.
+        if message.stop_reason == StopReason::Error && self.retry.last.0 == 0 {
+            self.retry.answer = None;
+        }
+        Ok(())
+    }
+
+    fn retries(&mut self, event: &SessionEvent) -> Result<(), String> {
+        rule(self.turn.is_some(), "a retry is a part of a turn")?;
+        match event {
+            SessionEvent::AutoRetryStart { attempt, max_attempts, delay_ms, .. } => {
+                rule(self.answer.is_none(), "a retry follows an attempt")?;
+                let (last, delay) = self.retry.last;
+                let is_next = *attempt == last + 1 || (*attempt == last && *delay_ms != delay);
+                rule(is_next && attempt <= max_attempts, "retries are counted")?;
+                self.retry = Retry { last: (*attempt, *delay_ms), answer: None };
+            }
+            SessionEvent::AutoRetryEnd { success, attempt, final_error } => {
+                let Retry { last, answer } = std::mem::take(&mut self.retry);
+                rule(
+                    last.0 > 0 && *attempt == last.0,
+                    "the end of retries says how many they were",
+                )?;
+                let failed = matches!(answer, Some(StopReason::Error | StopReason::Aborted));
+                rule(answer.is_some() && *success != failed, "retries end as their answer")?;
+                rule(final_error.is_some() == failed, "retries that fail say why")?;
+            }
+            _other => {}
+        }
+        Ok(())
+    }
+
+    fn end_work(&mut self) -> Result<(), String> {
+        rule(self.work == Work::Begun, "work ends that has begun")?;
+        rule(self.turn.is_none(), "turns end before the work")?;
+        rule(!self.compacting, "a compaction ends before the work")?;
+        rule(self.retry.last.0 == 0, "retries end before the work")?;
+        self.work = Work::Idle;
+        self.retry = Retry::default();
+        Ok(())
+    }
+
+    /// The stream is over: nothing is open.
+    fn end(&self) -> Result<(), String> {
+        rule(self.work == Work::Idle, "work that has begun has ended")?;
+        rule(self.queue.is_empty(), "each input is taken or dropped")
+    }
+
+    fn calls(&mut self) -> Result<&mut Calls, String> {
+        Ok(&mut self.turn.as_mut().ok_or("a call is a part of a turn")?.calls)
+    }
+
+    /// Returns whether the model is to be asked in the turn, or is being asked.
+    fn is_before_answer(&self) -> bool {
+        self.answer.is_none() && self.turn.as_ref().is_some_and(|turn| !turn.answered)
+    }
+}

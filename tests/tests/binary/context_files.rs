@@ -1,0 +1,101 @@
+//! What the tasks of a run are told by the user and by the repository.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use serde_json::json;
+use tests::model::{Answer, Asked, LoopbackModel, marker};
+use tests::sandbox::Plan;
+
+use super::agents::{run_one, run_with};
+use super::sandbox;
+
+#[test]
+fn tasks_read_the_context_files_of_the_snapshot_and_the_date_and_branch_of_the_run() {
+    let place = sandbox();
+    let repository = place.repository();
+    let (home, outside) = (place.home(), place.home().folder().join("outside.md"));
+    home.configure("");
+    fs::write(home.config_file().with_file_name("AGENTS.md"), "Of the user {{ 7 * 6 }}.").unwrap();
+    fs::write(&outside, "a secret").unwrap();
+    repository.write("CLAUDE.md", "Of the root.");
+    repository.write("sub/deep/AGENTS.md", "Of the folder.");
+    repository.commit("Add notes");
+    // What is not committed belongs to the snapshot too.
+    repository.write("CLAUDE.md", "Of the root, changed.");
+    symlink("CLAUDE.md", repository.path("AGENTS.md")).unwrap();
+    symlink(&outside, repository.path("sub/AGENTS.md")).unwrap();
+    let model = LoopbackModel::start();
+    let mut plan = Plan::default().top("jobs = 1");
+    for name in ["one", "two"] {
+        // The first task changes the file before the second begins.
+        model.talk(name, move |asked: &Asked| match asked.answers() {
+            0 => Answer::call("write", &json!({ "path": "../../CLAUDE.md", "content": name })),
+            _ => Answer::yields(&json!("done")),
+        });
+        plan = plan.agent(name, &marker(name));
+    }
+    let plan = plan.after(&["one"]);
+    let run = run_with(&place, &repository, &plan, &model);
+    let finished = run.arg("--repo").arg(repository.path("sub/deep")).run().expect_code(0);
+    let system = |name: &str| {
+        let asked = model.asked(name).remove(0);
+        asked.messages()[0]["content"].as_str().expect("a system prompt is a text").to_owned()
+    };
+    let prompt = system("one");
+    assert_eq!(prompt, system("two"), "{finished}");
+    let texts = ["Of the user {{ 7 * 6 }}.", "Of the root, changed.", "Of the folder."];
+    let places: Vec<_> = texts.iter().map(|text| prompt.find(text)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?} {prompt}");
+    assert!(!prompt.contains("a secret"), "{prompt}");
+    assert!(prompt.contains("\nBranch: main\n") && prompt.contains(" Add notes\n"), "{prompt}");
+    let root = repository.root().to_str().expect("the path is a text");
+    assert!(!prompt.contains(root), "the folder of a task is its own: {prompt}");
+}
+
+#[test]
+fn context_files_beyond_64_kilobytes_are_cut_and_told() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("AGENTS.md", format!("begin {}", "word ".repeat(20_000)));
+    let model = LoopbackModel::start();
+    let script = |_: &Asked| Answer::yields(&json!("done"));
+    let finished = run_one(&place, &repository, &model, script).run().expect_code(0);
+    let told = format!("{finished}");
+    assert!(told.contains("all context files together are longer than 64 KB"), "{told}");
+    let asked = model.asked("t1").remove(0);
+    let prompt = asked.messages()[0]["content"].as_str().expect("it is a text");
+    assert!(prompt.contains("begin word") && prompt.len() < 70_000, "{}", prompt.len());
+    assert!(prompt.contains("[The rest is left out"), "{prompt}");
+}
+
+#[test]
+fn a_session_is_told_what_the_options_and_the_files_say() {
+    let place = sandbox();
+    let folder = place.folder().join("work");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("AGENTS.md"), "Of the folder.").unwrap();
+    fs::write(folder.join("own.md"), "Be an owl.").unwrap();
+    let model = LoopbackModel::start();
+    model.talk("s", |_: &Asked| Answer::text("Done."));
+    let ask = |options: &[&str]| {
+        let session = place.regatta(&folder).arg("-p").arg("--model").arg(model.route());
+        let session = session.arg("--base-url").arg(model.base_url());
+        let session = options.iter().fold(session, |session, option| session.arg(option));
+        let _done = session.arg(marker("s")).run().expect_code(0);
+        let asked = model.asked("s").pop().expect("it was asked");
+        let _other_conversation = model.take_violations();
+        asked.messages()[0]["content"].as_str().expect("it is a text").to_owned()
+    };
+    let prompt = ask(&[]);
+    assert!(prompt.starts_with("You are a coding agent. You work with the user"), "{prompt}");
+    assert!(prompt.contains("Your tools: `read`, `write`, `edit`, `bash`."), "{prompt}");
+    assert!(prompt.contains("Of the folder."), "{prompt}");
+    let shown = folder.canonicalize().unwrap();
+    assert!(prompt.contains(&format!("\nFolder: {}\n", shown.display())), "{prompt}");
+    let own = ["--system-prompt", "own.md", "--append-system-prompt", "And {{ kind }}."];
+    let prompt = ask(&[&own[..], &["--no-context-files"]].concat());
+    assert!(prompt.starts_with("Be an owl.\n"), "{prompt}");
+    assert!(prompt.ends_with("\n\nAnd {{ kind }}."), "{prompt}");
+    assert!(!prompt.contains("Of the folder."), "{prompt}");
+}

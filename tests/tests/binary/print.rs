@@ -1,0 +1,148 @@
+//! Print mode: `regatta -p` answers prompts in a folder, and says only the last answer.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use test_limit::eventually;
+use tests::model::{Answer, Asked, LoopbackModel, Script, marker, steps};
+use tests::sandbox::{Invocation, Sandbox};
+
+use super::agents::nonce;
+use super::sandbox;
+
+/// Begins a session in the folder `work` with the loopback model, whose first prompt is `prompt`.
+fn session(place: &Sandbox, model: &LoopbackModel) -> Invocation {
+    let folder = place.folder().join("work");
+    fs::create_dir_all(&folder).expect("a folder can be made");
+    let session = place.regatta(&folder).arg("-p").arg("--model").arg(model.route());
+    session.arg("--base-url").arg(model.base_url())
+}
+
+/// Says `script` in the conversation that begins with a prompt with the marker `s`.
+fn model(script: impl Script + 'static) -> LoopbackModel {
+    let model = LoopbackModel::start();
+    model.talk("s", script);
+    model
+}
+
+/// Returns the text of the only session file of a place.
+pub(super) fn session_file(place: &Sandbox) -> String {
+    let files = place.home().session_files();
+    let [file] = files.as_slice() else { panic!("one session, not {files:?}") };
+    fs::read_to_string(file).expect("it can be read")
+}
+
+/// Returns the entries of the only session file.
+fn entries(place: &Sandbox) -> Vec<Value> {
+    session_file(place)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("it is JSON"))
+        .collect()
+}
+
+#[test]
+fn what_a_tool_read_reaches_standard_output_and_nothing_else_does() {
+    let (place, nonce) = (sandbox(), nonce(0));
+    let model = model(|asked: &Asked| match asked.answers() {
+        0 => Answer::call("read", &json!({ "path": "secret.txt" })),
+        _ => Answer::text(asked.result().split_whitespace().last().unwrap_or_default()),
+    });
+    let session = session(&place, &model).arg(format!("What is in it? {}", marker("s")));
+    fs::write(place.folder().join("work/secret.txt"), format!("{nonce}\n")).unwrap();
+    let done = session.run().expect_code(0);
+    assert_eq!(done.stdout, format!("{nonce}\n"));
+    assert_eq!(model.take_violations(), [""; 0]);
+    let entries = entries(&place);
+    let roles: Vec<_> = entries.iter().filter_map(|it| it["message"]["role"].as_str()).collect();
+    assert_eq!(roles, ["user", "assistant", "toolResult", "assistant"]);
+    assert_eq!(entries[0]["cwd"], json!(place.folder().join("work").canonicalize().unwrap()));
+    place.expect_no_process(Duration::from_secs(5));
+}
+
+#[test]
+fn what_is_piped_and_named_files_come_before_the_first_prompt_and_each_prompt_is_answered() {
+    let place = sandbox();
+    let model = model(|asked: &Asked| Answer::text(format!("answer {}", asked.answers() + 1)));
+    let session = session(&place, &model);
+    fs::write(place.folder().join("work/notes.md"), "a note\n").unwrap();
+    let first = format!("first {}", marker("s"));
+    let words = session.arg("@notes.md").arg(&first).arg("second").stdin("piped\n");
+    assert_eq!(words.run().expect_code(0).stdout, "answer 2\n");
+    let asked = model.asked("s");
+    let prompts: Vec<_> = asked[1].messages().iter().filter(|it| it["role"] == "user").collect();
+    let name = place.folder().join("work/notes.md").canonicalize().unwrap();
+    let file = format!("<file name=\"{}\">\na note\n\n</file>\n", name.display());
+    let text = |message: &Value| match &message["content"] {
+        Value::String(text) => text.clone(),
+        parts => parts[0]["text"].as_str().unwrap_or_default().to_owned(),
+    };
+    assert_eq!(text(prompts[0]), format!("piped\n{file}{first}"));
+    assert_eq!((text(prompts[1]), prompts.len()), ("second".to_owned(), 2));
+}
+
+#[test]
+fn a_session_changes_its_folder_in_place_with_the_tools_that_it_is_given() {
+    let place = sandbox();
+    let write = || Answer::call("write", &json!({ "path": "new.txt", "content": "x\n" }));
+    let model = model(steps(vec![write(), Answer::text("done")]));
+    let prompt = marker("s");
+    let done = session(&place, &model).arg(&prompt).run().expect_code(0);
+    assert_eq!(done.stdout, "done\n");
+    assert_eq!(fs::read_to_string(place.folder().join("work/new.txt")).unwrap(), "x\n");
+    assert_eq!(model.asked("s")[0].tools(), ["read", "write", "edit", "bash"]);
+
+    for (words, tools) in [("--tools bash,read", vec!["read", "bash"]), ("--no-tools", vec![])] {
+        model.talk("s", steps(vec![Answer::text("done")]));
+        let done = session(&place, &model).words(words).arg(&prompt).run().expect_code(0);
+        assert_eq!(done.stdout, "done\n");
+        assert_eq!(model.asked("s").last().unwrap().tools(), tools);
+    }
+}
+
+#[test]
+fn a_model_that_does_not_answer_is_an_error_and_exit_code_1() {
+    let place = sandbox();
+    let model = model(steps(vec![Answer::error(400, "invalid_request_error", "no such luck")]));
+    let done = session(&place, &model).arg(marker("s")).run().expect_code(1);
+    assert_eq!(done.stdout, "");
+    assert!(done.stderr.contains("no such luck"), "{}", done.stderr);
+    let nobody = session(&place, &model).stdin("").run().expect_code(1);
+    assert!(nobody.stderr.starts_with("error: there is no prompt"), "{}", nobody.stderr);
+    let missing = session(&place, &model).arg("@missing").run().expect_code(1);
+    assert!(missing.stderr.contains("cannot read the file"), "{}", missing.stderr);
+    assert_eq!(model.requests(), 1);
+}
+
+#[test]
+fn a_signal_ends_a_stalled_answer_at_once_and_keeps_the_prompt() {
+    let place = sandbox();
+    let model = model(steps(vec![Answer::Silence]));
+    let prompt = format!("Wait. {}", marker("s"));
+    let running = session(&place, &model).arg(&prompt).start();
+    eventually(Duration::from_secs(60), "a request", || !model.asked("s").is_empty());
+    let since = Instant::now();
+    running.signal(Signal::INT);
+    let done = running.wait().expect_code(130);
+    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+    assert_eq!(done.stdout, "");
+    let entries = entries(&place);
+    assert!(entries.iter().any(|it| it["message"]["content"][0]["text"] == json!(prompt)));
+}
+
+#[test]
+fn what_would_control_a_terminal_is_not_in_an_answer() {
+    let place = sandbox();
+    let model = model(steps(vec![Answer::text("a\u{1b}[2Jb\u{7}\n\tc \u{202e}d")]));
+    let done = session(&place, &model).arg(marker("s")).run().expect_code(0);
+    assert_eq!(done.stdout, "ab\u{2407}\n\tc \u{fffd}d\n");
+}
+
+#[test]
+fn a_word_that_is_almost_a_command_is_not_sent() {
+    let place = sandbox();
+    let done = place.regatta(place.folder()).arg("rnus").run().expect_code(1);
+    assert!(done.stderr.contains("error: no such command: `rnus`\n  try: regatta runs\n"));
+    assert!(done.stderr.contains("regatta -p rnus"), "{}", done.stderr);
+}

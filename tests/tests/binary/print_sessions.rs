@@ -1,0 +1,182 @@
+//! Print mode and the files of sessions: continued, resumed by a name, forked, or kept in memory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use test_limit::eventually;
+use tests::model::{Answer, Asked, LoopbackModel, marker};
+use tests::sandbox::{Invocation, Sandbox};
+
+use super::sandbox;
+
+/// A model that says how many answers it has given in the conversation.
+fn counting() -> LoopbackModel {
+    let model = LoopbackModel::start();
+    model.talk("s", |asked: &Asked| Answer::text(format!("answer {}", asked.answers() + 1)));
+    model
+}
+
+/// Begins `regatta -p` in a folder.
+fn session(place: &Sandbox, model: &LoopbackModel, folder: &str) -> Invocation {
+    let folder = place.folder().join(folder);
+    fs::create_dir_all(&folder).expect("a folder can be made");
+    let session = place.regatta(&folder).arg("-p").arg("--model").arg(model.route());
+    session.arg("--base-url").arg(model.base_url())
+}
+
+/// Returns the session files of all folders.
+fn files(place: &Sandbox) -> Vec<PathBuf> {
+    place.home().session_files()
+}
+
+/// Returns the header of a session file.
+fn header(file: &Path) -> Value {
+    let text = fs::read_to_string(file).expect("it can be read");
+    let mut lines =
+        text.lines().map(|line| serde_json::from_str::<Value>(line).expect("it is JSON"));
+    lines.find(|line| line["type"] == "session").expect("there is a header")
+}
+
+#[test]
+fn a_session_is_continued_by_the_latest_by_its_id_and_by_its_file() {
+    let (place, model) = (sandbox(), counting());
+    let first = session(&place, &model, "work").arg(marker("s")).run().expect_code(0);
+    assert_eq!(first.stdout, "answer 1\n");
+    let [file] = &files(&place)[..] else { panic!("one session") };
+    let id = header(file)["id"].as_str().unwrap().to_owned();
+    for (words, answer) in [
+        (vec!["-c".to_owned()], "answer 2\n"),
+        (vec!["-r".to_owned(), id[..20].to_uppercase()], "answer 3\n"),
+        (vec!["--resume".to_owned(), file.display().to_string()], "answer 4\n"),
+    ] {
+        let before = fs::read(file).unwrap();
+        let more = words.iter().fold(session(&place, &model, "work"), Invocation::arg);
+        let done = more.arg("And now?").run().expect_code(0);
+        assert_eq!(done.stdout, answer);
+        assert!(fs::read(file).unwrap().starts_with(&before), "what was said stays");
+    }
+    assert_eq!(files(&place).len(), 1);
+    assert_eq!(model.take_violations(), [""; 0]);
+    let none = session(&place, &model, "work").words("-r 7777").arg("x").run().expect_code(1);
+    assert!(none.stderr.contains("session `7777` was not found"), "{none}");
+}
+
+#[test]
+fn a_session_of_another_folder_is_forked_and_not_continued() {
+    let (place, model) = (sandbox(), counting());
+    let _first = session(&place, &model, "work").arg(marker("s")).run().expect_code(0);
+    let [file] = &files(&place)[..] else { panic!("one session") };
+    let (id, text) = (header(file)["id"].clone(), fs::read(file).unwrap());
+    let name = &id.as_str().unwrap()[..18];
+    let other = session(&place, &model, "other").arg("-r").arg(name).arg("x").run();
+    let refused = other.expect_code(1);
+    assert!(refused.stderr.contains("is in another project"), "{refused}");
+    assert!(refused.stderr.contains("--fork"), "{refused}");
+    let forked = session(&place, &model, "other").arg("--fork").arg(name).arg("more").run();
+    assert_eq!(forked.expect_code(0).stdout, "answer 2\n");
+    let said = model.take_violations();
+    assert!(
+        said.iter().all(|it| it.contains("message 0 was")),
+        "only the folder differs: {said:?}"
+    );
+    let all = files(&place);
+    let copy = all.iter().find(|it| *it != file).unwrap();
+    assert_eq!((all.len(), &header(copy)["parentSession"]), (2, &id));
+    assert_ne!(header(copy)["id"], id);
+    assert_eq!(fs::read(file).unwrap(), text);
+}
+
+#[test]
+fn a_session_that_another_process_runs_is_refused_and_can_be_forked() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    model.talk("s", |asked: &Asked| match asked.messages().len() {
+        0..=2 => Answer::Silence,
+        _ => Answer::text("from the copy"),
+    });
+    let running = session(&place, &model, "work").arg(marker("s")).start();
+    eventually(Duration::from_secs(60), "a request", || !model.asked("s").is_empty());
+    let second = session(&place, &model, "work").arg("-c").arg("x").run().expect_code(1);
+    assert!(second.stderr.contains("another session has it open"), "{second}");
+    assert!(second.stderr.contains("--fork"), "{second}");
+    let [file] = &files(&place)[..] else { panic!("one session") };
+    let copy = session(&place, &model, "work").arg("--fork").arg(file).arg("x").run();
+    assert_eq!(copy.expect_code(0).stdout, "from the copy\n");
+    running.signal(Signal::INT);
+    let _stopped = running.wait().expect_code(130);
+}
+
+#[test]
+fn without_a_name_the_sessions_are_listed_and_nothing_is_asked() {
+    let (place, model) = (sandbox(), counting());
+    let none = session(&place, &model, "work").arg("--resume").run().expect_code(0);
+    assert_eq!(none.stdout, "No sessions found\n");
+    let prompt = format!("What is there? {}", marker("s"));
+    let _first = session(&place, &model, "work").arg(&prompt).run().expect_code(0);
+    let listed = session(&place, &model, "work").arg("--resume").run().expect_code(0);
+    assert!(listed.stdout.contains("What is there?"), "{listed}");
+    assert_eq!(model.requests(), 1);
+}
+
+#[test]
+fn a_session_in_memory_leaves_no_file() {
+    let (place, model) = (sandbox(), counting());
+    let done = session(&place, &model, "work").arg("--no-session").arg(marker("s")).arg("b").run();
+    assert_eq!(done.expect_code(0).stdout, "answer 2\n");
+    assert!(files(&place).is_empty());
+    let both = session(&place, &model, "work").words("--no-session --fork x y").run();
+    assert!(both.expect_code(1).stderr.contains("cannot be used with"));
+}
+
+#[test]
+fn json_mode_prints_the_header_and_then_each_event() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    fs::create_dir_all(place.folder().join("work")).unwrap();
+    fs::write(place.folder().join("work/a.txt"), "x\n").unwrap();
+    for (talk, words) in [("s", "--mode json"), ("t", "--json")] {
+        model.talk(talk, |asked: &Asked| match asked.answers() {
+            0 => Answer::call("read", &json!({ "path": "a.txt" })),
+            _ => Answer::text("done"),
+        });
+        let run = session(&place, &model, "work").words(words);
+        let done = run.arg(marker(talk)).run().expect_code(0);
+        let lines: Vec<Value> =
+            done.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!((&lines[0]["type"], &lines[0]["version"]), (&json!("session"), &json!(3)));
+        let last = files(&place).pop().unwrap();
+        assert_eq!(
+            (&lines[0]["id"], &lines[0]["cwd"]),
+            (&header(&last)["id"], &header(&last)["cwd"])
+        );
+        let types: Vec<_> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
+        assert_eq!((types[1], types[types.len() - 1]), ("agent_start", "agent_end"));
+        for kind in ["turn_start", "message_update", "tool_execution_end", "turn_end"] {
+            assert!(types.contains(&kind), "{kind} in {types:?}");
+        }
+        assert_eq!(lines[lines.len() - 1]["messages"].as_array().map(Vec::len), Some(4));
+    }
+    model.talk("s", |_: &Asked| Answer::error(401, "authentication_error", "no such key"));
+    let failed =
+        session(&place, &model, "work").words("--mode json").arg(marker("s")).run().expect_code(1);
+    let last: Value = serde_json::from_str(failed.stdout.lines().last().unwrap()).unwrap();
+    assert_eq!(last["type"], "agent_end");
+}
+
+#[test]
+fn an_image_goes_to_the_model_and_comes_back_from_the_session() {
+    let (place, model) = (sandbox(), counting());
+    let run = session(&place, &model, "work");
+    let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
+    png.extend([7; 2_000]);
+    fs::write(place.folder().join("work/shot.png"), &png).unwrap();
+    let _done = run.arg("@shot.png").arg(marker("s")).run().expect_code(0);
+    let _more = session(&place, &model, "work").arg("-c").arg("again").run().expect_code(0);
+    for asked in model.asked("s") {
+        let text = asked.messages()[0].to_string() + &asked.messages()[1].to_string();
+        assert!(text.contains("data:image/png;base64,iVBORw0KGgoHBwcH"), "{text}");
+    }
+    let [file] = &files(&place)[..] else { panic!("one session") };
+    assert!(fs::read_to_string(file).unwrap().contains("blob:sha256:"));
+}
