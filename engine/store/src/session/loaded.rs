@@ -9,6 +9,7 @@ use protocol::{EntryId, SessionEntry, Timestamp};
 use serde_json::{Map, Value};
 
 use super::blobs::BlobFolder;
+use super::gaps::Gaps;
 use super::journal::settle_for;
 use super::large::{may_refer, restore};
 use super::line::{
@@ -181,6 +182,7 @@ pub(super) fn load(from: impl Read, keep: Keep) -> io::Result<Loaded> {
         end: 0,
         lacks_line_break: false,
     };
+    let mut gaps = Gaps::default();
     loop {
         number += 1;
         match scan.next()? {
@@ -188,17 +190,23 @@ pub(super) fn load(from: impl Read, keep: Keep) -> io::Result<Loaded> {
             Some(RawLine::Complete(line)) if clean(line).is_empty() => {
                 if !line.is_empty() && line != b"\r" {
                     session.note(number, "it holds no text".to_owned());
+                    gaps.note(&session.tree, b"");
                 }
             }
             Some(RawLine::Complete(line)) => {
-                if let Err(what) = add(&mut session, keep, number, clean(line)) {
+                if let Err(what) = add(&mut session, keep, &gaps, number, clean(line)) {
                     session.note(number, what);
+                    gaps.note(&session.tree, clean(line));
                 }
             }
-            Some(RawLine::TooLong) => session.note(number, "it is too long".to_owned()),
+            Some(RawLine::TooLong) => {
+                session.note(number, "it is too long".to_owned());
+                gaps.note(&session.tree, b"");
+            }
             Some(RawLine::Torn(line)) => {
                 // What is whole but for its line break is an entry; anything else was not written.
-                session.lacks_line_break = add(&mut session, keep, number, clean(line)).is_ok();
+                session.lacks_line_break =
+                    add(&mut session, keep, &gaps, number, clean(line)).is_ok();
             }
         }
     }
@@ -206,7 +214,13 @@ pub(super) fn load(from: impl Read, keep: Keep) -> io::Result<Loaded> {
     Ok(Loaded::Session(Box::new(session)))
 }
 
-fn add(session: &mut LoadedSession, keep: Keep, number: u64, line: &[u8]) -> Result<(), String> {
+fn add(
+    session: &mut LoadedSession,
+    keep: Keep,
+    gaps: &Gaps,
+    number: u64,
+    line: &[u8],
+) -> Result<(), String> {
     let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
     // Entries of older versions have no ids; they are read again when they are migrated.
     if session.header.version < 2 {
@@ -223,20 +237,14 @@ fn add(session: &mut LoadedSession, keep: Keep, number: u64, line: &[u8]) -> Res
     if let Some((target, label)) = label {
         session.tree.set_label(target, label);
     }
-    session.tree.push(id, parent, at, body);
+    match gaps.bridge(&session.tree, parent.as_ref()) {
+        Some(before) => session.tree.push_after_gap(before, (id, parent), at, body),
+        None => session.tree.push(id, parent, at, body),
+    };
     Ok(())
 }
 
 impl LoadedSession {
-    /// Returns the ids, parents and times of the entries, without what they say.
-    pub(super) fn outline(&self) -> SessionTree<()> {
-        let mut tree = SessionTree::default();
-        for node in self.tree.nodes() {
-            tree.push(node.id.clone(), node.parent.clone(), node.at, ());
-        }
-        tree
-    }
-
     /// Returns the ids of all entries.
     pub(super) fn ids(&self) -> impl Iterator<Item = &EntryId> {
         self.tree.nodes().iter().map(|node| &node.id)
