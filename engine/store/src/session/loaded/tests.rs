@@ -221,6 +221,55 @@ fn a_message_that_is_parsed_at_once_is_what_its_line_says() {
 }
 
 #[test]
+fn a_copy_of_every_fixture_has_the_bytes_of_its_entries() {
+    for fixture in fixtures().into_iter().filter(Fixture::is_of_this_version) {
+        let place = Place::new(fixture.text.as_bytes());
+        let copy = place.folder.path().join("--app--/b.jsonl");
+        crate::session::fork(&place.path(), &copy, &Place::header()).unwrap();
+        let text = fs::read_to_string(&copy).unwrap();
+        let (_header, entries) = text.split_once('\n').unwrap();
+        let mut lines = fixture.text.split_inclusive('\n');
+        let _header = lines.find(|line| line.contains("\"type\":\"session\"")).unwrap();
+        assert_eq!(entries, lines.collect::<String>(), "{}", fixture.name);
+        let mut read = LoadedSession::read(&copy).unwrap().unwrap();
+        assert_eq!(short(&read.context(None)), fixture.expected(), "{}", fixture.name);
+    }
+}
+
+#[test]
+fn the_fixture_of_every_entry_has_every_type() {
+    let text = include_str!("../../../tests/sessions/every-entry.jsonl");
+    let place = Place::new(text.as_bytes());
+    let lines = crate::session::read_session(&place.path()).unwrap();
+    let found: std::collections::BTreeSet<_> =
+        lines.iter().map(|line| type_of(&line.entry)).collect();
+    // Each type that `type_of` names.
+    assert_eq!(found.len(), 17, "{found:?}");
+}
+
+fn type_of(entry: &SessionEntry) -> &'static str {
+    match entry {
+        SessionEntry::SessionInit { .. } => "session_init",
+        SessionEntry::ModelChange { .. } => "model_change",
+        SessionEntry::ThinkingLevelChange { .. } => "thinking_level_change",
+        SessionEntry::ServiceTierChange { .. } => "service_tier_change",
+        SessionEntry::Message { .. } => "message",
+        SessionEntry::CustomMessage { .. } => "custom_message",
+        SessionEntry::Custom { .. } => "custom",
+        SessionEntry::Compaction { .. } => "compaction",
+        SessionEntry::BranchSummary { .. } => "branch_summary",
+        SessionEntry::Label { .. } => "label",
+        SessionEntry::ModeChange { .. } => "mode_change",
+        SessionEntry::TtsrInjection { .. } => "ttsr_injection",
+        SessionEntry::McpToolSelection { .. } => "mcp_tool_selection",
+        SessionEntry::SessionInfo { .. } => "session_info",
+        SessionEntry::TitleChange { .. } => "title_change",
+        SessionEntry::Leaf {} => "leaf",
+        SessionEntry::Unknown(_) => "unknown",
+    }
+}
+
+#[test]
 async fn the_state_of_every_type_of_entry_is_in_the_context() {
     let text = include_str!("../../../tests/sessions/every-entry.jsonl");
     let place = Place::new(text.as_bytes());
