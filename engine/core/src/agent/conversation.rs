@@ -16,7 +16,8 @@ use super::limits::{CallResult, LoopDetector};
 use super::prompts;
 use crate::compaction::{Compacted, without_outputs};
 use crate::ports::{
-    Clock, ProviderInfo, SessionHeader, SessionLog, SessionLogError, SessionLogs, ToolOutput,
+    Clock, LogDamage, ProviderInfo, SessionHeader, SessionLog, SessionLogError, SessionLogs,
+    ToolOutput,
 };
 use crate::session::{SessionContext, for_model};
 
@@ -73,6 +74,8 @@ pub struct Conversation {
     /// The ids of all inputs so far.
     input_ids: BTreeSet<InputId>,
     log: Box<dyn SessionLog>,
+    /// What of the log could not be read.
+    damage: Vec<LogDamage>,
     pub(super) clock: Arc<dyn Clock>,
 }
 
@@ -104,6 +107,7 @@ impl Conversation {
             call_ids: BTreeSet::new(),
             input_ids: BTreeSet::new(),
             log: opened.log,
+            damage: opened.damage,
             clock,
         };
         let model = opened.context.model().map(str::to_owned);
@@ -120,18 +124,24 @@ impl Conversation {
         Ok(conversation)
     }
 
+    /// Returns the damage that its log had when it was opened.
+    #[must_use]
+    pub fn damage(&self) -> &[LogDamage] {
+        &self.damage
+    }
+
     /// Adds the messages of the log.
     fn load(&mut self, context: SessionContext) {
         let details = context.compaction.unwrap_or_default();
+        let mut open = Vec::new();
         for logged in context.messages {
             self.input_ids.extend(logged.input_id);
             if let SessionMessage::CompactionSummary(summary) = &logged.message {
                 let (summary, details) = (summary.summary.clone(), details.clone());
                 self.compacted = Some(Compacted { summary, details });
             }
-            if let Some(message) = for_model(&logged.message)
-                && !self.is_orphan_result(&message)
-            {
+            let message = for_model(&logged.message);
+            if let Some(message) = message.and_then(|it| self.with_unique_ids(it, &mut open)) {
                 self.add(Arc::new(message), logged.entry);
             }
         }
@@ -142,6 +152,35 @@ impl Conversation {
         }
         self.usage.turns = context.answers;
         self.usage.used = context.used.unwrap_or(Usage::ZERO);
+    }
+
+    /// Returns a message of the log with call ids that no other call has: a file may be damaged, or of
+    /// another program. `open` are the calls of the last answer without results, as their ids are in
+    /// the log and as they are now. Returns `None` for a result of none of them: providers reject it.
+    fn with_unique_ids(
+        &mut self,
+        mut message: Message,
+        open: &mut Vec<(String, String)>,
+    ) -> Option<Message> {
+        match &mut message {
+            Message::User(_) => {}
+            Message::Assistant(answer) => {
+                open.clear();
+                for part in &mut answer.content {
+                    if let Part::ToolCall(call) = part {
+                        let unique = self.unique_call_id(&call.id);
+                        open.push((std::mem::replace(&mut call.id, unique.clone()), unique));
+                    }
+                }
+            }
+            Message::ToolResult(result) => {
+                let id = &result.tool_call_id;
+                // This program itself may have added a result, with the id as it is now.
+                let at = open.iter().position(|(logged, now)| logged == id || now == id)?;
+                (_, result.tool_call_id) = open.remove(at);
+            }
+        }
+        Some(message)
     }
 
     /// Returns the id of the session.
@@ -194,15 +233,6 @@ impl Conversation {
     #[must_use]
     pub fn size(&self) -> (usize, Usage) {
         (self.messages.len(), self.usage.used)
-    }
-
-    /// Returns whether a message is the result of an unknown tool call. This happens if the log
-    /// line of the call is damaged. Providers reject such a result.
-    fn is_orphan_result(&self, message: &Message) -> bool {
-        match message {
-            Message::ToolResult(result) => !self.call_ids.contains(&result.tool_call_id),
-            Message::User(_) | Message::Assistant(_) => false,
-        }
     }
 
     /// Adds an error result for each tool call that a crash interrupted.

@@ -16,7 +16,7 @@ use protocol::SessionId;
 use super::blobs::BlobFolder;
 use super::error::LogCause;
 use super::line::{self, VERSION};
-use super::loaded::{Loaded, LoadedSession, load};
+use super::loaded::{Keep, Loaded, LoadedSession, load};
 use super::log_writer::{Kept, LogWriter};
 use super::migrate::migrate;
 use super::rewrite::{back_up, replace};
@@ -58,7 +58,7 @@ impl LogOptions {
             if !is_at(&file, path)? {
                 continue;
             }
-            match load(&file)? {
+            match load(&file, Keep::Entries)? {
                 Loaded::Session(session) if session.header.version > VERSION => {
                     return Err(LogCause::Newer(session.header.version));
                 }
@@ -106,7 +106,7 @@ impl LogOptions {
             path: path.to_owned(),
             file: Some(file),
             ids: EntryIds::new(id, session.ids()),
-            tree: session.outline(),
+            tree: session.tree.outline(),
             // The crashed session may have written what no journal has any more.
             kept: Kept::Unsynced,
             journal: None,

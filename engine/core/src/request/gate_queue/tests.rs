@@ -147,6 +147,14 @@ fn after_a_pause_one_request_finds_out_and_then_more_and_more_follow() {
 }
 
 #[test]
+fn a_rejection_until_a_time_that_is_over_pauses_as_one_without_a_time() {
+    let mut queue = queue(None);
+    queue.step(arrived(1), Duration::ZERO);
+    queue.step(rejected(1, Some(0)), Duration::ZERO);
+    assert_eq!(notified(&queue.step(arrived(2), Duration::ZERO)), [(2, SECOND)]);
+}
+
+#[test]
 fn a_rejection_without_a_time_pauses_longer_each_time_until_one_is_accepted() {
     let mut queue = queue(None);
     let (mut now, mut waits) = (Duration::ZERO, Vec::new());
@@ -208,6 +216,24 @@ fn in_an_outage_one_at_a_time_asks_and_after_a_while_all_fail() {
     assert_eq!(admitted(&queue.step(arrived_of("rbbbb", 201), SECOND * 46)), [201]);
     assert_eq!(queue.step(arrived(202), SECOND * 50).len(), 2, "it is told, and woken later");
     assert_eq!(admitted(&queue.step(answered(201), SECOND * 51)), [202]);
+}
+
+#[test]
+fn what_pauses_before_another_attempt_ends_with_the_outage_too() {
+    let mut queue = queue(None);
+    let requester = Requester::Run("raaaa".parse().unwrap());
+    (0..3).for_each(|ticket| drop(queue.step(arrived(ticket), Duration::ZERO)));
+    (0..3).for_each(|ticket| drop(queue.step(failed(ticket), Duration::ZERO)));
+    let paused =
+        |ticket| GateInput::Paused { ticket: Ticket(ticket), requester: requester.clone() };
+    let effects = queue.step(paused(10), SECOND * 40);
+    assert_eq!((wake(&effects), effects.len()), (Some(SECOND * 45), 1), "{effects:?}");
+    assert_eq!(queue.step(paused(11), SECOND * 41), []);
+    assert_eq!(queue.step(GateInput::Withdrawn(Ticket(11)), SECOND * 44), []);
+    let effects = queue.step(GateInput::Woken(SECOND * 45), SECOND * 45);
+    assert_eq!(refused(&effects), [(10, "nothing was answered for 45 s: down")]);
+    // The run has been refused: what it asks now does not begin the outage anew.
+    assert_eq!(refused(&queue.step(arrived(12), SECOND * 46)).len(), 1);
 }
 
 #[test]
