@@ -22,8 +22,9 @@ const END: &str = "\u{1b}[?2026l";
 const NO_WRAP: &str = "\u{1b}[?7l";
 const WRAP: &str = "\u{1b}[?7h";
 
-/// Erases from the beginning of the line of the cursor to the end of the screen.
-const ERASE: &str = "\r\u{1b}[J";
+/// Erases from the beginning of the line of the cursor to the end of the screen. Not at once: tmux
+/// keeps what is erased from the first column of the first line in its scrollback.
+const ERASE: &str = "\r\u{1b}[K\u{1b}[1C\u{1b}[J\r";
 
 /// The live part that is on the screen.
 pub(super) struct Screen {

@@ -90,7 +90,8 @@ fn after_twenty_resizes_each_word_is_in_the_scrollback_once() {
             "there is no tmux",
         );
     };
-    tmux.press(&[&line(&place, &model), "Enter"]);
+    // The live part begins in the first line of the screen.
+    tmux.press(&[&format!("clear; {}", line(&place, &model)), "Enter"]);
     tmux.until("the status line", |text| text.contains("context unknown"));
     tmux.press(&["go", "Enter"]);
     let mut exchange = model.next();
