@@ -20,6 +20,8 @@ pub mod run_log;
 mod runtime;
 mod session;
 mod signals;
+#[cfg(feature = "tui")]
+mod view;
 mod workspace_needs;
 
 #[cfg(test)]

@@ -127,6 +127,11 @@ mod binary {
     mod union;
     mod verify;
     mod verify_bad_input;
+    mod view;
+    mod view_hostile;
+    mod view_kit;
+    mod view_latency;
+    mod view_tmux;
     mod wire_apis;
     mod writers;
     mod yields;

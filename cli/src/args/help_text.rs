@@ -9,13 +9,18 @@ Examples:
   regatta run --each 'src/**/*.rs' --exec 'rustfmt --edition 2021 {{item}}'
   regatta run --plan plan.toml
   regatta runs
-  regatta -p 'explain the build'            an answer, in this folder: regatta launch --help
+  regatta                                   a conversation, in this folder: regatta launch --help
+  regatta -p 'explain the build'            an answer, in this folder
   regatta help exit-codes";
 
 pub(super) const LAUNCH: &str = "\
-Answers prompts in a session that works in this folder, in place.
+Opens a session that works in this folder, in place: a conversation on the terminal, or with -p the
+answer to a prompt.
 
 Examples:
+  regatta
+  regatta 'why does the test fail?'
+  regatta --continue
   regatta -p 'explain the build'
   git diff | regatta -p 'review this change'
   regatta -p @notes.md 'what is missing here?'

@@ -1,17 +1,27 @@
 //! Parses a command line, and turns the parser's errors into errors of this program.
 
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::num::ParseIntError;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 use config::nearest;
 
-use self::launch_line::with_launch;
+use self::launch_line::{LAUNCH, with_launch};
 use super::{Arguments, Command};
 use crate::error::Error;
 use crate::not_implemented;
-use crate::render::shell_word;
+use crate::render::{TermCapability, Terminal, shell_word};
+
+/// Returns whether there is a terminal for a conversation.
+fn can_converse() -> bool {
+    let terminal = Terminal::here();
+    cfg!(feature = "tui")
+        && std::io::stdin().is_terminal()
+        && terminal.stdout.is_some()
+        && terminal.capability == TermCapability::Able
+}
 
 /// A parsed command line.
 #[derive(Debug)]
@@ -27,7 +37,7 @@ pub enum Parsed {
 /// # Errors
 /// The command line is invalid. The usage error suggests what to type instead.
 pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> {
-    let line = with_launch(&grammar(), line.into_iter().collect());
+    let mut line = with_launch(&grammar(), line.into_iter().collect());
     let matches = match grammar().try_get_matches_from(&line) {
         Ok(matches) => matches,
         Err(error) => match error.kind() {
@@ -37,6 +47,11 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> 
             ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
                 if command_of(&line).is_none() =>
             {
+                // Without anything, a person begins a conversation, and a program gets the help.
+                if can_converse() {
+                    line.push(LAUNCH.into());
+                    return parse(line);
+                }
                 return Ok(Parsed::Text(help_of(&[]).unwrap_or_default()));
             }
             _ => return Err(usage_error(&error, &line)),

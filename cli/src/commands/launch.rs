@@ -4,6 +4,8 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
 use actors::OpenSessionError;
+#[cfg(feature = "tui")]
+use actors::{Engine, SessionHandle};
 
 use protocol::{AssistantMessage, Event, EventKind, ExitCode, Failure, SessionEvent, StopReason};
 use serde_json::{Value, json};
@@ -11,13 +13,18 @@ use serde_json::{Value, json};
 use crate::app_context::{AppContext, EngineNeeds};
 use crate::args::{Form, Globals, LaunchArgs, OutputMode, Verbosity};
 use crate::error::{Error, ErrorKind};
-use crate::render::{self, SessionJson};
+use crate::render::{self, SessionJson, TermCapability, Terminal};
 use crate::run_log::Log;
 use crate::session::{
-    ChosenLog, Printed, PromptInputs, Prompts, Sessions, assemble, plan, print, read_piped,
-    working_folder, write_answer,
+    ChosenLog, LogStorage, Printed, PromptInputs, Prompts, Sessions, assemble, plan, print,
+    read_piped, working_folder, write_answer,
 };
 use crate::signals::{self, Signals};
+#[cfg(feature = "tui")]
+use crate::{
+    session::SessionPorts,
+    view::{Conversation, ConversationEnd},
+};
 
 /// Runs a session.
 ///
@@ -29,7 +36,7 @@ pub(super) async fn run(
     globals: &Globals,
     log: &Log,
 ) -> Result<ExitCode, Error> {
-    let Some(Asked { prompts, folder, cwd, chosen }) = asked(app, args, globals)? else {
+    let Some(Asked { prompts, form, folder, cwd, chosen }) = asked(app, args, globals)? else {
         return Ok(ExitCode::Success);
     };
     let mut signals = Signals::listen()?;
@@ -57,6 +64,10 @@ pub(super) async fn run(
         }
     };
     log.begin(&app.places.session_trace(session.id()));
+    #[cfg(feature = "tui")]
+    if form == SessionForm::Terminal {
+        return converse(app, globals, (engine, session), prompts, &chosen, &mut signals).await;
+    }
     let mode = output_mode(args, globals);
     if mode == OutputMode::Json {
         let header = json!({
@@ -82,9 +93,52 @@ pub(super) async fn run(
     }
 }
 
+/// Shows a session on the terminal until the user leaves it.
+#[cfg(feature = "tui")]
+async fn converse(
+    app: &AppContext,
+    globals: &Globals,
+    (engine, session): (Engine, SessionHandle),
+    prompts: Prompts,
+    log: &ChosenLog,
+    signals: &mut Signals,
+) -> Result<ExitCode, Error> {
+    let Some(state) = session.state().await else {
+        return Err(Error::new(ErrorKind::Bug, "the session is closed"));
+    };
+    let ports = SessionPorts::new(app, state.model, state.folder);
+    let terminal = Terminal::here();
+    let conversation = Conversation {
+        engine: &engine,
+        session: &session,
+        prompts,
+        ports: &ports,
+        palette: render::View::of(globals.into(), terminal).palette,
+        size: terminal.stdout.ok_or_else(|| Error::usage("there is no terminal"))?,
+        faults: app.faults.clone(),
+    };
+    let left = conversation.run(signals).await;
+    let id = session.id();
+    let has_messages = session.state().await.is_some_and(|state| state.messages > 0);
+    session.close().await;
+    let failure = engine.close().await;
+    app.user_models.finish_renewals().await;
+    if has_messages && log.storage == LogStorage::File {
+        note(globals, &format!("continue with: regatta --resume {}", id.uuid()));
+    }
+    match (failure, left?) {
+        (Some(what), _) | (None, ConversationEnd::EngineFailed(what)) => {
+            Err(Error::new(ErrorKind::Bug, "a part of the program failed").because(what))
+        }
+        (None, ConversationEnd::Interrupted(why)) => Ok(signals::exit_code(why)),
+        (None, ConversationEnd::Done) => Ok(ExitCode::Success),
+    }
+}
+
 /// What a command line asks of a session.
 struct Asked {
     prompts: Prompts,
+    form: SessionForm,
     /// A note if the folder is another one than where the program was started.
     folder: Option<String>,
     /// The folder in which the session works.
@@ -112,16 +166,51 @@ fn asked(app: &AppContext, args: &LaunchArgs, globals: &Globals) -> Result<Optio
         folder: &here.canonicalize().unwrap_or_else(|_gone| folder.path.clone()),
         home: app.places.home(),
     })?;
-    if !args.is_print() && piped.is_none() && io::stdin().is_terminal() {
-        return Err(Error::not_implemented("an interactive session")
-            .hint("regatta -p PROMPT, which answers and ends"));
-    }
-    if prompts.texts.is_empty() {
+    let form = form_of(args, globals, piped.as_deref())?;
+    if prompts.texts.is_empty() && form == SessionForm::Print {
         return Err(Error::usage("there is no prompt").hint("regatta -p 'explain this folder'"));
     }
     let chosen = picked.map_or_else(|| sessions.choose(args), Ok)?;
     sessions.remember(&chosen);
-    Ok(Some(Asked { prompts, folder: folder.note, cwd: folder.path, chosen }))
+    Ok(Some(Asked { prompts, form, folder: folder.note, cwd: folder.path, chosen }))
+}
+
+/// Whether a session prints an answer, or is a conversation on the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SessionForm {
+    Print,
+    Terminal,
+}
+
+/// Returns the form of a session.
+///
+/// # Errors
+/// It would be a conversation, and this terminal or this program cannot have one.
+fn form_of(
+    args: &LaunchArgs,
+    globals: &Globals,
+    piped: Option<&str>,
+) -> Result<SessionForm, Error> {
+    if args.is_print()
+        || globals.form() == Form::Json
+        || piped.is_some()
+        || !io::stdin().is_terminal()
+    {
+        return Ok(SessionForm::Print);
+    }
+    let refused = |why: &str| {
+        Err(Error::usage(format!("cannot begin a conversation: {why}"))
+            .hint("regatta -p PROMPT, which answers and ends"))
+    };
+    if cfg!(not(feature = "tui")) {
+        return refused("this build has no view (the feature `tui`)");
+    }
+    let terminal = Terminal::here();
+    match (terminal.stdout, terminal.capability) {
+        (None, _) => refused("standard output is not a terminal"),
+        (Some(_), TermCapability::Dumb) => refused("the terminal cannot move its cursor"),
+        (Some(_), TermCapability::Able) => Ok(SessionForm::Terminal),
+    }
 }
 
 /// Prints an event as JSON, or what the user should know about it.

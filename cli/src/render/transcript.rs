@@ -10,6 +10,8 @@ use super::terminal::{Meaning, View};
 
 mod tool_call;
 
+pub use tool_call::call_summary;
+
 /// The maximum number of lines shown of a prompt, a thought or an answer.
 const TEXT_LINES: usize = 200;
 

@@ -1,5 +1,7 @@
 //! A session on the command line: its prompts, its model and folder, and how its answer is printed.
 
+#[cfg(feature = "tui")]
+mod conversation_ports;
 mod home;
 mod log_choice;
 mod print;
@@ -8,6 +10,8 @@ mod prompts;
 mod setup;
 mod system_prompt;
 
+#[cfg(feature = "tui")]
+pub(crate) use conversation_ports::SessionPorts;
 pub(crate) use home::{HomeWork, working_folder};
 pub(crate) use log_choice::{ChosenLog, LogStorage, Sessions};
 pub(crate) use print::{Printed, print, write_answer};

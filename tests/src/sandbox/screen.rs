@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
+use rustix::process::Pid;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use test_limit::eventually;
@@ -43,7 +44,10 @@ struct Unexpected(Vec<String>);
 
 impl Callbacks for Unexpected {
     fn unhandled_char(&mut self, _screen: &mut vt100::Screen, letter: char) {
-        self.0.push(format!("character {letter:?}"));
+        // The binary writes this one in the place of what it does not print.
+        if letter != char::REPLACEMENT_CHARACTER {
+            self.0.push(format!("character {letter:?}"));
+        }
     }
 
     fn unhandled_control(&mut self, _screen: &mut vt100::Screen, byte: u8) {
@@ -147,6 +151,51 @@ impl Screen {
     pub fn type_line(&self, line: &str) {
         let typed = (&self.master).write_all(format!("{line}\n").as_bytes());
         typed.expect("it is there");
+    }
+
+    /// Presses keys, each as a terminal sends it.
+    ///
+    /// # Panics
+    /// When the terminal is gone.
+    pub fn press(&self, keys: &str) {
+        (&self.master).write_all(keys.as_bytes()).expect("it is there");
+    }
+
+    /// Returns the lines above the screen and on it, without the spaces at their ends.
+    #[must_use]
+    pub fn all_lines(&self) -> Vec<String> {
+        let mut terminal = self.terminal();
+        let screen = terminal.parser.screen_mut();
+        let (rows, columns) = screen.size();
+        let mut lines = Vec::new();
+        screen.set_scrollback(usize::MAX);
+        for above in (1..=screen.scrollback()).rev() {
+            screen.set_scrollback(above);
+            lines.extend(screen.rows(0, columns.get()).next());
+        }
+        screen.set_scrollback(0);
+        lines.extend(screen.rows(0, columns.get()).take(rows.get().into()));
+        lines.iter().map(|line| line.trim_end().to_owned()).collect()
+    }
+
+    /// Returns how the terminal is set, as `stty -g` says it.
+    ///
+    /// # Panics
+    /// When the terminal is gone.
+    #[must_use]
+    pub fn settings(&self) -> String {
+        let state = tcgetattr(&self.master).expect("it is there");
+        format!("{state:?}")
+    }
+
+    /// Returns its process.
+    ///
+    /// # Panics
+    /// Never: a child has an id.
+    #[must_use]
+    pub fn id(&self) -> Pid {
+        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        id.expect("a child has an id")
     }
 
     /// Presses Ctrl and C.

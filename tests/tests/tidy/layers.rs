@@ -79,6 +79,8 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("clap_complete", &["regatta"]),
     ("clap_mangen", &["regatta"]),
     ("crc32fast", &["regatta-isolation"]),
+    // The terminal of a session: only the view.
+    ("crossterm", &["regatta"]),
     (
         "futures-util",
         &[
@@ -99,9 +101,13 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("libc", &["regatta-exec", "regatta-isolation"]),
     ("mimalloc", &["regatta", "regatta-benches"]),
     ("minijinja", &["regatta-engine"]),
+    ("nucleo-matcher", &["regatta"]),
     ("oauth2", &["regatta-providers"]),
     ("proptest", &[]),
+    ("pulldown-cmark", &["regatta"]),
     ("ractor", &["regatta-actors"]),
+    ("ratatui", &["regatta"]),
+    ("ratatui-textarea", &["regatta"]),
     ("regex", &["regatta-providers"]),
     ("reqwest", &["regatta-providers", "regatta-benches"]),
     ("rpassword", &["regatta"]),
@@ -138,6 +144,7 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("strsim", &["regatta-config", "regatta-providers"]),
     ("tempfile", &[]),
     ("syn", &["regatta-tests"]),
+    ("syntect", &["regatta"]),
     ("thiserror", &[]),
     (
         "tokio",
@@ -175,6 +182,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("engine/core/src/request", &["crate::agent", "crate::task"]),
     ("engine/core/src/compaction", &["crate::agent", "crate::task", "crate::ports"]),
     ("cli/src/render", &["isolation::", "store::", "exec::", "actors::"]),
+    ("cli/src/view", &["isolation::", "store::", "exec::", "providers::"]),
     ("cli/src/args", &["isolation::", "store::", "exec::", "actors::"]),
 ];
 

@@ -23,6 +23,7 @@ const SLEEPERS: &[(&str, &str)] = &[
     ("tests/src/fakes/accounts.rs", "a provider takes its time, of a clock that is paused"),
     ("tests/src/fakes/tools.rs", "a tool takes its time, of a clock that is paused"),
     ("tests/tests/binary/api_pairs.rs", "it is a timer"),
+    ("tests/tests/binary/view.rs", "it measures seconds in which nothing happens"),
     ("tests/tests/event_streams.rs", "models and tools take their time, of a clock that is paused"),
     ("tests/src/model/respond.rs", "a model speaks at its pace, and nobody waits for a moment"),
 ];

@@ -46,6 +46,11 @@ pub(super) fn tool_call_lines(
     lines
 }
 
+/// Returns what a call is about, in one printable line.
+pub fn call_summary(call: &ToolCall) -> String {
+    summary(call).0
+}
+
 /// Returns a summary of a call in one line, and the lines below it.
 fn summary(call: &ToolCall) -> (String, Vec<String>) {
     if let Some(malformed) = &call.malformed {

@@ -1,0 +1,103 @@
+//! What a conversation on the terminal needs of the rest of the program: models, files, and the prompts
+//! that were typed before.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use engine::ports::Clock;
+use isolation::git_state_at;
+use protocol::ModelRoute;
+use providers::UserProviders as _;
+use store::PromptHistory;
+
+use crate::app_context::AppContext;
+use crate::model::{ModelDirectory, UserModels};
+use crate::view::ConversationPorts;
+
+/// The most prompts of before that a conversation has.
+const PROMPTS: u32 = 1_000;
+
+/// The most files that are completed.
+const FILES: usize = 50_000;
+
+/// The models, files and prompts of a session.
+pub(crate) struct SessionPorts {
+    directory: ModelDirectory,
+    user: Arc<UserModels>,
+    clock: Arc<dyn Clock>,
+    /// The model with which the session began.
+    model: ModelRoute,
+    folder: PathBuf,
+    /// `None` if it cannot be opened. Then the prompts of this conversation are all there are.
+    history: Option<PromptHistory>,
+}
+
+impl SessionPorts {
+    /// Returns the ports of a session with this model in this folder.
+    pub(crate) fn new(app: &AppContext, model: ModelRoute, folder: PathBuf) -> Self {
+        let history = PromptHistory::open(&app.places.prompt_history());
+        let history = history.inspect_err(|error| tracing::warn!(%error, "no history of prompts"));
+        let directory = ModelDirectory::of_user(&app.user_models);
+        let (user, clock) = (Arc::clone(&app.user_models), Arc::clone(&app.clock));
+        Self { directory, user, clock, model, folder, history: history.ok() }
+    }
+}
+
+impl ConversationPorts for SessionPorts {
+    fn models(&self) -> Vec<String> {
+        let usable = self.directory.models().iter().filter(|model| model.obstacle.is_none());
+        usable.map(|model| format!("{}/{}", model.provider, model.id)).collect()
+    }
+
+    fn find_model(&self, name: &str) -> Result<ModelRoute, String> {
+        if *name == self.model.name() {
+            return Ok(self.model.clone());
+        }
+        let whole = name.parse::<ModelRoute>().ok();
+        let whole = whole.filter(|route| self.directory.find(&route.provider, &route.id).is_some());
+        match whole {
+            Some(route) => self.directory.checked(route),
+            None => self.directory.named(name),
+        }
+        .and_then(|route| match self.directory.obstacle(&route) {
+            Some(why) => {
+                Err(crate::error::Error::usage(format!("cannot use {}: {why}", route.name())))
+            }
+            None => Ok(route),
+        })
+        .map_err(|error| error.what)
+    }
+
+    fn context_window(&self, model: &ModelRoute) -> Option<u64> {
+        self.user.context_window(model)
+    }
+
+    fn files(&self) -> Vec<String> {
+        let Some((root, _)) = git_state_at(&self.folder) else { return names_in(&self.folder) };
+        let subfolder = self.folder.strip_prefix(&root).unwrap_or(Path::new(""));
+        let tracked = isolation::tracked_files(&root).unwrap_or_default();
+        let below = tracked.iter().filter_map(|file| file.as_path().strip_prefix(subfolder).ok());
+        below.take(FILES).filter_map(|path| path.to_str().map(str::to_owned)).collect()
+    }
+
+    fn prompts(&self) -> Vec<String> {
+        let found = self.history.as_ref().and_then(|history| history.recent(PROMPTS).ok());
+        found.unwrap_or_default().into_iter().map(|prompt| prompt.text).collect()
+    }
+
+    fn remember(&self, prompt: &str) {
+        let Some(history) = &self.history else { return };
+        if let Err(error) = history.add([prompt], &self.folder, self.clock.now()) {
+            tracing::warn!(%error, "a prompt is not in the history");
+        }
+    }
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<_> =
+        entries.take(FILES).filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort_unstable();
+    names
+}

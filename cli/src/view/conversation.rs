@@ -1,0 +1,330 @@
+//! Drives the view: passes events and keys to its state, does what the state asks for, and draws.
+
+use std::collections::VecDeque;
+use std::io;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actors::{Engine, Events, SessionHandle};
+use crossterm::event::{Event as Input, EventStream};
+use engine::exit_code::Interruption;
+use engine::fault::Faults;
+use futures_util::future::{LocalBoxFuture, poll_immediate};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
+use protocol::{
+    Event, EventKind, Failure, InputId, ModelRoute, QueueKind, ThinkingLevel, UserInput,
+};
+use ratatui::text::Line;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::completion::Candidates;
+use super::entry::NoteKind;
+use super::highlight::Syntaxes;
+use super::history::History;
+use super::live_part::live_part;
+use super::state::{Effect, Leave, Status, ViewState};
+use super::terminal::Terminal;
+use crate::error::{Error, ErrorKind};
+use crate::render::{Palette, Size};
+use crate::session::Prompts;
+use crate::signals::Signals;
+
+/// How long a suspended process waits for the signal that continues it, once it runs again.
+const CONTINUED: Duration = Duration::from_millis(200);
+
+/// What a conversation needs of the rest of the program.
+pub(crate) trait ConversationPorts {
+    /// Returns the names of the models that can be used.
+    fn models(&self) -> Vec<String>;
+
+    /// Returns the model with a name.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be used.
+    fn find_model(&self, name: &str) -> Result<ModelRoute, String>;
+
+    /// Returns how many tokens a model can read and write in one request.
+    fn context_window(&self, model: &ModelRoute) -> Option<u64>;
+
+    /// Returns the files of the folder of the session.
+    fn files(&self) -> Vec<String>;
+
+    /// Returns the prompts that were typed before, the newest first.
+    fn prompts(&self) -> Vec<String>;
+
+    /// Keeps a prompt for later conversations.
+    fn remember(&self, prompt: &str);
+}
+
+/// A session that is shown on the terminal.
+pub(crate) struct Conversation<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) session: &'a SessionHandle,
+    /// The prompts of the command line.
+    pub(crate) prompts: Prompts,
+    pub(crate) ports: &'a dyn ConversationPorts,
+    pub(crate) palette: Palette,
+    pub(crate) size: fn() -> Size,
+    pub(crate) faults: Faults,
+}
+
+/// Why a conversation was left.
+#[derive(Debug)]
+pub(crate) enum ConversationEnd {
+    /// The user is done.
+    Done,
+    /// The user, or a signal, interrupted it.
+    Interrupted(Interruption),
+    /// A part of the engine failed.
+    EngineFailed(String),
+}
+
+impl Conversation<'_> {
+    /// Shows the session until the user leaves it. The terminal is as it was when this returns.
+    ///
+    /// # Errors
+    /// The terminal cannot be used, or there is a bug.
+    pub(crate) async fn run(self, signals: &mut Signals) -> Result<ConversationEnd, Error> {
+        let left = AssertUnwindSafe(self.show(signals)).catch_unwind().await;
+        // The panic has put the terminal back, and its words are in the log.
+        left.unwrap_or_else(|_panic| Err(Error::new(ErrorKind::Bug, "the view failed")))
+    }
+
+    async fn show(self, signals: &mut Signals) -> Result<ConversationEnd, Error> {
+        let Some(state) = self.session.state().await else {
+            return Ok(ConversationEnd::EngineFailed("the session is closed".to_owned()));
+        };
+        let status = Status {
+            model: state.model.name(),
+            thinking: state.thinking_level,
+            context_window: self.ports.context_window(&state.model),
+            context: 0,
+            usage: state.usage,
+            waits_for: None,
+        };
+        let failed = |error: io::Error| Error::output(&error);
+        let syntaxes = Syntaxes::default();
+        let events = self.session.listen().await;
+        let mut view = ViewState::new(status, syntaxes.clone());
+        view.history = History::new(self.ports.prompts());
+        view.candidates = Candidates { models: self.ports.models(), files: None };
+        let mut shown = Shown {
+            session: self.session,
+            ports: self.ports,
+            requests: FuturesUnordered::new(),
+            view,
+            terminal: Terminal::enter(self.palette, self.size).map_err(failed)?,
+            syntaxes,
+            began: Instant::now(),
+            left: None,
+        };
+        let mut images = self.prompts.images;
+        for text in self.prompts.texts {
+            let attachments = std::mem::take(&mut images);
+            let input = UserInput { attachments, ..UserInput::new(InputId::generate(), text) };
+            let effects = shown.view.send_as(QueueKind::Prompt, input);
+            shown.perform(effects).await.map_err(failed)?;
+        }
+        shown.converse(self.engine, events, signals, &self.faults).await.map_err(failed)
+    }
+}
+
+/// The answer of the session to a request.
+enum Answered {
+    Model(ModelRoute, Result<(), Failure>),
+    Thinking(Option<ThinkingLevel>),
+    Compacted(Result<(), Failure>),
+}
+
+/// The view of a session on the terminal.
+struct Shown<'a> {
+    session: &'a SessionHandle,
+    ports: &'a dyn ConversationPorts,
+    /// The requests to the session that have not been answered.
+    requests: FuturesUnordered<LocalBoxFuture<'a, Answered>>,
+    view: ViewState,
+    terminal: Terminal,
+    syntaxes: Syntaxes,
+    began: Instant,
+    left: Option<ConversationEnd>,
+}
+
+impl Shown<'_> {
+    async fn converse(
+        &mut self,
+        engine: &Engine,
+        mut events: Events,
+        signals: &mut Signals,
+        faults: &Faults,
+    ) -> io::Result<ConversationEnd> {
+        let mut inputs = EventStream::new();
+        loop {
+            if let Some(left) = self.left.take() {
+                let finished = self.finished_lines(self.terminal.size());
+                self.terminal.leave(&finished)?;
+                return Ok(left);
+            }
+            self.draw()?;
+            let until_second = self.until_next_second();
+            tokio::select! {
+                event = events.recv() => {
+                    let Some(event) = event else {
+                        self.left = Some(ConversationEnd::EngineFailed("the session has ended".to_owned()));
+                        continue;
+                    };
+                    self.events(event, &mut events).await?;
+                }
+                input = inputs.next() => {
+                    faults.failpoint("view.key")?;
+                    match input {
+                        Some(input) => self.inputs(input?, &mut inputs).await?,
+                        None => self.left = Some(ConversationEnd::Interrupted(Interruption::Terminate)),
+                    }
+                }
+                Some(answer) = self.requests.next(), if !self.requests.is_empty() => {
+                    self.answered(answer);
+                }
+                why = signals.next() => self.left = Some(ConversationEnd::Interrupted(why)),
+                what = engine.failed() => self.left = Some(ConversationEnd::EngineFailed(what)),
+                () = tokio::time::sleep(until_second), if self.view.has_clock() => {}
+            }
+        }
+    }
+
+    /// Applies an event, and all that have arrived after it.
+    async fn events(&mut self, first: Arc<Event>, events: &mut Events) -> io::Result<()> {
+        let mut next = Some(first);
+        while let Some(event) = next {
+            if let EventKind::SessionEvent { event, .. } = &event.kind {
+                let effects = self.view.event(event, self.began.elapsed());
+                self.perform(effects).await?;
+            }
+            next = events.take();
+        }
+        Ok(())
+    }
+
+    /// Applies a key or paste, and all that have arrived after it.
+    async fn inputs(&mut self, first: Input, inputs: &mut EventStream) -> io::Result<()> {
+        let mut next = Some(first);
+        while let Some(input) = next {
+            let effects = match input {
+                Input::Key(key) => self.view.key(key, self.began.elapsed()),
+                Input::Paste(text) => {
+                    self.view.paste(&text);
+                    Vec::new()
+                }
+                Input::Resize(..) | Input::FocusGained | Input::FocusLost | Input::Mouse(_) => {
+                    Vec::new()
+                }
+            };
+            self.perform(effects).await?;
+            if self.left.is_some() {
+                return Ok(());
+            }
+            if self.view.wants_files() {
+                let files = self.ports.files();
+                self.view.set_files(files);
+            }
+            // Without an input, the stream wakes who has polled it last: this task.
+            next = match poll_immediate(inputs.next()).await {
+                Some(Some(input)) => Some(input?),
+                Some(None) | None => None,
+            };
+        }
+        Ok(())
+    }
+
+    async fn perform(&mut self, effects: Vec<Effect>) -> io::Result<()> {
+        let mut effects = VecDeque::from(effects);
+        while let Some(effect) = effects.pop_front() {
+            match effect {
+                Effect::Send(QueueKind::Prompt, input) => self.session.prompt(input),
+                Effect::Send(QueueKind::Steering, input) => self.session.steer(input),
+                Effect::Send(QueueKind::FollowUp, input) => self.session.follow_up(input),
+                // The event of the dropped input gives its text back to the editor.
+                Effect::TakeBack(kind) => drop(self.session.take_back(kind).await),
+                Effect::Abort(level) => self.session.abort(level),
+                Effect::Leave(Leave::Done) => self.left = Some(ConversationEnd::Done),
+                Effect::Leave(Leave::Interrupted) => {
+                    self.left = Some(ConversationEnd::Interrupted(Interruption::Interrupt));
+                }
+                Effect::SetModel(name) => match self.ports.find_model(&name) {
+                    Ok(model) => {
+                        let session = self.session;
+                        self.requests.push(Box::pin(async move {
+                            let set = session.set_model(model.clone()).await;
+                            Answered::Model(model, set)
+                        }));
+                    }
+                    Err(why) => self.view.note(NoteKind::Error, why),
+                },
+                Effect::SetThinking(level) => {
+                    let session = self.session;
+                    let set =
+                        async move { Answered::Thinking(session.set_thinking_level(level).await) };
+                    self.requests.push(Box::pin(set));
+                }
+                Effect::Compact(instructions) => {
+                    let session = self.session;
+                    self.requests.push(Box::pin(async move {
+                        Answered::Compacted(session.compact(instructions).await.map(drop))
+                    }));
+                }
+                Effect::Remember(prompt) => self.ports.remember(&prompt),
+                Effect::Suspend => self.suspend().await?,
+                Effect::Redraw => self.terminal.forget(),
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies the answer of the session to a request.
+    fn answered(&mut self, answer: Answered) {
+        match answer {
+            Answered::Model(model, Ok(())) => {
+                self.view.model_set(model.name(), self.ports.context_window(&model));
+            }
+            Answered::Model(model, Err(why)) => {
+                let text = format!("cannot use {}: {}", model.name(), why.message);
+                self.view.note(NoteKind::Error, text);
+            }
+            Answered::Thinking(level) => {
+                level.into_iter().for_each(|level| self.view.thinking_set(level));
+            }
+            Answered::Compacted(Ok(())) => {}
+            Answered::Compacted(Err(why)) => {
+                self.view.note(NoteKind::Error, format!("cannot compact: {}", why.message));
+            }
+        }
+    }
+
+    async fn suspend(&mut self) -> io::Result<()> {
+        let mut continued = signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?;
+        self.terminal.suspend()?;
+        // The process may run on for a moment before it stops. A shell without jobs stops nothing.
+        let _either = tokio::time::timeout(CONTINUED, continued.recv()).await;
+        self.terminal.resume()
+    }
+
+    fn draw(&mut self) -> io::Result<()> {
+        let size = self.terminal.size();
+        let finished = self.finished_lines(size);
+        let live = live_part(&self.view, size, self.began.elapsed(), &self.syntaxes);
+        self.terminal.draw(&finished, &live, size)
+    }
+
+    fn finished_lines(&mut self, size: Size) -> Vec<Line<'static>> {
+        let entries = self.view.take_finished(size.columns).into_iter();
+        entries.flat_map(|entry| entry.lines(size.columns, &self.syntaxes)).collect()
+    }
+
+    /// Returns the time until the next second of the work.
+    fn until_next_second(&self) -> Duration {
+        let since = self.view.work.map(|work| work.since).unwrap_or_default();
+        let nanos = self.began.elapsed().saturating_sub(since).subsec_nanos();
+        Duration::from_secs(1).saturating_sub(Duration::from_nanos(nanos.into()))
+    }
+}

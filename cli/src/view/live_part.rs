@@ -1,0 +1,146 @@
+//! The live part of the view: what is not finished, the input and the status line.
+
+use std::time::Duration;
+
+use protocol::QueueKind;
+use ratatui::style::{Color, Style};
+use ratatui::text::{Line, Span};
+
+use super::answer_stream::Gap;
+use super::entry::{call_line, part_lines};
+use super::highlight::Syntaxes;
+use super::markdown::DIM;
+use super::state::{Status, ViewState};
+use super::wrap::span;
+use crate::render::{Size, cut, duration, one_line, usage_text};
+
+/// Returns the lines of the live part, which fit on a terminal of this size.
+pub(super) fn live_part(
+    view: &ViewState,
+    size: Size,
+    now: Duration,
+    syntaxes: &Syntaxes,
+) -> Vec<Line<'static>> {
+    let columns = size.columns;
+    let status = status_line(view, columns, now);
+    let editor_rows = (size.rows / 2).clamp(1, 12);
+    let editor = view.editor.lines(columns, editor_rows);
+    let room = size.rows.saturating_sub(editor.len() + 1);
+    let mut below = Vec::new();
+    below
+        .extend(view.hint.iter().map(|hint| fitted(hint, Style::new().fg(Color::Yellow), columns)));
+    if let Some(query) = view.history.query() {
+        below.push(fitted(&format!("search: {query}"), Style::new().fg(Color::Yellow), columns));
+    }
+    below.extend(completion_lines(view, columns));
+    below.truncate(room);
+    let queued = queue_lines(view, columns);
+    let calls = call_lines(view, columns);
+    let unfinished = unfinished_lines(view, columns, syntaxes);
+    // What waits and runs has at most a half of the room, the answer has the rest.
+    let mut lines = last(unfinished, room.saturating_sub(below.len()).max(1));
+    let others = [calls, queued].concat();
+    let kept = others.len().min(room.saturating_sub(below.len()) / 2 + 1);
+    let answer_room = room.saturating_sub(below.len() + kept);
+    lines = last(lines, answer_room);
+    lines.extend(others.into_iter().take(kept));
+    if lines.len() + below.len() < room && size.rows >= 8 {
+        lines.push(Line::default());
+    }
+    lines.extend(below);
+    lines.extend(editor);
+    lines.push(status);
+    let most = lines.len().min(size.rows);
+    last(lines, most)
+}
+
+fn last(lines: Vec<Line<'static>>, most: usize) -> Vec<Line<'static>> {
+    let skipped = lines.len().saturating_sub(most);
+    lines.into_iter().skip(skipped).collect()
+}
+
+fn fitted(text: &str, style: Style, columns: usize) -> Line<'static> {
+    Line::from(Span::styled(cut(&one_line(text), columns), style))
+}
+
+/// Returns the lines of the answer that is arriving, or the last line of what the model thinks.
+fn unfinished_lines(view: &ViewState, columns: usize, syntaxes: &Syntaxes) -> Vec<Line<'static>> {
+    if let Some((part, gap)) = view.answer.unfinished() {
+        let mut lines = match gap {
+            Gap::Before => vec![Line::default()],
+            Gap::None => Vec::new(),
+        };
+        lines.extend(part_lines(&part, columns, syntaxes));
+        return lines;
+    }
+    let Some(thinking) = &view.thinking else { return Vec::new() };
+    let line = thinking.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    vec![Line::default(), fitted(&format!("thinks: {line}"), DIM, columns)]
+}
+
+fn call_lines(view: &ViewState, columns: usize) -> Vec<Line<'static>> {
+    let mut lines = vec![Line::default(); view.calls.len().min(1)];
+    for running in &view.calls {
+        lines.push(call_line(&running.call, columns));
+        let latest = running.latest.iter();
+        lines.extend(latest.map(|line| fitted(&format!("  {line}"), DIM, columns)));
+    }
+    lines
+}
+
+/// Returns the candidates for what is typed, with the chosen one marked.
+fn completion_lines(view: &ViewState, columns: usize) -> Vec<Line<'static>> {
+    let Some(completion) = &view.completion else { return Vec::new() };
+    let (candidates, chosen) = completion.displayed();
+    let line = |(at, candidate): (usize, &String)| {
+        let (mark, style) = if at == chosen { ("▸ ", Style::new()) } else { ("  ", DIM) };
+        fitted(&format!("{mark}{candidate}"), style, columns)
+    };
+    candidates.iter().enumerate().map(line).collect()
+}
+
+fn queue_lines(view: &ViewState, columns: usize) -> Vec<Line<'static>> {
+    let line = |kind: QueueKind, text: &str| {
+        let mark = match kind {
+            QueueKind::Prompt => "sends",
+            QueueKind::Steering => "next",
+            QueueKind::FollowUp => "then",
+        };
+        fitted(&format!("{mark}: {text}"), DIM, columns)
+    };
+    view.queue.iter().map(|queued| line(queued.kind, &queued.text)).collect()
+}
+
+/// Returns the status line: the parts that fit, the most important ones first.
+fn status_line(view: &ViewState, columns: usize, now: Duration) -> Line<'static> {
+    let Status { model, thinking, context_window, context, usage, waits_for } = &view.status;
+    let mut parts = Vec::new();
+    if let Some(work) = &view.work {
+        let seconds = now.saturating_sub(work.since).as_secs();
+        let what = match (waits_for, view.calls.len()) {
+            (Some(what), _) => format!("waits for {what}"),
+            (None, 0) => "works".to_owned(),
+            (None, _) => "runs".to_owned(),
+        };
+        let time = if seconds < 60 { format!("{seconds}s") } else { duration(seconds * 1000) };
+        parts.push(format!("{what} {time}"));
+    } else if let Some(what) = waits_for {
+        parts.push(format!("waits for {what}"));
+    }
+    parts.push(model.clone());
+    parts.extend(thinking.map(|level| format!("thinking {}", level.as_str())));
+    parts.push(match context_window {
+        Some(window) if *window > 0 => format!("{}% context", context.saturating_mul(100) / window),
+        _ => "context unknown".to_owned(),
+    });
+    parts.push(usage_text(*usage));
+    let mut text = String::new();
+    for part in parts {
+        let more = if text.is_empty() { part } else { format!("{text} · {part}") };
+        if !text.is_empty() && crate::render::width(&more) > columns {
+            break;
+        }
+        text = more;
+    }
+    Line::from(span(&cut(&one_line(&text), columns), DIM))
+}

@@ -1,0 +1,22 @@
+//! A session on the terminal. What is finished is printed into the scrollback once; below it is a live
+//! part with the unfinished answer, the running calls, the input and a status line.
+//!
+//! Keys and events change a state without I/O, which a renderer turns into lines. A driver writes
+//! them to the terminal and does what the state asks for.
+
+mod answer_stream;
+mod command;
+mod completion;
+mod conversation;
+mod editor;
+mod entry;
+mod highlight;
+mod history;
+mod live_part;
+mod markdown;
+mod screen;
+mod state;
+mod terminal;
+mod wrap;
+
+pub(crate) use conversation::{Conversation, ConversationEnd, ConversationPorts};

@@ -1,0 +1,210 @@
+//! The state of the view: what the events of a session and the keys of the user make of it. It does
+//! nothing itself: what is to be done is returned as effects.
+
+mod events;
+mod keys;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use engine::ports::CancelLevel;
+use protocol::{InputId, QueueKind, ThinkingLevel, ToolCall, Usage, UserInput};
+
+use super::answer_stream::AnswerStream;
+use super::completion::{Candidates, Completion};
+use super::editor::Editor;
+use super::entry::{Entry, NoteKind};
+use super::highlight::Syntaxes;
+use super::history::History;
+
+/// The state of the view.
+pub(super) struct ViewState {
+    pub(super) editor: Editor,
+    pub(super) status: Status,
+    /// The answer that is arriving, and the whole text of its blocks so far.
+    pub(super) answer: AnswerStream,
+    blocks: BTreeMap<usize, String>,
+    /// What the model thinks at the moment.
+    pub(super) thinking: Option<String>,
+    /// The calls under way, oldest first.
+    pub(super) calls: Vec<RunningCall>,
+    /// The inputs that the session has not taken yet, oldest first.
+    pub(super) queue: Vec<QueuedInput>,
+    /// The work under way.
+    pub(super) work: Option<Work>,
+    /// Whether the conversation is being compacted.
+    is_compacting: bool,
+    pub(super) history: History,
+    /// What can be completed, and the candidates for what is typed.
+    pub(super) candidates: Candidates,
+    pub(super) completion: Option<Completion>,
+    /// A line for the user, until the next key.
+    pub(super) hint: Option<String>,
+    stopping: Option<Stopping>,
+    /// Texts that are sent when the work has stopped.
+    resend: Vec<String>,
+    /// Texts that go back to the editor when the work has stopped.
+    given_back: Vec<String>,
+    /// When Ctrl-C was pressed last without anything to clear or stop.
+    interrupted: Option<Duration>,
+    finished: Vec<Entry>,
+    syntaxes: Syntaxes,
+}
+
+/// What the status line displays.
+#[derive(Clone, Debug)]
+pub(super) struct Status {
+    pub(super) model: String,
+    pub(super) thinking: Option<ThinkingLevel>,
+    /// How many tokens the model can read and write in one request.
+    pub(super) context_window: Option<u64>,
+    /// How many tokens the last request and its answer had.
+    pub(super) context: u64,
+    /// What the session has used.
+    pub(super) usage: Usage,
+    /// What the session waits for.
+    pub(super) waits_for: Option<String>,
+}
+
+/// A tool call under way.
+#[derive(Clone, Debug)]
+pub(super) struct RunningCall {
+    pub(super) call: ToolCall,
+    /// Its latest output, in one line.
+    pub(super) latest: Option<String>,
+}
+
+/// An input that waits.
+#[derive(Clone, Debug)]
+pub(super) struct QueuedInput {
+    pub(super) id: InputId,
+    pub(super) kind: QueueKind,
+    pub(super) text: String,
+}
+
+/// The work on a prompt.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Work {
+    pub(super) since: Duration,
+    calls: u64,
+    usage: Usage,
+}
+
+/// What becomes of the inputs that wait when the work stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stopping {
+    /// They are sent.
+    Send,
+    /// They are given back to the editor.
+    GiveBack,
+}
+
+/// Something that is to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Effect {
+    /// Send an input to the session.
+    Send(QueueKind, UserInput),
+    /// Take back the newest input of a kind.
+    TakeBack(QueueKind),
+    /// Stop the work.
+    Abort(CancelLevel),
+    /// Use the model with this name from the next request on.
+    SetModel(String),
+    /// Change how much the model thinks from the next request on.
+    SetThinking(ThinkingLevel),
+    /// Compact the conversation, with these instructions.
+    Compact(Option<String>),
+    /// Add a prompt to the history.
+    Remember(String),
+    /// Leave the view.
+    Leave(Leave),
+    /// Stop the program until the user continues it.
+    Suspend,
+    /// Write the live part again.
+    Redraw,
+}
+
+/// Why the view is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leave {
+    /// The user is done.
+    Done,
+    /// The user pressed Ctrl-C twice.
+    Interrupted,
+}
+
+impl ViewState {
+    pub(super) fn new(status: Status, syntaxes: Syntaxes) -> Self {
+        Self {
+            editor: Editor::new(),
+            status,
+            answer: AnswerStream::new(),
+            blocks: BTreeMap::new(),
+            thinking: None,
+            calls: Vec::new(),
+            queue: Vec::new(),
+            work: None,
+            is_compacting: false,
+            history: History::default(),
+            candidates: Candidates::default(),
+            completion: None,
+            hint: None,
+            stopping: None,
+            resend: Vec::new(),
+            given_back: Vec::new(),
+            interrupted: None,
+            finished: Vec::new(),
+            syntaxes,
+        }
+    }
+
+    /// Returns what has happened since the last call, to be printed once on a terminal of this width.
+    pub(super) fn take_finished(&mut self, columns: usize) -> Vec<Entry> {
+        let rows = self.answer.take_full_rows(columns, &self.syntaxes);
+        self.finished.extend(rows.into_iter().map(|(part, gap)| Entry::Answer(part, gap)));
+        std::mem::take(&mut self.finished)
+    }
+
+    /// Adds a line for the user.
+    pub(super) fn note(&mut self, kind: NoteKind, text: impl Into<String>) {
+        self.finished.push(Entry::Note(kind, text.into()));
+    }
+
+    /// Sends a prompt, or queues it if the session works.
+    pub(super) fn send(&mut self, text: String) -> Vec<Effect> {
+        let kind = if self.work.is_some() { QueueKind::Steering } else { QueueKind::Prompt };
+        self.send_as(kind, UserInput::new(InputId::generate(), text))
+    }
+
+    /// Sends an input.
+    pub(super) fn send_as(&mut self, kind: QueueKind, input: UserInput) -> Vec<Effect> {
+        let (id, text) = (input.id, input.text.clone());
+        self.queue.push(QueuedInput { id, kind, text });
+        vec![Effect::Send(kind, input)]
+    }
+
+    /// The model was changed, for the next request.
+    pub(super) fn model_set(&mut self, model: String, context_window: Option<u64>) {
+        self.note(NoteKind::Info, format!("the model is {model} from the next request on"));
+        (self.status.model, self.status.context_window) = (model, context_window);
+    }
+
+    /// How much the model thinks was changed, for the next request.
+    pub(super) fn thinking_set(&mut self, level: ThinkingLevel) {
+        self.status.thinking = Some(level);
+        self.hint = Some(format!("thinking {} from the next request on", level.as_str()));
+    }
+
+    /// Returns whether there is something to stop.
+    fn is_busy(&self) -> bool {
+        self.work.is_some() || self.is_compacting || !self.queue.is_empty()
+    }
+
+    /// Returns whether something changes on the screen without an event: the time that work takes.
+    pub(super) fn has_clock(&self) -> bool {
+        self.work.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,279 @@
+//! What the keys of the user change.
+
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use engine::ports::CancelLevel;
+use protocol::{InputId, QueueKind, ThinkingLevel, UserInput};
+
+use super::{Effect, Leave, Stopping, ViewState};
+use crate::render::usage_details;
+use crate::view::command::{self, Command};
+use crate::view::completion::{Completion, file_name};
+use crate::view::editor::Edit;
+use crate::view::entry::Entry;
+
+/// How soon a second Ctrl-C leaves.
+const TWICE: Duration = Duration::from_secs(1);
+
+/// Whether a key was handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Handled {
+    Yes,
+    No,
+}
+
+const AGAIN: &str = "press Ctrl-C again to leave";
+
+impl ViewState {
+    /// Applies a key.
+    pub(in crate::view) fn key(&mut self, key: KeyEvent, now: Duration) -> Vec<Effect> {
+        if key.kind == KeyEventKind::Release {
+            return Vec::new();
+        }
+        self.hint = None;
+        if self.history.query().is_some() && self.search_key(key) == Handled::Yes {
+            return Vec::new();
+        }
+        if self.completion.is_some() && self.completion_key(key) == Handled::Yes {
+            return Vec::new();
+        }
+        let modifiers = key.modifiers;
+        let control = modifiers.contains(KeyModifiers::CONTROL);
+        let alt = modifiers.contains(KeyModifiers::ALT);
+        let interrupted = self.interrupted.take();
+        match (key.code, control, alt) {
+            (KeyCode::Char('c'), true, _) => return self.interrupt(interrupted, now),
+            (KeyCode::Char('d'), true, _) if self.editor.is_empty() => {
+                return vec![Effect::Leave(Leave::Done)];
+            }
+            (KeyCode::Char('z'), true, _) => return vec![Effect::Suspend],
+            (KeyCode::Char('l'), true, _) => return vec![Effect::Redraw],
+            (KeyCode::Char('p'), true, _) => return self.next_model(),
+            (KeyCode::BackTab, ..) => return vec![Effect::SetThinking(self.next_level())],
+            (KeyCode::Enter, _, true) => return self.submit(QueueKind::FollowUp),
+            (KeyCode::Enter, ..) if modifiers.contains(KeyModifiers::SHIFT) => {
+                self.editor.insert_line_break();
+            }
+            (KeyCode::Enter, ..) => return self.submit(QueueKind::Steering),
+            (KeyCode::Char('j'), true, _) => self.editor.insert_line_break(),
+            (KeyCode::Esc, ..) => return self.stop(Stopping::Send),
+            (KeyCode::Up, _, true) => return self.take_back(),
+            (KeyCode::Char('r'), true, _) => {
+                let typed = self.editor.text();
+                let _begun = self.history.search(&typed);
+            }
+            (KeyCode::Up, false, false) if self.editor.row() == 0 => {
+                let typed = self.editor.text();
+                let older = self.history.older(&typed).map(str::to_owned);
+                older.iter().for_each(|older| self.editor.set(older));
+            }
+            (KeyCode::Down, false, false) if self.editor.is_in_last_row() => {
+                let newer = self.history.newer().map(str::to_owned);
+                newer.iter().for_each(|newer| self.editor.set(newer));
+            }
+            (code, ..) => {
+                match edit(code, modifiers) {
+                    Some(edit) => self.editor.edit(edit),
+                    None => self.insert(key),
+                }
+                self.edited();
+            }
+        }
+        Vec::new()
+    }
+
+    /// Applies a key while the history is searched. Another key ends the search.
+    fn search_key(&mut self, key: KeyEvent) -> Handled {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let found = match (key.code, control) {
+            (KeyCode::Char('r'), true) => self.history.search(""),
+            (KeyCode::Char('c'), true) | (KeyCode::Esc, _) => Some(self.history.cancel_search()),
+            (KeyCode::Char(letter), false) => self.history.change_query(Some(letter)),
+            (KeyCode::Backspace, _) => self.history.change_query(None),
+            (KeyCode::Enter, _) => {
+                self.history.leave();
+                None
+            }
+            _ => {
+                self.history.leave();
+                return Handled::No;
+            }
+        };
+        let found = found.map(str::to_owned);
+        found.iter().for_each(|found| self.editor.set(found));
+        Handled::Yes
+    }
+
+    /// Applies a key while candidates are displayed.
+    fn completion_key(&mut self, key: KeyEvent) -> Handled {
+        let Some(completion) = &mut self.completion else { return Handled::No };
+        let is_command = self.editor.row() == 0 && self.editor.before_cursor().starts_with('/');
+        match key.code {
+            KeyCode::Up if key.modifiers.is_empty() => completion.choose_previous(),
+            KeyCode::Down => completion.choose_next(),
+            KeyCode::Esc => self.completion = None,
+            KeyCode::Enter if !(key.modifiers.is_empty() && is_command) => return Handled::No,
+            KeyCode::Tab | KeyCode::Enter => {
+                let (letters, text) = completion.accept();
+                self.editor.complete(letters, text);
+                self.edited();
+            }
+            _ => return Handled::No,
+        }
+        Handled::Yes
+    }
+
+    /// Returns whether the files of the folder are wanted for a completion.
+    pub(in crate::view) fn wants_files(&self) -> bool {
+        self.candidates.files.is_none() && file_name(&self.editor.before_cursor()).is_some()
+    }
+
+    /// Sets the files of the folder.
+    pub(in crate::view) fn set_files(&mut self, files: Vec<String>) {
+        self.candidates.files = Some(files);
+        self.edited();
+    }
+
+    /// The text was changed.
+    fn edited(&mut self) {
+        self.history.leave();
+        let (row, before) = (self.editor.row(), self.editor.before_cursor());
+        self.completion = Completion::of(row, &before, &self.candidates);
+    }
+
+    fn next_model(&mut self) -> Vec<Effect> {
+        let models = &self.candidates.models;
+        let at = models.iter().position(|model| *model == self.status.model);
+        let next = models.get(at.map_or(0, |at| (at + 1) % models.len().max(1)));
+        match next.filter(|next| **next != self.status.model) {
+            Some(next) => vec![Effect::SetModel(next.clone())],
+            None => {
+                self.hint = Some("there is no other model that can be used".to_owned());
+                Vec::new()
+            }
+        }
+    }
+
+    fn next_level(&self) -> ThinkingLevel {
+        let all = ThinkingLevel::ALL;
+        let at = self.status.thinking.and_then(|now| all.iter().position(|level| *level == now));
+        all[at.map_or(0, |at| (at + 1) % all.len())]
+    }
+
+    /// Inserts pasted text.
+    pub(in crate::view) fn paste(&mut self, text: &str) {
+        self.hint = None;
+        self.editor.paste(text);
+        self.edited();
+    }
+
+    fn insert(&mut self, key: KeyEvent) {
+        let is_text = (key.modifiers - KeyModifiers::SHIFT).is_empty();
+        if let (KeyCode::Char(letter), true) = (key.code, is_text) {
+            self.editor.insert(letter);
+        }
+    }
+
+    /// Sends what was typed. `kind` is when the model gets it if it works.
+    fn submit(&mut self, kind: QueueKind) -> Vec<Effect> {
+        self.completion = None;
+        let text = self.editor.take();
+        if text.trim().is_empty() {
+            return Vec::new();
+        }
+        let remember = self.remember(&text);
+        let effects = match command::parse(&text) {
+            Some(Ok(command)) => self.command(command),
+            Some(Err(why)) => {
+                self.editor.set(&text);
+                self.hint = Some(why);
+                return Vec::new();
+            }
+            None if self.work.is_some() => {
+                self.send_as(kind, UserInput::new(InputId::generate(), text))
+            }
+            None => self.send(text),
+        };
+        remember.into_iter().chain(effects).collect()
+    }
+
+    fn remember(&mut self, text: &str) -> Vec<Effect> {
+        self.history.add(text);
+        vec![Effect::Remember(text.to_owned())]
+    }
+
+    fn command(&mut self, command: Command) -> Vec<Effect> {
+        match command {
+            Command::Help => self.finished.push(Entry::Text(command::help())),
+            Command::Cost => {
+                let text = usage_details(self.status.usage);
+                self.finished.push(Entry::Text(text));
+            }
+            Command::Model(name) => return vec![Effect::SetModel(name)],
+            Command::Thinking(level) => return vec![Effect::SetThinking(level)],
+            Command::Compact(instructions) => return vec![Effect::Compact(instructions)],
+            Command::Quit => return vec![Effect::Leave(Leave::Done)],
+        }
+        Vec::new()
+    }
+
+    /// Ctrl-C: clears the input, else stops the work, else leaves if it is pressed twice.
+    fn interrupt(&mut self, before: Option<Duration>, now: Duration) -> Vec<Effect> {
+        if !self.editor.is_empty() {
+            self.completion = None;
+            let text = self.editor.take();
+            return self.remember(&text);
+        }
+        if self.is_busy() {
+            return self.stop(Stopping::GiveBack);
+        }
+        if before.is_some_and(|before| now.saturating_sub(before) <= TWICE) {
+            return vec![Effect::Leave(Leave::Interrupted)];
+        }
+        self.interrupted = Some(now);
+        self.hint = Some(AGAIN.to_owned());
+        Vec::new()
+    }
+
+    fn stop(&mut self, queued: Stopping) -> Vec<Effect> {
+        if !self.is_busy() {
+            return Vec::new();
+        }
+        let level = match self.stopping.replace(queued) {
+            None => CancelLevel::Gently,
+            Some(_) => CancelLevel::AtOnce,
+        };
+        vec![Effect::Abort(level)]
+    }
+
+    fn take_back(&mut self) -> Vec<Effect> {
+        let newest = self.queue.iter().rev().find(|queued| queued.kind != QueueKind::Prompt);
+        newest.map(|queued| Effect::TakeBack(queued.kind)).into_iter().collect()
+    }
+}
+
+/// Returns the change of the input that a key stands for.
+fn edit(code: KeyCode, modifiers: KeyModifiers) -> Option<Edit> {
+    let control = modifiers.contains(KeyModifiers::CONTROL);
+    let alt = modifiers.contains(KeyModifiers::ALT);
+    Some(match (code, control, alt) {
+        (KeyCode::Backspace, false, false) | (KeyCode::Char('h'), true, _) => Edit::Backspace,
+        (KeyCode::Delete, ..) | (KeyCode::Char('d'), true, _) => Edit::Delete,
+        (KeyCode::Backspace, ..) | (KeyCode::Char('w'), true, _) => Edit::DeleteWord,
+        (KeyCode::Char('d'), _, true) => Edit::DeleteNextWord,
+        (KeyCode::Char('u'), true, _) => Edit::DeleteToBegin,
+        (KeyCode::Char('k'), true, _) => Edit::DeleteToEnd,
+        (KeyCode::Char('y'), true, _) => Edit::Yank,
+        (KeyCode::Char('_' | '-' | '7'), true, _) => Edit::Undo,
+        (KeyCode::Left, false, false) | (KeyCode::Char('b'), true, _) => Edit::Left,
+        (KeyCode::Right, false, false) | (KeyCode::Char('f'), true, _) => Edit::Right,
+        (KeyCode::Left, ..) | (KeyCode::Char('b'), _, true) => Edit::WordLeft,
+        (KeyCode::Right, ..) | (KeyCode::Char('f'), _, true) => Edit::WordRight,
+        (KeyCode::Home, ..) | (KeyCode::Char('a'), true, _) => Edit::Begin,
+        (KeyCode::End, ..) | (KeyCode::Char('e'), true, _) => Edit::End,
+        (KeyCode::Up, false, false) => Edit::Up,
+        (KeyCode::Down, ..) => Edit::Down,
+        _ => return None,
+    })
+}

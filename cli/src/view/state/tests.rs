@@ -1,0 +1,174 @@
+//! The state of the view, without a terminal.
+
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use protocol::{AgentEnd, InputId, QueueKind, SessionEvent, Usage};
+
+use super::*;
+
+fn view() -> ViewState {
+    let status = Status {
+        model: "a/one".to_owned(),
+        thinking: None,
+        context_window: None,
+        context: 0,
+        usage: Usage::ZERO,
+        waits_for: None,
+    };
+    ViewState::new(status, Syntaxes::default())
+}
+
+fn press(view: &mut ViewState, code: KeyCode, modifiers: KeyModifiers) -> Vec<Effect> {
+    view.key(KeyEvent::new(code, modifiers), Duration::ZERO)
+}
+
+fn enter(view: &mut ViewState, text: &str) -> Vec<Effect> {
+    for letter in text.chars() {
+        press(view, KeyCode::Char(letter), KeyModifiers::NONE);
+    }
+    press(view, KeyCode::Enter, KeyModifiers::NONE)
+}
+
+/// Returns the input that is sent, and when the model gets it.
+fn sent(effects: &[Effect]) -> (QueueKind, InputId) {
+    let sent = effects.iter().find_map(|effect| match effect {
+        Effect::Send(kind, input) => Some((*kind, input.id)),
+        _ => None,
+    });
+    sent.unwrap_or_else(|| panic!("nothing is sent in {effects:?}"))
+}
+
+fn happen(view: &mut ViewState, event: &SessionEvent) -> Vec<Effect> {
+    view.event(event, Duration::from_secs(2))
+}
+
+#[test]
+fn a_prompt_is_printed_when_it_is_taken_and_later_inputs_steer() {
+    let mut view = view();
+    let (kind, input_id) = sent(&enter(&mut view, "go"));
+    assert_eq!(kind, QueueKind::Prompt);
+    assert_eq!(view.take_finished(80), []);
+    happen(&mut view, &SessionEvent::AgentStart);
+    happen(&mut view, &SessionEvent::InputTaken { input_id });
+    assert_eq!(view.take_finished(80), [Entry::Prompt("go".to_owned())]);
+    assert_eq!(sent(&enter(&mut view, "left")).0, QueueKind::Steering);
+    for letter in "later".chars() {
+        press(&mut view, KeyCode::Char(letter), KeyModifiers::NONE);
+    }
+    let effects = press(&mut view, KeyCode::Enter, KeyModifiers::ALT);
+    assert_eq!(sent(&effects).0, QueueKind::FollowUp);
+    let back = press(&mut view, KeyCode::Up, KeyModifiers::ALT);
+    assert_eq!(back, [Effect::TakeBack(QueueKind::FollowUp)]);
+}
+
+#[test]
+fn escape_sends_what_waited_in_its_order_and_ctrl_c_gives_it_back() {
+    for (code, modifiers) in
+        [(KeyCode::Esc, KeyModifiers::NONE), (KeyCode::Char('c'), KeyModifiers::CONTROL)]
+    {
+        let mut view = view();
+        let (_, input_id) = sent(&enter(&mut view, "go"));
+        happen(&mut view, &SessionEvent::AgentStart);
+        happen(&mut view, &SessionEvent::InputTaken { input_id });
+        let waiting: Vec<_> = ["one", "two"].map(|text| sent(&enter(&mut view, text)).1).into();
+        let stopped = press(&mut view, code, modifiers);
+        assert_eq!(stopped, [Effect::Abort(CancelLevel::Gently)]);
+        let again = press(&mut view, code, modifiers);
+        assert_eq!(again, [Effect::Abort(CancelLevel::AtOnce)]);
+        for input_id in waiting {
+            happen(&mut view, &SessionEvent::InputDropped { input_id });
+        }
+        let effects = happen(&mut view, &SessionEvent::AgentEnd { end: AgentEnd::Aborted });
+        let texts: Vec<_> = effects
+            .iter()
+            .map(|effect| match effect {
+                Effect::Send(kind, input) => (*kind, input.text.as_str()),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        if code == KeyCode::Esc {
+            assert_eq!(texts, [(QueueKind::Prompt, "one"), (QueueKind::Steering, "two")]);
+            assert!(view.editor.is_empty());
+        } else {
+            assert_eq!((texts, view.editor.text()), (Vec::new(), "one\ntwo".to_owned()));
+        }
+    }
+}
+
+#[test]
+fn ctrl_c_twice_within_a_second_leaves_and_clears_the_input_before() {
+    let mut view = view();
+    let key = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    view.paste("typed");
+    assert_eq!(view.key(key, Duration::ZERO), [Effect::Remember("typed".to_owned())]);
+    assert_eq!(view.key(key, Duration::from_millis(10)), []);
+    assert_eq!(view.key(key, Duration::from_millis(1_500)), []);
+    let left = view.key(key, Duration::from_millis(2_400));
+    assert_eq!(left, [Effect::Leave(Leave::Interrupted)]);
+    press(&mut view, KeyCode::Up, KeyModifiers::NONE);
+    assert_eq!(view.editor.text(), "typed");
+}
+
+#[test]
+fn models_and_thinking_levels_are_chosen_by_commands_and_keys() {
+    let mut view = view();
+    view.candidates.models = ["a/one", "a/two", "b/three"].map(str::to_owned).into();
+    let next = press(&mut view, KeyCode::Char('p'), KeyModifiers::CONTROL);
+    assert_eq!(next, [Effect::SetModel("a/two".to_owned())]);
+    view.model_set("b/three".to_owned(), None);
+    let next = press(&mut view, KeyCode::Char('p'), KeyModifiers::CONTROL);
+    assert_eq!(next, [Effect::SetModel("a/one".to_owned())]);
+    view.thinking_set(ThinkingLevel::XHigh);
+    let next = press(&mut view, KeyCode::BackTab, KeyModifiers::SHIFT);
+    assert_eq!(next, [Effect::SetThinking(ThinkingLevel::Off)]);
+    // The first Enter completes, the second one sends.
+    assert_eq!(enter(&mut view, "/model two"), []);
+    let effects = press(&mut view, KeyCode::Enter, KeyModifiers::NONE);
+    assert_eq!(effects[1..], [Effect::SetModel("a/two".to_owned())]);
+    let effects = enter(&mut view, "/thinking low");
+    assert_eq!(effects[1..], [Effect::SetThinking(ThinkingLevel::Low)]);
+    assert_eq!(enter(&mut view, "/nope"), []);
+    assert_eq!(view.editor.text(), "/nope");
+}
+
+#[test]
+fn a_file_is_completed_by_tab_and_enter_sends_what_was_typed() {
+    let mut view = view();
+    view.paste("see @ma");
+    assert!(view.wants_files());
+    view.set_files(vec!["src/main.rs".to_owned()]);
+    assert!(view.completion.is_some());
+    press(&mut view, KeyCode::Tab, KeyModifiers::NONE);
+    assert_eq!(view.editor.text(), "see @src/main.rs");
+    view.editor.set("");
+    view.paste("ping @ma");
+    let effects = press(&mut view, KeyCode::Enter, KeyModifiers::NONE);
+    assert_eq!(view.queue[0].text, "ping @ma", "{effects:?}");
+}
+
+#[test]
+fn what_of_an_answer_did_not_arrive_in_parts_is_printed_at_its_end() {
+    let mut view = view();
+    let delta = SessionEvent::TextDelta { content_index: 0, delta: "One.\n\nTw".to_owned() };
+    happen(&mut view, &delta);
+    let answer = protocol::AssistantMessage {
+        content: vec![protocol::Part::text("One.\n\nTwo.")],
+        api: String::new(),
+        provider: String::new(),
+        model: String::new(),
+        usage: Usage::ZERO,
+        stop_reason: protocol::StopReason::Stop,
+        error_message: None,
+        timestamp: protocol::Timestamp::from_millisecond(0),
+    };
+    let message = protocol::Message::Assistant(answer);
+    happen(&mut view, &SessionEvent::MessageEnd { message });
+    let lines: Vec<_> = view
+        .take_finished(80)
+        .iter()
+        .flat_map(|entry| entry.lines(80, &Syntaxes::default()))
+        .map(|line| line.to_string())
+        .collect();
+    assert_eq!(lines, ["", "One.", "", "Two."]);
+}

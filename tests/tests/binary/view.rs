@@ -1,0 +1,287 @@
+//! A session on a terminal: what is on the screen, and what the keys do.
+
+use std::fs;
+use std::time::Duration;
+
+use rustix::process::{Signal, kill_process};
+use serde_json::json;
+use tests::sandbox::{Sandbox, Screen};
+
+use super::sandbox;
+use super::view_kit::{PacedModel, without_times};
+
+const ESC: &str = "\u{1b}";
+const CTRL_C: &str = "\u{3}";
+const CTRL_D: &str = "\u{4}";
+const ALT_ENTER: &str = "\u{1b}\r";
+const ALT_UP: &str = "\u{1b}[1;3A";
+
+/// Starts a session on a terminal, and waits until it can be typed into.
+fn start(place: &Sandbox, model: &PacedModel, (rows, columns): (u16, u16)) -> Screen {
+    let screen = model.session(place).on_a_keyboard(rows, columns);
+    screen.until("the status line", |text| text.contains("loopback/loop"));
+    screen
+}
+
+/// Waits until the whole screen is as expected, but for times.
+fn expect_screen(screen: &Screen, what: &str, expected: &[&str]) {
+    let expected = expected.join("\n");
+    let is_so = |text: &str| without_times(text).trim_start_matches('\n') == expected;
+    screen.until(&format!("{what}:\n{expected}\n"), is_so);
+}
+
+#[test]
+fn each_step_of_a_conversation_is_on_the_screen_at_every_size() {
+    for (rows, columns) in [(24, 80), (60, 200)] {
+        let (place, model) = (sandbox(), PacedModel::start());
+        let mut screen = start(&place, &model, (rows, columns));
+        let idle = "loopback/loop · context unknown · 0 tokens · $0.00";
+        expect_screen(&screen, "an empty input", &[">", idle]);
+        screen.press("hello");
+        expect_screen(&screen, "what is typed", &["> hello", idle]);
+        screen.press("\r");
+        let mut answer = model.next();
+        assert_eq!(answer.prompts(), ["hello"]);
+        answer.say("A *first*\nparagraph.\n\nA second");
+        let works = "works #s · loopback/loop · context unknown · 0 tokens · $0.00";
+        let begun = ["> hello", "", "A first paragraph.", "", "A second", "", ">", works];
+        expect_screen(&screen, "a part of the answer", &begun);
+        answer.say(" one.");
+        let go = place.folder().join("go");
+        let command = format!("echo out; until [ -e {} ]; do sleep 0.02; done", go.display());
+        answer.call("bash", &json!({ "command": command }));
+        screen.until("the running call", |text| {
+            text.contains("A second one.\n\n● bash echo out; until") && text.contains("runs")
+        });
+        fs::write(&go, "").unwrap();
+        model.next().answer("Done.");
+        let text = screen.until("the end of the turn", |text| text.contains("1 call ·"));
+        let lines: Vec<_> = text.lines().collect();
+        let [.., output, _, done, _, turn, _, input, status] = lines[..] else { panic!("{text}") };
+        assert_eq!((output, done, input), ("  out", "Done.", ">"), "{text}");
+        let turn = without_times(turn);
+        assert_eq!(turn, "#s · 1 call · 200 tokens · cost unknown", "{text}");
+        assert_eq!(status, "loopback/loop · context unknown · 200 tokens · cost unknown");
+        screen.press(CTRL_D);
+        assert_eq!(screen.wait().code(), Some(0), "{}", screen.text());
+        let text = screen.text();
+        let (before, last) = text.rsplit_once('\n').unwrap_or_default();
+        assert!(last.starts_with("continue with: regatta --resume "), "{text}");
+        assert!(before.ends_with("cost unknown"), "the input is gone: {text}");
+    }
+}
+
+#[test]
+fn on_a_tiny_terminal_the_input_and_the_end_of_the_answer_are_visible() {
+    let (place, model) = (sandbox(), PacedModel::start());
+    let mut screen = start(&place, &model, (5, 20));
+    screen.press("hi\r");
+    let mut answer = model.next();
+    let words: String = (10..60).map(|number| format!("w{number} ")).collect();
+    answer.say(&words);
+    screen.until("the end of the answer", |text| {
+        text.contains("w55 w56 w57 w58 w59\n>\nworks") && text.lines().count() == 5
+    });
+    answer.end();
+    screen.until("the end of the turn", |text| !text.contains("works"));
+    let all = screen.all_lines();
+    for number in 10..60 {
+        let word = format!("w{number}");
+        let count = all.iter().flat_map(|line| line.split(' ')).filter(|it| **it == word).count();
+        assert_eq!(count, 1, "{word} in {all:#?}");
+    }
+    screen.press(CTRL_D);
+    assert_eq!(screen.wait().code(), Some(0));
+}
+
+#[test]
+fn what_is_typed_while_the_model_works_is_in_the_next_request_or_follows() {
+    let (place, model) = (sandbox(), PacedModel::start());
+    let mut screen = start(&place, &model, (24, 80));
+    screen.press("begin\r");
+    let first = model.next();
+    screen.press("steer\r");
+    screen.until("the steering", |text| text.contains("next: steer"));
+    screen.press(&format!("later{ALT_ENTER}"));
+    screen.until("the follow-up", |text| text.contains("then: later"));
+    screen.press(&format!("wrong{ALT_ENTER}"));
+    screen.until("the other follow-up", |text| text.contains("then: wrong"));
+    screen.press(ALT_UP);
+    screen.until("it is taken back", |text| {
+        text.contains("> wrong") && !text.contains("then: wrong")
+    });
+    first.call("read", &json!({ "path": "missing" }));
+    let second = model.next();
+    assert_eq!(second.prompts(), ["begin", "steer"]);
+    second.answer("so be it");
+    let third = model.next();
+    assert_eq!(third.prompts(), ["begin", "steer", "later"]);
+    third.answer("it is later");
+    screen.until("the end", |text| {
+        text.contains("it is later") && text.contains("> wrong\nloopback")
+    });
+    let all = screen.all_lines().join("\n");
+    for prompt in ["> begin", "> steer", "> later", "> wrong"] {
+        assert_eq!(all.matches(&format!("\n{prompt}")).count(), 1, "{prompt} in {all}");
+    }
+    screen.press(&format!("{CTRL_C}{CTRL_D}"));
+    assert_eq!(screen.wait().code(), Some(0));
+}
+
+#[test]
+fn escape_stops_and_sends_what_waits_and_ctrl_c_gives_it_back() {
+    let (place, model) = (sandbox(), PacedModel::start());
+    let mut screen = start(&place, &model, (24, 80));
+    screen.press("begin\r");
+    let mut first = model.next();
+    first.say("Some words\n\n");
+    screen.until("the words", |text| text.contains("Some words"));
+    screen.press("instead\r");
+    screen.until("it waits", |text| text.contains("next: instead"));
+    screen.press(ESC);
+    let mut second = model.next();
+    assert_eq!(second.prompts(), ["begin", "instead"], "{:?}", second.request["messages"]);
+    second.say("Other words\n\n");
+    screen.until("other words", |text| text.contains("Other words"));
+    screen.press("not this\r");
+    screen.until("it waits, too", |text| text.contains("next: not this"));
+    screen.press(CTRL_C);
+    screen.until("it is given back", |text| text.contains("\n> not this\nloopback"));
+    assert!(screen.text().contains("stopped"), "{}", screen.text());
+    screen.press(CTRL_C);
+    screen.until("an empty input", |text| text.contains("\n>\nloopback"));
+    screen.press(CTRL_C);
+    screen.until("the hint", |text| text.contains("press Ctrl-C again to leave"));
+    screen.press(CTRL_C);
+    assert_eq!(screen.wait().code(), Some(130), "{}", screen.text());
+}
+
+#[test]
+fn a_stop_closes_the_connection_at_once_and_keeps_what_was_said() {
+    let (place, model) = (sandbox(), PacedModel::start());
+    let mut screen = start(&place, &model, (24, 80));
+    // On a machine that is busy with other tests, one of a few stops is undisturbed.
+    let took = (0..5).map(|number| {
+        screen.press(&format!("go {number}\r"));
+        let mut exchange = model.next();
+        exchange.say(&format!("words {number}"));
+        screen.until("the words", |text| text.contains(&format!("words {number}")));
+        let since = std::time::Instant::now();
+        screen.press(CTRL_C);
+        let took = exchange.closed() - since;
+        screen.until("it has stopped", |text| !text.contains("works"));
+        assert!(screen.text().contains(&format!("words {number}")), "{}", screen.text());
+        took
+    });
+    let best = took.min().expect("there were some");
+    assert!(best < Duration::from_millis(200), "{best:?}");
+    screen.press(CTRL_D);
+    assert_eq!(screen.wait().code(), Some(0));
+}
+
+#[test]
+fn a_signal_and_a_panic_leave_the_terminal_as_it_was() {
+    for (fault, code) in [("", 143), ("crash@view.key", 70)] {
+        let (place, model) = (sandbox(), PacedModel::start());
+        let mut other = place.regatta(place.folder()).arg("--version").on_a_keyboard(24, 80);
+        let before = other.settings();
+        assert_eq!(other.wait().code(), Some(0));
+        let mut screen = model.session(&place).fault(fault).on_a_keyboard(24, 80);
+        screen.until("the status line", |text| text.contains("loopback/loop"));
+        assert_ne!(screen.settings(), before, "the view has its own mode");
+        match fault {
+            "" => kill_process(screen.id(), Signal::TERM).expect("it runs"),
+            _ => screen.press("x"),
+        }
+        assert_eq!(screen.wait().code(), Some(code), "{}", screen.text());
+        assert_eq!(screen.settings(), before);
+        let bytes = screen.bytes();
+        assert!(bytes.rfind("\u{1b}[?25h") > bytes.rfind("\u{1b}[?25l"), "the cursor is visible");
+    }
+}
+
+#[test]
+fn an_idle_session_uses_no_processor() {
+    let (place, model) = (sandbox(), PacedModel::start());
+    let mut screen = start(&place, &model, (24, 80));
+    screen.press("hi\r");
+    model.next().answer("Hello.");
+    screen.until("the end", |text| text.contains("Hello.") && !text.contains("works"));
+    let used = || {
+        let tasks = fs::read_dir(format!("/proc/{}/task", screen.id())).expect("it runs");
+        let nanos = tasks.flatten().filter_map(|task| {
+            let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
+            text.split(' ').next()?.parse::<u64>().ok()
+        });
+        nanos.sum::<u64>()
+    };
+    // What begins late, such as the end of an idle connection, is not in the best of the seconds.
+    let second = |_| {
+        let before = used();
+        std::thread::sleep(Duration::from_secs(1));
+        used() - before
+    };
+    let best = (0..4).map(second).min().unwrap_or(u64::MAX);
+    assert!(best < 5_000_000, "{best} ns in a second");
+    screen.press(CTRL_D);
+    assert_eq!(screen.wait().code(), Some(0));
+}
+
+#[test]
+fn prompts_of_before_come_back_with_the_keys_of_the_history() {
+    let (place, model) = (sandbox(), PacedModel::start());
+    let mut first = start(&place, &model, (24, 80));
+    for prompt in ["look at the house", "look at the garden"] {
+        first.press(&format!("{prompt}\r"));
+        model.next().answer("Nice.");
+        first.until("the end of the turn", |text| {
+            text.contains(&format!("> {prompt}"))
+                && text.ends_with("cost unknown")
+                && !text.contains("works")
+        });
+    }
+    first.press(CTRL_D);
+    assert_eq!(first.wait().code(), Some(0));
+    let mut second = start(&place, &model, (24, 80));
+    second.press("mine\u{1b}[A\u{1b}[A");
+    second.until("the older one", |text| text.contains("> look at the house\n"));
+    second.press("\u{1b}[B");
+    second.until("the newer one", |text| text.contains("> look at the garden\n"));
+    second.press("\u{1b}[B");
+    second.until("what was typed", |text| text.contains("> mine\n"));
+    second.press("\u{12}hou");
+    second.until("the one that is found", |text| {
+        text.contains("search: hou") && text.contains("> look at the house\n")
+    });
+    second.press("\r\r");
+    let exchange = model.next();
+    assert_eq!(exchange.prompts(), ["look at the house"]);
+    exchange.answer("Still nice.");
+    second.until("the answer", |text| text.contains("Still nice.") && !text.contains("works"));
+    second.press(CTRL_D);
+    assert_eq!(second.wait().code(), Some(0));
+}
+
+#[test]
+fn a_conversation_needs_a_terminal_and_its_commands_are_refused_by_name() {
+    let (place, model) = (sandbox(), PacedModel::start());
+    let mut dumb =
+        model.session(&place).shell("TERM=dumb exec \"$0\" \"$@\"").on_a_keyboard(24, 80);
+    assert_eq!(dumb.wait().code(), Some(1), "{}", dumb.text());
+    assert!(dumb.text().contains("error: cannot begin a conversation"), "{}", dumb.text());
+    let mut screen = start(&place, &model, (24, 80));
+    screen.press("/tree\r");
+    screen.until("the refusal", |text| text.contains("`/tree` is not implemented yet"));
+    screen.press(&format!("{CTRL_C}/nope\r"));
+    screen.until("no such command", |text| text.contains("no such command: `/nope`"));
+    screen.press(&format!("{CTRL_C}/help\r"));
+    screen.until("the help", |text| text.contains("/quit") && text.contains("Alt-Enter"));
+    screen.press("/thinking hi");
+    screen.until("the levels", |text| text.contains("▸ high"));
+    screen.press("\r\r");
+    screen.until("the level", |text| text.contains("thinking high ·"));
+    screen.press("/model nope\r");
+    screen.until("no such model", |text| text.contains("no model"));
+    screen.press("/quit\r");
+    assert_eq!(screen.wait().code(), Some(0), "{}", screen.text());
+}

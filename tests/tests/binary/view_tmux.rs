@@ -1,0 +1,168 @@
+//! A session in tmux, which breaks lines anew when its width changes, and in a shell with jobs.
+
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use test_limit::eventually;
+use tests::sandbox::{Sandbox, skip};
+
+use super::sandbox;
+use super::view_kit::PacedModel;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server of tmux with one session. Dropping it ends it.
+struct Tmux {
+    socket: String,
+}
+
+impl Tmux {
+    /// Starts `command` in a shell with jobs; `None` without tmux.
+    fn start(place: &Sandbox, columns: u16, rows: u16) -> Option<Self> {
+        let found = Command::new("tmux").arg("-V").output().is_ok_and(|it| it.status.success());
+        if !found {
+            return None;
+        }
+        let socket = place.folder().join("tmux").display().to_string();
+        let tmux = Self { socket };
+        let (columns, rows) = (columns.to_string(), rows.to_string());
+        let size = ["-x", &columns, "-y", &rows];
+        let shell = "env PS1='$ ' sh -i";
+        tmux.run(&[&["-f", "/dev/null", "new-session", "-d"][..], &size, &[shell]].concat());
+        tmux.run(&["set-option", "-g", "history-limit", "20000"]);
+        Some(tmux)
+    }
+
+    fn command(&self, words: &[&str]) -> Output {
+        let mut tmux = Command::new("tmux");
+        tmux.env_remove("TMUX").arg("-S").arg(&self.socket).args(words);
+        tmux.output().expect("tmux can be run")
+    }
+
+    fn run(&self, words: &[&str]) -> String {
+        let output = self.command(words);
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn press(&self, keys: &[&str]) {
+        self.run(&[&["send-keys"], keys].concat());
+    }
+
+    /// Returns the scrollback and the screen; lines that tmux has broken are whole.
+    fn text(&self) -> String {
+        self.run(&["capture-pane", "-p", "-J", "-S", "-"])
+    }
+
+    fn until(&self, what: &str, wanted: impl Fn(&str) -> bool) {
+        let seen =
+            std::panic::AssertUnwindSafe(|| eventually(PATIENCE, what, || wanted(&self.text())));
+        let is_late = std::panic::catch_unwind(seen).is_err();
+        assert!(!is_late, "in tmux instead of {what}:\n{}", self.text());
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        let _gone = self.command(&["kill-server"]);
+    }
+}
+
+/// Returns the line that starts a session in a shell.
+fn line(place: &Sandbox, model: &PacedModel) -> String {
+    let command = model.session(place).into_command();
+    let mut line =
+        format!("cd {} && env", command.get_current_dir().expect("it has a folder").display());
+    for (name, value) in command.get_envs().filter_map(|(name, value)| Some((name, value?))) {
+        line += &format!(" '{}={}'", name.display(), value.display());
+    }
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.for_each(|word| line += &format!(" '{}'", word.display()));
+    line
+}
+
+#[test]
+fn after_twenty_resizes_each_word_is_in_the_scrollback_once() {
+    let (place, model) = (sandbox(), PacedModel::start());
+    let Some(tmux) = Tmux::start(&place, 80, 24) else {
+        return skip(
+            "after_twenty_resizes_each_word_is_in_the_scrollback_once",
+            "there is no tmux",
+        );
+    };
+    // The live part begins in the first line of the screen.
+    tmux.press(&[&format!("clear; {}", line(&place, &model)), "Enter"]);
+    tmux.until("the status line", |text| text.contains("context unknown"));
+    tmux.press(&["go", "Enter"]);
+    let mut exchange = model.next();
+    for number in 0..200 {
+        let end = match number % 40 {
+            39 => "\n\n",
+            _ => " ",
+        };
+        exchange.say(&format!("nonce{number:03}x{end}"));
+        if number % 10 == 9 {
+            let last = format!("nonce{number:03}x");
+            tmux.until("the last word", |text| text.replace('\n', "").contains(&last));
+            // The live part fits on each of these after it was as wide as on the one before. What a
+            // terminal pushes into its scrollback when it gets too small for it, nobody can take back.
+            let columns = [60, 120, 47, 90, 200, 101, 53, 40, 25, 79][(number / 10) % 10];
+            let rows = [24, 18, 40, 20, 24, 50, 16][(number / 10) % 7];
+            let (columns, rows) = (columns.to_string(), rows.to_string());
+            tmux.run(&["resize-window", "-x", &columns, "-y", &rows]);
+            let status = |text: &str| text.contains("works");
+            tmux.until("the status line after a resize", status);
+        }
+    }
+    exchange.end();
+    tmux.run(&["resize-window", "-x", "80", "-y", "24"]);
+    tmux.until("the end", |text| text.contains("tokens") && !text.contains("works"));
+    let text = tmux.text();
+    for number in 0..200 {
+        let nonce = format!("nonce{number:03}x");
+        assert_eq!(text.matches(&nonce).count(), 1, "{nonce} in\n{text}");
+    }
+    assert_eq!(text.matches("works").count(), 0, "a copy of the live part in\n{text}");
+    assert_eq!(text.matches("loopback/loop ·").count(), 1, "copies of the status line in\n{text}");
+    tmux.press(&["C-d"]);
+    tmux.until("the shell", |text| text.contains("continue with: regatta --resume"));
+}
+
+#[test]
+fn a_suspended_session_leaves_the_terminal_as_it_was_and_goes_on() {
+    let (place, model) = (sandbox(), PacedModel::start());
+    let Some(tmux) = Tmux::start(&place, 100, 30) else {
+        return skip(
+            "a_suspended_session_leaves_the_terminal_as_it_was_and_goes_on",
+            "there is no tmux",
+        );
+    };
+    let settings = |name: &str| {
+        let file = place.folder().join(name);
+        tmux.press(&[&format!("stty -g > {}", file.display()), "Enter"]);
+        let mut text = String::new();
+        eventually(PATIENCE, "the settings of the terminal", || {
+            text = std::fs::read_to_string(&file).unwrap_or_default();
+            text.ends_with('\n')
+        });
+        text
+    };
+    let before = settings("before");
+    tmux.press(&[&line(&place, &model), "Enter"]);
+    tmux.until("the status line", |text| text.contains("context unknown"));
+    tmux.press(&["typed", "C-z"]);
+    tmux.until("the shell", |text| text.contains("Stopped"));
+    assert_eq!(settings("suspended"), before);
+    tmux.press(&["fg", "Enter"]);
+    tmux.until("what was typed", |text| {
+        text.trim_end().ends_with("$0.00") && text.contains("> typed")
+    });
+    tmux.press(&[" on", "Enter"]);
+    let exchange = model.next();
+    assert_eq!(exchange.prompts(), ["typed on"]);
+    exchange.answer("Well.");
+    tmux.until("the answer", |text| text.contains("Well.") && !text.contains("works"));
+    tmux.press(&["C-d"]);
+    tmux.until("the shell", |text| text.contains("continue with: regatta --resume"));
+    assert_eq!(settings("after"), before);
+}
