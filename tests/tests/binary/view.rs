@@ -243,7 +243,9 @@ fn prompts_of_before_come_back_with_the_keys_of_the_history() {
     first.press(CTRL_D);
     assert_eq!(first.wait().code(), Some(0));
     let mut second = start(&place, &model, (24, 80));
-    second.press("mine\u{1b}[A\u{1b}[A");
+    second.press("mine\u{1b}[A");
+    second.until("the newest one", |text| text.contains("> look at the garden\n"));
+    second.press("\u{1b}[A");
     second.until("the older one", |text| text.contains("> look at the house\n"));
     second.press("\u{1b}[B");
     second.until("the newer one", |text| text.contains("> look at the garden\n"));
