@@ -102,7 +102,7 @@ fn contexts(folder: &Path, entries: usize, report: &mut Report) {
     let (small, _) = session_file(folder, "small.jsonl", 0, BRANCH);
     let (mut in_large, mut in_small, mut held) = (vec![], vec![], vec![]);
     while !Rounds::asked_for().suffice(20, &held) {
-        // The caches of the processor hold neither of them when the other file was read.
+        // Both are read first, so that the caches of the processor favour neither.
         let (mut alone, mut session) = (read(&small), read(&large));
         session.tree.branch(&at).expect("it is there");
         let long = context(&mut session);
