@@ -150,6 +150,12 @@ impl AppContext {
         files.prepare().map(|()| files)
     }
 
+    /// Returns what the user should know where nothing can be shared about provider accounts.
+    pub(crate) fn unshared_gates(&self) -> Option<String> {
+        let error = self.gate_files().err()?;
+        Some(format!("warning: {error}; the limits of accounts hold for this process only"))
+    }
+
     /// Opens an engine for a run or a session.
     ///
     /// # Errors

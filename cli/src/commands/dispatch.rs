@@ -211,10 +211,9 @@ async fn execute(
                 }
             }
             if !routes(&spec).is_empty()
-                && let Err(error) = app.gate_files()
+                && let Some(warning) = app.unshared_gates()
             {
-                let why = format!("{error}; the limits of accounts hold for this process only");
-                note(globals, &format!("warning: {why}"));
+                note(globals, &warning);
             }
             let shown =
                 render::renderer(View::here(globals), OutputStreams::standard(), hints(globals));

@@ -46,6 +46,7 @@ pub(crate) async fn plan(
     app.user_models.prepare(fallbacks.iter().map(|model| model.provider.as_str())).await;
     check_model(&app.models, &app.user_models, &model).await?;
     notes.extend(app.user_models.notes().iter().map(|note| format!("warning: {note}")));
+    notes.extend(app.unshared_gates());
     let (system, cut) = session_prompt(args, &folder, &app.places, app.clock.now()).await?;
     notes.extend(cut.iter().map(|path| {
         format!("warning: the model reads only a part of {path}: context files have 64 KB in all")

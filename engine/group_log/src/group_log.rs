@@ -2,8 +2,8 @@
 //! one gathers.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -34,6 +34,8 @@ struct State {
     waiting: Vec<u8>,
     /// Whether a thread gathers or writes a group.
     is_writing: bool,
+    /// The number of threads that wait for a change.
+    sleeping: usize,
     /// How long the last sync took.
     last_sync: Duration,
     /// The number of groups that were written.
@@ -58,6 +60,7 @@ impl GroupLog {
             next: Arc::default(),
             waiting: Vec::new(),
             is_writing: false,
+            sleeping: 0,
             last_sync: LONGEST_WAIT,
             groups: 0,
             file: None,
@@ -77,6 +80,18 @@ impl GroupLog {
         self.lock().groups
     }
 
+    /// Returns the size of the file after the last group of this process; 0 before the first.
+    pub fn size(&self) -> u64 {
+        self.lock().file.as_ref().map_or(0, |(_, size)| *size)
+    }
+
+    /// Wakes the threads that wait for a change. Where none does, that takes no system call.
+    fn wake(&self, state: &State) {
+        if state.sleeping > 0 {
+            self.changed.notify_all();
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -86,13 +101,16 @@ impl GroupLog {
         state.coming = state.coming.saturating_sub(1);
         frame(record, &mut state.waiting)?;
         let group = Arc::clone(&state.next);
-        self.changed.notify_all();
+        self.wake(&state);
         loop {
             if let Some(end) = group.0.get() {
                 return end.as_ref().map_err(copy).copied();
             }
             state = if state.is_writing {
-                self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+                state.sleeping += 1;
+                let mut state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.sleeping -= 1;
+                state
             } else {
                 self.write_group(state)
             };
@@ -103,8 +121,12 @@ impl GroupLog {
     fn write_group<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         state.is_writing = true;
         let longest = state.last_sync.min(LONGEST_WAIT);
-        let wait = self.changed.wait_timeout_while(state, longest, |state| state.coming > 0);
-        state = wait.unwrap_or_else(PoisonError::into_inner).0;
+        if state.coming > 0 {
+            state.sleeping += 1;
+            let wait = self.changed.wait_timeout_while(state, longest, |state| state.coming > 0);
+            state = wait.unwrap_or_else(PoisonError::into_inner).0;
+            state.sleeping -= 1;
+        }
         let records = std::mem::take(&mut state.waiting);
         let group = std::mem::take(&mut state.next);
         let mut file = state.file.take();
@@ -118,7 +140,7 @@ impl GroupLog {
         state.groups += 1;
         state.file = file.filter(|_| end.is_ok());
         let _set_once = group.0.set(end);
-        self.changed.notify_all();
+        self.wake(&state);
         state
     }
 }
@@ -140,8 +162,7 @@ impl Drop for Announced {
     fn drop(&mut self) {
         let mut state = self.log.lock();
         state.coming = state.coming.saturating_sub(1);
-        drop(state);
-        self.log.changed.notify_all();
+        self.log.wake(&state);
     }
 }
 
@@ -152,18 +173,20 @@ fn write(path: &Path, open: &mut Option<(File, u64)>, records: &[u8]) -> io::Res
         None => (open_log(path)?, 0),
     };
     lock_file(&file)?;
-    while file.metadata()?.nlink() == 0 {
+    let mut found = file.metadata()?;
+    while found.nlink() == 0 {
         // Another process has removed it after it was opened here.
         (file, known) = (open_log(path)?, 0);
         lock_file(&file)?;
+        found = file.metadata()?;
     }
-    let length = file.metadata()?.len();
+    let length = found.len();
     // Another process has written to the file, or has emptied it.
     let end = if length == known { length } else { read(&mut file)?.end };
     if end < length {
         file.set_len(end)?; // the record of a process that died while it wrote
     }
-    let written = file.seek(SeekFrom::Start(end)).and_then(|_| file.write_all(records));
+    let written = file.write_all_at(records, end);
     let written = written.and_then(|()| file.sync_data());
     if written.is_err() {
         let _torn = file.set_len(end); // what is left has no valid end
@@ -279,6 +302,8 @@ fn digest(record: &[u8]) -> [u8; HEADER - 4] {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
 
     fn records(path: &Path) -> Vec<Vec<u8>> {

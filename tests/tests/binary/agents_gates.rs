@@ -1,5 +1,6 @@
 //! The limits of an account, shared by many agents and by several engines.
 
+use std::fs;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -106,6 +107,35 @@ fn two_engines_share_a_limit_also_when_one_of_them_is_killed() {
     assert_eq!(finished.events_of("run_finished")[0]["done"], 16);
     let nobody = account(&place, &repository);
     assert_eq!((&nobody["engines"], &nobody["in_use"]), (&json!(0), &json!(0)), "{nobody}");
+}
+
+#[test]
+fn where_engines_cannot_share_limits_each_holds_them_alone_and_that_is_told() {
+    let place = sandbox();
+    let repository = place.repository();
+    // No folder can be made where a file is.
+    let shared = place.home().folder().join("state/gates");
+    fs::create_dir_all(shared.parent().unwrap()).unwrap();
+    fs::write(&shared, "no folder").unwrap();
+    let model = LoopbackModel::start();
+    model.pace(Pace::Events);
+    model.otherwise(|_| Box::new(turns(3)));
+    model.limit_many(10, Duration::from_secs(1), GRACE);
+    let finished = begin(&place, &repository, &model, ("t", 8)).run().expect_code(0);
+    let told = "the limits of accounts hold for this process only";
+    let warnings = |stderr: &str| stderr.lines().filter(|line| line.contains(told)).count();
+    assert_eq!(warnings(&finished.stderr), 1, "{finished}");
+    assert!(finished.stderr.contains(&shared.display().to_string()), "{finished}");
+    assert_eq!(model.take_violations(), Vec::<String>::new(), "{finished}");
+    assert!(model.refused() > 0, "the limit was met");
+    assert_eq!(finished.events_of("run_finished")[0]["done"], 8);
+    // So does a session.
+    let answers = LoopbackModel::start();
+    answers.talk("s", |_: &Asked| Answer::text("hello"));
+    let session = place.regatta(repository.root()).arg("-p").arg("--model").arg(answers.route());
+    let session = session.arg("--base-url").arg(answers.base_url()).arg(marker("s"));
+    let session = session.run().expect_code(0);
+    assert_eq!((session.stdout.as_str(), warnings(&session.stderr)), ("hello\n", 1), "{session}");
 }
 
 #[test]

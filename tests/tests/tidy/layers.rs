@@ -52,8 +52,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "regatta-benches",
         // The launcher is measured alone, and so are the reading of answers and the files of sessions.
+        // Idle sessions are those of the program itself.
         &[
+            "regatta",
             "regatta-actors",
+            "regatta-config",
             "regatta-engine",
             "regatta-exec",
             "regatta-protocol",

@@ -102,14 +102,11 @@ impl SessionJournal {
     /// The journal cannot be written; [`io::ErrorKind::Unsupported`] on a file system without locks.
     pub(super) fn append(&self, announced: Announced, appended: &[Appended]) -> io::Result<()> {
         announced.append(&serde_json::to_vec(appended)?)?;
-        match fs::metadata(self.folder.join(FILE)) {
-            // The bytes are durable. What cannot be moved on stays for the next reader.
-            Ok(file) if file.len() > LARGE => {
-                if let Err(error) = settle(&self.folder) {
-                    tracing::warn!(%error, "a journal of sessions stays");
-                }
-            }
-            _ => {}
+        // The bytes are durable. What cannot be moved on stays for the next reader.
+        if self.log.size() > LARGE
+            && let Err(error) = settle(&self.folder)
+        {
+            tracing::warn!(%error, "a journal of sessions stays");
         }
         Ok(())
     }
