@@ -72,7 +72,7 @@ pub struct Conversation {
     call_ids: BTreeSet<String>,
     /// The ids of all inputs so far.
     input_ids: BTreeSet<InputId>,
-    log: Box<dyn SessionLog>,
+    pub(super) log: Box<dyn SessionLog>,
     pub(super) clock: Arc<dyn Clock>,
 }
 
@@ -107,7 +107,8 @@ impl Conversation {
             clock,
         };
         let model = opened.context.model().map(str::to_owned);
-        let model = model.filter(|model| *model == init.model.to_string());
+        let model = model.filter(|model| *model == init.model.name());
+        let thinking = opened.context.logged_thinking();
         if opened.context.messages.is_empty() {
             conversation.write_first_entries(init, model).await?;
             return Ok(conversation);
@@ -116,12 +117,16 @@ impl Conversation {
         if model.is_none() {
             conversation.change_model(&init.model).await?;
         }
+        let usual = init.assignment.is_some().then_some(None); // a task does not record it
+        if thinking.or(usual) != Some(init.model.thinking) {
+            conversation.write_thinking(init.model.thinking).await?;
+        }
         conversation.answer_interrupted_calls().await?;
         Ok(conversation)
     }
 
     /// Adds the messages of the log.
-    fn load(&mut self, context: SessionContext) {
+    pub(super) fn load(&mut self, context: SessionContext) {
         let details = context.compaction.unwrap_or_default();
         for logged in context.messages {
             self.input_ids.extend(logged.input_id);
@@ -167,6 +172,9 @@ impl Conversation {
         if logged_model.is_none() {
             self.change_model(&init.model).await?;
         }
+        if init.assignment.is_none() || init.model.thinking.is_some() {
+            self.write_thinking(init.model.thinking).await?;
+        }
         if let Some(assignment) = init.assignment {
             self.push_input(assignment.input()).await?;
         }
@@ -176,9 +184,7 @@ impl Conversation {
     /// Records in the log that another model answers from now on.
     pub(super) async fn change_model(&mut self, model: &ModelRoute) -> Result<(), SessionLogError> {
         self.too_long = None;
-        self.write(SessionEntry::ModelChange { model: model.to_string(), role: None })
-            .await
-            .map(drop)
+        self.write(SessionEntry::ModelChange { model: model.name(), role: None }).await.map(drop)
     }
 
     /// Records in the log how much the model thinks from now on.
@@ -186,8 +192,7 @@ impl Conversation {
         &mut self,
         level: ThinkingLevel,
     ) -> Result<(), SessionLogError> {
-        let thinking_level = Some(level.to_string());
-        self.write(SessionEntry::ThinkingLevelChange { thinking_level }).await.map(drop)
+        self.write_thinking(Some(level)).await
     }
 
     /// Returns the number of messages, and what they have used.
@@ -198,7 +203,7 @@ impl Conversation {
 
     /// Returns whether a message is the result of an unknown tool call. This happens if the log
     /// line of the call is damaged. Providers reject such a result.
-    fn is_orphan_result(&self, message: &Message) -> bool {
+    pub(super) fn is_orphan_result(&self, message: &Message) -> bool {
         match message {
             Message::ToolResult(result) => !self.call_ids.contains(&result.tool_call_id),
             Message::User(_) | Message::Assistant(_) => false,
@@ -342,7 +347,7 @@ impl Conversation {
     }
 
     /// Adds a message that is in the log already.
-    fn add(&mut self, message: Arc<Message>, entry: EntryId) {
+    pub(super) fn add(&mut self, message: Arc<Message>, entry: EntryId) {
         if let Message::Assistant(answer) = &*message {
             self.usage.turns = self.usage.turns.saturating_add(1);
             self.usage.used = self.usage.used + answer.usage;
