@@ -1,7 +1,7 @@
 //! `regatta [PROMPT…]`: a session. Print mode answers the prompts of the command line and ends.
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use actors::OpenSessionError;
 
@@ -14,8 +14,8 @@ use crate::error::{Error, ErrorKind};
 use crate::render::{self, SessionJson};
 use crate::run_log::Log;
 use crate::session::{
-    ChosenLog, Printed, PromptInputs, Prompts, Sessions, assemble, plan, print, read_piped,
-    working_folder, write_answer,
+    ChosenLog, ImageSizes, Printed, PromptInputs, Prompts, Sessions, assemble, plan, print,
+    read_piped, working_folder, write_answer,
 };
 use crate::signals::{self, Signals};
 
@@ -40,9 +40,8 @@ pub(super) async fn run(
             return Err(stopped.exit(signals::exit_code(why)));
         }
     };
-    let notes = folder.into_iter().map(|note| format!("note: {note}"));
-    let warnings = prompts.warnings.iter().map(|warning| format!("warning: {warning}"));
-    for line in notes.chain(warnings).chain(plan.notes) {
+    let place = folder.or_else(|| in_place(args, &cwd)).map(|place| format!("note: {place}"));
+    for line in place.into_iter().chain(prompts.notices.iter().cloned()).chain(plan.notes) {
         note(globals, &line);
     }
     let needs = EngineNeeds::of_session(&plan.spec).with_logs(chosen.storage);
@@ -81,6 +80,12 @@ pub(super) async fn run(
     }
 }
 
+/// Returns that a session works in its folder itself, if it has tools.
+fn in_place(args: &LaunchArgs, folder: &Path) -> Option<String> {
+    let has_tools = !args.tool_names().is_empty();
+    has_tools.then(|| format!("the session works in {}, in place", folder.display()))
+}
+
 /// What a command line asks of a session.
 struct Asked {
     prompts: Prompts,
@@ -110,6 +115,10 @@ fn asked(app: &AppContext, args: &LaunchArgs, globals: &Globals) -> Result<Optio
         piped: piped.as_deref(),
         folder: &here.canonicalize().unwrap_or_else(|_gone| folder.path.clone()),
         home: app.places.home(),
+        images: match app.settings.images_auto_resize.value {
+            true => ImageSizes::Fitted,
+            false => ImageSizes::AsTheyAre,
+        },
     })?;
     if !args.is_print() && piped.is_none() && io::stdin().is_terminal() {
         return Err(Error::not_implemented("an interactive session")
