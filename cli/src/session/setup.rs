@@ -38,7 +38,7 @@ pub(crate) async fn plan(
     folder: PathBuf,
     log: &ChosenLog,
 ) -> Result<SessionPlan, Error> {
-    let chosen = choose_model(app, args, log.model.as_ref()).await?;
+    let chosen = choose_model(app, args, log).await?;
     let ChosenModel { model, fallbacks, mut notes } = chosen;
     if let Some(GivenKey(key)) = &args.api_key {
         app.user_models.give(&model.provider, key.clone());
@@ -106,14 +106,15 @@ struct ChosenModel {
 async fn choose_model(
     app: &AppContext,
     args: &LaunchArgs,
-    continued: Option<&ModelRoute>,
+    log: &ChosenLog,
 ) -> Result<ChosenModel, Error> {
     let mut roles = Roles::from(&app.settings);
-    // A session goes on with its own model.
-    roles.default = continued.cloned().or(roles.default);
     roles.directory =
         Arc::new(ModelDirectory::with_local(&app.user_models, LocalSources::Configured).await);
     let mut notes = Vec::new();
+    if args.model.is_none() {
+        roles.default = continued_or_scoped(args, log, &roles, &mut notes)?.or(roles.default);
+    }
     if args.model.is_none() && roles.default.is_none() {
         match find_model(&app.user_models).await {
             FoundModel::One(model, why) => {
@@ -128,7 +129,7 @@ async fn choose_model(
     let typed = ModelOption { model: choice.as_ref(), base_url: args.base_url.as_ref() };
     let selection = ModelSelection { typed, planned: ModelOption::default(), roles: &roles };
     let mut model = selection.route(None)?;
-    model.thinking = args.thinking.or(model.thinking);
+    model.thinking = args.thinking.or(model.thinking).or(log.thinking);
     if let Some(ModelChoice::Name(name)) = &choice {
         notes.push(format!("note: `{name}` is the model {model}"));
     }
@@ -142,6 +143,33 @@ async fn choose_model(
     anchor_scenario(&mut model);
     fallbacks.iter_mut().for_each(anchor_scenario);
     Ok(ChosenModel { model, fallbacks, notes })
+}
+
+/// Returns the model of a session that is continued, or else the first of `--models`.
+fn continued_or_scoped(
+    args: &LaunchArgs,
+    log: &ChosenLog,
+    roles: &Roles,
+    notes: &mut Vec<String>,
+) -> Result<Option<ModelRoute>, Error> {
+    if let Some(model) = &log.model {
+        match roles.directory.obstacle(model) {
+            None => return Ok(Some(model.clone())),
+            Some(why) => {
+                notes.push(format!(
+                    "note: the model of the session, {model}, cannot be used: {why}"
+                ));
+            }
+        }
+    }
+    let Some(patterns) = &args.models else { return Ok(None) };
+    let scope = roles.directory.scope(patterns)?;
+    notes.extend(scope.unmatched.iter().map(|pattern| {
+        format!("warning: no model that can be used is called `{pattern}` (--models)")
+    }));
+    let first = scope.models.into_iter().next();
+    notes.extend(first.iter().map(|model| format!("note: the model is {model}, of --models")));
+    Ok(first)
 }
 
 /// Returns the model with the name that `--model` gives, at the provider of `--provider`.
