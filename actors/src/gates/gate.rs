@@ -95,8 +95,11 @@ impl Actor for Gate {
                 state.tickets += 1;
                 let ticket = Ticket(state.tickets);
                 state.waiting.insert(ticket, queue);
-                let GateRequest { requester, retries, tokens, .. } = *request;
-                state.inputs.push(GateInput::Arrived { ticket, requester, retries, tokens });
+                let GateRequest { requester, retries, tokens, is_paused, .. } = *request;
+                state.inputs.push(match is_paused {
+                    true => GateInput::Paused { ticket, requester },
+                    false => GateInput::Arrived { ticket, requester, retries, tokens },
+                });
             }
             GateMessage::GivenUp => state.withdraw(),
             GateMessage::News(ticket, news) => {

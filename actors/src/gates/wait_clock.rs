@@ -118,6 +118,10 @@ impl Drop for Wait {
 
 impl Gate for MeasuredGate {
     fn acquire(&self, request: GateRequest) -> BoxStream<'static, GateEvent> {
+        // The pause before another attempt is part of the task's own time.
+        if request.is_paused {
+            return self.gate.acquire(request);
+        }
         let waits = (self.gate.acquire(request), Wait::begin(self));
         // The last event ends the wait, and so does dropping the stream.
         let events = stream::unfold(Some(waits), |waits| async move {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::agent::{Conversation, Listener, Model, SessionInit};
-use engine::ports::{SessionHeader, ToolRunner as _};
+use engine::ports::{LogDamage, SessionHeader, ToolRunner as _};
 use engine::request::{ModelClient, Routes};
 use protocol::{Failure, ModelRoute, SessionEvent};
 
@@ -50,6 +50,12 @@ pub(super) async fn open(
     let logs = deps.session_logs.as_ref();
     let conversation = Conversation::open(logs, &spec.log, header, init, clock).await;
     let conversation = conversation.map_err(|error| error.to_failure())?;
+    for LogDamage { line, what } in conversation.damage() {
+        let path = spec.log.display();
+        let message =
+            format!("line {line} of {path} cannot be read whole, and stays as it is: {what}");
+        arguments.events.notify(SessionEvent::Notice { message });
+    }
     let model = open_model(arguments, spec.model.clone())?;
     Ok(Box::new(Opened { conversation, model }))
 }

@@ -46,6 +46,7 @@ pub(super) async fn run(
     }
     let needs = EngineNeeds::of_session(&plan.spec).with_logs(chosen.storage);
     let engine = app.open_engine(&needs).await?;
+    let events = engine.listen().await;
     let opened = engine.open_session(plan.spec, plan.tools).await;
     let session = match opened {
         Ok(session) => session,
@@ -65,7 +66,7 @@ pub(super) async fn run(
     }
     let mut json = SessionJson::default();
     let mut show = |event: &Event| show_event(event, mode, &mut json, globals);
-    let printed = print(&engine, &session, prompts, &mut signals, &mut show).await;
+    let printed = print((&engine, events), &session, prompts, &mut signals, &mut show).await;
     session.close().await;
     let failure = engine.close().await;
     app.user_models.finish_renewals().await;
@@ -139,7 +140,7 @@ fn show_event(
     json: &mut SessionJson,
     globals: &Globals,
 ) -> io::Result<()> {
-    if let Some(line) = wait_note(event) {
+    if let Some(line) = note_of(event) {
         note(globals, &line);
     }
     match (&event.kind, mode) {
@@ -168,22 +169,25 @@ fn finish(
     Ok(ExitCode::Success)
 }
 
-/// Returns what the user should know about an answer that takes long, or that another model gives.
-fn wait_note(event: &Event) -> Option<String> {
-    match &event.kind {
-        EventKind::SessionEvent { event: SessionEvent::RequestWait { reason, .. }, .. } => {
-            Some(format!("note: {reason}"))
+/// Returns what the user should know about the session: what it lacks, why an answer takes long, or
+/// that another model gives it.
+fn note_of(event: &Event) -> Option<String> {
+    let EventKind::SessionEvent { event, .. } = &event.kind else { return None };
+    let said = match event {
+        SessionEvent::Notice { message } => message.clone(),
+        SessionEvent::ToolUnavailable { tool_name, error_message } => {
+            format!("the session works without the tool `{tool_name}`: {error_message}")
         }
-        EventKind::SessionEvent {
-            event: SessionEvent::AutoRetryStart { delay_ms, error_message, .. },
-            ..
-        } => Some(format!("note: {error_message}; it is asked again in {delay_ms} ms")),
-        EventKind::SessionEvent {
-            event: SessionEvent::RetryFallbackApplied { from, to, error_message },
-            ..
-        } => Some(format!("note: {to} is asked in place of {from}: {error_message}")),
-        _ => None,
-    }
+        SessionEvent::RequestWait { reason, .. } => reason.clone(),
+        SessionEvent::AutoRetryStart { delay_ms, error_message, .. } => {
+            format!("{error_message}; it is asked again in {delay_ms} ms")
+        }
+        SessionEvent::RetryFallbackApplied { from, to, error_message } => {
+            format!("{to} is asked in place of {from}: {error_message}")
+        }
+        _ => return None,
+    };
+    Some(format!("note: {said}"))
 }
 
 /// Returns the form of the output: `--json` stands for `--mode json`.

@@ -96,22 +96,8 @@ impl ProgressLines {
             EventKind::TaskCaptured { task, captured } => {
                 self.verbose_line(format!("{} captured {}", label(task), captured.capture))?
             }
-            EventKind::SessionEvent {
-                task: Some(task),
-                event: SessionEvent::AutoRetryStart { delay_ms, error_message, .. },
-            } => {
-                if !self.is_due(task, event.at) {
-                    return None;
-                }
-                let (wait, why) = (duration(*delay_ms), one_line(error_message));
-                format!("{} waits {wait} for its provider: {why}", label(task))
-            }
-            EventKind::SessionEvent {
-                task: Some(task),
-                event: SessionEvent::ToolUnavailable { tool_name, error_message },
-            } => {
-                let (tool, why) = (one_line(tool_name), one_line(error_message));
-                format!("note: {} works without the tool `{tool}`: {why}", label(task))
+            EventKind::SessionEvent { task: Some(task), event: said } => {
+                self.session_line(task, &label(task), said, event.at)?
             }
             EventKind::ConflictsResolved { .. }
             | EventKind::ResolverFailed { .. }
@@ -121,6 +107,31 @@ impl ProgressLines {
             | EventKind::TaskYielded { .. } => return None,
         };
         Some(format!("{at} {said}"))
+    }
+
+    /// Returns the line of an event of a task's session.
+    fn session_line(
+        &mut self,
+        task: &TaskName,
+        label: &str,
+        event: &SessionEvent,
+        now: Timestamp,
+    ) -> Option<String> {
+        Some(match event {
+            SessionEvent::AutoRetryStart { delay_ms, error_message, .. } => {
+                if !self.is_due(task, now) {
+                    return None;
+                }
+                let (wait, why) = (duration(*delay_ms), one_line(error_message));
+                format!("{label} waits {wait} for its provider: {why}")
+            }
+            SessionEvent::ToolUnavailable { tool_name, error_message } => {
+                let (tool, why) = (one_line(tool_name), one_line(error_message));
+                format!("note: {label} works without the tool `{tool}`: {why}")
+            }
+            SessionEvent::Notice { message } => format!("note: {label}: {}", one_line(message)),
+            _ => return None,
+        })
     }
 
     fn verified(&self, number: usize, ms: u64, why: Option<&str>) -> String {

@@ -29,15 +29,15 @@ pub(crate) enum Printed {
     OutputFailed(io::Error),
 }
 
-/// Sends the prompts, each when the one before is answered. Passes each event to `show`.
+/// Sends the prompts, each when the one before is answered. Passes each event of the engine, whose only
+/// session it is, to `show`.
 pub(crate) async fn print(
-    engine: &Engine,
+    (engine, mut events): (&Engine, Events),
     session: &SessionHandle,
     prompts: Prompts,
     signals: &mut Signals,
     show: &mut (dyn FnMut(&Event) -> io::Result<()> + Send),
 ) -> Printed {
-    let mut events = session.listen().await;
     let mut answer = None;
     let mut attachments = prompts.images;
     for text in prompts.texts {

@@ -121,6 +121,32 @@ fn without_a_name_the_sessions_are_listed_and_nothing_is_asked() {
 }
 
 #[test]
+fn a_damaged_line_costs_that_line_only_and_is_told_with_its_number() {
+    let (place, model) = (sandbox(), counting());
+    let _first = session(&place, &model, "work").arg(marker("s")).run().expect_code(0);
+    for _ in 0..2 {
+        let _more = session(&place, &model, "work").words("-c more").run().expect_code(0);
+    }
+    let [file] = &files(&place)[..] else { panic!("one session") };
+    let text = fs::read_to_string(file).unwrap();
+    let number = text.lines().position(|line| line.contains("answer 2")).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    let damaged = text.replacen(lines[number], &lines[number][..lines[number].len() / 2], 1);
+    fs::write(file, &damaged).unwrap();
+    // The model is asked with all the rest, and is the one of the session.
+    let on = place.regatta(&place.folder().join("work")).words("-p -c more");
+    let done = on.arg("--base-url").arg(model.base_url()).run().expect_code(0);
+    assert_eq!(done.stdout, "answer 3\n", "two answers are left of three");
+    let told = format!("line {} of", number + 1);
+    assert!(done.stderr.contains(&told) && done.stderr.contains("stays as it is"), "{done}");
+    assert!(fs::read_to_string(file).unwrap().starts_with(&damaged), "nothing was changed");
+    let missed = model.take_violations();
+    assert!(missed[0].contains("message 4 was"), "the model misses the line: {missed:?}");
+    let fork = session(&place, &model, "work").arg("--fork").arg(file).arg("more").run();
+    assert_eq!(fork.expect_code(0).stdout, "answer 4\n");
+}
+
+#[test]
 fn a_session_in_memory_leaves_no_file() {
     let (place, model) = (sandbox(), counting());
     let done = session(&place, &model, "work").arg("--no-session").arg(marker("s")).arg("b").run();

@@ -16,7 +16,8 @@ use super::limits::{CallResult, LoopDetector};
 use super::prompts;
 use crate::compaction::{Compacted, without_outputs};
 use crate::ports::{
-    Clock, ProviderInfo, SessionHeader, SessionLog, SessionLogError, SessionLogs, ToolOutput,
+    Clock, LogDamage, ProviderInfo, SessionHeader, SessionLog, SessionLogError, SessionLogs,
+    ToolOutput,
 };
 use crate::session::{SessionContext, for_model};
 
@@ -73,6 +74,8 @@ pub struct Conversation {
     /// The ids of all inputs so far.
     input_ids: BTreeSet<InputId>,
     pub(super) log: Box<dyn SessionLog>,
+    /// What of the log could not be read.
+    damage: Vec<LogDamage>,
     pub(super) clock: Arc<dyn Clock>,
 }
 
@@ -104,6 +107,7 @@ impl Conversation {
             call_ids: BTreeSet::new(),
             input_ids: BTreeSet::new(),
             log: opened.log,
+            damage: opened.damage,
             clock,
         };
         let model = opened.context.model().map(str::to_owned);
@@ -123,6 +127,12 @@ impl Conversation {
         }
         conversation.answer_interrupted_calls().await?;
         Ok(conversation)
+    }
+
+    /// Returns the damage that its log had when it was opened.
+    #[must_use]
+    pub fn damage(&self) -> &[LogDamage] {
+        &self.damage
     }
 
     /// Adds the messages of the log.

@@ -30,6 +30,9 @@ pub struct GateRequest {
     pub retries: u32,
     /// About how many tokens it will use.
     pub tokens: u64,
+    /// Whether the request pauses before its next attempt: then it is not admitted, but only refused
+    /// if an outage of the account lasts too long.
+    pub is_paused: bool,
 }
 
 /// Who asks a model. Requests of a person are sent first, and runs take turns.

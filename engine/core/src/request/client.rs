@@ -1,9 +1,12 @@
 //! A client for one model: sends a request through the gate of the account, with retries. Dropping
 //! the future of `ModelClient::ask` ends the request.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::future::{Either, select};
+use futures_util::{StreamExt, stream};
 use protocol::{AssistantMessage, Failure, FailureClass, Part, StopReason, Usage};
 
 use super::attempt::{AttemptEnd, read_answer};
@@ -58,18 +61,45 @@ impl ModelClient {
                 }
                 Err(failed) => failed,
             };
-            match retries.decide(&self.policy.retry, request.session, &failed) {
-                RetryDecision::Retry(delay) => {
-                    let failure = &failed.failure;
-                    progress(Progress::Retrying { retry: retries.count(), delay, failure });
-                    self.timer.sleep(delay).await;
-                }
-                RetryDecision::GiveUp(failure) => {
-                    let content = end.partial;
-                    let partial = self.partial(provider.info(), content, spent, &failure);
-                    return Err(FailedRequest { failure, cause: failed.cause, partial });
-                }
+            let (cause, failure) =
+                match retries.decide(&self.policy.retry, request.session, &failed) {
+                    RetryDecision::Retry(delay) => {
+                        let failure = &failed.failure;
+                        progress(Progress::Retrying { retry: retries.count(), delay, failure });
+                        match self.pause(provider.info(), retries.count(), delay).await {
+                            Ok(()) => continue,
+                            Err(outage) => (FailureCause::Outage, outage),
+                        }
+                    }
+                    RetryDecision::GiveUp(failure) => (failed.cause, failure),
+                };
+            let partial = self.partial(provider.info(), end.partial, spent, &failure);
+            return Err(FailedRequest { failure, cause, partial });
+        }
+    }
+
+    /// Pauses before another attempt, or fails earlier, if an outage of the account lasts too long.
+    async fn pause(
+        &self,
+        info: &ProviderInfo,
+        retries: u32,
+        delay: Duration,
+    ) -> Result<(), Failure> {
+        if delay.is_zero() {
+            return Ok(());
+        }
+        let paused = GateRequest { is_paused: true, ..self.gate_request(info, retries, 0) };
+        let refused = self.gate.acquire(paused);
+        let refused = refused.filter_map(|event| async move {
+            match event {
+                GateEvent::Refused(failure) => Some(failure),
+                GateEvent::Waiting(_) | GateEvent::Admitted(_) => None,
             }
+        });
+        let mut refused = pin!(refused.chain(stream::pending()));
+        match select(self.timer.sleep(delay), refused.next()).await {
+            Either::Left(_) | Either::Right((None, _)) => Ok(()),
+            Either::Right((Some(failure), _)) => Err(failure),
         }
     }
 
@@ -133,13 +163,7 @@ impl ModelClient {
         progress: ProgressSink<'_>,
     ) -> Result<Permit, AttemptFailure> {
         let account = &info.account;
-        let mut queue = self.gate.acquire(GateRequest {
-            account: account.clone(),
-            limits: info.limits,
-            requester: self.requester.clone(),
-            retries,
-            tokens,
-        });
+        let mut queue = self.gate.acquire(self.gate_request(info, retries, tokens));
         while let Some(event) = queue.next().await {
             match event {
                 GateEvent::Waiting(wait) => {
@@ -154,6 +178,17 @@ impl ModelClient {
         }
         let what = format!("the request queue of {account} crashed");
         Err(AttemptFailure::new(FailureClass::Transient, what))
+    }
+
+    fn gate_request(&self, info: &ProviderInfo, retries: u32, tokens: u64) -> GateRequest {
+        GateRequest {
+            account: info.account.clone(),
+            limits: info.limits,
+            requester: self.requester.clone(),
+            retries,
+            tokens,
+            is_paused: false,
+        }
     }
 
     fn message(&self, info: &ProviderInfo, answer: ModelAnswer, usage: Usage) -> AssistantMessage {

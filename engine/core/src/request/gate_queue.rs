@@ -44,6 +44,8 @@ pub struct GateQueue {
     turns: Turns,
     under_way: BTreeMap<Ticket, Admitted>,
     waiting: BTreeMap<Ticket, Waiting>,
+    /// The requests that have failed and come again later.
+    paused: BTreeMap<Ticket, Requester>,
     /// The end of a pause of which all were notified.
     notified: Option<Duration>,
     wake: Option<Duration>,
@@ -89,6 +91,7 @@ impl GateQueue {
             turns: Turns::default(),
             under_way: BTreeMap::new(),
             waiting: BTreeMap::new(),
+            paused: BTreeMap::new(),
             notified: None,
             wake: None,
             refused: BTreeSet::new(),
@@ -154,7 +157,7 @@ impl GateQueue {
     /// Returns whether no request is under way and none waits.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.under_way.is_empty() && self.waiting.is_empty()
+        self.under_way.is_empty() && self.waiting.is_empty() && self.paused.is_empty()
     }
 
     fn apply_policy(&mut self) {
@@ -175,7 +178,13 @@ impl GateQueue {
                 self.waiting.insert(ticket, Waiting { requester, retries, tokens });
                 return Some(ticket);
             }
-            GateInput::Withdrawn(ticket) => self.leave(ticket, Departure::GivenUp),
+            GateInput::Paused { ticket, requester } => {
+                self.paused.insert(ticket, requester);
+            }
+            GateInput::Withdrawn(ticket) => {
+                self.paused.remove(&ticket);
+                self.leave(ticket, Departure::GivenUp);
+            }
             GateInput::NotSent(ticket) => {
                 if let Some(admitted) = self.under_way.remove(&ticket) {
                     self.shared.rates.not_begun(admitted.tokens);
@@ -305,17 +314,7 @@ impl GateQueue {
 
     fn admit(&mut self, now: Duration, effects: &mut Vec<GateEffect>) {
         if let Some(lasted) = self.shared.breaker.is_over_limit(now) {
-            let seconds = lasted.as_secs();
-            let reason = self.shared.breaker.reason().unwrap_or_default();
-            let message = format!("nothing was answered for {seconds} s: {reason}");
-            let failure = Failure::new(FailureClass::Transient, message);
-            let failure = failure.with(FailureDetail::Outage { seconds });
-            for ticket in self.turns.all().collect::<Vec<_>>() {
-                let requester = self.waiting.get(&ticket).map(|waiting| waiting.requester.clone());
-                self.refused.extend(requester.filter(|who| *who != Requester::Person));
-                self.leave(ticket, Departure::GivenUp);
-                effects.push(GateEffect::Refuse(ticket, failure.clone()));
-            }
+            self.refuse_all(lasted, effects);
         }
         while let Some(ticket) = self.turns.next() {
             let tokens = self.waiting.get(&ticket).map_or(0, |waiting| waiting.tokens);
@@ -332,6 +331,26 @@ impl GateQueue {
         }
     }
 
+    /// Refuses all requests that wait or pause, because of an outage that has lasted so long.
+    fn refuse_all(&mut self, lasted: Duration, effects: &mut Vec<GateEffect>) {
+        let seconds = lasted.as_secs();
+        let reason = self.shared.breaker.reason().unwrap_or_default();
+        let message = format!("nothing was answered for {seconds} s: {reason}");
+        let failure = Failure::new(FailureClass::Transient, message);
+        let failure = failure.with(FailureDetail::Outage { seconds });
+        let mut requesters = Vec::new();
+        for ticket in self.turns.all().collect::<Vec<_>>() {
+            requesters.extend(self.waiting.get(&ticket).map(|waiting| waiting.requester.clone()));
+            self.leave(ticket, Departure::GivenUp);
+            effects.push(GateEffect::Refuse(ticket, failure.clone()));
+        }
+        for (ticket, requester) in std::mem::take(&mut self.paused) {
+            requesters.push(requester);
+            effects.push(GateEffect::Refuse(ticket, failure.clone()));
+        }
+        self.refused.extend(requesters.into_iter().filter(|who| *who != Requester::Person));
+    }
+
     /// Removes a request from those that wait.
     fn leave(&mut self, ticket: Ticket, departure: Departure) {
         if let Some(waiting) = self.waiting.remove(&ticket) {
@@ -340,12 +359,15 @@ impl GateQueue {
     }
 
     fn wake(&mut self, now: Duration, effects: &mut Vec<GateEffect>) {
-        let Some(next) = self.turns.next() else { return };
-        let tokens = self.waiting.get(&next).map_or(0, |waiting| waiting.tokens);
-        let admission = match self.admission(tokens, now) {
-            Admission::At(at) => Some(at),
+        let next = self.turns.next();
+        if next.is_none() && self.paused.is_empty() {
+            return;
+        }
+        let tokens = next.and_then(|next| self.waiting.get(&next)).map(|waiting| waiting.tokens);
+        let admission = match tokens.map(|tokens| self.admission(tokens, now)) {
+            Some(Admission::At(at)) => Some(at),
             // At the limit of concurrent requests, the end of a request wakes the queue.
-            Admission::Now { .. } | Admission::Later => None,
+            Some(Admission::Now { .. } | Admission::Later) | None => None,
         };
         let ends_waiting = self.shared.breaker.ends_waiting_at();
         let at = [admission, ends_waiting].into_iter().flatten().min();

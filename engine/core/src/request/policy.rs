@@ -186,7 +186,15 @@ impl Retries {
                 | FailureCause::Other => policy.delay(session, self.0, failed.wait),
             });
         }
-        RetryDecision::GiveUp(self.with_attempt_count(failed.failure.clone()))
+        let failure = failed.failure.clone();
+        RetryDecision::GiveUp(match failed.cause {
+            // The last attempt was not made.
+            FailureCause::Outage => failure,
+            FailureCause::RateLimit
+            | FailureCause::Overload
+            | FailureCause::UnknownModel
+            | FailureCause::Other => self.with_attempt_count(failure),
+        })
     }
 
     /// Adds the number of attempts to the message of a failure that was retried.

@@ -64,6 +64,20 @@ impl<B> SessionTree<B> {
         place
     }
 
+    /// Adds an entry of a file whose parent stood in a damaged line: it follows the entry at `before`.
+    /// It becomes the leaf. Returns its place.
+    pub fn push_after_gap(
+        &mut self,
+        before: usize,
+        node: (EntryId, Option<EntryId>),
+        at: Timestamp,
+        body: B,
+    ) -> usize {
+        let place = self.push(node.0, node.1, at, body);
+        self.nodes[place].earlier_parent.get_or_insert(before);
+        place
+    }
+
     /// Appends a new entry to the leaf and makes it the leaf. Returns its place.
     pub fn append(&mut self, id: EntryId, at: Timestamp, body: B) -> usize {
         let parent = self.leaf_id().cloned();
@@ -138,6 +152,31 @@ impl<B> SessionTree<B> {
     fn parent_of(&self, place: usize) -> Option<usize> {
         let node = &self.nodes[place];
         node.earlier_parent.or_else(|| self.place(node.parent.as_ref()?))
+    }
+
+    /// Returns the id of the entry that the one at `place` follows. If that stood in a damaged line, it
+    /// is the id of the entry before it.
+    #[must_use]
+    pub fn parent_id(&self, place: usize) -> Option<&EntryId> {
+        self.parent_of(place).map(|parent| &self.nodes[parent].id)
+    }
+
+    /// Returns the same tree without what its entries say.
+    #[must_use]
+    pub fn outline(&self) -> SessionTree<()> {
+        let nodes = self.nodes.iter().map(|node| Node {
+            id: node.id.clone(),
+            parent: node.parent.clone(),
+            at: node.at,
+            body: (),
+            earlier_parent: node.earlier_parent,
+        });
+        SessionTree {
+            nodes: nodes.collect(),
+            index: self.index.clone(),
+            leaf: self.leaf,
+            labels: self.labels.clone(),
+        }
     }
 
     /// Returns the places of the entries that a move of the leaf to `target` leaves, from the oldest

@@ -86,8 +86,14 @@ pub fn fork(from: &Path, to: &Path, header: &SessionHeader) -> Result<(), ForkEr
     let session = read(from)?;
     let parent = Some(session.header.id.clone());
     let mut file = new_header(header, parent, &session)?;
-    for node in session.tree.nodes() {
-        copy(&node.body, &mut file);
+    for (place, node) in session.tree.nodes().iter().enumerate() {
+        match session.tree.parent_id(place) {
+            // Its parent stood in a damaged line, which is not copied.
+            Some(parent) if node.parent.as_ref() != Some(parent) => {
+                move_to(&node.body, Some(parent), &mut file);
+            }
+            Some(_) | None => copy(&node.body, &mut file),
+        }
     }
     write(to, &file)?;
     if let Err(error) = copy_folder(&artifacts_of(from), &artifacts_of(to)) {
@@ -128,17 +134,14 @@ pub fn branch(
     let mut kept = BTreeSet::new();
     for place in path {
         let node = &session.tree.nodes()[place];
-        let fields = fields(&node.body);
-        if fields.get("type").is_some_and(|kind| kind == "label") {
+        if fields(&node.body).get("type").is_some_and(|kind| kind == "label") {
             continue;
         }
         if node.parent == last {
             copy(&node.body, &mut file);
         } else {
             // Its parent was a label, which is not kept.
-            let mut fields = fields;
-            fields.insert("parentId".to_owned(), json!(last));
-            file.extend(line_of(&fields).unwrap_or_default());
+            move_to(&node.body, last.as_ref(), &mut file);
         }
         last = Some(node.id.clone());
         kept.insert(node.id.clone());
@@ -197,6 +200,13 @@ fn copy(body: &Body, file: &mut Vec<u8>) {
         // Only the prompt of a branch was read, and it is not part of it.
         Body::Read(_) => {}
     }
+}
+
+/// Copies an entry that follows another one than in its own file.
+fn move_to(body: &Body, parent: Option<&EntryId>, file: &mut Vec<u8>) {
+    let mut fields = fields(body);
+    fields.insert("parentId".to_owned(), json!(parent));
+    file.extend(line_of(&fields).unwrap_or_default());
 }
 
 fn fields(body: &Body) -> Map<String, Value> {

@@ -11,6 +11,7 @@ use protocol::{EntryId, SessionEntry, Timestamp};
 use serde_json::{Map, Value};
 
 use super::blobs::BlobFolder;
+use super::gaps::Gaps;
 use super::journal::settle_for;
 use super::large::{may_refer, restore};
 use super::line::{Envelope, First, LoadedHeader, clean, parse_entry, parse_envelope, parse_first};
@@ -170,6 +171,7 @@ pub(super) fn load(from: impl Read) -> io::Result<Loaded> {
         end: 0,
         lacks_line_break: false,
     };
+    let mut gaps = Gaps::default();
     loop {
         number += 1;
         match scan.next()? {
@@ -177,17 +179,22 @@ pub(super) fn load(from: impl Read) -> io::Result<Loaded> {
             Some(RawLine::Complete(line)) if clean(line).is_empty() => {
                 if !line.is_empty() && line != b"\r" {
                     session.note(number, "it holds no text".to_owned());
+                    gaps.note(&session.tree, b"");
                 }
             }
             Some(RawLine::Complete(line)) => {
-                if let Err(what) = add(&mut session, number, clean(line)) {
+                if let Err(what) = add(&mut session, &gaps, number, clean(line)) {
                     session.note(number, what);
+                    gaps.note(&session.tree, clean(line));
                 }
             }
-            Some(RawLine::TooLong) => session.note(number, "it is too long".to_owned()),
+            Some(RawLine::TooLong) => {
+                session.note(number, "it is too long".to_owned());
+                gaps.note(&session.tree, b"");
+            }
             Some(RawLine::Torn(line)) => {
                 // What is whole but for its line break is an entry; anything else was not written.
-                session.lacks_line_break = add(&mut session, number, clean(line)).is_ok();
+                session.lacks_line_break = add(&mut session, &gaps, number, clean(line)).is_ok();
             }
         }
     }
@@ -195,7 +202,7 @@ pub(super) fn load(from: impl Read) -> io::Result<Loaded> {
     Ok(Loaded::Session(Box::new(session)))
 }
 
-fn add(session: &mut LoadedSession, number: u64, line: &[u8]) -> Result<(), String> {
+fn add(session: &mut LoadedSession, gaps: &Gaps, number: u64, line: &[u8]) -> Result<(), String> {
     let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
     // Entries of older versions have no ids; they are read again when they are migrated.
     if session.header.version < 2 {
@@ -208,20 +215,14 @@ fn add(session: &mut LoadedSession, number: u64, line: &[u8]) -> Result<(), Stri
         session.tree.set_label(target, label);
     }
     let body = Body::Unread { number, text: text.into() };
-    session.tree.push(id, parent, at, body);
+    match gaps.bridge(&session.tree, parent.as_ref()) {
+        Some(before) => session.tree.push_after_gap(before, (id, parent), at, body),
+        None => session.tree.push(id, parent, at, body),
+    };
     Ok(())
 }
 
 impl LoadedSession {
-    /// Returns the ids, parents and times of the entries, without what they say.
-    pub(super) fn outline(&self) -> SessionTree<()> {
-        let mut tree = SessionTree::default();
-        for node in self.tree.nodes() {
-            tree.push(node.id.clone(), node.parent.clone(), node.at, ());
-        }
-        tree
-    }
-
     /// Returns the ids of all entries.
     pub(super) fn ids(&self) -> impl Iterator<Item = &EntryId> {
         self.tree.nodes().iter().map(|node| &node.id)

@@ -6,6 +6,7 @@ mod breadcrumbs;
 mod error;
 mod find;
 mod fork;
+mod gaps;
 mod journal;
 mod large;
 mod line;

@@ -117,7 +117,7 @@ impl LogOptions {
             path: path.to_owned(),
             file: Some(file),
             ids: EntryIds::new(id, session.ids()),
-            tree: session.outline(),
+            tree: session.tree.outline(),
             // The crashed session may have written what no journal has any more.
             kept: Kept::Unsynced,
             journal: None,

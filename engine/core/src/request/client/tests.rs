@@ -38,7 +38,10 @@ impl<F: Fn() -> Attempt + Send + Sync> Provider for Attempts<F> {
 struct OpenGate(Arc<Mutex<Vec<PermitNews>>>);
 
 impl Gate for OpenGate {
-    fn acquire(&self, _request: GateRequest) -> BoxStream<'static, GateEvent> {
+    fn acquire(&self, request: GateRequest) -> BoxStream<'static, GateEvent> {
+        if request.is_paused {
+            return stream::pending().boxed();
+        }
         let reports = Arc::clone(&self.0);
         let permit = Permit::new(move |news| reports.lock().unwrap().push(news));
         stream::iter([GateEvent::Admitted(permit)]).boxed()
@@ -361,6 +364,32 @@ impl Gate for RefusingGate {
     }
 }
 
+/// Admits every request, and refuses what pauses after a second.
+struct ImpatientGate(VirtualTime);
+
+impl Gate for ImpatientGate {
+    fn acquire(&self, request: GateRequest) -> BoxStream<'static, GateEvent> {
+        if !request.is_paused {
+            return OpenGate::default().acquire(request);
+        }
+        let failure = Failure::new(FailureClass::Transient, "nothing was answered");
+        let refusal = self.0.sleep(Duration::from_secs(1));
+        stream::once(refusal.map(|()| GateEvent::Refused(failure))).boxed()
+    }
+}
+
+#[test]
+fn an_outage_that_lasts_too_long_ends_the_pause_before_another_attempt() {
+    let time = VirtualTime::default();
+    let provider = provider("x/y", attempts(vec![vec![failed(FailureClass::Transient)]]));
+    let gate = Arc::new(ImpatientGate(time.clone()));
+    let client = ModelClient { gate, ..client(&time, RequestPolicy::default(), provider) };
+    let events = time.run(notified(&client, session()));
+    let Some(Told::Failed(failed)) = events.last() else { panic!("{events:?}") };
+    assert_eq!((failed.cause, time.now()), (FailureCause::Outage, Duration::from_secs(1)));
+    assert_eq!(failed.failure.message, "nothing was answered");
+}
+
 #[test]
 fn what_the_gate_refuses_is_not_asked_again() {
     let time = VirtualTime::default();
@@ -498,7 +527,7 @@ struct CrashingGate(AtomicU32);
 
 impl Gate for CrashingGate {
     fn acquire(&self, request: GateRequest) -> BoxStream<'static, GateEvent> {
-        if self.0.fetch_sub(1, Ordering::Relaxed) > 0 {
+        if !request.is_paused && self.0.fetch_sub(1, Ordering::Relaxed) > 0 {
             return stream::empty().boxed();
         }
         OpenGate::default().acquire(request)

@@ -56,9 +56,16 @@ pub enum GateInput {
         /// About how many tokens it will use.
         tokens: u64,
     },
+    /// A request that has failed pauses before its next attempt. It arrives, or is withdrawn, later.
+    Paused {
+        /// The request.
+        ticket: Ticket,
+        /// Who asks.
+        requester: Requester,
+    },
     /// An admitted request was given up before it was sent.
     NotSent(Ticket),
-    /// A waiting request was given up.
+    /// A waiting request was given up, or a paused one pauses no more.
     Withdrawn(Ticket),
     /// The provider has accepted an admitted request: it begins to answer. Until something is left of
     /// the limits that it has stated, this time passes.

@@ -211,6 +211,24 @@ fn in_an_outage_one_at_a_time_asks_and_after_a_while_all_fail() {
 }
 
 #[test]
+fn what_pauses_before_another_attempt_ends_with_the_outage_too() {
+    let mut queue = queue(None);
+    let requester = Requester::Run("raaaa".parse().unwrap());
+    (0..3).for_each(|ticket| drop(queue.step(arrived(ticket), Duration::ZERO)));
+    (0..3).for_each(|ticket| drop(queue.step(failed(ticket), Duration::ZERO)));
+    let paused =
+        |ticket| GateInput::Paused { ticket: Ticket(ticket), requester: requester.clone() };
+    let effects = queue.step(paused(10), SECOND * 40);
+    assert_eq!((wake(&effects), effects.len()), (Some(SECOND * 45), 1), "{effects:?}");
+    assert_eq!(queue.step(paused(11), SECOND * 41), []);
+    assert_eq!(queue.step(GateInput::Withdrawn(Ticket(11)), SECOND * 44), []);
+    let effects = queue.step(GateInput::Woken(SECOND * 45), SECOND * 45);
+    assert_eq!(refused(&effects), [(10, "nothing was answered for 45 s: down")]);
+    // The run has been refused: what it asks now does not begin the outage anew.
+    assert_eq!(refused(&queue.step(arrived(12), SECOND * 46)).len(), 1);
+}
+
+#[test]
 fn failures_of_the_request_itself_are_no_outage() {
     let mut queue = queue(None);
     for ticket in 0..100 {

@@ -24,6 +24,7 @@ impl GateQueue {
 fn is_harmless(input: &GateInput) -> bool {
     match input {
         GateInput::Arrived { .. }
+        | GateInput::Paused { .. }
         | GateInput::NotSent(_)
         | GateInput::Withdrawn(_)
         | GateInput::Accepted(_, None)

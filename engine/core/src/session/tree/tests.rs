@@ -139,3 +139,14 @@ fn the_last_label_of_an_entry_counts_and_an_empty_one_clears_it() {
     tree.set_label(id("a"), Some(String::new()));
     assert!(tree.labels().is_empty());
 }
+
+#[test]
+fn an_entry_whose_parent_is_damaged_follows_what_was_before_it() {
+    let mut tree = read("a b<a");
+    let place = tree.push_after_gap(1, (id("d"), Some(id("c"))), at(2), ());
+    tree.push(id("e"), Some(id("d")), at(3), ());
+    let outline = tree.outline();
+    assert_eq!((path(&tree).as_str(), path(&outline).as_str()), ("a b d e", "a b d e"));
+    assert_eq!((tree.parent_id(place), outline.parent_id(0)), (Some(&id("b")), None));
+    assert_eq!(shape(&outline), "a(b(d(e)))");
+}

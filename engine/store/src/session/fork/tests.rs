@@ -141,3 +141,14 @@ fn the_text_of_a_label_is_read_by_other_programs() {
     let entry = serde_json::from_value::<SessionEntry>(last).unwrap();
     assert!(matches!(entry, SessionEntry::Label { label: Some(label), .. } if label == "begin"));
 }
+
+#[test]
+fn what_followed_a_damaged_line_follows_what_was_before_it() {
+    let place = place();
+    let damaged = FILE.replacen("\"type\":\"label\",\"id\":\"3\"", "\"type\":\"lab\u{0}", 1);
+    fs::write(place.old(), damaged).unwrap();
+    fork(&place.old(), &place.new_log(), &place.header).unwrap();
+    let forked = lines(&place.new_log());
+    assert_eq!((&forked[3]["id"], &forked[3]["parentId"]), (&json!("4"), &json!("2")));
+    assert_eq!(forked[3]["message"]["content"], "two");
+}

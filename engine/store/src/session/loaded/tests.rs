@@ -302,9 +302,9 @@ async fn nuls_and_line_breaks_of_other_systems_cost_no_record() {
 async fn a_damaged_line_costs_that_line_and_is_told_with_its_number() {
     let text = plain();
     for (bad, line, left) in [
-        (text.replacen("\"content\":\"two\"", "\"content\":\"two", 1), 3, "three next"),
+        (text.replacen("\"content\":\"two\"", "\"content\":\"two", 1), 3, "one three next"),
         (text.replacen("\"content\":\"two\"", "\"content\":7", 1), 3, "one three next"),
-        (text.replacen("\"id\":\"00000002\",", "", 1), 3, "three next"),
+        (text.replacen("\"id\":\"00000002\",", "", 1), 3, "one three next"),
     ] {
         let (texts, damage) = opened(bad.as_bytes()).await.unwrap();
         assert_eq!((texts.join(" "), damage), (left.to_owned(), vec![line]), "{bad}");
