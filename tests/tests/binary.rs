@@ -100,6 +100,7 @@ mod binary {
     mod retry_bad_input;
     mod secrets;
     mod series;
+    mod session_options;
     mod settle;
     mod settle_agents;
     mod settle_cases;

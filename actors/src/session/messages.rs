@@ -25,6 +25,8 @@ use crate::messaging::Notifier;
 pub struct SessionSpec {
     /// The path of its log. An existing log is continued.
     pub log: PathBuf,
+    /// The id of a new session; `None` makes one.
+    pub id: Option<SessionId>,
     /// The working folder.
     pub folder: PathBuf,
     /// What its system prompt is made of.

@@ -22,6 +22,8 @@ pub(crate) struct ChosenLog {
     pub(crate) path: PathBuf,
     /// Where the log is.
     pub(crate) storage: LogStorage,
+    /// The id of a new session, which is part of the name of its file.
+    pub(crate) id: Option<SessionId>,
     /// The model with which the session was continued last.
     pub(crate) model: Option<ModelRoute>,
     /// How much it thought then.
@@ -92,8 +94,9 @@ impl<'a> Sessions<'a> {
             }
         }
         let storage = if args.no_session { LogStorage::Memory } else { LogStorage::File };
-        let path = self.new_path(SessionId::generate());
-        Ok(ChosenLog { path, storage, model: None, thinking: None, created: None })
+        let id = SessionId::generate();
+        let (path, id) = (self.new_path(id), Some(id));
+        Ok(ChosenLog { path, storage, id, model: None, thinking: None, created: None })
     }
 
     /// Lists the sessions of the folder, and asks which one to continue if there is a terminal.
@@ -151,7 +154,8 @@ impl<'a> Sessions<'a> {
         let model = context.model().and_then(|model| model.parse().ok());
         let thinking = context.logged_thinking().flatten();
         let created = session.header.at;
-        Ok(ChosenLog { path, storage: LogStorage::File, model, thinking, created })
+        let (storage, id) = (LogStorage::File, None);
+        Ok(ChosenLog { path, storage, id, model, thinking, created })
     }
 
     fn fork(&self, from: &Path) -> Result<ChosenLog, Error> {

@@ -11,7 +11,7 @@ use base64::prelude::BASE64_STANDARD as BASE64;
 use protocol::{Attachment, AttachmentKind, InputId};
 use rustix::fs::{FileType, Mode, OFlags};
 
-use super::prompt_image::{FittedImage, ImageSizes, Resized, fit};
+use super::prompt_image::{ImageSizes, Resized, fit};
 use crate::error::Error;
 
 /// The size of the longest text that is included, in bytes.
@@ -72,14 +72,7 @@ pub(super) fn include(
         return Ok(skipped("too large"));
     }
     if let Some(mime_type) = image {
-        let fitted = match sizes {
-            ImageSizes::Fitted => fit(bytes, mime_type),
-            ImageSizes::AsTheyAre => Ok(FittedImage { bytes, mime_type, resized: None }),
-        };
-        return Ok(match fitted {
-            Ok(fitted) => included_image(&path, &name, fitted),
-            Err(why) => skipped(&why),
-        });
+        return Ok(included_image(&path, &name, (bytes, mime_type), sizes));
     }
     match String::from_utf8(bytes) {
         Ok(content) if content.is_empty() => {
@@ -93,8 +86,31 @@ pub(super) fn include(
     }
 }
 
-fn included_image(path: &Path, name: &str, fitted: FittedImage) -> IncludedFile {
-    let FittedImage { bytes, mime_type, resized } = fitted;
+/// Includes an image, in a size that models take.
+fn included_image(
+    path: &Path,
+    name: &str,
+    (mut bytes, mut mime_type): (Vec<u8>, &'static str),
+    sizes: ImageSizes,
+) -> IncludedFile {
+    let (mut dimensions, mut notice) = (String::new(), None);
+    let fitted = match sizes {
+        ImageSizes::Fitted => fit(&bytes, mime_type),
+        ImageSizes::AsTheyAre => Ok(None),
+    };
+    match fitted {
+        Ok(None) => {}
+        Ok(Some(smaller)) => {
+            let Resized { from, to } = smaller.resized;
+            let (from, to) = (format!("{}×{}", from.0, from.1), format!("{}×{}", to.0, to.1));
+            notice = Some(format!("note: `{name}` has {from} pixels; the model gets it with {to}"));
+            dimensions = smaller.resized.for_model();
+            (bytes, mime_type) = (smaller.bytes, smaller.mime_type);
+        }
+        Err(error) => {
+            notice = Some(format!("warning: `{name}` could not be made smaller: {error}"));
+        }
+    }
     let image = Attachment {
         id: InputId::generate().to_string(),
         kind: AttachmentKind::Image,
@@ -105,12 +121,7 @@ fn included_image(path: &Path, name: &str, fitted: FittedImage) -> IncludedFile 
         extracted_text: None,
         preview: None,
     };
-    let dimensions = resized.map(Resized::for_model).unwrap_or_default();
     let text = format!("<file name=\"{name}\">{dimensions}</file>\n");
-    let notice = resized.map(|Resized { from, to }| {
-        let (from, to) = (format!("{}×{}", from.0, from.1), format!("{}×{}", to.0, to.1));
-        format!("note: `{name}` has {from} pixels; the model gets it with {to}")
-    });
     IncludedFile { text, image: Some(image), notice }
 }
 

@@ -2,9 +2,8 @@
 
 use std::io::Cursor;
 
-use image::{
-    DynamicImage, ImageDecoder as _, ImageFormat, ImageReader, Limits, imageops::FilterType,
-};
+use image::imageops::FilterType;
+use image::{DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, Limits};
 
 /// The most pixels that a side of an image may have.
 const LONGEST_SIDE: u32 = 2_000;
@@ -21,13 +20,12 @@ pub(crate) enum ImageSizes {
     AsTheyAre,
 }
 
-/// An image that fits.
+/// An image that was made smaller.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct FittedImage {
+pub(super) struct SmallerImage {
     pub(super) bytes: Vec<u8>,
     pub(super) mime_type: &'static str,
-    /// The width and height before and now, if it was made smaller.
-    pub(super) resized: Option<Resized>,
+    pub(super) resized: Resized,
 }
 
 /// The size of an image that was made smaller.
@@ -49,22 +47,22 @@ impl Resized {
     }
 }
 
-/// Returns an image whose sides have at most [`LONGEST_SIDE`] pixels. One that is small enough stays
-/// as it is, byte by byte.
+/// Returns an image whose sides have at most [`LONGEST_SIDE`] pixels. `None` if it stays as it is: it is
+/// small enough, or its size is not known.
 ///
 /// # Errors
-/// The image cannot be read, or is too large to be made smaller.
-pub(super) fn fit(bytes: Vec<u8>, mime_type: &'static str) -> Result<FittedImage, String> {
-    let failed = |error: image::ImageError| format!("not an image that can be read: {error}");
-    let format = ImageFormat::from_mime_type(mime_type).ok_or("not a known kind of image")?;
-    let size = reader(&bytes, format).into_dimensions().map_err(failed)?;
+/// The image is too large, and cannot be made smaller.
+pub(super) fn fit(bytes: &[u8], mime_type: &str) -> Result<Option<SmallerImage>, ImageError> {
+    let Some(format) = ImageFormat::from_mime_type(mime_type) else { return Ok(None) };
+    let Ok(size) = reader(bytes, format).into_dimensions() else { return Ok(None) };
     if size.0.max(size.1) <= LONGEST_SIDE {
-        return Ok(FittedImage { bytes, mime_type, resized: None });
+        return Ok(None);
     }
-    let mut decoder = reader(&bytes, format).into_decoder().map_err(failed)?;
-    let orientation = decoder.orientation().map_err(failed)?;
-    let mut image = DynamicImage::from_decoder(decoder).map_err(failed)?;
-    image = image.resize(LONGEST_SIDE, LONGEST_SIDE, FilterType::Triangle);
+    let mut decoder = reader(bytes, format).into_decoder()?;
+    let orientation = decoder.orientation()?;
+    let image = DynamicImage::from_decoder(decoder)?;
+    let mut image = image.resize(LONGEST_SIDE, LONGEST_SIDE, FilterType::Triangle);
+    let is_wide = image.width() > image.height();
     image.apply_orientation(orientation);
     let to = (image.width(), image.height());
     let (format, mime_type) = match format {
@@ -73,10 +71,9 @@ pub(super) fn fit(bytes: Vec<u8>, mime_type: &'static str) -> Result<FittedImage
         _ => (ImageFormat::Png, "image/png"),
     };
     let mut bytes = Vec::new();
-    image.write_to(&mut Cursor::new(&mut bytes), format).map_err(failed)?;
-    let turned = (to.0 > to.1) != (size.0 > size.1);
-    let from = if turned { (size.1, size.0) } else { size };
-    Ok(FittedImage { bytes, mime_type, resized: Some(Resized { from, to }) })
+    image.write_to(&mut Cursor::new(&mut bytes), format)?;
+    let from = if is_wide == (to.0 > to.1) { size } else { (size.1, size.0) };
+    Ok(Some(SmallerImage { bytes, mime_type, resized: Resized { from, to } }))
 }
 
 fn reader(bytes: &[u8], format: ImageFormat) -> ImageReader<Cursor<&[u8]>> {
@@ -102,9 +99,8 @@ mod tests {
 
     #[test]
     fn an_image_that_fits_stays_as_it_is_byte_by_byte() {
-        let bytes = encoded(2_000, 3, ImageFormat::Png);
-        let fitted = fit(bytes.clone(), "image/png").unwrap();
-        assert_eq!(fitted, FittedImage { bytes, mime_type: "image/png", resized: None });
+        assert_eq!(fit(&encoded(2_000, 3, ImageFormat::Png), "image/png").unwrap(), None);
+        assert_eq!(fit(b"\x89PNG\r\n\x1a\nodd", "image/png").unwrap(), None, "nobody knows it");
     }
 
     #[test]
@@ -115,10 +111,10 @@ mod tests {
             (ImageFormat::Gif, "image/gif", "image/png"),
             (ImageFormat::WebP, "image/webp", "image/png"),
         ] {
-            let fitted = fit(encoded(2_400, 60, format), mime_type).unwrap();
+            let fitted = fit(&encoded(2_400, 60, format), mime_type).unwrap().unwrap();
             assert_eq!(fitted.mime_type, becomes);
             let resized = Resized { from: (2_400, 60), to: (2_000, 50) };
-            assert_eq!(fitted.resized, Some(resized), "{mime_type}");
+            assert_eq!(fitted.resized, resized, "{mime_type}");
             let format = ImageFormat::from_mime_type(becomes).unwrap();
             assert_eq!(reader(&fitted.bytes, format).into_dimensions().unwrap(), (2_000, 50));
             assert!(resized.for_model().contains("by 1.20"), "{}", resized.for_model());
@@ -129,14 +125,13 @@ mod tests {
     fn what_is_torn_or_would_take_too_much_memory_is_an_error_and_no_panic() {
         let mut torn = encoded(2_400, 60, ImageFormat::Png);
         torn.truncate(torn.len() / 2);
-        assert!(fit(torn, "image/png").is_err());
-        assert!(fit(b"\x89PNG\r\n\x1a\n".to_vec(), "image/png").is_err());
+        assert!(fit(&torn, "image/png").is_err());
         // Its header says that it has 10 billion pixels.
         let mut bomb = encoded(1, 1, ImageFormat::Png);
         bomb[16..24].copy_from_slice(&[0, 1, 0x86, 0xa0, 0, 1, 0x86, 0xa0]);
         let crc = crc32(&bomb[12..29]).to_be_bytes();
         bomb[29..33].copy_from_slice(&crc);
-        assert!(fit(bomb, "image/png").is_err());
+        assert!(fit(&bomb, "image/png").is_err());
     }
 
     fn crc32(bytes: &[u8]) -> u32 {

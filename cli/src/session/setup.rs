@@ -52,7 +52,7 @@ pub(crate) async fn plan(
     }));
     let (spec, tools) = app.session_in(folder, model, system, log.path.clone());
     let only = Some(args.tool_names().into_iter().map(str::to_owned).collect());
-    let spec = SessionSpec { fallbacks, ..spec };
+    let spec = SessionSpec { fallbacks, id: log.id, ..spec };
     Ok(SessionPlan { spec, tools: ToolSetup { only, ..tools }, notes })
 }
 
@@ -71,6 +71,7 @@ impl AppContext {
         let artifacts = artifacts_of(&log);
         let spec = SessionSpec {
             log,
+            id: None,
             system: Arc::new(system),
             folder: folder.clone(),
             model,
@@ -153,7 +154,9 @@ fn continued_or_scoped(
     notes: &mut Vec<String>,
 ) -> Result<Option<ModelRoute>, Error> {
     if let Some(model) = &log.model {
-        match roles.directory.obstacle(model) {
+        // The user knows the server at an address of their own.
+        let is_known = args.base_url.is_some();
+        match roles.directory.obstacle(model).filter(|_| !is_known) {
             None => return Ok(Some(model.clone())),
             Some(why) => {
                 notes.push(format!(

@@ -13,6 +13,6 @@ pub use context::{
 };
 pub use entry_ids::EntryIds;
 pub use memory_logs::MemorySessionLogs;
-pub use model_messages::for_model;
+pub use model_messages::{attachment_block, for_model};
 pub use moves::{LeftBranch, MovePreview, Moved, SessionMove};
 pub use tree::{Node, SessionTree, TreeShape, UnknownEntry};

@@ -70,8 +70,7 @@ impl MovePreview {
             let place = tree.place(chosen).ok_or_else(|| UnknownEntry(chosen.clone()))?;
             text = read(place).as_ref().and_then(text_of_input);
             if text.is_some() {
-                let parent = tree.nodes()[place].parent.clone();
-                target = parent.filter(|parent| tree.place(parent).is_some());
+                target = tree.parent_id(place).cloned();
             }
         }
         let places = match &target {

@@ -109,7 +109,7 @@ impl LoadedSession {
         chosen: Option<&EntryId>,
         blobs: Option<&BlobFolder>,
     ) -> Result<MovePreview, UnknownEntry> {
-        let outline = self.outline();
+        let outline = self.tree.outline();
         MovePreview::of(&outline, chosen, |place| self.entry(place, blobs).cloned())
     }
 
