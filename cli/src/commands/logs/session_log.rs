@@ -98,10 +98,10 @@ impl SessionTarget {
         let mut printed = Printed::default();
         let mut seen = self.metadata()?;
         let mut quiet = Duration::ZERO;
-        let mut is_open = true;
+        let mut state = LogState::Open;
         loop {
-            printed.print(&read, is_open, view, out)?;
-            if !is_open {
+            printed.print(&read, state, view, out)?;
+            if state == LogState::Closed {
                 break;
             }
             tokio::time::sleep(INTERVAL).await;
@@ -112,10 +112,10 @@ impl SessionTarget {
                 (read, seen, quiet) = (self.read()?, now, Duration::ZERO);
             } else if quiet >= QUIET {
                 quiet = Duration::ZERO;
-                is_open =
-                    is_log_open(&self.path).map_err(|error| unreadable(&self.path, &error))?;
-                if !is_open {
-                    read = self.read()?; // what was written since
+                let is_open = is_log_open(&self.path);
+                if !is_open.map_err(|error| unreadable(&self.path, &error))? {
+                    // What was written since is read once more.
+                    (read, state) = (self.read()?, LogState::Closed);
                 }
             }
         }
@@ -156,6 +156,13 @@ impl SessionTarget {
             lines,
         })
     }
+}
+
+/// Whether a process has a session open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LogState {
+    Open,
+    Closed,
 }
 
 /// A session as it was read.
@@ -231,7 +238,7 @@ impl Printed {
     fn print(
         &mut self,
         read: &ReadSession,
-        is_open: bool,
+        state: LogState,
         view: &View,
         out: Out<'_>,
     ) -> Result<(), Error> {
@@ -250,7 +257,10 @@ impl Printed {
         }
         let path: Vec<_> =
             read.on_path.iter().filter_map(|place| read.lines.get(*place)).cloned().collect();
-        let count = if is_open { settled(&path) } else { path.len() };
+        let count = match state {
+            LogState::Open => settled(&path),
+            LogState::Closed => path.len(),
+        };
         let shown: Vec<_> = path[..count].iter().map(|it| (it.timestamp, &it.entry)).collect();
         let lines = transcript(&shown, view);
         let new = lines.get(self.lines..).unwrap_or_default();
