@@ -59,6 +59,10 @@ pub(super) fn fit(bytes: &[u8], mime_type: &str) -> Result<Option<SmallerImage>,
         return Ok(None);
     }
     let mut decoder = reader(bytes, format).into_decoder()?;
+    // Nothing checks the memory of the whole image unless it is reserved.
+    let mut limits = limits();
+    limits.reserve(decoder.total_bytes())?;
+    decoder.set_limits(limits)?;
     let orientation = decoder.orientation()?;
     let image = DynamicImage::from_decoder(decoder)?;
     let mut image = image.resize(LONGEST_SIDE, LONGEST_SIDE, FilterType::Triangle);
@@ -78,10 +82,14 @@ pub(super) fn fit(bytes: &[u8], mime_type: &str) -> Result<Option<SmallerImage>,
 
 fn reader(bytes: &[u8], format: ImageFormat) -> ImageReader<Cursor<&[u8]>> {
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
+    reader.limits(limits());
+    reader
+}
+
+fn limits() -> Limits {
     let mut limits = Limits::default();
     limits.max_alloc = Some(MEMORY);
-    reader.limits(limits);
-    reader
+    limits
 }
 
 #[cfg(test)]

@@ -109,7 +109,7 @@ fn a_scope_has_each_model_once_in_the_order_of_its_patterns_and_tells_what_names
         Ok::<_, Error>((models.join(" "), scope.unmatched.join(" ")))
     };
     for (patterns, models, unmatched) in [
-        ("claude-h*:low", "anthropic/claude-haiku-4:low router/a/claude-haiku-4:low", ""),
+        ("*claude-h*:low", "anthropic/claude-haiku-4:low router/a/claude-haiku-4:low", ""),
         ("one/levels, opus:high,one/levels", "one/levels anthropic/claude-opus-5:high", ""),
         ("nothing,twin", "one/twin two/twin", "nothing"),
         ("gem-pro,plain", "one/plain", "gem-pro"),
