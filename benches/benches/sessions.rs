@@ -27,7 +27,7 @@ const TEXT: usize = 850;
 const BRANCH: usize = 1_000;
 
 /// How many times what `serde_json` takes for the lines the loading may take.
-const TIMES_PARSER: f64 = 5.0;
+const TIMES_PARSER: f64 = 2.0;
 
 /// How many times a write and an fdatasync an addition may take.
 const TIMES_SYNC: f64 = 2.0;

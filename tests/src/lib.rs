@@ -4,7 +4,6 @@
 pub mod event_grammar;
 pub mod fakes;
 pub mod fuzz;
-pub mod localhost_tls;
 pub mod made_tasks;
 pub mod model;
 pub mod oauth;

@@ -42,7 +42,7 @@ pub fn run(
                 listed.conflicts.extend(each);
             }
             Some(Landed::Unwritten { .. } | Landed::Waiting { .. } | Landed::Unverified(_)) => {
-                let why = table_row(row, &labels).outcome.note;
+                let why = table_row(&target.run, row, &labels).outcome.note;
                 listed.kept.push(KeptEntry { task: &row.name, label: label(row), why });
             }
             Some(Landed::Landed { .. } | Landed::Unchanged | Landed::TakenBack { .. }) | None => {}

@@ -49,7 +49,7 @@ pub fn run(context: &CommandContext, args: &DiffArgs, out: Out<'_>) -> Result<Ex
     }
     for (row, captured, patch) in &works {
         if target.kind == TargetKind::Run && context.view.room() != OutputWidth::Pipe {
-            let outcome = table_row(row, NAMES).outcome.word;
+            let outcome = table_row(&target.run, row, NAMES).outcome.word;
             let files = count(captured.changes.files, "file");
             let title = format!(
                 "{} · {outcome} · {files} · {}",

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use engine::landing;
 use engine::ports::LandingTask;
-use protocol::{Landed, RunName, TaskName, TaskState};
-use store::TaskRow;
+use protocol::{Landed, RunName, RunState, TaskName, TaskState};
+use store::{RunRow, TaskRow};
 
 use super::context::CommandContext;
 use super::landable_work::LandableWork;
@@ -17,7 +17,7 @@ use crate::render::{
 };
 
 /// Returns the line of a task in a table. `labels` name the other tasks.
-pub(super) fn table_row(row: &TaskRow, labels: Labels<'_>) -> TableRow {
+pub(super) fn table_row(run: &RunRow, row: &TaskRow, labels: Labels<'_>) -> TableRow {
     let mut found = match (&row.report, row.state) {
         (Some(report), _) => outcome_line(report, row.landing.as_ref(), labels),
         (None, TaskState::Queued) => OutcomeLine::plain("queued", Meaning::Neutral),
@@ -27,6 +27,10 @@ pub(super) fn table_row(row: &TaskRow, labels: Labels<'_>) -> TableRow {
         (None, TaskState::Failed) => OutcomeLine::plain("failed", Meaning::Bad),
         (None, TaskState::Cancelled) => OutcomeLine::plain("cancelled", Meaning::Bad),
     };
+    if awaits_landing(run, row) && found.meaning == Meaning::Kept {
+        found = OutcomeLine::plain("done", Meaning::Neutral);
+        found.add_note("its run goes on");
+    }
     if row.discarded.is_some() {
         let more = if found.note.is_empty() { "" } else { "; " };
         found.note = format!("its capture was discarded{more}{}", found.note);
@@ -48,6 +52,15 @@ pub(super) fn table_row(row: &TaskRow, labels: Labels<'_>) -> TableRow {
             .map(|used| used.model.clone())
             .collect(),
     }
+}
+
+/// Returns whether it is not decided yet whether the work of a task lands.
+fn awaits_landing(run: &RunRow, row: &TaskRow) -> bool {
+    let goes_on = match run.state {
+        RunState::Running | RunState::Landing => true,
+        RunState::Finished | RunState::Interrupted => false,
+    };
+    goes_on && row.state == TaskState::Done && row.landing.is_none()
 }
 
 /// Returns the printable label of a task: its item, or else its name.

@@ -143,7 +143,7 @@ fn show(context: &CommandContext, run: &RunRow, row: &TaskRow, out: Out<'_>) -> 
         Work::Command(_) => String::new(),
         Work::External(external) => format!(" · {}", one_line(&external.program)),
     };
-    heading(context, row, &worker, out)?;
+    heading((context, run), row, &worker, out)?;
     show_setup(context, run, row, out)?;
     match &row.spec.work {
         Work::Agent(_) => match if_exists(read_session(&path), &path)? {
@@ -153,21 +153,21 @@ fn show(context: &CommandContext, run: &RunRow, row: &TaskRow, out: Out<'_>) -> 
                 let told = transcript(&entries, &context.view);
                 say(out, &told.join("\n"))?;
                 say(out, "")?;
-                outcome(context, row, used_in(&lines), out)
+                outcome((context, run), row, used_in(&lines), out)
             }
             None => {
                 no_log(row, out)?;
-                outcome(context, row, None, out)
+                outcome((context, run), row, None, out)
             }
         },
         Work::Command(command) => {
             say(out, &given_to(command).join("\n"))?;
             output(row, &path, out)?;
-            outcome(context, row, None, out)
+            outcome((context, run), row, None, out)
         }
         Work::External(_) => {
             output(row, &path, out)?;
-            outcome(context, row, None, out)
+            outcome((context, run), row, None, out)
         }
     }
 }
@@ -191,8 +191,13 @@ fn log_path(context: &CommandContext, run: &RunRow, row: &TaskRow) -> PathBuf {
     context.artifacts.join(run.name.as_str()).join(row.name.as_str()).join(name)
 }
 
-fn heading(context: &CommandContext, row: &TaskRow, more: &str, out: Out<'_>) -> Result<(), Error> {
-    let title = format!("{} · {}{more}", label(row), table_row(row, NAMES).outcome.word);
+fn heading(
+    (context, run): (&CommandContext, &RunRow),
+    row: &TaskRow,
+    more: &str,
+    out: Out<'_>,
+) -> Result<(), Error> {
+    let title = format!("{} · {}{more}", label(row), table_row(run, row, NAMES).outcome.word);
     say(out, &context.view.palette.paint(Meaning::Heading, &title))?;
     // The label of a task is its item; of several items it is only the first.
     match row.spec.items.as_slice() {
@@ -259,12 +264,12 @@ fn no_log(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
 /// Prints the outcome and the usage of a task. `logged` is the usage according to its session log,
 /// which is printed if the ledger has none.
 fn outcome(
-    context: &CommandContext,
+    (context, run): (&CommandContext, &RunRow),
     row: &TaskRow,
     logged: Option<Usage>,
     out: Out<'_>,
 ) -> Result<(), Error> {
-    let outcome = table_row(row, NAMES).outcome;
+    let outcome = table_row(run, row, NAMES).outcome;
     let mut parts = vec![context.view.palette.paint(outcome.meaning, &outcome.word)];
     parts.extend(row.report.as_ref().map(|report| duration(report.ms)));
     let usage = row.usage.or(logged);

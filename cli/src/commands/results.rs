@@ -151,7 +151,7 @@ fn text(tasks: &Tasks<'_>, out: &mut dyn Write) -> Result<(), Error> {
         let text = text.or_else(|| failure(row).map(|failure| failure.message.clone()));
         match text {
             Some(text) => {
-                print_task(tasks.context, out, row, &text, printed)?;
+                print_task((tasks.context, &tasks.located.run), out, row, &text, printed)?;
                 printed += 1;
             }
             None if row.state == TaskState::Done => without += 1,
@@ -175,7 +175,7 @@ fn text(tasks: &Tasks<'_>, out: &mut dyn Write) -> Result<(), Error> {
 
 /// Prints the label of a task, its outcome if it is not done, and its answer or failure.
 fn print_task(
-    context: &CommandContext,
+    (context, run): (&CommandContext, &RunRow),
     out: &mut dyn Write,
     row: &TaskRow,
     text: &str,
@@ -184,7 +184,7 @@ fn print_task(
     let palette = context.view.palette;
     let mut heading = palette.paint(Meaning::Heading, &label(row));
     if row.state != TaskState::Done {
-        let outcome = table_row(row, NAMES).outcome;
+        let outcome = table_row(run, row, NAMES).outcome;
         heading.push_str("  ");
         heading.push_str(&palette.paint(outcome.meaning, &outcome.word));
     }

@@ -98,7 +98,7 @@ fn outcome(run: &RunRow, tasks: &[TaskRow]) -> String {
         RunState::Finished => {}
     }
     // The counts are those of the run's own table, as they are now: after `apply` they differ.
-    let rows: Vec<_> = tasks.iter().map(|row| table_row(row, NAMES)).collect();
+    let rows: Vec<_> = tasks.iter().map(|row| table_row(run, row, NAMES)).collect();
     parts.extend((!rows.is_empty()).then(|| outcome_counts(&rows, Palette::Plain)));
     if let Some(usage) = run.usage {
         parts.push(usage_text(usage));
@@ -119,7 +119,7 @@ fn show(context: &CommandContext, given: &TargetArgs, out: Out<'_>) -> Result<()
     say(out, &headline(context, run))?;
     let took = run.finished.map(|finished| elapsed(run.started, finished));
     let table = Table {
-        rows: tasks.iter().map(|row| table_row(row, &labels)).collect(),
+        rows: tasks.iter().map(|row| table_row(run, row, &labels)).collect(),
         ms: run.totals.as_ref().map(|totals| totals.ms).or(took),
         room: context.view.room(),
         palette: context.view.palette,

@@ -272,7 +272,7 @@ impl std::fmt::Display for ListedModel {
 fn ambiguous(name: &str, several: &[&ListedModel]) -> Error {
     let some = several.iter().take(LISTED).map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let more = if several.len() > LISTED { ", …" } else { "" };
-    let what = format!("{} models are called `{name}`", several.len());
+    let what = format!("`{name}` may name {} models", several.len());
     let error = Error::new(ErrorKind::Model, what).because(format!("{some}{more}"));
     error.hint(format!("--model {}", several[0]))
 }

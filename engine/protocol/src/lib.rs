@@ -23,6 +23,7 @@ mod session_entry;
 mod session_event;
 mod session_message;
 mod spec;
+mod tagged;
 mod thinking_level;
 mod timestamp;
 mod timings;

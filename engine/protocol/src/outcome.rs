@@ -45,6 +45,13 @@ impl Failure {
         Self { class, message: message.into(), detail: None }
     }
 
+    /// Returns whether the failure holds for all requests to the account of the model.
+    #[must_use]
+    pub fn is_of_account(&self) -> bool {
+        matches!(self.class, FailureClass::Auth | FailureClass::Quota)
+            || matches!(self.detail, Some(FailureDetail::Outage { .. }))
+    }
+
     /// Returns the failure with this detail.
     #[must_use]
     pub fn with(self, detail: FailureDetail) -> Self {

@@ -1,11 +1,17 @@
 //! The entries of a session log. They are serialized as in session files of version 3.
 
-use serde::de::Error as _;
+use std::fmt;
+
+use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::message_blocks::blocks;
+use crate::tagged::{Beginning, begin, read, with_tag};
 use crate::{Attribution, Content, EntryId, InputId, Message, SessionMessage, Usage};
+
+/// The field that says what an entry is.
+const TAG: &str = "type";
 
 /// One entry of a session log after its header. The log adds an id, a parent and a time to each
 /// entry. The entries form a tree, whose branches are conversations with a common beginning.
@@ -239,9 +245,44 @@ impl Serialize for SessionEntry {
 
 impl<'de> Deserialize<'de> for SessionEntry {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let mut fields = Map::deserialize(from)?;
-        let Some(kind) = fields.get("type").and_then(Value::as_str) else {
-            return Err(D::Error::missing_field("type"));
+        from.deserialize_map(EntryVisitor)
+    }
+}
+
+struct EntryVisitor;
+
+impl<'de> Visitor<'de> for EntryVisitor {
+    type Value = SessionEntry;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an entry of a session")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<SessionEntry, A::Error> {
+        /// What [`SessionEntry::Message`] holds. Nearly all of a file are messages.
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Said {
+            message: SessionMessage,
+            #[serde(default)]
+            input_id: Option<InputId>,
+        }
+        let fields = match begin(TAG, &mut fields)? {
+            Beginning::Tag(kind) if kind == "message" => {
+                let Said { message, input_id } = read(fields)?;
+                return Ok(SessionEntry::Message { message, input_id });
+            }
+            Beginning::Tag(kind) => with_tag(TAG, &kind, fields)?,
+            Beginning::Fields(fields) => fields,
+        };
+        SessionEntry::from_fields(fields).map_err(A::Error::custom)
+    }
+}
+
+impl SessionEntry {
+    fn from_fields(mut fields: Map<String, Value>) -> Result<Self, serde_json::Error> {
+        let Some(kind) = fields.get(TAG).and_then(Value::as_str) else {
+            return Err(serde_json::Error::missing_field(TAG));
         };
         if !TYPES.contains(&kind) {
             return Ok(Self::Unknown(fields));
@@ -255,7 +296,7 @@ impl<'de> Deserialize<'de> for SessionEntry {
             let model = format!("{provider}/{id}");
             fields.insert("model".to_owned(), model.into());
         }
-        Self::deserialize(Value::Object(fields)).map_err(D::Error::custom)
+        Self::deserialize(Value::Object(fields))
     }
 }
 

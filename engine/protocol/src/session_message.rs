@@ -1,13 +1,19 @@
 //! The messages of a session: those that models read, and those that are for the session and are
 //! converted for a model. They are serialized as in session files of version 3.
 
-use serde::de::Error as _;
+use std::fmt;
+
+use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::message_blocks::blocks;
+use crate::tagged::{Beginning, begin, read, with_tag};
 use crate::timestamp::millis;
 use crate::{Attribution, Content, EntryId, Message, Timestamp, UserMessage};
+
+/// The field that says whose a message is.
+const TAG: &str = "role";
 
 /// A message of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -241,20 +247,51 @@ impl Serialize for SessionMessage {
 
 impl<'de> Deserialize<'de> for SessionMessage {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let mut fields = Map::deserialize(from)?;
-        let role = fields.get("role").and_then(Value::as_str);
+        from.deserialize_map(MessageVisitor)
+    }
+}
+
+struct MessageVisitor;
+
+impl<'de> Visitor<'de> for MessageVisitor {
+    type Value = SessionMessage;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a message")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<SessionMessage, A::Error> {
+        let fields = match begin(TAG, &mut fields)? {
+            Beginning::Tag(role) => match &*role {
+                "user" => return read(fields).map(Message::User).map(SessionMessage::Model),
+                "assistant" => {
+                    return read(fields).map(Message::Assistant).map(SessionMessage::Model);
+                }
+                "toolResult" => {
+                    return read(fields).map(Message::ToolResult).map(SessionMessage::Model);
+                }
+                role => with_tag(TAG, role, fields)?,
+            },
+            Beginning::Fields(fields) => fields,
+        };
+        SessionMessage::from_fields(fields).map_err(A::Error::custom)
+    }
+}
+
+impl SessionMessage {
+    fn from_fields(mut fields: Map<String, Value>) -> Result<Self, serde_json::Error> {
+        let role = fields.get(TAG).and_then(Value::as_str);
         // Files of version 2 have the role `hookMessage`.
         let role = role.map(|role| if role == "hookMessage" { "custom" } else { role });
         match role {
-            None => Err(D::Error::missing_field("role")),
+            None => Err(serde_json::Error::missing_field(TAG)),
             Some("user" | "assistant" | "toolResult") => {
-                let message = Message::deserialize(Value::Object(fields));
-                message.map(Self::Model).map_err(D::Error::custom)
+                Message::deserialize(Value::Object(fields)).map(Self::Model)
             }
             Some(role) => match ROLES.iter().find(|known| **known == role) {
                 Some(role) => {
-                    fields.insert("role".to_owned(), (*role).into());
-                    Self::deserialize(Value::Object(fields)).map_err(D::Error::custom)
+                    fields.insert(TAG.to_owned(), (*role).into());
+                    Self::deserialize(Value::Object(fields))
                 }
                 None => Ok(Self::Unknown(fields)),
             },

@@ -253,7 +253,7 @@ fn a_model_that_is_unknown_without_tools_or_of_two_providers_is_one_clear_error(
     let refused = |name: &str, words: &[&str]| {
         run_model(&place, &repository, name).run().expect_code(1).expect_refusal(words);
     };
-    refused("twin", &["2 models are called `twin`", "one/twin, two/twin"]);
+    refused("twin", &["`twin` may name 2 models", "one/twin, two/twin"]);
     refused("no-such-model", &["no model is called `no-such-model`"]);
     refused("one/mute", &["cannot use the model one/mute", "cannot call tools"]);
     refused("bad/m", &["cannot use the model bad/m", "models.yml:4: "]);

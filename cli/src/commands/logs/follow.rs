@@ -62,7 +62,7 @@ pub(super) async fn follow(
             }
             let several = target.kind == TargetKind::Run && target.tasks.len() > 1;
             let prefix = several.then(|| format!("{:width$} │ ", label(row)));
-            print(&context, row, prefix.as_deref(), added, out)?;
+            print((&context, &target.run), row, prefix.as_deref(), added, out)?;
         }
         if all_ended {
             return Ok(ExitCode::Success);
@@ -204,7 +204,7 @@ struct JsonLine<'a> {
 }
 
 fn print(
-    context: &CommandContext,
+    (context, run): (&CommandContext, &RunRow),
     row: &TaskRow,
     prefix: Option<&str>,
     added: Added,
@@ -216,7 +216,7 @@ fn print(
     let mut text = added.lines;
     if added.ended {
         let mut end = Vec::new();
-        outcome(context, row, None, &mut end)?;
+        outcome((context, run), row, None, &mut end)?;
         text.extend(String::from_utf8_lossy(&end).lines().map(str::to_owned));
     }
     let prefix = prefix.map(|prefix| context.view.palette.paint(Meaning::Aside, prefix));

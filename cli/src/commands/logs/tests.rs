@@ -78,7 +78,7 @@ async fn of_a_command_there_is_what_it_wrote_and_a_terminal_obeys_none_of_it() {
     let target = format!("{run}/make");
     assert_eq!(
         shown(&bench, Some(&target), Form::Text),
-        Ok("make · kept\n$ make make\none\ttwo\nb\u{fffd}d\nlast\nkept · 1.2s\n".to_owned())
+        Ok("make · done\n$ make make\none\ttwo\nb\u{fffd}d\nlast\ndone · 1.2s\n".to_owned())
     );
 }
 
@@ -86,7 +86,7 @@ async fn of_a_command_there_is_what_it_wrote_and_a_terminal_obeys_none_of_it() {
 async fn of_a_run_there_is_each_task_under_a_heading() {
     let (bench, run) = bench().await;
     let whole = format!(
-        "make · kept\n$ make make\none\ttwo\nb\u{fffd}d\nlast\nkept · 1.2s\n\n{AUTH}\n\
+        "make · done\n$ make make\none\ttwo\nb\u{fffd}d\nlast\ndone · 1.2s\n\n{AUTH}\n\
          lost · cancelled · offline/demo.toml\n\
          lost has no log: it ended before its session began, or its log was removed\n\
          cancelled · 1.2s · 0 tokens · $0.00\n\n\

@@ -53,7 +53,7 @@ fn a_name_of_no_or_of_several_models_is_one_clear_error() {
     let told = |name: &str| directory().named(name).unwrap_err().to_string();
     let twin = told("twin");
     assert!(
-        twin.starts_with("error: 2 models are called `twin`\n  because one/twin, two/twin"),
+        twin.starts_with("error: `twin` may name 2 models\n  because one/twin, two/twin"),
         "{twin}"
     );
     let unknown = told("twim");

@@ -223,7 +223,8 @@ impl GateQueue {
                 // An account that counts is there.
                 self.shared.breaker.answered();
                 let is_news = self.shared.window.rejected(admitted.generation, under_way);
-                match wait {
+                // A time that is over says nothing about the next one.
+                match wait.filter(|wait| !wait.is_zero()) {
                     Some(wait) => self.pause(now, wait, &reason),
                     None if is_news => {
                         let longer = self.shared.backoff.saturating_mul(2);

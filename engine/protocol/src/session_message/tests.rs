@@ -71,7 +71,7 @@ fn a_damaged_message_is_an_error_that_says_what_is_missing() {
         (json!({ "role": "bashExecution", "command": "a" }), "missing field `output`"),
         (
             json!({ "role": "user", "content": 1, "timestamp": 1 }),
-            "the content of a message is a text or a list",
+            "invalid type: integer `1`, expected a text or a list of blocks as the content of a message",
         ),
         (json!({ "content": "a" }), "missing field `role`"),
     ] {

@@ -173,7 +173,7 @@ fn add_labels(
 
 fn read(from: &Path) -> Result<LoadedSession, ForkError> {
     let path = from.to_owned();
-    match LoadedSession::read(from) {
+    match LoadedSession::read_lines(from) {
         Ok(Some(session)) if session.header.version > VERSION => Err(ForkError::Newer { path }),
         Ok(Some(session)) => Ok(session),
         Ok(None) => Err(ForkError::NoSession { path }),

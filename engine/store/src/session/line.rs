@@ -4,16 +4,19 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use engine::ports::SessionHeader;
-use protocol::{EntryId, SessionEntry, SessionId, Timestamp, TitleSource};
+use protocol::{EntryId, InputId, SessionEntry, SessionId, SessionMessage, Timestamp, TitleSource};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::blobs::BlobFolder;
 use super::error::LogCause;
-use super::large::reduce;
+use super::large::{may_refer, reduce};
 
 /// The version of session files that this program writes.
 pub(super) const VERSION: u32 = 3;
+
+/// How the line of a message begins as programs write it.
+const MESSAGE: &str = "{\"type\":\"message\",";
 
 /// An entry of a session log, with its id, its parent's id and its timestamp.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -149,6 +152,30 @@ pub(super) fn parse_envelope(line: &[u8]) -> Result<Envelope, String> {
     };
     let label = label.map(|label| (label.target, label.label));
     Ok(Envelope { id: read.id, parent: read.parent, at, label })
+}
+
+/// Parses the line of a message in one go; `None` if it has to be parsed step by step, which then
+/// says why it is none.
+pub(super) fn parse_message(line: &str) -> Option<(Envelope, SessionEntry)> {
+    #[derive(Deserialize)]
+    struct Read<'a> {
+        #[serde(borrow, rename = "type")]
+        kind: Cow<'a, str>,
+        id: EntryId,
+        #[serde(default, rename = "parentId")]
+        parent: Option<EntryId>,
+        timestamp: Timestamp,
+        message: SessionMessage,
+        #[serde(default, rename = "inputId")]
+        input_id: Option<InputId>,
+    }
+    if !line.starts_with(MESSAGE) || may_refer(line) {
+        return None;
+    }
+    let Read { kind, id, parent, timestamp, message, input_id } =
+        serde_json::from_str(line).ok()?;
+    let envelope = Envelope { id, parent, at: Some(timestamp), label: None };
+    (kind == "message").then_some((envelope, SessionEntry::Message { message, input_id }))
 }
 
 /// Parses what an entry says.

@@ -14,7 +14,9 @@ use super::blobs::BlobFolder;
 use super::gaps::Gaps;
 use super::journal::settle_for;
 use super::large::{may_refer, restore};
-use super::line::{Envelope, First, LoadedHeader, clean, parse_entry, parse_envelope, parse_first};
+use super::line::{
+    Envelope, First, LoadedHeader, clean, parse_entry, parse_envelope, parse_first, parse_message,
+};
 use super::reader::{LogLines, RawLine};
 
 /// How many damaged lines are described.
@@ -37,7 +39,7 @@ pub struct LoadedSession {
     pub(super) lacks_line_break: bool,
 }
 
-/// What an entry says. Most entries of a large file are on other branches and are never parsed.
+/// What an entry says.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// The line of the entry.
@@ -49,6 +51,15 @@ pub enum Body {
     },
     /// The entry.
     Read(Box<SessionEntry>),
+}
+
+/// What is kept of the entries of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// What they say. A message is parsed at once, any other entry when it is needed.
+    Entries,
+    /// Their lines as they stand.
+    Lines,
 }
 
 /// What a file is.
@@ -67,12 +78,24 @@ impl LoadedSession {
     /// # Errors
     /// The file does not exist or cannot be read.
     pub fn read(path: &Path) -> io::Result<Option<Self>> {
+        Self::read_as(path, Keep::Entries)
+    }
+
+    /// Reads the session file at `path` as [`Self::read`] does, with the lines of its entries.
+    ///
+    /// # Errors
+    /// The file does not exist or cannot be read.
+    pub(super) fn read_lines(path: &Path) -> io::Result<Option<Self>> {
+        Self::read_as(path, Keep::Lines)
+    }
+
+    fn read_as(path: &Path, keep: Keep) -> io::Result<Option<Self>> {
         settle_for(path);
-        let loaded = match load(std::fs::File::open(path)?)? {
+        let loaded = match load(std::fs::File::open(path)?, keep)? {
             Loaded::Session(session) if session.header.version < super::line::VERSION => {
                 let migrated =
                     super::migrate::migrate(&std::fs::read(path)?, session.header.session());
-                load(&migrated[..])?
+                load(&migrated[..], keep)?
             }
             loaded => loaded,
         };
@@ -145,7 +168,7 @@ fn parse_body(text: &str, blobs: Option<&BlobFolder>) -> (SessionEntry, Vec<Stri
 }
 
 /// Reads a session file.
-pub(super) fn load(from: impl Read) -> io::Result<Loaded> {
+pub(super) fn load(from: impl Read, keep: Keep) -> io::Result<Loaded> {
     let mut scan = LogLines::new(from);
     let mut number = 0;
     let mut is_empty = true;
@@ -183,7 +206,7 @@ pub(super) fn load(from: impl Read) -> io::Result<Loaded> {
                 }
             }
             Some(RawLine::Complete(line)) => {
-                if let Err(what) = add(&mut session, &gaps, number, clean(line)) {
+                if let Err(what) = add(&mut session, keep, &gaps, number, clean(line)) {
                     session.note(number, what);
                     gaps.note(&session.tree, clean(line));
                 }
@@ -194,7 +217,8 @@ pub(super) fn load(from: impl Read) -> io::Result<Loaded> {
             }
             Some(RawLine::Torn(line)) => {
                 // What is whole but for its line break is an entry; anything else was not written.
-                session.lacks_line_break = add(&mut session, &gaps, number, clean(line)).is_ok();
+                session.lacks_line_break =
+                    add(&mut session, keep, &gaps, number, clean(line)).is_ok();
             }
         }
     }
@@ -202,19 +226,29 @@ pub(super) fn load(from: impl Read) -> io::Result<Loaded> {
     Ok(Loaded::Session(Box::new(session)))
 }
 
-fn add(session: &mut LoadedSession, gaps: &Gaps, number: u64, line: &[u8]) -> Result<(), String> {
+fn add(
+    session: &mut LoadedSession,
+    keep: Keep,
+    gaps: &Gaps,
+    number: u64,
+    line: &[u8],
+) -> Result<(), String> {
     let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
     // Entries of older versions have no ids; they are read again when they are migrated.
     if session.header.version < 2 {
         return Ok(());
     }
-    let Envelope { id, parent, at, label } = parse_envelope(line)?;
+    let message = if keep == Keep::Entries { parse_message(text) } else { None };
+    let (envelope, body) = match message {
+        Some((envelope, entry)) => (envelope, Body::Read(Box::new(entry))),
+        None => (parse_envelope(line)?, Body::Unread { number, text: text.into() }),
+    };
+    let Envelope { id, parent, at, label } = envelope;
     let before = || session.tree.nodes().last().map(|node| node.at);
     let at = at.or_else(before).unwrap_or_else(|| Timestamp::from_millisecond(0));
     if let Some((target, label)) = label {
         session.tree.set_label(target, label);
     }
-    let body = Body::Unread { number, text: text.into() };
     match gaps.bridge(&session.tree, parent.as_ref()) {
         Some(before) => session.tree.push_after_gap(before, (id, parent), at, body),
         None => session.tree.push(id, parent, at, body),

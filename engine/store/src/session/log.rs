@@ -18,7 +18,7 @@ use tokio::task;
 
 use super::blobs::BlobFolder;
 use super::error::LogCause;
-use super::loaded::{Loaded, load};
+use super::loaded::{Keep, Loaded, load};
 use super::log_writer::{Addition, LogWriter, WriteRequest, WriterPool};
 use super::open::{Durability, LogOptions, Opened};
 
@@ -131,7 +131,7 @@ impl SessionLog for SessionLogFile {
     async fn go_to(&mut self, at: Timestamp, to: SessionMove) -> Result<Moved, SessionLogError> {
         let entry = self.add(at, Addition::Move(to)).await?;
         let (path, blobs) = (self.path.clone(), self.options.blobs.clone());
-        let read = blocking(move || match load(File::open(&path)?)? {
+        let read = blocking(move || match load(File::open(&path)?, Keep::Entries)? {
             Loaded::Session(mut session) => Ok(session.context(blobs.as_ref())),
             Loaded::Empty | Loaded::Other => Err(LogCause::Replaced),
         });

@@ -16,7 +16,7 @@ use protocol::SessionId;
 use super::blobs::BlobFolder;
 use super::error::LogCause;
 use super::line::{self, VERSION};
-use super::loaded::{Loaded, LoadedSession, load};
+use super::loaded::{Keep, Loaded, LoadedSession, load};
 use super::log_writer::{Kept, LogWriter};
 use super::migrate::migrate;
 use super::rewrite::{back_up, replace};
@@ -69,7 +69,7 @@ impl LogOptions {
             if !is_at(&file, path)? {
                 continue;
             }
-            match load(&file)? {
+            match load(&file, Keep::Entries)? {
                 Loaded::Session(session) if session.header.version > VERSION => {
                     return Err(LogCause::Newer(session.header.version));
                 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::error::LogCause;
 use super::line::{First, VERSION, clean, line_of, parse_first};
-use super::loaded::{Loaded, load};
+use super::loaded::{Keep, Loaded, load};
 use super::rewrite::{back_up, replace};
 
 /// What became of a title.
@@ -48,7 +48,7 @@ fn write_title(
         fs::TryLockError::WouldBlock => LogCause::Locked,
         fs::TryLockError::Error(error) => error.into(),
     })?;
-    let Loaded::Session(session) = load(&file)? else {
+    let Loaded::Session(session) = load(&file, Keep::Lines)? else {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no session").into());
     };
     if session.header.version > VERSION {

@@ -147,6 +147,14 @@ fn after_a_pause_one_request_finds_out_and_then_more_and_more_follow() {
 }
 
 #[test]
+fn a_rejection_until_a_time_that_is_over_pauses_as_one_without_a_time() {
+    let mut queue = queue(None);
+    queue.step(arrived(1), Duration::ZERO);
+    queue.step(rejected(1, Some(0)), Duration::ZERO);
+    assert_eq!(notified(&queue.step(arrived(2), Duration::ZERO)), [(2, SECOND)]);
+}
+
+#[test]
 fn a_rejection_without_a_time_pauses_longer_each_time_until_one_is_accepted() {
     let mut queue = queue(None);
     let (mut now, mut waits) = (Duration::ZERO, Vec::new());

@@ -1,9 +1,7 @@
 //! The tasks that have not begun when the account of their model cannot be used any more: each would
 //! only fail in the same way.
 
-use protocol::{
-    Agent, Failure, FailureClass, FailureDetail, ModelRoute, Outcome, TaskId, TaskSpec, Work,
-};
+use protocol::{Agent, Failure, ModelRoute, Outcome, TaskId, TaskSpec, Work};
 
 use super::{Effect, RunMachine, unstarted};
 
@@ -17,7 +15,7 @@ impl RunMachine {
         effects: &mut Vec<Effect>,
     ) {
         let Outcome::Failed { failure } = outcome else { return };
-        if !is_of_account(failure) {
+        if !failure.is_of_account() {
             return;
         }
         let Some(failed) = self.record.task(task).and_then(|task| agent(&task.spec)) else {
@@ -34,12 +32,6 @@ impl RunMachine {
             self.record_end(other, unstarted(Outcome::Failed { failure }), effects);
         }
     }
-}
-
-/// Returns whether a failure holds for all requests of the account.
-fn is_of_account(failure: &Failure) -> bool {
-    matches!(failure.class, FailureClass::Auth | FailureClass::Quota)
-        || matches!(failure.detail, Some(FailureDetail::Outage { .. }))
 }
 
 fn agent(spec: &TaskSpec) -> Option<&Agent> {

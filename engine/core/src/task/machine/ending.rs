@@ -16,7 +16,12 @@ pub(super) fn seal(workspace: Workspace, end: Outcome) -> Next {
 pub(super) fn sealed(state: State, input: &Input) -> Next {
     match (state, input) {
         (State::Sealing(workspace, end), Input::Sealed) => {
-            (State::Capturing(workspace, end), vec![Effect::Capture, Effect::ReportWorkEnd])
+            let effects = if stops_others(&end) {
+                vec![Effect::Capture]
+            } else {
+                vec![Effect::Capture, Effect::ReportWorkEnd]
+            };
+            (State::Capturing(workspace, end), effects)
         }
         // Processes still write into the workspace. A capture would be inconsistent, and their
         // later writes would be lost.
@@ -26,6 +31,12 @@ pub(super) fn sealed(state: State, input: &Input) -> Next {
         }
         (state, _stale) => (state, Vec::new()),
     }
+}
+
+/// Returns whether no other task begins because of how this one ends, so that none may take its place
+/// before its end is known.
+fn stops_others(end: &Outcome) -> bool {
+    matches!(end, Outcome::Failed { failure } if failure.is_of_account())
 }
 
 /// Returns what may still write into a workspace, for the user.

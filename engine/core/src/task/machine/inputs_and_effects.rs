@@ -122,7 +122,8 @@ pub enum Effect {
         /// The maximum duration.
         deadline: Duration,
     },
-    /// Report that the work has ended and that nothing writes into the workspace any more.
+    /// Report that the work has ended and that nothing writes into the workspace any more, so that
+    /// another task may begin.
     ReportWorkEnd,
     /// Capture the changes in the workspace.
     Capture,

@@ -284,6 +284,19 @@ fn an_empty_success_is_none_where_a_change_was_asked_for() {
 }
 
 #[test]
+fn a_failure_of_the_account_keeps_the_place_of_its_task_until_its_end_is_known() {
+    for (class, effects) in [
+        (FailureClass::Auth, vec![Effect::Capture]),
+        (FailureClass::Quota, vec![Effect::Capture]),
+        (FailureClass::Refused, vec![Effect::Capture, Effect::ReportWorkEnd]),
+    ] {
+        let mut task = working();
+        task.step(Input::WorkerEnded(AgentEnd::Failed(failure(class))));
+        assert_eq!(task.step(Input::Sealed), effects, "{class:?}");
+    }
+}
+
+#[test]
 fn nothing_follows_the_finish() {
     let mut task = task();
     task.step(Input::Prepared(Err(failure(FailureClass::Workspace))));

@@ -196,6 +196,31 @@ async fn every_fixture_gives_its_context_and_its_model_and_goes_on() {
 }
 
 #[test]
+fn a_message_that_is_parsed_at_once_is_what_its_line_says() {
+    let input = "{\"type\":\"message\",\"id\":\"0000000a\",\"parentId\":null,\"timestamp\":\
+                 \"2026-01-02T03:04:05.678Z\",\"message\":{\"role\":\"user\",\"content\":[{\"type\":\
+                 \"hologram\"},{\"text\":\"a\\n\",\"type\":\"text\"}],\"timestamp\":1.5},\"inputId\":\
+                 \"01890a5d-ac96-774b-bcce-b302099a8057\",\"more\":1}\n";
+    let mut at_once = 0;
+    for text in fixtures().iter().map(|fixture| fixture.text.to_owned() + "\n" + input) {
+        let read = |keep| match load(text.as_bytes(), keep).unwrap() {
+            Loaded::Session(session) => *session,
+            Loaded::Empty | Loaded::Other => panic!("{text}"),
+        };
+        let (mut lines, mut entries) = (read(Keep::Lines), read(Keep::Entries));
+        at_once +=
+            entries.tree.nodes().iter().filter(|it| matches!(it.body, Body::Read(_))).count();
+        for place in 0..lines.tree.nodes().len() {
+            let (line, entry) = (&lines.tree.nodes()[place], &entries.tree.nodes()[place]);
+            assert_eq!((&line.id, &line.parent, line.at), (&entry.id, &entry.parent, entry.at));
+            assert_eq!(lines.entry(place, None), entries.entry(place, None));
+        }
+        assert_eq!(lines.damage, entries.damage);
+    }
+    assert!(at_once > 30, "{at_once} messages were parsed at once");
+}
+
+#[test]
 async fn the_state_of_every_type_of_entry_is_in_the_context() {
     let text = include_str!("../../../tests/sessions/every-entry.jsonl");
     let place = Place::new(text.as_bytes());
@@ -328,7 +353,7 @@ async fn a_thousand_random_changes_of_a_file_cost_what_they_hit_and_nothing_else
             2 => drop(bytes.splice(place..place, vec![0; 1 + random(64)])),
             _ => bytes.truncate(place),
         }
-        let loaded = load(&bytes[..]).unwrap();
+        let loaded = load(&bytes[..], Keep::Entries).unwrap();
         let Loaded::Session(mut session) = loaded else { panic!("round {round}: {bytes:?}") };
         session.context(None);
         // Each line that is as it was is an entry.

@@ -36,7 +36,10 @@ fn a_title_stands_in_the_header_and_one_of_the_user_stays() {
     for (title, source) in [("other", TitleSource::Auto), (" \n", TitleSource::User)] {
         assert_eq!(set(&path, title, source), Titled::Kept);
     }
-    let Loaded::Session(session) = load(fs::File::open(&path).unwrap()).unwrap() else { panic!() };
+    let Loaded::Session(session) = load(fs::File::open(&path).unwrap(), Keep::Lines).unwrap()
+    else {
+        panic!()
+    };
     assert_eq!(session.header.title.as_deref(), Some("mine"));
     assert_eq!(session.header.title_source, Some(TitleSource::User));
 }
