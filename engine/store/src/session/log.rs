@@ -112,7 +112,7 @@ impl SessionLog for SessionLogFile {
     async fn preview(&mut self, target: Option<EntryId>) -> Result<MovePreview, SessionLogError> {
         let (path, blobs) = (self.path.clone(), self.options.blobs.clone());
         let read = blocking(move || match File::open(&path) {
-            Ok(file) => match load(file)? {
+            Ok(file) => match load(file, Keep::Entries)? {
                 Loaded::Session(mut session) => {
                     Ok(session.preview(target.as_ref(), blobs.as_ref())?)
                 }
