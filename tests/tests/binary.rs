@@ -29,6 +29,7 @@ mod binary {
     mod compaction;
     mod context_files;
     mod costs;
+    mod damaged_histories;
     mod demo;
     mod depends;
     mod dirty;
@@ -84,6 +85,9 @@ mod binary {
     mod pool;
     mod power_cut;
     mod print;
+    mod print_bad_input;
+    mod print_killed;
+    mod print_scripts;
     mod print_sessions;
     mod private;
     mod progress;
@@ -100,6 +104,8 @@ mod binary {
     mod retry_bad_input;
     mod secrets;
     mod series;
+    mod session_aborts;
+    mod session_kit;
     mod session_options;
     mod settle;
     mod settle_agents;

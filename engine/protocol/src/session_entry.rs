@@ -262,14 +262,14 @@ impl<'de> Visitor<'de> for EntryVisitor {
         /// What [`SessionEntry::Message`] holds. Nearly all of a file are messages.
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Said {
+        struct MessageFields {
             message: SessionMessage,
             #[serde(default)]
             input_id: Option<InputId>,
         }
         let fields = match begin(TAG, &mut fields)? {
             Beginning::Tag(kind) if kind == "message" => {
-                let Said { message, input_id } = read(fields)?;
+                let MessageFields { message, input_id } = read(fields)?;
                 return Ok(SessionEntry::Message { message, input_id });
             }
             Beginning::Tag(kind) => with_tag(TAG, &kind, fields)?,

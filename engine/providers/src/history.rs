@@ -22,7 +22,7 @@ pub(crate) enum Images {
     Replaced,
 }
 
-/// A step of the conversation. Each `Results` follows an `Answer` with calls, and has exactly one
+/// A step of the conversation. The first is the user's. Each `Results` follows an `Answer` with calls, and has exactly one
 /// result for each of them, in their order.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Turn<'a> {
@@ -71,6 +71,10 @@ const ABORTED: &str = "aborted";
 
 /// Stands in the place of a result without content.
 const NO_OUTPUT: &str = "(no output)";
+
+/// Stands before an answer with which a conversation begins whose beginning is lost: most APIs want
+/// the user to speak first.
+const NO_BEGINNING: &str = "(The beginning of this conversation is missing.)";
 
 /// Stands in the place of an image that the model cannot see.
 const NO_IMAGE: &str = "[An image is left out here: it cannot be shown to this model.]";
@@ -129,6 +133,9 @@ impl<'a> History<'a> {
         let blocks: Vec<_> = answer.content.iter().filter_map(|it| block(it, signatures)).collect();
         if blocks.is_empty() {
             return;
+        }
+        if self.turns.is_empty() {
+            self.turns.push(Turn::User(vec![ContentItem::Text(NO_BEGINNING)]));
         }
         let calls: Vec<_> = answer.calls().collect();
         if !calls.is_empty() {

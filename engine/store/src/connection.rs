@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rustix::fs::{Access, access};
 
 use crate::error::LedgerCause;
 
@@ -58,7 +59,11 @@ pub(crate) fn create_file(path: &Path) -> Result<(), io::Error> {
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     match made {
         Ok(_empty) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        // SQLite does not say why it cannot open a file. It is not opened here: closing it would
+        // release the locks that this process has on it.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            Ok(access(path, Access::READ_OK | Access::WRITE_OK)?)
+        }
         Err(error) => Err(error),
     }
 }

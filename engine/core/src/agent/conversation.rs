@@ -70,7 +70,7 @@ pub struct Conversation {
     pub(super) usage: SessionUsage,
     pub(super) loop_detector: LoopDetector,
     /// The ids of all tool calls so far. Each is unique.
-    call_ids: BTreeSet<String>,
+    pub(super) call_ids: BTreeSet<String>,
     /// The ids of all inputs so far.
     input_ids: BTreeSet<InputId>,
     pub(super) log: Box<dyn SessionLog>,
@@ -138,15 +138,15 @@ impl Conversation {
     /// Adds the messages of the log.
     pub(super) fn load(&mut self, context: SessionContext) {
         let details = context.compaction.unwrap_or_default();
+        let mut open = Vec::new();
         for logged in context.messages {
             self.input_ids.extend(logged.input_id);
             if let SessionMessage::CompactionSummary(summary) = &logged.message {
                 let (summary, details) = (summary.summary.clone(), details.clone());
                 self.compacted = Some(Compacted { summary, details });
             }
-            if let Some(message) = for_model(&logged.message)
-                && !self.is_orphan_result(&message)
-            {
+            let message = for_model(&logged.message);
+            if let Some(message) = message.and_then(|it| self.with_unique_ids(it, &mut open)) {
                 self.add(Arc::new(message), logged.entry);
             }
         }
@@ -157,6 +157,35 @@ impl Conversation {
         }
         self.usage.turns = context.answers;
         self.usage.used = context.used.unwrap_or(Usage::ZERO);
+    }
+
+    /// Returns a message of the log with call ids that no other call has: a file may be damaged, or of
+    /// another program. `open` are the calls of the last answer without results, as their ids are in
+    /// the log and as they are now. Returns `None` for a result of none of them: providers reject it.
+    fn with_unique_ids(
+        &mut self,
+        mut message: Message,
+        open: &mut Vec<(String, String)>,
+    ) -> Option<Message> {
+        match &mut message {
+            Message::User(_) => {}
+            Message::Assistant(answer) => {
+                open.clear();
+                for part in &mut answer.content {
+                    if let Part::ToolCall(call) = part {
+                        let unique = self.unique_call_id(&call.id);
+                        open.push((std::mem::replace(&mut call.id, unique.clone()), unique));
+                    }
+                }
+            }
+            Message::ToolResult(result) => {
+                let id = &result.tool_call_id;
+                // This program itself may have added a result, with the id as it is now.
+                let at = open.iter().position(|(logged, now)| logged == id || now == id)?;
+                (_, result.tool_call_id) = open.remove(at);
+            }
+        }
+        Some(message)
     }
 
     /// Returns the id of the session.
@@ -209,15 +238,6 @@ impl Conversation {
     #[must_use]
     pub fn size(&self) -> (usize, Usage) {
         (self.messages.len(), self.usage.used)
-    }
-
-    /// Returns whether a message is the result of an unknown tool call. This happens if the log
-    /// line of the call is damaged. Providers reject such a result.
-    pub(super) fn is_orphan_result(&self, message: &Message) -> bool {
-        match message {
-            Message::ToolResult(result) => !self.call_ids.contains(&result.tool_call_id),
-            Message::User(_) | Message::Assistant(_) => false,
-        }
     }
 
     /// Adds an error result for each tool call that a crash interrupted.

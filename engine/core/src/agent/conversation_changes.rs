@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use protocol::{EntryId, ModelRoute, SessionEntry, ThinkingLevel};
+use protocol::{EntryId, Message, ModelRoute, SessionEntry, ThinkingLevel};
 
 use super::conversation::Conversation;
 use super::limits::LoopDetector;
@@ -40,6 +40,7 @@ impl Conversation {
         let usage = self.usage;
         self.messages.clear();
         self.entries.clear();
+        self.call_ids.clear();
         (self.compacted, self.measured) = (None, None);
         self.loop_detector = LoopDetector::default();
         self.load(context);
@@ -56,7 +57,8 @@ impl Conversation {
         let id = self.write(entry.clone()).await?;
         let at = PathEntry { id: &id, at: self.clock.now(), entry: &entry };
         let message = appended_message(&at).and_then(|logged| for_model(&logged.message));
-        if let Some(message) = message.filter(|message| !self.is_orphan_result(message)) {
+        // Answers and their results are added with their turn.
+        if let Some(message @ Message::User(_)) = message {
             self.add(Arc::new(message), id.clone());
         }
         Ok(id)

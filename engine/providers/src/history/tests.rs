@@ -41,7 +41,7 @@ fn a_model_gets_its_own_answer_as_it_came() {
         Block::Text { text: "a", signature },
         Block::Call { call, signature },
     ];
-    assert_eq!(turns[0], Turn::Answer(expected.into()));
+    assert_eq!(turns[1], Turn::Answer(expected.into()));
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn another_model_gets_thinking_as_text_and_no_signature() {
             Block::Text { text: "a", signature: None },
             Block::Call { call, signature: None },
         ];
-        assert_eq!(turns[0], Turn::Answer(expected.into()), "{other:?}");
+        assert_eq!(turns[1], Turn::Answer(expected.into()), "{other:?}");
     }
 }
 
@@ -68,9 +68,9 @@ fn an_answer_that_was_cut_off_loses_its_signatures() {
     }
     let messages = [cut];
     let turns = turns(&messages, &reader());
-    let Turn::Answer(blocks) = &turns[0] else { panic!() };
+    let Turn::Answer(blocks) = &turns[1] else { panic!() };
     assert_eq!(blocks[0], Block::Text { text: "hm", signature: None });
-    let Turn::Results(results) = &turns[1] else { panic!() };
+    let Turn::Results(results) = &turns[2] else { panic!() };
     assert_eq!(results[0].content, [ContentItem::Text("aborted")]);
 }
 
@@ -120,4 +120,12 @@ fn an_image_is_shown_if_it_is_whole_and_can_be_seen() {
 fn what_says_nothing_is_no_turn() {
     let messages = [user(""), answer_of(OWN, vec![thinking(""), text("\n")]), user("a")];
     assert_eq!(turns(&messages, &reader()), [Turn::User(vec![ContentItem::Text("a")])]);
+}
+
+#[test]
+fn a_conversation_whose_beginning_is_lost_begins_with_the_user() {
+    let messages = [result("c", "read", "x"), answer_of(OWN, vec![text("a")]), user("b")];
+    let said = |text| Turn::User(vec![ContentItem::Text(text)]);
+    let answer = Turn::Answer(vec![Block::Text { text: "a", signature: None }]);
+    assert_eq!(turns(&messages, &reader()), [said(NO_BEGINNING), answer, said("b")]);
 }

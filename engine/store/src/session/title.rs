@@ -1,15 +1,17 @@
 //! The title of a session, which stands in its header.
 
+use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::Path;
 
 use engine::fault::Faults;
 use protocol::TitleSource;
-use serde_json::{Map, Value, json};
+use serde_json::json;
+use serde_json::value::RawValue;
 
 use super::error::LogCause;
-use super::line::{First, VERSION, clean, line_of, parse_first};
+use super::line::{First, VERSION, clean, parse_first};
 use super::loaded::{Keep, Loaded, load};
 use super::rewrite::{back_up, replace};
 
@@ -78,11 +80,28 @@ fn write_title(
     Ok(Titled::Done)
 }
 
+/// Returns a header with another title. Every byte of its other fields stays.
 fn titled(header: &[u8], title: &str, source: TitleSource) -> Result<Vec<u8>, serde_json::Error> {
-    let mut fields: Map<String, Value> = serde_json::from_slice(clean(header))?;
-    fields.insert("title".to_owned(), json!(title));
-    fields.insert("titleSource".to_owned(), json!(source));
-    line_of(&fields)
+    let fields: BTreeMap<String, &RawValue> = serde_json::from_slice(clean(header))?;
+    // A header is an object, because it was parsed as one.
+    let end = header.iter().rposition(|byte| *byte == b'}').unwrap_or(header.len());
+    let mut changes = Vec::new();
+    for (key, value) in [("titleSource", json!(source)), ("title", json!(title))] {
+        changes.push(match fields.get(key) {
+            Some(old) => {
+                let begin = old.get().as_ptr().addr() - header.as_ptr().addr();
+                (begin..begin + old.get().len(), value.to_string())
+            }
+            None => (end..end, format!(",\"{key}\":{value}")),
+        });
+    }
+    // From the last one on, so that the places of the others stay.
+    changes.sort_by_key(|(place, _)| std::cmp::Reverse(place.start));
+    let mut line = header.to_vec();
+    for (place, text) in changes {
+        line.splice(place, text.into_bytes());
+    }
+    Ok(line)
 }
 
 /// Returns a title in one line.

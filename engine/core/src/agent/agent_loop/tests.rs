@@ -479,6 +479,44 @@ fn two_calls_with_one_identity_become_two() {
 }
 
 #[test]
+fn calls_of_a_log_that_share_an_id_get_their_own_and_each_one_result() {
+    let result = |id: &str| {
+        other(Message::ToolResult(ToolResult {
+            tool_call_id: id.to_owned(),
+            tool_name: "take-1".to_owned(),
+            content: vec![protocol::Content::text(id)],
+            details: None,
+            is_error: false,
+            pruned_at: None,
+            timestamp: Noon.now(),
+        }))
+    };
+    let called = |calls: &[(&str, &str)]| other(Message::Assistant(answer(calls)));
+    let mut old = vec![
+        said("do it", prompt_id()),
+        called(&[("a", "take-1")]),
+        result("a"),
+        called(&[("a", "take-1"), ("a", "take-1")]),
+        result("a"),
+    ];
+    let opened = |old: Vec<ContextMessage>| {
+        let shelf = Shelf { old, ..Shelf::default() };
+        let messages = conversation(&shelf).messages;
+        let results = messages.iter().filter_map(|message| match &**message {
+            Message::ToolResult(result) => Some(result.tool_call_id.clone()),
+            Message::User(_) | Message::Assistant(_) => None,
+        });
+        (results.collect::<Vec<_>>(), shelf.results())
+    };
+    let (ids, added) = opened(old.clone());
+    assert_eq!((ids, added.len()), (["a", "a-2", "a-3"].map(str::to_owned).into(), 1));
+    // What was added then is found again.
+    old.extend(added.into_iter().map(|result| other(Message::ToolResult(result))));
+    let (ids, added) = opened(old);
+    assert_eq!((ids, added.len()), (["a", "a-2", "a-3"].map(str::to_owned).into(), 0));
+}
+
+#[test]
 fn a_model_that_had_the_last_word_before_a_crash_is_not_asked_for_another() {
     let mut last = answer(&[]);
     last.content = vec![Part::text("done!".to_owned())];

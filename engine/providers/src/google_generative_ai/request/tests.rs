@@ -8,7 +8,7 @@ use super::*;
 use crate::api::Api;
 use crate::endpoint::base_url;
 use crate::test_support::{
-    self, answer_of, assistant, call, image, request as asked, result, text, user,
+    self, answer_of, assistant, call, image, request as asked, result, user,
 };
 
 fn endpoint(model: &str) -> Endpoint {
@@ -140,11 +140,7 @@ fn options_and_a_choice_of_tools_are_told() {
     assert_eq!(mode(ToolChoice::Any), json!({ "mode": "ANY" }));
     let named = json!({ "mode": "ANY", "allowedFunctionNames": ["yield"] });
     assert_eq!(mode(ToolChoice::Force("yield".to_owned())), named);
-    let bare = ModelRequest {
-        tools: [].into(),
-        system: "".into(),
-        ..asked(vec![assistant(vec![text("a")])])
-    };
+    let bare = ModelRequest { tools: [].into(), system: "".into(), ..asked(vec![user("a")]) };
     let bare = body(&endpoint("gemini-2.0-flash"), &bare);
-    assert_eq!(bare, json!({ "contents": [{ "role": "model", "parts": [{ "text": "a" }] }] }));
+    assert_eq!(bare, json!({ "contents": [{ "role": "user", "parts": [{ "text": "a" }] }] }));
 }

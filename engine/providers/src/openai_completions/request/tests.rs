@@ -90,9 +90,9 @@ fn arguments_that_were_no_json_are_not_repeated() {
     let mut broken = conversation();
     let Part::ToolCall(mut bad) = called("call_1", "read", &json!({})) else { panic!() };
     bad.malformed = Some("{bad".to_owned());
-    broken.messages = vec![assistant(vec![Part::ToolCall(bad)]).into()];
+    broken.messages = vec![user("a").into(), assistant(vec![Part::ToolCall(bad)]).into()];
     let body = said(&Compat::standard(), &broken);
-    assert_eq!(body["messages"][1]["tool_calls"][0]["function"]["arguments"], "{}");
+    assert_eq!(body["messages"][2]["tool_calls"][0]["function"]["arguments"], "{}");
 }
 
 #[test]

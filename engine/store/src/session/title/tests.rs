@@ -27,12 +27,13 @@ fn a_title_stands_in_the_header_and_one_of_the_user_stays() {
     let (_folder, path) = place();
     assert_eq!(set(&path, " a\u{1b}[1m\n  title ", TitleSource::Auto), Titled::Done);
     let text = fs::read_to_string(&path).unwrap();
-    let (before, after) = FILE.split_once("{\"type\":\"session\"").unwrap();
-    let (_header, after) = after.split_once("\r\n").unwrap();
-    assert!(text.starts_with(before) && text.ends_with(after), "{text}");
-    let header = text.lines().nth(1).unwrap();
-    assert!(header.contains("\"title\":\"a [1m title\",\"titleSource\":\"auto\""), "{header}");
+    let titled = |title: &str, source: &str| {
+        let titled = format!("1.50,\"title\":\"{title}\",\"titleSource\":\"{source}\"}}\r\n");
+        FILE.replace("1.50}\r\n", &titled)
+    };
+    assert_eq!(text, titled("a [1m title", "auto"));
     assert_eq!(set(&path, "mine", TitleSource::User), Titled::Done);
+    assert_eq!(fs::read_to_string(&path).unwrap(), titled("mine", "user"));
     for (title, source) in [("other", TitleSource::Auto), (" \n", TitleSource::User)] {
         assert_eq!(set(&path, title, source), Titled::Kept);
     }

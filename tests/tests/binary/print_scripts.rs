@@ -1,0 +1,107 @@
+//! Print mode as scripts use it: its output in variables and pipes, its exit code, its signals, and the
+//! retries that it reports.
+
+use std::fs;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tests::model::{Answer, Asked, LoopbackModel, marker};
+use tests::sandbox::{Invocation, Sandbox};
+
+use super::print::session_file;
+use super::sandbox;
+use super::session_kit::begun;
+
+/// Begins `regatta -p` in the folder `work`.
+fn session(place: &Sandbox, model: &LoopbackModel) -> Invocation {
+    let folder = place.folder().join("work");
+    fs::create_dir_all(&folder).expect("a folder can be made");
+    let session = place.regatta(&folder).arg("-p").arg("--model").arg(model.route());
+    session.arg("--base-url").arg(model.base_url())
+}
+
+#[test]
+fn a_script_gets_what_a_tool_has_read_in_a_variable() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    model.talk("s", |asked: &Asked| match asked.answers() {
+        0 => Answer::call("read", &json!({ "path": "secret.txt" })),
+        _ => Answer::text(asked.result().split_whitespace().last().unwrap_or_default()),
+    });
+    let script = "nonce=$(od -An -N8 -tx8 /dev/urandom | tr -d ' ') && echo \"$nonce\" > secret.txt \
+                  && answer=$(\"$0\" \"$@\") && test ${#nonce} = 16 && test \"$answer\" = \"$nonce\"";
+    let done = session(&place, &model).arg(format!("Say it. {}", marker("s"))).shell(script).run();
+    let done = done.expect_code(0);
+    assert_eq!((&*done.stdout, &*done.stderr), ("", ""));
+    assert_eq!(model.requests(), 2);
+}
+
+#[test]
+fn a_script_pipes_into_it_and_out_of_it_and_reads_its_exit_code() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    model.talk("s", |asked: &Asked| match asked.answers() {
+        0 => Answer::text(format!("one\ntwo\n{}", asked.prompt().lines().count())),
+        _ => Answer::error(400, "invalid_request_error", "no such luck"),
+    });
+    let script = "printf 'a\\nb\\n' | \"$0\" \"$@\" | tail -n 2 | tr a-z A-Z; \
+                  echo and | \"$0\" \"$@\" -c > failed.txt; echo \"code $?\"";
+    let done = session(&place, &model).arg(marker("s")).shell(script).run().expect_code(0);
+    assert_eq!(done.stdout, "TWO\n3\ncode 1\n");
+    assert_eq!(fs::read_to_string(place.folder().join("work/failed.txt")).unwrap(), "");
+    assert_eq!(done.stderr.matches("error: ").count(), 1, "{done}");
+}
+
+#[test]
+fn a_signal_is_the_exit_code_and_what_had_come_of_the_answer_is_kept() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let (place, model) = (sandbox(), LoopbackModel::start());
+        model.talk("s", |asked: &Asked| match asked.messages().len() {
+            0..=2 => begun("half an answer"),
+            _ => Answer::text("the rest"),
+        });
+        let prompt = format!("Wait. {}", marker("s"));
+        let mut running = session(&place, &model).words("--mode json").arg(&prompt).start();
+        let _update = running.until_event("a part of the answer", |event| {
+            event["assistantMessageEvent"]["delta"].as_str().is_some_and(|it| it.contains("half"))
+        });
+        running.signal(signal);
+        let done = running.wait().expect_code(code);
+        let last: Value = serde_json::from_str(done.stdout.lines().last().unwrap()).unwrap();
+        assert_eq!(last["type"], "agent_end", "{done}");
+        let file = session_file(&place);
+        let entry: Value = serde_json::from_str(file.lines().last().unwrap()).unwrap();
+        let message = &entry["message"];
+        assert_eq!(message["stopReason"], "aborted", "{file}");
+        assert_eq!(message["content"][0]["text"], "half an answer", "{file}");
+        let more = session(&place, &model).arg("-c").arg("Go on.").run().expect_code(0);
+        assert_eq!(more.stdout, "the rest\n");
+        assert!(session_file(&place).starts_with(&file));
+        place.expect_no_process(Duration::from_secs(5));
+    }
+}
+
+#[test]
+fn a_request_that_fails_twice_is_sent_again_and_each_retry_is_an_event() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    place.home().configure("retry: { baseDelayMs: 1 }\n");
+    let mut failures = 2;
+    model.talk("s", move |_: &Asked| {
+        if failures == 0 {
+            return Answer::text("at last");
+        }
+        failures -= 1;
+        Answer::error(503, "overloaded", "come again")
+    });
+    let session = session(&place, &model).words("--mode json").arg(marker("s"));
+    let done = session.run().expect_code(0);
+    let begun = done.events_of("auto_retry_start");
+    let numbers: Vec<_> = begun.iter().map(|event| event["attempt"].as_u64()).collect();
+    assert_eq!(numbers, [Some(1), Some(2)], "{done}");
+    let ends = done.events_of("auto_retry_end");
+    assert_eq!(ends.len(), 1, "{done}");
+    assert_eq!((&ends[0]["success"], &ends[0]["attempt"]), (&json!(true), &json!(2)), "{done}");
+    assert_eq!((done.events_of("agent_end").len(), model.requests()), (1, 3));
+    // Only the answer is in the conversation that goes on.
+    let answer = session_file(&place).lines().last().map(str::to_owned).unwrap_or_default();
+    assert!(answer.contains("at last"), "{answer}");
+}

@@ -1,0 +1,148 @@
+//! An engine in this process with the parts that the binary has: providers, session files, and tools
+//! whose commands are processes. For what is measured at the handle of a session.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actors::{Deps, Engine, Policy, SessionSpec, ToolSetup};
+use engine::agent::{Limits, QueueModes, RequestHooks};
+use engine::compaction::CompactionPolicy;
+use engine::fault::Faults;
+use engine::ports::{NoExternalWorkers, Requester, ToolEnv};
+use engine::prompt::{Environment, Role, SystemPrompt};
+use engine::request::RequestPolicy;
+use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
+use protocol::ModelRoute;
+use providers::{Catalogue, CatalogueConfig, NoUserProviders};
+use regatta::app_context::{SystemClock, UniqueIds};
+use schema::JsonSchemas;
+use serde_json::json;
+use store::{ArtifactFolders, BlobFolder, SessionLogFiles};
+use tests::fakes::{FakeGateStore, FakeLedger, TestSession};
+use tests::model::{Answer, LoopbackModel, Wire};
+use tests::sandbox::Sandbox;
+use tools::Builtins;
+
+/// How models are asked, and when conversations are compacted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SessionPolicies {
+    pub(super) requests: RequestPolicy,
+    pub(super) compaction: CompactionPolicy,
+}
+
+/// An engine whose sessions work in the folder `work` of a sandbox.
+pub(super) struct SessionEngine {
+    pub(super) engine: Engine,
+    folder: PathBuf,
+    logs: PathBuf,
+}
+
+impl SessionEngine {
+    /// Opens an engine that starts commands by the binary of the sandbox.
+    pub(super) async fn open(place: &Sandbox, policies: SessionPolicies) -> Self {
+        let logs = place.folder().join("sessions/work");
+        let folder = place.folder().join("work");
+        std::fs::create_dir_all(&folder).expect("a folder can be made");
+        let mut launcher = Command::new(place.binary());
+        launcher.arg("__launcher").env_clear();
+        let environment = BaseEnvironment::new(std::env::vars_os(), &EnvironmentRules::default());
+        let keys = |variable: &str| Some(format!("key of {variable}"));
+        let models = Catalogue::new(CatalogueConfig {
+            keys: Arc::new(keys),
+            user: Arc::new(NoUserProviders),
+            prices: BTreeMap::new(),
+            clock: Arc::new(SystemClock),
+        });
+        let blobs = BlobFolder::new(place.folder().join("blobs"));
+        let deps = Deps {
+            ledger: Arc::new(FakeLedger::default()),
+            commands: Arc::new(Shell::new(environment, GRACE, Processes::new(launcher))),
+            gates: Some(Arc::new(FakeGateStore::default())),
+            models: Arc::new(models),
+            absences: Arc::default(),
+            tools: vec![Arc::new(Builtins::new(Faults::default()))],
+            artifacts: Arc::new(ArtifactFolders),
+            external: Arc::new(NoExternalWorkers),
+            session_logs: Arc::new(SessionLogFiles::new(Faults::default()).with_blobs(blobs)),
+            schemas: Arc::new(JsonSchemas),
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(UniqueIds),
+            faults: Faults::default(),
+            policy: Policy {
+                capacity: NonZeroUsize::MIN,
+                grace: GRACE,
+                artifacts: place.folder().join("artifacts"),
+                requests: policies.requests,
+                compaction: policies.compaction,
+                user_instructions: None,
+            },
+        };
+        let engine = Engine::open(deps).await.expect("an engine opens");
+        Self { engine, folder, logs }
+    }
+
+    /// Returns the file of the session `name`.
+    pub(super) fn log(&self, name: &str) -> PathBuf {
+        self.logs.join(format!("{name}.jsonl"))
+    }
+
+    /// Opens the session `name` with a model of the loopback.
+    pub(super) async fn session(
+        &self,
+        name: &str,
+        model: &LoopbackModel,
+        wire: Wire,
+    ) -> TestSession {
+        let mut route: ModelRoute = wire.route().parse().expect("it is a route");
+        route.base_url = Some(model.url_of(wire));
+        let role = Role::Own("You work in a folder.".to_owned());
+        let spec = SessionSpec {
+            log: self.log(name),
+            folder: self.folder.clone(),
+            system: Arc::new(SystemPrompt::of(role, Environment::default())),
+            model: route,
+            fallbacks: Vec::new(),
+            requester: Requester::Person,
+            limits: Limits { turns: std::num::NonZeroU32::MAX, tokens: None, cost: None },
+            assignment: None,
+            modes: QueueModes::default(),
+            request_hooks: RequestHooks::default(),
+        };
+        let session = self.engine.open_session(spec, self.tools()).await.expect("it opens");
+        TestSession { events: session.listen().await, session }
+    }
+
+    /// Returns the folder in which sessions work.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn tools(&self) -> ToolSetup {
+        ToolSetup {
+            view: Arc::new(isolation::DirectoryView::new(self.folder.clone())),
+            env: ToolEnv {
+                subfolder: PathBuf::new(),
+                repo: self.folder.clone(),
+                environment: BTreeMap::new(),
+                keep: 1_000_000,
+                schema: None,
+            },
+            artifacts: self.logs.join("artifacts"),
+            only: Some(["read", "write", "edit", "bash"].map(str::to_owned).into()),
+        }
+    }
+}
+
+/// Returns an answer that begins with a text, and of which nothing more comes.
+pub(super) fn begun(text: &str) -> Answer {
+    let choice = json!({ "index": 0, "delta": { "content": text }, "finish_reason": null });
+    let chunk = json!({
+        "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_767_323_045,
+        "model": LoopbackModel::ID, "choices": [choice],
+    });
+    Answer::Again(format!("data: {chunk}\n\n").into_bytes(), Duration::from_secs(3600))
+}
