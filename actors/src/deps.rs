@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::compaction::CompactionPolicy;
+use engine::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use engine::fault::Faults;
 use engine::ports::{
     ArtifactStore, Clock, Commands, ExternalWorkers, GateStore, Ids, LedgerStore, Models, Schemas,
@@ -61,6 +61,8 @@ pub struct Policy {
     pub requests: RequestPolicy,
     /// When conversations are compacted.
     pub compaction: CompactionPolicy,
+    /// How branches are summed up that a session leaves.
+    pub branch_summary: BranchSummaryPolicy,
     /// What the user tells every agent, if anything.
     pub user_instructions: Option<ContextFile>,
 }

@@ -71,7 +71,7 @@ jobs! {
     ExecutorEnd = "executor.end", "Ending the processes of a task or session.";
     SessionOpen = "session.open", "Opening a session before its first input.";
     SessionWork = "session.work", "The turns of a session.";
-    SessionCompaction = "session.compaction", "Compacting the conversation of a session.";
+    SessionRevision = "session.revision", "Compacting the conversation of a session, or moving it to another entry.";
     SessionModel = "session.model", "Resolving the route of another model.";
     SessionsLease = "sessions.lease", "Waiting for the executor of a session.";
     SessionsOpen = "sessions.open", "Waiting until a session is open.";

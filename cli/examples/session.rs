@@ -12,9 +12,11 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use config::{DataPaths, Settings, Sources};
 use engine::fault::{FaultHooks, Faults};
+use engine::ports::ModelRequest;
 use engine::prompt::{Environment, Role, SystemPrompt};
 use protocol::{EventKind, InputId, Message, ModelRoute, SessionEvent, UserInput};
 use regatta::app_context::{AppContext, EngineNeeds};
@@ -75,7 +77,12 @@ async fn converse(
     let role = Role::Own("You work in a folder. Answer in one line.".to_owned());
     let system = SystemPrompt::of(role, Environment::default());
     let log = folder.join("home").join("session.jsonl");
-    let (spec, tools) = app.session_in(folder.to_owned(), model, system, log);
+    let (mut spec, tools) = app.session_in(folder.to_owned(), model, system, log);
+    // A listener sees each request as the model gets it.
+    let (requests, request) = std::sync::mpsc::channel();
+    spec.request_hooks.listener = Some(Arc::new(move |request: &ModelRequest| {
+        let _gone = requests.send(request.messages.len());
+    }));
     let engine = app.open_engine(&EngineNeeds::of_session(&spec)).await;
     let engine = engine.map_err(|error| error.to_string())?;
     let session = engine.open_session(spec, tools).await?;
@@ -93,7 +100,9 @@ async fn converse(
         }
     }
     let state = session.state().await.ok_or("the session is closed")?;
+    let asked: Vec<_> = request.try_iter().map(|messages| messages.to_string()).collect();
     println!("{answer}\n{} messages, {lines} lines of JSON", state.messages);
+    println!("requests with {} messages in {}", asked.join(" and "), state.folder.display());
     session.close().await;
     engine.close().await;
     if answer == "The file says: hello" { Ok(()) } else { Err("the model did not see it".into()) }

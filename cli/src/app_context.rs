@@ -7,7 +7,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use actors::{Deps, Engine, Policy, SessionSpec};
 use config::{DataPaths, Origin, RevertPolicy, Settings};
-use engine::compaction::{CompactionPolicy, Threshold, Trigger};
+use engine::compaction::{
+    BranchSummaries, BranchSummaryPolicy, CompactionPolicy, Threshold, Trigger,
+};
 use engine::fault::Faults;
 use engine::ports::{
     Clock, Commands, GateStoreError, Ids, Isolation, NoExternalWorkers, Schemas, SessionLogs,
@@ -19,7 +21,7 @@ use isolation::Repositories;
 use protocol::{LandingId, ModelRoute, RunSpec, SessionId, Timestamp};
 use providers::{Catalogue, CatalogueConfig, UserProviders};
 use schema::{CachedSchemas, JsonSchemas};
-use store::{ArtifactFolders, BlobFolder, GateFiles, Ledger, SessionLogFiles};
+use store::{ArtifactFolders, BlobFolder, Durability, GateFiles, Ledger, SessionLogFiles};
 use tools::Builtins;
 
 use crate::error::{Error, ErrorKind};
@@ -191,6 +193,13 @@ impl AppContext {
                 artifacts,
                 requests: request_policy(&self.settings),
                 compaction: compaction_policy(&self.settings),
+                branch_summary: BranchSummaryPolicy {
+                    usual: match self.settings.branch_summary_enabled.value {
+                        true => BranchSummaries::On,
+                        false => BranchSummaries::Off,
+                    },
+                    reserve: self.settings.branch_summary_reserve.value.get(),
+                },
                 user_instructions: user_instructions(&self.places),
             },
         };
@@ -207,6 +216,10 @@ impl AppContext {
         }
         let files = SessionLogFiles::new(self.faults.clone());
         let files = files.with_blobs(BlobFolder::new(self.places.blobs()));
+        let files = files.with_durability(match self.settings.sessions_durable.value {
+            true => Durability::EachMessage,
+            false => Durability::Written,
+        });
         Arc::new(match needs.lock_timeout {
             Some(timeout) => files.with_lock_timeout(timeout),
             None => files,

@@ -154,6 +154,9 @@ impl Grammar {
             SessionEvent::CompactionEnd { .. } => {
                 rule(std::mem::replace(&mut self.compacting, false), "a compaction has started")?;
             }
+            SessionEvent::SessionTree { .. } | SessionEvent::EntryAppended { .. } => {
+                rule(self.work == Work::Idle, "the log is changed when the session is idle")?;
+            }
             SessionEvent::SessionRestart { .. } => {
                 let queue = std::mem::take(&mut self.queue);
                 let (answered, is_resumed) = (self.answered, true);

@@ -106,6 +106,7 @@ mod binary {
     mod series;
     mod session_aborts;
     mod session_kit;
+    mod session_options;
     mod settle;
     mod settle_agents;
     mod settle_cases;

@@ -113,7 +113,7 @@ fn expected(job: Job) -> (Scene, &'static str, &'static str) {
             "done; 1 landed; 1 captured, 0 left",
             "contract; 0 landed; 1 captured, 0 left",
         ),
-        Job::SessionCompaction => {
+        Job::SessionRevision => {
             both(Scene::Compaction, r#"Err("the session is closed"), silent; 0 captured, 0 left"#)
         }
         Job::SessionModel => both(

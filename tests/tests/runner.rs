@@ -15,6 +15,7 @@ mod opening;
 mod own_tool;
 mod panics;
 mod registry_steps;
+mod session_branches;
 mod session_handle;
 mod sessions;
 mod side_by_side;

@@ -40,7 +40,9 @@ fn said(engine: &TestEngine) -> Vec<String> {
         }
         other => panic!("{other:?}"),
     };
-    engine.logs.at(&log()).iter().map(line).collect()
+    let entries = engine.logs.at(&log()).into_iter();
+    let entries = entries.filter(|it| !matches!(it, SessionEntry::ThinkingLevelChange { .. }));
+    entries.map(|entry| line(&entry)).collect()
 }
 
 /// Returns what the model was told that users said, for each request.

@@ -16,7 +16,7 @@ use tracing::Instrument as _;
 
 use super::delta_coalescer::DeltaCoalescer;
 use super::messages::{
-    CompactReply, ContinueError, Ended, Opened, OpenedLog, SessionArguments, SessionInput,
+    ContinueError, Ended, Opened, OpenedLog, Revision, SessionArguments, SessionInput,
     SessionMessage,
 };
 use super::opening::{open, open_model, open_tools};
@@ -40,8 +40,8 @@ pub(crate) struct SessionState {
     /// The provider of the current model, or of the next one.
     provider: Option<Arc<dyn Provider>>,
     closing: Option<RpcReplyPort<()>>,
-    /// The compactions that were asked for.
-    compactions: VecDeque<(Option<String>, CompactReply)>,
+    /// The changes of the conversation that were asked for.
+    revisions: VecDeque<Revision>,
     /// The jobs of the session. Dropping them ends its work.
     jobs: Jobs,
 }
@@ -75,7 +75,7 @@ impl Actor for Session {
             next_thinking: None,
             provider: None,
             closing: None,
-            compactions: VecDeque::new(),
+            revisions: VecDeque::new(),
             arguments,
         })
     }
@@ -123,16 +123,11 @@ impl Actor for Session {
             SessionMessage::Continue(reply) => {
                 let _gone = reply.send(state.continue_work(&myself));
             }
-            SessionMessage::Compact(instructions, reply) => {
-                if let Activity::Working(working) = &state.activity {
-                    working.abort.cancel(CancelLevel::Gently);
-                }
-                state.compactions.push_back((instructions, reply));
-            }
-            SessionMessage::Compacted(compacted, reply) => {
-                let compacted = compacted?; // after a panic, the port is dropped
-                state.activity = Activity::Idle(compacted.opened);
-                let _gone = reply.send(compacted.result);
+            SessionMessage::Revise(revision) => state.revise_later(*revision),
+            SessionMessage::Revised(revised) => {
+                let revised = revised?; // after a panic, the port is dropped
+                state.activity = Activity::Idle(revised.opened);
+                revised.answer.send();
             }
             SessionMessage::Abort(level) => state.abort(level),
             SessionMessage::Close(reply) => {
@@ -213,8 +208,8 @@ impl SessionState {
             myself.stop(None);
             return;
         }
-        if let Some((instructions, reply)) = self.compactions.pop_front() {
-            return self.compact(myself, instructions, reply);
+        if let Some(revision) = self.revisions.pop_front() {
+            return self.revise(myself, revision);
         }
         if let Some(prompt) = self.queue.next_prompt() {
             let asked_by = self.asked.remove(&prompt.input.id);
@@ -238,13 +233,22 @@ impl SessionState {
         self.jobs.run(Job::SessionWork, myself, job, SessionMessage::Ended);
     }
 
-    /// Compacts the conversation as soon as what interrupts it is over.
-    fn compact(
-        &mut self,
-        myself: &ActorRef<SessionMessage>,
-        instructions: Option<String>,
-        reply: CompactReply,
-    ) {
+    fn revise_later(&mut self, revision: Revision) {
+        match (&revision, &self.activity) {
+            (Revision::Compact(..), Activity::Working(working)) => {
+                working.abort.cancel(CancelLevel::Gently);
+            }
+            (Revision::Navigate(..), Activity::Working(_)) => {
+                let busy = Failure::new(FailureClass::Invalid, "the session is working");
+                return revision.refused(AgentEnd::Failed(busy)).send();
+            }
+            (Revision::Append(..), _) | (_, Activity::Idle(_)) => {}
+        }
+        self.revisions.push_back(revision);
+    }
+
+    /// Changes the conversation of the idle session.
+    fn revise(&mut self, myself: &ActorRef<SessionMessage>, revision: Revision) {
         let Activity::Idle(opened) = &mut self.activity else { return }; // `go_on` has looked
         let (mut opened, abort) = (opened.take(), CancelToken::default());
         if let (Some(opened), Some(model)) = (&mut opened, &self.next_model) {
@@ -253,9 +257,8 @@ impl SessionState {
         self.activity = Activity::Working(Work { abort: abort.clone(), asked_by: None });
         let (arguments, session) = (self.arguments.clone(), myself.clone());
         let turns = Turns { arguments, session, opened, prompt: None, abort };
-        let job = turns.compact(instructions).instrument(self.arguments.span.clone());
-        let then = |compacted| SessionMessage::Compacted(compacted, reply);
-        self.jobs.run(Job::SessionCompaction, myself, job, then);
+        let job = turns.revise(revision).instrument(self.arguments.span.clone());
+        self.jobs.run(Job::SessionRevision, myself, job, SessionMessage::Revised);
     }
 
     fn end(&mut self, ended: Ended) {

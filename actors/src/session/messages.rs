@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::agent::{
-    Assignment, Conversation, Limits, Model, Prompt, QueueModes, RequestChanges, RequestHooks,
+    Assignment, Conversation, Limits, Model, Navigated, Navigation, Prompt, QueueModes,
+    RequestChanges, RequestHooks,
 };
 use engine::ports::{CancelLevel, Gate, Requester};
 use engine::prompt::SystemPrompt;
 use protocol::{
-    AgentEnd, CompactionResult, Failure, ModelRoute, QueueKind, SessionEvent, SessionId,
-    ThinkingLevel, Usage, UserInput,
+    AgentEnd, CompactionResult, EntryId, Failure, FailureClass, ModelRoute, QueueKind,
+    SessionEntry, SessionEvent, SessionId, ThinkingLevel, Usage, UserInput,
 };
 use ractor::{ActorRef, RpcReplyPort};
 
@@ -24,6 +25,8 @@ use crate::messaging::Notifier;
 pub struct SessionSpec {
     /// The path of its log. An existing log is continued.
     pub log: PathBuf,
+    /// The id of a new session; `None` makes one.
+    pub id: Option<SessionId>,
     /// The working folder.
     pub folder: PathBuf,
     /// What its system prompt is made of.
@@ -106,9 +109,8 @@ pub(crate) enum SessionMessage {
     TakeBack(QueueKind, RpcReplyPort<Option<UserInput>>),
     /// Continues the conversation without a new input.
     Continue(RpcReplyPort<Result<(), ContinueError>>),
-    /// Aborts the current work and compacts the conversation, with these instructions for the
-    /// summary. Inputs that wait stay in the queue.
-    Compact(Option<String>, CompactReply),
+    /// Changes the conversation as soon as the session is idle. Inputs that wait stay in the queue.
+    Revise(Box<Revision>),
     /// Aborts the current work and drops the waiting inputs.
     Abort(CancelLevel),
     /// Aborts, answers when the work has ended, and stops the actor.
@@ -128,12 +130,59 @@ pub(crate) enum SessionMessage {
     ModelOpened(Result<Result<Box<Model>, Failure>, Panicked>, RpcReplyPort<Result<(), Failure>>),
     /// Result of the job that works on an input.
     Ended(Result<Ended, Panicked>),
-    /// Result of the job that compacts the conversation.
-    Compacted(Result<Compacted, Panicked>, CompactReply),
+    /// Result of the job that changes the conversation.
+    Revised(Result<Box<Revised>, Panicked>),
 }
 
-/// The reply port of [`SessionMessage::Compact`].
-pub(crate) type CompactReply = RpcReplyPort<Result<CompactionResult, Failure>>;
+/// A change of the conversation between two works of the model.
+pub(crate) enum Revision {
+    /// Aborts the current work and compacts the conversation, with these instructions for the
+    /// summary.
+    Compact(Option<String>, Reply<CompactionResult>),
+    /// Goes on from another entry of the log. Refused while the session works.
+    Navigate(Navigation, Reply<Navigated>),
+    /// Appends an entry.
+    Append(Box<SessionEntry>, Reply<EntryId>),
+}
+
+/// A reply port for a result.
+pub(crate) type Reply<T> = RpcReplyPort<Result<T, Failure>>;
+
+/// The answer to the caller who asked for a [`Revision`].
+pub(crate) enum RevisionAnswer {
+    Compacted(Result<CompactionResult, Failure>, Reply<CompactionResult>),
+    Navigated(Result<Navigated, Failure>, Reply<Navigated>),
+    Appended(Result<EntryId, Failure>, Reply<EntryId>),
+}
+
+impl RevisionAnswer {
+    pub(super) fn send(self) {
+        match self {
+            Self::Compacted(result, reply) => drop(reply.send(result)),
+            Self::Navigated(result, reply) => drop(reply.send(result)),
+            Self::Appended(result, reply) => drop(reply.send(result)),
+        }
+    }
+}
+
+impl Revision {
+    /// Returns the answer that it was not begun, because the work ended before.
+    pub(super) fn refused(self, end: AgentEnd) -> RevisionAnswer {
+        let aborted =
+            |what: &str| Failure::new(FailureClass::Invalid, format!("{what} was aborted"));
+        let why = |what: &str| match end {
+            AgentEnd::Failed(failure) => failure,
+            _aborted => aborted(what),
+        };
+        match self {
+            Self::Compact(_, reply) => RevisionAnswer::Compacted(Err(why("the compaction")), reply),
+            Self::Navigate(_, reply) => {
+                RevisionAnswer::Navigated(Err(why("the move to another entry")), reply)
+            }
+            Self::Append(_, reply) => RevisionAnswer::Appended(Err(why("the entry")), reply),
+        }
+    }
+}
 
 /// What the log of an opened session holds.
 #[derive(Clone, Copy, Debug)]
@@ -166,9 +215,9 @@ pub(crate) struct Opened {
     pub(super) model: Model,
 }
 
-/// The result of a compaction.
-pub(crate) struct Compacted {
-    pub(super) result: Result<CompactionResult, Failure>,
+/// The result of a [`Revision`].
+pub(crate) struct Revised {
+    pub(super) answer: RevisionAnswer,
     /// `None` if the session could not be opened.
     pub(super) opened: Option<Box<Opened>>,
 }

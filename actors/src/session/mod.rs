@@ -9,4 +9,6 @@ mod turns;
 
 pub(crate) use actor::Session;
 pub use messages::{ContinueError, SessionSpec};
-pub(crate) use messages::{OpenedLog, SessionArguments, SessionInput, SessionMessage};
+pub(crate) use messages::{
+    OpenedLog, Reply, Revision, SessionArguments, SessionInput, SessionMessage,
+};

@@ -33,7 +33,7 @@ pub(super) async fn open(
         });
     }
     let header = SessionHeader {
-        id: deps.ids.session(),
+        id: spec.id.unwrap_or_else(|| deps.ids.session()),
         cwd: spec.folder.clone(),
         at: deps.clock.now(),
         parent: None,

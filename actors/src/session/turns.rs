@@ -9,7 +9,9 @@ use protocol::{AgentEnd, Failure, FailureClass, SessionEvent, UserInput};
 use ractor::{ActorRef, RpcReplyPort};
 
 use super::delta_coalescer::DeltaCoalescer;
-use super::messages::{Compacted, Ended, Opened, SessionArguments, SessionMessage};
+use super::messages::{
+    Ended, Opened, Revised, Revision, RevisionAnswer, SessionArguments, SessionMessage,
+};
 use super::opening::{open, open_tools};
 use crate::executors::{ExecutorTools, settle};
 use crate::messaging::answer;
@@ -65,25 +67,40 @@ impl Turns {
         Ended { end, opened: Some(opened) }
     }
 
-    /// Compacts the conversation. Its model may be changed before.
-    pub(super) async fn compact(mut self, instructions: Option<String>) -> Compacted {
+    /// Changes the conversation. Its model may be changed before.
+    pub(super) async fn revise(mut self, revision: Revision) -> Box<Revised> {
         let deltas = Arc::new(DeltaCoalescer::new(self.arguments.events.clone()));
         let (mut opened, tools) = match self.open(&deltas).await {
             Ok(opened) => opened,
             Err((end, opened)) => {
-                let result = Err(match end {
-                    AgentEnd::Failed(failure) => failure,
-                    _aborted => Failure::new(FailureClass::Invalid, "the compaction was aborted"),
-                });
-                return Compacted { result, opened };
+                return Box::new(Revised { answer: revision.refused(end), opened });
             }
         };
         let inputs = SessionInputs(self.session.clone());
         let means = self.means(&opened, &tools, &inputs, &deltas);
-        let compacting =
-            engine::agent::compact(&mut opened.conversation, &means, instructions.as_deref());
-        let result = compacting.await;
-        Compacted { result, opened: Some(opened) }
+        let conversation = &mut opened.conversation;
+        let answer = match revision {
+            Revision::Compact(instructions, reply) => {
+                let instructions = instructions.as_deref();
+                let result = engine::agent::compact(conversation, &means, instructions).await;
+                RevisionAnswer::Compacted(result, reply)
+            }
+            Revision::Navigate(navigation, reply) => {
+                let result = engine::agent::navigate(conversation, &means, navigation).await;
+                RevisionAnswer::Navigated(result, reply)
+            }
+            Revision::Append(entry, reply) => {
+                let result = conversation.append(*entry).await;
+                let result = result.map_err(|error| error.to_failure()).inspect(|id| {
+                    deltas.event(SessionEvent::EntryAppended {
+                        entry_id: id.as_str().to_owned(),
+                        messages: conversation.size().0,
+                    });
+                });
+                RevisionAnswer::Appended(result, reply)
+            }
+        };
+        Box::new(Revised { answer, opened: Some(opened) })
     }
 
     /// Opens what is not open yet.
@@ -126,6 +143,7 @@ impl Turns {
             listener,
             limits: self.arguments.spec.limits,
             compaction: self.arguments.deps.policy.compaction,
+            branch_summary: self.arguments.deps.policy.branch_summary,
             request_hooks: self.arguments.spec.request_hooks.clone(),
             abort: self.abort.clone(),
         }

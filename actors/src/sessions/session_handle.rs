@@ -1,10 +1,10 @@
 //! The public handle of an open session.
 
-use engine::agent::QueueModes;
+use engine::agent::{Navigated, Navigation, QueueModes};
 use engine::ports::CancelLevel;
 use protocol::{
-    CompactionResult, Failure, FailureClass, ModelRoute, QueueKind, SessionId, ThinkingLevel,
-    UserInput,
+    CompactionResult, EntryId, Failure, FailureClass, Message, ModelRoute, QueueKind, SessionEntry,
+    SessionId, ThinkingLevel, UserInput,
 };
 use ractor::{ActorRef, RpcReplyPort};
 
@@ -12,7 +12,7 @@ use super::messages::{OpenedSession, PromptError, SessionKey, SessionsMessage};
 use super::session_state::SessionState;
 use crate::events::Events;
 use crate::messaging::answer;
-use crate::session::{ContinueError, SessionInput, SessionMessage};
+use crate::session::{ContinueError, Reply, Revision, SessionInput, SessionMessage};
 
 /// Why a session was not opened.
 #[derive(Debug, thiserror::Error)]
@@ -133,14 +133,45 @@ impl SessionHandle {
     /// # Errors
     /// There is nothing to sum up, the model wrote no summary, or the session is closed.
     pub async fn compact(&self, instructions: Option<String>) -> Result<CompactionResult, Failure> {
-        let closed = || Failure::new(FailureClass::Crashed, "the session is closed");
-        self.ask(|reply| SessionMessage::Compact(instructions, reply)).await.ok_or_else(closed)?
+        self.revise(|reply| Revision::Compact(instructions, reply)).await
+    }
+
+    /// Lets the session go on from another entry of its log, if it is idle. The branch that it leaves
+    /// stays in the log; the model may be told a summary of it, which it writes itself. An abort
+    /// meanwhile leaves the session where it is.
+    ///
+    /// # Errors
+    /// The session works, there is no such entry, the model wrote no summary, the move was aborted, or
+    /// the session is closed.
+    pub async fn navigate(&self, navigation: Navigation) -> Result<Navigated, Failure> {
+        self.revise(|reply| Revision::Navigate(navigation, reply)).await
+    }
+
+    /// Appends an entry to the log as soon as the session is idle: a message that is no input, such as
+    /// one of an extension or a command that the user ran, a label, or the state of an extension. What
+    /// models read of it is part of the next request.
+    ///
+    /// # Errors
+    /// The entry is one that the session makes itself, the log cannot be written, or the session is
+    /// closed.
+    pub async fn append(&self, entry: SessionEntry) -> Result<EntryId, Failure> {
+        check_appended(&entry)?;
+        self.revise(|reply| Revision::Append(Box::new(entry), reply)).await
     }
 
     /// Aborts the work, and returns when nothing of the session runs any more.
     pub async fn close(self) {
         let close = |reply| SessionsMessage::Close(self.key, reply);
         let _gone = answer(&self.sessions, close).await; // then it is closed already
+    }
+
+    async fn revise<T: Send + 'static>(
+        &self,
+        revision: impl FnOnce(Reply<T>) -> Revision,
+    ) -> Result<T, Failure> {
+        let closed = || Failure::new(FailureClass::Crashed, "the session is closed");
+        let revise = |reply| SessionMessage::Revise(Box::new(revision(reply)));
+        self.ask(revise).await.ok_or_else(closed)?
     }
 
     /// Asks the actor of the session; `None` if it is closed or just restarted.
@@ -155,4 +186,33 @@ impl SessionHandle {
     fn say(&self, input: SessionInput) {
         let _closed = self.sessions.cast(SessionsMessage::Say(self.key, input));
     }
+}
+
+/// Checks that an entry is none that the session makes itself.
+fn check_appended(entry: &SessionEntry) -> Result<(), Failure> {
+    let what = match entry {
+        SessionEntry::SessionInit { .. } => "session_init",
+        SessionEntry::ModelChange { .. } => "model_change",
+        SessionEntry::ThinkingLevelChange { .. } => "thinking_level_change",
+        SessionEntry::Compaction { .. } => "compaction",
+        SessionEntry::BranchSummary { .. } => "branch_summary",
+        SessionEntry::Leaf {} => "leaf",
+        SessionEntry::Message { message, .. } => match message.as_model() {
+            Some(Message::Assistant(_)) => "assistant",
+            Some(Message::ToolResult(_)) => "toolResult",
+            Some(Message::User(_)) | None => return Ok(()),
+        },
+        SessionEntry::CustomMessage { .. }
+        | SessionEntry::Custom { .. }
+        | SessionEntry::ServiceTierChange { .. }
+        | SessionEntry::Label { .. }
+        | SessionEntry::ModeChange { .. }
+        | SessionEntry::TtsrInjection { .. }
+        | SessionEntry::McpToolSelection { .. }
+        | SessionEntry::SessionInfo { .. }
+        | SessionEntry::TitleChange { .. }
+        | SessionEntry::Unknown(_) => return Ok(()),
+    };
+    let why = format!("an entry `{what}` cannot be appended: the session makes it itself");
+    Err(Failure::new(FailureClass::Invalid, why))
 }

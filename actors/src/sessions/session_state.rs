@@ -75,6 +75,8 @@ impl SessionState {
             SessionEvent::ToolExecutionEnd { tool_call_id, .. } => {
                 self.pending_tool_calls.remove(tool_call_id);
             }
+            SessionEvent::SessionTree { messages, .. }
+            | SessionEvent::EntryAppended { messages, .. } => self.messages = *messages,
             SessionEvent::CompactionStart { .. } => self.is_compacting = true,
             SessionEvent::CompactionEnd { .. } => self.is_compacting = false,
             SessionEvent::SessionRestart { .. } => {

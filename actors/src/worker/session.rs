@@ -64,6 +64,7 @@ fn spec(agent: &Agent, start: WorkerStart, prompt: &Arc<SystemPrompt>) -> Sessio
     };
     SessionSpec {
         log: start.artifacts.join("session.jsonl"),
+        id: None,
         system: system_prompt(agent, prompt),
         folder: start.folder,
         model: agent.model.clone(),

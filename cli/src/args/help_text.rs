@@ -25,6 +25,7 @@ Examples:
   git diff | regatta -p 'review this change'
   regatta -p @notes.md 'what is missing here?'
   regatta -p --model anthropic/claude-sonnet-4-5:high --tools read 'where is the bug?'
+  regatta -p --models 'anthropic/*sonnet*:high,gpt-5' 'where is the bug?'
   regatta -p --mode json 'fix the failing test' | jq -c .type";
 
 pub(super) const DEMO: &str = "\
@@ -249,12 +250,14 @@ JSON:
   that does not apply is null. Unlike the text, they have every task, also without a yield.";
 
 pub(super) const LOGS: &str = "\
-Shows the session of each task, or the output of its command.
+Shows the session of each task, or the output of its command, or a session of `regatta -p`.
 
 Examples:
   regatta logs                 every task of the latest run
   regatta logs r7k3f/auth
+  regatta logs 019b7cc9        a session, by the beginning of its id, or by its file
   regatta logs --follow        what comes, too, until all tasks have ended
+  regatta logs 019b7cc9 -f     what comes, too, until the session is closed
   regatta logs r7k3f/auth --json";
 
 pub(super) const DIFF: &str = "\

@@ -35,6 +35,11 @@ pub struct LaunchArgs {
     #[arg(long, value_name = "NAME", requires = "model")]
     pub provider: Option<String>,
 
+    /// The models that the session may use, separated by commas: PROVIDER/ID, ids, parts of names or
+    /// globs, each with a thinking level if wanted, as in ID:high. A new session begins with the first
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub models: Option<Vec<String>>,
+
     /// How much the model thinks: off, minimal, low, medium, high, xhigh
     #[arg(long, value_name = "LEVEL")]
     pub thinking: Option<ThinkingLevel>,

@@ -71,13 +71,10 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
         Command::Results(args) => {
             in_runtime(async move |_| results::run(&open_to_look(globals).await?, args, &mut out))
         }
-        Command::Logs(args) if args.follow => in_runtime(async move |_| {
-            let context = open_to_look(globals).await?;
-            logs::follow(context, args, &mut async || open_to_look(globals).await, &mut out).await
+        Command::Logs(args) => in_runtime(async move |_| {
+            let (view, mut open) = (View::here(globals), async || open_to_look(globals).await);
+            logs::print(args, &view, &folder(globals), &mut open, &mut out).await
         }),
-        Command::Logs(args) => {
-            in_runtime(async move |_| logs::run(&open_to_look(globals).await?, args, &mut out))
-        }
         Command::Diff(args) => {
             in_runtime(async move |_| diff::run(&open_to_look(globals).await?, args, &mut out))
         }

@@ -1,12 +1,9 @@
 //! `regatta [PROMPT…]`: a session. Print mode answers the prompts of the command line and ends.
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use actors::OpenSessionError;
-#[cfg(feature = "tui")]
-use actors::{Engine, SessionHandle};
-
 use protocol::{AssistantMessage, Event, EventKind, ExitCode, Failure, SessionEvent, StopReason};
 use serde_json::{Value, json};
 
@@ -16,15 +13,13 @@ use crate::error::{Error, ErrorKind};
 use crate::render::{self, SessionJson, TermCapability, Terminal};
 use crate::run_log::Log;
 use crate::session::{
-    ChosenLog, LogStorage, Printed, PromptInputs, Prompts, Sessions, assemble, plan, print,
+    ChosenLog, ImageSizes, Printed, PromptInputs, Prompts, Sessions, assemble, plan, print,
     read_piped, working_folder, write_answer,
 };
 use crate::signals::{self, Signals};
+
 #[cfg(feature = "tui")]
-use crate::{
-    session::SessionPorts,
-    view::{Conversation, ConversationEnd},
-};
+mod converse;
 
 /// Runs a session.
 ///
@@ -47,9 +42,8 @@ pub(super) async fn run(
             return Err(stopped.exit(signals::exit_code(why)));
         }
     };
-    let notes = folder.into_iter().map(|note| format!("note: {note}"));
-    let warnings = prompts.warnings.iter().map(|warning| format!("warning: {warning}"));
-    for line in notes.chain(warnings).chain(plan.notes) {
+    let place = folder.or_else(|| in_place(args, &cwd)).map(|place| format!("note: {place}"));
+    for line in place.into_iter().chain(prompts.notices.iter().cloned()).chain(plan.notes) {
         note(globals, &line);
     }
     let needs = EngineNeeds::of_session(&plan.spec).with_logs(chosen.storage);
@@ -66,7 +60,8 @@ pub(super) async fn run(
     log.begin(&app.places.session_trace(session.id()));
     #[cfg(feature = "tui")]
     if form == SessionForm::Terminal {
-        return converse(app, globals, (engine, session), prompts, &chosen, &mut signals).await;
+        let opened = (engine, session, events);
+        return converse::converse(app, globals, opened, prompts, &chosen, &mut signals).await;
     }
     let mode = output_mode(args, globals);
     if mode == OutputMode::Json {
@@ -93,46 +88,10 @@ pub(super) async fn run(
     }
 }
 
-/// Shows a session on the terminal until the user leaves it.
-#[cfg(feature = "tui")]
-async fn converse(
-    app: &AppContext,
-    globals: &Globals,
-    (engine, session): (Engine, SessionHandle),
-    prompts: Prompts,
-    log: &ChosenLog,
-    signals: &mut Signals,
-) -> Result<ExitCode, Error> {
-    let Some(state) = session.state().await else {
-        return Err(Error::new(ErrorKind::Bug, "the session is closed"));
-    };
-    let ports = SessionPorts::new(app, state.model, state.folder);
-    let terminal = Terminal::here();
-    let conversation = Conversation {
-        engine: &engine,
-        session: &session,
-        prompts,
-        ports: &ports,
-        palette: render::View::of(globals.into(), terminal).palette,
-        size: terminal.stdout.ok_or_else(|| Error::usage("there is no terminal"))?,
-        faults: app.faults.clone(),
-    };
-    let left = conversation.run(signals).await;
-    let id = session.id();
-    let has_messages = session.state().await.is_some_and(|state| state.messages > 0);
-    session.close().await;
-    let failure = engine.close().await;
-    app.user_models.finish_renewals().await;
-    if has_messages && log.storage == LogStorage::File {
-        note(globals, &format!("continue with: regatta --resume {}", id.uuid()));
-    }
-    match (failure, left?) {
-        (Some(what), _) | (None, ConversationEnd::EngineFailed(what)) => {
-            Err(Error::new(ErrorKind::Bug, "a part of the program failed").because(what))
-        }
-        (None, ConversationEnd::Interrupted(why)) => Ok(signals::exit_code(why)),
-        (None, ConversationEnd::Done) => Ok(ExitCode::Success),
-    }
+/// Returns that a session works in its folder itself, if it has tools.
+fn in_place(args: &LaunchArgs, folder: &Path) -> Option<String> {
+    let has_tools = !args.tool_names().is_empty();
+    has_tools.then(|| format!("the session works in {}, in place", folder.display()))
 }
 
 /// What a command line asks of a session.
@@ -165,6 +124,10 @@ fn asked(app: &AppContext, args: &LaunchArgs, globals: &Globals) -> Result<Optio
         piped: piped.as_deref(),
         folder: &here.canonicalize().unwrap_or_else(|_gone| folder.path.clone()),
         home: app.places.home(),
+        images: match app.settings.images_auto_resize.value {
+            true => ImageSizes::Fitted,
+            false => ImageSizes::AsTheyAre,
+        },
     })?;
     let form = form_of(args, globals, piped.as_deref())?;
     if prompts.texts.is_empty() && form == SessionForm::Print {

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use config::DataPaths;
 use protocol::{Command, ExitCode, FailureDetail, Outcome, TaskName, TaskState, Usage, Work};
 use serde::Serialize;
 use store::{RunRow, SessionLine, TaskRow, read_session, used_in};
@@ -16,22 +17,45 @@ use super::verify_logs::{VerifyLog, show_verification, verify_log};
 use crate::args::{Form, LogsArgs};
 use crate::error::{Error, ErrorKind};
 use crate::render::{
-    Meaning, duration, one_line, retry_time_note, shell_word, transcript, usage_details,
+    Meaning, View, duration, one_line, retry_time_note, shell_word, transcript, usage_details,
     visible_line,
 };
 
 mod follow;
+mod session_log;
 
-pub use follow::follow;
+use session_log::SessionTarget;
 
 /// The longest line of a command's output, in bytes; a longer one is split.
 const LONGEST: u64 = 64 << 10;
+
+/// Prints the logs that a target names: of a run, of one of its tasks, or of a session, which needs no
+/// repository. `open` opens the repository.
+///
+/// # Errors
+/// There is no such run, task or session, or a log cannot be read.
+pub async fn print(
+    args: &LogsArgs,
+    view: &View,
+    folder: &Path,
+    open: &mut impl AsyncFnMut() -> Result<CommandContext, Error>,
+    out: Out<'_>,
+) -> Result<ExitCode, Error> {
+    let context = open().await;
+    let places = DataPaths::of_this_process()?;
+    match SessionTarget::find(&places, folder, args, context.as_ref().ok())? {
+        Some(session) if args.follow => session.follow(view, out).await,
+        Some(session) => session.show(view, out),
+        None if args.follow => follow::follow(context?, args, open, out).await,
+        None => run(&context?, args, out),
+    }
+}
 
 /// Prints the logs of one task, or of all tasks of a run.
 ///
 /// # Errors
 /// There is no such run or task, or a log cannot be read.
-pub fn run(context: &CommandContext, args: &LogsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
+fn run(context: &CommandContext, args: &LogsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
     let target = Target::find(context, &args.target)?;
     target.check_not_collected(context, "log")?;
     let run = &target.run;

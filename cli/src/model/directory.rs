@@ -28,6 +28,15 @@ pub(crate) struct ListedModel {
     pub(crate) obstacle: Option<String>,
 }
 
+/// The models that a session may use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ModelScope {
+    /// The models, each once.
+    pub(crate) models: Vec<ModelRoute>,
+    /// The patterns that name none.
+    pub(crate) unmatched: Vec<String>,
+}
+
 /// The maximum number of models that an error lists.
 const LISTED: usize = 5;
 
@@ -147,6 +156,57 @@ impl ModelDirectory {
         model.check()?;
         let (provider, id) = (model.provider.clone(), model.id.clone());
         Ok(ModelRoute { provider, id, base_url: None, thinking })
+    }
+
+    /// Returns the models that can be used and that one of these patterns names, in the order of the
+    /// patterns; a thinking level may follow after a colon.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn scope(&self, patterns: &[String]) -> Result<ModelScope, Error> {
+        let mut scope = ModelScope::default();
+        for pattern in patterns.iter().map(|pattern| pattern.trim()).filter(|it| !it.is_empty()) {
+            let found = self.of_pattern(pattern);
+            if found.is_empty() {
+                scope.unmatched.push(pattern.to_owned());
+            }
+            for model in found {
+                if scope.models.iter().all(|known| known.name() != model.name()) {
+                    scope.models.push(model);
+                }
+            }
+        }
+        if scope.models.is_empty() {
+            let named = patterns.join(",");
+            return Err(Error::new(ErrorKind::Model, format!("`--models {named}` names no model"))
+                .because("none that can be used has such a name")
+                .hint("regatta models, for those that can be used"));
+        }
+        Ok(scope)
+    }
+
+    fn of_pattern(&self, pattern: &str) -> Vec<ModelRoute> {
+        let (mut found, mut thinking) = (self.matching(pattern), None);
+        if found.is_empty()
+            && let Some((before, level)) = pattern.rsplit_once(':')
+            && let Ok(level) = level.parse::<ThinkingLevel>()
+        {
+            (found, thinking) = (self.matching(before), Some(level));
+        }
+        if found.is_empty() {
+            // A model that is not listed is asked all the same, if its provider can be.
+            let route = pattern.parse::<ModelRoute>().ok();
+            let route =
+                route.filter(|route| !pattern.contains('*') && self.obstacle(route).is_none());
+            return route.into_iter().collect();
+        }
+        let usable = found.into_iter().filter(|model| model.obstacle.is_none());
+        let usable = usable.filter(|model| model.facts.tools != Some(false));
+        let route = |model: &ListedModel| {
+            let (provider, id) = (model.provider.clone(), model.id.clone());
+            ModelRoute { provider, id, base_url: None, thinking }
+        };
+        usable.map(route).collect()
     }
 
     /// Returns the models that `name` may name: of the first way that finds any, those that can be

@@ -1,7 +1,9 @@
 //! The transcript of a session for a person to read: prompts, thoughts, answers and tool calls.
 
+use engine::session::for_model;
 use protocol::{
     AssistantMessage, Message, Part, SessionEntry, StopReason, Timestamp, ToolCall, ToolResult,
+    UserMessage,
 };
 
 use super::numbers::time_of_day;
@@ -46,6 +48,9 @@ fn entry_lines(at: Timestamp, entry: &TranscriptEntry<'_>, view: &View) -> Vec<S
         TranscriptEntry::Reminder(text) => words("reminder", text, Meaning::Kept),
         TranscriptEntry::Thought(text) => words("thinks", text, Meaning::Aside),
         TranscriptEntry::Said(text) => words("says", text, Meaning::Neutral),
+        TranscriptEntry::Summary(text) => words("sums up what was before", text, Meaning::Aside),
+        TranscriptEntry::Left(text) => words("sums up the branch it left", text, Meaning::Aside),
+        TranscriptEntry::Told(text) => words("is told", text, Meaning::Neutral),
         TranscriptEntry::Model(model) => words("another model answers", model, Meaning::Kept),
         TranscriptEntry::Broken(why) => words("its answer is not whole", why, Meaning::Bad),
         TranscriptEntry::Call { call, result } => {
@@ -67,6 +72,12 @@ enum TranscriptEntry<'a> {
     Said(&'a str),
     /// A tool call.
     Call { call: &'a ToolCall, result: Option<&'a ToolResult> },
+    /// What stands for the older part of the conversation.
+    Summary(&'a str),
+    /// What is told about a branch that was left.
+    Left(&'a str),
+    /// What the model reads of something else, such as a command that the user ran.
+    Told(String),
     /// The model that answers from here on.
     Model(&'a str),
     /// An answer that is incomplete, with the reason.
@@ -79,12 +90,29 @@ fn transcript_entries<'a>(
 ) -> Vec<(Timestamp, TranscriptEntry<'a>)> {
     let mut transcript_entries = Vec::new();
     let mut asked = None;
+    // What comes after the prompt of a task are reminders; without a task, a user asks.
+    let is_task = entries.iter().any(|(_, it)| matches!(it, SessionEntry::SessionInit { .. }));
     for (place, (at, entry)) in entries.iter().enumerate() {
         match entry {
             SessionEntry::SessionInit { task, .. } => asked = Some((*at, task)),
             // The first one only says what the head of the log says.
             SessionEntry::ModelChange { model, .. } if !transcript_entries.is_empty() => {
                 transcript_entries.push((*at, TranscriptEntry::Model(model)));
+            }
+            SessionEntry::Compaction { summary, .. } => {
+                transcript_entries.push((*at, TranscriptEntry::Summary(summary)));
+            }
+            SessionEntry::BranchSummary { summary, .. } if !summary.is_empty() => {
+                transcript_entries.push((*at, TranscriptEntry::Left(summary)));
+            }
+            SessionEntry::CustomMessage { content, display: true, .. } => {
+                let told = UserMessage::new(content.clone(), *at).text();
+                transcript_entries.push((*at, TranscriptEntry::Told(told)));
+            }
+            SessionEntry::Message { message, .. } if message.as_model().is_none() => {
+                if let Some(Message::User(told)) = for_model(message) {
+                    transcript_entries.push((*at, TranscriptEntry::Told(told.text())));
+                }
             }
             _other => {}
         }
@@ -93,7 +121,9 @@ fn transcript_entries<'a>(
                 let first = !transcript_entries
                     .iter()
                     .any(|(_, entry)| matches!(entry, TranscriptEntry::Prompt(_)));
-                let entry = if first { TranscriptEntry::Prompt } else { TranscriptEntry::Reminder };
+                let is_prompt = first || !is_task;
+                let entry =
+                    if is_prompt { TranscriptEntry::Prompt } else { TranscriptEntry::Reminder };
                 transcript_entries.push((*at, entry(said.text())));
             }
             Some(Message::Assistant(answer)) => {

@@ -47,7 +47,8 @@ pub(crate) fn working_folder(
     let other = others.into_iter().find(|other| other.is_dir() && *other != home);
     let Some(other) = other else { return Ok(WorkingFolder { path, note: None }) };
     let note = format!(
-        "the session works in {}, not in your home folder (--allow-home: in the home folder)",
+        "the session works in {}, in place, not in your home folder (--allow-home: in the home \
+         folder)",
         other.display()
     );
     Ok(WorkingFolder { path: other, note: Some(note) })

@@ -4,7 +4,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use engine::ports::SessionHeader;
-use protocol::{ModelRoute, SessionId, Timestamp};
+use protocol::{ModelRoute, SessionId, ThinkingLevel, Timestamp};
 use store::{
     Breadcrumbs, FoundSession, LoadedSession, SessionInfo, SessionPlaces, fork, list_sessions,
     new_log_path,
@@ -22,8 +22,12 @@ pub(crate) struct ChosenLog {
     pub(crate) path: PathBuf,
     /// Where the log is.
     pub(crate) storage: LogStorage,
+    /// The id of a new session, which is part of the name of its file.
+    pub(crate) id: Option<SessionId>,
     /// The model with which the session was continued last.
     pub(crate) model: Option<ModelRoute>,
+    /// How much it thought then.
+    pub(crate) thinking: Option<ThinkingLevel>,
     /// When the session began, if it is continued and its log says so.
     pub(crate) created: Option<Timestamp>,
 }
@@ -90,8 +94,9 @@ impl<'a> Sessions<'a> {
             }
         }
         let storage = if args.no_session { LogStorage::Memory } else { LogStorage::File };
-        let path = self.new_path(SessionId::generate());
-        Ok(ChosenLog { path, storage, model: None, created: None })
+        let id = SessionId::generate();
+        let (path, id) = (self.new_path(id), Some(id));
+        Ok(ChosenLog { path, storage, id, model: None, thinking: None, created: None })
     }
 
     /// Lists the sessions of the folder, and asks which one to continue if there is a terminal.
@@ -145,8 +150,12 @@ impl<'a> Sessions<'a> {
         };
         let session = LoadedSession::read(&path).map_err(|error| failed(error.to_string()))?;
         let mut session = session.ok_or_else(|| failed("it is no session".to_owned()))?;
-        let model = session.context(None).model().and_then(|model| model.parse().ok());
-        Ok(ChosenLog { path, storage: LogStorage::File, model, created: session.header.at })
+        let context = session.context(None);
+        let model = context.model().and_then(|model| model.parse().ok());
+        let thinking = context.logged_thinking().flatten();
+        let created = session.header.at;
+        let (storage, id) = (LogStorage::File, None);
+        Ok(ChosenLog { path, storage, id, model, thinking, created })
     }
 
     fn fork(&self, from: &Path) -> Result<ChosenLog, Error> {

@@ -11,6 +11,7 @@ use base64::prelude::BASE64_STANDARD as BASE64;
 use protocol::{Attachment, AttachmentKind, InputId};
 use rustix::fs::{FileType, Mode, OFlags};
 
+use super::prompt_image::{ImageSizes, Resized, fit};
 use crate::error::Error;
 
 /// The size of the longest text that is included, in bytes.
@@ -26,8 +27,8 @@ pub(super) struct IncludedFile {
     pub(super) text: String,
     /// The file itself, if it is an image.
     pub(super) image: Option<Attachment>,
-    /// What the user should know if the file is not included.
-    pub(super) warning: Option<String>,
+    /// What the user should know if the file is not included as it is.
+    pub(super) notice: Option<String>,
 }
 
 /// Reads the file at `path`, which begins at `folder` or, with `~`, at `home`. A file that is too
@@ -39,6 +40,7 @@ pub(super) fn include(
     path: &[u8],
     folder: &Path,
     home: Option<&Path>,
+    sizes: ImageSizes,
 ) -> Result<IncludedFile, Error> {
     let path = find(path, folder, home);
     let failed = |error: &io::Error| {
@@ -52,7 +54,7 @@ pub(super) fn include(
         IncludedFile {
             text: format!("<file name=\"{name}\">(skipped: {why}, {size})</file>\n"),
             image: None,
-            warning: Some(format!("`{name}` is not included: {why} ({size})")),
+            notice: Some(format!("warning: `{name}` is not included: {why} ({size})")),
         }
     };
     let mut bytes = Vec::new();
@@ -70,29 +72,57 @@ pub(super) fn include(
         return Ok(skipped("too large"));
     }
     if let Some(mime_type) = image {
-        let image = Attachment {
-            id: InputId::generate().to_string(),
-            kind: AttachmentKind::Image,
-            file_name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            mime_type: mime_type.to_owned(),
-            size: bytes.len() as u64,
-            content: BASE64.encode(&bytes),
-            extracted_text: None,
-            preview: None,
-        };
-        let text = format!("<file name=\"{name}\"></file>\n");
-        return Ok(IncludedFile { text, image: Some(image), warning: None });
+        return Ok(included_image(&path, &name, (bytes, mime_type), sizes));
     }
     match String::from_utf8(bytes) {
         Ok(content) if content.is_empty() => {
-            Ok(IncludedFile { text: String::new(), image: None, warning: None })
+            Ok(IncludedFile { text: String::new(), image: None, notice: None })
         }
         Ok(content) if !content.contains('\0') => {
             let text = format!("<file name=\"{name}\">\n{content}\n</file>\n");
-            Ok(IncludedFile { text, image: None, warning: None })
+            Ok(IncludedFile { text, image: None, notice: None })
         }
         Ok(_) | Err(_) => Ok(skipped("not a text")),
     }
+}
+
+/// Includes an image, in a size that models take.
+fn included_image(
+    path: &Path,
+    name: &str,
+    (mut bytes, mut mime_type): (Vec<u8>, &'static str),
+    sizes: ImageSizes,
+) -> IncludedFile {
+    let (mut dimensions, mut notice) = (String::new(), None);
+    let fitted = match sizes {
+        ImageSizes::Fitted => fit(&bytes, mime_type),
+        ImageSizes::AsTheyAre => Ok(None),
+    };
+    match fitted {
+        Ok(None) => {}
+        Ok(Some(smaller)) => {
+            let Resized { from, to } = smaller.resized;
+            let (from, to) = (format!("{}×{}", from.0, from.1), format!("{}×{}", to.0, to.1));
+            notice = Some(format!("note: `{name}` has {from} pixels; the model gets it with {to}"));
+            dimensions = smaller.resized.for_model();
+            (bytes, mime_type) = (smaller.bytes, smaller.mime_type);
+        }
+        Err(error) => {
+            notice = Some(format!("warning: `{name}` could not be made smaller: {error}"));
+        }
+    }
+    let image = Attachment {
+        id: InputId::generate().to_string(),
+        kind: AttachmentKind::Image,
+        file_name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        mime_type: mime_type.to_owned(),
+        size: bytes.len() as u64,
+        content: BASE64.encode(&bytes),
+        extracted_text: None,
+        preview: None,
+    };
+    let text = format!("<file name=\"{name}\">{dimensions}</file>\n");
+    IncludedFile { text, image: Some(image), notice }
 }
 
 /// Returns the media type of a file that is an image, by its first bytes.
@@ -161,12 +191,36 @@ mod tests {
             ("binary", "not a text, 3 B"),
             ("latin", "not a text, 1 B"),
         ] {
-            let included = include(name.as_bytes(), folder.path(), None).unwrap();
+            let included =
+                include(name.as_bytes(), folder.path(), None, ImageSizes::Fitted).unwrap();
             let path = folder.path().join(name);
             let expected = format!("<file name=\"{}\">(skipped: {why})</file>\n", path.display());
             assert_eq!(included.text, expected);
-            assert!(included.warning.is_some());
+            assert!(included.notice.is_some());
         }
+    }
+
+    #[test]
+    fn a_large_image_is_made_smaller_and_one_that_is_too_large_is_left_out_and_both_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let include =
+            |name: &str, sizes| include(name.as_bytes(), folder.path(), None, sizes).unwrap();
+        image::RgbImage::new(4_000, 20).save(folder.path().join("wide.png")).unwrap();
+        let wide = include("wide.png", ImageSizes::Fitted);
+        assert!(wide.text.contains("original 4000x20, shown at 2000x10"), "{}", wide.text);
+        assert!(wide.notice.unwrap().ends_with("4000×20 pixels; the model gets it with 2000×10"));
+        let as_it_is = include("wide.png", ImageSizes::AsTheyAre);
+        let size = std::fs::metadata(folder.path().join("wide.png")).unwrap().len();
+        assert_eq!((as_it_is.image.unwrap().size, as_it_is.notice), (size, None));
+
+        let huge = folder.path().join("huge.png");
+        std::fs::write(&huge, b"\x89PNG\r\n\x1a\n").unwrap();
+        File::options().write(true).open(&huge).unwrap().set_len(26 << 20).unwrap();
+        let huge = include("huge.png", ImageSizes::Fitted);
+        assert!(huge.text.ends_with("(skipped: too large, 26.0 MiB)</file>\n"), "{}", huge.text);
+        assert!(
+            huge.image.is_none() && huge.notice.unwrap().contains("is not included: too large")
+        );
     }
 
     #[test]
@@ -175,7 +229,8 @@ mod tests {
         let fifo = folder.path().join("fifo");
         rustix::fs::mknodat(rustix::fs::CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0)
             .unwrap();
-        let said = include(b"fifo", folder.path(), None).unwrap_err().to_string();
+        let said = include(b"fifo", folder.path(), None, ImageSizes::Fitted).unwrap_err();
+        let said = said.to_string();
         assert!(said.contains("not a regular file"), "{said}");
     }
 
@@ -183,7 +238,8 @@ mod tests {
     fn a_screenshot_is_found_by_the_name_that_people_type() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("Shot 10.15\u{202f}AM.txt"), "x").unwrap();
-        let included = include(b"Shot 10.15 AM.txt", folder.path(), None).unwrap();
+        let included =
+            include(b"Shot 10.15 AM.txt", folder.path(), None, ImageSizes::Fitted).unwrap();
         assert!(included.text.contains("\nx\n"), "{}", included.text);
     }
 }

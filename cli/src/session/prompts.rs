@@ -11,6 +11,7 @@ use std::path::Path;
 use protocol::Attachment;
 
 use super::prompt_files::{IncludedFile, include};
+use super::prompt_image::ImageSizes;
 use crate::error::{Error, ErrorKind};
 
 /// The longest standard input, in bytes.
@@ -27,6 +28,8 @@ pub(crate) struct PromptInputs<'a> {
     pub(crate) folder: &'a Path,
     /// The user's home, which `~` stands for.
     pub(crate) home: Option<&'a Path>,
+    /// Whether images that have too many pixels are made smaller.
+    pub(crate) images: ImageSizes,
 }
 
 /// The prompts of a session.
@@ -36,8 +39,8 @@ pub(crate) struct Prompts {
     pub(crate) texts: Vec<String>,
     /// The images that belong to the first prompt.
     pub(crate) images: Vec<Attachment>,
-    /// What the user should know about files that are not included whole.
-    pub(crate) warnings: Vec<String>,
+    /// What the user should know about files that are not included as they are.
+    pub(crate) notices: Vec<String>,
 }
 
 /// Returns standard input as text, unless it is a terminal or has nothing but white space.
@@ -79,10 +82,11 @@ pub(crate) fn assemble(inputs: PromptInputs<'_>) -> Result<Prompts, Error> {
     let (mut files, mut has_context) = (String::new(), inputs.piped.is_some());
     for word in inputs.words {
         if let Some(path) = word.as_bytes().strip_prefix(b"@").filter(|path| !path.is_empty()) {
-            let IncludedFile { text, image, warning } = include(path, inputs.folder, inputs.home)?;
+            let (folder, home) = (inputs.folder, inputs.home);
+            let IncludedFile { text, image, notice } = include(path, folder, home, inputs.images)?;
             files.push_str(&text);
             prompts.images.extend(image);
-            prompts.warnings.extend(warning);
+            prompts.notices.extend(notice);
             has_context = true;
             continue;
         }
@@ -116,7 +120,8 @@ mod tests {
 
     fn texts(words: &[&str], piped: Option<&str>, folder: &Path) -> Vec<String> {
         let words: Vec<_> = words.iter().map(OsString::from).collect();
-        let inputs = PromptInputs { words: &words, piped, folder, home: Some(folder) };
+        let (home, images) = (Some(folder), ImageSizes::Fitted);
+        let inputs = PromptInputs { words: &words, piped, folder, home, images };
         assemble(inputs).unwrap().texts
     }
 
@@ -156,8 +161,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for word in ["", " \n", "@missing", "@."] {
             let words = [OsString::from(word)];
-            let inputs =
-                PromptInputs { words: &words, piped: None, folder: folder.path(), home: None };
+            let (folder, images) = (folder.path(), ImageSizes::Fitted);
+            let inputs = PromptInputs { words: &words, piped: None, folder, home: None, images };
             assert!(assemble(inputs).is_err(), "{word}");
         }
     }

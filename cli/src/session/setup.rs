@@ -38,7 +38,7 @@ pub(crate) async fn plan(
     folder: PathBuf,
     log: &ChosenLog,
 ) -> Result<SessionPlan, Error> {
-    let chosen = choose_model(app, args, log.model.as_ref()).await?;
+    let chosen = choose_model(app, args, log).await?;
     let ChosenModel { model, fallbacks, mut notes } = chosen;
     if let Some(GivenKey(key)) = &args.api_key {
         app.user_models.give(&model.provider, key.clone());
@@ -53,7 +53,7 @@ pub(crate) async fn plan(
     }));
     let (spec, tools) = app.session_in(folder, model, system, log.path.clone());
     let only = Some(args.tool_names().into_iter().map(str::to_owned).collect());
-    let spec = SessionSpec { fallbacks, ..spec };
+    let spec = SessionSpec { fallbacks, id: log.id, ..spec };
     Ok(SessionPlan { spec, tools: ToolSetup { only, ..tools }, notes })
 }
 
@@ -72,6 +72,7 @@ impl AppContext {
         let artifacts = artifacts_of(&log);
         let spec = SessionSpec {
             log,
+            id: None,
             system: Arc::new(system),
             folder: folder.clone(),
             model,
@@ -107,14 +108,15 @@ struct ChosenModel {
 async fn choose_model(
     app: &AppContext,
     args: &LaunchArgs,
-    continued: Option<&ModelRoute>,
+    log: &ChosenLog,
 ) -> Result<ChosenModel, Error> {
     let mut roles = Roles::from(&app.settings);
-    // A session goes on with its own model.
-    roles.default = continued.cloned().or(roles.default);
     roles.directory =
         Arc::new(ModelDirectory::with_local(&app.user_models, LocalSources::Configured).await);
     let mut notes = Vec::new();
+    if args.model.is_none() {
+        roles.default = continued_or_scoped(args, log, &roles, &mut notes)?.or(roles.default);
+    }
     if args.model.is_none() && roles.default.is_none() {
         match find_model(&app.user_models).await {
             FoundModel::One(model, why) => {
@@ -129,7 +131,7 @@ async fn choose_model(
     let typed = ModelOption { model: choice.as_ref(), base_url: args.base_url.as_ref() };
     let selection = ModelSelection { typed, planned: ModelOption::default(), roles: &roles };
     let mut model = selection.route(None)?;
-    model.thinking = args.thinking.or(model.thinking);
+    model.thinking = args.thinking.or(model.thinking).or(log.thinking);
     if let Some(ModelChoice::Name(name)) = &choice {
         notes.push(format!("note: `{name}` is the model {model}"));
     }
@@ -143,6 +145,35 @@ async fn choose_model(
     anchor_scenario(&mut model);
     fallbacks.iter_mut().for_each(anchor_scenario);
     Ok(ChosenModel { model, fallbacks, notes })
+}
+
+/// Returns the model of a session that is continued, or else the first of `--models`.
+fn continued_or_scoped(
+    args: &LaunchArgs,
+    log: &ChosenLog,
+    roles: &Roles,
+    notes: &mut Vec<String>,
+) -> Result<Option<ModelRoute>, Error> {
+    if let Some(model) = &log.model {
+        // The user knows the server at an address of their own.
+        let is_known = args.base_url.is_some();
+        match roles.directory.obstacle(model).filter(|_| !is_known) {
+            None => return Ok(Some(model.clone())),
+            Some(why) => {
+                notes.push(format!(
+                    "note: the model of the session, {model}, cannot be used: {why}"
+                ));
+            }
+        }
+    }
+    let Some(patterns) = &args.models else { return Ok(None) };
+    let scope = roles.directory.scope(patterns)?;
+    notes.extend(scope.unmatched.iter().map(|pattern| {
+        format!("warning: no model that can be used is called `{pattern}` (--models)")
+    }));
+    let first = scope.models.into_iter().next();
+    notes.extend(first.iter().map(|model| format!("note: the model is {model}, of --models")));
+    Ok(first)
 }
 
 /// Returns the model with the name that `--model` gives, at the provider of `--provider`.

@@ -62,6 +62,8 @@ pub(crate) trait ConversationPorts {
 pub(crate) struct Conversation<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) session: &'a SessionHandle,
+    /// The events of the engine since before the session was opened, which is its only one.
+    pub(crate) events: Events,
     /// The prompts of the command line.
     pub(crate) prompts: Prompts,
     pub(crate) ports: &'a dyn ConversationPorts,
@@ -106,7 +108,6 @@ impl Conversation<'_> {
         };
         let failed = |error: io::Error| Error::output(&error);
         let syntaxes = Syntaxes::default();
-        let events = self.session.listen().await;
         let mut view = ViewState::new(status, syntaxes.clone());
         view.history = History::new(self.ports.prompts());
         view.candidates = Candidates { models: self.ports.models(), files: None };
@@ -127,7 +128,7 @@ impl Conversation<'_> {
             let effects = shown.view.send_as(QueueKind::Prompt, input);
             shown.perform(effects).await.map_err(failed)?;
         }
-        shown.converse(self.engine, events, signals, &self.faults).await.map_err(failed)
+        shown.converse(self.engine, self.events, signals, &self.faults).await.map_err(failed)
     }
 }
 

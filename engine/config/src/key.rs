@@ -79,6 +79,14 @@ pub enum Key {
     CompactionReserve,
     /// The tokens of the newest messages that are kept.
     CompactionKeepRecent,
+    /// Whether a branch that a session leaves is summed up.
+    BranchSummaryEnabled,
+    /// The tokens of the window that stay free when a branch is summed up.
+    BranchSummaryReserve,
+    /// Whether images of prompts are made smaller that are too large.
+    ImagesAutoResize,
+    /// Whether each message of a session is durable before the session goes on.
+    SessionsDurable,
     /// How long a provider may take until it begins to answer.
     StreamFirstEventTimeout,
     /// How long a provider may pause in an answer.
@@ -100,7 +108,7 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 45] = [
         Self::MaxConcurrency,
         Self::IsolationMode,
         Self::MergeMode,
@@ -138,6 +146,10 @@ impl Key {
         Self::CompactionThresholdTokens,
         Self::CompactionReserve,
         Self::CompactionKeepRecent,
+        Self::BranchSummaryEnabled,
+        Self::BranchSummaryReserve,
+        Self::ImagesAutoResize,
+        Self::SessionsDurable,
         Self::StreamFirstEventTimeout,
         Self::StreamIdleTimeout,
         Self::RetentionOlderThan,
@@ -185,6 +197,10 @@ impl Key {
             Self::CompactionThresholdTokens => "compaction.thresholdTokens",
             Self::CompactionReserve => "compaction.reserveTokens",
             Self::CompactionKeepRecent => "compaction.keepRecentTokens",
+            Self::BranchSummaryEnabled => "branchSummary.enabled",
+            Self::BranchSummaryReserve => "branchSummary.reserveTokens",
+            Self::ImagesAutoResize => "images.autoResize",
+            Self::SessionsDurable => "sessions.durable",
             Self::StreamFirstEventTimeout => "stream.firstEventTimeout",
             Self::StreamIdleTimeout => "stream.idleTimeout",
             Self::RetentionOlderThan => "retention.olderThan",
@@ -256,6 +272,10 @@ impl Key {
             | Self::CompactionThresholdTokens
             | Self::CompactionReserve
             | Self::CompactionKeepRecent
+            | Self::BranchSummaryEnabled
+            | Self::BranchSummaryReserve
+            | Self::ImagesAutoResize
+            | Self::SessionsDurable
             | Self::RetentionOlderThan
             | Self::RetentionKeepSize => &[],
         }

@@ -121,6 +121,14 @@ pub struct Settings {
     pub compaction_reserve: Setting<NonZeroU64>,
     /// The tokens of the newest messages that are kept.
     pub compaction_keep_recent: Setting<NonZeroU64>,
+    /// Whether a branch that a session leaves is summed up.
+    pub branch_summary_enabled: Setting<bool>,
+    /// How many tokens of the window stay free when a branch is summed up.
+    pub branch_summary_reserve: Setting<NonZeroU64>,
+    /// Whether images of prompts are made smaller that are too large.
+    pub images_auto_resize: Setting<bool>,
+    /// Whether each message of a session is durable before the session goes on.
+    pub sessions_durable: Setting<bool>,
     /// How long a provider may take until it begins to answer; zero for no limit.
     pub stream_first_event_timeout: Setting<Duration>,
     /// How long a provider may pause in an answer; zero for no limit.
@@ -226,6 +234,10 @@ impl Settings {
             )?,
             compaction_reserve: required(values, Key::CompactionReserve, RawValue::tokens)?,
             compaction_keep_recent: required(values, Key::CompactionKeepRecent, RawValue::tokens)?,
+            branch_summary_enabled: required(values, Key::BranchSummaryEnabled, RawValue::boolean)?,
+            images_auto_resize: required(values, Key::ImagesAutoResize, RawValue::boolean)?,
+            sessions_durable: required(values, Key::SessionsDurable, RawValue::boolean)?,
+            branch_summary_reserve: required(values, Key::BranchSummaryReserve, RawValue::tokens)?,
             stream_first_event_timeout: required(
                 values,
                 Key::StreamFirstEventTimeout,
@@ -265,11 +277,16 @@ fn check(key: Key, given: &RawValue, home: Option<&Path>) -> Result<(), Expected
             given.model().map(drop)
         }
         Key::Prices => given.prices().map(drop),
-        Key::RetryEnabled | Key::CompactionEnabled => given.boolean().map(drop),
+        Key::RetryEnabled
+        | Key::CompactionEnabled
+        | Key::BranchSummaryEnabled
+        | Key::ImagesAutoResize
+        | Key::SessionsDurable => given.boolean().map(drop),
         Key::CompactionThresholdPercent => given.percent().map(drop),
-        Key::CompactionThresholdTokens | Key::CompactionReserve | Key::CompactionKeepRecent => {
-            given.tokens().map(drop)
-        }
+        Key::CompactionThresholdTokens
+        | Key::CompactionReserve
+        | Key::CompactionKeepRecent
+        | Key::BranchSummaryReserve => given.tokens().map(drop),
         Key::RetryMaxRetries => given.retries().map(drop),
         Key::RetryBaseDelay => given.milliseconds().map(drop),
         Key::RetryFallbackChains => given.fallback_chains().map(drop),

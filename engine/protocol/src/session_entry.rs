@@ -197,10 +197,19 @@ const TYPES: [&str; 16] = [
 ];
 
 impl SessionEntry {
-    /// Returns the entry of a message that is no input.
+    /// Returns the entry of a message that is no input. That of an extension has a type of its own.
     #[must_use]
     pub fn message(message: impl Into<SessionMessage>) -> Self {
-        Self::Message { message: message.into(), input_id: None }
+        match message.into() {
+            SessionMessage::Custom(custom) => Self::CustomMessage {
+                custom_type: custom.custom_type,
+                content: custom.content,
+                display: custom.display,
+                details: custom.details,
+                attribution: custom.attribution,
+            },
+            message => Self::Message { message, input_id: None },
+        }
     }
 
     /// Returns the message that models read, if the entry is one.
@@ -213,7 +222,7 @@ impl SessionEntry {
     /// it.
     #[must_use]
     pub fn usage(&self) -> Option<Usage> {
-        if let Self::Compaction { details, .. } = self {
+        if let Self::Compaction { details, .. } | Self::BranchSummary { details, .. } = self {
             let usage = details.as_ref()?.get("usage")?;
             return Usage::deserialize(usage).ok();
         }

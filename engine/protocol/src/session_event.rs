@@ -8,6 +8,8 @@ use crate::timestamp::millis;
 use crate::{AccountWait, Content, Failure, InputId};
 use crate::{Message, MessageRole, ThinkingLevel, Timestamp};
 
+mod deltas;
+
 /// An event of a running session. Most events are facts, for instance each complete message. The
 /// others are deltas, which a reader may miss: a later fact contains the same information.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -198,6 +200,27 @@ pub enum SessionEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
     },
+    /// The session goes on from another entry of its log.
+    SessionTree {
+        /// The entry from which it goes on; absent before all entries.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        new_leaf_id: Option<String>,
+        /// The entry from which it went on before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        old_leaf_id: Option<String>,
+        /// The entry with the summary of the branch that was left, if there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary_entry_id: Option<String>,
+        /// The number of messages of the conversation.
+        messages: usize,
+    },
+    /// An entry was appended that is neither an input nor part of an answer.
+    EntryAppended {
+        /// The entry.
+        entry_id: String,
+        /// The number of messages of the conversation.
+        messages: usize,
+    },
     /// A tool call starts.
     ToolExecutionStart {
         /// The id of the call.
@@ -322,79 +345,4 @@ pub enum AgentEnd {
     Failed(Failure),
     /// The work was aborted.
     Aborted,
-}
-
-impl SessionEvent {
-    /// Returns whether the event is a delta, which may be merged with others or dropped.
-    #[must_use]
-    pub fn is_delta(&self) -> bool {
-        match self {
-            Self::RequestWait { .. }
-            | Self::TextStart { .. }
-            | Self::TextDelta { .. }
-            | Self::TextEnd { .. }
-            | Self::ThinkingStart { .. }
-            | Self::ThinkingDelta { .. }
-            | Self::ThinkingEnd { .. }
-            | Self::ToolcallStart { .. }
-            | Self::ToolcallDelta { .. }
-            | Self::ToolcallEnd { .. }
-            | Self::ToolExecutionUpdate { .. } => true,
-            Self::ToolUnavailable { .. }
-            | Self::Notice { .. }
-            | Self::AgentStart
-            | Self::InputQueued { .. }
-            | Self::InputTaken { .. }
-            | Self::InputDropped { .. }
-            | Self::ModelChange { .. }
-            | Self::ThinkingLevelChange { .. }
-            | Self::TurnStart { .. }
-            | Self::MessageStart { .. }
-            | Self::MessageEnd { .. }
-            | Self::AutoRetryStart { .. }
-            | Self::AutoRetryEnd { .. }
-            | Self::RetryFallbackApplied { .. }
-            | Self::RetryFallbackSucceeded { .. }
-            | Self::CompactionStart { .. }
-            | Self::CompactionEnd { .. }
-            | Self::ToolExecutionStart { .. }
-            | Self::ToolExecutionEnd { .. }
-            | Self::TurnEnd { .. }
-            | Self::SessionRestart { .. }
-            | Self::AgentEnd { .. } => false,
-        }
-    }
-
-    /// Merges the delta `next` into this one. Returns `next` if the two cannot be merged.
-    pub fn merge(&mut self, next: Self) -> Option<Self> {
-        match (self, next) {
-            (
-                Self::TextDelta { content_index, delta },
-                Self::TextDelta { content_index: other, delta: more },
-            )
-            | (
-                Self::ThinkingDelta { content_index, delta },
-                Self::ThinkingDelta { content_index: other, delta: more },
-            )
-            | (
-                Self::ToolcallDelta { content_index, delta },
-                Self::ToolcallDelta { content_index: other, delta: more },
-            ) if *content_index == other => {
-                delta.push_str(&more);
-                None
-            }
-            (
-                Self::ToolExecutionUpdate { tool_call_id, line },
-                Self::ToolExecutionUpdate { tool_call_id: other, line: newer },
-            ) if *tool_call_id == other => {
-                *line = newer;
-                None
-            }
-            (wait @ Self::RequestWait { .. }, newer @ Self::RequestWait { .. }) => {
-                *wait = newer;
-                None
-            }
-            (_, next) => Some(next),
-        }
-    }
 }

@@ -31,9 +31,10 @@ pub use reader::Reader;
 pub use retention::{RunRetention, TaskRetention};
 pub use rows::{RunRow, RunTerms, TaskCounts, TaskRow};
 pub use session::{
-    BlobFolder, Body, Branched, Breadcrumbs, ForkError, FoundSession, LoadedHeader, LoadedSession,
-    SessionInfo, SessionLine, SessionLogFiles, SessionPlaces, Titled, artifacts_of, branch, fork,
-    list_all_sessions, list_sessions, new_log_path, read_session, set_title, used_in,
+    BlobFolder, Body, Branched, Breadcrumbs, Durability, ForkError, FoundSession, LoadedHeader,
+    LoadedSession, SessionInfo, SessionLine, SessionLogFiles, SessionPlaces, Titled, artifacts_of,
+    branch, fork, is_log_open, list_all_sessions, list_sessions, new_log_path, read_session,
+    sessions_named, set_title, used_in,
 };
 
 #[cfg(test)]

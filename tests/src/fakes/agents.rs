@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use engine::compaction::Preparation;
 use engine::ports::{
     AccountId, AccountLimits, AttemptFailure, ModelAnswer, ModelEvent, ModelLocation, ModelRequest,
     ModelStream, Models, OpenedLog, Provider, ProviderInfo, SessionHeader, SessionLog,
     SessionLogError, SessionLogs, ToolChoice,
 };
-use engine::session::{MemorySessionLogs, Moved, SessionMove};
+use engine::session::{MemorySessionLogs, MovePreview, Moved, SessionMove};
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, stream};
 use protocol::{
@@ -18,6 +19,7 @@ use protocol::{
     SessionId, StopReason, TaskSpec, Timestamp, ToolCall, Usage, UserMessage, Work,
 };
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::{FakeTools, task};
 
@@ -40,10 +42,15 @@ pub fn agent(name: &str, words: &str) -> TaskSpec {
     TaskSpec { work, ..task(name, "") }
 }
 
+/// What a request for a summary has in its instructions if it is not to be answered.
+pub const HANGING_SUMMARY: &str = "take your time";
+
 /// Answers every model that there is.
 #[derive(Clone, Default)]
 pub struct FakeModels {
     asked: Arc<Mutex<Asked>>,
+    /// How many requests there were.
+    count: Arc<watch::Sender<usize>>,
     tools: FakeTools,
 }
 
@@ -59,13 +66,19 @@ impl FakeModels {
     /// Returns models that see what runs of `tools`.
     #[must_use]
     pub fn beside(tools: &FakeTools) -> Self {
-        Self { asked: Arc::default(), tools: tools.clone() }
+        Self { asked: Arc::default(), count: Arc::default(), tools: tools.clone() }
     }
 
     /// Returns every request, in the order in which it was made.
     #[must_use]
     pub fn requests(&self) -> Vec<ModelRequest> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).requests.clone()
+    }
+
+    /// Waits until there were so many requests.
+    pub async fn until_asked(&self, times: usize) {
+        let mut count = self.count.subscribe();
+        let _ended = count.wait_for(|count| *count >= times).await;
     }
 
     /// Returns how many tools ran when a model was asked, at most.
@@ -122,6 +135,10 @@ impl FakeModels {
         let word = script.split(';').nth(turn).unwrap_or("say").trim().to_owned();
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         asked.requests.push(request.clone());
+        self.count.send_replace(asked.requests.len());
+        if &*request.system == Preparation::SYSTEM && script.contains(HANGING_SUMMARY) {
+            return stream::pending().boxed();
+        }
         asked.busiest = asked.busiest.max(self.tools.running());
         let crashes = asked.crashed.entry(request.session).or_default();
         let (verb, rest) = word.split_once(' ').unwrap_or((&word, ""));
@@ -199,6 +216,12 @@ impl FakeLogs {
         self.0.entries(path)
     }
 
+    /// Returns the ids of its entries.
+    #[must_use]
+    pub fn ids_at(&self, path: &Path) -> Vec<EntryId> {
+        self.0.ids(path)
+    }
+
     /// Returns what the log of `task` holds, whatever its run is.
     #[must_use]
     pub fn of(&self, task: &str) -> Vec<SessionEntry> {
@@ -235,6 +258,10 @@ impl SessionLog for FakeLog {
             }
         }
         self.0.append(at, entry).await
+    }
+
+    async fn preview(&mut self, target: Option<EntryId>) -> Result<MovePreview, SessionLogError> {
+        self.0.preview(target).await
     }
 
     async fn go_to(&mut self, at: Timestamp, to: SessionMove) -> Result<Moved, SessionLogError> {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use actors::{Deps, Engine, Events, Policy, Submission, SubmitError, Submitted};
-use engine::compaction::CompactionPolicy;
+use engine::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use engine::fault::{FaultHooks, Faults};
 use engine::ports::{AnyValue, Clock, Ids, Models, Schema, Schemas, ToolFactory};
 use engine::request::RequestPolicy;
@@ -224,6 +224,7 @@ impl TestEngine {
                 artifacts: PathBuf::from("/artifacts"),
                 requests,
                 compaction: CompactionPolicy::default(),
+                branch_summary: BranchSummaryPolicy::default(),
                 user_instructions: None,
             },
         };

@@ -15,7 +15,7 @@ mod trace;
 
 pub use self::engine::{FakeClock, TestEngine, task};
 pub use accounts::{AskedAccount, FakeAccounts, yields};
-pub use agents::{FakeLogs, FakeModels, agent, is_forced};
+pub use agents::{FakeLogs, FakeModels, HANGING_SUMMARY, agent, is_forced};
 pub use commands::FakeCommands;
 pub use external::{FakeExternal, external};
 pub use failpoints::Failpoints;

@@ -21,6 +21,7 @@ use crate::view_memory::MemoryView;
 pub fn session(log: &str) -> SessionSpec {
     SessionSpec {
         log: PathBuf::from(log),
+        id: None,
         folder: "/repo".into(),
         system: Arc::new(SystemPrompt::of(Role::Own("be good".to_owned()), Environment::default())),
         model: "fake/m".parse().expect("it is a route"),

@@ -84,7 +84,7 @@ fn an_output_that_nobody_reads_ends_it_quietly_and_the_answer_is_in_the_file() {
     for (output, mode) in [("| true", "text"), ("| true", "json"), (">&-", "text")] {
         let scene = Scene::new();
         let script = format!("{{ \"$0\" \"$@\"; echo \"code $?\" >&2; }} {output}");
-        let session = scene.session().arg("--mode").arg(mode).arg(prompt("first"));
+        let session = scene.session().words("-q --mode").arg(mode).arg(prompt("first"));
         let done = session.shell(&script).run().expect_code(0);
         assert_eq!((&*done.stdout, &*done.stderr), ("", "code 0\n"), "{output} {mode}");
         if mode == "text" {
@@ -97,7 +97,8 @@ fn an_output_that_nobody_reads_ends_it_quietly_and_the_answer_is_in_the_file() {
 fn a_standard_input_that_is_closed_is_none() {
     let scene = Scene::new();
     let script = "\"$0\" \"$@\" <&-";
-    let done = scene.session().arg(prompt("first")).shell(script).run().expect_code(0);
+    let session = scene.session().arg("-q").arg(prompt("first"));
+    let done = session.shell(script).run().expect_code(0);
     assert_eq!((&*done.stdout, &*done.stderr), ("answer 1\n", ""));
     let nothing = refused(scene.session().shell(script).run(), &["there is no prompt"]);
     assert_eq!(scene.model.requests(), 1, "{nothing}");

@@ -30,8 +30,8 @@ fn a_script_gets_what_a_tool_has_read_in_a_variable() {
     });
     let script = "nonce=$(od -An -N8 -tx8 /dev/urandom | tr -d ' ') && echo \"$nonce\" > secret.txt \
                   && answer=$(\"$0\" \"$@\") && test ${#nonce} = 16 && test \"$answer\" = \"$nonce\"";
-    let done = session(&place, &model).arg(format!("Say it. {}", marker("s"))).shell(script).run();
-    let done = done.expect_code(0);
+    let asking = session(&place, &model).arg("-q").arg(format!("Say it. {}", marker("s")));
+    let done = asking.shell(script).run().expect_code(0);
     assert_eq!((&*done.stdout, &*done.stderr), ("", ""));
     assert_eq!(model.requests(), 2);
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use actors::{Deps, Engine, Policy, SessionSpec, ToolSetup};
 use engine::agent::{Limits, QueueModes, RequestHooks};
-use engine::compaction::CompactionPolicy;
+use engine::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use engine::fault::Faults;
 use engine::ports::{NoExternalWorkers, Requester, ToolEnv};
 use engine::prompt::{Environment, Role, SystemPrompt};
@@ -78,6 +78,7 @@ impl SessionEngine {
                 artifacts: place.folder().join("artifacts"),
                 requests: policies.requests,
                 compaction: policies.compaction,
+                branch_summary: BranchSummaryPolicy::default(),
                 user_instructions: None,
             },
         };
@@ -102,6 +103,7 @@ impl SessionEngine {
         let role = Role::Own("You work in a folder.".to_owned());
         let spec = SessionSpec {
             log: self.log(name),
+            id: None,
             folder: self.folder.clone(),
             system: Arc::new(SystemPrompt::of(role, Environment::default())),
             model: route,

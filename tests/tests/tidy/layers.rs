@@ -76,6 +76,7 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("adler2", &["regatta-isolation"]),
     ("async-trait", &[]),
     ("base64", &["regatta"]),
+    ("image", &["regatta"]),
     ("axum", &["regatta-providers", "regatta-tests"]),
     ("bytes", &["regatta-providers", "regatta-tests"]),
     ("clap", &["regatta"]),

@@ -32,7 +32,7 @@ const PIECE: u64 = 1 << 20;
 ///
 /// # Errors
 /// There is no such run or task, or a log cannot be read.
-pub async fn follow(
+pub(super) async fn follow(
     mut context: CommandContext,
     args: &LogsArgs,
     reopen: &mut impl AsyncFnMut() -> Result<CommandContext, Error>,
@@ -168,7 +168,7 @@ impl Followed {
 }
 
 /// Returns how many entries do not change any more in a transcript: a call is shown with its result.
-fn settled(entries: &[SessionLine]) -> usize {
+pub(super) fn settled(entries: &[SessionLine]) -> usize {
     let mut open: BTreeMap<&str, usize> = BTreeMap::new();
     for (at, line) in entries.iter().enumerate() {
         match line.entry.model_message() {

@@ -99,3 +99,25 @@ fn a_level_that_a_model_lacks_is_replaced_by_the_nearest_one() {
         assert_eq!((route.to_string(), directory().other_level(&route)), (text.to_owned(), other));
     }
 }
+
+#[test]
+fn a_scope_has_each_model_once_in_the_order_of_its_patterns_and_tells_what_names_none() {
+    let scope = |text: &str| {
+        let patterns: Vec<_> = text.split(',').map(str::to_owned).collect();
+        let scope = directory().scope(&patterns)?;
+        let models: Vec<_> = scope.models.iter().map(ToString::to_string).collect();
+        Ok::<_, Error>((models.join(" "), scope.unmatched.join(" ")))
+    };
+    for (patterns, models, unmatched) in [
+        ("*claude-h*:low", "anthropic/claude-haiku-4:low router/a/claude-haiku-4:low", ""),
+        ("one/levels, opus:high,one/levels", "one/levels anthropic/claude-opus-5:high", ""),
+        ("nothing,twin", "one/twin two/twin", "nothing"),
+        ("gem-pro,plain", "one/plain", "gem-pro"),
+        ("mute,one/unlisted:high", "one/unlisted:high", "mute"),
+    ] {
+        let expected = (models.to_owned(), unmatched.to_owned());
+        assert_eq!(scope(patterns).unwrap(), expected, "{patterns}");
+    }
+    let told = scope("gem-pro,other/x").unwrap_err().to_string();
+    assert!(told.starts_with("error: `--models gem-pro,other/x` names no model"), "{told}");
+}

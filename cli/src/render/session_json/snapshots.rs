@@ -134,6 +134,8 @@ impl SessionJson {
             | SessionEvent::AutoRetryEnd { .. }
             | SessionEvent::RetryFallbackApplied { .. }
             | SessionEvent::RetryFallbackSucceeded { .. }
+            | SessionEvent::SessionTree { .. }
+            | SessionEvent::EntryAppended { .. }
             | SessionEvent::CompactionStart { .. }
             | SessionEvent::CompactionEnd { .. } => lines.extend(serde_json::to_value(event)),
         }

@@ -172,6 +172,9 @@ async fn apply_request_changes(
     let changes = context.inputs.before_request().await;
     if let Some(model) = changes.model {
         conversation.change_model(&model.route).await?;
+        if model.route.thinking != context.model.route.thinking {
+            conversation.write_thinking(model.route.thinking).await?;
+        }
         context.listener.event(SessionEvent::ModelChange { model: model.route.to_string() });
         context.model = model;
     }

@@ -203,7 +203,7 @@ fn announce_end(context: &AgentContext<'_>, reason: CompactionReason, end: &Comp
 }
 
 /// Returns the request for one part of the summary.
-fn request(conversation: &Conversation, prompt: String) -> ModelRequest {
+pub(super) fn request(conversation: &Conversation, prompt: String) -> ModelRequest {
     ModelRequest {
         session: conversation.session,
         system: Preparation::SYSTEM.into(),
@@ -215,7 +215,7 @@ fn request(conversation: &Conversation, prompt: String) -> ModelRequest {
 }
 
 /// Asks the model for the parts of the summary. Returns `None` if the work is aborted.
-async fn sum_up(
+pub(super) async fn sum_up(
     requests: Vec<ModelRequest>,
     context: &AgentContext<'_>,
     usage: &mut Usage,

@@ -8,7 +8,7 @@ use protocol::{Message, MessageRole, SessionEvent};
 use super::inputs::{Inputs, Model};
 use super::limits::Limits;
 use super::request_hooks::RequestHooks;
-use crate::compaction::CompactionPolicy;
+use crate::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use crate::ports::{CancelToken, SessionLogError, ToolRunner};
 
 use protocol::AgentEnd;
@@ -27,6 +27,8 @@ pub struct AgentContext<'a> {
     pub limits: Limits,
     /// When the conversation is compacted.
     pub compaction: CompactionPolicy,
+    /// How branches are summed up that the session leaves.
+    pub branch_summary: BranchSummaryPolicy,
     /// What the user of the session does with its requests.
     pub request_hooks: RequestHooks,
     /// Aborts the work. The conversation in the log stays as it is.

@@ -70,10 +70,10 @@ pub struct Conversation {
     pub(super) usage: SessionUsage,
     pub(super) loop_detector: LoopDetector,
     /// The ids of all tool calls so far. Each is unique.
-    call_ids: BTreeSet<String>,
+    pub(super) call_ids: BTreeSet<String>,
     /// The ids of all inputs so far.
     input_ids: BTreeSet<InputId>,
-    log: Box<dyn SessionLog>,
+    pub(super) log: Box<dyn SessionLog>,
     /// What of the log could not be read.
     damage: Vec<LogDamage>,
     pub(super) clock: Arc<dyn Clock>,
@@ -111,7 +111,8 @@ impl Conversation {
             clock,
         };
         let model = opened.context.model().map(str::to_owned);
-        let model = model.filter(|model| *model == init.model.to_string());
+        let model = model.filter(|model| *model == init.model.name());
+        let thinking = opened.context.logged_thinking();
         if opened.context.messages.is_empty() {
             conversation.write_first_entries(init, model).await?;
             return Ok(conversation);
@@ -119,6 +120,10 @@ impl Conversation {
         conversation.load(opened.context);
         if model.is_none() {
             conversation.change_model(&init.model).await?;
+        }
+        let usual = init.assignment.is_some().then_some(None); // a task does not record it
+        if thinking.or(usual) != Some(init.model.thinking) {
+            conversation.write_thinking(init.model.thinking).await?;
         }
         conversation.answer_interrupted_calls().await?;
         Ok(conversation)
@@ -131,7 +136,7 @@ impl Conversation {
     }
 
     /// Adds the messages of the log.
-    fn load(&mut self, context: SessionContext) {
+    pub(super) fn load(&mut self, context: SessionContext) {
         let details = context.compaction.unwrap_or_default();
         let mut open = Vec::new();
         for logged in context.messages {
@@ -206,6 +211,9 @@ impl Conversation {
         if logged_model.is_none() {
             self.change_model(&init.model).await?;
         }
+        if init.assignment.is_none() || init.model.thinking.is_some() {
+            self.write_thinking(init.model.thinking).await?;
+        }
         if let Some(assignment) = init.assignment {
             self.push_input(assignment.input()).await?;
         }
@@ -215,9 +223,7 @@ impl Conversation {
     /// Records in the log that another model answers from now on.
     pub(super) async fn change_model(&mut self, model: &ModelRoute) -> Result<(), SessionLogError> {
         self.too_long = None;
-        self.write(SessionEntry::ModelChange { model: model.to_string(), role: None })
-            .await
-            .map(drop)
+        self.write(SessionEntry::ModelChange { model: model.name(), role: None }).await.map(drop)
     }
 
     /// Records in the log how much the model thinks from now on.
@@ -225,8 +231,7 @@ impl Conversation {
         &mut self,
         level: ThinkingLevel,
     ) -> Result<(), SessionLogError> {
-        let thinking_level = Some(level.to_string());
-        self.write(SessionEntry::ThinkingLevelChange { thinking_level }).await.map(drop)
+        self.write_thinking(Some(level)).await
     }
 
     /// Returns the number of messages, and what they have used.
@@ -372,7 +377,7 @@ impl Conversation {
     }
 
     /// Adds a message that is in the log already.
-    fn add(&mut self, message: Arc<Message>, entry: EntryId) {
+    pub(super) fn add(&mut self, message: Arc<Message>, entry: EntryId) {
         if let Message::Assistant(answer) = &*message {
             self.usage.turns = self.usage.turns.saturating_add(1);
             self.usage.used = self.usage.used + answer.usage;

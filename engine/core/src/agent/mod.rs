@@ -6,9 +6,11 @@ mod answer_events;
 mod compacting;
 mod context;
 mod conversation;
+mod conversation_changes;
 mod conversation_size;
 mod inputs;
 mod limits;
+mod navigating;
 mod prompts;
 mod request_hooks;
 mod request_messages;
@@ -22,5 +24,6 @@ pub use inputs::{
     InputQueue, Inputs, InterruptMode, Model, Prompt, QueueMode, QueueModes, RequestChanges,
 };
 pub use limits::Limits;
+pub use navigating::{Navigated, Navigation, SummaryOfLeft, navigate};
 pub use prompts::YIELD;
 pub use request_hooks::{MessageTransformer, RequestHooks, RequestListener};

@@ -5,9 +5,10 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use protocol::{AgentEnd, Attachment, AttachmentKind, Content, Failure, FailureClass, Message};
+use protocol::{AgentEnd, Failure, FailureClass, Message};
 
 use super::context::AgentContext;
+use crate::session::attachment_block;
 
 /// Returns the messages for the model.
 pub(super) async fn request_messages(
@@ -34,20 +35,9 @@ fn with_attachments(message: Arc<Message>) -> Arc<Message> {
     match &*message {
         Message::User(said) if !said.attachments.is_empty() => {
             let mut said = said.clone();
-            said.content.extend(said.attachments.drain(..).filter_map(block));
+            said.content.extend(said.attachments.drain(..).filter_map(attachment_block));
             Arc::new(Message::User(said))
         }
         Message::User(_) | Message::Assistant(_) | Message::ToolResult(_) => message,
-    }
-}
-
-/// Returns the block of an attachment. A document without text has none.
-fn block(attachment: Attachment) -> Option<Content> {
-    let Attachment { kind, file_name, mime_type, content, extracted_text, .. } = attachment;
-    match kind {
-        AttachmentKind::Image => Some(Content::Image { data: content, mime_type }),
-        AttachmentKind::Document => {
-            extracted_text.map(|text| Content::text(format!("[Document: {file_name}]\n{text}")))
-        }
     }
 }

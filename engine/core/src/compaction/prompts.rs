@@ -53,6 +53,51 @@ What holds where the beginning ends.
 
 Be short.";
 
+const BRANCH: &str =
+    "The conversation above is a branch that its user leaves: the session goes on \
+from an earlier point, where nothing of the branch is known. Sum up what it has shown, under these \
+headings:
+
+## Goal
+What the user wanted on this branch.
+
+## Done
+What was tried, changed or run, with its outcome. Changes of files are not taken back.
+
+## Found
+Decisions with their reasons, facts, paths, names and error messages, exactly as they were.
+
+## Open
+What was not finished.
+
+Be short.";
+
+/// How the summary of a branch is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum SummaryInstructions {
+    /// As usual.
+    #[default]
+    Usual,
+    /// As usual, and heeding these instructions.
+    Additional(String),
+    /// By these instructions only.
+    Only(String),
+}
+
+/// Returns what a model is asked for the summary of a branch that is left.
+pub(super) fn branch(transcript: &str, instructions: &SummaryInstructions) -> String {
+    let conversation = conversation(transcript);
+    match instructions {
+        SummaryInstructions::Usual => format!("{conversation}\n\n{BRANCH}"),
+        SummaryInstructions::Additional(asked) => {
+            format!("{conversation}\n\n{BRANCH}{}", additional(Some(asked)))
+        }
+        SummaryInstructions::Only(asked) => {
+            format!("{conversation}\n\n{}", cut(asked, LONGEST_INSTRUCTIONS))
+        }
+    }
+}
+
 /// Returns what a model is asked for the summary of the conversation `transcript`.
 pub(super) fn history(
     transcript: &str,

@@ -5,7 +5,7 @@ use std::path::Path;
 use async_trait::async_trait;
 use protocol::{EntryId, Failure, FailureClass, SessionEntry, SessionId, Timestamp};
 
-use crate::session::{Moved, SessionContext, SessionMove};
+use crate::session::{MovePreview, Moved, SessionContext, SessionMove};
 
 /// Opens session logs.
 #[async_trait]
@@ -59,6 +59,9 @@ pub trait SessionLog: Send {
         at: Timestamp,
         entry: SessionEntry,
     ) -> Result<EntryId, SessionLogError>;
+
+    /// Returns what a move to an entry would do, or before all entries without one. Nothing changes.
+    async fn preview(&mut self, target: Option<EntryId>) -> Result<MovePreview, SessionLogError>;
 
     /// Moves to another entry, to which the next one is appended. The move is durable when the future
     /// completes; if there is no such entry, the session stays where it is.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use protocol::{
     BranchSummary, CompactionSummary, CustomMessage, EntryId, InputId, Message, SessionEntry,
-    SessionMessage, StopReason, Timestamp, Usage,
+    SessionMessage, StopReason, ThinkingLevel, Timestamp, Usage,
 };
 use serde_json::Value;
 
@@ -76,6 +76,13 @@ impl SessionContext {
     #[must_use]
     pub fn model(&self) -> Option<&str> {
         self.models.get(DEFAULT_ROLE).map(String::as_str)
+    }
+
+    /// Returns how much the model thinks, with `None` for its default; `None` if no entry says it.
+    #[must_use]
+    pub fn logged_thinking(&self) -> Option<Option<ThinkingLevel>> {
+        let level = self.thinking_level.as_deref().and_then(|level| level.parse().ok());
+        self.has_thinking_entry.then_some(level)
     }
 }
 
@@ -160,6 +167,17 @@ fn messages(path: &[PathEntry<'_>]) -> Vec<ContextMessage> {
         .into_iter()
         .chain(before.iter().chain(after).filter_map(message))
         .collect()
+}
+
+/// Returns the message of an entry; for a compaction, its summary.
+pub(super) fn message_of(at: &PathEntry<'_>) -> Option<ContextMessage> {
+    summary(at).or_else(|| message(at))
+}
+
+/// Returns the message that a new entry adds to the end of a conversation.
+#[must_use]
+pub fn appended_message(at: &PathEntry<'_>) -> Option<ContextMessage> {
+    message(at)
 }
 
 /// Returns the message of a compaction.

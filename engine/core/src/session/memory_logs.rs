@@ -10,7 +10,7 @@ use protocol::{EntryId, FailureClass, SessionEntry, SessionId, Timestamp};
 
 use super::context::{PathEntry, SessionContext, build_context};
 use super::entry_ids::EntryIds;
-use super::moves::{Moved, SessionMove};
+use super::moves::{MovePreview, Moved, SessionMove};
 use super::tree::SessionTree;
 use crate::ports::{OpenedLog, SessionHeader, SessionLog, SessionLogError, SessionLogs};
 
@@ -40,6 +40,14 @@ impl MemorySessionLogs {
         let logs = self.logs();
         let nodes = logs.get(path).map(|log| log.tree.nodes()).unwrap_or_default();
         nodes.iter().map(|node| node.body.clone()).collect()
+    }
+
+    /// Returns the ids of the entries of the log at `path`, in the same order.
+    #[must_use]
+    pub fn ids(&self, path: &Path) -> Vec<EntryId> {
+        let logs = self.logs();
+        let nodes = logs.get(path).map(|log| log.tree.nodes()).unwrap_or_default();
+        nodes.iter().map(|node| node.id.clone()).collect()
     }
 
     /// Returns the paths of all logs.
@@ -99,6 +107,13 @@ impl SessionLog for OpenMemoryLog {
         self.change(|log| {
             log.append(id.clone(), at, entry);
             Ok(id)
+        })
+    }
+
+    async fn preview(&mut self, target: Option<EntryId>) -> Result<MovePreview, SessionLogError> {
+        self.change(|log| {
+            let read = |place: usize| log.tree.nodes().get(place).map(|node| node.body.clone());
+            Ok(MovePreview::of(&log.tree, target.as_ref(), read)?)
         })
     }
 

@@ -8,9 +8,11 @@ mod model_messages;
 mod moves;
 mod tree;
 
-pub use context::{ContextMessage, Mode, PathEntry, SessionContext, build_context};
+pub use context::{
+    ContextMessage, Mode, PathEntry, SessionContext, appended_message, build_context,
+};
 pub use entry_ids::EntryIds;
 pub use memory_logs::MemorySessionLogs;
-pub use model_messages::for_model;
-pub use moves::{LeftBranch, Moved, SessionMove};
+pub use model_messages::{attachment_block, for_model};
+pub use moves::{LeftBranch, MovePreview, Moved, SessionMove};
 pub use tree::{Node, SessionTree, TreeShape, UnknownEntry};

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use protocol::{
-    AttachmentKind, BashExecution, Content, FileMention, Message, PythonExecution, SessionMessage,
-    SkippedReason, StopReason, Timestamp, UserMessage,
+    Attachment, AttachmentKind, BashExecution, Content, FileMention, Message, PythonExecution,
+    SessionMessage, SkippedReason, StopReason, Timestamp, UserMessage,
 };
 
 /// Returns a message as models read it; `None` if they do not: answers that failed or were aborted,
@@ -46,16 +46,20 @@ pub fn for_model(message: &SessionMessage) -> Option<Message> {
 /// Returns a user message whose attachments are part of its content.
 fn with_attachments(said: &UserMessage) -> UserMessage {
     let mut said = said.clone();
-    for file in std::mem::take(&mut said.attachments) {
-        match (file.kind, file.extracted_text) {
-            (AttachmentKind::Image, _) => {
-                said.content.push(Content::Image { data: file.content, mime_type: file.mime_type });
-            }
-            (AttachmentKind::Document, Some(text)) => said.content.push(Content::text(text)),
-            (AttachmentKind::Document, None) => {}
+    said.content.extend(said.attachments.drain(..).filter_map(attachment_block));
+    said
+}
+
+/// Returns the block of an attachment. A document without text has none.
+#[must_use]
+pub fn attachment_block(attachment: Attachment) -> Option<Content> {
+    let Attachment { kind, file_name, mime_type, content, extracted_text, .. } = attachment;
+    match kind {
+        AttachmentKind::Image => Some(Content::Image { data: content, mime_type }),
+        AttachmentKind::Document => {
+            extracted_text.map(|text| Content::text(format!("[Document: {file_name}]\n{text}")))
         }
     }
-    said
 }
 
 fn summed(what: &str, summary: &str, at: Timestamp) -> Message {

@@ -1,9 +1,9 @@
 //! A move to another entry of a session, from which the conversation goes on.
 
-use protocol::{EntryId, SessionEntry};
+use protocol::{EntryId, Message, SessionEntry, SessionMessage, Timestamp, UserMessage};
 use serde_json::Value;
 
-use super::context::SessionContext;
+use super::context::{ContextMessage, PathEntry, SessionContext, message_of};
 use super::tree::{SessionTree, UnknownEntry};
 
 /// The id in a summary of a branch that goes on before the first entry.
@@ -36,6 +36,83 @@ pub struct LeftBranch {
     pub details: Option<Value>,
     /// Whether an extension made it.
     pub from_extension: bool,
+}
+
+/// What a move to an entry would do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MovePreview {
+    /// The entry from which the session would go on: the chosen one, or the one before it if that is
+    /// a prompt, which its user may then change. `None` begins before all entries.
+    pub target: Option<EntryId>,
+    /// The text of the chosen entry, if it is a prompt or a message of an extension.
+    pub text: Option<String>,
+    /// The entry from which the session goes on now.
+    pub leaf: Option<EntryId>,
+    /// The messages that are not part of the conversation after the move, the oldest first.
+    pub left: Vec<ContextMessage>,
+}
+
+impl MovePreview {
+    /// Returns what a move to `chosen` would do, or before all entries without one. `read` returns
+    /// the entry at a place of the tree; it is called with the entries that are left, and the chosen
+    /// one.
+    ///
+    /// # Errors
+    /// There is no such entry.
+    pub fn of<B>(
+        tree: &SessionTree<B>,
+        chosen: Option<&EntryId>,
+        mut read: impl FnMut(usize) -> Option<SessionEntry>,
+    ) -> Result<Self, UnknownEntry> {
+        let leaf = leaf_of(tree, &mut read);
+        let (mut target, mut text) = (chosen.cloned(), None);
+        if let Some(chosen) = chosen.filter(|chosen| leaf.as_ref() != Some(*chosen)) {
+            let place = tree.place(chosen).ok_or_else(|| UnknownEntry(chosen.clone()))?;
+            text = read(place).as_ref().and_then(text_of_input);
+            if text.is_some() {
+                target = tree.parent_id(place).cloned();
+            }
+        }
+        let places = match &target {
+            Some(target) => tree.left_by_move_to(target)?,
+            None => tree.path(),
+        };
+        let left = places.into_iter().filter_map(|place| {
+            let (node, entry) = (&tree.nodes()[place], read(place)?);
+            message_of(&PathEntry { id: &node.id, at: node.at, entry: &entry })
+        });
+        Ok(Self { text, left: left.collect(), target, leaf })
+    }
+
+    /// Returns whether the session would go on from where it is.
+    #[must_use]
+    pub fn is_nowhere(&self) -> bool {
+        self.target == self.leaf
+    }
+}
+
+/// Returns the entry from which a session goes on. An entry that records an earlier move stands for
+/// the one before it.
+fn leaf_of<B>(
+    tree: &SessionTree<B>,
+    mut read: impl FnMut(usize) -> Option<SessionEntry>,
+) -> Option<EntryId> {
+    let path = tree.path();
+    let is_place = |place: &&usize| !matches!(read(**place), Some(SessionEntry::Leaf {}));
+    path.iter().rev().find(is_place).map(|place| tree.nodes()[*place].id.clone())
+}
+
+/// Returns the text of an entry that a user, or an extension for the user, has said.
+fn text_of_input(entry: &SessionEntry) -> Option<String> {
+    match entry {
+        SessionEntry::Message { message: SessionMessage::Model(Message::User(said)), .. } => {
+            Some(said.text())
+        }
+        SessionEntry::CustomMessage { content, .. } => {
+            Some(UserMessage::new(content.clone(), Timestamp::from_millisecond(0)).text())
+        }
+        _other => None,
+    }
 }
 
 impl SessionMove {

@@ -2,7 +2,7 @@
 //! used last.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::breadcrumbs::Breadcrumbs;
 use super::list::{SessionInfo, list_all_sessions, list_sessions, read_info};
@@ -67,6 +67,19 @@ impl SessionPlaces {
         }
         Ok(list_sessions(&self.own)?.into_iter().next().map(|session| session.path))
     }
+}
+
+/// Returns the sessions below `all` whose id or file name begins with `name`, in any case of its
+/// letters; the one that was changed last comes first.
+///
+/// # Errors
+/// A folder of sessions cannot be read.
+pub fn sessions_named(all: &Path, name: &str) -> io::Result<Vec<SessionInfo>> {
+    if name.is_empty() {
+        return Ok(Vec::new());
+    }
+    let all = list_all_sessions(all)?.into_iter();
+    Ok(all.filter(|session| is_named(session, name)).collect())
 }
 
 /// Returns whether a session has a name that begins with this: its id, its file name, or the id in

@@ -62,6 +62,12 @@ fn reduce_value(
             {
                 *data = blobs.put(data)?;
             }
+            if let (Some(blobs), Some(url)) = (blobs, image_url(fields))
+                && url.len() >= MIN_IMAGE
+                && url.starts_with("data:")
+            {
+                *url = blobs.put(url)?;
+            }
             for (key, value) in fields.iter_mut() {
                 reduce_value(value, &pointer(at, key), blobs, references)?;
             }
@@ -92,6 +98,19 @@ fn image_data(fields: &mut Map<String, Value>) -> Option<&mut String> {
     }
     let key = if fields.contains_key("fileName") { "content" } else { "data" };
     if let Value::String(data) = fields.get_mut(key)? { Some(data) } else { None }
+}
+
+/// Returns the address of an image, which may hold the image itself: `"image_url": URL`, or
+/// `"image_url": { "url": URL }`.
+fn image_url(fields: &mut Map<String, Value>) -> Option<&mut String> {
+    match fields.get_mut("image_url")? {
+        Value::String(url) => Some(url),
+        Value::Object(fields) => match fields.get_mut("url")? {
+            Value::String(url) => Some(url),
+            _other => None,
+        },
+        _other => None,
+    }
 }
 
 /// Lets the number of lines beside a content say what is there.
@@ -161,6 +180,12 @@ fn restore_images(
                     *value = json!({ "type": "text", "text": text });
                 }
                 return;
+            }
+            if let Some(url) = image_url(fields).filter(|url| url.starts_with(REFERENCE)) {
+                match get(url) {
+                    Some(blob) => *url = blob,
+                    None => missing.push(format!("an image ({url})")),
+                }
             }
             fields.values_mut().for_each(|value| restore_images(value, get, missing));
         }

@@ -4,7 +4,9 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use engine::ports::LogDamage;
-use engine::session::{PathEntry, SessionContext, SessionTree, build_context};
+use engine::session::{
+    MovePreview, PathEntry, SessionContext, SessionTree, UnknownEntry, build_context,
+};
 use protocol::{EntryId, SessionEntry, Timestamp};
 use serde_json::{Map, Value};
 
@@ -122,6 +124,16 @@ impl LoadedSession {
             Some(PathEntry { id: &node.id, at: node.at, entry })
         });
         build_context(&path.collect::<Vec<_>>())
+    }
+
+    /// Returns what a move to an entry would do, or before all entries without one.
+    pub(super) fn preview(
+        &mut self,
+        chosen: Option<&EntryId>,
+        blobs: Option<&BlobFolder>,
+    ) -> Result<MovePreview, UnknownEntry> {
+        let outline = self.tree.outline();
+        MovePreview::of(&outline, chosen, |place| self.entry(place, blobs).cloned())
     }
 
     /// Parses what an entry says. One that cannot be parsed keeps its place and says nothing.

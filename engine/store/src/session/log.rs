@@ -1,6 +1,7 @@
 //! The port of session logs: opens and writes them on threads for blocking work.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
+use std::io::{self, ErrorKind};
 use std::panic;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use engine::fault::Faults;
 use engine::ports::{OpenedLog, SessionHeader, SessionLog, SessionLogError, SessionLogs};
-use engine::session::{Moved, SessionMove};
+use engine::session::{MovePreview, Moved, SessionMove, SessionTree};
 use protocol::{EntryId, SessionEntry, Timestamp};
 use tokio::sync::oneshot;
 use tokio::task;
@@ -19,7 +20,7 @@ use super::blobs::BlobFolder;
 use super::error::LogCause;
 use super::loaded::{Keep, Loaded, load};
 use super::log_writer::{Addition, LogWriter, WriteRequest, WriterPool};
-use super::open::{LogOptions, Opened};
+use super::open::{Durability, LogOptions, Opened};
 
 /// How long opening waits for the lock of a log. The process that holds the lock may be waiting for
 /// a slow sync.
@@ -48,7 +49,8 @@ impl SessionLogFiles {
     /// Returns the port of session logs.
     #[must_use]
     pub fn new(faults: Faults) -> Self {
-        let options = LogOptions { faults, blobs: None, lock_timeout: LOCK_TIMEOUT };
+        let (lock_timeout, durability) = (LOCK_TIMEOUT, Durability::EachMessage);
+        let options = LogOptions { faults, blobs: None, lock_timeout, durability };
         Self { options, writers: WriterPool::default() }
     }
 
@@ -56,6 +58,12 @@ impl SessionLogFiles {
     #[must_use]
     pub fn with_blobs(self, blobs: BlobFolder) -> Self {
         Self { options: LogOptions { blobs: Some(blobs), ..self.options }, ..self }
+    }
+
+    /// Returns the port with another moment at which messages are durable.
+    #[must_use]
+    pub fn with_durability(self, durability: Durability) -> Self {
+        Self { options: LogOptions { durability, ..self.options }, ..self }
     }
 
     /// Returns the port with another time to wait for the lock of a log.
@@ -101,6 +109,25 @@ impl SessionLog for SessionLogFile {
         self.add(at, Addition::Entry(entry)).await
     }
 
+    async fn preview(&mut self, target: Option<EntryId>) -> Result<MovePreview, SessionLogError> {
+        let (path, blobs) = (self.path.clone(), self.options.blobs.clone());
+        let read = blocking(move || match File::open(&path) {
+            Ok(file) => match load(file, Keep::Entries)? {
+                Loaded::Session(mut session) => {
+                    Ok(session.preview(target.as_ref(), blobs.as_ref())?)
+                }
+                Loaded::Empty | Loaded::Other => Err(LogCause::Replaced),
+            },
+            // Nothing was said yet.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let empty = SessionTree::<()>::default();
+                Ok(MovePreview::of(&empty, target.as_ref(), |_place| None)?)
+            }
+            Err(error) => Err(error.into()),
+        });
+        read.await.map_err(|trouble| trouble.to_error("read", &self.path))
+    }
+
     async fn go_to(&mut self, at: Timestamp, to: SessionMove) -> Result<Moved, SessionLogError> {
         let entry = self.add(at, Addition::Move(to)).await?;
         let (path, blobs) = (self.path.clone(), self.options.blobs.clone());
@@ -126,6 +153,21 @@ impl SessionLogFile {
             Err(_gone) => Err(LogCause::Ending),
         };
         appended.map_err(|trouble| trouble.to_error("write", &self.path))
+    }
+}
+
+/// Returns whether a process has the log at `path` open to write it.
+///
+/// The lock is taken for a moment, which a session that begins just then could take for another
+/// writer. Whoever asks does so when nothing was written for a while.
+///
+/// # Errors
+/// The log does not exist, or cannot be read.
+pub fn is_log_open(path: &Path) -> io::Result<bool> {
+    match File::open(path)?.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 

@@ -22,7 +22,7 @@ use super::blobs::BlobFolder;
 use super::error::LogCause;
 use super::journal::{Appended, Journals, SessionJournal};
 use super::line;
-use super::open::create;
+use super::open::{Durability, create};
 
 /// An open and locked log. Dropping it releases the lock.
 #[derive(Debug)]
@@ -40,6 +40,8 @@ pub(super) struct LogWriter {
     pub(super) journal: Option<Arc<SessionJournal>>,
     /// Where large content is kept whole; `None` where it is only cut.
     pub(super) blobs: Option<BlobFolder>,
+    /// When its messages are synced.
+    pub(super) durability: Durability,
     /// The first error; nothing is written after it.
     pub(super) failed: Option<LogCause>,
 }
@@ -142,6 +144,11 @@ impl LogWriter {
             (None, Kept::UpTo { .. } | Kept::Unsynced) => {}
         }
         self.tree.append(id.clone(), at, ());
+        if self.durability == Durability::Written && self.file.is_some() {
+            // Nobody waits for a sync, so nothing is kept for one.
+            self.kept = Kept::Unsynced;
+            return Ok((id, Due::Nothing));
+        }
         Ok((id, due))
     }
 

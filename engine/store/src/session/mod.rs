@@ -25,11 +25,12 @@ mod tests;
 
 pub use blobs::BlobFolder;
 pub use breadcrumbs::Breadcrumbs;
-pub use find::{FoundSession, SessionPlaces};
+pub use find::{FoundSession, SessionPlaces, sessions_named};
 pub use fork::{Branched, ForkError, artifacts_of, branch, fork, new_log_path};
 pub use line::{LoadedHeader, SessionLine};
 pub use list::{SessionInfo, list_all_sessions, list_sessions};
 pub use loaded::{Body, LoadedSession};
-pub use log::SessionLogFiles;
+pub use log::{SessionLogFiles, is_log_open};
+pub use open::Durability;
 pub use reader::{read_session, used_in};
 pub use title::{Titled, set_title};

@@ -40,6 +40,17 @@ pub(super) struct LogOptions {
     pub(super) blobs: Option<BlobFolder>,
     /// How long to wait for the lock: a session that was killed may still be writing its last line.
     pub(super) lock_timeout: Duration,
+    /// When messages are synced.
+    pub(super) durability: Durability,
+}
+
+/// When the messages of sessions are durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Before the session goes on.
+    EachMessage,
+    /// When the system stores them. They survive the end of the process, but not a power cut.
+    Written,
 }
 
 impl LogOptions {
@@ -111,6 +122,7 @@ impl LogOptions {
             kept: Kept::Unsynced,
             journal: None,
             blobs: self.blobs.clone(),
+            durability: self.durability,
             failed: None,
         };
         Ok(Opened { session: id, context, damage: session.damage, writer })
@@ -140,6 +152,7 @@ impl LogOptions {
             kept: Kept::UpTo { durable: 0, rest },
             journal: None,
             blobs: self.blobs.clone(),
+            durability: self.durability,
             failed: None,
         };
         let context = SessionContext::default();

@@ -22,7 +22,7 @@ use super::*;
 use crate::agent::{
     Assignment, Inputs, Limits, Listener, Model, RequestChanges, RequestHooks, SessionInit,
 };
-use crate::compaction::CompactionPolicy;
+use crate::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use crate::ports::{
     Access, AccountId, AccountLimits, AttemptFailure, CancelToken, Clock, Concurrency, Gate,
     GateEvent, GateRequest, ModelAnswer, ModelEvent, ModelLocation, ModelRequest, ModelStream,
@@ -30,7 +30,7 @@ use crate::ports::{
     SessionLogError, SessionLogs, Timer, ToolDeclaration, ToolOutcome, ToolOutput, ToolRunner,
 };
 use crate::request::{FallbackRevert, ModelClient, RequestPolicy, RetryPolicy, Routes};
-use crate::session::{ContextMessage, Moved, SessionContext, SessionMove};
+use crate::session::{ContextMessage, MovePreview, Moved, SessionContext, SessionMove};
 
 /// Polls a future until it is ready; what is pending without end fails the test.
 fn finish<F: Future>(future: F) -> F::Output {
@@ -253,6 +253,10 @@ impl SessionLog for Shelf {
         Ok(EntryId::new(added.len().to_string()))
     }
 
+    async fn preview(&mut self, target: Option<EntryId>) -> Result<MovePreview, SessionLogError> {
+        panic!("the loop stays on its branch: {target:?}")
+    }
+
     async fn go_to(&mut self, _at: Timestamp, to: SessionMove) -> Result<Moved, SessionLogError> {
         panic!("the loop stays on its branch: {to:?}")
     }
@@ -346,6 +350,7 @@ fn context<'a>(
         listener,
         limits: limits(),
         compaction: CompactionPolicy::default(),
+        branch_summary: BranchSummaryPolicy::default(),
         request_hooks,
         abort,
     }

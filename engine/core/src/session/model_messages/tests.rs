@@ -81,7 +81,8 @@ fn attachments_and_named_files_become_text_and_images() {
     let Some(Message::User(said)) = for_model(&serde_json::from_value(said).unwrap()) else {
         panic!()
     };
-    assert_eq!(said.content, [Content::text("see"), image.clone(), Content::text("words")]);
+    let document = Content::text("[Document: a]\nwords");
+    assert_eq!(said.content, [Content::text("see"), image.clone(), document]);
     assert_eq!(said.attachments, []);
     let mention = json!({ "role": "fileMention", "timestamp": 1, "files": [
         { "path": "a\"b", "content": "A" },

@@ -118,3 +118,26 @@ fn the_number_of_lines_beside_a_content_that_was_cut_is_that_of_the_cut() {
     let file = &written["files"][0];
     assert_eq!(file["lineCount"], file["content"].as_str().unwrap().lines().count());
 }
+
+#[test]
+fn an_image_in_an_address_is_a_blob_too_and_other_addresses_stay() {
+    let place = place();
+    let data = format!("data:image/png;base64,{}", "A".repeat(MIN_IMAGE));
+    let entry = json!({ "type": "custom", "data": [
+        { "image_url": data }, { "image_url": { "url": data, "detail": "low" } },
+        { "image_url": format!("https://a/{}", "b".repeat(MIN_IMAGE)) }, { "image_url": "data:," },
+    ] });
+    let mut written = fields(&entry);
+    reduce(&mut written, Some(&place.blobs)).unwrap();
+    let file = Value::Object(written.clone());
+    for at in ["/data/0/image_url", "/data/1/image_url/url"] {
+        let url = file.pointer(at).and_then(Value::as_str).unwrap();
+        assert!(url.starts_with(REFERENCE), "{at}: {url}");
+    }
+    for unchanged in [2, 3] {
+        assert_eq!(file["data"][unchanged], entry["data"][unchanged]);
+    }
+    assert_eq!(restore(&mut written.clone(), None).len(), 2, "both are missing without blobs");
+    assert_eq!(restore(&mut written, Some(&place.blobs)), Vec::<String>::new());
+    assert_eq!(Value::Object(written), entry);
+}

@@ -1,0 +1,58 @@
+//! A session on the terminal.
+
+use actors::{Engine, Events, SessionHandle};
+use protocol::ExitCode;
+
+use super::note;
+use crate::app_context::AppContext;
+use crate::args::Globals;
+use crate::error::{Error, ErrorKind};
+use crate::render::{self, Terminal};
+use crate::session::{ChosenLog, LogStorage, Prompts, SessionPorts};
+use crate::signals::{self, Signals};
+use crate::view::{Conversation, ConversationEnd};
+
+/// Shows a session on the terminal until the user leaves it.
+///
+/// # Errors
+/// The terminal cannot be used, or a part of the program failed.
+pub(super) async fn converse(
+    app: &AppContext,
+    globals: &Globals,
+    (engine, session, events): (Engine, SessionHandle, Events),
+    prompts: Prompts,
+    log: &ChosenLog,
+    signals: &mut Signals,
+) -> Result<ExitCode, Error> {
+    let Some(state) = session.state().await else {
+        return Err(Error::new(ErrorKind::Bug, "the session is closed"));
+    };
+    let ports = SessionPorts::new(app, state.model, state.folder);
+    let terminal = Terminal::here();
+    let conversation = Conversation {
+        engine: &engine,
+        session: &session,
+        events,
+        prompts,
+        ports: &ports,
+        palette: render::View::of(globals.into(), terminal).palette,
+        size: terminal.stdout.ok_or_else(|| Error::usage("there is no terminal"))?,
+        faults: app.faults.clone(),
+    };
+    let left = conversation.run(signals).await;
+    let id = session.id();
+    let has_messages = session.state().await.is_some_and(|state| state.messages > 0);
+    session.close().await;
+    let failure = engine.close().await;
+    app.user_models.finish_renewals().await;
+    if has_messages && log.storage == LogStorage::File {
+        note(globals, &format!("continue with: regatta --resume {}", id.uuid()));
+    }
+    match (failure, left?) {
+        (Some(what), _) | (None, ConversationEnd::EngineFailed(what)) => {
+            Err(Error::new(ErrorKind::Bug, "a part of the program failed").because(what))
+        }
+        (None, ConversationEnd::Interrupted(why)) => Ok(signals::exit_code(why)),
+        (None, ConversationEnd::Done) => Ok(ExitCode::Success),
+    }
+}

@@ -1,0 +1,207 @@
+//! Print mode: the models of a session, its folder, images of prompts, and the progress of tools.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use test_limit::eventually;
+use tests::model::{Answer, Asked, LoopbackModel, marker, steps};
+use tests::sandbox::{Invocation, Sandbox};
+
+use super::print::session_file;
+use super::sandbox;
+
+/// Two models of one provider, which think.
+const MODELS: &str = "{ id: two, reasoning: true, thinking: { levels: [low, high] } }, \
+                      { id: other, reasoning: true, thinking: { levels: [low, high] } }";
+
+/// Returns a model that says `done`, and a sandbox that knows it as the provider `gate`.
+fn known_models() -> (Sandbox, LoopbackModel) {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    model.talk("s", |_: &Asked| Answer::text("done"));
+    let file = place.home().config_file().with_file_name("models.yml");
+    fs::create_dir_all(file.parent().expect("it is in a folder")).expect("it can be made");
+    let url = model.base_url();
+    let provider = format!(
+        "providers: {{ gate: {{ baseUrl: \"{url}\", api: openai-completions, auth: none, \
+         models: [{MODELS}] }} }}\n"
+    );
+    fs::write(file, provider).expect("it can be written");
+    (place, model)
+}
+
+/// Begins `regatta -p` in the folder `work`.
+fn session(place: &Sandbox) -> Invocation {
+    let folder = place.folder().join("work");
+    fs::create_dir_all(&folder).expect("a folder can be made");
+    place.regatta(&folder).arg("-p")
+}
+
+/// Returns the model of the last request, and how much it was to think.
+fn asked(model: &LoopbackModel) -> (String, Value) {
+    let asked = model.asked("s").pop().expect("it was asked");
+    let name = asked.native["model"].as_str().unwrap_or_default().to_owned();
+    (name, asked.native["reasoning_effort"].clone())
+}
+
+#[test]
+fn a_new_session_begins_with_the_first_of_its_models_and_goes_on_with_what_its_file_says() {
+    let (place, model) = known_models();
+    let prompt = marker("s");
+    let scoped = session(&place).words("--models nothing,gate/t*:high,other").arg(&prompt).run();
+    let said = scoped.expect_code(0).stderr;
+    assert!(said.contains("warning: no model that can be used is called `nothing`"), "{said}");
+    assert!(said.contains("note: the model is gate/two:high, of --models"), "{said}");
+    assert_eq!(asked(&model), ("two".to_owned(), json!("high")));
+    let logged = session_file(&place);
+    let logged: Vec<Value> =
+        logged.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect();
+    let first: Vec<_> =
+        logged[1..3].iter().map(|it| (&it["model"], &it["thinkingLevel"])).collect();
+    let (two, high, none) = (json!("gate/two"), json!("high"), Value::Null);
+    assert_eq!(first, [(&two, &none), (&none, &high)], "as other programs write it");
+
+    let _more = session(&place).words("-c --models other x").run().expect_code(0);
+    assert_eq!(asked(&model), ("two".to_owned(), json!("high")), "it goes on with its own");
+    let _low = session(&place).words("-c --model gate/other --thinking low x").run().expect_code(0);
+    assert_eq!(asked(&model), ("other".to_owned(), json!("low")));
+    let _more = session(&place).words("-c x").run().expect_code(0);
+    assert_eq!(asked(&model), ("other".to_owned(), json!("low")));
+    let levels = session_file(&place).matches("\"thinking_level_change\"").count();
+    assert_eq!(levels, 2, "only what changes is written");
+    let nothing = session(&place).words("--models nothing x").run().expect_code(1);
+    assert!(nothing.stderr.contains("error: `--models nothing` names no model"), "{nothing}");
+    let changed = model.take_violations();
+    assert_eq!(changed, ["s, request 3: the model was two and is other"]);
+}
+
+#[test]
+fn a_session_whose_file_says_no_thinking_level_gets_one_that_its_model_has() {
+    let (place, model) = known_models();
+    let _first = session(&place).words("--model gate/two").arg(marker("s")).run().expect_code(0);
+    let file = place.home().session_files().remove(0);
+    let text = fs::read_to_string(&file).unwrap();
+    let level = text.lines().find(|line| line.contains("thinking_level_change")).unwrap();
+    let level: Value = serde_json::from_str(level).unwrap();
+    let model_change = text.lines().find(|line| line.contains("model_change")).unwrap();
+    let model_change: Value = serde_json::from_str(model_change).unwrap();
+    let id = |entry: &Value| entry["id"].as_str().unwrap().to_owned();
+    let without = text.lines().filter(|line| !line.contains("thinking_level_change"));
+    let without: String = without.map(|line| format!("{line}\n")).collect();
+    let without = without.replace(
+        &format!("\"parentId\":\"{}\"", id(&level)),
+        &format!("\"parentId\":\"{}\"", id(&model_change)),
+    );
+    fs::write(&file, &without).unwrap();
+    let said = session(&place).words("-c --thinking medium x").run().expect_code(0).stderr;
+    assert!(said.contains("gate/two has no thinking level `medium`: `low` is used"), "{said}");
+    assert_eq!(asked(&model).1, json!("low"));
+    let now = fs::read_to_string(&file).unwrap();
+    let added = now.strip_prefix(&without).expect("what was there stays");
+    assert!(added.lines().next().unwrap().contains("\"thinkingLevel\":\""), "{added}");
+}
+
+#[test]
+fn it_is_told_once_that_a_session_works_in_place_unless_it_has_no_tools() {
+    let (place, model) = known_models();
+    let folder = fs::canonicalize(place.folder()).unwrap().join("work");
+    let told = format!("note: the session works in {}, in place\n", folder.display());
+    for (words, times) in [("", 1), ("--no-tools", 0), ("--quiet", 0)] {
+        let done = session(&place).words("--model gate/two").words(words).arg(marker("s")).arg("b");
+        let done = done.run().expect_code(0);
+        assert_eq!(done.stderr.matches(&told).count(), times, "{words}: {}", done.stderr);
+        assert_eq!(done.stdout, "done\n");
+    }
+    let _of_three_sessions = model.take_violations();
+}
+
+#[test]
+fn an_image_of_a_prompt_reaches_the_model_in_a_size_that_it_takes() {
+    let (place, model) = known_models();
+    let begin = session(&place).words("--model gate/two");
+    let work = place.folder().join("work");
+    image::RgbImage::new(2_500, 10).save(work.join("wide.png")).unwrap();
+    fs::write(work.join("huge.png"), b"\x89PNG\r\n\x1a\n").unwrap();
+    let huge = fs::File::options().write(true).open(work.join("huge.png")).unwrap();
+    huge.set_len(26 << 20).unwrap();
+    let done = begin.arg("@wide.png").arg("@huge.png").arg(marker("s")).run().expect_code(0);
+    assert!(done.stderr.contains("2500×10 pixels; the model gets it with 2000×8"), "{done}");
+    assert!(done.stderr.contains("is not included: too large (26.0 MiB)"), "{done}");
+    let message = model.asked("s").remove(0).native["messages"].to_string();
+    assert!(message.contains("shown at 2000x8. Multiply coordinates by 1.25"), "{message}");
+    assert!(message.contains("(skipped: too large, 26.0 MiB)"), "{message}");
+    assert_eq!(message.matches("data:image/png;base64,").count(), 1);
+}
+
+#[test]
+fn a_command_tells_its_progress_before_it_ends() {
+    let (place, model) = known_models();
+    let gate = place.folder().join("gate");
+    let script =
+        format!("echo one; while [ ! -e '{}' ]; do sleep 0.02; done; echo two", gate.display());
+    let call = Answer::call("bash", &json!({ "command": script }));
+    model.talk("s", steps(vec![call, Answer::text("done")]));
+    let running = session(&place).words("--mode json --model gate/two").arg(marker("s"));
+    let mut running = running.start();
+    let update = running.until_event("progress", |line| line["type"] == "tool_execution_update");
+    let partial = update["partialResult"]["content"][0]["text"].as_str().unwrap().to_owned();
+    assert_eq!(partial, "one\n");
+    fs::write(&gate, "").unwrap();
+    let end = running.until_event("its end", |line| line["type"] == "tool_execution_end");
+    assert_eq!(end["toolCallId"], update["toolCallId"]);
+    let whole = end["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(whole.contains("one\ntwo"), "{whole}");
+    let _done = running.wait().expect_code(0);
+}
+
+#[test]
+fn the_log_of_a_session_is_printed_and_followed_until_it_is_closed() {
+    let (place, model) = known_models();
+    let begin = || session(&place).words("--model gate/two");
+    let _first = begin().arg(format!("Look. {}", marker("s"))).run().expect_code(0);
+    let file = place.home().session_files().remove(0);
+    let name = file.file_stem().unwrap().to_str().unwrap().split_once('_').unwrap().1.to_owned();
+    for target in [&name[..20], file.to_str().unwrap()] {
+        let shown = place.regatta(place.folder()).words("logs --color never").arg(target).run();
+        let shown = shown.expect_code(0).stdout;
+        let lines: Vec<_> = shown.lines().collect();
+        assert!(lines[0].starts_with(&name) && lines[0].ends_with("/work"), "{shown}");
+        assert!(lines[1].starts_with("prompt  ") && lines[2].starts_with("  Look."), "{shown}");
+        assert!(shown.contains("\n  done\n"), "{shown}");
+        assert!(lines.last().unwrap().contains("tokens ("), "{shown}");
+    }
+    let json = place.regatta(place.folder()).words("logs --json").arg(&name).run();
+    let json: Value = serde_json::from_str(&json.expect_code(0).stdout).unwrap();
+    assert_eq!(json["session"], json!(name));
+    let entries = json["entries"].as_array().unwrap();
+    assert_eq!(json["leaf"], entries.last().unwrap()["id"]);
+
+    let gate = place.folder().join("gate");
+    let waiting = gate.clone();
+    model.talk("s", move |_: &Asked| {
+        eventually(Duration::from_secs(60), "the gate opens", || waiting.exists());
+        Answer::text("later")
+    });
+    let running = begin().words("-c more").start();
+    eventually(Duration::from_secs(60), "the prompt is in the file", || {
+        session_file(&place).contains("\"more\"")
+    });
+    let follow = |words: &str| place.regatta(place.folder()).words(words).arg(&name).start();
+    let (text, mut lines) = (follow("logs -f --color never"), follow("logs --follow --json"));
+    lines
+        .until_event("the prompt", |line| line["entry"]["message"]["content"][0]["text"] == "more");
+    fs::write(&gate, "").unwrap();
+    let _done = running.wait().expect_code(0);
+    let _end = lines.until_event("the end", |line| line["open"] == json!(false));
+    let _ended = lines.wait().expect_code(0);
+    let told = text.wait().expect_code(0).stdout;
+    for words in ["  Look.", "  more\n", "  later\n"] {
+        assert_eq!(told.matches(words).count(), 1, "{words} in {told}");
+    }
+    let other = begin().arg(marker("s")).run().expect_code(0);
+    assert_eq!(other.stdout, "later\n");
+    let _of_two_sessions = model.take_violations();
+    let several = place.regatta(place.folder()).words("logs").arg(&name[..1]).run();
+    let several = several.expect_code(1).stderr;
+    assert!(several.contains("2 sessions begin with"), "{several}");
+}
