@@ -2,7 +2,7 @@
 //! that does nothing else, are the ideal.
 
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use benches::{
@@ -26,6 +26,16 @@ const OVERHEAD: f64 = 500.0;
 /// the rest is for slower machines.
 const CPU: f64 = 2.5;
 
+/// How many megabytes of events a run of all agents may give.
+const EVENTS: f64 = 1.0;
+
+/// Of how many agents the events are compared with those of four times as many, or as many turns.
+const FEW: usize = 50;
+
+/// How many times the events of a run those of four times the work may have: they grow with it, and a
+/// tenth is for numbers that get longer.
+const FOUR_TIMES: f64 = 4.4;
+
 fn main() -> ExitCode {
     if wrote_session_files() {
         return ExitCode::SUCCESS;
@@ -39,7 +49,8 @@ fn main() -> ExitCode {
          bare client at the same concurrency. In turns, medians; what an agent costs is what 200 \
          cost more than one does, per agent; the files of its session by themselves, which are of \
          the same number and length and as durable, are written by a program that does nothing \
-         else.",
+         else. The events are those of `--json`, in bytes, also of 50 agents, of four times as many, \
+         and of as many with four times the turns.",
     );
     let (mut overheads, mut ideals, mut walls) = (Vec::new(), Vec::new(), Vec::new());
     let (mut cpus, mut files, mut memories) = (Vec::new(), Vec::new(), Vec::new());
@@ -88,7 +99,12 @@ fn main() -> ExitCode {
     let what = "CPU per further agent beside its files, at the least";
     report.figure(what, ms(least), "ms", Bound::AtMost(CPU));
     report.figure("memory per further agent", as_f64(memory), "KB", Bound::AtMost(300.0));
-    report.figure("events of 200 agents", as_f64(bytes) / 1e6, "MB", Bound::AtMost(10.0));
+    report.figure("events of 200 agents", as_f64(bytes) / 1e6, "MB", Bound::AtMost(EVENTS));
+    let [few, more, longer] = [(FEW, 2), (4 * FEW, 2), (FEW, 8)]
+        .map(|(agents, turns)| as_f64(events(&binary, &home(0), &repository, agents, turns)));
+    let bound = Bound::AtMost(FOUR_TIMES);
+    report.figure("events of four times as many agents", more / few, "×", bound);
+    report.figure("events of four times as many turns", longer / few, "×", bound);
     let told = phases("200 agents", &binary, &home(held.len()), repository.root());
     told.into_iter().for_each(|told| report.note(told));
     report.finish()
@@ -104,19 +120,7 @@ fn measure(binary: &Path, home: &Path, repository: &Repository, agents: usize) -
     let model = LoopbackModel::start();
     model.pace(Pace::Events);
     model.otherwise(|_talk| Box::new(two_turns) as Box<dyn Script>);
-    let plan = (0..agents).fold(Plan::default(), |plan, agent| {
-        let talk = format!("t{agent}");
-        plan.agent(&talk, &format!("Read the file and tell what it is. {}", marker(&talk)))
-    });
-    let file = home.with_extension("toml");
-    std::fs::write(&file, plan.text()).expect("a file can be written");
-    let mut run = std::process::Command::new(binary);
-    run.current_dir(repository.root())
-        .env("REGATTA_HOME", home)
-        .args(["run", "--json", "--isolation", "none", "--jobs", &AGENTS.to_string(), "--plan"])
-        .arg(&file)
-        .args(["--model", &model.route(), "--base-url", &model.base_url()]);
-    let run = used_by(run);
+    let run = used_by(run_of(binary, home, repository, agents, &model));
     assert_eq!(model.take_violations(), Vec::<String>::new());
     assert_eq!(model.requests(), 2 * agents, "each agent asks twice");
     let conversations = (0..agents).map(|agent| {
@@ -129,6 +133,50 @@ fn measure(binary: &Path, home: &Path, repository: &Repository, agents: usize) -
     again.otherwise(|_talk| Box::new(two_turns) as Box<dyn Script>);
     let ideal = replay.run(&again.base_url());
     Measured { run, ideal }
+}
+
+/// Returns the run of so many agents with a model.
+fn run_of(
+    binary: &Path,
+    home: &Path,
+    repository: &Repository,
+    agents: usize,
+    model: &LoopbackModel,
+) -> Command {
+    let plan = (0..agents).fold(Plan::default(), |plan, agent| {
+        let talk = format!("t{agent}");
+        plan.agent(&talk, &format!("Read the file and tell what it is. {}", marker(&talk)))
+    });
+    let file = home.with_extension("toml");
+    std::fs::write(&file, plan.text()).expect("a file can be written");
+    let mut run = Command::new(binary);
+    run.current_dir(repository.root())
+        .env("REGATTA_HOME", home)
+        .args(["run", "--json", "--isolation", "none", "--jobs", &AGENTS.to_string(), "--plan"])
+        .arg(&file)
+        .args(["--model", &model.route(), "--base-url", &model.base_url()]);
+    run
+}
+
+/// Returns how many bytes of events so many agents of so many turns give.
+fn events(
+    binary: &Path,
+    home: &Path,
+    repository: &Repository,
+    agents: usize,
+    turns: usize,
+) -> usize {
+    let model = LoopbackModel::start();
+    model.pace(Pace::Events);
+    model.otherwise(move |_talk| {
+        Box::new(move |asked: &Asked| match asked.answers() + 1 {
+            turn if turn < turns => Answer::call("read", &json!({ "path": "README.md" })),
+            _ => Answer::yields(&json!({ "summary": "It is a small thing." })),
+        }) as Box<dyn Script>
+    });
+    let run = used_by(run_of(binary, home, repository, agents, &model));
+    assert_eq!(model.requests(), turns * agents, "each agent asks once in a turn");
+    run.stdout.len()
 }
 
 fn two_turns(asked: &Asked) -> Answer {
