@@ -58,10 +58,13 @@ pub(super) async fn run(
         }
     };
     log.begin(&app.places.session_trace(session.id()));
-    #[cfg(feature = "tui")]
-    if form == SessionForm::Terminal {
-        let opened = (engine, session, events);
-        return converse::converse(app, globals, opened, prompts, &chosen, &mut signals).await;
+    match form {
+        SessionForm::Print => {}
+        #[cfg(feature = "tui")]
+        SessionForm::Terminal => {
+            let opened = (engine, session, events);
+            return converse::converse(app, globals, opened, prompts, &chosen, &mut signals).await;
+        }
     }
     let mode = output_mode(args, globals);
     if mode == OutputMode::Json {
@@ -142,6 +145,7 @@ fn asked(app: &AppContext, args: &LaunchArgs, globals: &Globals) -> Result<Optio
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SessionForm {
     Print,
+    #[cfg(feature = "tui")]
     Terminal,
 }
 
@@ -165,14 +169,14 @@ fn form_of(
         Err(Error::usage(format!("cannot begin a conversation: {why}"))
             .hint("regatta -p PROMPT, which answers and ends"))
     };
-    if cfg!(not(feature = "tui")) {
-        return refused("this build has no view (the feature `tui`)");
-    }
     let terminal = Terminal::here();
     match (terminal.stdout, terminal.capability) {
         (None, _) => refused("standard output is not a terminal"),
         (Some(_), TermCapability::Dumb) => refused("the terminal cannot move its cursor"),
+        #[cfg(feature = "tui")]
         (Some(_), TermCapability::Able) => Ok(SessionForm::Terminal),
+        #[cfg(not(feature = "tui"))]
+        (Some(_), TermCapability::Able) => refused("this build has no view (the feature `tui`)"),
     }
 }
 
