@@ -15,7 +15,7 @@ use serde_json::Value;
 use test_limit::eventually;
 use tokio::sync::Semaphore;
 
-use super::{BlobFolder, SessionLogFiles, read_session};
+use super::{BlobFolder, Durability, SessionLogFiles, read_session};
 
 /// Told when what a plan makes slow is reached.
 static REACHED: Semaphore = Semaphore::const_new(0);
@@ -353,6 +353,15 @@ async fn a_panic_while_a_log_is_made_durable_ends_its_session_and_no_other() {
     // Of the same log, which the same thread writes.
     stage.write([said("c")]).await;
     assert_eq!(messages(&stage.open().await.unwrap()), ["a", "b", "c"].map(user));
+}
+
+#[test]
+async fn where_messages_need_not_be_durable_they_are_written_and_nothing_is_synced() {
+    let stage = LogFixture::with_faults("crash@session.sync:1");
+    let logs = stage.logs.clone().with_durability(Durability::Written);
+    let stage = LogFixture { logs, ..stage };
+    stage.write(["a", "b"].map(said)).await;
+    assert_eq!(messages(&stage.open().await.unwrap()), ["a", "b"].map(user));
 }
 
 #[test]
