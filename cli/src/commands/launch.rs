@@ -42,7 +42,7 @@ pub(super) async fn run(
             return Err(stopped.exit(signals::exit_code(why)));
         }
     };
-    let place = folder.or_else(|| in_place(args, &cwd)).map(|place| format!("note: {place}"));
+    let place = folder.or_else(|| in_place(args, form, &cwd)).map(|place| format!("note: {place}"));
     for line in place.into_iter().chain(prompts.notices.iter().cloned()).chain(plan.notes) {
         note(globals, &line);
     }
@@ -91,10 +91,11 @@ pub(super) async fn run(
     }
 }
 
-/// Returns that a session works in its folder itself, if it has tools.
-fn in_place(args: &LaunchArgs, folder: &Path) -> Option<String> {
-    let has_tools = !args.tool_names().is_empty();
-    has_tools.then(|| format!("the session works in {}, in place", folder.display()))
+/// Returns that a session works in its folder itself, if it has tools. On a terminal, where people look
+/// on, that is no news.
+fn in_place(args: &LaunchArgs, form: SessionForm, folder: &Path) -> Option<String> {
+    let is_told = form == SessionForm::Print && !args.tool_names().is_empty();
+    is_told.then(|| format!("the session works in {}, in place", folder.display()))
 }
 
 /// What a command line asks of a session.
