@@ -18,7 +18,6 @@ Opens a session that works in this folder, in place: a conversation on the termi
 answer to a prompt.
 
 Examples:
-  regatta
   regatta 'why does the test fail?'
   regatta --continue
   regatta -p 'explain the build'
