@@ -71,6 +71,8 @@ pub(super) const POINTS: &[Point] = &[
     point("settle.references", 4, 4),
     // Only where workspaces are set up.
     point("setup.manifest", 0, 0),
+    // Only a conversation on a terminal has keys.
+    point("view.key", 0, 0),
     point("workspace.lend", 8, 0),
 ];
 
