@@ -130,7 +130,11 @@ async fn choose_model(
     let choice = choice.transpose()?;
     let typed = ModelOption { model: choice.as_ref(), base_url: args.base_url.as_ref() };
     let selection = ModelSelection { typed, planned: ModelOption::default(), roles: &roles };
-    let mut model = selection.route(None)?;
+    let mut model = selection.route(None).map_err(|error| {
+        let own = log.model.as_ref().filter(|_| args.model.is_none());
+        let why = own.and_then(|model| Some((model, obstacle(model, args, &roles)?)));
+        why.map_or(error, |(model, why)| cannot_continue_with(model, why))
+    })?;
     model.thinking = args.thinking.or(model.thinking).or(log.thinking);
     if let Some(ModelChoice::Name(name)) = &choice {
         notes.push(format!("note: `{name}` is the model {model}"));
@@ -155,9 +159,7 @@ fn continued_or_scoped(
     notes: &mut Vec<String>,
 ) -> Result<Option<ModelRoute>, Error> {
     if let Some(model) = &log.model {
-        // The user knows the server at an address of their own.
-        let is_known = args.base_url.is_some();
-        match roles.directory.obstacle(model).filter(|_| !is_known) {
+        match obstacle(model, args, roles) {
             None => return Ok(Some(model.clone())),
             Some(why) => {
                 notes.push(format!(
@@ -174,6 +176,19 @@ fn continued_or_scoped(
     let first = scope.models.into_iter().next();
     notes.extend(first.iter().map(|model| format!("note: the model is {model}, of --models")));
     Ok(first)
+}
+
+/// Returns why the model of a session that is continued cannot be used.
+fn obstacle(model: &ModelRoute, args: &LaunchArgs, roles: &Roles) -> Option<String> {
+    // The user knows the server at an address of their own.
+    let is_known = args.base_url.is_some();
+    roles.directory.obstacle(model).filter(|_| !is_known)
+}
+
+fn cannot_continue_with(model: &ModelRoute, why: String) -> Error {
+    let what = format!("cannot use the model of the session, {model}");
+    let error = Error::new(ErrorKind::Model, what).because(why);
+    error.hint("--base-url URL, if it is at another address").hint("--model MODEL, for another one")
 }
 
 /// Returns the model with the name that `--model` gives, at the provider of `--provider`.

@@ -147,6 +147,17 @@ fn a_damaged_line_costs_that_line_only_and_is_told_with_its_number() {
 }
 
 #[test]
+fn a_session_whose_model_cannot_be_used_any_more_says_which_one_that_is() {
+    let (place, model) = (sandbox(), counting());
+    let _first = session(&place, &model, "work").arg(marker("s")).run().expect_code(0);
+    let on = place.regatta(&place.folder().join("work")).words("-p -c more").run();
+    let refused = on.expect_code(1).stderr;
+    let named = refused.contains("error: cannot use the model of the session, loopback/loop");
+    assert!(named && refused.contains("try: --model MODEL"), "{refused}");
+    assert_eq!(model.requests(), 1);
+}
+
+#[test]
 fn a_session_in_memory_leaves_no_file() {
     let (place, model) = (sandbox(), counting());
     let done = session(&place, &model, "work").arg("--no-session").arg(marker("s")).arg("b").run();
