@@ -7,15 +7,18 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use benches::{Bound, Report, Rounds, as_f64, median, ms, release_binary, scratch, used_by};
+use benches::{
+    Bound, Report, Rounds, as_f64, median, ms, plan_of_agents, release_binary, run_of_plan,
+    scratch, used_by,
+};
 use engine::ports::{Clock, ModelEvent, ModelRequest, Models as _, RequestOptions, ToolChoice};
 use futures_util::StreamExt as _;
 use protocol::{Message, ModelRoute, SessionId, Timestamp};
 use providers::{Catalogue, CatalogueConfig, NoUserProviders};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
-use tests::model::{Answer, Asked, LoopbackModel, Pace, Said, Script, Wire, marker};
-use tests::sandbox::{Plan, Repository};
+use tests::model::{Answer, Asked, LoopbackModel, Pace, Said, Script, Wire};
+use tests::sandbox::Repository;
 
 /// How many agents run at once.
 const AGENTS: usize = 200;
@@ -87,24 +90,15 @@ fn cpu_of_run(
     let model = LoopbackModel::start();
     model.pace(Pace::Events);
     model.otherwise(|_talk| Box::new(two_turns) as Box<dyn Script>);
-    let plan = (0..agents).fold(Plan::default(), |plan, agent| {
-        let talk = format!("t{agent}");
-        plan.agent(&talk, &format!("Read the file and tell what it is. {}", marker(&talk)))
-    });
+    let plan = plan_of_agents(agents, "Read the file and tell what it is.");
     let folder = home.join("config");
     std::fs::create_dir_all(&folder).expect("a folder can be made");
     let models = json!({ "providers": { "gate": {
         "baseUrl": model.url_of(wire), "auth": "none", "api": wire.name(), "models": [{ "id": "m" }],
     } } });
     std::fs::write(folder.join("models.json"), models.to_string()).expect("a file can be written");
-    let file = home.with_extension("toml");
-    std::fs::write(&file, plan.text()).expect("a file can be written");
-    let mut run = std::process::Command::new(binary);
-    run.current_dir(repository.root())
-        .env("REGATTA_HOME", home)
-        .args(["run", "--json", "--isolation", "none", "--jobs", &AGENTS.to_string()])
-        .args(["--model", "gate/m", "--plan"])
-        .arg(&file);
+    let mut run = run_of_plan(binary, home, repository, (&plan, AGENTS));
+    run.args(["--model", "gate/m"]);
     let used = used_by(run);
     assert_eq!(model.take_violations(), Vec::<String>::new());
     assert_eq!(model.requests(), 2 * agents, "each agent asks twice");

@@ -3,17 +3,18 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use benches::{
     BareCall, BareTurn, BareWork, Bound, Report, Rounds, Used, as_f64, bare_client, median, ms,
-    percentile, phases, release_binary, scratch, used_by, was_bare_client,
+    percentile, phases, plan_of_agents, release_binary, run_of_plan, scratch, used_by,
+    was_bare_client,
 };
 use serde_json::json;
-use tests::model::{Answer, Asked, LoopbackModel, Pace, Script, marker};
-use tests::sandbox::{Plan, Repository};
+use tests::model::{Answer, Asked, LoopbackModel, Pace, Script};
+use tests::sandbox::Repository;
 
 /// How many agents run at once.
 const AGENTS: usize = 200;
@@ -124,18 +125,9 @@ struct Measured {
 
 fn measure(binary: &Path, home: &Path, repository: &Repository, agents: usize) -> Measured {
     let model = TimedModel::start();
-    let plan = (0..agents).fold(Plan::default(), |plan, agent| {
-        let talk = format!("t{agent}");
-        plan.agent(&talk, &format!("Read, look, write and tell. {}", marker(&talk)))
-    });
-    let file = home.with_extension("toml");
-    std::fs::write(&file, plan.text()).expect("a file can be written");
-    let mut run = Command::new(binary);
-    run.current_dir(repository.root())
-        .env("REGATTA_HOME", home)
-        .args(["run", "--json", "--isolation", "none", "--jobs", &AGENTS.to_string(), "--plan"])
-        .arg(&file)
-        .args(["--model", &model.server.route(), "--base-url", &model.server.base_url()]);
+    let plan = plan_of_agents(agents, "Read, look, write and tell.");
+    let mut run = run_of_plan(binary, home, repository, (&plan, AGENTS));
+    run.args(["--model", &model.server.route(), "--base-url", &model.server.base_url()]);
     let run = used_by(run);
     check_written(repository, agents);
     let (asked, run_pauses) = model.end(agents);

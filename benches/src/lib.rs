@@ -1,5 +1,6 @@
 //! Measurements: what a bench needs to state a figure, hold it against a bound and say so.
 
+mod agents_run;
 mod bare_client;
 mod binary;
 mod files;
@@ -10,6 +11,7 @@ mod sample;
 mod timing;
 mod used;
 
+pub use agents_run::{plan_of_agents, run_of_plan};
 pub use bare_client::{BareCall, BareTurn, BareWork, bare_client, was_bare_client};
 pub use binary::release_binary;
 pub use files::{session_files, wrote_session_files};

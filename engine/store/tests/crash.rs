@@ -6,7 +6,7 @@ extern crate test_limit;
 use std::io::{BufRead, BufReader, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 
 use engine::fault::Faults;
 use engine::ports::{LedgerStore, LockRun};
@@ -16,6 +16,10 @@ use protocol::{
 };
 use rusqlite::Connection;
 use store::{Ledger, Reader};
+
+mod common;
+
+use common::this_program;
 
 /// Names the ledger that a child writes.
 const LEDGER: &str = "REGATTA_TEST_LEDGER";
@@ -63,12 +67,8 @@ fn what_killed_engines_were_told_is_durable_is_in_the_ledger() {
 
 /// Starts this program again as an engine that writes until it is killed.
 fn engine(path: &Path) -> Child {
-    Command::new(std::env::current_exe().expect("this program is a file"))
-        .args(["--exact", "an_engine_that_writes_until_it_is_killed", "--nocapture"])
+    this_program("an_engine_that_writes_until_it_is_killed")
         .env(LEDGER, path)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
         .spawn()
         .expect("this program can be started again")
 }

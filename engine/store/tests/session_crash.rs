@@ -6,12 +6,16 @@ extern crate test_limit;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 
 use engine::fault::Faults;
 use engine::ports::{OpenedLog, SessionHeader, SessionLogs};
 use protocol::{Message, SessionEntry, SessionId, SessionMessage, Timestamp};
 use store::{SessionLogFiles, read_session};
+
+mod common;
+
+use common::this_program;
 
 /// Names the folder that a child writes in.
 const FOLDER: &str = "REGATTA_TEST_SESSIONS";
@@ -59,12 +63,8 @@ async fn every_message_that_a_killed_engine_was_told_is_durable_is_in_its_log() 
 
 /// Starts this program again as an engine that writes until it is killed.
 fn engine(folder: &Path) -> Child {
-    Command::new(std::env::current_exe().expect("this program is a file"))
-        .args(["--exact", "an_engine_whose_sessions_go_on_until_it_is_killed", "--nocapture"])
+    this_program("an_engine_whose_sessions_go_on_until_it_is_killed")
         .env(FOLDER, folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
         .spawn()
         .expect("this program can be started again")
 }

@@ -6,13 +6,17 @@ extern crate test_limit;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::time::Duration;
 
 use engine::fault::Faults;
 use engine::ports::{SessionHeader, SessionLogs};
 use protocol::{EntryId, Message, SessionEntry, SessionId, Timestamp};
 use store::{SessionLogFiles, read_session};
+
+mod common;
+
+use common::this_program;
 
 /// Names the log that a child writes, and the child.
 const LOG: &str = "REGATTA_TEST_SESSION_LOG";
@@ -72,13 +76,9 @@ fn two_processes_on_one_session_lose_nothing_and_write_one_after_the_other() {
 }
 
 fn writer(path: &Path, name: &str) -> Child {
-    Command::new(std::env::current_exe().expect("this program is a file"))
-        .args(["--exact", "a_writer_that_wants_the_session_until_it_is_killed", "--nocapture"])
+    this_program("a_writer_that_wants_the_session_until_it_is_killed")
         .env(LOG, path)
         .env(NAME, name)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
         .spawn()
         .expect("this program can be started again")
 }
