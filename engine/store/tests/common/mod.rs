@@ -1,12 +1,5 @@
-//! What the tests have in common that kill a process.
+//! What tests of this crate have in common.
 
-use std::process::{Command, Stdio};
+mod child;
 
-/// Returns the command that starts this program again, to run one of its tests only. Its output is a
-/// pipe.
-pub(crate) fn this_program(test: &str) -> Command {
-    let mut program = Command::new(std::env::current_exe().expect("this program is a file"));
-    program.args(["--exact", test, "--nocapture"]);
-    program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    program
-}
+pub(crate) use child::this_program;
