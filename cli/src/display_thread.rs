@@ -10,12 +10,16 @@ use actors::Events;
 use engine::ports::Clock;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 
 use crate::render::Renderer;
 
 /// How often the live view is redrawn.
 const TICK: Duration = Duration::from_millis(100);
+
+/// How long events gather after one that was displayed at once. Hundreds of agents would otherwise
+/// wake the thread with each of theirs.
+const GATHER: Duration = Duration::from_millis(10);
 
 /// The display of a run, on its own thread.
 #[derive(Debug)]
@@ -110,19 +114,35 @@ impl DisplayLoop {
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut is_over = false;
+        let mut gathering = None;
         loop {
             tokio::select! {
                 biased;
-                event = self.events.recv(), if !is_over => match event {
-                    Some(event) => self.event(&event),
+                event = self.events.recv(), if !is_over && gathering.is_none() => match event {
+                    Some(event) => {
+                        self.event(&event);
+                        self.waiting_events();
+                        gathering = Some(Instant::now() + GATHER);
+                    }
                     None => is_over = true,
                 },
-                order = self.commands.recv() => match order {
-                    Some(DisplayCommand::Note(line)) => self.show.note(&line),
-                    Some(DisplayCommand::Finish) | None => return self.show.finish(),
-                },
+                order = self.commands.recv() => {
+                    self.waiting_events();
+                    match order {
+                        Some(DisplayCommand::Note(line)) => self.show.note(&line),
+                        Some(DisplayCommand::Finish) | None => return self.show.finish(),
+                    }
+                }
+                () = until(gathering) => gathering = None,
                 _ = tick.tick() => self.show.tick(self.clock.now()),
             }
+        }
+    }
+
+    /// Displays the events that have come.
+    fn waiting_events(&mut self) {
+        while let Some(event) = self.events.take() {
+            self.event(&event);
         }
     }
 
@@ -137,5 +157,12 @@ impl DisplayLoop {
             tracing::warn!(%error, "standard output cannot be written");
             let _gone = failure.send(error); // fails if the `Display` was dropped
         }
+    }
+}
+
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
     }
 }
