@@ -7,6 +7,7 @@ use engine::ports::{AttemptFailure, Clock, key_phrase};
 use protocol::FailureClass;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap};
 use reqwest::{Client, Response, StatusCode};
+use serde_json::Value;
 use url::Url;
 
 use crate::access_tokens::AccessTokens;
@@ -25,6 +26,12 @@ pub(crate) struct WireRequest {
     /// The headers besides the key.
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+}
+
+/// Returns a document as the body of a request. It is held until the answer has come, so it takes no
+/// more memory than it has bytes.
+pub(crate) fn body_of(document: &Value) -> Bytes {
+    Bytes::from(document.to_string().into_boxed_str().into_boxed_bytes())
 }
 
 /// One request for an answer.
