@@ -14,6 +14,9 @@ use crate::error::Error;
 use crate::not_implemented;
 use crate::render::{TermCapability, Terminal, shell_word};
 
+/// The option whose value no message quotes.
+const SECRET: &str = "--api-key";
+
 /// Returns whether there is a terminal for a conversation.
 fn can_converse() -> bool {
     let terminal = Terminal::here();
@@ -136,8 +139,11 @@ fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
             if let Some(why) = why.filter(|why| not_implemented::is_refusal(why)) {
                 return Error::usage(why);
             }
-            let value = text(error, ContextKind::InvalidValue);
-            format!("invalid value `{value}` for `{}`", argument(error))
+            let (value, option) = (text(error, ContextKind::InvalidValue), argument(error));
+            match option.as_str() {
+                SECRET => format!("invalid value for `{option}`"),
+                _ => format!("invalid value `{value}` for `{option}`"),
+            }
         }
         ErrorKind::ArgumentConflict => match text(error, ContextKind::PriorArg) {
             prior if prior.is_empty() || prior == argument(error) => {

@@ -256,6 +256,17 @@ fn every_command_has_help_with_examples_and_hides_what_is_not_there() {
 }
 
 #[test]
+fn a_key_that_is_none_is_refused_without_its_letters() {
+    for key in ["canary with spaces", "canary\n1"] {
+        for line in [&["-p", "--api-key", key, "hi"][..], &["run", "--api-key", key, "a", "b"]] {
+            let error = usage_error_of(line);
+            assert!(error.starts_with("error: invalid value for `--api-key`"), "{error}");
+            assert!(!error.contains("canary"), "{error}");
+        }
+    }
+}
+
+#[test]
 fn the_version_is_told() {
     assert_eq!(text(&["--version"]), format!("regatta {}\n", env!("CARGO_PKG_VERSION")));
 }
