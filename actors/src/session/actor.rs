@@ -243,7 +243,7 @@ impl SessionState {
                 let busy = Failure::new(FailureClass::Invalid, "the session is working");
                 return revision.refused(AgentEnd::Failed(busy)).send();
             }
-            (Revision::Append(..), _) | (_, Activity::Idle(_)) => {}
+            (Revision::Append(..) | Revision::Read(_), _) | (_, Activity::Idle(_)) => {}
         }
         self.revisions.push_back(revision);
     }

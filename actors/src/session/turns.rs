@@ -100,6 +100,9 @@ impl Turns {
                 });
                 RevisionAnswer::Appended(result, reply)
             }
+            Revision::Read(reply) => {
+                RevisionAnswer::Read(Ok(conversation.messages().to_vec()), reply)
+            }
         };
         Box::new(Revised { answer, opened: Some(opened) })
     }
