@@ -108,7 +108,7 @@ pub struct LaunchArgs {
     /// List the models that can be used, or those with PATTERN in their name, and end; nothing is asked
     #[arg(long, value_name = "PATTERN", num_args = 0..=1)]
     #[expect(clippy::option_option, reason = "an option whose value can be left out")]
-    list_models: Option<Option<String>>,
+    pub(crate) list_models: Option<Option<String>>,
 
     /// Work in the home folder too; else a session that begins there works in a temporary folder
     #[arg(long, action = ArgAction::SetTrue)]

@@ -100,13 +100,23 @@ pub fn help_of(path: &[String]) -> Option<String> {
 /// Returns the grammar without what is not implemented yet, for completions and manual pages.
 #[must_use]
 pub fn public_grammar() -> clap::Command {
-    let mut grammar = Arguments::command();
+    let mut grammar = sorted_grammar();
     grammar.build();
     grammar
 }
 
 fn grammar() -> clap::Command {
-    not_implemented::add_hidden(Arguments::command())
+    not_implemented::add_hidden(sorted_grammar())
+}
+
+/// Returns the grammar of what there is. Help lists the commands by their names.
+fn sorted_grammar() -> clap::Command {
+    let mut names = command_names();
+    names.sort();
+    let places = names.iter().enumerate();
+    places.fold(Arguments::command(), |grammar, (place, name)| {
+        grammar.mut_subcommand(name, |command| command.display_order(place))
+    })
 }
 
 /// Returns the names of the commands.

@@ -65,6 +65,25 @@ fn a_session_is_continued_by_the_latest_by_its_id_and_by_its_file() {
 }
 
 #[test]
+fn each_terminal_continues_its_own_session() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    for talk in ["a", "b"] {
+        model.talk(talk, move |asked: &Asked| Answer::text(format!("{talk}{}", asked.answers())));
+    }
+    let at = |terminal: &str| session(&place, &model, "work").env("KITTY_WINDOW_ID", terminal);
+    for (terminal, talk) in [("1", "a"), ("2", "b")] {
+        let begun = at(terminal).arg(marker(talk)).run().expect_code(0);
+        assert_eq!(begun.stdout, format!("{talk}0\n"));
+    }
+    // That of the other terminal is the newest of the folder, for each of them in turn.
+    for (terminal, answer) in [("1", "a1\n"), ("2", "b1\n"), ("1", "a2\n")] {
+        let more = at(terminal).arg("-c").arg("And now?").run().expect_code(0);
+        assert_eq!(more.stdout, answer, "terminal {terminal}");
+    }
+    assert_eq!(files(&place).len(), 2);
+}
+
+#[test]
 fn a_session_of_another_folder_is_forked_and_not_continued() {
     let (place, model) = (sandbox(), counting());
     let _first = session(&place, &model, "work").arg(marker("s")).run().expect_code(0);

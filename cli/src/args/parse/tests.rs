@@ -232,6 +232,12 @@ fn landing_at_the_end_is_what_happens_anyway() {
 fn every_command_has_help_with_examples_and_hides_what_is_not_there() {
     let root = text(&["--help"]);
     assert!(!root.contains("resume") && !root.contains("__launcher"), "{root}");
+    let listed = root.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let listed = listed.take_while(|line| !line.is_empty());
+    let listed: Vec<_> = listed.filter_map(|line| line.split_whitespace().next()).collect();
+    let mut sorted = command_names();
+    sorted.sort();
+    assert_eq!(listed, sorted, "every command, by its name: {root}");
     for name in [
         "logs",
         "completions",
