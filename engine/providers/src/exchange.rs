@@ -17,6 +17,9 @@ use crate::rate_limits::wait_for_limits;
 use crate::retry_after::{retry_after, retry_after_in_body, server_time};
 use crate::usage::Price;
 
+/// Most bodies of requests are not larger, in bytes.
+const USUAL_BODY: usize = 16 << 10;
+
 /// The maximum number of bytes that are read of an error response.
 const LONGEST_ERROR: usize = 64 << 10;
 
@@ -31,7 +34,10 @@ pub(crate) struct WireRequest {
 /// Returns a document as the body of a request. It is held until the answer has come, so it takes no
 /// more memory than it has bytes.
 pub(crate) fn body_of(document: &Value) -> Bytes {
-    Bytes::from(document.to_string().into_boxed_str().into_boxed_bytes())
+    let mut bytes = Vec::with_capacity(USUAL_BODY);
+    // A document in memory has text keys only, and memory takes what is written to it.
+    serde_json::to_writer(&mut bytes, document).expect("a document can be written to memory");
+    Bytes::from(bytes.into_boxed_slice())
 }
 
 /// One request for an answer.
