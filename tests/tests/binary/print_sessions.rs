@@ -65,6 +65,36 @@ fn a_session_is_continued_by_the_latest_by_its_id_and_by_its_file() {
 }
 
 #[test]
+fn the_file_of_a_session_is_in_the_folder_of_its_folder_or_in_the_one_that_is_given() {
+    let (place, model) = (sandbox(), counting());
+    let begin = |words: &str| session(&place, &model, "work").words(words).arg(marker("s"));
+    let answer = |words: &str| begin(words).env("KITTY_WINDOW_ID", "1").run().expect_code(0).stdout;
+    assert_eq!(answer(""), "answer 1\n");
+    let [file] = &files(&place)[..] else { panic!("one session") };
+    let work = fs::canonicalize(place.folder().join("work")).unwrap();
+    let name = work.to_str().unwrap().trim_start_matches('/').replace('/', "-");
+    assert!(file.parent().unwrap().ends_with(format!("sessions/--{name}--")), "{file:?}");
+    let header = header(file);
+    let at = header["timestamp"].as_str().unwrap().replace([':', '.'], "-");
+    let name = format!("{at}_{}.jsonl", header["id"].as_str().unwrap());
+    assert_eq!(file.file_name().unwrap().to_str(), Some(&*name));
+
+    // A folder that is given counts alone, whatever this terminal has used before.
+    for (words, said) in [
+        ("-c --session-dir ../one", "answer 1\n"),
+        ("-c --session-dir ../two", "answer 1\n"),
+        ("-c --session-dir ../one", "answer 2\n"),
+        ("-c --session-dir ../two", "answer 2\n"),
+    ] {
+        assert_eq!(answer(words), said, "{words}");
+    }
+    for folder in ["one", "two"] {
+        assert_eq!(fs::read_dir(place.folder().join(folder)).unwrap().count(), 1, "{folder}");
+    }
+    assert_eq!(files(&place).len(), 1);
+}
+
+#[test]
 fn each_terminal_continues_its_own_session() {
     let (place, model) = (sandbox(), LoopbackModel::start());
     for talk in ["a", "b"] {
