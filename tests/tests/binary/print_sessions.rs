@@ -95,6 +95,7 @@ fn the_file_of_a_session_is_in_the_folder_of_its_folder_or_in_the_one_that_is_gi
         assert_eq!(fs::read_dir(place.folder().join(folder)).unwrap().count(), 1, "{folder}");
     }
     assert_eq!(files(&place).len(), 1);
+    let _of_three_sessions = model.take_violations();
 }
 
 #[test]
