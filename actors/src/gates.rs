@@ -134,7 +134,7 @@ impl GatePort for GateHandle {
         let events = events.inspect(move |event| {
             let place = &mut place;
             match event {
-                GateEvent::Waiting(_) => {}
+                GateEvent::Waiting(_) | GateEvent::Unshared(_) => {}
                 GateEvent::Admitted(_) | GateEvent::Refused(_) => place.identity = None,
             }
         });

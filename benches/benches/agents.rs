@@ -26,6 +26,10 @@ const OVERHEAD: f64 = 500.0;
 /// the rest is for slower machines.
 const CPU: f64 = 2.5;
 
+/// How many kilobytes of memory a further agent may take. The aim is 150; the rest is for machines that
+/// are slower or do other things, on which more agents ask and answer at the same time.
+const MEMORY: f64 = 200.0;
+
 /// How many megabytes of events a run of all agents may give.
 const EVENTS: f64 = 1.0;
 
@@ -98,7 +102,7 @@ fn main() -> ExitCode {
     report.figure("CPU for the files of a session by themselves", by_themselves, "ms", Bound::None);
     let what = "CPU per further agent beside its files, at the least";
     report.figure(what, ms(least), "ms", Bound::AtMost(CPU));
-    report.figure("memory per further agent", as_f64(memory), "KB", Bound::AtMost(300.0));
+    report.figure("memory per further agent", as_f64(memory), "KB", Bound::AtMost(MEMORY));
     report.figure("events of 200 agents", as_f64(bytes) / 1e6, "MB", Bound::AtMost(EVENTS));
     let [few, more, longer] = [(FEW, 2), (4 * FEW, 2), (FEW, 8)]
         .map(|(agents, turns)| as_f64(events(&binary, &home(0), &repository, agents, turns)));

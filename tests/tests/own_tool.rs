@@ -128,7 +128,7 @@ impl ToolFactory for Unfit {
     }
 
     async fn build(&self, _env: &ToolEnv) -> Vec<Result<Arc<dyn Tool>, ToolBuildError>> {
-        let odd = ToolSpec { parameters: json!({ "type": "odd" }), ..spec("odd") };
+        let odd = ToolSpec { parameters: json!({ "type": "odd" }).into(), ..spec("odd") };
         vec![Ok(Arc::new(Note(spec("read")))), Ok(Arc::new(Note(odd)))]
     }
 }

@@ -9,7 +9,8 @@ use async_trait::async_trait;
 use engine::agent::{InterruptMode, MessageTransformer, QueueMode, QueueModes, RequestHooks};
 use engine::ports::CancelLevel;
 use protocol::{
-    AgentEnd, Attachment, AttachmentKind, Content, Message, QueueKind, SessionEvent, ThinkingLevel,
+    AgentEnd, Attachment, AttachmentKind, Content, Message, MessageRole, QueueKind, SessionEvent,
+    ThinkingLevel,
 };
 use tests::fakes::{TestEngine, TestSession, input, session, session_tools, silent};
 use tokio::time::Instant;
@@ -51,6 +52,10 @@ async fn the_state_of_a_session_follows_what_it_does() {
     let end = it.session.state().await.expect("it is open");
     assert!(!end.is_streaming && end.pending_tool_calls.is_empty() && end.steering.is_empty());
     assert_eq!((end.messages, end.usage.input), (4, 20), "a prompt, a call, a result, an answer");
+    let said = it.session.messages().await.expect("it is open");
+    let roles: Vec<_> = said.iter().map(|message| message.role()).collect();
+    let (asks, answers) = (MessageRole::User, MessageRole::Assistant);
+    assert_eq!(roles, [asks, answers, MessageRole::ToolResult, answers]);
     assert_eq!(it.session.continue_work().await, Err(ContinueError::Answered));
     assert_eq!(it.session.prompt_if_idle(input("more")).await, Ok(()));
     assert_eq!(it.end().await, silent());

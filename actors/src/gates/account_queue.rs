@@ -28,6 +28,8 @@ pub(super) struct AccountQueue {
     shared_at: Option<Duration>,
     /// Whether others will be shown the steps that were not.
     will_be_shown: bool,
+    /// Why it is not shared any more, until that is taken.
+    lost: Option<GateStoreError>,
 }
 
 /// The clock of a queue.
@@ -71,7 +73,13 @@ impl AccountQueue {
             shared: None,
             shared_at: None,
             will_be_shown: false,
+            lost: None,
         }
+    }
+
+    /// Takes why the queue is not shared any more, if that has happened.
+    pub(super) fn take_lost(&mut self) -> Option<GateStoreError> {
+        self.lost.take()
     }
 
     pub(super) fn clock(&self) -> QueueClock {
@@ -117,6 +125,7 @@ impl AccountQueue {
             tracing::warn!(%account, %error, "its limits now hold for this process only");
             (self.store, self.shared) = (None, None);
             self.queue.forget_others(self.clock.now());
+            self.lost = Some(error);
         }
         for input in left.into_iter().flatten() {
             effects.extend(self.queue.step(input, self.clock.now()));

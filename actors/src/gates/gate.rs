@@ -53,6 +53,8 @@ pub(super) struct GateState {
     /// What has happened since the last step.
     inputs: Vec<GateInput>,
     tickets: u64,
+    /// Why the limits are not shared any more, until a request was told.
+    unshared: Option<String>,
     /// The channel of each queued request. A request that gave up has dropped the receiver. A
     /// permit that is sent to it is dropped, and thereby returned to the gate.
     waiting: BTreeMap<Ticket, UnboundedSender<GateEvent>>,
@@ -79,6 +81,7 @@ impl Actor for Gate {
             queue: Some(Box::new(queue)),
             inputs: Vec::new(),
             tickets: 0,
+            unshared: None,
             waiting: BTreeMap::new(),
         })
     }
@@ -110,8 +113,11 @@ impl Actor for Gate {
             // The requests under way continue, and those that wait ask again, at a new gate.
             GateMessage::Stepped(Err(panicked)) => return Err(panicked.into()),
             GateMessage::Stepped(Ok(None)) => return Err("a step crashed".into()),
-            GateMessage::Stepped(Ok(Some((queue, effects)))) => {
+            GateMessage::Stepped(Ok(Some((mut queue, effects)))) => {
                 state.clock = queue.clock();
+                if let Some(error) = queue.take_lost() {
+                    state.unshared = Some(error.to_string());
+                }
                 state.queue = Some(queue);
                 state.perform_all(&myself, effects);
             }
@@ -206,6 +212,11 @@ impl GateState {
                     let _crashed = gate.cast(GateMessage::News(ticket, news)); // it needs none then
                 });
                 if let Some(queue) = self.waiting.remove(&ticket) {
+                    if !queue.is_closed()
+                        && let Some(why) = self.unshared.take()
+                    {
+                        let _given_up = queue.send(GateEvent::Unshared(why));
+                    }
                     let _given_up = queue.send(GateEvent::Admitted(permit));
                 }
             }

@@ -128,7 +128,7 @@ impl Gate for MeasuredGate {
             let (mut events, wait) = waits?;
             let event = events.next().await?;
             let next = match event {
-                GateEvent::Waiting(_) => Some((events, wait)),
+                GateEvent::Waiting(_) | GateEvent::Unshared(_) => Some((events, wait)),
                 GateEvent::Admitted(_) | GateEvent::Refused(_) => None,
             };
             Some((event, next))

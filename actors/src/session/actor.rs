@@ -28,7 +28,8 @@ use crate::jobs::{Jobs, Panicked};
 pub(crate) struct Session;
 
 pub(crate) struct SessionState {
-    arguments: SessionArguments,
+    /// Its work shares them.
+    arguments: Arc<SessionArguments>,
     activity: Activity,
     queue: InputQueue,
     /// The callers that wait for the end of the work on an input.
@@ -76,7 +77,7 @@ impl Actor for Session {
             provider: None,
             closing: None,
             revisions: VecDeque::new(),
-            arguments,
+            arguments: Arc::new(arguments),
         })
     }
 
@@ -161,7 +162,7 @@ impl SessionState {
         reply: RpcReplyPort<Result<OpenedLog, Failure>>,
     ) {
         self.activity = Activity::Working(Work { abort: CancelToken::default(), asked_by: None });
-        let arguments = self.arguments.clone();
+        let arguments = Arc::clone(&self.arguments);
         let job = async move {
             let listener = Arc::new(DeltaCoalescer::new(arguments.events.clone()));
             open(&arguments, &open_tools(&arguments, listener).await?).await
@@ -227,8 +228,8 @@ impl SessionState {
         let (opened, abort) = (opened.take(), CancelToken::default());
         self.activity = Activity::Working(Work { abort: abort.clone(), asked_by });
         self.arguments.events.notify(SessionEvent::AgentStart);
-        let (arguments, session) = (self.arguments.clone(), myself.clone());
-        let turns = Turns { arguments, session, opened, prompt, abort };
+        let (arguments, session) = (Arc::clone(&self.arguments), myself.clone());
+        let turns = Box::new(Turns { arguments, session, opened, prompt, abort });
         let job = turns.run().instrument(self.arguments.span.clone());
         self.jobs.run(Job::SessionWork, myself, job, SessionMessage::Ended);
     }
@@ -242,7 +243,7 @@ impl SessionState {
                 let busy = Failure::new(FailureClass::Invalid, "the session is working");
                 return revision.refused(AgentEnd::Failed(busy)).send();
             }
-            (Revision::Append(..), _) | (_, Activity::Idle(_)) => {}
+            (Revision::Append(..) | Revision::Read(_), _) | (_, Activity::Idle(_)) => {}
         }
         self.revisions.push_back(revision);
     }
@@ -255,8 +256,8 @@ impl SessionState {
             opened.model = model.clone();
         }
         self.activity = Activity::Working(Work { abort: abort.clone(), asked_by: None });
-        let (arguments, session) = (self.arguments.clone(), myself.clone());
-        let turns = Turns { arguments, session, opened, prompt: None, abort };
+        let (arguments, session) = (Arc::clone(&self.arguments), myself.clone());
+        let turns = Box::new(Turns { arguments, session, opened, prompt: None, abort });
         let job = turns.revise(revision).instrument(self.arguments.span.clone());
         self.jobs.run(Job::SessionRevision, myself, job, SessionMessage::Revised);
     }
@@ -291,7 +292,7 @@ impl SessionState {
         route: ModelRoute,
         reply: RpcReplyPort<Result<(), Failure>>,
     ) {
-        let arguments = self.arguments.clone();
+        let arguments = Arc::clone(&self.arguments);
         let job = async move { open_model(&arguments, route).map(Box::new) };
         let then = |model| SessionMessage::ModelOpened(model, reply);
         self.jobs.run(Job::SessionModel, myself, job, then);

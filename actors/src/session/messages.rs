@@ -10,7 +10,7 @@ use engine::agent::{
 use engine::ports::{CancelLevel, Gate, Requester};
 use engine::prompt::SystemPrompt;
 use protocol::{
-    AgentEnd, CompactionResult, EntryId, Failure, FailureClass, ModelRoute, QueueKind,
+    AgentEnd, CompactionResult, EntryId, Failure, FailureClass, Message, ModelRoute, QueueKind,
     SessionEntry, SessionEvent, SessionId, ThinkingLevel, Usage, UserInput,
 };
 use ractor::{ActorRef, RpcReplyPort};
@@ -143,6 +143,8 @@ pub(crate) enum Revision {
     Navigate(Navigation, Reply<Navigated>),
     /// Appends an entry.
     Append(Box<SessionEntry>, Reply<EntryId>),
+    /// Changes nothing, and returns the messages.
+    Read(Reply<Vec<Arc<Message>>>),
 }
 
 /// A reply port for a result.
@@ -153,6 +155,7 @@ pub(crate) enum RevisionAnswer {
     Compacted(Result<CompactionResult, Failure>, Reply<CompactionResult>),
     Navigated(Result<Navigated, Failure>, Reply<Navigated>),
     Appended(Result<EntryId, Failure>, Reply<EntryId>),
+    Read(Result<Vec<Arc<Message>>, Failure>, Reply<Vec<Arc<Message>>>),
 }
 
 impl RevisionAnswer {
@@ -161,6 +164,7 @@ impl RevisionAnswer {
             Self::Compacted(result, reply) => drop(reply.send(result)),
             Self::Navigated(result, reply) => drop(reply.send(result)),
             Self::Appended(result, reply) => drop(reply.send(result)),
+            Self::Read(result, reply) => drop(reply.send(result)),
         }
     }
 }
@@ -180,6 +184,7 @@ impl Revision {
                 RevisionAnswer::Navigated(Err(why("the move to another entry")), reply)
             }
             Self::Append(_, reply) => RevisionAnswer::Appended(Err(why("the entry")), reply),
+            Self::Read(reply) => RevisionAnswer::Read(Err(why("the reading")), reply),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use engine::agent::{AgentContext, Inputs, Listener as _, Prompt, RequestChanges};
 use engine::ports::{CancelLevel, CancelToken};
+use futures_util::FutureExt as _;
 use protocol::{AgentEnd, Failure, FailureClass, SessionEvent, UserInput};
 use ractor::{ActorRef, RpcReplyPort};
 
@@ -18,7 +19,7 @@ use crate::messaging::answer;
 
 /// The work on one input.
 pub(super) struct Turns {
-    pub(super) arguments: SessionArguments,
+    pub(super) arguments: Arc<SessionArguments>,
     pub(super) session: ActorRef<SessionMessage>,
     /// `None` before the session is open.
     pub(super) opened: Option<Box<Opened>>,
@@ -30,14 +31,14 @@ pub(super) struct Turns {
 impl Turns {
     /// Runs turns until the model stops or yields, or until an error or an abort, and announces the
     /// end. After an abort, this waits until the calls have ended that were under way.
-    pub(super) async fn run(mut self) -> Ended {
+    pub(super) async fn run(mut self: Box<Self>) -> Ended {
         let deltas = Arc::new(DeltaCoalescer::new(self.arguments.events.clone()));
         let ended = self.run_turns(&deltas).await;
         // The input of work that was aborted, or failed, before its first turn.
         if let Some(Prompt { input, .. }) = self.prompt.take() {
             deltas.event(SessionEvent::InputDropped { input_id: input.id });
         }
-        let Self { arguments, abort, .. } = self;
+        let Self { arguments, abort, .. } = *self;
         deltas.event(SessionEvent::AgentEnd { end: ended.end.clone() });
         if ended.end == AgentEnd::Aborted {
             let level = abort.level().unwrap_or(CancelLevel::Gently);
@@ -68,7 +69,7 @@ impl Turns {
     }
 
     /// Changes the conversation. Its model may be changed before.
-    pub(super) async fn revise(mut self, revision: Revision) -> Box<Revised> {
+    pub(super) async fn revise(mut self: Box<Self>, revision: Revision) -> Box<Revised> {
         let deltas = Arc::new(DeltaCoalescer::new(self.arguments.events.clone()));
         let (mut opened, tools) = match self.open(&deltas).await {
             Ok(opened) => opened,
@@ -99,6 +100,9 @@ impl Turns {
                 });
                 RevisionAnswer::Appended(result, reply)
             }
+            Revision::Read(reply) => {
+                RevisionAnswer::Read(Ok(conversation.messages().to_vec()), reply)
+            }
         };
         Box::new(Revised { answer, opened: Some(opened) })
     }
@@ -121,7 +125,8 @@ impl Turns {
         };
         let opened = match opened {
             Some(opened) => Ok(opened),
-            None => open(&self.arguments, &tools).await,
+            // On the heap: the work would hold as much to its end.
+            None => open(&self.arguments, &tools).boxed().await,
         };
         match opened {
             Ok(opened) => Ok((opened, tools)),

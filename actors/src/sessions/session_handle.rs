@@ -1,5 +1,7 @@
 //! The public handle of an open session.
 
+use std::sync::Arc;
+
 use engine::agent::{Navigated, Navigation, QueueModes};
 use engine::ports::CancelLevel;
 use protocol::{
@@ -145,6 +147,15 @@ impl SessionHandle {
     /// the session is closed.
     pub async fn navigate(&self, navigation: Navigation) -> Result<Navigated, Failure> {
         self.revise(|reply| Revision::Navigate(navigation, reply)).await
+    }
+
+    /// Returns the messages of the conversation as soon as the session is idle, as models read them:
+    /// after a compaction, its summary and what follows.
+    ///
+    /// # Errors
+    /// The log cannot be read, or the session is closed.
+    pub async fn messages(&self) -> Result<Vec<Arc<Message>>, Failure> {
+        self.revise(Revision::Read).await
     }
 
     /// Appends an entry to the log as soon as the session is idle: a message that is no input, such as

@@ -9,6 +9,7 @@ use engine::ports::{
     WorkspaceStart,
 };
 use engine::task::{Effect, Input, Reminder, Timer};
+use futures_util::FutureExt as _;
 use protocol::{
     AgentEnd, Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport, Work,
 };
@@ -38,7 +39,8 @@ impl TaskState {
                 Effect::LeaseExecutor => self.lease_executor(myself),
                 Effect::SetUp(workspace) => self.set_up(myself, &workspace),
                 Effect::StartWorker { workspace, attempt, reminder } => {
-                    self.start_worker(myself, &workspace, attempt, reminder).await;
+                    // On the heap: the actor would hold as much for all of its life.
+                    self.start_worker(myself, &workspace, attempt, reminder).boxed().await;
                 }
                 Effect::Remind(reminder) => self.remind(myself, reminder),
                 Effect::StopWorker(level) => {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, ValueEnum};
 use protocol::ThinkingLevel;
 
-use super::GivenKey;
+use super::{GivenKey, ModelsArgs};
 use crate::model::{BaseUrl, ModelChoice};
 use crate::session::HomeWork;
 
@@ -105,6 +105,11 @@ pub struct LaunchArgs {
     #[arg(long, value_name = "DIR")]
     pub session_dir: Option<PathBuf>,
 
+    /// List the models that can be used, or those with PATTERN in their name, and end; nothing is asked
+    #[arg(long, value_name = "PATTERN", num_args = 0..=1)]
+    #[expect(clippy::option_option, reason = "an option whose value can be left out")]
+    pub(crate) list_models: Option<Option<String>>,
+
     /// Work in the home folder too; else a session that begins there works in a temporary folder
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) allow_home: bool,
@@ -155,6 +160,12 @@ impl LaunchArgs {
         let all: &[ToolName] = if self.no_tools { &[] } else { &ToolName::ALL };
         let given = given.unwrap_or(all);
         ToolName::ALL.into_iter().filter(|it| given.contains(it)).map(ToolName::as_str).collect()
+    }
+
+    /// Returns the arguments of the list of models, if that is all that is asked for.
+    #[must_use]
+    pub fn listed_models(&self) -> Option<ModelsArgs> {
+        self.list_models.clone().map(ModelsArgs::of_usable)
     }
 
     /// Returns whether a session that begins in the user's home works there.

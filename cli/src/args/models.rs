@@ -45,6 +45,12 @@ pub enum ListedModels {
 }
 
 impl ModelsArgs {
+    /// Returns the arguments that list the models that can be used, of a pattern if there is one.
+    #[must_use]
+    pub fn of_usable(pattern: Option<String>) -> Self {
+        Self { pattern, ..Self::default() }
+    }
+
     /// Returns which models are listed.
     #[must_use]
     pub fn listed(&self) -> ListedModels {

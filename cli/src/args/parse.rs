@@ -14,6 +14,9 @@ use crate::error::Error;
 use crate::not_implemented;
 use crate::render::{TermCapability, Terminal, shell_word};
 
+/// The option whose value no message quotes.
+const SECRET: &str = "--api-key";
+
 /// Returns whether there is a terminal for a conversation.
 fn can_converse() -> bool {
     let terminal = Terminal::here();
@@ -97,13 +100,23 @@ pub fn help_of(path: &[String]) -> Option<String> {
 /// Returns the grammar without what is not implemented yet, for completions and manual pages.
 #[must_use]
 pub fn public_grammar() -> clap::Command {
-    let mut grammar = Arguments::command();
+    let mut grammar = sorted_grammar();
     grammar.build();
     grammar
 }
 
 fn grammar() -> clap::Command {
-    not_implemented::add_hidden(Arguments::command())
+    not_implemented::add_hidden(sorted_grammar())
+}
+
+/// Returns the grammar of what there is. Help lists the commands by their names.
+fn sorted_grammar() -> clap::Command {
+    let mut names = command_names();
+    names.sort();
+    let places = names.iter().enumerate();
+    places.fold(Arguments::command(), |grammar, (place, name)| {
+        grammar.mut_subcommand(name, |command| command.display_order(place))
+    })
 }
 
 /// Returns the names of the commands.
@@ -136,8 +149,11 @@ fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
             if let Some(why) = why.filter(|why| not_implemented::is_refusal(why)) {
                 return Error::usage(why);
             }
-            let value = text(error, ContextKind::InvalidValue);
-            format!("invalid value `{value}` for `{}`", argument(error))
+            let (value, option) = (text(error, ContextKind::InvalidValue), argument(error));
+            match option.as_str() {
+                SECRET => format!("invalid value for `{option}`"),
+                _ => format!("invalid value `{value}` for `{option}`"),
+            }
         }
         ErrorKind::ArgumentConflict => match text(error, ContextKind::PriorArg) {
             prior if prior.is_empty() || prior == argument(error) => {

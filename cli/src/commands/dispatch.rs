@@ -47,8 +47,9 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
     let globals = &arguments.globals;
     let mut out = io::stdout();
     match &arguments.command {
-        Command::Launch(args) => in_runtime(async move |log| {
-            launch::run(&build_app(globals)?, args, globals, &log).await
+        Command::Launch(args) => in_runtime(async move |log| match args.listed_models() {
+            Some(models) => models::run(&models, globals).await,
+            None => launch::run(&build_app(globals)?, args, globals, &log).await,
         }),
         Command::Models(args) => in_runtime(async move |_| models::run(args, globals).await),
         Command::Gates => gates::run(globals),

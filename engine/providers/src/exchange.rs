@@ -7,6 +7,7 @@ use engine::ports::{AttemptFailure, Clock, key_phrase};
 use protocol::FailureClass;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap};
 use reqwest::{Client, Response, StatusCode};
+use serde_json::Value;
 use url::Url;
 
 use crate::access_tokens::AccessTokens;
@@ -15,6 +16,9 @@ use crate::failure::{self, ErrorResponse};
 use crate::rate_limits::wait_for_limits;
 use crate::retry_after::{retry_after, retry_after_in_body, server_time};
 use crate::usage::Price;
+
+/// Most bodies of requests are not larger, in bytes.
+const USUAL_BODY: usize = 16 << 10;
 
 /// The maximum number of bytes that are read of an error response.
 const LONGEST_ERROR: usize = 64 << 10;
@@ -25,6 +29,15 @@ pub(crate) struct WireRequest {
     /// The headers besides the key.
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+}
+
+/// Returns a document as the body of a request. It is held until the answer has come, so it takes no
+/// more memory than it has bytes.
+pub(crate) fn body_of(document: &Value) -> Bytes {
+    let mut bytes = Vec::with_capacity(USUAL_BODY);
+    // A document in memory has text keys only, and memory takes what is written to it.
+    serde_json::to_writer(&mut bytes, document).expect("a document can be written to memory");
+    Bytes::from(bytes.into_boxed_slice())
 }
 
 /// One request for an answer.

@@ -133,7 +133,7 @@ pub(crate) async fn ask(provider: Arc<dyn Provider>, request: ModelRequest) -> V
             Progress::Retrying { delay, failure, .. } => {
                 Observed::Retrying { delay, why: failure.message.clone() }
             }
-            Progress::Waiting { .. } => panic!("{progress:?}"),
+            Progress::Waiting { .. } | Progress::Unshared { .. } => panic!("{progress:?}"),
         });
     };
     let end = client.ask(&request, &tell).await;
@@ -230,8 +230,8 @@ pub(crate) fn request(messages: Vec<Message>) -> ModelRequest {
 pub(crate) fn tool(name: &str) -> ToolDeclaration {
     ToolDeclaration {
         name: name.to_owned(),
-        description: format!("Does {name}."),
-        parameters: json!({ "type": "object" }),
+        description: format!("Does {name}.").into(),
+        parameters: json!({ "type": "object" }).into(),
     }
 }
 

@@ -62,8 +62,8 @@ pub(crate) trait Builtin: Send + Sync + Sized + 'static {
 pub(crate) fn spec<T: Builtin>() -> ToolSpec {
     ToolSpec {
         name: T::NAME.to_owned(),
-        description: T::DESCRIPTION.to_owned(),
-        parameters: arguments_schema::<T::Arguments>(),
+        description: T::DESCRIPTION.into(),
+        parameters: arguments_schema::<T::Arguments>().into(),
         checked: None,
         example: T::EXAMPLE.to_owned(),
         visibility: T::VISIBILITY,
@@ -76,8 +76,8 @@ pub(crate) fn build<T: Builtin>(spec: &Arc<ToolSpec>, session: &Arc<Session>) ->
         None => Arc::clone(spec),
         Some(result) => {
             let mut declared = ToolSpec::clone(spec);
-            T::declare(&mut declared.parameters, result);
-            declared.checked = Some(spec.parameters.clone());
+            T::declare(Arc::make_mut(&mut declared.parameters), result);
+            declared.checked = Some(Arc::clone(&spec.parameters));
             Arc::new(declared)
         }
     };

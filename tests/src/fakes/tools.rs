@@ -102,8 +102,8 @@ impl ToolFactory for FakeTools {
 pub fn spec(name: &str) -> ToolSpec {
     ToolSpec {
         name: name.to_owned(),
-        description: name.to_owned(),
-        parameters: json!({ "type": "object" }),
+        description: name.into(),
+        parameters: json!({ "type": "object" }).into(),
         checked: None,
         example: "{}".to_owned(),
         visibility: Visibility::Declared,

@@ -1,6 +1,7 @@
 //! The limits of an account, shared by many agents and by several engines.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -136,6 +137,45 @@ fn where_engines_cannot_share_limits_each_holds_them_alone_and_that_is_told() {
     let session = session.arg("--base-url").arg(answers.base_url()).arg(marker("s"));
     let session = session.run().expect_code(0);
     assert_eq!((session.stdout.as_str(), warnings(&session.stderr)), ("hello\n", 1), "{session}");
+}
+
+#[test]
+fn limits_that_cannot_be_shared_any_more_in_the_middle_of_a_run_are_told_once() {
+    let place = sandbox();
+    let repository = place.repository();
+    let model = LoopbackModel::start();
+    model.pace(Pace::Events);
+    // When the first request arrives, somebody takes the lock of what is shared, and keeps it.
+    let (gates, held) = (place.home().folder().join("state/gates"), Arc::new(Mutex::new(None)));
+    let keeps = Arc::clone(&held);
+    model.otherwise(move |_| {
+        let (gates, held) = (gates.clone(), Arc::clone(&keeps));
+        let mut next = turns(3);
+        Box::new(move |asked: &Asked| {
+            held.lock().unwrap().get_or_insert_with(|| {
+                let state = files(&gates).into_iter().find(|it| it.ends_with("state"));
+                let state = fs::File::open(state.expect("it is shared")).expect("it can be read");
+                state.lock().expect("it is free soon");
+                state
+            });
+            next.next(asked)
+        })
+    });
+    let finished = begin(&place, &repository, &model, ("t", 8)).run().expect_code(0);
+    assert!(held.lock().unwrap().is_some(), "{finished}");
+    assert_eq!(finished.events_of("run_finished")[0]["done"], 8);
+    let told = finished.events_of("session_event").into_iter().map(|event| event["event"].clone());
+    let told: Vec<_> = told.filter(|event| event["type"] == "notice").collect();
+    let [notice] = told.as_slice() else { panic!("one notice, not {told:?}") };
+    let said = notice["message"].as_str().expect("it is a text");
+    assert!(said.contains("the limits of loopback at"), "{said}");
+    assert!(said.ends_with("now hold for this process only"), "{said}");
+}
+
+/// Returns the files below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
 #[test]

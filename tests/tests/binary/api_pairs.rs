@@ -95,8 +95,9 @@ impl Conversation {
         };
         let tool = |name: &str| ToolDeclaration {
             name: name.to_owned(),
-            description: format!("Does {name}."),
-            parameters: json!({ "type": "object", "properties": {}, "additionalProperties": false }),
+            description: format!("Does {name}.").into(),
+            parameters:
+                json!({ "type": "object", "properties": {}, "additionalProperties": false }).into(),
         };
         let options = RequestOptions { thinking: Some(ThinkingLevel::High), ..Default::default() };
         let request = ModelRequest {

@@ -186,6 +186,29 @@ fn a_fallback_is_told_in_events_table_runs_and_log_and_costs_what_it_costs() {
 }
 
 #[test]
+fn a_session_that_a_fallback_has_answered_goes_on_with_its_own_model() {
+    let place = sandbox();
+    let (first, second) = (LoopbackModel::start(), LoopbackModel::start());
+    write_two(&place, (&first, Wire::Completions), (&second, Wire::Messages));
+    place.home().configure(
+        "modelRoles:\n  default: first/loop\nretry:\n  fallbackChains:\n    default: \
+         [second/claude-sonnet-4-5]\n",
+    );
+    first.talk("s", |asked: &Asked| match asked.answers() {
+        0 => gone(),
+        _ => Answer::text("It is back."),
+    });
+    second.talk("s", |_: &Asked| Answer::text("In its place."));
+    let session = |words: &str| place.regatta(place.folder()).arg("-p").words(words);
+    let answered = session("").arg(marker("s")).run().expect_code(0);
+    assert_eq!(answered.stdout, "In its place.\n", "{answered}");
+    let told = "second/claude-sonnet-4-5 is asked in place of first/loop";
+    assert!(answered.stderr.contains(told), "{answered}");
+    let again = session("-c").arg("And now?").run().expect_code(0);
+    assert_eq!((again.stdout.as_str(), second.requests()), ("It is back.\n", 1), "{again}");
+}
+
+#[test]
 fn the_settings_name_fallbacks_too_and_one_without_a_key_is_told_before_the_run() {
     let place = sandbox();
     let repository = place.repository();

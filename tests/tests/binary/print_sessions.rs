@@ -65,6 +65,59 @@ fn a_session_is_continued_by_the_latest_by_its_id_and_by_its_file() {
 }
 
 #[test]
+fn the_file_of_a_session_is_in_the_folder_of_its_folder_or_in_the_one_that_is_given() {
+    let (place, model) = (sandbox(), counting());
+    let begin = |words: &str| session(&place, &model, "work").words(words).arg(marker("s"));
+    let answer = |words: &str| begin(words).env("KITTY_WINDOW_ID", "1").run().expect_code(0).stdout;
+    assert_eq!(answer(""), "answer 1\n");
+    let [file] = &files(&place)[..] else { panic!("one session") };
+    let work = fs::canonicalize(place.folder().join("work")).unwrap();
+    let name = work.to_str().unwrap().trim_start_matches('/').replace('/', "-");
+    assert!(file.parent().unwrap().ends_with(format!("sessions/--{name}--")), "{file:?}");
+    let header = header(file);
+    let at = header["timestamp"].as_str().unwrap().replace([':', '.'], "-");
+    // The name is chosen a moment before the header is written.
+    let named = file.file_name().unwrap().to_str().unwrap();
+    let end = format!("_{}.jsonl", header["id"].as_str().unwrap());
+    let named_at = named.strip_suffix(&end).expect("the name ends with the id");
+    assert!(named_at.len() == at.len() && *named_at <= *at, "{named_at} and {at}");
+
+    // A folder that is given counts alone, whatever this terminal has used before.
+    for (words, said) in [
+        ("-c --session-dir ../one", "answer 1\n"),
+        ("-c --session-dir ../two", "answer 1\n"),
+        ("-c --session-dir ../one", "answer 2\n"),
+        ("-c --session-dir ../two", "answer 2\n"),
+    ] {
+        assert_eq!(answer(words), said, "{words}");
+    }
+    for folder in ["one", "two"] {
+        assert_eq!(fs::read_dir(place.folder().join(folder)).unwrap().count(), 1, "{folder}");
+    }
+    assert_eq!(files(&place).len(), 1);
+    let _of_three_sessions = model.take_violations();
+}
+
+#[test]
+fn each_terminal_continues_its_own_session() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    for talk in ["a", "b"] {
+        model.talk(talk, move |asked: &Asked| Answer::text(format!("{talk}{}", asked.answers())));
+    }
+    let at = |terminal: &str| session(&place, &model, "work").env("KITTY_WINDOW_ID", terminal);
+    for (terminal, talk) in [("1", "a"), ("2", "b")] {
+        let begun = at(terminal).arg(marker(talk)).run().expect_code(0);
+        assert_eq!(begun.stdout, format!("{talk}0\n"));
+    }
+    // That of the other terminal is the newest of the folder, for each of them in turn.
+    for (terminal, answer) in [("1", "a1\n"), ("2", "b1\n"), ("1", "a2\n")] {
+        let more = at(terminal).arg("-c").arg("And now?").run().expect_code(0);
+        assert_eq!(more.stdout, answer, "terminal {terminal}");
+    }
+    assert_eq!(files(&place).len(), 2);
+}
+
+#[test]
 fn a_session_of_another_folder_is_forked_and_not_continued() {
     let (place, model) = (sandbox(), counting());
     let _first = session(&place, &model, "work").arg(marker("s")).run().expect_code(0);

@@ -102,6 +102,28 @@ fn a_session_whose_file_says_no_thinking_level_gets_one_that_its_model_has() {
 }
 
 #[test]
+fn the_version_and_the_list_of_models_end_it_before_a_session_begins() {
+    let (place, model) = known_models();
+    let version = place.regatta(place.folder()).words("--version").run().expect_code(0);
+    assert!(version.stdout.starts_with("regatta 0"), "{version}");
+    for (words, listed) in [
+        ("--list-models", ["gate/two ", "gate/other "].as_slice()),
+        ("--list-models two", &["gate/two "]),
+        ("--list-models=o*r prompt -c --model gate/two", &["gate/other "]),
+        ("--list-models none-such -p prompt", &[]),
+    ] {
+        let done = place.regatta(place.folder()).words(words).run().expect_code(0);
+        for name in ["gate/two ", "gate/other "] {
+            assert_eq!(done.stdout.contains(name), listed.contains(&name), "{words}: {done}");
+        }
+    }
+    let json = place.regatta(place.folder()).words("--list-models two --json").run();
+    let json: Value = serde_json::from_str(&json.expect_code(0).stdout).expect("it is JSON");
+    assert_eq!(json["models"][0]["model"], "gate/two");
+    assert_eq!((model.requests(), place.home().session_files().len()), (0, 0));
+}
+
+#[test]
 fn it_is_told_once_that_a_session_works_in_place_unless_it_has_no_tools() {
     let (place, model) = known_models();
     let folder = fs::canonicalize(place.folder()).unwrap().join("work");

@@ -18,7 +18,7 @@ async fn declared(schema: Option<Value>) -> Value {
     let declaration = all.iter().find(|tool| tool.name == "yield").unwrap();
     let access = session.access("yield", json!({ "data": 1 }));
     assert_eq!(access.concurrency, Concurrency::Exclusive);
-    declaration.parameters.clone()
+    Value::clone(&declaration.parameters)
 }
 
 async fn declared_data(schema: Value) -> Value {

@@ -232,6 +232,12 @@ fn landing_at_the_end_is_what_happens_anyway() {
 fn every_command_has_help_with_examples_and_hides_what_is_not_there() {
     let root = text(&["--help"]);
     assert!(!root.contains("resume") && !root.contains("__launcher"), "{root}");
+    let listed = root.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let listed = listed.take_while(|line| !line.is_empty());
+    let listed: Vec<_> = listed.filter_map(|line| line.split_whitespace().next()).collect();
+    let mut sorted = command_names();
+    sorted.sort();
+    assert_eq!(listed, sorted, "every command, by its name: {root}");
     for name in [
         "logs",
         "completions",
@@ -253,6 +259,17 @@ fn every_command_has_help_with_examples_and_hides_what_is_not_there() {
         assert!(help_of(&[name.to_owned()]).is_some_and(|same| same.contains("Examples:")));
     }
     assert_eq!(help_of(&["resume".to_owned()]), None);
+}
+
+#[test]
+fn a_key_that_is_none_is_refused_without_its_letters() {
+    for key in ["canary with spaces", "canary\n1"] {
+        for line in [&["-p", "--api-key", key, "hi"][..], &["run", "--api-key", key, "a", "b"]] {
+            let error = usage_error_of(line);
+            assert!(error.starts_with("error: invalid value for `--api-key`"), "{error}");
+            assert!(!error.contains("canary"), "{error}");
+        }
+    }
 }
 
 #[test]

@@ -252,8 +252,10 @@ async fn apply_route_change(
     change: Option<RouteChange>,
 ) -> Result<Option<String>, SessionLogError> {
     let Some(RouteChange { from, to, model, why }) = change else { return Ok(None) };
-    if let Some(model) = &model {
-        conversation.change_model(model).await?;
+    match (&model, &why) {
+        (Some(model), Some(_)) => conversation.change_to_fallback(model).await?,
+        (Some(model), None) => conversation.change_model(model).await?,
+        (None, _) => {}
     }
     let current = context.model.client.routes.current().info().route.to_string();
     match (why, model) {

@@ -89,6 +89,9 @@ impl<'a> AnswerEvents<'a> {
                 self.listener.event(SessionEvent::ToolcallDelta { content_index: block, delta });
             }
             Progress::Waiting { account, retries, wait } => self.waiting(account, retries, wait),
+            Progress::Unshared { account, why } => self.listener.event(SessionEvent::Notice {
+                message: format!("{why}; the limits of {account} now hold for this process only"),
+            }),
             Progress::Retrying { retry, delay, failure } => {
                 self.discard(&failure.message);
                 // Without a delay, it waits at the gate, which says so.

@@ -10,6 +10,9 @@ use super::limits::LoopDetector;
 use crate::ports::SessionLogError;
 use crate::session::{PathEntry, SessionContext, appended_message, for_model};
 
+/// The role of a model that answers in place of the session's own.
+const FALLBACK_ROLE: &str = "fallback";
+
 impl Conversation {
     pub(super) async fn write_thinking(
         &mut self,
@@ -17,6 +20,17 @@ impl Conversation {
     ) -> Result<(), SessionLogError> {
         let thinking_level = level.map(|level| level.to_string());
         self.write(SessionEntry::ThinkingLevelChange { thinking_level }).await.map(drop)
+    }
+
+    /// Records in the log that a fallback answers from now on. With its own model, the session goes on
+    /// when it is opened again.
+    pub(super) async fn change_to_fallback(
+        &mut self,
+        model: &ModelRoute,
+    ) -> Result<(), SessionLogError> {
+        self.too_long = None;
+        let (model, role) = (model.name(), Some(FALLBACK_ROLE.to_owned()));
+        self.write(SessionEntry::ModelChange { model, role }).await.map(drop)
     }
 
     /// Records in the log what answers from now on, where the branch on which the session goes on

@@ -79,8 +79,8 @@ fn with_lead(timer: TestTimer) -> (LedProvider, Arc<Lead>) {
 fn request(system: &str, prompt: &str) -> ModelRequest {
     let tool = ToolDeclaration {
         name: "read".to_owned(),
-        description: "r".repeat(40),
-        parameters: json!({ "type": "object" }),
+        description: "r".repeat(40).into(),
+        parameters: json!({ "type": "object" }).into(),
     };
     ModelRequest {
         session: SessionId::generate(),

@@ -49,6 +49,9 @@ pub enum Requester {
 pub enum GateEvent {
     /// The request has to wait.
     Waiting(GateWait),
+    /// From now on, what is known about the account holds for this process only, for this reason. One
+    /// request of the account gets it, before it is admitted.
+    Unshared(String),
     /// The request may be sent. No event follows.
     Admitted(Permit),
     /// The account answers nothing, and has not for long: asking again does not help now. No event

@@ -35,11 +35,11 @@ pub struct ToolSpec {
     /// The name of the tool, which is unique in its session.
     pub name: String,
     /// The description for the model.
-    pub description: String,
-    /// The JSON Schema of the arguments, as shown to the model.
-    pub parameters: Value,
+    pub description: Arc<str>,
+    /// The JSON Schema of the arguments, as shown to the model. All sessions share it.
+    pub parameters: Arc<Value>,
     /// The JSON Schema for checking the arguments, if it differs from `parameters`.
-    pub checked: Option<Value>,
+    pub checked: Option<Arc<Value>>,
     /// An example of valid arguments as JSON. It is shown to a model that sent invalid ones.
     pub example: String,
     /// Whether the tool is declared to the model.
@@ -206,9 +206,9 @@ pub struct ToolDeclaration {
     /// The name of the tool.
     pub name: String,
     /// The description of the tool.
-    pub description: String,
+    pub description: Arc<str>,
     /// The JSON Schema of the arguments.
-    pub parameters: Value,
+    pub parameters: Arc<Value>,
 }
 
 /// Opens folders of artifacts.

@@ -1,6 +1,6 @@
 //! The system prompt as data, and its text.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use minijinja::Environment as Templates;
 use minijinja::value::Serde;
@@ -26,7 +26,29 @@ pub struct SystemPrompt {
     pub context: Option<String>,
     /// What the user adds at the end.
     pub appended: Option<String>,
+    /// Its text, for those who share it.
+    pub shared: SharedText,
 }
+
+/// The text of a system prompt for the tools for which it was first asked. Those who share the prompt
+/// share it. A copy of the prompt, which may be changed, has none: change a prompt before its text is
+/// asked for, or a copy.
+#[derive(Debug, Default)]
+pub struct SharedText(OnceLock<(Vec<String>, Arc<str>)>);
+
+impl Clone for SharedText {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for SharedText {
+    fn eq(&self, _other: &Self) -> bool {
+        true // it says nothing that the prompt does not
+    }
+}
+
+impl Eq for SharedText {}
 
 /// What the model of a session is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,12 +79,20 @@ impl SystemPrompt {
     /// adds.
     #[must_use]
     pub fn of(role: Role, environment: Environment) -> Self {
-        Self { role, environment, files: Vec::new(), context: None, appended: None }
+        let (files, shared) = (Vec::new(), SharedText::default());
+        Self { role, environment, files, context: None, appended: None, shared }
     }
 
     /// Returns the text for a model that has these tools.
     #[must_use]
     pub fn text(&self, tools: &[&str]) -> Arc<str> {
+        let (of, text) = self.shared.0.get_or_init(|| {
+            (tools.iter().map(|&name| name.to_owned()).collect(), self.render(tools))
+        });
+        if of == tools { Arc::clone(text) } else { self.render(tools) }
+    }
+
+    fn render(&self, tools: &[&str]) -> Arc<str> {
         let (role, own) = match &self.role {
             Role::Task => ("task", None),
             Role::Assistant => ("assistant", None),
@@ -109,6 +139,10 @@ mod tests {
         let end = "is not a result.\n\nYour tools: `read`, `yield`.\n\n<environment>\nSystem: linux x86_64\nDate: \
                    2026-01-02\n</environment>\n\n<context>\nAll know it.\n</context>";
         assert!(text.ends_with(end), "{text}");
+        assert!(Arc::ptr_eq(&text, &prompt.text(&["read", "yield"])), "it is rendered once");
+        assert!(prompt.text(&["read"]).contains("Your tools: `read`.\n"), "for other tools anew");
+        let other = SystemPrompt { context: None, ..prompt.clone() };
+        assert!(!other.text(&["read", "yield"]).contains("All know it."));
     }
 
     #[test]
@@ -130,6 +164,7 @@ mod tests {
             ],
             context: None,
             appended: Some("{# kept #}".to_owned()),
+            shared: SharedText::default(),
         };
         let expected = "Be {{ brief }}.\n\n<environment>\nSystem: linux x86_64\nDate: 2026-01-02\n\
                         Folder: /app\nBranch: main\nCommit: 1a2b3c4 Begin\n</environment>\n\n\

@@ -231,6 +231,13 @@ pub enum Progress<'a> {
         /// The reason to wait.
         wait: &'a GateWait,
     },
+    /// The limits of the account hold for this process only from now on.
+    Unshared {
+        /// The account.
+        account: &'a AccountId,
+        /// Why they cannot be shared.
+        why: &'a str,
+    },
     /// The attempt failed and will be retried. The parts of the answer received so far are
     /// discarded.
     Retrying {

@@ -93,7 +93,7 @@ impl ModelClient {
         let refused = refused.filter_map(|event| async move {
             match event {
                 GateEvent::Refused(failure) => Some(failure),
-                GateEvent::Waiting(_) | GateEvent::Admitted(_) => None,
+                GateEvent::Waiting(_) | GateEvent::Unshared(_) | GateEvent::Admitted(_) => None,
             }
         });
         let mut refused = pin!(refused.chain(stream::pending()));
@@ -169,6 +169,7 @@ impl ModelClient {
                 GateEvent::Waiting(wait) => {
                     progress(Progress::Waiting { account, retries, wait: &wait });
                 }
+                GateEvent::Unshared(why) => progress(Progress::Unshared { account, why: &why }),
                 GateEvent::Admitted(permit) => return Ok(permit),
                 GateEvent::Refused(failure) => {
                     let cause = FailureCause::Outage;

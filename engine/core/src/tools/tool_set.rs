@@ -168,8 +168,8 @@ fn checked_against(spec: &ToolSpec) -> &Value {
 fn declaration(spec: &ToolSpec) -> ToolDeclaration {
     ToolDeclaration {
         name: spec.name.clone(),
-        description: spec.description.clone(),
-        parameters: spec.parameters.clone(),
+        description: Arc::clone(&spec.description),
+        parameters: Arc::clone(&spec.parameters),
     }
 }
 

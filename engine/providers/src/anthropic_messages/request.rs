@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::models::{Profile, Thinking, budget, effort, profile};
 use crate::call_ids::{CallIdMap, CallIds, tool_name};
 use crate::endpoint::Endpoint;
-use crate::exchange::WireRequest;
+use crate::exchange::{WireRequest, body_of};
 use crate::history::{Block, ContentItem, Images, Turn, turns};
 
 /// The version of the API.
@@ -37,7 +37,7 @@ pub(crate) fn request(endpoint: &Endpoint, request: &ModelRequest) -> WireReques
     // Some write the version of the API as a part of the base URL.
     let versioned = endpoint.base.path().trim_end_matches('/').ends_with("/v1");
     let path: &[&str] = if versioned { &["messages"] } else { &["v1", "messages"] };
-    WireRequest { url: endpoint.url(path), headers, body: body.to_string().into() }
+    WireRequest { url: endpoint.url(path), headers, body: body_of(&body) }
 }
 
 /// Returns the body of a request.

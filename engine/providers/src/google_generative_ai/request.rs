@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::models::{Generation, generation};
 use crate::call_ids::tool_name;
 use crate::endpoint::Endpoint;
-use crate::exchange::WireRequest;
+use crate::exchange::{WireRequest, body_of};
 use crate::history::{Block, CallResult, ContentItem, Images, Turn, is_base64, turns};
 
 /// Stands in the place of the signature of a call that another model has made.
@@ -21,7 +21,7 @@ pub(crate) fn request(endpoint: &Endpoint, request: &ModelRequest) -> WireReques
     let path: &[&str] = if bare { &["v1beta", "models", &method] } else { &["models", &method] };
     let mut url = endpoint.url(path);
     url.query_pairs_mut().append_pair("alt", "sse");
-    let body = body(endpoint, request).to_string().into();
+    let body = body_of(&body(endpoint, request));
     WireRequest { url, headers: HeaderMap::new(), body }
 }
 

@@ -11,7 +11,7 @@ use super::compat::{
 };
 use crate::call_ids::{CallIdMap, tool_name};
 use crate::endpoint::Endpoint;
-use crate::exchange::WireRequest;
+use crate::exchange::{WireRequest, body_of};
 use crate::history::{Block, CallResult, ContentItem, Turn, turns};
 use crate::openai_responses::levels;
 
@@ -22,7 +22,7 @@ const ACKNOWLEDGED: &str = "I have processed the tool results.";
 pub(crate) fn request(endpoint: &Endpoint, request: &ModelRequest) -> WireRequest {
     let compat = Compat::detect(&endpoint.provider, endpoint.base.as_str(), &endpoint.model)
         .with(&endpoint.compat);
-    let body = body(endpoint, &compat, request).to_string().into();
+    let body = body_of(&body(endpoint, &compat, request));
     let url = endpoint.url(&["chat", "completions"]);
     WireRequest { url, headers: HeaderMap::new(), body }
 }

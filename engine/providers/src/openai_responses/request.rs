@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::models::{effort, levels};
 use crate::call_ids::{CallIdMap, CallIds, is_allowed, tool_name};
 use crate::endpoint::Endpoint;
-use crate::exchange::WireRequest;
+use crate::exchange::{WireRequest, body_of};
 use crate::history::{Block, CallResult, ContentItem, Images, Turn, turns};
 
 /// The maximum length of ids of items in characters.
@@ -16,7 +16,7 @@ const MAX_ID: usize = 64;
 
 /// Returns a request as HTTP.
 pub(crate) fn request(endpoint: &Endpoint, request: &ModelRequest) -> WireRequest {
-    let body = body(endpoint, request).to_string().into();
+    let body = body_of(&body(endpoint, request));
     WireRequest { url: endpoint.url(&["responses"]), headers: HeaderMap::new(), body }
 }
 

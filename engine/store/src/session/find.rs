@@ -55,12 +55,15 @@ impl SessionPlaces {
     }
 
     /// Returns the session that goes on without a name: the one that this terminal used last, if it
-    /// belongs to the folder, else the one of the folder that was changed last.
+    /// belongs to the folder, else the one of the folder that was changed last. A folder of sessions that
+    /// counts alone has no session of another one.
     ///
     /// # Errors
     /// The folder of sessions cannot be read.
     pub fn most_recent(&self, breadcrumbs: &Breadcrumbs) -> io::Result<Option<PathBuf>> {
-        if let Some(log) = breadcrumbs.session_of(&self.cwd)
+        // Where only one folder of sessions counts, one of another is not meant.
+        let is_meant = |log: &PathBuf| self.all.is_some() || log.parent() == Some(&*self.own);
+        if let Some(log) = breadcrumbs.session_of(&self.cwd).filter(is_meant)
             && read_info(&log).ok().flatten().is_some()
         {
             return Ok(Some(log));

@@ -77,6 +77,7 @@ enum Told {
     Calling(String),
     Arguments(String),
     Waiting(GateWait),
+    Unshared(String),
     Retrying { retry: u32, delay: Duration, why: String },
     Ended(AssistantMessage),
     Failed(FailedRequest),
@@ -90,6 +91,7 @@ impl From<Progress<'_>> for Told {
             Progress::Calling { tool, .. } => Self::Calling(tool.to_owned()),
             Progress::Arguments { json, .. } => Self::Arguments(json.to_owned()),
             Progress::Waiting { wait, .. } => Self::Waiting(wait.clone()),
+            Progress::Unshared { why, .. } => Self::Unshared(why.to_owned()),
             Progress::Retrying { retry, delay, failure } => {
                 Self::Retrying { retry, delay, why: failure.message.clone() }
             }
