@@ -73,6 +73,7 @@ mod binary {
     mod modes;
     mod names;
     mod nested;
+    mod nested_cut_off;
     mod nested_kit;
     mod nested_landing;
     mod nested_locks;
