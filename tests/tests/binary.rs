@@ -59,6 +59,7 @@ mod binary {
     mod landing;
     mod landing_calls;
     mod landing_escapes;
+    mod landing_many;
     mod landing_odd;
     mod left_out;
     mod letter_case;

@@ -15,6 +15,7 @@ use crate::error::{Result, cannot, error_text};
 use crate::landing::finish::LandingContext;
 use crate::landing::journal::{Journals, State};
 use crate::landing::land::finish_open;
+use crate::landing::landing_lock::LandingLock;
 use crate::nested::git_dirs;
 use crate::paths::RepoPaths;
 use crate::repository::Repo;
@@ -65,9 +66,12 @@ impl CutOff {
     /// Returns the git folders that are locked to complete the landings; none if the repository is
     /// not usable any more.
     pub(super) fn git_folders(&self) -> Vec<PathBuf> {
-        let Ok(repo) = self.open() else { return Vec::new() };
-        let nested = git_dirs(&repo, self.nested.iter());
-        std::iter::once(repo.common_dir).chain(nested).collect()
+        self.open().map(|repo| self.git_folders_of(&repo)).unwrap_or_default()
+    }
+
+    fn git_folders_of(&self, repo: &Repo) -> Vec<PathBuf> {
+        let nested = git_dirs(repo, self.nested.iter());
+        std::iter::once(repo.common_dir.clone()).chain(nested).collect()
     }
 
     fn open(&self) -> Result<Repo> {
@@ -78,15 +82,19 @@ impl CutOff {
         Ok(repo)
     }
 
-    /// Completes the landings, or takes them back. The caller holds the locks of
-    /// [`Self::git_folders`].
+    /// Completes the landings, or takes them back, if `lock` is on all of their git folders: else an
+    /// engine may be at work on them.
     fn finish(
         &self,
+        lock: &LandingLock,
         faults: &Faults,
         cancel: &CancelToken,
         notify: &dyn Fn(LandingNotice),
     ) -> Result<()> {
         let repo = self.open()?;
+        if !lock.holds(&self.git_folders_of(&repo)) {
+            return Err(cannot("lock it", "it could not be opened before"));
+        }
         let store = TaskStore::open(&self.paths.store)?;
         let journals = Journals::in_folder(&self.paths.landings, faults);
         let tree = Tree::open_at(&repo.root)?;
@@ -97,17 +105,17 @@ impl CutOff {
 }
 
 /// Completes the landings of other repositories that dead engines have left in the folder of `repo`,
-/// or in the nested repositories in `roots`. The caller holds the landing lock. One that cannot be
+/// or in the nested repositories in `roots`. One that cannot be
 /// completed stays as it is, which is told.
 pub(super) fn finish_others(
     (repo, paths): (&Repo, &RepoPaths),
-    roots: &BTreeSet<RepoPath>,
+    (lock, roots): (&LandingLock, &BTreeSet<RepoPath>),
     faults: &Faults,
     cancel: &CancelToken,
     notify: &dyn Fn(LandingNotice),
 ) {
     for other in CutOff::around(repo, paths, roots) {
-        let Err(error) = other.finish(faults, cancel, notify) else { continue };
+        let Err(error) = other.finish(lock, faults, cancel, notify) else { continue };
         let place = other.root.display();
         notify(LandingNotice::Degraded(Notice {
             from: format!("a landing of the repository {place} that was cut off here"),

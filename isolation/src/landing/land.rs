@@ -53,7 +53,7 @@ pub(crate) fn land(
         nested_roots(&TaskStore::open(&paths.store)?, &request.tasks).into_iter().collect();
     let folders = || git_folders(repo, paths, roots.iter().cloned());
     let lock = LandingLock::acquire(&folders, faults, cancel, notify)?;
-    let Some(_lock) = lock.filter(|_| !cancel.is_cancelled()) else {
+    let Some(lock) = lock.filter(|_| !cancel.is_cancelled()) else {
         return Err(IsolationError::Withdrawn);
     };
     faults.failpoint("landing.begin").or_cannot(|| "begin a landing")?;
@@ -62,7 +62,7 @@ pub(crate) fn land(
     if let Some(head) = repo.head_move()?.filter(|_| !is_named) {
         notify(LandingNotice::HeadMoved(head));
     }
-    finish_others((repo, paths), &roots, faults, cancel, notify);
+    finish_others((repo, paths), (&lock, &roots), faults, cancel, notify);
     let store = TaskStore::open(&paths.store)?;
     let journals = Journals::in_folder(&paths.landings, faults);
     if let LandingTarget::Branches { prefix } = &request.target
@@ -170,16 +170,16 @@ pub(crate) fn recover(
 }
 
 /// Finishes the landings that dead engines have left partly applied to the tree, also those of the
-/// repositories around it. The caller holds the landing lock. The journals keep the reports, which
+/// repositories around it. The caller holds `lock` for it. The journals keep the reports, which
 /// the next recovery returns.
 pub(crate) fn finish_cut_short(
-    repo: &Repo,
-    paths: &RepoPaths,
+    (repo, paths): (&Repo, &RepoPaths),
+    lock: &LandingLock,
     faults: &Faults,
     cancel: &CancelToken,
     notify: &dyn Fn(LandingNotice),
 ) -> Result<()> {
-    finish_others((repo, paths), &BTreeSet::new(), faults, cancel, notify);
+    finish_others((repo, paths), (lock, &BTreeSet::new()), faults, cancel, notify);
     let journals = Journals::in_folder(&paths.landings, faults);
     if journals.open()?.iter().all(|(_, state)| *state >= State::Unreported) {
         return Ok(());

@@ -1,17 +1,18 @@
 //! What makes a landing of many files quick: looks and new files on several threads, and the closing of
 //! removed files on threads that wait for the disk.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, SyncSender};
-use std::thread;
+use std::thread::{self, Scope};
+use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::landing::lease::Lease;
 use crate::workspace::{FileWork, in_threads};
 
-/// The number of files above which removed ones are closed by threads.
-const MANY: usize = 64;
+/// How long closing a removed file takes at most where the disk need not be waited for.
+const SLOW: Duration = Duration::from_micros(200);
 
 /// How many threads close files. A disk that is told at once which of its room is free again makes
 /// whoever closes a removed file wait for that; it takes as long for a few as for one.
@@ -53,27 +54,18 @@ pub(super) fn for_each<T: Sync, O, R: Send>(
     Ok(results.into_iter().map(|(_, result)| result).collect())
 }
 
-/// The threads that close removed files.
-pub(super) struct Closers {
-    threads: Vec<SyncSender<Lease>>,
+/// Closes removed files, with threads once it turns out that the disk makes whoever closes one wait.
+pub(super) struct Closers<'scope, 'env> {
+    scope: &'scope Scope<'scope, 'env>,
+    threads: OnceCell<Vec<SyncSender<Lease>>>,
     next: Cell<usize>,
 }
 
-impl Closers {
-    /// Calls `work` with threads that close removed files, if there are many. All are closed when it
-    /// returns.
-    pub(super) fn of<T>(files: usize, work: impl FnOnce(&Self) -> T) -> T {
-        let wanted = if files > MANY { CLOSING } else { 0 };
+impl Closers<'_, '_> {
+    /// Calls `work` with what closes removed files. All are closed when it returns.
+    pub(super) fn with<T>(work: impl FnOnce(&Closers<'_, '_>) -> T) -> T {
         thread::scope(|scope| {
-            let begin = || {
-                let (close, files) = mpsc::sync_channel(WAITING);
-                let thread = thread::Builder::new();
-                let closing = move || files.into_iter().for_each(drop::<Lease>);
-                thread.spawn_scoped(scope, closing).ok().map(|_| close)
-            };
-            // A machine that has no more threads closes them here.
-            let threads = (0..wanted).map_while(|_| begin()).collect();
-            work(&Self { threads, next: Cell::new(0) })
+            work(&Closers { scope, threads: OnceCell::new(), next: Cell::new(0) })
         })
     }
 
@@ -81,9 +73,28 @@ impl Closers {
     pub(super) fn close(&self, removed: Lease) {
         let at = self.next.get();
         self.next.set(at + 1);
-        if let Some(thread) = self.threads.get(at % self.threads.len().max(1)) {
+        if let Some(threads) = self.threads.get()
+            && let Some(thread) = threads.get(at % threads.len().max(1))
+        {
             let _closed_here_if_it_has_ended = thread.send(removed);
+            return;
         }
+        let began = Instant::now();
+        drop(removed);
+        if began.elapsed() > SLOW {
+            self.threads.get_or_init(|| self.begin());
+        }
+    }
+
+    fn begin(&self) -> Vec<SyncSender<Lease>> {
+        let begin = |_| {
+            let (close, files) = mpsc::sync_channel(WAITING);
+            let closing = move || files.into_iter().for_each(drop::<Lease>);
+            let thread = thread::Builder::new().spawn_scoped(self.scope, closing);
+            thread.ok().map(|_| close)
+        };
+        // A machine that has no more threads closes the files here.
+        (0..CLOSING).map_while(begin).collect()
     }
 }
 

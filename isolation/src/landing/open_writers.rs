@@ -89,20 +89,17 @@ impl FileMover<'_> {
             Err(Errno::AGAIN) => return Ok(WriteAccess::OpenForWriting),
             Err(error) => return Err(error).or_cannot(|| format!("open {path}")),
         };
-        if !file.metadata().or_cannot(|| format!("look at {path}"))?.is_file() {
-            return Ok(WriteAccess::NoFile);
-        }
         Ok(match Lease::take(file) {
             Ok(lease) => WriteAccess::Leased(lease),
             Err(Denied::Writer) => WriteAccess::OpenForWriting,
+            Err(Denied::NoFile) => WriteAccess::NoFile,
             Err(Denied::Unavailable(error)) => WriteAccess::Unknown(error.to_string()),
         })
     }
 
-    /// Returns the state of the replaced version of a change. If it cannot be determined whether a
+    /// Returns the state of the replaced version of a change, in its folder if that is open. If it cannot be determined whether a
     /// program writes to it, the reason is given.
     fn replaced(&self, change: &FileChange) -> Result<(ReplacedState, Option<String>)> {
-        self.begin_change();
         let access = self.access(&change.temp)?;
         if let WriteAccess::OpenForWriting = access {
             return Ok((ReplacedState::OpenForWriting, None));
@@ -210,6 +207,7 @@ impl Applier<'_> {
     }
 
     fn replaced(&self, change: &FileChange) -> Result<ReplacedState> {
+        self.mover.begin_change();
         let state = self.mover.replaced(change)?;
         Ok(self.told(change, state))
     }

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use engine::fault::Faults;
 use git2::Oid;
 use protocol::{RepoPath, Side, TaskName, temporary_name};
 use rustix::fs::{AtFlags, FileType, statat};
@@ -12,8 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Entry, Mode};
+use crate::landing::file_mover::{FileMover, ParentDir, Swap};
 use crate::merge::MergedPath;
-use crate::tree::{Parent, Stat, Tree, TreeEntry};
+use crate::tree::{Stat, Tree, TreeEntry};
 
 /// The file changes of a landing, in order.
 pub(super) struct Plan {
@@ -31,10 +33,12 @@ impl Plan {
         merged_paths: &BTreeMap<RepoPath, MergedPath>,
     ) -> Result<Self> {
         let present = PresentFolders { tree, known: RefCell::default() };
+        let faults = Faults::default();
+        let mover = FileMover::within(tree, Swap::Exchange, &faults);
         let mut changes = Vec::with_capacity(merged_paths.len());
         for (number, (path, merged_path)) in merged_paths.iter().enumerate() {
             let folder = staging_folder(&present, merged_paths, path)?;
-            let (method, seen) = method(tree, path, merged_path)?;
+            let (method, seen) = method(&mover, path, merged_path)?;
             changes.push(FileChange {
                 path: path.clone(),
                 expected: merged_path.before,
@@ -107,7 +111,7 @@ fn temp(folder: Option<&RepoPath>, id: &str, number: usize) -> RepoPath {
 /// Returns how a path is written, and the stat of the file that is replaced. A file with several hard
 /// links is overwritten, so that all of them show the new content.
 fn method(
-    tree: &Tree,
+    mover: &FileMover<'_>,
     path: &RepoPath,
     merged_path: &MergedPath,
 ) -> Result<(WriteMethod, Option<Stat>)> {
@@ -116,8 +120,10 @@ fn method(
     if !is_file(merged_path.before) {
         return Ok(exchange);
     }
-    let Parent::Folder { fd, name } = tree.parent(path)? else { return Ok(exchange) };
-    let stat = match statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+    let Some(ParentDir { folder, name }) = mover.parent_to_read(path)? else {
+        return Ok(exchange);
+    };
+    let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         // It is removed, and gone already.
         Err(Errno::NOENT) if merged_path.after.is_none() => return Ok(exchange),
         found => found.or_cannot(|| format!("look at {path}"))?,

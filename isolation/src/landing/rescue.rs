@@ -57,7 +57,7 @@ impl Applier<'_> {
         changes: &'s [FileChange],
     ) -> Result<VecDeque<Removed<'s>>> {
         self.context.faults.failpoint("landing.drop").or_cannot(|| "remove replaced files")?;
-        Closers::of(changes.len(), |closers| {
+        Closers::with(|closers| {
             let mut watched = VecDeque::new();
             for change in changes {
                 watched.extend(self.drop_version(change, &change.temp)?);

@@ -4,12 +4,14 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 
+use engine::fault::Faults;
 use protocol::{CaptureRef, RepoPath};
 use rustix::fs::{AtFlags, Mode as Permissions, OFlags, openat, statat};
 use rustix::io::Errno;
 
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Change, Entry, Mode};
+use crate::landing::file_mover::{FileMover, Swap};
 use crate::landing::many::{are_many, for_each};
 use crate::merge::{EntryState, MergeTarget};
 use crate::store::TaskStore;
@@ -31,7 +33,7 @@ impl MergeTarget for WorkingTree<'_> {
         let ahead = self.ahead.as_ref().and_then(|ahead| ahead.borrow_mut().remove(path));
         match ahead {
             Some(state) => Ok(state),
-            None => match read(self.tree, self.store, path)? {
+            None => match state(self.store, self.tree.read_entry(path)?)? {
                 EntryState::Folder => self.folder(path),
                 state => Ok(state),
             },
@@ -103,11 +105,18 @@ impl<'a> WorkingTree<'a> {
     fn read_ahead(&self, changes: &[Change]) {
         let Some(ahead) = self.ahead.as_ref().filter(|_| are_many(changes.len())) else { return };
         let (tree, path) = (self.tree, self.store.path());
-        let read = |store: &TaskStore, change: &Change| {
-            let state = read(tree, store, &change.path).ok();
+        let faults = Faults::default();
+        // Nothing is changed here, so each folder is opened once for the files in it.
+        let own = || {
+            let mover = FileMover::within(tree, Swap::Exchange, &faults);
+            Ok((TaskStore::open(path)?, mover))
+        };
+        let read = |(store, mover): &(TaskStore, FileMover<'_>), change: &Change| {
+            let found = mover.read_entry(&change.path);
+            let state = found.and_then(|found| state(store, found)).ok();
             Ok(state.filter(|state| *state != EntryState::Folder))
         };
-        let states = for_each(changes, || TaskStore::open(path), read).unwrap_or_default();
+        let states = for_each(changes, own, read).unwrap_or_default();
         let states = changes.iter().zip(states);
         let known = states.filter_map(|(change, state)| Some((change.path.clone(), state?)));
         ahead.borrow_mut().extend(known);
@@ -141,12 +150,13 @@ impl<'a> WorkingTree<'a> {
     }
 }
 
-/// Returns what is at a path, where every folder is one of this repository, and writes its content to
-/// the store.
-fn read(tree: &Tree, store: &TaskStore, path: &RepoPath) -> Result<EntryState> {
-    let entry =
-        |mode, bytes: &[u8]| Ok(EntryState::Entry(Entry { mode, oid: store.write(bytes)? }));
-    match tree.read_entry(path)? {
+/// Returns the state of a path at which this was found, and writes its content to the store if it is
+/// not there. Every folder is taken for one of this repository.
+fn state(store: &TaskStore, found: TreeEntry) -> Result<EntryState> {
+    let entry = |mode, bytes: &[u8]| {
+        Ok(EntryState::Entry(Entry { mode, oid: store.write_if_missing(bytes)? }))
+    };
+    match found {
         TreeEntry::Missing | TreeEntry::Blocked(_) => Ok(EntryState::Missing),
         TreeEntry::File { mode, bytes, .. } => entry(mode, &bytes),
         TreeEntry::Link { target, .. } => entry(Mode::Link, &target),

@@ -49,11 +49,11 @@ pub(crate) fn undo(
     let roots = || Ok(&roots_of(&journals, &request.run)? | &captured);
     let folders = || git_folders(repo, paths, roots()?.into_iter());
     let lock = LandingLock::acquire(&folders, faults, cancel, notify)?;
-    let Some(_lock) = lock.filter(|_| !cancel.is_cancelled()) else {
+    let Some(lock) = lock.filter(|_| !cancel.is_cancelled()) else {
         return Err(IsolationError::Withdrawn);
     };
     faults.failpoint("landing.begin").or_cannot(|| "begin to take a landing back")?;
-    finish_others((repo, paths), &roots()?, faults, cancel, notify);
+    finish_others((repo, paths), (&lock, &roots()?), faults, cancel, notify);
     let tree = Tree::open_at(&repo.root)?;
     let context = LandingContext::new(&tree, &store, &journals, faults, cancel, notify);
     // The journals keep these reports, which the next recovery returns.
