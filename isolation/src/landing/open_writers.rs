@@ -171,7 +171,7 @@ impl Applier<'_> {
         let changes: Vec<&FileChange> = changes.filter(is_exchanged).collect();
         let looks = self.look_at(&changes, |mover, change| mover.replaced(change))?;
         for (change, state) in changes.into_iter().zip(looks) {
-            match self.told(change, state) {
+            match self.notified(change, state) {
                 ReplacedState::Settled => {}
                 ReplacedState::OpenFilesUnknown => open_files_unknown.push(change),
                 ReplacedState::Edited => {
@@ -209,11 +209,15 @@ impl Applier<'_> {
     fn replaced(&self, change: &FileChange) -> Result<ReplacedState> {
         self.mover.begin_change();
         let state = self.mover.replaced(change)?;
-        Ok(self.told(change, state))
+        Ok(self.notified(change, state))
     }
 
     /// Returns the state, and reports why programs that write cannot be detected.
-    fn told(&self, change: &FileChange, state: (ReplacedState, Option<String>)) -> ReplacedState {
+    fn notified(
+        &self,
+        change: &FileChange,
+        state: (ReplacedState, Option<String>),
+    ) -> ReplacedState {
         if let (_, Some(why)) = &state {
             self.context.notify_unwatched(&change.path, why);
         }
