@@ -64,6 +64,17 @@ pub(crate) struct RepoPaths {
 }
 
 impl RepoPaths {
+    /// Returns the paths for another repository, at the canonical path `root`, in the same folders.
+    pub(crate) fn beside(&self, root: &Path) -> Self {
+        let folder = |place: &Path| place.parent().unwrap_or(place).to_path_buf();
+        let all = IsolationPaths {
+            workspaces: folder(&self.workspaces),
+            stores: folder(&self.store),
+            landings: folder(&self.landings),
+        };
+        all.of(root)
+    }
+
     /// Returns the canonical paths of the folders that hold the data of all repositories.
     pub(crate) fn folders(&self) -> Vec<PathBuf> {
         let inside = [&self.workspaces, &self.store, &self.landings];
@@ -96,5 +107,6 @@ mod tests {
         assert!(here.store.to_str().unwrap().starts_with("/s/app-"));
         assert_eq!(here.store.to_str().unwrap().len(), "/s/app-0123456789ab.git".len());
         assert_ne!(here, there);
+        assert_eq!(here.beside(Path::new("/home/eve/app")), there);
     }
 }

@@ -59,6 +59,7 @@ mod binary {
     mod landing;
     mod landing_calls;
     mod landing_escapes;
+    mod landing_many;
     mod landing_odd;
     mod left_out;
     mod letter_case;
@@ -73,6 +74,7 @@ mod binary {
     mod modes;
     mod names;
     mod nested;
+    mod nested_cut_off;
     mod nested_kit;
     mod nested_landing;
     mod nested_locks;

@@ -46,9 +46,11 @@ impl<T> FrozenRun<T> {
         let LandingWait { cancel, notify } = landings;
         let folders = || landing::git_folders(repo, paths, std::iter::empty());
         let landing_lock = LandingLock::acquire(&folders, faults, cancel, notify)?;
-        let Some(_landing_lock) = landing_lock else { return Err(IsolationError::Withdrawn) };
+        let Some(landing_lock) = landing_lock else { return Err(IsolationError::Withdrawn) };
         // The landing that was waited for may have crashed in the middle.
-        if let Err(error) = landing::finish_cut_short(repo, paths, faults, cancel, notify) {
+        if let Err(error) =
+            landing::finish_cut_short((repo, paths), &landing_lock, faults, cancel, notify)
+        {
             // A recovery has reported it, and the next landing will again.
             tracing::warn!(%error, "the snapshot is taken although a landing is unfinished");
         }

@@ -4,13 +4,11 @@
 use protocol::{RepoPath, RunName};
 
 use crate::error::{OrCannot, Result};
-use crate::file_entry::{Entry, Mode};
+use crate::file_entry::Entry;
 use crate::landing::file_mover::{FileMover, Moved, Swap, aside};
 use crate::landing::finish::LandingContext;
 use crate::landing::open_writers::WriteAccess;
 use crate::landing::plan::{FileChange, WriteMethod};
-use crate::store::blob_id;
-use crate::tree::TreeEntry;
 
 /// Applies the changes of one landing to the working tree.
 pub(super) struct Applier<'a> {
@@ -18,12 +16,12 @@ pub(super) struct Applier<'a> {
     pub(super) context: &'a LandingContext<'a>,
     /// The run that lands.
     pub(super) run: &'a RunName,
-    pass: Pass,
+    pub(super) pass: Pass,
 }
 
 /// Whether the changes are applied for the first time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pass {
+pub(super) enum Pass {
     /// The first pass. If a file is not as expected, the landing can still be rolled back.
     First,
     /// A later pass, which finishes a landing or rolls it back.
@@ -77,7 +75,11 @@ impl<'a> Applier<'a> {
     pub(super) fn apply(&self, change: &FileChange) -> Result<Applied> {
         self.mover.begin_change();
         self.tidy_aside(change)?;
-        let target = self.state_of(&change.path)?;
+        let target = match self.as_planned(change)? {
+            // Its content is looked at when it is replaced, whatever it is.
+            Some(expected) => PathState::Entry(expected, Vec::new()),
+            None => self.state_of(&change.path)?,
+        };
         if change.method == WriteMethod::InPlace {
             return self.write_over(change, &target);
         }
@@ -101,32 +103,12 @@ impl<'a> Applier<'a> {
 
     /// Returns the current state of `path`.
     pub(super) fn state_of(&self, path: &RepoPath) -> Result<PathState> {
-        let entry = |mode, bytes: Vec<u8>| {
-            let oid = blob_id(&bytes).or_cannot(|| format!("hash {path}"))?;
-            Ok(PathState::Entry(Entry { mode, oid }, bytes))
-        };
-        match self.mover.read_entry(path)? {
-            TreeEntry::Missing | TreeEntry::Blocked(_) => Ok(PathState::Missing),
-            TreeEntry::File { mode, bytes, .. } => entry(mode, bytes),
-            TreeEntry::Link { target, .. } => entry(Mode::Link, target),
-            TreeEntry::Folder | TreeEntry::Special => Ok(PathState::Other),
-        }
-    }
-
-    /// Returns the current state of a path at which a program may write.
-    pub(super) fn state_with(&self, access: &WriteAccess, path: &RepoPath) -> Result<PathState> {
-        if let WriteAccess::Leased(lease) = access
-            && let Some((mode, bytes)) = self.mover.read_open(path, lease.file())?
-        {
-            let oid = blob_id(&bytes).or_cannot(|| format!("hash {path}"))?;
-            return Ok(PathState::Entry(Entry { mode, oid }, bytes));
-        }
-        self.state_of(path)
+        self.mover.state_of(path)
     }
 
     /// Makes sure that the new version is staged durably.
     fn ensure_staged(&self, change: &FileChange, new: Entry) -> Result<()> {
-        if self.state_of(&change.temp)?.is(Some(new)) {
+        if self.is_as_staged(change)? || self.state_of(&change.temp)?.is(Some(new)) {
             return Ok(());
         }
         self.stage(change, new)?;
@@ -137,16 +119,15 @@ impl<'a> Applier<'a> {
     pub(super) fn stage(&self, change: &FileChange, new: Entry) -> Result<()> {
         self.mover.begin_change();
         let bytes = self.context.store.read(new.oid)?;
-        if self.mover.write_fresh(change, new, &bytes)? == Moved::Yes {
-            return Ok(());
+        let mut written = self.mover.write_fresh(change, new, &bytes)?;
+        if written.is_none() {
+            let _not_watched = self.drop_version(change, &change.temp)?;
+            written = self.mover.write_fresh(change, new, &bytes)?;
         }
-        let _not_watched = self.drop_version(change, &change.temp)?;
-        match self.mover.write_fresh(change, new, &bytes)? {
-            Moved::Yes => Ok(()),
-            Moved::No => {
-                Err("another file is there").or_cannot(|| format!("write {}", change.temp))
-            }
-        }
+        let what = || format!("write {}", change.temp);
+        let stat = written.ok_or("another file is there").or_cannot(what)?;
+        self.remember_staged(change, stat);
+        Ok(())
     }
 
     /// Handles a path that has its new version already. Returns `Done`, unless the replaced version
@@ -204,7 +185,10 @@ impl<'a> Applier<'a> {
     }
 
     fn check_replaced(&self, change: &FileChange) -> Result<Applied> {
-        if self.context.faults.is_off("F277") || self.state_of(&change.temp)?.is(change.expected) {
+        let is_expected = self.context.faults.is_off("F277")
+            || self.was_as_planned(change)?
+            || self.state_of(&change.temp)?.is(change.expected);
+        if is_expected {
             return Ok(Applied::Done);
         }
         self.give_back(change)
@@ -273,7 +257,7 @@ impl<'a> Applier<'a> {
         self.failpoint()?;
         // In a later pass this must not stop the landing, since the file may be partly written.
         if self.pass == Pass::First
-            && matches!(self.access(&change.path)?, WriteAccess::OpenForWriting)
+            && matches!(self.mover.access(&change.path)?, WriteAccess::OpenForWriting)
         {
             return Ok(Applied::Contested);
         }

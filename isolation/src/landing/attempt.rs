@@ -13,15 +13,14 @@ use crate::landing::apply::{Applied, Applier};
 use crate::landing::finish::LandingContext;
 use crate::landing::journal::State;
 use crate::landing::journal_content::Journal;
+use crate::landing::plan::FileChange;
 use crate::landing::plan::Plan;
-use crate::landing::plan::{FileChange, WriteMethod};
 use crate::landing::user_moves::UserMoves;
 use crate::landing::working_tree::WorkingTree;
 use crate::landing::write_file::Synced;
 use crate::merge::{MergeRules, MergedPath, Merger, mark_setup_conflicts, merge_tasks};
 use crate::settle::mark_by_index;
 use crate::store::TaskStore;
-use crate::tree::Tree;
 
 /// The result of an attempt.
 pub(super) enum Attempt {
@@ -72,7 +71,7 @@ impl AttemptError {
 
     /// Returns the error of one change. `IsolationError::Failed` concerns the tasks of the change.
     /// Other errors, such as an exhausted resource, concern all tasks.
-    fn at(change: &FileChange, error: IsolationError) -> Self {
+    pub(super) fn at(change: &FileChange, error: IsolationError) -> Self {
         let own = matches!(error, IsolationError::Failed { .. });
         if own {
             Self { error, by: change.by.clone(), path: Some(change.path.clone()) }
@@ -89,7 +88,8 @@ pub(super) fn attempt(
     (tasks, rules): (&[LandingTask], &LandingRules<'_>),
     exclusions: &Exclusions,
 ) -> Result<Attempt> {
-    let places = (context.tree, context.store);
+    let target = WorkingTree::of(context.tree, context.store).reading_ahead();
+    let places = (&target, context.store);
     let Merged { report, merged_paths, nested } = merge(places, tasks, rules, exclusions);
     if merged_paths.is_empty() {
         return Ok(Attempt::Finished(report));
@@ -145,13 +145,12 @@ pub(super) struct Merged {
 
 /// Merges the tasks, one after the other, into the current working tree.
 pub(super) fn merge(
-    (tree, store): (&Tree, &TaskStore),
+    (target, store): (&WorkingTree<'_>, &TaskStore),
     tasks: &[LandingTask],
     rules: &LandingRules<'_>,
     exclusions: &Exclusions,
 ) -> Merged {
-    let target = WorkingTree::of(tree, store);
-    let mut merger = Merger::over(&target, store)
+    let mut merger = Merger::over(target, store)
         .under(&rules.files)
         .beside(&rules.moves)
         .without(&exclusions.contested);
@@ -183,13 +182,7 @@ pub(super) fn prepare(
     faults.failpoint("landing.intent").or_cannot(|| "begin a landing")?;
     context.journals.write(journal, State::Intent)?;
     let applier = Applier::first_pass(context, &journal.run);
-    for change in &journal.changes {
-        faults.failpoint("landing.temps").or_cannot(|| format!("write {}", change.path))?;
-        check_not_cancelled(context)?;
-        if let (WriteMethod::Exchange, Some(new)) = (change.method, change.new) {
-            applier.stage(change, new).map_err(|error| AttemptError::at(change, error))?;
-        }
-    }
+    applier.stage_all(&journal.changes)?;
     let temps: Vec<&RepoPath> = journal.changes.iter().map(|change| &change.temp).collect();
     if applier.mover.sync_all(&temps)? == Synced::Files {
         context.sync_folders(temps.into_iter())?;

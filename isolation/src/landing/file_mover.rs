@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Mode;
-use crate::tree::{Parent, Tree, TreeEntry, read_entry_in, read_open, split};
+use crate::tree::{Parent, Stat, Tree, TreeEntry, read_entry_in, read_open, split};
 
 /// Moves files within one tree.
 pub(super) struct FileMover<'a> {
@@ -61,6 +61,11 @@ impl<'a> FileMover<'a> {
     /// Returns how files are exchanged here, as far as it is known.
     pub(super) fn swap(&self) -> Swap {
         self.swap.get()
+    }
+
+    /// Returns the faults that are planned here.
+    pub(super) fn faults(&self) -> &Faults {
+        self.faults
     }
 
     /// Runs the failpoint that precedes each single change of the tree.
@@ -127,6 +132,16 @@ impl<'a> FileMover<'a> {
         let what = || format!("read {path}");
         let Some(ParentDir { folder, name }) = self.parent_to_read(path)? else { return Ok(None) };
         read_open(&folder, &name, file).or_cannot(what)
+    }
+
+    /// Returns the stat of what is at `path`, if anything is.
+    pub(super) fn stat(&self, path: &RepoPath) -> Result<Option<Stat>> {
+        let Some(ParentDir { folder, name }) = self.parent_to_read(path)? else { return Ok(None) };
+        match statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(Stat::of(&stat))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error).or_cannot(|| format!("look at {path}")),
+        }
     }
 
     /// Exchanges two files.

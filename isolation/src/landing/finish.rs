@@ -19,7 +19,7 @@ use crate::landing::open_writers::LONGEST_WAIT;
 use crate::landing::plan::FileChange;
 use crate::landing::rescue::GivenBack;
 use crate::store::{Durability, TaskStore};
-use crate::tree::{Parent, Tree};
+use crate::tree::{Parent, Stat, Tree};
 
 /// The context of a landing or a recovery: the tree, the store, the journals, and the time left for
 /// waiting.
@@ -35,6 +35,8 @@ pub(super) struct LandingContext<'a> {
     pub(super) left_to_wait: Cell<Duration>,
     /// The saves that were put back to their paths.
     pub(super) given_back: RefCell<Vec<GivenBack>>,
+    /// The stats of the files that this landing has staged.
+    pub(super) staged: RefCell<BTreeMap<RepoPath, Stat>>,
     open_files_unknown: Cell<Reported>,
     no_exchange: Cell<Reported>,
 }
@@ -68,6 +70,7 @@ impl<'a> LandingContext<'a> {
             notify,
             left_to_wait: Cell::new(LONGEST_WAIT),
             given_back: RefCell::default(),
+            staged: RefCell::default(),
             open_files_unknown: Cell::new(Reported::No),
             no_exchange: Cell::new(Reported::No),
         }

@@ -8,11 +8,12 @@ use engine::ports::{
     CancelToken, Completion, IsolationError, LandingNotice, LandingRequest, LandingTarget,
     RecoveredLanding,
 };
-use protocol::{Landed, LandingId, LandingReport, RunName, TaskLanding};
+use protocol::{Landed, LandingId, LandingReport, RepoPath, RunName, TaskLanding};
 
 use crate::branch::keep_in_memory;
 use crate::error::{OrCannot, Result};
 use crate::landing::attempt::{Attempt, Exclusions, LandingRules, attempt, merge};
+use crate::landing::cut_off::finish_others;
 use crate::landing::finish::LandingContext;
 use crate::landing::index_lock::IndexLock;
 use crate::landing::journal::{Journals, State, is_of};
@@ -24,6 +25,7 @@ use crate::landing::on_branch::{finish_move, tip};
 use crate::landing::parts::nested_roots;
 use crate::landing::undo::{MadeBranch, finish_branches};
 use crate::landing::user_moves::UserMoves;
+use crate::landing::working_tree::WorkingTree;
 use crate::merge::MergeRules;
 use crate::paths::RepoPaths;
 use crate::repository::Repo;
@@ -47,10 +49,11 @@ pub(crate) fn land(
 ) -> Result<LandingReport> {
     // What the run has captured is moved into git's format as one pack, before others wait for it.
     TaskStore::open(&paths.store)?.with_faults(faults).settle()?;
-    let roots = nested_roots(&TaskStore::open(&paths.store)?, &request.tasks);
+    let roots: BTreeSet<RepoPath> =
+        nested_roots(&TaskStore::open(&paths.store)?, &request.tasks).into_iter().collect();
     let folders = || git_folders(repo, paths, roots.iter().cloned());
     let lock = LandingLock::acquire(&folders, faults, cancel, notify)?;
-    let Some(_lock) = lock.filter(|_| !cancel.is_cancelled()) else {
+    let Some(lock) = lock.filter(|_| !cancel.is_cancelled()) else {
         return Err(IsolationError::Withdrawn);
     };
     faults.failpoint("landing.begin").or_cannot(|| "begin a landing")?;
@@ -59,6 +62,7 @@ pub(crate) fn land(
     if let Some(head) = repo.head_move()?.filter(|_| !is_named) {
         notify(LandingNotice::HeadMoved(head));
     }
+    finish_others((repo, paths), (&lock, &roots), faults, cancel, notify);
     let store = TaskStore::open(&paths.store)?;
     let journals = Journals::in_folder(&paths.landings, faults);
     if let LandingTarget::Branches { prefix } = &request.target
@@ -137,7 +141,8 @@ pub(crate) fn dry_run(
     }
     let tree = Tree::open_at(&repo.root)?;
     let rules = landing_rules(repo, paths, request)?;
-    Ok(merge((&tree, &store), &request.tasks, &rules, &Exclusions::default()).report)
+    let places = (&WorkingTree::of(&tree, &store), &store);
+    Ok(merge(places, &request.tasks, &rules, &Exclusions::default()).report)
 }
 
 /// Finishes the open landings of dead engines and returns their reports. Every recovery returns a
@@ -164,15 +169,17 @@ pub(crate) fn recover(
     finish_open(&context, repo, alive)
 }
 
-/// Finishes the landings that dead engines have left partly applied to the tree. The caller holds
-/// the landing lock. The journals keep the reports, which the next recovery returns.
+/// Finishes the landings that dead engines have left partly applied to the tree, also those of the
+/// repositories around it. The caller holds `lock` for it. The journals keep the reports, which
+/// the next recovery returns.
 pub(crate) fn finish_cut_short(
-    repo: &Repo,
-    paths: &RepoPaths,
+    (repo, paths): (&Repo, &RepoPaths),
+    lock: &LandingLock,
     faults: &Faults,
     cancel: &CancelToken,
     notify: &dyn Fn(LandingNotice),
 ) -> Result<()> {
+    finish_others((repo, paths), (lock, &BTreeSet::new()), faults, cancel, notify);
     let journals = Journals::in_folder(&paths.landings, faults);
     if journals.open()?.iter().all(|(_, state)| *state >= State::Unreported) {
         return Ok(());

@@ -22,6 +22,8 @@ pub(crate) type GitFolders<'a> = dyn Fn() -> Result<Vec<PathBuf>> + 'a;
 /// The lock of the landing in progress. It is released when dropped, or when its process ends.
 pub(crate) struct LandingLock {
     _held: Vec<LockedFolder>,
+    /// The devices and inodes of the folders.
+    known: Vec<(u64, u64)>,
 }
 
 /// The lock on one git folder.
@@ -58,7 +60,7 @@ impl LandingLock {
     ) -> Result<Option<Self>> {
         let look = || Self::look(folders, faults);
         if faults.is_off("F276") {
-            return Ok(Some(Self { _held: Vec::new() }));
+            return Ok(Some(Self { _held: Vec::new(), known: Vec::new() }));
         }
         if let Some(lock) = look()? {
             return Ok(Some(lock));
@@ -76,6 +78,12 @@ impl LandingLock {
     /// Takes the lock if no landing is in progress in any of the folders.
     pub(crate) fn try_acquire(folders: &GitFolders<'_>) -> Result<Option<Self>> {
         Self::look(folders, &Faults::default())
+    }
+
+    /// Returns whether all of these git folders are locked.
+    pub(crate) fn holds(&self, folders: &[PathBuf]) -> bool {
+        let is_held = |meta: std::fs::Metadata| self.known.contains(&(meta.dev(), meta.ino()));
+        folders.iter().all(|folder| folder.metadata().is_ok_and(is_held))
     }
 
     fn look(folders: &GitFolders<'_>, faults: &Faults) -> Result<Option<Self>> {
@@ -102,7 +110,7 @@ impl LandingLock {
             known.push(id);
         }
         // The landing that was in progress may have left work to finish in further folders.
-        Ok((folders()? == wanted).then_some(Self { _held: held }))
+        Ok((folders()? == wanted).then_some(Self { _held: held, known }))
     }
 }
 
@@ -211,7 +219,8 @@ mod tests {
         assert!(other.is_some(), "the attempt that failed holds nothing");
         drop((first, other));
         let all = LandingLock::try_acquire(&both).unwrap();
-        assert!(all.is_some());
+        assert!(all.as_ref().is_some_and(|all| all.holds(&both().unwrap())));
+        assert!(all.as_ref().is_some_and(|all| !all.holds(&[place.path().to_path_buf()])));
         for folder in [&outer, &inner] {
             assert!(LandingLock::try_acquire(&only(folder)).unwrap().is_none());
         }

@@ -34,6 +34,8 @@ pub(super) struct Lease {
 pub(super) enum Denied {
     /// A program has the file open for writing.
     Writer,
+    /// It is a folder, a pipe or the like, on which there are no leases.
+    NoFile,
     /// The file system does not grant leases on this file.
     Unavailable(io::Error),
 }
@@ -44,7 +46,14 @@ impl Lease {
         // When a program wants to write, the kernel sends a signal. The default, SIGIO, would end
         // the process; SIGURG is ignored by default.
         control(&file, F_SETSIG, libc::SIGURG).map_err(Denied::Unavailable)?;
-        lease(&file).map(|()| Self { file })
+        match lease(&file) {
+            Ok(()) => Ok(Self { file }),
+            Err(Denied::Unavailable(error)) => Err(match file.metadata() {
+                Ok(found) if !found.is_file() => Denied::NoFile,
+                Ok(_) | Err(_) => Denied::Unavailable(error),
+            }),
+            Err(denied) => Err(denied),
+        }
     }
 
     /// Returns whether no program has tried to open the file for writing since the lease was taken.
@@ -136,7 +145,10 @@ mod tests {
 
     #[test]
     fn where_there_are_no_leases_nobody_is_taken_for_a_writer() {
-        assert!(matches!(take(Path::new("/dev/null")), Err(Denied::Unavailable(_))));
+        assert!(matches!(take(Path::new("/dev/null")), Err(Denied::NoFile)));
+        assert!(matches!(take(Path::new("/dev")), Err(Denied::NoFile)));
+        let of_the_kernel = take(Path::new("/proc/self/status"));
+        assert!(matches!(of_the_kernel, Err(Denied::Unavailable(_)) | Ok(_)));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use engine::fault::Faults;
 use protocol::{RepoPath, RunName};
 
 use crate::error::Result;
+use crate::landing::cut_off::CutOff;
 use crate::landing::journal::{Journals, State};
 use crate::nested::git_dirs;
 use crate::paths::RepoPaths;
@@ -30,8 +31,10 @@ pub(crate) fn git_folders(
             all.extend(journal.roots());
         }
     }
-    let own = std::iter::once(repo.common_dir.clone());
-    Ok(own.chain(git_dirs(repo, all.iter())).collect())
+    // What an engine of another repository has left in these folders is completed before.
+    let others = CutOff::around(repo, paths, &all).into_iter().flat_map(|it| it.git_folders());
+    let own = std::iter::once(repo.common_dir.clone()).chain(git_dirs(repo, all.iter()));
+    Ok(own.chain(others).collect())
 }
 
 /// Returns the folders of the nested repositories in which the landings of `run` have written.

@@ -6,15 +6,18 @@
 mod apply;
 mod attempt;
 mod checked_out;
+mod cut_off;
 mod file_mover;
 mod finish;
 mod index_lock;
 mod journal;
 mod journal_content;
+mod known_files;
 mod land;
 mod landing_lock;
 mod lease;
 mod locked_folders;
+mod many;
 mod missing_commits;
 mod nested_branches;
 mod on_branch;
@@ -23,6 +26,7 @@ mod parts;
 mod plan;
 mod presence;
 mod rescue;
+mod stage;
 #[cfg(test)]
 pub(crate) mod tests;
 mod undo;

@@ -12,8 +12,10 @@ use rustix::io::Errno;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Mode;
 use crate::landing::apply::{Applier, PathState};
+use crate::landing::file_mover::{FileMover, Swap};
 use crate::landing::finish::LandingContext;
 use crate::landing::lease::{Denied, Lease};
+use crate::landing::many::for_each;
 use crate::landing::plan::{FileChange, WriteMethod};
 
 /// The total time for which one landing waits until programs have finished writing.
@@ -69,13 +71,13 @@ enum ReplacedState {
     OpenForWriting,
 }
 
-impl Applier<'_> {
+impl FileMover<'_> {
     /// Returns whether a program has the file at `path` open for writing.
     pub(super) fn access(&self, path: &RepoPath) -> Result<WriteAccess> {
-        if self.context.faults.is_off("leases") {
+        if self.faults().is_off("leases") {
             return Ok(WriteAccess::Unknown("a fault was planned here".to_owned()));
         }
-        let Some(parent) = self.mover.parent_to_read(path)? else {
+        let Some(parent) = self.parent_to_read(path)? else {
             return Ok(WriteAccess::NoFile);
         };
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -87,34 +89,67 @@ impl Applier<'_> {
             Err(Errno::AGAIN) => return Ok(WriteAccess::OpenForWriting),
             Err(error) => return Err(error).or_cannot(|| format!("open {path}")),
         };
-        if !file.metadata().or_cannot(|| format!("look at {path}"))?.is_file() {
-            return Ok(WriteAccess::NoFile);
-        }
         Ok(match Lease::take(file) {
             Ok(lease) => WriteAccess::Leased(lease),
             Err(Denied::Writer) => WriteAccess::OpenForWriting,
+            Err(Denied::NoFile) => WriteAccess::NoFile,
             Err(Denied::Unavailable(error)) => WriteAccess::Unknown(error.to_string()),
         })
+    }
+
+    /// Returns the state of the replaced version of a change, in its folder if that is open. If it cannot be determined whether a
+    /// program writes to it, the reason is given.
+    fn replaced(&self, change: &FileChange) -> Result<(ReplacedState, Option<String>)> {
+        let access = self.access(&change.temp)?;
+        if let WriteAccess::OpenForWriting = access {
+            return Ok((ReplacedState::OpenForWriting, None));
+        }
+        let seen = self.state_with(&access, &change.temp)?;
+        if seen != PathState::Missing && !seen.is(change.expected) && !seen.is(change.new) {
+            return Ok((ReplacedState::Edited, None));
+        }
+        Ok(match access {
+            WriteAccess::Leased(lease) if lease.is_unbroken() => (ReplacedState::Settled, None),
+            WriteAccess::Leased(_) | WriteAccess::OpenForWriting => {
+                (ReplacedState::OpenForWriting, None)
+            }
+            WriteAccess::NoFile => (ReplacedState::Settled, None),
+            WriteAccess::Unknown(why) => (ReplacedState::OpenFilesUnknown, Some(why)),
+        })
+    }
+}
+
+impl Applier<'_> {
+    /// Returns what `look` says of each change, with several threads if there are many.
+    fn look_at<R: Send>(
+        &self,
+        changes: &[&FileChange],
+        look: impl Fn(&FileMover<'_>, &FileChange) -> Result<R> + Sync,
+    ) -> Result<Vec<R>> {
+        let (tree, faults) = (self.context.tree, self.context.faults);
+        let own = || Ok(FileMover::within(tree, Swap::Exchange, faults));
+        for_each(changes, own, |mover, change| look(mover, change))
     }
 
     /// Returns the target paths that a program has open for writing, after giving it some time to
     /// close them.
     pub(super) fn targets_being_written(&self, changes: &[FileChange]) -> Result<Vec<RepoPath>> {
-        let is_written = |path: &RepoPath| {
-            self.mover.begin_change();
-            Ok(matches!(self.access(path)?, WriteAccess::OpenForWriting))
+        let is_written = |mover: &FileMover<'_>, change: &FileChange| {
+            // Nothing is changed here, so a folder that is open already will do.
+            Ok(matches!(mover.access(&change.path)?, WriteAccess::OpenForWriting))
         };
-        let mut written = Vec::new();
-        for change in changes.iter().filter(|change| replaces_a_file(change)) {
-            if is_written(&change.path)? {
-                written.push(change.path.clone());
-            }
-        }
+        let replaced: Vec<_> = changes.iter().filter(|change| replaces_a_file(change)).collect();
+        let looks = self.look_at(&replaced, is_written)?;
+        let written = replaced.into_iter().zip(looks).filter(|(_, is_written)| *is_written);
+        let mut written: Vec<&FileChange> = written.map(|(change, _)| change).collect();
         self.context.wait_until(|| {
-            written = keep_if(std::mem::take(&mut written), is_written)?;
+            written = keep_if(std::mem::take(&mut written), |change| {
+                self.mover.begin_change();
+                is_written(&self.mover, change)
+            })?;
             Ok(written.is_empty())
         })?;
-        Ok(written)
+        Ok(written.into_iter().map(|change| change.path.clone()).collect())
     }
 
     /// Checks every replaced version once more. One that was changed, or that a program still has
@@ -130,10 +165,13 @@ impl Applier<'_> {
         if self.context.faults.is_off("F277") {
             return Ok(edited);
         }
-        for change in changes
-            .filter(|change| change.method == WriteMethod::Exchange && change.expected.is_some())
-        {
-            match self.replaced(change)? {
+        let is_exchanged = |change: &&FileChange| {
+            change.method == WriteMethod::Exchange && change.expected.is_some()
+        };
+        let changes: Vec<&FileChange> = changes.filter(is_exchanged).collect();
+        let looks = self.look_at(&changes, |mover, change| mover.replaced(change))?;
+        for (change, state) in changes.into_iter().zip(looks) {
+            match self.notified(change, state) {
                 ReplacedState::Settled => {}
                 ReplacedState::OpenFilesUnknown => open_files_unknown.push(change),
                 ReplacedState::Edited => {
@@ -170,23 +208,20 @@ impl Applier<'_> {
 
     fn replaced(&self, change: &FileChange) -> Result<ReplacedState> {
         self.mover.begin_change();
-        let access = self.access(&change.temp)?;
-        if let WriteAccess::OpenForWriting = access {
-            return Ok(ReplacedState::OpenForWriting);
+        let state = self.mover.replaced(change)?;
+        Ok(self.notified(change, state))
+    }
+
+    /// Returns the state, and reports why programs that write cannot be detected.
+    fn notified(
+        &self,
+        change: &FileChange,
+        state: (ReplacedState, Option<String>),
+    ) -> ReplacedState {
+        if let (_, Some(why)) = &state {
+            self.context.notify_unwatched(&change.path, why);
         }
-        let seen = self.state_with(&access, &change.temp)?;
-        if seen != PathState::Missing && !seen.is(change.expected) && !seen.is(change.new) {
-            return Ok(ReplacedState::Edited);
-        }
-        Ok(match access {
-            WriteAccess::Leased(lease) if lease.is_unbroken() => ReplacedState::Settled,
-            WriteAccess::Leased(_) | WriteAccess::OpenForWriting => ReplacedState::OpenForWriting,
-            WriteAccess::NoFile => ReplacedState::Settled,
-            WriteAccess::Unknown(why) => {
-                self.context.notify_unwatched(&change.path, &why);
-                ReplacedState::OpenFilesUnknown
-            }
-        })
+        state.0
     }
 }
 

@@ -4,15 +4,18 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use engine::fault::Faults;
 use git2::Oid;
 use protocol::{RepoPath, Side, TaskName, temporary_name};
 use rustix::fs::{AtFlags, FileType, statat};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Entry, Mode};
+use crate::landing::file_mover::{FileMover, ParentDir, Swap};
 use crate::merge::MergedPath;
-use crate::tree::{Parent, Tree, TreeEntry};
+use crate::tree::{Stat, Tree, TreeEntry};
 
 /// The file changes of a landing, in order.
 pub(super) struct Plan {
@@ -30,15 +33,19 @@ impl Plan {
         merged_paths: &BTreeMap<RepoPath, MergedPath>,
     ) -> Result<Self> {
         let present = PresentFolders { tree, known: RefCell::default() };
+        let faults = Faults::default();
+        let mover = FileMover::within(tree, Swap::Exchange, &faults);
         let mut changes = Vec::with_capacity(merged_paths.len());
         for (number, (path, merged_path)) in merged_paths.iter().enumerate() {
             let folder = staging_folder(&present, merged_paths, path)?;
+            let (method, seen) = method(&mover, path, merged_path)?;
             changes.push(FileChange {
                 path: path.clone(),
                 expected: merged_path.before,
                 new: merged_path.after,
                 temp: temp(folder.as_ref(), id, number),
-                method: method(tree, path, merged_path)?,
+                method,
+                seen,
                 by: merged_path.by.clone(),
             });
         }
@@ -101,23 +108,32 @@ fn temp(folder: Option<&RepoPath>, id: &str, number: usize) -> RepoPath {
     RepoPath::new(path).expect("a plain name in a folder of the repository is a path")
 }
 
-/// Returns how a path is written. A file with several hard links is overwritten, so that all of
-/// them show the new content.
-fn method(tree: &Tree, path: &RepoPath, merged_paths: &MergedPath) -> Result<WriteMethod> {
+/// Returns how a path is written, and the stat of the file that is replaced. A file with several hard
+/// links is overwritten, so that all of them show the new content.
+fn method(
+    mover: &FileMover<'_>,
+    path: &RepoPath,
+    merged_path: &MergedPath,
+) -> Result<(WriteMethod, Option<Stat>)> {
     let is_file = |entry: Option<Entry>| entry.is_some_and(|entry| entry.mode != Mode::Link);
-    if !is_file(merged_paths.before) || !is_file(merged_paths.after) {
-        return Ok(WriteMethod::Exchange);
+    let exchange = (WriteMethod::Exchange, None);
+    if !is_file(merged_path.before) {
+        return Ok(exchange);
     }
-    let Parent::Folder { fd, name } = tree.parent(path)? else { return Ok(WriteMethod::Exchange) };
-    let stat =
-        statat(fd, name, AtFlags::SYMLINK_NOFOLLOW).or_cannot(|| format!("look at {path}"))?;
+    let Some(ParentDir { folder, name }) = mover.parent_to_read(path)? else {
+        return Ok(exchange);
+    };
+    let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        // It is removed, and gone already.
+        Err(Errno::NOENT) if merged_path.after.is_none() => return Ok(exchange),
+        found => found.or_cannot(|| format!("look at {path}"))?,
+    };
     let writable = stat.st_mode & 0o200 != 0;
     let is_regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-    if is_regular && writable && stat.st_nlink > 1 {
-        Ok(WriteMethod::InPlace)
-    } else {
-        Ok(WriteMethod::Exchange)
+    if is_file(merged_path.after) && is_regular && writable && stat.st_nlink > 1 {
+        return Ok((WriteMethod::InPlace, None));
     }
+    Ok((WriteMethod::Exchange, Some(Stat::of(&stat))))
 }
 
 /// The change of one path by a landing.
@@ -132,6 +148,8 @@ pub(super) struct FileChange {
     /// The staging path. It holds the new version before the change, and the old one after it.
     pub(super) temp: RepoPath,
     pub(super) method: WriteMethod,
+    /// The stat that the replaced file had when the landing was planned. It is not in the journal.
+    pub(super) seen: Option<Stat>,
     /// The tasks that made the change.
     pub(super) by: Vec<TaskName>,
 }
@@ -149,7 +167,7 @@ pub(super) enum WriteMethod {
 impl FileChange {
     /// Returns the change that undoes this one.
     pub(super) fn reversed(&self) -> Self {
-        Self { expected: self.new, new: self.expected, ..self.clone() }
+        Self { expected: self.new, new: self.expected, seen: None, ..self.clone() }
     }
 }
 
@@ -194,6 +212,7 @@ impl TryFrom<StoredChange> for FileChange {
             new: written.new.map(entry).transpose()?,
             temp: written.temp,
             method: written.method,
+            seen: None,
             by: written.by,
         })
     }

@@ -13,6 +13,7 @@ use crate::file_entry::Entry;
 use crate::landing::apply::{Applier, PathState};
 use crate::landing::file_mover::Moved;
 use crate::landing::lease::Lease;
+use crate::landing::many::Closers;
 use crate::landing::open_writers::WriteAccess;
 use crate::landing::plan::FileChange;
 use crate::store::Durability;
@@ -56,14 +57,18 @@ impl Applier<'_> {
         changes: &'s [FileChange],
     ) -> Result<VecDeque<Removed<'s>>> {
         self.context.faults.failpoint("landing.drop").or_cannot(|| "remove replaced files")?;
-        let mut watched = VecDeque::new();
-        for change in changes {
-            watched.extend(self.drop_version(change, &change.temp)?);
-            if watched.len() > WATCHED {
-                self.rescue_late_writes(watched.drain(..1))?;
+        Closers::with(|closers| {
+            let mut watched = VecDeque::new();
+            for change in changes {
+                watched.extend(self.drop_version(change, &change.temp)?);
+                if watched.len() > WATCHED {
+                    for lease in self.rescue_late_writes(watched.drain(..1))? {
+                        closers.close(lease);
+                    }
+                }
             }
-        }
-        Ok(watched)
+            Ok(watched)
+        })
     }
 
     /// Removes the file at `at`, which is a version of the changed path. If it is neither the
@@ -88,11 +93,11 @@ impl Applier<'_> {
     fn try_drop<'s>(&self, change: &'s FileChange, at: &RepoPath) -> Result<Dropped<'s>> {
         self.mover.begin_change();
         // The lease is held until the file is removed, so that no program writes to it in between.
-        let access = self.access(at)?;
+        let access = self.mover.access(at)?;
         if matches!(access, WriteAccess::OpenForWriting) {
             return Ok(Dropped::OpenForWriting);
         }
-        let state = self.state_with(&access, at)?;
+        let state = self.mover.state_with(&access, at)?;
         let lease = match access {
             WriteAccess::Leased(lease) => Some(lease),
             _ => None,
@@ -116,13 +121,15 @@ impl Applier<'_> {
     }
 
     /// Keeps the content that programs have written to `removed` versions after their removal. Such
-    /// a program opened the version while it was being removed.
+    /// a program opened the version while it was being removed. Returns the files, to be closed.
     pub(super) fn rescue_late_writes<'s>(
         &self,
         removed: impl Iterator<Item = Removed<'s>>,
-    ) -> Result<()> {
+    ) -> Result<Vec<Lease>> {
+        let mut closed = Vec::new();
         for Removed { change, entry, lease } in removed {
             if lease.is_unbroken() {
+                closed.push(lease);
                 continue;
             }
             self.context.wait_until(|| Ok(lease.renew().is_ok()))?;
@@ -132,8 +139,9 @@ impl Applier<'_> {
             if oid != entry.oid {
                 self.rescue(change, Entry { oid, ..entry }, &bytes)?;
             }
+            closed.push(lease);
         }
-        Ok(())
+        Ok(closed)
     }
 
     /// Remembers that a save was put back to its path.

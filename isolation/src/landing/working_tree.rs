@@ -1,15 +1,18 @@
 //! The user's working tree as the target of a merge.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 
+use engine::fault::Faults;
 use protocol::{CaptureRef, RepoPath};
 use rustix::fs::{AtFlags, Mode as Permissions, OFlags, openat, statat};
 use rustix::io::Errno;
 
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Change, Entry, Mode};
+use crate::landing::file_mover::{FileMover, Swap};
+use crate::landing::many::{are_many, for_each};
 use crate::merge::{EntryState, MergeTarget};
 use crate::store::TaskStore;
 use crate::tree::{Parent, RepositoryRoot, Tree, TreeEntry, join};
@@ -21,19 +24,19 @@ pub(crate) struct WorkingTree<'a> {
     store: &'a TaskStore,
     /// The folders of nested repositories whose files may be changed.
     nested: RefCell<BTreeSet<RepoPath>>,
+    /// The states of paths that are about to be asked for; `None` if each is read when it is.
+    ahead: Option<RefCell<BTreeMap<RepoPath, EntryState>>>,
 }
 
 impl MergeTarget for WorkingTree<'_> {
     fn state_of(&self, path: &RepoPath) -> Result<EntryState> {
-        let entry = |mode, bytes: &[u8]| {
-            Ok(EntryState::Entry(Entry { mode, oid: self.store.write(bytes)? }))
-        };
-        match self.tree.read_entry(path)? {
-            TreeEntry::Missing | TreeEntry::Blocked(_) => Ok(EntryState::Missing),
-            TreeEntry::File { mode, bytes, .. } => entry(mode, &bytes),
-            TreeEntry::Link { target, .. } => entry(Mode::Link, &target),
-            TreeEntry::Folder => self.folder(path),
-            TreeEntry::Special => Ok(EntryState::Foreign),
+        let ahead = self.ahead.as_ref().and_then(|ahead| ahead.borrow_mut().remove(path));
+        match ahead {
+            Some(state) => Ok(state),
+            None => match state(self.store, self.tree.read_entry(path)?)? {
+                EntryState::Folder => self.folder(path),
+                state => Ok(state),
+            },
         }
     }
 
@@ -74,7 +77,13 @@ impl MergeTarget for WorkingTree<'_> {
 impl<'a> WorkingTree<'a> {
     /// Returns the tree, in which every nested repository is left alone.
     pub(crate) fn of(tree: &'a Tree, store: &'a TaskStore) -> Self {
-        Self { tree, store, nested: RefCell::default() }
+        Self { tree, store, nested: RefCell::default(), ahead: None }
+    }
+
+    /// Returns the tree, of which many paths are read at once, in several threads, before they are
+    /// asked for.
+    pub(crate) fn reading_ahead(self) -> Self {
+        Self { ahead: Some(RefCell::default()), ..self }
     }
 
     /// Returns the tree, in which the nested repositories in `roots` are folders like others.
@@ -88,7 +97,29 @@ impl<'a> WorkingTree<'a> {
     pub(crate) fn changes_of(&self, capture: &CaptureRef) -> Result<Vec<Change>> {
         let contents = self.store.contents(capture)?;
         self.nested.borrow_mut().extend(contents.nested.into_iter().map(|nested| nested.path));
+        self.read_ahead(&contents.changes);
         Ok(contents.changes)
+    }
+
+    /// Reads the paths of many changes. What cannot be read is read again when it is asked for.
+    fn read_ahead(&self, changes: &[Change]) {
+        let Some(ahead) = self.ahead.as_ref().filter(|_| are_many(changes.len())) else { return };
+        let (tree, path) = (self.tree, self.store.path());
+        let faults = Faults::default();
+        // Nothing is changed here, so each folder is opened once for the files in it.
+        let own = || {
+            let mover = FileMover::within(tree, Swap::Exchange, &faults);
+            Ok((TaskStore::open(path)?, mover))
+        };
+        let read = |(store, mover): &(TaskStore, FileMover<'_>), change: &Change| {
+            let found = mover.read_entry(&change.path);
+            let state = found.and_then(|found| state(store, found)).ok();
+            Ok(state.filter(|state| *state != EntryState::Folder))
+        };
+        let states = for_each(changes, own, read).unwrap_or_default();
+        let states = changes.iter().zip(states);
+        let known = states.filter_map(|(change, state)| Some((change.path.clone(), state?)));
+        ahead.borrow_mut().extend(known);
     }
 
     /// Returns the folders of the nested repositories in which tasks worked.
@@ -116,5 +147,20 @@ impl<'a> WorkingTree<'a> {
             Err(Errno::NOENT) => Ok(EntryState::Folder),
             Err(error) => Err(error).or_cannot(|| format!("look into {path}")),
         }
+    }
+}
+
+/// Returns the state of a path at which this was found, and writes its content to the store if it is
+/// not there. Every folder is taken for one of this repository.
+fn state(store: &TaskStore, found: TreeEntry) -> Result<EntryState> {
+    let entry = |mode, bytes: &[u8]| {
+        Ok(EntryState::Entry(Entry { mode, oid: store.write_if_missing(bytes)? }))
+    };
+    match found {
+        TreeEntry::Missing | TreeEntry::Blocked(_) => Ok(EntryState::Missing),
+        TreeEntry::File { mode, bytes, .. } => entry(mode, &bytes),
+        TreeEntry::Link { target, .. } => entry(Mode::Link, &target),
+        TreeEntry::Folder => Ok(EntryState::Folder),
+        TreeEntry::Special => Ok(EntryState::Foreign),
     }
 }

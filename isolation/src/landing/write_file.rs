@@ -9,8 +9,8 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 
 use protocol::RepoPath;
 use rustix::fs::{
-    Gid, Mode as Permissions, OFlags, Uid, XattrFlags, fchmod, fchown, fgetxattr, flistxattr,
-    flistxattr_query, fsetxattr, fstat, openat, symlinkat, syncfs,
+    AtFlags, Gid, Mode as Permissions, OFlags, Uid, XattrFlags, fchmod, fchown, fgetxattr,
+    flistxattr, flistxattr_query, fsetxattr, fstat, openat, statat, symlinkat, syncfs,
 };
 use rustix::io::Errno;
 
@@ -18,6 +18,7 @@ use crate::error::{OrCannot, Result};
 use crate::file_entry::{Entry, Mode};
 use crate::landing::file_mover::{FileMover, Moved, ParentDir};
 use crate::landing::plan::FileChange;
+use crate::tree::Stat;
 
 /// The number of files above which syncing the whole file system is faster.
 const MANY: usize = 64;
@@ -32,14 +33,14 @@ pub(super) enum Synced {
 }
 
 impl FileMover<'_> {
-    /// Writes the new version to its staging path, unless something is there. It is durable after
-    /// [`Self::sync`].
+    /// Writes the new version to its staging path, and returns its stat; `None` if something is there.
+    /// It is durable after [`Self::sync`].
     pub(super) fn write_fresh(
         &self,
         change: &FileChange,
         new: Entry,
         bytes: &[u8],
-    ) -> Result<Moved> {
+    ) -> Result<Option<Stat>> {
         let what = || format!("write {} beside {}", change.temp, change.path);
         let parent = self.parent_dir(&change.temp)?.ok_or("its folder is gone").or_cannot(what)?;
         let old = match change.expected.map(|expected| expected.mode) {
@@ -48,8 +49,8 @@ impl FileMover<'_> {
         };
         self.failpoint()?;
         match fresh(&parent, new.mode, bytes, old.as_ref()) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Moved::No),
-            written => written.or_cannot(what).map(|()| Moved::Yes),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
+            written => written.or_cannot(what).map(Some),
         }
     }
 
@@ -114,11 +115,12 @@ impl FileMover<'_> {
     }
 }
 
-fn fresh(parent: &ParentDir, mode: Mode, bytes: &[u8], old: Option<&File>) -> io::Result<()> {
+fn fresh(parent: &ParentDir, mode: Mode, bytes: &[u8], old: Option<&File>) -> io::Result<Stat> {
     let permissions = match mode {
         Mode::Link => {
             symlinkat(bytes, &parent.folder, &parent.name)?;
-            return Ok(());
+            let stat = statat(&parent.folder, &parent.name, AtFlags::SYMLINK_NOFOLLOW)?;
+            return Ok(Stat::of(&stat));
         }
         // Nobody who cannot read the old version may read the new one, not even before its
         // permissions are copied.
@@ -134,7 +136,7 @@ fn fresh(parent: &ParentDir, mode: Mode, bytes: &[u8], old: Option<&File>) -> io
     if let Some(old) = old {
         copy_metadata(&file, old, mode)?;
     }
-    Ok(())
+    Ok(Stat::of(&fstat(&file)?))
 }
 
 fn over(file: &File, mode: Mode, bytes: &[u8]) -> io::Result<()> {

@@ -16,18 +16,27 @@ const THREADS: usize = 4;
 /// The number of files above which syncing their whole file system is faster.
 const MANY: usize = 64;
 
+/// The number of objects above which listing all that are loose is faster than looking for each.
+const LISTED: usize = 1_024;
+
 /// The number of files below which starting more threads takes longer than it saves.
 const FEW: usize = 4;
 
 /// Syncs loose objects and their folders. Objects in a pack are durable already.
 pub(super) fn sync_objects(store: &Path, objects: impl IntoIterator<Item = Oid>) -> io::Result<()> {
     let all = store.join("objects");
+    let objects: Vec<Oid> = objects.into_iter().collect();
+    let listed = if objects.len() > LISTED { Some(loose(&all)?) } else { None };
     let (mut files, mut folders) = (BTreeSet::new(), BTreeSet::new());
     for object in objects {
         let name = object.to_string();
         let folder = all.join(&name[..2]);
         let file = folder.join(&name[2..]);
-        if file.try_exists()? {
+        let is_loose = match &listed {
+            Some(listed) => listed.contains(&object),
+            None => file.try_exists()?,
+        };
+        if is_loose {
             files.insert(file);
             folders.insert(folder);
         }
@@ -39,6 +48,25 @@ pub(super) fn sync_objects(store: &Path, objects: impl IntoIterator<Item = Oid>)
     // The folders are synced after the files in them, and their parent is synced last.
     sync_all(&folders.into_iter().collect::<Vec<_>>())?;
     sync(&all)
+}
+
+/// Returns all loose objects.
+fn loose(objects: &Path) -> io::Result<BTreeSet<Oid>> {
+    let mut found = BTreeSet::new();
+    for folder in fs::read_dir(objects)? {
+        let folder = folder?;
+        // The folders of packs have longer names.
+        let Some(first) = folder.file_name().to_str().map(str::to_owned) else { continue };
+        if first.len() != 2 {
+            continue;
+        }
+        for file in fs::read_dir(folder.path())? {
+            let name = file?.file_name();
+            let rest = name.to_str().unwrap_or_default();
+            found.extend(Oid::from_str(&format!("{first}{rest}")));
+        }
+    }
+    Ok(found)
 }
 
 /// Syncs a reference and its folders. A reference without a file of its own is packed or removed,

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use engine::fault::Faults;
-use git2::{ErrorCode, ObjectType, Oid, Repository, RepositoryInitOptions};
+use git2::{ErrorCode, ObjectType, OdbLookupFlags, Oid, Repository, RepositoryInitOptions};
 
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
@@ -87,6 +87,18 @@ impl TaskStore {
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<Oid> {
         let written = self.write_object(ObjectType::Blob, bytes.to_vec());
         written.or_cannot(|| format!("write to the task store {}", self.path.display()))
+    }
+
+    /// Returns the id of a blob, and writes it if the store does not have it.
+    pub(crate) fn write_if_missing(&self, bytes: &[u8]) -> Result<Oid> {
+        let known = objects::blob_id(bytes).and_then(|oid| {
+            let is_there = self.git.odb()?.exists_ext(oid, OdbLookupFlags::NO_REFRESH);
+            Ok(is_there.then_some(oid))
+        });
+        match known {
+            Ok(Some(oid)) => Ok(oid),
+            Ok(None) | Err(_) => self.write(bytes),
+        }
     }
 
     /// Reads a blob.

@@ -1,4 +1,4 @@
-//! The threads that copy files into a workspace, look at those in it, or remove copies.
+//! The threads that copy files into a workspace, look at those in it, remove copies, or land files.
 
 use std::thread;
 
@@ -11,6 +11,7 @@ pub(crate) const COPY_THREADS: usize = 2;
 /// The numbers of files below which starting a second thread takes longer than it saves.
 const FEW_TO_COPY: usize = 64;
 const FEW_TO_LOOK_AT: usize = 2_048;
+const FEW_TO_LAND: usize = 256;
 
 /// What a thread does with files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,16 +20,20 @@ pub(crate) enum FileWork {
     Copy(usize),
     /// It reads the stats of so many.
     LookAt(usize),
+    /// It looks at so many in the tree of the user, or writes new versions beside them.
+    Land(usize),
     /// It removes so many copies, with all their files.
     Remove(usize),
 }
 
 impl FileWork {
-    fn threads(self) -> usize {
+    /// Returns the number of threads that it is worth.
+    pub(crate) fn threads(self) -> usize {
         match self {
             Self::Copy(files) if files < FEW_TO_COPY => 1,
             Self::LookAt(files) if files < FEW_TO_LOOK_AT => 1,
-            Self::Copy(_) | Self::LookAt(_) => COPY_THREADS,
+            Self::Land(files) if files < FEW_TO_LAND => 1,
+            Self::Copy(_) | Self::LookAt(_) | Self::Land(_) => COPY_THREADS,
             Self::Remove(copies) => copies.clamp(1, COPY_THREADS),
         }
     }

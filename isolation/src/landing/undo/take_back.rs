@@ -18,6 +18,7 @@ use super::stack::StackUndo;
 use crate::branch::keep_in_memory;
 use crate::error::{OrCannot, Result};
 use crate::landing::attempt::LandingRules;
+use crate::landing::cut_off::finish_others;
 use crate::landing::finish::LandingContext;
 use crate::landing::journal::Journals;
 use crate::landing::land::{finish_open, landed_before};
@@ -43,17 +44,16 @@ pub(crate) fn undo(
     store.settle()?;
     let journals = Journals::in_folder(&paths.landings, faults);
     let captures = request.tasks.iter().filter_map(|task| task.capture.as_ref());
-    let captured: Vec<RepoPath> =
+    let captured: BTreeSet<RepoPath> =
         captures.filter_map(|capture| store.nested_roots(capture).ok()).flatten().collect();
-    let folders = || {
-        let written = roots_of(&journals, &request.run)?;
-        git_folders(repo, paths, written.into_iter().chain(captured.iter().cloned()))
-    };
+    let roots = || Ok(&roots_of(&journals, &request.run)? | &captured);
+    let folders = || git_folders(repo, paths, roots()?.into_iter());
     let lock = LandingLock::acquire(&folders, faults, cancel, notify)?;
-    let Some(_lock) = lock.filter(|_| !cancel.is_cancelled()) else {
+    let Some(lock) = lock.filter(|_| !cancel.is_cancelled()) else {
         return Err(IsolationError::Withdrawn);
     };
     faults.failpoint("landing.begin").or_cannot(|| "begin to take a landing back")?;
+    finish_others((repo, paths), (&lock, &roots()?), faults, cancel, notify);
     let tree = Tree::open_at(&repo.root)?;
     let context = LandingContext::new(&tree, &store, &journals, faults, cancel, notify);
     // The journals keep these reports, which the next recovery returns.
