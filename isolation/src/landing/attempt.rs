@@ -2,6 +2,7 @@
 //! everything is rolled back if something goes wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::SystemTime;
 
 use engine::ports::{IsolationError, LandingTask};
 use protocol::{
@@ -88,6 +89,7 @@ pub(super) fn attempt(
     (tasks, rules): (&[LandingTask], &LandingRules<'_>),
     exclusions: &Exclusions,
 ) -> Result<Attempt> {
+    let read_since = SystemTime::now();
     let target = WorkingTree::of(context.tree, context.store).reading_ahead();
     let places = (&target, context.store);
     let Merged { report, merged_paths, nested } = merge(places, tasks, rules, exclusions);
@@ -98,7 +100,7 @@ pub(super) fn attempt(
         return Ok(Attempt::Finished(unwritten(report, "landing in the tree is switched off")));
     }
     let id = context.journals.free_id(run)?;
-    let plan = Plan::of(context.tree, &id, &merged_paths)?;
+    let plan = Plan::of(context.tree, &id, &merged_paths, Some(read_since))?;
     let written = Applier::first_pass(context, run).targets_being_written(&plan.changes)?;
     if !written.is_empty() {
         return Ok(Attempt::Interrupted(written));

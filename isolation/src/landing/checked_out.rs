@@ -90,7 +90,7 @@ impl CheckedOut {
     ) -> Result<Option<LandingReport>> {
         let repo = places.repo;
         let Self { stacked, files } = self;
-        let plan = Plan::of(context.tree, id, &files)?;
+        let plan = Plan::of(context.tree, id, &files, None)?;
         let journal = journal(plan, stacked.report.clone());
         let applier = Applier::first_pass(context, &journal.run);
         if !applier.targets_being_written(&journal.changes)?.is_empty() {

@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use engine::fault::Faults;
 use git2::Oid;
@@ -17,6 +18,9 @@ use crate::landing::file_mover::{FileMover, ParentDir, Swap};
 use crate::merge::MergedPath;
 use crate::tree::{Stat, Tree, TreeEntry};
 
+/// How coarse the change times of files are at most.
+const COARSEST: Duration = Duration::from_secs(2);
+
 /// The file changes of a landing, in order.
 pub(super) struct Plan {
     /// The folders that the landing makes for new files.
@@ -26,11 +30,13 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Plans the landing `id` in `tree`.
+    /// Plans the landing `id` in `tree`, whose files were read at `read_since` or later; `None` if
+    /// nobody knows, so that each file is read again before it is replaced.
     pub(super) fn of(
         tree: &Tree,
         id: &str,
         merged_paths: &BTreeMap<RepoPath, MergedPath>,
+        read_since: Option<SystemTime>,
     ) -> Result<Self> {
         let present = PresentFolders { tree, known: RefCell::default() };
         let faults = Faults::default();
@@ -39,6 +45,7 @@ impl Plan {
         for (number, (path, merged_path)) in merged_paths.iter().enumerate() {
             let folder = staging_folder(&present, merged_paths, path)?;
             let (method, seen) = method(&mover, path, merged_path)?;
+            let seen = seen.filter(|stat| read_since.is_some_and(|since| is_older(stat, since)));
             changes.push(FileChange {
                 path: path.clone(),
                 expected: merged_path.before,
@@ -136,6 +143,13 @@ fn method(
     Ok((WriteMethod::Exchange, Some(Stat::of(&stat))))
 }
 
+/// Returns whether a file was last changed so long before `moment` that what was read of it since
+/// then is what it had when it got this stat. The change times of some systems are two seconds apart.
+fn is_older(stat: &Stat, moment: SystemTime) -> bool {
+    let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(COARSEST);
+    i64::try_from(since.as_nanos()).is_ok_and(|since| stat.ctime_ns < since)
+}
+
 /// The change of one path by a landing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "StoredChange", into = "StoredChange")]
@@ -148,7 +162,8 @@ pub(super) struct FileChange {
     /// The staging path. It holds the new version before the change, and the old one after it.
     pub(super) temp: RepoPath,
     pub(super) method: WriteMethod,
-    /// The stat that the replaced file had when the landing was planned. It is not in the journal.
+    /// The stat that the replaced file had when it was read for the merge, if that is known. It is not
+    /// in the journal.
     pub(super) seen: Option<Stat>,
     /// The tasks that made the change.
     pub(super) by: Vec<TaskName>,
@@ -215,5 +230,24 @@ impl TryFrom<StoredChange> for FileChange {
             seen: None,
             by: written.by,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stat_is_known_only_of_a_file_that_was_changed_well_before_it_was_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "text").unwrap();
+        let stat = Stat::of(&rustix::fs::stat(&path).unwrap());
+        let changed = UNIX_EPOCH + Duration::from_nanos(stat.ctime_ns.unsigned_abs());
+        let tick = Duration::from_nanos(1);
+        assert!(is_older(&stat, changed + COARSEST + tick));
+        assert!(!is_older(&stat, changed + COARSEST));
+        assert!(!is_older(&stat, changed));
+        assert!(!is_older(&stat, UNIX_EPOCH));
     }
 }

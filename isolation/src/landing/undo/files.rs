@@ -2,6 +2,7 @@
 //! exchanges the files as a landing does.
 
 use std::collections::BTreeSet;
+use std::time::SystemTime;
 
 use engine::ports::{ConflictingRest, IsolationError, SettleRequest, UndoReport, UndoRequest};
 use protocol::{LandingId, RepoPath, TaskName};
@@ -96,6 +97,7 @@ impl FileUndo<'_> {
         landing: LandingId,
         excluded: &Excluded,
     ) -> Result<Attempt> {
+        let read_since = SystemTime::now();
         let mut back = self.merge((context.tree, context.store), excluded)?;
         let report = self.report(&back)?;
         if report.report.tasks.is_empty() {
@@ -103,7 +105,7 @@ impl FileUndo<'_> {
         }
         let run = &self.request.run;
         let id = context.journals.free_id(run)?;
-        let plan = Plan::of(context.tree, &id, &back.merged)?;
+        let plan = Plan::of(context.tree, &id, &back.merged, Some(read_since))?;
         let written = Applier::first_pass(context, run).targets_being_written(&plan.changes)?;
         if !written.is_empty() {
             return Ok(Attempt::Interrupted(written));
