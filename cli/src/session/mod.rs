@@ -2,6 +2,8 @@
 
 #[cfg(feature = "tui")]
 mod conversation_ports;
+#[cfg(feature = "tui")]
+mod earlier;
 mod home;
 mod log_choice;
 mod print;
@@ -13,6 +15,8 @@ mod system_prompt;
 
 #[cfg(feature = "tui")]
 pub(crate) use conversation_ports::SessionPorts;
+#[cfg(feature = "tui")]
+pub(crate) use earlier::earlier;
 pub(crate) use home::{HomeWork, working_folder};
 pub(crate) use log_choice::{ChosenLog, LogStorage, Sessions};
 pub(crate) use print::{Printed, print, write_answer};

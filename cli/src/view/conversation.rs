@@ -20,6 +20,7 @@ use ratatui::text::Line;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::completion::Candidates;
+use super::earlier::Earlier;
 use super::entry::NoteKind;
 use super::highlight::Syntaxes;
 use super::history::History;
@@ -66,6 +67,8 @@ pub(crate) struct Conversation<'a> {
     pub(crate) events: Events,
     /// The prompts of the command line.
     pub(crate) prompts: Prompts,
+    /// What was said before in the session.
+    pub(crate) earlier: Earlier,
     pub(crate) ports: &'a dyn ConversationPorts,
     pub(crate) palette: Palette,
     pub(crate) size: fn() -> Size,
@@ -111,6 +114,7 @@ impl Conversation<'_> {
         let mut view = ViewState::new(status, syntaxes.clone());
         view.history = History::new(self.ports.prompts());
         view.candidates = Candidates { models: self.ports.models(), files: None };
+        view.earlier(&self.earlier);
         let mut shown = Shown {
             session: self.session,
             ports: self.ports,

@@ -7,7 +7,8 @@ use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 
 use super::answer_stream::Gap;
-use super::entry::{call_line, part_lines};
+use super::calls::call_line;
+use super::entry::part_lines;
 use super::highlight::Syntaxes;
 use super::markdown::DIM;
 use super::state::{Status, ViewState};

@@ -5,9 +5,11 @@
 //! them to the terminal and does what the state asks for.
 
 mod answer_stream;
+mod calls;
 mod command;
 mod completion;
 mod conversation;
+mod earlier;
 mod editor;
 mod entry;
 mod highlight;
@@ -20,3 +22,4 @@ mod terminal;
 mod wrap;
 
 pub(crate) use conversation::{Conversation, ConversationEnd, ConversationPorts};
+pub(crate) use earlier::Earlier;

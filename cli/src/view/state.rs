@@ -48,7 +48,7 @@ pub(super) struct ViewState {
     /// When Ctrl-C was pressed last without anything to clear or stop.
     interrupted: Option<Duration>,
     finished: Vec<Entry>,
-    syntaxes: Syntaxes,
+    pub(super) syntaxes: Syntaxes,
 }
 
 /// What the status line displays.
@@ -165,6 +165,11 @@ impl ViewState {
         std::mem::take(&mut self.finished)
     }
 
+    /// Adds something to what is printed.
+    pub(super) fn print(&mut self, entry: Entry) {
+        self.finished.push(entry);
+    }
+
     /// Adds a line for the user.
     pub(super) fn note(&mut self, kind: NoteKind, text: impl Into<String>) {
         self.finished.push(Entry::Note(kind, text.into()));
@@ -205,6 +210,9 @@ impl ViewState {
         self.work.is_some()
     }
 }
+
+#[cfg(test)]
+pub(super) use tests::test_view;
 
 #[cfg(test)]
 mod tests;

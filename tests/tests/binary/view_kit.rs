@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tests::sandbox::{Invocation, Sandbox};
+use tests::sandbox::{Invocation, Sandbox, Screen};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -152,6 +152,15 @@ impl Exchange {
             })
             .collect()
     }
+}
+
+/// Leaves the session with Ctrl-D, and returns its id.
+pub(super) fn leave(screen: &mut Screen) -> String {
+    screen.press("\u{4}");
+    assert_eq!(screen.wait().code(), Some(0), "{}", screen.text());
+    let text = screen.text();
+    let (_, id) = text.rsplit_once("continue with: regatta --resume ").expect("it tells how");
+    id.trim().to_owned()
 }
 
 /// Replaces the times in a text, which differ each time.

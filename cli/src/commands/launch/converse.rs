@@ -8,7 +8,7 @@ use crate::app_context::AppContext;
 use crate::args::Globals;
 use crate::error::{Error, ErrorKind};
 use crate::render::{self, Terminal};
-use crate::session::{ChosenLog, LogStorage, Prompts, SessionPorts};
+use crate::session::{ChosenLog, LogStorage, Prompts, SessionPorts, earlier};
 use crate::signals::{self, Signals};
 use crate::view::{Conversation, ConversationEnd};
 
@@ -34,6 +34,7 @@ pub(super) async fn converse(
         session: &session,
         events,
         prompts,
+        earlier: earlier(&log.path),
         ports: &ports,
         palette: render::View::of(globals.into(), terminal).palette,
         size: terminal.stdout.ok_or_else(|| Error::usage("there is no terminal"))?,

@@ -8,8 +8,10 @@ use protocol::{
 };
 
 use super::{Effect, RunningCall, Stopping, ViewState, Work};
-use crate::render::{count, duration, tokens, usage_text};
-use crate::view::entry::{EndedCall, Entry, NoteKind};
+use crate::render::{count, duration, usage_text};
+use crate::view::calls::EndedCall;
+use crate::view::earlier::compacted;
+use crate::view::entry::{Entry, NoteKind};
 
 impl ViewState {
     /// Applies an event of the session.
@@ -109,11 +111,8 @@ impl ViewState {
                     // The answer to the command says why.
                     (None, Some(_)) if *reason == CompactionReason::Manual => {}
                     (Some(result), _) => {
-                        let before = tokens(result.tokens_before);
                         self.status.context = 0;
-                        let text =
-                            format!("the conversation was compacted ({before} tokens before)");
-                        self.note(NoteKind::Info, text);
+                        self.note(NoteKind::Info, compacted(result.tokens_before));
                     }
                     (None, Some(why)) => {
                         self.note(NoteKind::Error, format!("cannot compact: {why}"));
