@@ -31,7 +31,8 @@ pub(super) async fn run(
     globals: &Globals,
     log: &Log,
 ) -> Result<ExitCode, Error> {
-    let Some(Asked { prompts, form, folder, cwd, chosen }) = asked(app, args, globals)? else {
+    let Some(Asked { prompts, form, folder, cwd, chosen }) = asked(app, args, globals).await?
+    else {
         return Ok(ExitCode::Success);
     };
     let mut signals = Signals::listen()?;
@@ -63,7 +64,8 @@ pub(super) async fn run(
         #[cfg(feature = "tui")]
         SessionForm::Terminal => {
             let opened = (engine, session, events);
-            return converse::converse(app, globals, opened, prompts, &chosen, &mut signals).await;
+            let options = (args, globals);
+            return converse::converse(app, options, opened, prompts, chosen, &mut signals).await;
         }
     }
     let mode = output_mode(args, globals);
@@ -111,12 +113,16 @@ struct Asked {
 
 /// Reads what the session is asked, and chooses its log. Returns `None` if the sessions were only
 /// listed.
-fn asked(app: &AppContext, args: &LaunchArgs, globals: &Globals) -> Result<Option<Asked>, Error> {
+async fn asked(
+    app: &AppContext,
+    args: &LaunchArgs,
+    globals: &Globals,
+) -> Result<Option<Asked>, Error> {
     let here = globals.repo.clone().unwrap_or_else(|| ".".into());
     let folder = working_folder(&here, app.places.home(), args.home_work())?;
     let sessions = Sessions::of(app, args, &folder.path);
     let picked = match args.resume {
-        Some(None) => match sessions.pick(&mut io::stdout())? {
+        Some(None) => match sessions.pick(globals).await? {
             None => return Ok(None),
             picked => picked,
         },

@@ -6,11 +6,16 @@ mod conversation_ports;
 mod earlier;
 mod home;
 mod log_choice;
+mod log_question;
 mod print;
 mod prompt_files;
 mod prompt_image;
 mod prompts;
+#[cfg(feature = "tui")]
+mod session_tree;
 mod setup;
+#[cfg(feature = "tui")]
+mod switch;
 mod system_prompt;
 
 #[cfg(feature = "tui")]
@@ -23,4 +28,6 @@ pub(crate) use print::{Printed, print, write_answer};
 pub(crate) use prompt_image::ImageSizes;
 pub(crate) use prompts::{PromptInputs, Prompts, assemble, read_piped};
 pub(crate) use setup::plan;
+#[cfg(feature = "tui")]
+pub(crate) use switch::SessionSwitch;
 pub(crate) use system_prompt::user_instructions;

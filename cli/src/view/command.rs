@@ -7,9 +7,20 @@ use protocol::ThinkingLevel;
 pub(super) enum Command {
     Help,
     Quit,
-    /// Use the model with this name.
-    Model(String),
-    Thinking(ThinkingLevel),
+    /// Use the model with this name, or one of a list.
+    Model(Option<String>),
+    /// Think so much, or as much as is chosen from a list.
+    Thinking(Option<ThinkingLevel>),
+    /// Begin a new session.
+    New,
+    /// Go on with another session, or one of a list.
+    Resume(Option<String>),
+    /// Go on from another entry of this session.
+    Tree,
+    /// Go on in a new session before the prompt with this id, or one of a list.
+    Fork(Option<String>),
+    /// Name the session.
+    Name(String),
     /// Compact the conversation, with these instructions for the summary.
     Compact(Option<String>),
     Cost,
@@ -18,20 +29,16 @@ pub(super) enum Command {
 /// The commands, with their values and what they do.
 const COMMANDS: &[(&str, &str, &str)] = &[
     ("help", "", "lists the commands and keys"),
-    ("model", "NAME", "uses another model from the next request on"),
-    ("thinking", "LEVEL", "changes how much the model thinks"),
+    ("model", "[NAME]", "uses another model from the next request on; lists them"),
+    ("thinking", "[LEVEL]", "changes how much the model thinks; lists the levels"),
+    ("new", "", "begins a new session; this one can be continued"),
+    ("resume", "[ID|NAME]", "goes on with another session of this folder; lists them"),
+    ("tree", "", "goes on from an earlier entry of this session"),
+    ("fork", "[ENTRY]", "begins a session with what comes before a prompt; lists them"),
+    ("name", "TEXT", "names this session"),
     ("compact", "[TEXT]", "replaces older messages by a summary, which heeds the text"),
     ("cost", "", "says what the session has used"),
     ("quit", "", "leaves; the session can be continued"),
-];
-
-/// Commands that are recognised and refused, with what to do today.
-const NOT_YET: &[(&str, &str)] = &[
-    ("new", "leave, and start `regatta`"),
-    ("resume", "leave, and start `regatta --resume`"),
-    ("tree", ""),
-    ("fork", "leave, and start `regatta --fork ID`"),
-    ("name", ""),
 ];
 
 const KEYS: &str = "
@@ -66,29 +73,33 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
         return None;
     }
     let value = value.trim();
+    let given = Some(value.to_owned()).filter(|it| !it.is_empty());
     Some(match name {
-        "model" if value.is_empty() => Err("`/model` needs the name of a model".to_owned()),
-        "model" => Ok(Command::Model(value.to_owned())),
-        "thinking" => value.parse().map(Command::Thinking).map_err(|error| format!("{error}")),
-        "compact" => Ok(Command::Compact(Some(value.to_owned()).filter(|it| !it.is_empty()))),
-        "help" | "quit" | "exit" | "cost" if !value.is_empty() => {
+        "model" => Ok(Command::Model(given)),
+        "thinking" => {
+            let level = given.map(|level| level.parse().map_err(|error| format!("{error}")));
+            level.transpose().map(Command::Thinking)
+        }
+        "compact" => Ok(Command::Compact(given)),
+        "resume" => Ok(Command::Resume(given)),
+        "fork" => Ok(Command::Fork(given)),
+        "name" => given.map(Command::Name).ok_or_else(|| "`/name` needs a text".to_owned()),
+        "help" | "quit" | "exit" | "cost" | "new" | "tree" if !value.is_empty() => {
             Err(format!("`/{name}` takes no value"))
         }
         "help" => Ok(Command::Help),
         "cost" => Ok(Command::Cost),
         "quit" | "exit" => Ok(Command::Quit),
-        name => Err(match NOT_YET.iter().find(|(known, _)| *known == name) {
-            Some((_, "")) => format!("`/{name}` is not implemented yet"),
-            Some((_, instead)) => format!("`/{name}` is not implemented yet; {instead}"),
-            None => format!("no such command: `/{name}`; see /help"),
-        }),
+        "new" => Ok(Command::New),
+        "tree" => Ok(Command::Tree),
+        name => Err(format!("no such command: `/{name}`; see /help")),
     })
 }
 
 /// Returns the text of `/help`.
 pub(super) fn help() -> String {
     let line = |(name, value, what): &(&str, &str, &str)| {
-        format!("{:<15} {what}\n", format!("/{name} {value}"))
+        format!("{:<18} {what}\n", format!("/{name} {value}"))
     };
     COMMANDS.iter().map(line).chain([KEYS.to_owned()]).collect()
 }
@@ -100,12 +111,14 @@ mod tests {
     #[test]
     fn a_command_is_told_from_a_text() {
         assert_eq!(parse("/quit "), Some(Ok(Command::Quit)));
-        assert_eq!(parse("/model a/b"), Some(Ok(Command::Model("a/b".to_owned()))));
+        assert_eq!(parse("/model a/b"), Some(Ok(Command::Model(Some("a/b".to_owned())))));
+        assert_eq!(parse("/model "), Some(Ok(Command::Model(None))));
+        assert_eq!(parse("/resume my work"), Some(Ok(Command::Resume(Some("my work".to_owned())))));
         assert_eq!(parse("/compact"), Some(Ok(Command::Compact(None))));
         for text in ["/etc/hosts is a file", "a /quit", " !x", ""] {
             assert_eq!(parse(text), None, "{text}");
         }
-        for text in ["/nope", "/quit now", "/model", "/thinking much", "/tree", "!ls", "!!ls", "/"]
+        for text in ["/nope", "/quit now", "/name", "/thinking much", "/tree x", "!ls", "!!ls", "/"]
         {
             assert!(matches!(parse(text), Some(Err(_))), "{text}");
         }

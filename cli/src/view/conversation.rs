@@ -1,5 +1,7 @@
 //! Drives the view: passes events and keys to its state, does what the state asks for, and draws.
 
+mod sessions;
+
 use std::collections::VecDeque;
 use std::io;
 use std::panic::AssertUnwindSafe;
@@ -14,10 +16,9 @@ use futures_util::future::{LocalBoxFuture, poll_immediate};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use protocol::{
-    Event, EventKind, Failure, InputId, ModelRoute, QueueKind, ThinkingLevel, UserInput,
+    Event, EventKind, EventScope, Failure, InputId, ModelRoute, QueueKind, ThinkingLevel, UserInput,
 };
 use ratatui::text::Line;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::completion::Candidates;
 use super::earlier::Earlier;
@@ -25,15 +26,15 @@ use super::entry::NoteKind;
 use super::highlight::Syntaxes;
 use super::history::History;
 use super::live_part::live_part;
+use super::sessions::{ConversationSessions, OpenedSession};
 use super::state::{Effect, Leave, Status, ViewState};
 use super::terminal::Terminal;
 use crate::error::{Error, ErrorKind};
 use crate::render::{Palette, Size};
-use crate::session::Prompts;
+use crate::session::{ChosenLog, Prompts};
 use crate::signals::Signals;
 
-/// How long a suspended process waits for the signal that continues it, once it runs again.
-const CONTINUED: Duration = Duration::from_millis(200);
+use sessions::SessionAnswer;
 
 /// What a conversation needs of the rest of the program.
 pub(crate) trait ConversationPorts {
@@ -63,20 +64,38 @@ pub(crate) trait ConversationPorts {
 pub(crate) struct Conversation<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) session: &'a SessionHandle,
-    /// The events of the engine since before the session was opened, which is its only one.
+    /// The events of the engine since before the session was opened.
     pub(crate) events: Events,
+    /// The log of the session.
+    pub(crate) log: &'a ChosenLog,
     /// The prompts of the command line.
     pub(crate) prompts: Prompts,
     /// What was said before in the session.
     pub(crate) earlier: Earlier,
     pub(crate) ports: &'a dyn ConversationPorts,
-    pub(crate) palette: Palette,
-    pub(crate) size: fn() -> Size,
+    /// The other sessions of the folder.
+    pub(crate) sessions: &'a dyn ConversationSessions,
+    pub(crate) view: ViewOf,
     pub(crate) faults: Faults,
 }
 
+/// The view in which a session is shown.
+pub(crate) enum ViewOf {
+    /// A new one on the terminal.
+    Terminal(Palette, fn() -> Size),
+    /// The one of the session before, with the text that its input gets, and what the user should know.
+    Before { kept: Box<KeptView>, text: Option<String>, notes: Vec<String> },
+}
+
+/// The view of a session that was left for another one.
+pub(crate) struct KeptView {
+    view: ViewState,
+    terminal: Terminal,
+    syntaxes: Syntaxes,
+    began: Instant,
+}
+
 /// Why a conversation was left.
-#[derive(Debug)]
 pub(crate) enum ConversationEnd {
     /// The user is done.
     Done,
@@ -84,6 +103,8 @@ pub(crate) enum ConversationEnd {
     Interrupted(Interruption),
     /// A part of the engine failed.
     EngineFailed(String),
+    /// Another session was opened, which goes on with the view.
+    Switch(Box<OpenedSession>, Box<KeptView>),
 }
 
 impl Conversation<'_> {
@@ -110,19 +131,34 @@ impl Conversation<'_> {
             waits_for: None,
         };
         let failed = |error: io::Error| Error::output(&error);
-        let syntaxes = Syntaxes::default();
-        let mut view = ViewState::new(status, syntaxes.clone());
-        view.history = History::new(self.ports.prompts());
-        view.candidates = Candidates { models: self.ports.models(), files: None };
+        let KeptView { mut view, terminal, syntaxes, began } = match self.view {
+            ViewOf::Terminal(palette, size) => {
+                let syntaxes = Syntaxes::default();
+                let mut view = ViewState::new(status, syntaxes.clone());
+                view.history = History::new(self.ports.prompts());
+                view.candidates = Candidates { models: self.ports.models(), files: None };
+                let terminal = Terminal::enter(palette, size).map_err(failed)?;
+                KeptView { view, terminal, syntaxes, began: Instant::now() }
+            }
+            ViewOf::Before { kept, text, notes } => {
+                let mut kept = *kept;
+                kept.view.begin_session(status, text);
+                notes.into_iter().for_each(|note| kept.view.note(NoteKind::Info, note));
+                kept
+            }
+        };
+        view.name.clone_from(&self.log.name);
         view.earlier(&self.earlier);
         let mut shown = Shown {
             session: self.session,
+            log: self.log,
             ports: self.ports,
+            sessions: self.sessions,
             requests: FuturesUnordered::new(),
             view,
-            terminal: Terminal::enter(self.palette, self.size).map_err(failed)?,
+            terminal,
             syntaxes,
-            began: Instant::now(),
+            began,
             left: None,
         };
         let mut images = self.prompts.images;
@@ -132,12 +168,23 @@ impl Conversation<'_> {
             let effects = shown.view.send_as(QueueKind::Prompt, input);
             shown.perform(effects).await.map_err(failed)?;
         }
-        shown.converse(self.engine, self.events, signals, &self.faults).await.map_err(failed)
+        let left = shown.converse(self.engine, self.events, signals, &self.faults).await;
+        Ok(match left.map_err(failed)? {
+            Left::For(end) => end,
+            Left::To(opened) => ConversationEnd::Switch(opened, Box::new(shown.keep())),
+        })
     }
+}
+
+/// Where the view goes from a session.
+enum Left {
+    For(ConversationEnd),
+    To(Box<OpenedSession>),
 }
 
 /// The answer of the session to a request.
 enum Answered {
+    Session(SessionAnswer),
     Model(ModelRoute, Result<(), Failure>),
     Thinking(Option<ThinkingLevel>),
     Compacted(Result<(), Failure>),
@@ -146,14 +193,16 @@ enum Answered {
 /// The view of a session on the terminal.
 struct Shown<'a> {
     session: &'a SessionHandle,
+    log: &'a ChosenLog,
     ports: &'a dyn ConversationPorts,
+    sessions: &'a dyn ConversationSessions,
     /// The requests to the session that have not been answered.
     requests: FuturesUnordered<LocalBoxFuture<'a, Answered>>,
     view: ViewState,
     terminal: Terminal,
     syntaxes: Syntaxes,
     began: Instant,
-    left: Option<ConversationEnd>,
+    left: Option<Left>,
 }
 
 impl Shown<'_> {
@@ -163,9 +212,12 @@ impl Shown<'_> {
         mut events: Events,
         signals: &mut Signals,
         faults: &Faults,
-    ) -> io::Result<ConversationEnd> {
+    ) -> io::Result<Left> {
         let mut inputs = EventStream::new();
         loop {
+            if let Some(Left::To(opened)) = self.left.take_if(|left| matches!(left, Left::To(_))) {
+                return Ok(Left::To(opened));
+            }
             if let Some(left) = self.left.take() {
                 let finished = self.finished_lines(self.terminal.size());
                 self.terminal.leave(&finished)?;
@@ -176,7 +228,7 @@ impl Shown<'_> {
             tokio::select! {
                 event = events.recv() => {
                     let Some(event) = event else {
-                        self.left = Some(ConversationEnd::EngineFailed("the session has ended".to_owned()));
+                        self.leave(ConversationEnd::EngineFailed("the session has ended".to_owned()));
                         continue;
                     };
                     self.events(event, &mut events).await?;
@@ -185,14 +237,14 @@ impl Shown<'_> {
                     faults.failpoint("view.key")?;
                     match input {
                         Some(input) => self.inputs(input?, &mut inputs).await?,
-                        None => self.left = Some(ConversationEnd::Interrupted(Interruption::Terminate)),
+                        None => self.leave(ConversationEnd::Interrupted(Interruption::Terminate)),
                     }
                 }
                 Some(answer) = self.requests.next(), if !self.requests.is_empty() => {
-                    self.answered(answer);
+                    self.answered(answer).await;
                 }
-                why = signals.next() => self.left = Some(ConversationEnd::Interrupted(why)),
-                what = engine.failed() => self.left = Some(ConversationEnd::EngineFailed(what)),
+                why = signals.next() => self.leave(ConversationEnd::Interrupted(why)),
+                what = engine.failed() => self.leave(ConversationEnd::EngineFailed(what)),
                 () = tokio::time::sleep(until_second), if self.view.has_clock() => {}
             }
         }
@@ -202,8 +254,11 @@ impl Shown<'_> {
     async fn events(&mut self, first: Arc<Event>, events: &mut Events) -> io::Result<()> {
         let mut next = Some(first);
         while let Some(event) = next {
-            if let EventKind::SessionEvent { event, .. } = &event.kind {
-                let effects = self.view.event(event, self.began.elapsed());
+            let own = EventScope::Session(self.session.id());
+            if let EventKind::SessionEvent { event: said, .. } = &event.kind
+                && event.scope == Some(own)
+            {
+                let effects = self.view.event(said, self.began.elapsed());
                 self.perform(effects).await?;
             }
             next = events.take();
@@ -252,9 +307,9 @@ impl Shown<'_> {
                 // The event of the dropped input gives its text back to the editor.
                 Effect::TakeBack(kind) => drop(self.session.take_back(kind).await),
                 Effect::Abort(level) => self.session.abort(level),
-                Effect::Leave(Leave::Done) => self.left = Some(ConversationEnd::Done),
+                Effect::Leave(Leave::Done) => self.leave(ConversationEnd::Done),
                 Effect::Leave(Leave::Interrupted) => {
-                    self.left = Some(ConversationEnd::Interrupted(Interruption::Interrupt));
+                    self.leave(ConversationEnd::Interrupted(Interruption::Interrupt));
                 }
                 Effect::SetModel(name) => match self.ports.find_model(&name) {
                     Ok(model) => {
@@ -278,8 +333,9 @@ impl Shown<'_> {
                         Answered::Compacted(session.compact(instructions).await.map(drop))
                     }));
                 }
+                Effect::Session(request) => self.request(request).await,
                 Effect::Remember(prompt) => self.ports.remember(&prompt),
-                Effect::Suspend => self.suspend().await?,
+                Effect::Suspend => self.terminal.suspend_and_resume().await?,
                 Effect::Redraw => self.terminal.forget(),
             }
         }
@@ -287,8 +343,9 @@ impl Shown<'_> {
     }
 
     /// Applies the answer of the session to a request.
-    fn answered(&mut self, answer: Answered) {
+    async fn answered(&mut self, answer: Answered) {
         match answer {
+            Answered::Session(answer) => self.session_answered(answer).await,
             Answered::Model(model, Ok(())) => {
                 self.view.model_set(model.name(), self.ports.context_window(&model));
             }
@@ -306,12 +363,8 @@ impl Shown<'_> {
         }
     }
 
-    async fn suspend(&mut self) -> io::Result<()> {
-        let mut continued = signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?;
-        self.terminal.suspend()?;
-        // The process may run on for a moment before it stops. A shell without jobs stops nothing.
-        let _either = tokio::time::timeout(CONTINUED, continued.recv()).await;
-        self.terminal.resume()
+    fn leave(&mut self, end: ConversationEnd) {
+        self.left = Some(Left::For(end));
     }
 
     fn draw(&mut self) -> io::Result<()> {

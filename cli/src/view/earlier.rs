@@ -28,6 +28,21 @@ pub(crate) struct Earlier {
     pub(crate) left_out: usize,
 }
 
+impl Earlier {
+    /// Returns what was said from the last prompt on.
+    pub(super) fn last_turn(mut self) -> Self {
+        let is_prompt = |entry: &SessionEntry| match entry.model_message() {
+            Some(Message::User(said)) => !said.synthetic,
+            Some(Message::Assistant(_) | Message::ToolResult(_)) | None => false,
+        };
+        let begin = self.entries.iter().rposition(is_prompt).unwrap_or(0);
+        let before = self.entries.drain(..begin);
+        let is_message = |entry: &SessionEntry| matches!(entry, SessionEntry::Message { .. });
+        self.left_out += before.filter(is_message).count();
+        self
+    }
+}
+
 impl ViewState {
     /// Prints what was said before, and one line that counts what is left out of it.
     pub(super) fn earlier(&mut self, earlier: &Earlier) {

@@ -25,7 +25,10 @@ pub(super) fn live_part(
     let columns = size.columns;
     let status = status_line(view, columns, now);
     let editor_rows = (size.rows / 2).clamp(1, 12);
-    let editor = view.editor.lines(columns, editor_rows);
+    let editor = match &view.picker {
+        Some(picker) => picker.lines(size),
+        None => view.editor.lines(columns, editor_rows),
+    };
     let room = size.rows.saturating_sub(editor.len() + 1);
     let mut below = Vec::new();
     below
@@ -128,6 +131,7 @@ fn status_line(view: &ViewState, columns: usize, now: Duration) -> Line<'static>
     } else if let Some(what) = waits_for {
         parts.push(format!("waits for {what}"));
     }
+    parts.extend(view.name.clone());
     parts.push(model.clone());
     parts.extend(thinking.map(|level| format!("thinking {}", level.as_str())));
     parts.push(match context_window {

@@ -16,10 +16,17 @@ mod highlight;
 mod history;
 mod live_part;
 mod markdown;
+mod picker;
 mod screen;
+mod session_choice;
+mod sessions;
 mod state;
 mod terminal;
 mod wrap;
 
-pub(crate) use conversation::{Conversation, ConversationEnd, ConversationPorts};
+pub(crate) use conversation::{Conversation, ConversationEnd, ConversationPorts, ViewOf};
 pub(crate) use earlier::Earlier;
+pub(crate) use session_choice::{SessionChoice, choose_session};
+pub(crate) use sessions::{
+    ConversationSessions, ListedSession, NotOpened, OpenedSession, Present, SwitchTo, TreeRow,
+};

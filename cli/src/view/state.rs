@@ -1,6 +1,7 @@
 //! The state of the view: what the events of a session and the keys of the user make of it. It does
 //! nothing itself: what is to be done is returned as effects.
 
+mod choosing;
 mod events;
 mod keys;
 
@@ -16,6 +17,9 @@ use super::editor::Editor;
 use super::entry::{Entry, NoteKind};
 use super::highlight::Syntaxes;
 use super::history::History;
+use super::picker::Picker;
+
+pub(super) use choosing::{Choice, SessionRequest, Summary};
 
 /// The state of the view.
 pub(super) struct ViewState {
@@ -34,10 +38,18 @@ pub(super) struct ViewState {
     pub(super) work: Option<Work>,
     /// Whether the conversation is being compacted.
     is_compacting: bool,
+    /// Whether another session is being opened.
+    is_switching: bool,
+    /// Whether the session goes to another entry.
+    is_moving: bool,
+    /// The name of the session.
+    pub(super) name: Option<String>,
     pub(super) history: History,
     /// What can be completed, and the candidates for what is typed.
     pub(super) candidates: Candidates,
     pub(super) completion: Option<Completion>,
+    /// The list from which the user chooses.
+    pub(super) picker: Option<Picker<Choice>>,
     /// A line for the user, until the next key.
     pub(super) hint: Option<String>,
     stopping: Option<Stopping>,
@@ -114,6 +126,8 @@ pub(super) enum Effect {
     SetThinking(ThinkingLevel),
     /// Compact the conversation, with these instructions.
     Compact(Option<String>),
+    /// Ask something of the sessions.
+    Session(SessionRequest),
     /// Add a prompt to the history.
     Remember(String),
     /// Leave the view.
@@ -145,9 +159,13 @@ impl ViewState {
             queue: Vec::new(),
             work: None,
             is_compacting: false,
+            is_switching: false,
+            is_moving: false,
+            name: None,
             history: History::default(),
             candidates: Candidates::default(),
             completion: None,
+            picker: None,
             hint: None,
             stopping: None,
             resend: Vec::new(),
@@ -202,7 +220,7 @@ impl ViewState {
 
     /// Returns whether there is something to stop.
     fn is_busy(&self) -> bool {
-        self.work.is_some() || self.is_compacting || !self.queue.is_empty()
+        self.work.is_some() || self.is_compacting || self.is_moving || !self.queue.is_empty()
     }
 
     /// Returns whether something changes on the screen without an event: the time that work takes.

@@ -164,7 +164,7 @@ impl ViewState {
     }
 
     /// Puts the inputs that were given back before what is typed.
-    fn give_back(&mut self) {
+    pub(super) fn give_back(&mut self) {
         let mut texts = std::mem::take(&mut self.given_back);
         if texts.is_empty() {
             return;
@@ -180,7 +180,7 @@ impl ViewState {
         self.finished.extend(parts.into_iter().map(|(part, gap)| Entry::Answer(part, gap)));
     }
 
-    fn finish_answer(&mut self) {
+    pub(super) fn finish_answer(&mut self) {
         self.push_complete_answer();
         self.blocks.clear();
         self.thinking = None;

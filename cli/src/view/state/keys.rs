@@ -6,12 +6,13 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use engine::ports::CancelLevel;
 use protocol::{InputId, QueueKind, ThinkingLevel, UserInput};
 
-use super::{Effect, Leave, Stopping, ViewState};
+use super::{Effect, Leave, SessionRequest, Stopping, ViewState};
 use crate::render::usage_details;
 use crate::view::command::{self, Command};
 use crate::view::completion::{Completion, file_name};
-use crate::view::editor::Edit;
+use crate::view::editor::edit_of;
 use crate::view::entry::Entry;
+use crate::view::sessions::SwitchTo;
 
 /// How soon a second Ctrl-C leaves.
 const TWICE: Duration = Duration::from_secs(1);
@@ -32,6 +33,9 @@ impl ViewState {
             return Vec::new();
         }
         self.hint = None;
+        if let Some(effects) = self.picker_key(key) {
+            return effects;
+        }
         if self.history.query().is_some() && self.search_key(key) == Handled::Yes {
             return Vec::new();
         }
@@ -73,7 +77,7 @@ impl ViewState {
                 newer.iter().for_each(|newer| self.editor.set(newer));
             }
             (code, ..) => {
-                match edit(code, modifiers) {
+                match edit_of(code, modifiers) {
                     Some(edit) => self.editor.edit(edit),
                     None => self.insert(key),
                 }
@@ -164,6 +168,10 @@ impl ViewState {
     /// Inserts pasted text.
     pub(in crate::view) fn paste(&mut self, text: &str) {
         self.hint = None;
+        if let Some(picker) = &mut self.picker {
+            picker.paste(text);
+            return;
+        }
         self.editor.paste(text);
         self.edited();
     }
@@ -178,12 +186,20 @@ impl ViewState {
     /// Sends what was typed. `kind` is when the model gets it if it works.
     fn submit(&mut self, kind: QueueKind) -> Vec<Effect> {
         self.completion = None;
+        if self.is_switching {
+            self.hint = Some("the session is being opened".to_owned());
+            return Vec::new();
+        }
         let text = self.editor.take();
         if text.trim().is_empty() {
             return Vec::new();
         }
         let remember = self.remember(&text);
         let effects = match command::parse(&text) {
+            Some(Ok(command)) if self.refuses(&command) => {
+                self.editor.set(&text);
+                return Vec::new();
+            }
             Some(Ok(command)) => self.command(command),
             Some(Err(why)) => {
                 self.editor.set(&text);
@@ -210,8 +226,19 @@ impl ViewState {
                 let text = usage_details(self.status.usage);
                 self.finished.push(Entry::Text(text));
             }
-            Command::Model(name) => return vec![Effect::SetModel(name)],
-            Command::Thinking(level) => return vec![Effect::SetThinking(level)],
+            Command::Model(None) => self.list_models(),
+            Command::Model(Some(name)) => return vec![Effect::SetModel(name)],
+            Command::Thinking(None) => self.list_levels(),
+            Command::Thinking(Some(level)) => return vec![Effect::SetThinking(level)],
+            Command::New => return self.open(SwitchTo::New),
+            Command::Resume(None) => return vec![Effect::Session(SessionRequest::List)],
+            Command::Resume(Some(name)) => return self.open(SwitchTo::Named(name)),
+            Command::Tree => return vec![Effect::Session(SessionRequest::Tree)],
+            Command::Fork(None) => return vec![Effect::Session(SessionRequest::Prompts)],
+            Command::Fork(Some(entry)) => return self.open(SwitchTo::Before(entry)),
+            Command::Name(name) => {
+                return vec![Effect::Session(SessionRequest::Name(name))];
+            }
             Command::Compact(instructions) => return vec![Effect::Compact(instructions)],
             Command::Quit => return vec![Effect::Leave(Leave::Done)],
         }
@@ -251,29 +278,4 @@ impl ViewState {
         let newest = self.queue.iter().rev().find(|queued| queued.kind != QueueKind::Prompt);
         newest.map(|queued| Effect::TakeBack(queued.kind)).into_iter().collect()
     }
-}
-
-/// Returns the change of the input that a key stands for.
-fn edit(code: KeyCode, modifiers: KeyModifiers) -> Option<Edit> {
-    let control = modifiers.contains(KeyModifiers::CONTROL);
-    let alt = modifiers.contains(KeyModifiers::ALT);
-    Some(match (code, control, alt) {
-        (KeyCode::Backspace, false, false) | (KeyCode::Char('h'), true, _) => Edit::Backspace,
-        (KeyCode::Delete, ..) | (KeyCode::Char('d'), true, _) => Edit::Delete,
-        (KeyCode::Backspace, ..) | (KeyCode::Char('w'), true, _) => Edit::DeleteWord,
-        (KeyCode::Char('d'), _, true) => Edit::DeleteNextWord,
-        (KeyCode::Char('u'), true, _) => Edit::DeleteToBegin,
-        (KeyCode::Char('k'), true, _) => Edit::DeleteToEnd,
-        (KeyCode::Char('y'), true, _) => Edit::Yank,
-        (KeyCode::Char('_' | '-' | '7'), true, _) => Edit::Undo,
-        (KeyCode::Left, false, false) | (KeyCode::Char('b'), true, _) => Edit::Left,
-        (KeyCode::Right, false, false) | (KeyCode::Char('f'), true, _) => Edit::Right,
-        (KeyCode::Left, ..) | (KeyCode::Char('b'), _, true) => Edit::WordLeft,
-        (KeyCode::Right, ..) | (KeyCode::Char('f'), _, true) => Edit::WordRight,
-        (KeyCode::Home, ..) | (KeyCode::Char('a'), true, _) => Edit::Begin,
-        (KeyCode::End, ..) | (KeyCode::Char('e'), true, _) => Edit::End,
-        (KeyCode::Up, false, false) => Edit::Up,
-        (KeyCode::Down, ..) => Edit::Down,
-        _ => return None,
-    })
 }
