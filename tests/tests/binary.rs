@@ -133,6 +133,8 @@ mod binary {
     mod view_hostile;
     mod view_kit;
     mod view_latency;
+    mod view_lists;
+    mod view_sessions;
     mod view_tmux;
     mod wire_apis;
     mod writers;

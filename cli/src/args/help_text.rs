@@ -18,8 +18,11 @@ Opens a session that works in this folder, in place: a conversation on the termi
 answer to a prompt.
 
 Examples:
-  regatta 'why does the test fail?'
-  regatta --continue
+  regatta                                   a conversation, in this folder; /help in it lists its keys
+  regatta 'why does the test fail?'         one that begins with a prompt
+  regatta --continue                        goes on with the latest of this folder
+  regatta --resume                          goes on with one that is chosen from a list
+  regatta --fork 01a2                       goes on with a copy of the one whose id begins so
   regatta -p 'explain the build'
   git diff | regatta -p 'review this change'
   regatta -p @notes.md 'what is missing here?'

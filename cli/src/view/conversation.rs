@@ -215,6 +215,8 @@ impl Shown<'_> {
     ) -> io::Result<Left> {
         let mut inputs = EventStream::new();
         loop {
+            let effects = self.view.release(self.began.elapsed());
+            self.perform(effects).await?;
             if let Some(Left::To(opened)) = self.left.take_if(|left| matches!(left, Left::To(_))) {
                 return Ok(Left::To(opened));
             }

@@ -284,7 +284,7 @@ mod tests {
             }
         }
         let wide = texts(&picker, 80, 24);
-        assert!(wide[1].ends_with("0 messages") && width(&wide[1]) == 80, "{wide:?}");
+        assert!(wide[1].ends_with(" messages") && width(&wide[1]) == 80, "{wide:?}");
         assert_eq!(wide.len(), 14);
     }
 

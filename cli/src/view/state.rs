@@ -3,6 +3,7 @@
 
 mod choosing;
 mod events;
+mod held_keys;
 mod keys;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use super::history::History;
 use super::picker::Picker;
 
 pub(super) use choosing::{Choice, SessionRequest, Summary};
+use held_keys::HeldKeys;
 
 /// The state of the view.
 pub(super) struct ViewState {
@@ -38,6 +40,8 @@ pub(super) struct ViewState {
     pub(super) work: Option<Work>,
     /// Whether the conversation is being compacted.
     is_compacting: bool,
+    /// What was typed while a list, or another session, was not there yet.
+    held: HeldKeys,
     /// Whether another session is being opened.
     is_switching: bool,
     /// Whether the session goes to another entry.
@@ -159,6 +163,7 @@ impl ViewState {
             queue: Vec::new(),
             work: None,
             is_compacting: false,
+            held: HeldKeys::default(),
             is_switching: false,
             is_moving: false,
             name: None,

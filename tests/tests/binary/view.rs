@@ -17,14 +17,14 @@ const ALT_ENTER: &str = "\u{1b}\r";
 const ALT_UP: &str = "\u{1b}[1;3A";
 
 /// Starts a session on a terminal, and waits until it can be typed into.
-fn start(place: &Sandbox, model: &PacedModel, (rows, columns): (u16, u16)) -> Screen {
+pub(super) fn start(place: &Sandbox, model: &PacedModel, (rows, columns): (u16, u16)) -> Screen {
     let screen = model.session(place).on_a_keyboard(rows, columns);
     screen.until("the status line", |text| text.contains("loopback/loop"));
     screen
 }
 
 /// Waits until the whole screen is as expected, but for times.
-fn expect_screen(screen: &Screen, what: &str, expected: &[&str]) {
+pub(super) fn expect_screen(screen: &Screen, what: &str, expected: &[&str]) {
     let expected = expected.join("\n");
     let is_so = |text: &str| without_times(text).trim_start_matches('\n') == expected;
     screen.until(&format!("{what}:\n{expected}\n"), is_so);
@@ -272,8 +272,8 @@ fn a_conversation_needs_a_terminal_and_its_commands_are_refused_by_name() {
     assert_eq!(dumb.wait().code(), Some(1), "{}", dumb.text());
     assert!(dumb.text().contains("error: cannot begin a conversation"), "{}", dumb.text());
     let mut screen = start(&place, &model, (24, 80));
-    screen.press("/tree\r");
-    screen.until("the refusal", |text| text.contains("`/tree` is not implemented yet"));
+    screen.press("/tree now\r");
+    screen.until("the refusal", |text| text.contains("`/tree` takes no value"));
     screen.press(&format!("{CTRL_C}/nope\r"));
     screen.until("no such command", |text| text.contains("no such command: `/nope`"));
     screen.press(&format!("{CTRL_C}/help\r"));

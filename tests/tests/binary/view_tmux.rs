@@ -170,3 +170,50 @@ fn a_suspended_session_leaves_the_terminal_as_it_was_and_goes_on() {
     tmux.until("the shell", |text| text.contains("continue with: regatta --resume"));
     assert_eq!(settings("after"), before);
 }
+
+#[test]
+fn a_list_in_tmux_leaves_nothing_in_the_scrollback() {
+    let (place, model) = (sandbox(), PacedModel::start());
+    let Some(tmux) = Tmux::start(&place, 80, 24) else {
+        return skip("a_list_in_tmux_leaves_nothing_in_the_scrollback", "there is no tmux");
+    };
+    tmux.press(&[&format!("clear; {}", line(&place, &model)), "Enter"]);
+    tmux.until("the status line", |text| text.contains("context unknown"));
+    for prompt in ["hello", "again"] {
+        tmux.press(&[prompt, "Enter"]);
+        model.next().answer(&format!("You said {prompt}."));
+        tmux.until("the end of the turn", |text| {
+            text.contains(&format!("You said {prompt}.")) && !text.contains("works")
+        });
+    }
+    for (list, row) in [("/thinking", "▸ off"), ("/tree", "▸ * You said again.")] {
+        tmux.press(&[list, "Enter"]);
+        tmux.until("the list", |text| text.contains(row));
+        for (columns, rows) in [("60", "24"), ("100", "18"), ("44", "30"), ("80", "24")] {
+            tmux.run(&["resize-window", "-x", columns, "-y", rows]);
+            tmux.until("the list after a resize", |text| text.matches(row).count() == 1);
+        }
+        tmux.press(&["PageDown", "Escape"]);
+        tmux.until("the input", |text| !text.contains("Esc leaves"));
+    }
+    tmux.press(&["/tree", "Enter"]);
+    tmux.until("the list", |text| text.contains("▸ * You said again."));
+    tmux.press(&["hello", "Enter"]);
+    tmux.until("the question", |text| text.contains("▸ no"));
+    tmux.press(&["Enter"]);
+    tmux.until("the prompt", |text| text.contains("the session goes on from here:\n\n> hello\n"));
+    tmux.press(&["!", "Enter"]);
+    let exchange = model.next();
+    assert_eq!(exchange.prompts(), ["hello!"]);
+    exchange.answer("Well.");
+    tmux.until("the answer", |text| text.contains("Well.") && !text.contains("works"));
+    let text = tmux.text();
+    for gone in ["Esc leaves", "▸", "Go on from where?"] {
+        assert!(!text.contains(gone), "{gone} in\n{text}");
+    }
+    for once in ["You said hello.", "You said again.", "> hello!", "loopback/loop ·"] {
+        assert_eq!(text.matches(once).count(), 1, "{once} in\n{text}");
+    }
+    tmux.press(&["C-d"]);
+    tmux.until("the shell", |text| text.contains("continue with: regatta --resume"));
+}

@@ -41,6 +41,7 @@ impl Shown<'_> {
             SessionRequest::Tree | SessionRequest::Prompts | SessionRequest::List
         );
         if in_memory && is_of_file {
+            self.view.listed();
             let why = "the sessions of this conversation are in memory only (--no-session)";
             return self.view.note(NoteKind::Error, why);
         }
@@ -111,6 +112,7 @@ impl Shown<'_> {
 
     /// Applies an answer of the sessions.
     pub(super) async fn session_answered(&mut self, answer: SessionAnswer) {
+        self.view.listed();
         match answer {
             SessionAnswer::Listed(Ok(sessions)) => self.view.list_sessions(sessions),
             SessionAnswer::Tree(Ok(tree)) => self.view.list_tree(tree),

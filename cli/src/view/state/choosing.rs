@@ -277,3 +277,6 @@ impl ViewState {
 fn answer(text: &str, choice: Choice) -> PickerRow<Choice> {
     PickerRow { text: text.to_owned(), about: String::new(), choice }
 }
+
+#[cfg(test)]
+mod tests;

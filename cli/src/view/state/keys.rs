@@ -29,7 +29,7 @@ const AGAIN: &str = "press Ctrl-C again to leave";
 impl ViewState {
     /// Applies a key.
     pub(in crate::view) fn key(&mut self, key: KeyEvent, now: Duration) -> Vec<Effect> {
-        if key.kind == KeyEventKind::Release {
+        if key.kind == KeyEventKind::Release || self.holds(&key) {
             return Vec::new();
         }
         self.hint = None;
@@ -167,6 +167,9 @@ impl ViewState {
 
     /// Inserts pasted text.
     pub(in crate::view) fn paste(&mut self, text: &str) {
+        if self.holds_paste(text) {
+            return;
+        }
         self.hint = None;
         if let Some(picker) = &mut self.picker {
             picker.paste(text);
@@ -186,10 +189,6 @@ impl ViewState {
     /// Sends what was typed. `kind` is when the model gets it if it works.
     fn submit(&mut self, kind: QueueKind) -> Vec<Effect> {
         self.completion = None;
-        if self.is_switching {
-            self.hint = Some("the session is being opened".to_owned());
-            return Vec::new();
-        }
         let text = self.editor.take();
         if text.trim().is_empty() {
             return Vec::new();
@@ -231,10 +230,10 @@ impl ViewState {
             Command::Thinking(None) => self.list_levels(),
             Command::Thinking(Some(level)) => return vec![Effect::SetThinking(level)],
             Command::New => return self.open(SwitchTo::New),
-            Command::Resume(None) => return vec![Effect::Session(SessionRequest::List)],
+            Command::Resume(None) => return self.ask_for_list(SessionRequest::List),
             Command::Resume(Some(name)) => return self.open(SwitchTo::Named(name)),
-            Command::Tree => return vec![Effect::Session(SessionRequest::Tree)],
-            Command::Fork(None) => return vec![Effect::Session(SessionRequest::Prompts)],
+            Command::Tree => return self.ask_for_list(SessionRequest::Tree),
+            Command::Fork(None) => return self.ask_for_list(SessionRequest::Prompts),
             Command::Fork(Some(entry)) => return self.open(SwitchTo::Before(entry)),
             Command::Name(name) => {
                 return vec![Effect::Session(SessionRequest::Name(name))];

@@ -6,7 +6,6 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use protocol::{AgentEnd, InputId, QueueKind, SessionEvent, Usage};
 
 use super::*;
-use crate::view::sessions::{ListedSession, NotOpened, SwitchTo, TreeRow};
 
 /// Returns a view of a new session.
 pub(in crate::view) fn test_view() -> ViewState {
@@ -21,11 +20,11 @@ pub(in crate::view) fn test_view() -> ViewState {
     ViewState::new(status, Syntaxes::default())
 }
 
-fn press(view: &mut ViewState, code: KeyCode, modifiers: KeyModifiers) -> Vec<Effect> {
+pub(super) fn press(view: &mut ViewState, code: KeyCode, modifiers: KeyModifiers) -> Vec<Effect> {
     view.key(KeyEvent::new(code, modifiers), Duration::ZERO)
 }
 
-fn enter(view: &mut ViewState, text: &str) -> Vec<Effect> {
+pub(super) fn enter(view: &mut ViewState, text: &str) -> Vec<Effect> {
     for letter in text.chars() {
         press(view, KeyCode::Char(letter), KeyModifiers::NONE);
     }
@@ -33,7 +32,7 @@ fn enter(view: &mut ViewState, text: &str) -> Vec<Effect> {
 }
 
 /// Returns the input that is sent, and when the model gets it.
-fn sent(effects: &[Effect]) -> (QueueKind, InputId) {
+pub(super) fn sent(effects: &[Effect]) -> (QueueKind, InputId) {
     let sent = effects.iter().find_map(|effect| match effect {
         Effect::Send(kind, input) => Some((*kind, input.id)),
         _ => None,
@@ -173,134 +172,4 @@ fn what_of_an_answer_did_not_arrive_in_parts_is_printed_at_its_end() {
         .map(|line| line.to_string())
         .collect();
     assert_eq!(lines, ["", "One.", "", "Two."]);
-}
-
-fn command(view: &mut ViewState, text: &str) -> Option<Effect> {
-    // The first Enter may complete a value.
-    let typed = enter(view, text).pop();
-    typed.filter(|effect| !matches!(effect, Effect::Remember(_)))
-}
-
-fn opens(to: SwitchTo) -> Option<Effect> {
-    Some(Effect::Session(SessionRequest::Open(to)))
-}
-
-fn row(entry: &str, is_leaf: bool, leaves_messages: bool) -> TreeRow {
-    let (entry, text) = (protocol::EntryId::new(entry), entry.to_owned());
-    TreeRow { entry, graph: String::new(), text, is_leaf, is_own_prompt: true, leaves_messages }
-}
-
-#[test]
-fn another_session_is_refused_while_the_model_works_and_the_command_stays() {
-    for text in ["/new", "/resume", "/resume x", "/tree", "/fork", "/fork x"] {
-        let mut view = view();
-        enter(&mut view, "go");
-        assert_eq!(enter(&mut view, text), [], "{text}");
-        assert_eq!(view.editor.text(), text);
-        assert!(view.hint.as_ref().unwrap().contains("Esc stops it"));
-    }
-    let mut view = view();
-    assert_eq!(command(&mut view, "/new"), opens(SwitchTo::New));
-    // Until the other one is there, nothing is sent to this one.
-    assert_eq!(enter(&mut view, "hello"), []);
-    assert_eq!(view.editor.text(), "hello");
-    view.not_opened(NotOpened::Failed("no".to_owned()));
-    assert_eq!(view.take_finished(80), [Entry::Note(NoteKind::Error, "no".to_owned())]);
-    sent(&press(&mut view, KeyCode::Enter, KeyModifiers::NONE));
-}
-
-#[test]
-fn what_waits_and_is_typed_is_in_the_input_of_the_next_session() {
-    let mut view = view();
-    view.name = Some("old".to_owned());
-    enter(&mut view, "waits");
-    view.paste("typed");
-    let status = Status { model: "b/two".to_owned(), ..view.status.clone() };
-    view.begin_session(status, Some("of the fork".to_owned()));
-    assert_eq!(view.editor.text(), "waits\nof the fork\ntyped");
-    assert!(view.queue.is_empty() && !view.is_busy());
-    assert_eq!(view.status.model, "b/two");
-}
-
-#[test]
-fn a_list_is_filtered_taken_and_left() {
-    let mut view = view();
-    view.list_sessions(Vec::new());
-    assert!(view.picker.is_none() && view.hint.is_some());
-    let listed = |name: &str| ListedSession {
-        path: name.into(),
-        text: name.to_owned(),
-        about: String::new(),
-    };
-    for (keys, taken) in [("", "garden"), ("hou", "house")] {
-        view.list_sessions(vec![listed("garden"), listed("house")]);
-        let effects = enter(&mut view, keys);
-        assert_eq!(effects.last().cloned(), opens(SwitchTo::Session(taken.into())));
-        view.not_opened(NotOpened::Failed(String::new()));
-    }
-    view.list_sessions(vec![listed("garden")]);
-    assert_eq!(enter(&mut view, "nothing of that name"), []);
-    assert!(view.picker.is_some(), "nothing matches");
-    press(&mut view, KeyCode::Esc, KeyModifiers::NONE);
-    assert!(view.picker.is_none() && view.editor.is_empty());
-    view.not_opened(NotOpened::InUse("house".into()));
-    let effects = press(&mut view, KeyCode::Enter, KeyModifiers::NONE);
-    assert_eq!(effects.last().cloned(), opens(SwitchTo::Copy("house".into())));
-}
-
-#[test]
-fn a_summary_of_what_is_left_is_asked_for_only_where_something_is() {
-    let go_on = |entry: &str, summary| {
-        Some(Effect::Session(SessionRequest::GoOn(protocol::EntryId::new(entry), summary)))
-    };
-    let rows =
-        || vec![row("first", false, true), row("leaf", true, false), row("next", false, false)];
-    let cases: [(&[KeyCode], _); 5] = [
-        (&[], None),
-        (&[KeyCode::Down], go_on("next", Summary::Nothing)),
-        (&[KeyCode::Up, KeyCode::Enter], go_on("first", Summary::Nothing)),
-        (&[KeyCode::Up, KeyCode::Enter, KeyCode::Down], go_on("first", Summary::Written(None))),
-        (
-            &[KeyCode::Up, KeyCode::Enter, KeyCode::Up, KeyCode::Enter, KeyCode::Char('x')],
-            go_on("first", Summary::Written(Some("x".to_owned()))),
-        ),
-    ];
-    for (keys, effect) in cases {
-        let mut view = view();
-        view.list_tree(rows());
-        for key in keys {
-            assert_eq!(press(&mut view, *key, KeyModifiers::NONE), [], "{keys:?}");
-        }
-        let effects = press(&mut view, KeyCode::Enter, KeyModifiers::NONE);
-        assert_eq!(effects.last().cloned(), effect, "{keys:?}");
-        if effect.is_none() {
-            continue;
-        }
-        assert_eq!(
-            press(&mut view, KeyCode::Esc, KeyModifiers::NONE),
-            [Effect::Abort(CancelLevel::Gently)],
-            "the summary can be stopped"
-        );
-        view.moved(Some("first".to_owned()));
-        assert!(!view.is_busy() && view.stopping.is_none());
-        assert_eq!(view.editor.text(), "first");
-    }
-}
-
-#[test]
-fn models_and_levels_are_chosen_from_lists() {
-    let mut view = view();
-    assert_eq!(command(&mut view, "/model"), None);
-    assert!(view.picker.is_none(), "there is none");
-    view.candidates.models = ["a/zero", "a/one", "b/two"].map(str::to_owned).into();
-    assert_eq!(command(&mut view, "/model"), None);
-    press(&mut view, KeyCode::Down, KeyModifiers::NONE);
-    let effects = press(&mut view, KeyCode::Enter, KeyModifiers::NONE);
-    assert_eq!(effects, [Effect::SetModel("b/two".to_owned())], "behind the present one");
-    view.status.thinking = Some(ThinkingLevel::Low);
-    assert_eq!(command(&mut view, "/thinking"), None);
-    press(&mut view, KeyCode::PageDown, KeyModifiers::NONE);
-    let effects = press(&mut view, KeyCode::Enter, KeyModifiers::NONE);
-    assert_eq!(effects.len(), 1);
-    assert_ne!(effects, [Effect::SetThinking(ThinkingLevel::Low)]);
 }
