@@ -22,12 +22,9 @@ Examples:
   regatta 'why does the test fail?'         one that begins with a prompt
   regatta --continue                        goes on with the latest of this folder
   regatta --resume                          goes on with one that is chosen from a list
-  regatta --fork 01a2                       goes on with a copy of the one whose id begins so
-  regatta -p 'explain the build'
   git diff | regatta -p 'review this change'
   regatta -p @notes.md 'what is missing here?'
   regatta -p --model anthropic/claude-sonnet-4-5:high --tools read 'where is the bug?'
-  regatta -p --models 'anthropic/*sonnet*:high,gpt-5' 'where is the bug?'
   regatta -p --mode json 'fix the failing test' | jq -c .type";
 
 pub(super) const DEMO: &str = "\

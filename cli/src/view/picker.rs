@@ -223,12 +223,12 @@ impl<T> Picker<T> {
         let begin = self.at.saturating_sub(page / 2);
         let begin = begin.min(self.found.len().saturating_sub(page));
         let visible = self.found.iter().enumerate().skip(begin).take(page);
-        visible.map(|(at, row)| self.row_line(at == self.at, *row, columns)).collect()
+        visible.map(|(at, row)| self.row_line(at, *row, columns)).collect()
     }
 
-    fn row_line(&self, is_chosen: bool, row: usize, columns: usize) -> Line<'static> {
+    fn row_line(&self, at: usize, row: usize, columns: usize) -> Line<'static> {
         let row = &self.rows[row];
-        let (mark, style) = match is_chosen {
+        let (mark, style) = match at == self.at {
             true => ("▸ ", Style::new().add_modifier(Modifier::BOLD)),
             false => ("  ", Style::new()),
         };

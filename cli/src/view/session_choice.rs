@@ -51,10 +51,11 @@ pub(crate) async fn choose_session(
             Some(Input::Key(KeyEvent { kind: KeyEventKind::Release, .. })) => {}
             Some(Input::Key(key)) => match picker.key(key) {
                 Pressed::Left => break SessionChoice::Nothing,
-                Pressed::Taken => match picker.chosen() {
-                    Some(path) => break SessionChoice::Chosen(path.clone()),
-                    None => {}
-                },
+                Pressed::Taken => {
+                    if let Some(path) = picker.chosen() {
+                        break SessionChoice::Chosen(path.clone());
+                    }
+                }
                 Pressed::Other if key.code == crossterm::event::KeyCode::Char('z') => {
                     terminal.suspend_and_resume().await?;
                 }

@@ -32,7 +32,7 @@ fn files(place: &Sandbox) -> Vec<PathBuf> {
 }
 
 fn entries(file: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(file).unwrap();
+    let text = fs::read_to_string(file).expect("it can be read");
     text.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect()
 }
 
@@ -150,7 +150,7 @@ fn a_session_goes_on_from_an_earlier_entry_with_a_summary_or_without() {
             "    > hello\n    Hello.\n    ├─ > second\n    │  Two.\n    └─ > third\n▸ *    Three.";
         text.contains(tree)
     });
-    screen.press(&format!("Two.\r"));
+    screen.press("Two.\r");
     screen.until("the question", |text| text.contains("▸ no"));
     screen.press("yes\r");
     model.next().answer("They counted to three.");

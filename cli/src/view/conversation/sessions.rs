@@ -140,7 +140,11 @@ impl Shown<'_> {
                 if old_leaf == new_leaf && text.is_none() {
                     self.view.hint = Some("the session is there already".to_owned());
                 } else {
-                    self.view.note(NoteKind::Info, "the session goes on from here:");
+                    let from = match earlier.entries.is_empty() {
+                        true => "the session goes on from its begin",
+                        false => "the session goes on from here:",
+                    };
+                    self.view.note(NoteKind::Info, from);
                     self.view.earlier(&earlier);
                 }
                 self.view.moved(text);

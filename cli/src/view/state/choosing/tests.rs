@@ -18,9 +18,19 @@ fn opens(to: SwitchTo) -> Option<Effect> {
     Some(Effect::Session(SessionRequest::Open(to)))
 }
 
-fn row(entry: &str, is_leaf: bool, leaves_messages: bool) -> TreeRow {
+/// Returns a row that leaves messages.
+fn row(entry: &str) -> TreeRow {
     let (entry, text) = (protocol::EntryId::new(entry), entry.to_owned());
-    TreeRow { entry, graph: String::new(), text, is_leaf, is_own_prompt: true, leaves_messages }
+    let graph = String::new();
+    TreeRow { entry, graph, text, is_leaf: false, is_own_prompt: true, leaves_messages: true }
+}
+
+fn leaf() -> TreeRow {
+    TreeRow { is_leaf: true, leaves_messages: false, ..row("leaf") }
+}
+
+fn behind(entry: &str) -> TreeRow {
+    TreeRow { leaves_messages: false, ..row(entry) }
 }
 
 #[test]
@@ -49,7 +59,7 @@ fn what_is_typed_before_a_list_or_a_session_is_there_is_for_it() {
     assert_eq!(press(&mut view, KeyCode::Enter, KeyModifiers::NONE), []);
     assert_eq!(view.release(now), [], "there is no list yet");
     view.listed();
-    view.list_tree(vec![row("before", false, false), row("leaf", true, false)]);
+    view.list_tree(vec![behind("before"), leaf()]);
     let go_on = SessionRequest::GoOn(EntryId::new("before"), Summary::Nothing);
     assert_eq!(view.release(now), [Effect::Session(go_on)]);
     view.moved(None);
@@ -116,8 +126,7 @@ fn a_summary_of_what_is_left_is_asked_for_only_where_something_is() {
     let go_on = |entry: &str, summary| {
         Some(Effect::Session(SessionRequest::GoOn(protocol::EntryId::new(entry), summary)))
     };
-    let rows =
-        || vec![row("first", false, true), row("leaf", true, false), row("next", false, false)];
+    let rows = || vec![row("first"), leaf(), behind("next")];
     let cases: [(&[KeyCode], _); 5] = [
         (&[], None),
         (&[KeyCode::Down], go_on("next", Summary::Nothing)),
