@@ -10,15 +10,19 @@ use actors::{Engine, Events, SessionHandle};
 use crossterm::event::{Event as Input, EventStream};
 use engine::exit_code::Interruption;
 use engine::fault::Faults;
-use futures_util::future::{LocalBoxFuture, poll_immediate};
+use engine::ports::{CancelToken, LineSink};
+use futures_util::future::{BoxFuture, LocalBoxFuture, poll_immediate};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use protocol::{
-    Event, EventKind, Failure, InputId, ModelRoute, QueueKind, ThinkingLevel, UserInput,
+    BashExecution, Event, EventKind, Failure, InputId, ModelRoute, QueueKind, ThinkingLevel,
+    UserInput,
 };
 use ratatui::text::Line;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use super::command::UserCommand;
 use super::completion::Candidates;
 use super::earlier::Earlier;
 use super::entry::NoteKind;
@@ -57,6 +61,14 @@ pub(crate) trait ConversationPorts {
 
     /// Keeps a prompt for later conversations.
     fn remember(&self, prompt: &str);
+
+    /// Runs a command of the user until it ends or is stopped. `line` receives its output.
+    fn run(
+        &self,
+        command: UserCommand,
+        line: LineSink,
+        stop: CancelToken,
+    ) -> BoxFuture<'static, Result<BashExecution, String>>;
 }
 
 /// A session that is shown on the terminal.
@@ -119,6 +131,8 @@ impl Conversation<'_> {
             session: self.session,
             ports: self.ports,
             requests: FuturesUnordered::new(),
+            stop_command: CancelToken::default(),
+            said: unbounded_channel(),
             view,
             terminal: Terminal::enter(self.palette, self.size).map_err(failed)?,
             syntaxes,
@@ -141,6 +155,8 @@ enum Answered {
     Model(ModelRoute, Result<(), Failure>),
     Thinking(Option<ThinkingLevel>),
     Compacted(Result<(), Failure>),
+    Ran(Result<BashExecution, String>),
+    Kept(Result<(), Failure>),
 }
 
 /// The view of a session on the terminal.
@@ -149,6 +165,10 @@ struct Shown<'a> {
     ports: &'a dyn ConversationPorts,
     /// The requests to the session that have not been answered.
     requests: FuturesUnordered<LocalBoxFuture<'a, Answered>>,
+    /// Stops the command of the user.
+    stop_command: CancelToken,
+    /// The output of the command of the user.
+    said: (UnboundedSender<String>, UnboundedReceiver<String>),
     view: ViewState,
     terminal: Terminal,
     syntaxes: Syntaxes,
@@ -189,8 +209,10 @@ impl Shown<'_> {
                     }
                 }
                 Some(answer) = self.requests.next(), if !self.requests.is_empty() => {
-                    self.answered(answer);
+                    let effects = self.answered(answer);
+                    self.perform(effects).await?;
                 }
+                Some(line) = self.said.1.recv() => self.view.command_said(line),
                 why = signals.next() => self.left = Some(ConversationEnd::Interrupted(why)),
                 what = engine.failed() => self.left = Some(ConversationEnd::EngineFailed(what)),
                 () = tokio::time::sleep(until_second), if self.view.has_clock() => {}
@@ -278,6 +300,18 @@ impl Shown<'_> {
                         Answered::Compacted(session.compact(instructions).await.map(drop))
                     }));
                 }
+                Effect::Run(command) => {
+                    let (sender, stop) = (self.said.0.clone(), CancelToken::default());
+                    self.stop_command = stop.clone();
+                    let line: LineSink = Arc::new(move |line| drop(sender.send(line)));
+                    let ran = self.ports.run(command, line, stop);
+                    self.requests.push(Box::pin(ran.map(Answered::Ran)));
+                }
+                Effect::StopCommand(level) => self.stop_command.cancel(level),
+                Effect::Append(entry) => {
+                    let kept = self.session.append(*entry);
+                    self.requests.push(Box::pin(kept.map(|kept| Answered::Kept(kept.map(drop)))));
+                }
                 Effect::Remember(prompt) => self.ports.remember(&prompt),
                 Effect::Suspend => self.suspend().await?,
                 Effect::Redraw => self.terminal.forget(),
@@ -286,9 +320,13 @@ impl Shown<'_> {
         Ok(())
     }
 
-    /// Applies the answer of the session to a request.
-    fn answered(&mut self, answer: Answered) {
+    /// Applies the answer to a request, of the session or of the rest of the program.
+    fn answered(&mut self, answer: Answered) -> Vec<Effect> {
         match answer {
+            Answered::Ran(ended) => return self.view.command_ended(ended),
+            Answered::Kept(kept) => {
+                return self.view.command_kept(kept.map_err(|why| why.message));
+            }
             Answered::Model(model, Ok(())) => {
                 self.view.model_set(model.name(), self.ports.context_window(&model));
             }
@@ -304,6 +342,7 @@ impl Shown<'_> {
                 self.view.note(NoteKind::Error, format!("cannot compact: {}", why.message));
             }
         }
+        Vec::new()
     }
 
     async fn suspend(&mut self) -> io::Result<()> {
@@ -328,7 +367,8 @@ impl Shown<'_> {
 
     /// Returns the time until the next second of the work.
     fn until_next_second(&self) -> Duration {
-        let since = self.view.work.map(|work| work.since).unwrap_or_default();
+        let command = self.view.command.as_ref().map(|command| command.since);
+        let since = self.view.work.map(|work| work.since).or(command).unwrap_or_default();
         let nanos = self.began.elapsed().saturating_sub(since).subsec_nanos();
         Duration::from_secs(1).saturating_sub(Duration::from_nanos(nanos.into()))
     }

@@ -21,5 +21,6 @@ mod state;
 mod terminal;
 mod wrap;
 
+pub(crate) use command::{Reader, UserCommand};
 pub(crate) use conversation::{Conversation, ConversationEnd, ConversationPorts};
 pub(crate) use earlier::Earlier;

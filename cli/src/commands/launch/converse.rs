@@ -1,5 +1,7 @@
 //! A session on the terminal.
 
+use std::sync::Arc;
+
 use actors::{Engine, Events, SessionHandle};
 use protocol::ExitCode;
 
@@ -27,7 +29,9 @@ pub(super) async fn converse(
     let Some(state) = session.state().await else {
         return Err(Error::new(ErrorKind::Bug, "the session is closed"));
     };
-    let ports = SessionPorts::new(app, state.model, state.folder);
+    let commands = engine.command_owner();
+    let of_commands = (Arc::clone(&commands), log.path.as_path());
+    let ports = SessionPorts::new(app, state.model, state.folder, of_commands);
     let terminal = Terminal::here();
     let conversation = Conversation {
         engine: &engine,
@@ -44,6 +48,7 @@ pub(super) async fn converse(
     let id = session.id();
     let has_messages = session.state().await.is_some_and(|state| state.messages > 0);
     session.close().await;
+    let _left = commands.end().await; // what the commands of the user have started
     let failure = engine.close().await;
     app.user_models.finish_renewals().await;
     if has_messages && log.storage == LogStorage::File {

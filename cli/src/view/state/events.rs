@@ -164,7 +164,7 @@ impl ViewState {
     }
 
     /// Puts the inputs that were given back before what is typed.
-    fn give_back(&mut self) {
+    pub(super) fn give_back(&mut self) {
         let mut texts = std::mem::take(&mut self.given_back);
         if texts.is_empty() {
             return;

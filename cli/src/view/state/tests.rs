@@ -20,11 +20,11 @@ pub(in crate::view) fn test_view() -> ViewState {
     ViewState::new(status, Syntaxes::default())
 }
 
-fn press(view: &mut ViewState, code: KeyCode, modifiers: KeyModifiers) -> Vec<Effect> {
+pub(super) fn press(view: &mut ViewState, code: KeyCode, modifiers: KeyModifiers) -> Vec<Effect> {
     view.key(KeyEvent::new(code, modifiers), Duration::ZERO)
 }
 
-fn enter(view: &mut ViewState, text: &str) -> Vec<Effect> {
+pub(super) fn enter(view: &mut ViewState, text: &str) -> Vec<Effect> {
     for letter in text.chars() {
         press(view, KeyCode::Char(letter), KeyModifiers::NONE);
     }
