@@ -129,6 +129,7 @@ mod binary {
     mod verify;
     mod verify_bad_input;
     mod view;
+    mod view_commands;
     mod view_earlier;
     mod view_hostile;
     mod view_kit;

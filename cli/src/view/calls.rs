@@ -54,32 +54,32 @@ impl EndedCall {
         });
         let text = texts.collect::<Vec<_>>().join("\n");
         let style = if self.is_error { BAD } else { DIM };
-        let fold = if self.call.name == "bash" { Fold::Begin } else { Fold::End };
-        folded(&text, fold, style)
+        let part = if self.call.name == "bash" { LeftOut::Begin } else { LeftOut::End };
+        folded(&text, part, style)
     }
 }
 
 /// Which part of a long text is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fold {
+enum LeftOut {
     Begin,
     End,
 }
 
 /// Returns a part of a text, and a line that counts the others.
-fn folded(text: &str, fold: Fold, style: Style) -> Vec<Line<'static>> {
+fn folded(text: &str, part: LeftOut, style: Style) -> Vec<Line<'static>> {
     let all: Vec<&str> = text.trim_end().lines().collect();
     let more = all.len().saturating_sub(OUTPUT_LINES);
     let left_out = Line::styled(format!("… {more} more lines, in the session's log"), DIM);
-    let shown = match fold {
-        Fold::Begin => &all[more..],
-        Fold::End => &all[..all.len().min(OUTPUT_LINES)],
+    let shown = match part {
+        LeftOut::Begin => &all[more..],
+        LeftOut::End => &all[..all.len().min(OUTPUT_LINES)],
     };
     let shown = shown.iter().map(|line| Line::styled(one_line(line), style));
-    match (more, fold) {
+    match (more, part) {
         (0, _) => shown.collect(),
-        (_, Fold::Begin) => std::iter::once(left_out).chain(shown).collect(),
-        (_, Fold::End) => shown.chain([left_out]).collect(),
+        (_, LeftOut::Begin) => std::iter::once(left_out).chain(shown).collect(),
+        (_, LeftOut::End) => shown.chain([left_out]).collect(),
     }
 }
 
@@ -117,7 +117,7 @@ pub(super) fn ran_lines(ran: &BashExecution, columns: usize) -> Vec<Line<'static
     if end.is_some() {
         first = first.patch_style(BAD);
     }
-    let mut body = folded(&ran.output, Fold::Begin, DIM);
+    let mut body = folded(&ran.output, LeftOut::Begin, DIM);
     body.extend(end.map(|end| Line::styled(end, BAD)));
     let body = body.into_iter().map(|line| indented(line, columns));
     std::iter::once(first).chain(body).collect()

@@ -24,6 +24,35 @@ pub(super) enum Command {
     /// Compact the conversation, with these instructions for the summary.
     Compact(Option<String>),
     Cost,
+    /// Run a command in the folder of the session.
+    Run(UserCommand),
+}
+
+/// A command of the user for the shell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UserCommand {
+    /// The script.
+    pub(crate) script: String,
+    pub(crate) reader: Reader,
+}
+
+impl UserCommand {
+    /// Returns what stands before the command.
+    pub(super) fn mark(&self) -> &'static str {
+        match self.reader {
+            Reader::Model => "!",
+            Reader::User => "!!",
+        }
+    }
+}
+
+/// Who reads what a command of the user comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// The model, with the next request.
+    Model,
+    /// The user only.
+    User,
 }
 
 /// The commands, with their values and what they do.
@@ -52,7 +81,8 @@ Ctrl-J          begins a new line
 Up, Down        go through the prompts of before; Ctrl-R searches them
 Tab             completes a command, or a file after `@`
 Ctrl-P          uses the next model; Shift-Tab, the next thinking level
-Ctrl-Z          suspends; `fg` goes on";
+Ctrl-Z          suspends; `fg` goes on
+!COMMAND        runs a command; the model reads what it comes to, but not with !!COMMAND";
 
 /// Returns the names of the commands.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
@@ -62,10 +92,8 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 /// Returns the command that a text is, if it begins as one, or why it is none. A path such as
 /// `/etc/hosts` is a text.
 pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
-    if text.starts_with('!') {
-        let why =
-            "`!` (running a command) is not implemented yet; a space before it sends the text";
-        return Some(Err(why.to_owned()));
+    if let Some(script) = text.strip_prefix('!') {
+        return Some(user_command(script));
     }
     let line = text.strip_prefix('/')?.trim_end();
     let (name, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -96,6 +124,22 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
     })
 }
 
+/// Returns the command behind a `!`, or why there is none.
+fn user_command(script: &str) -> Result<Command, String> {
+    let (script, reader) = match script.strip_prefix('!') {
+        Some(script) => (script, Reader::User),
+        None => (script, Reader::Model),
+    };
+    let script = script.trim().to_owned();
+    match script {
+        script if script.is_empty() => {
+            Err("`!` needs a command; a space before it sends the text".to_owned())
+        }
+        script if script.contains('\0') => Err("the command has a NUL in it".to_owned()),
+        script => Ok(Command::Run(UserCommand { script, reader })),
+    }
+}
+
 /// Returns the text of `/help`.
 pub(super) fn help() -> String {
     let line = |(name, value, what): &(&str, &str, &str)| {
@@ -115,11 +159,15 @@ mod tests {
         assert_eq!(parse("/model "), Some(Ok(Command::Model(None))));
         assert_eq!(parse("/resume my work"), Some(Ok(Command::Resume(Some("my work".to_owned())))));
         assert_eq!(parse("/compact"), Some(Ok(Command::Compact(None))));
+        let ran = |script: &str, reader| {
+            Some(Ok(Command::Run(UserCommand { script: script.to_owned(), reader })))
+        };
+        assert_eq!(parse("!ls -l"), ran("ls -l", Reader::Model));
+        assert_eq!(parse("!! a\nb "), ran("a\nb", Reader::User));
         for text in ["/etc/hosts is a file", "a /quit", " !x", ""] {
             assert_eq!(parse(text), None, "{text}");
         }
-        for text in ["/nope", "/quit now", "/name", "/thinking much", "/tree x", "!ls", "!!ls", "/"]
-        {
+        for text in ["/nope", "/quit now", "/name", "/thinking much", "/tree x", "!", "!! ", "/"] {
             assert!(matches!(parse(text), Some(Err(_))), "{text}");
         }
     }

@@ -1,6 +1,7 @@
 //! Drives the view: passes events and keys to its state, does what the state asks for, and draws.
 
 mod sessions;
+mod successor;
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,13 +13,16 @@ use actors::{Engine, Events, SessionHandle};
 use crossterm::event::{Event as Input, EventStream};
 use engine::exit_code::Interruption;
 use engine::fault::Faults;
+use engine::ports::{CancelToken, LineSink};
 use futures_util::future::{LocalBoxFuture, poll_immediate};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use protocol::{
-    Event, EventKind, EventScope, Failure, InputId, ModelRoute, QueueKind, ThinkingLevel, UserInput,
+    BashExecution, Event, EventKind, EventScope, Failure, InputId, ModelRoute, QueueKind,
+    ThinkingLevel, UserInput,
 };
 use ratatui::text::Line;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::completion::Candidates;
 use super::earlier::Earlier;
@@ -26,6 +30,7 @@ use super::entry::NoteKind;
 use super::highlight::Syntaxes;
 use super::history::History;
 use super::live_part::live_part;
+use super::ports::ConversationPorts;
 use super::sessions::{ConversationSessions, OpenedSession};
 use super::state::{Effect, Leave, Status, ViewState};
 use super::terminal::Terminal;
@@ -35,30 +40,8 @@ use crate::session::{ChosenLog, Prompts};
 use crate::signals::Signals;
 
 use sessions::SessionAnswer;
-
-/// What a conversation needs of the rest of the program.
-pub(crate) trait ConversationPorts {
-    /// Returns the names of the models that can be used.
-    fn models(&self) -> Vec<String>;
-
-    /// Returns the model with a name.
-    ///
-    /// # Errors
-    /// There is none, or it cannot be used.
-    fn find_model(&self, name: &str) -> Result<ModelRoute, String>;
-
-    /// Returns how many tokens a model can read and write in one request.
-    fn context_window(&self, model: &ModelRoute) -> Option<u64>;
-
-    /// Returns the files of the folder of the session.
-    fn files(&self) -> Vec<String>;
-
-    /// Returns the prompts that were typed before, the newest first.
-    fn prompts(&self) -> Vec<String>;
-
-    /// Keeps a prompt for later conversations.
-    fn remember(&self, prompt: &str);
-}
+use successor::Left;
+pub(crate) use successor::{ConversationEnd, KeptView, ViewOf};
 
 /// A session that is shown on the terminal.
 pub(crate) struct Conversation<'a> {
@@ -77,34 +60,6 @@ pub(crate) struct Conversation<'a> {
     pub(crate) sessions: &'a dyn ConversationSessions,
     pub(crate) view: ViewOf,
     pub(crate) faults: Faults,
-}
-
-/// The view in which a session is shown.
-pub(crate) enum ViewOf {
-    /// A new one on the terminal.
-    Terminal(Palette, fn() -> Size),
-    /// The one of the session before, with the text that its input gets, and what the user should know.
-    Before { kept: Box<KeptView>, text: Option<String>, notes: Vec<String> },
-}
-
-/// The view of a session that was left for another one.
-pub(crate) struct KeptView {
-    view: ViewState,
-    terminal: Terminal,
-    syntaxes: Syntaxes,
-    began: Instant,
-}
-
-/// Why a conversation was left.
-pub(crate) enum ConversationEnd {
-    /// The user is done.
-    Done,
-    /// The user, or a signal, interrupted it.
-    Interrupted(Interruption),
-    /// A part of the engine failed.
-    EngineFailed(String),
-    /// Another session was opened, which goes on with the view.
-    Switch(Box<OpenedSession>, Box<KeptView>),
 }
 
 impl Conversation<'_> {
@@ -155,6 +110,8 @@ impl Conversation<'_> {
             ports: self.ports,
             sessions: self.sessions,
             requests: FuturesUnordered::new(),
+            stop_command: CancelToken::default(),
+            said: unbounded_channel(),
             view,
             terminal,
             syntaxes,
@@ -176,18 +133,14 @@ impl Conversation<'_> {
     }
 }
 
-/// Where the view goes from a session.
-enum Left {
-    For(ConversationEnd),
-    To(Box<OpenedSession>),
-}
-
 /// The answer of the session to a request.
 enum Answered {
     Session(SessionAnswer),
     Model(ModelRoute, Result<(), Failure>),
     Thinking(Option<ThinkingLevel>),
     Compacted(Result<(), Failure>),
+    Ran(Result<BashExecution, String>),
+    Kept(Result<(), Failure>),
 }
 
 /// The view of a session on the terminal.
@@ -198,6 +151,10 @@ struct Shown<'a> {
     sessions: &'a dyn ConversationSessions,
     /// The requests to the session that have not been answered.
     requests: FuturesUnordered<LocalBoxFuture<'a, Answered>>,
+    /// Stops the command of the user.
+    stop_command: CancelToken,
+    /// The output of the command of the user.
+    said: (UnboundedSender<String>, UnboundedReceiver<String>),
     view: ViewState,
     terminal: Terminal,
     syntaxes: Syntaxes,
@@ -243,8 +200,10 @@ impl Shown<'_> {
                     }
                 }
                 Some(answer) = self.requests.next(), if !self.requests.is_empty() => {
-                    self.answered(answer).await;
+                    let effects = self.answered(answer).await;
+                    self.perform(effects).await?;
                 }
+                Some(line) = self.said.1.recv() => self.view.command_said(line),
                 why = signals.next() => self.leave(ConversationEnd::Interrupted(why)),
                 what = engine.failed() => self.leave(ConversationEnd::EngineFailed(what)),
                 () = tokio::time::sleep(until_second), if self.view.has_clock() => {}
@@ -336,6 +295,18 @@ impl Shown<'_> {
                     }));
                 }
                 Effect::Session(request) => self.request(request).await,
+                Effect::Run(command) => {
+                    let (sender, stop) = (self.said.0.clone(), CancelToken::default());
+                    self.stop_command = stop.clone();
+                    let line: LineSink = Arc::new(move |line| drop(sender.send(line)));
+                    let ran = self.ports.run(command, line, stop);
+                    self.requests.push(Box::pin(ran.map(Answered::Ran)));
+                }
+                Effect::StopCommand(level) => self.stop_command.cancel(level),
+                Effect::Append(entry) => {
+                    let kept = self.session.append(*entry);
+                    self.requests.push(Box::pin(kept.map(|kept| Answered::Kept(kept.map(drop)))));
+                }
                 Effect::Remember(prompt) => self.ports.remember(&prompt),
                 Effect::Suspend => self.terminal.suspend_and_resume().await?,
                 Effect::Redraw => self.terminal.forget(),
@@ -344,10 +315,14 @@ impl Shown<'_> {
         Ok(())
     }
 
-    /// Applies the answer of the session to a request.
-    async fn answered(&mut self, answer: Answered) {
+    /// Applies the answer to a request, of the session or of the rest of the program.
+    async fn answered(&mut self, answer: Answered) -> Vec<Effect> {
         match answer {
             Answered::Session(answer) => self.session_answered(answer).await,
+            Answered::Ran(ended) => return self.view.command_ended(ended),
+            Answered::Kept(kept) => {
+                return self.view.command_kept(kept.map_err(|why| why.message));
+            }
             Answered::Model(model, Ok(())) => {
                 self.view.model_set(model.name(), self.ports.context_window(&model));
             }
@@ -363,6 +338,7 @@ impl Shown<'_> {
                 self.view.note(NoteKind::Error, format!("cannot compact: {}", why.message));
             }
         }
+        Vec::new()
     }
 
     fn leave(&mut self, end: ConversationEnd) {
@@ -383,7 +359,8 @@ impl Shown<'_> {
 
     /// Returns the time until the next second of the work.
     fn until_next_second(&self) -> Duration {
-        let since = self.view.work.map(|work| work.since).unwrap_or_default();
+        let command = self.view.command.as_ref().map(|command| command.since);
+        let since = self.view.work.map(|work| work.since).or(command).unwrap_or_default();
         let nanos = self.began.elapsed().saturating_sub(since).subsec_nanos();
         Duration::from_secs(1).saturating_sub(Duration::from_nanos(nanos.into()))
     }

@@ -29,6 +29,12 @@ pub(crate) struct Earlier {
 }
 
 impl Earlier {
+    /// Returns whether nothing was said.
+    pub(super) fn is_silent(&self) -> bool {
+        let is_message = |entry: &SessionEntry| matches!(entry, SessionEntry::Message { .. });
+        self.left_out == 0 && !self.entries.iter().any(is_message)
+    }
+
     /// Returns what was said from the last prompt on.
     pub(super) fn last_turn(mut self) -> Self {
         let is_prompt = |entry: &SessionEntry| match entry.model_message() {

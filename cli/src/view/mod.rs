@@ -17,6 +17,7 @@ mod history;
 mod live_part;
 mod markdown;
 mod picker;
+mod ports;
 mod screen;
 mod session_choice;
 mod sessions;
@@ -24,8 +25,10 @@ mod state;
 mod terminal;
 mod wrap;
 
-pub(crate) use conversation::{Conversation, ConversationEnd, ConversationPorts, ViewOf};
+pub(crate) use command::{Reader, UserCommand};
+pub(crate) use conversation::{Conversation, ConversationEnd, ViewOf};
 pub(crate) use earlier::Earlier;
+pub(crate) use ports::ConversationPorts;
 pub(crate) use session_choice::{SessionChoice, choose_session};
 pub(crate) use sessions::{
     ConversationSessions, ListedSession, NotOpened, OpenedSession, Present, SwitchTo, TreeRow,

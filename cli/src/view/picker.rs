@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
+use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 use protocol::EntryId;
 use ratatui::style::{Color, Modifier, Style};
@@ -163,7 +163,9 @@ impl<T> Picker<T> {
         let typed = self.filter.text();
         let chosen = self.found.get(self.at).copied();
         let mut matcher = Matcher::new(Config::DEFAULT);
-        let pattern = Pattern::parse(&typed, CaseMatching::Smart, Normalization::Smart);
+        // In sentences, letters that are apart match too much.
+        let kind = AtomKind::Substring;
+        let pattern = Pattern::new(&typed, CaseMatching::Smart, Normalization::Smart, kind);
         let (mut found, mut best, mut buffer) = (Vec::new(), None, Vec::new());
         for (at, row) in self.rows.iter().enumerate() {
             let text: String = row.text.chars().take(SEARCHED).collect();

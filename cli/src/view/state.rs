@@ -5,14 +5,16 @@ mod choosing;
 mod events;
 mod held_keys;
 mod keys;
+mod user_commands;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use engine::ports::CancelLevel;
-use protocol::{InputId, QueueKind, ThinkingLevel, ToolCall, Usage, UserInput};
+use protocol::{InputId, QueueKind, SessionEntry, ThinkingLevel, ToolCall, Usage, UserInput};
 
 use super::answer_stream::AnswerStream;
+use super::command::UserCommand;
 use super::completion::{Candidates, Completion};
 use super::editor::Editor;
 use super::entry::{Entry, NoteKind};
@@ -22,6 +24,8 @@ use super::picker::Picker;
 
 pub(super) use choosing::{Choice, SessionRequest, Summary};
 use held_keys::HeldKeys;
+
+pub(super) use user_commands::RunningCommand;
 
 /// The state of the view.
 pub(super) struct ViewState {
@@ -34,6 +38,8 @@ pub(super) struct ViewState {
     pub(super) thinking: Option<String>,
     /// The calls under way, oldest first.
     pub(super) calls: Vec<RunningCall>,
+    /// The command of the user under way.
+    pub(super) command: Option<RunningCommand>,
     /// The inputs that the session has not taken yet, oldest first.
     pub(super) queue: Vec<QueuedInput>,
     /// The work under way.
@@ -132,6 +138,12 @@ pub(super) enum Effect {
     Compact(Option<String>),
     /// Ask something of the sessions.
     Session(SessionRequest),
+    /// Run a command in the folder of the session.
+    Run(UserCommand),
+    /// Stop the command of the user.
+    StopCommand(CancelLevel),
+    /// Append what a command of the user came to to the log.
+    Append(Box<SessionEntry>),
     /// Add a prompt to the history.
     Remember(String),
     /// Leave the view.
@@ -160,6 +172,7 @@ impl ViewState {
             blocks: BTreeMap::new(),
             thinking: None,
             calls: Vec::new(),
+            command: None,
             queue: Vec::new(),
             work: None,
             is_compacting: false,
@@ -200,8 +213,15 @@ impl ViewState {
 
     /// Sends a prompt, or queues it if the session works.
     pub(super) fn send(&mut self, text: String) -> Vec<Effect> {
-        let kind = if self.work.is_some() { QueueKind::Steering } else { QueueKind::Prompt };
-        self.send_as(kind, UserInput::new(InputId::generate(), text))
+        let input = UserInput::new(InputId::generate(), text);
+        match (&self.work, &mut self.command) {
+            (Some(_), _) => self.send_as(QueueKind::Steering, input),
+            (None, None) => self.send_as(QueueKind::Prompt, input),
+            (None, Some(command)) => {
+                command.held.push(input);
+                Vec::new()
+            }
+        }
     }
 
     /// Sends an input.
@@ -225,12 +245,13 @@ impl ViewState {
 
     /// Returns whether there is something to stop.
     fn is_busy(&self) -> bool {
-        self.work.is_some() || self.is_compacting || self.is_moving || !self.queue.is_empty()
+        let waits = self.is_compacting || self.is_moving || !self.queue.is_empty();
+        waits || self.work.is_some() || self.command.is_some()
     }
 
     /// Returns whether something changes on the screen without an event: the time that work takes.
     pub(super) fn has_clock(&self) -> bool {
-        self.work.is_some()
+        self.work.is_some() || self.command.is_some()
     }
 }
 

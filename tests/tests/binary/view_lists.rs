@@ -106,12 +106,16 @@ fn sessions_are_listed_filtered_and_continued_at_every_size() {
         let expect = |what: &str, lines: &[&str]| expect_screen(&screen, what, lines);
         expect("the list", &listed);
         screen.press("gard");
-        let row = wide("▸ garden", "2h ago · 4 messages");
-        let filtered = match size {
-            (5, _) => ["Continue which sess…", "▸ garden", "> gard", "loopback/loop"],
-            _ => [title, &row, "> gard", idle],
-        };
-        expect("what matches", &filtered);
+        match size {
+            (5, _) => {
+                let lines = ["Continue which sess…", "▸ garden", "> gard", "loopback/loop"];
+                expect("what matches", &lines);
+            }
+            _ => {
+                let row = wide("▸ garden", "2h ago · 4 messages");
+                expect("what matches", &[title, &row, "> gard", idle]);
+            }
+        }
         screen.press("x");
         screen.until("nothing", |text| text.contains("nothing matches"));
         screen.press("\u{7f}\r");

@@ -1,5 +1,7 @@
 //! Sessions on the terminal, one after another.
 
+use std::sync::Arc;
+
 use actors::{Engine, Events, SessionHandle};
 use protocol::ExitCode;
 
@@ -27,14 +29,23 @@ pub(super) async fn converse(
     let Some(state) = session.state().await else {
         return Err(Error::new(ErrorKind::Bug, "the session is closed"));
     };
-    let ports = SessionPorts::new(app, state.model.clone(), state.folder.clone());
     let (folder, first_model) = (state.folder, state.model);
-    let sessions = SessionSwitch { app, args, engine: &engine, ports: &ports, folder, first_model };
+    let commands = engine.command_owner();
     let terminal = Terminal::here();
     let size = terminal.stdout.ok_or_else(|| Error::usage("there is no terminal"))?;
     let mut view = ViewOf::Terminal(render::View::of(globals.into(), terminal).palette, size);
     let (mut session, mut events, mut said) = (session, events, earlier(&log.path));
     let left = loop {
+        let of_commands = (Arc::clone(&commands), log.path.as_path());
+        let ports = SessionPorts::new(app, first_model.clone(), folder.clone(), of_commands);
+        let sessions = SessionSwitch {
+            app,
+            args,
+            engine: &engine,
+            ports: &ports,
+            folder: folder.clone(),
+            first_model: first_model.clone(),
+        };
         let conversation = Conversation {
             engine: &engine,
             session: &session,
@@ -59,6 +70,7 @@ pub(super) async fn converse(
         (session, events, log, said) = (next, of_next, its_log, opened.earlier);
     };
     let line = close(session, &log).await;
+    let _left = commands.end().await; // what the commands of the user have started
     let failure = engine.close().await;
     app.user_models.finish_renewals().await;
     line.iter().for_each(|line| note(globals, line));

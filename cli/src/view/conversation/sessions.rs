@@ -140,7 +140,7 @@ impl Shown<'_> {
                 if old_leaf == new_leaf && text.is_none() {
                     self.view.hint = Some("the session is there already".to_owned());
                 } else {
-                    let from = match earlier.entries.is_empty() {
+                    let from = match earlier.is_silent() {
                         true => "the session goes on from its begin",
                         false => "the session goes on from here:",
                     };

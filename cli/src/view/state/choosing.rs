@@ -11,8 +11,9 @@ use crate::view::entry::NoteKind;
 use crate::view::picker::{Picker, PickerRow, Pressed};
 use crate::view::sessions::{ListedSession, NotOpened, SwitchTo, TreeRow};
 
-/// What another session, or another place in this one, is refused with while the model works.
+/// What another session, or another place in this one, is refused with while something is under way.
 const BUSY: &str = "the model works: Esc stops it";
+const RUNS: &str = "a command runs: Esc stops it";
 
 /// Something that is asked of the sessions.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,7 +67,8 @@ impl ViewState {
     fn refuse_while_busy(&mut self) -> bool {
         let is_busy = self.is_busy() || self.is_switching;
         if is_busy {
-            self.hint = Some(BUSY.to_owned());
+            let why = if self.command.is_some() { RUNS } else { BUSY };
+            self.hint = Some(why.to_owned());
         }
         is_busy
     }

@@ -55,11 +55,11 @@ impl ViewState {
             (KeyCode::Char('l'), true, _) => return vec![Effect::Redraw],
             (KeyCode::Char('p'), true, _) => return self.next_model(),
             (KeyCode::BackTab, ..) => return vec![Effect::SetThinking(self.next_level())],
-            (KeyCode::Enter, _, true) => return self.submit(QueueKind::FollowUp),
+            (KeyCode::Enter, _, true) => return self.submit(QueueKind::FollowUp, now),
             (KeyCode::Enter, ..) if modifiers.contains(KeyModifiers::SHIFT) => {
                 self.editor.insert_line_break();
             }
-            (KeyCode::Enter, ..) => return self.submit(QueueKind::Steering),
+            (KeyCode::Enter, ..) => return self.submit(QueueKind::Steering, now),
             (KeyCode::Char('j'), true, _) => self.editor.insert_line_break(),
             (KeyCode::Esc, ..) => return self.stop(Stopping::Send),
             (KeyCode::Up, _, true) => return self.take_back(),
@@ -187,7 +187,7 @@ impl ViewState {
     }
 
     /// Sends what was typed. `kind` is when the model gets it if it works.
-    fn submit(&mut self, kind: QueueKind) -> Vec<Effect> {
+    fn submit(&mut self, kind: QueueKind, now: Duration) -> Vec<Effect> {
         self.completion = None;
         let text = self.editor.take();
         if text.trim().is_empty() {
@@ -199,7 +199,12 @@ impl ViewState {
                 self.editor.set(&text);
                 return Vec::new();
             }
-            Some(Ok(command)) => self.command(command),
+            Some(Ok(Command::Run(_))) if self.command.is_some() => {
+                self.editor.set(&text);
+                self.hint = Some("a command runs already; Esc stops it".to_owned());
+                return Vec::new();
+            }
+            Some(Ok(command)) => self.command(command, now),
             Some(Err(why)) => {
                 self.editor.set(&text);
                 self.hint = Some(why);
@@ -218,7 +223,7 @@ impl ViewState {
         vec![Effect::Remember(text.to_owned())]
     }
 
-    fn command(&mut self, command: Command) -> Vec<Effect> {
+    fn command(&mut self, command: Command, now: Duration) -> Vec<Effect> {
         match command {
             Command::Help => self.finished.push(Entry::Text(command::help())),
             Command::Cost => {
@@ -239,6 +244,7 @@ impl ViewState {
                 return vec![Effect::Session(SessionRequest::Name(name))];
             }
             Command::Compact(instructions) => return vec![Effect::Compact(instructions)],
+            Command::Run(command) => return self.run(command, now),
             Command::Quit => return vec![Effect::Leave(Leave::Done)],
         }
         Vec::new()
@@ -263,6 +269,9 @@ impl ViewState {
     }
 
     fn stop(&mut self, queued: Stopping) -> Vec<Effect> {
+        if self.command.is_some() {
+            return self.stop_command(queued);
+        }
         if !self.is_busy() {
             return Vec::new();
         }
@@ -274,6 +283,11 @@ impl ViewState {
     }
 
     fn take_back(&mut self) -> Vec<Effect> {
+        if let Some(held) = self.command.as_mut().and_then(|command| command.held.pop()) {
+            self.given_back.push(held.text);
+            self.give_back();
+            return Vec::new();
+        }
         let newest = self.queue.iter().rev().find(|queued| queued.kind != QueueKind::Prompt);
         newest.map(|queued| Effect::TakeBack(queued.kind)).into_iter().collect()
     }
