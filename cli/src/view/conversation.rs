@@ -31,11 +31,11 @@ use super::highlight::Syntaxes;
 use super::history::History;
 use super::live_part::live_part;
 use super::ports::ConversationPorts;
-use super::sessions::{ConversationSessions, OpenedSession};
+use super::sessions::ConversationSessions;
 use super::state::{Effect, Leave, Status, ViewState};
 use super::terminal::Terminal;
 use crate::error::{Error, ErrorKind};
-use crate::render::{Palette, Size};
+use crate::render::Size;
 use crate::session::{ChosenLog, Prompts};
 use crate::signals::Signals;
 
