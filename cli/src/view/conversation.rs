@@ -40,7 +40,7 @@ use crate::session::{ChosenLog, Prompts};
 use crate::signals::Signals;
 
 use sessions::SessionAnswer;
-use successor::Left;
+use successor::Leaving;
 pub(crate) use successor::{ConversationEnd, KeptView, ViewOf};
 
 /// A session that is shown on the terminal.
@@ -127,8 +127,8 @@ impl Conversation<'_> {
         }
         let left = shown.converse(self.engine, self.events, signals, &self.faults).await;
         Ok(match left.map_err(failed)? {
-            Left::For(end) => end,
-            Left::To(opened) => ConversationEnd::Switch(opened, Box::new(shown.keep())),
+            Leaving::For(end) => end,
+            Leaving::To(opened) => ConversationEnd::Switch(opened, Box::new(shown.keep())),
         })
     }
 }
@@ -159,7 +159,7 @@ struct Shown<'a> {
     terminal: Terminal,
     syntaxes: Syntaxes,
     began: Instant,
-    left: Option<Left>,
+    left: Option<Leaving>,
 }
 
 impl Shown<'_> {
@@ -169,13 +169,15 @@ impl Shown<'_> {
         mut events: Events,
         signals: &mut Signals,
         faults: &Faults,
-    ) -> io::Result<Left> {
+    ) -> io::Result<Leaving> {
         let mut inputs = EventStream::new();
         loop {
             let effects = self.view.release(self.began.elapsed());
             self.perform(effects).await?;
-            if let Some(Left::To(opened)) = self.left.take_if(|left| matches!(left, Left::To(_))) {
-                return Ok(Left::To(opened));
+            if let Some(Leaving::To(opened)) =
+                self.left.take_if(|left| matches!(left, Leaving::To(_)))
+            {
+                return Ok(Leaving::To(opened));
             }
             if let Some(left) = self.left.take() {
                 let finished = self.finished_lines(self.terminal.size());
@@ -342,7 +344,7 @@ impl Shown<'_> {
     }
 
     fn leave(&mut self, end: ConversationEnd) {
-        self.left = Some(Left::For(end));
+        self.left = Some(Leaving::For(end));
     }
 
     fn draw(&mut self) -> io::Result<()> {

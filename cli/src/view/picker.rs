@@ -60,7 +60,7 @@ pub(super) enum Pressed {
 
 /// A step in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum Movement {
     Previous,
     Next,
     PreviousPage,
@@ -109,12 +109,12 @@ impl<T> Picker<T> {
             (KeyCode::Esc, _) | (KeyCode::Char('c' | 'd'), true) => return Pressed::Left,
             (KeyCode::Char('z' | 'l'), true) => return Pressed::Other,
             (KeyCode::Enter, _) => return Pressed::Taken,
-            (KeyCode::Up, _) | (KeyCode::Char('p'), true) => self.step(Step::Previous),
+            (KeyCode::Up, _) | (KeyCode::Char('p'), true) => self.step(Movement::Previous),
             (KeyCode::Down | KeyCode::Tab, _) | (KeyCode::Char('n'), true) => {
-                self.step(Step::Next);
+                self.step(Movement::Next);
             }
-            (KeyCode::PageUp, _) => self.step(Step::PreviousPage),
-            (KeyCode::PageDown, _) => self.step(Step::NextPage),
+            (KeyCode::PageUp, _) => self.step(Movement::PreviousPage),
+            (KeyCode::PageDown, _) => self.step(Movement::NextPage),
             (code, _) => match (edit_of(code, key.modifiers), code) {
                 (Some(edit), _) => self.edit(edit),
                 (None, KeyCode::Char(letter))
@@ -129,14 +129,14 @@ impl<T> Picker<T> {
     }
 
     /// Chooses another row.
-    fn step(&mut self, step: Step) {
+    fn step(&mut self, step: Movement) {
         let last = self.found.len().saturating_sub(1);
         self.at = match step {
-            Step::Previous => self.at.checked_sub(1).unwrap_or(last),
-            Step::Next if self.at == last => 0,
-            Step::Next => self.at + 1,
-            Step::PreviousPage => self.at.saturating_sub(self.page.get()),
-            Step::NextPage => (self.at + self.page.get()).min(last),
+            Movement::Previous => self.at.checked_sub(1).unwrap_or(last),
+            Movement::Next if self.at == last => 0,
+            Movement::Next => self.at + 1,
+            Movement::PreviousPage => self.at.saturating_sub(self.page.get()),
+            Movement::NextPage => (self.at + self.page.get()).min(last),
         };
     }
 
@@ -277,7 +277,8 @@ mod tests {
         assert_eq!(texts(&picker, 9, 3), ["▸ row 3 …", ">"].map(str::to_owned));
         assert_eq!(texts(&picker, 9, 1), [">"]);
         for (columns, rows) in [(80, 24), (200, 60), (1, 1), (3, 2), (20, 4)] {
-            for step in [Step::Next, Step::NextPage, Step::NextPage, Step::Previous] {
+            for step in [Movement::Next, Movement::NextPage, Movement::NextPage, Movement::Previous]
+            {
                 let lines = texts(&picker, columns, rows);
                 assert!(lines.len() < rows.max(2), "{lines:?}");
                 assert!(lines.iter().all(|line| width(line) <= columns.max(3)), "{lines:?}");
@@ -293,13 +294,13 @@ mod tests {
     #[test]
     fn what_is_typed_filters_and_steps_go_around() {
         let mut picker = picker();
-        picker.step(Step::PreviousPage);
-        picker.step(Step::Previous);
+        picker.step(Movement::PreviousPage);
+        picker.step(Movement::Previous);
         assert_eq!(picker.chosen(), Some(&1));
-        picker.step(Step::Previous);
-        picker.step(Step::Previous);
+        picker.step(Movement::Previous);
+        picker.step(Movement::Previous);
         assert_eq!(picker.chosen(), Some(&29));
-        picker.step(Step::Next);
+        picker.step(Movement::Next);
         assert_eq!(picker.chosen(), Some(&0));
         for letter in "row 17".chars() {
             picker.insert(letter);
@@ -307,8 +308,8 @@ mod tests {
         assert_eq!(picker.chosen(), Some(&17));
         picker.insert('x');
         assert_eq!(picker.chosen(), None);
-        picker.step(Step::Next);
-        picker.step(Step::NextPage);
+        picker.step(Movement::Next);
+        picker.step(Movement::NextPage);
         assert_eq!(
             texts(&picker, 60, 10),
             ["Which?  0/30 · Enter takes, Esc leaves", "  nothing matches", "> row 17x"]

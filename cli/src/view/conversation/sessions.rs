@@ -7,7 +7,7 @@ use engine::compaction::SummaryInstructions;
 use futures_util::StreamExt as _;
 use protocol::{EntryId, Failure, SessionEntry};
 
-use super::{Answered, KeptView, Left, Shown};
+use super::{Answered, KeptView, Leaving, Shown};
 use crate::render::one_line;
 use crate::session::LogStorage;
 use crate::view::earlier::Earlier;
@@ -122,7 +122,7 @@ impl Shown<'_> {
             | SessionAnswer::Prompts(Err(why)) => self.view.note(NoteKind::Error, why),
             SessionAnswer::Opened(Ok(opened)) => {
                 self.settle().await;
-                self.left = Some(Left::To(opened));
+                self.left = Some(Leaving::To(opened));
             }
             SessionAnswer::Opened(Err(why)) => self.view.not_opened(why),
             SessionAnswer::Moved(moved) => self.moved(moved),

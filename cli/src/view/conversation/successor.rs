@@ -23,7 +23,7 @@ pub(crate) enum ConversationEnd {
 }
 
 /// Where the view goes from a session.
-pub(super) enum Left {
+pub(super) enum Leaving {
     For(ConversationEnd),
     To(Box<OpenedSession>),
 }
