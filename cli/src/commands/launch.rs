@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::app_context::{AppContext, EngineNeeds};
 use crate::args::{Form, Globals, LaunchArgs, OutputMode, Verbosity};
 use crate::error::{Error, ErrorKind};
-use crate::render::{self, SessionJson, TermCapability, Terminal};
+use crate::render::{self, SessionJson, Terminal};
 use crate::run_log::Log;
 use crate::session::{
     ChosenLog, ImageSizes, Printed, PromptInputs, Prompts, Sessions, assemble, plan, print,
@@ -63,7 +63,15 @@ pub(super) async fn run(
         #[cfg(feature = "tui")]
         SessionForm::Terminal => {
             let opened = (engine, session, events);
-            return converse::converse(app, globals, opened, prompts, &chosen, &mut signals).await;
+            return converse::converse(
+                app,
+                (args, globals),
+                opened,
+                prompts,
+                &chosen,
+                &mut signals,
+            )
+            .await;
         }
     }
     let mode = output_mode(args, globals);
@@ -128,10 +136,7 @@ fn asked(app: &AppContext, args: &LaunchArgs, globals: &Globals) -> Result<Optio
         piped: piped.as_deref(),
         folder: &here.canonicalize().unwrap_or_else(|_gone| folder.path.clone()),
         home: app.places.home(),
-        images: match app.settings.images_auto_resize.value {
-            true => ImageSizes::Fitted,
-            false => ImageSizes::AsTheyAre,
-        },
+        images: ImageSizes::of(&app.settings),
     })?;
     let form = form_of(args, globals, piped.as_deref())?;
     if prompts.texts.is_empty() && form == SessionForm::Print {
@@ -171,13 +176,12 @@ fn form_of(
             .hint("regatta -p PROMPT, which answers and ends"))
     };
     let terminal = Terminal::here();
-    match (terminal.stdout, terminal.capability) {
-        (None, _) => refused("standard output is not a terminal"),
-        (Some(_), TermCapability::Dumb) => refused("the terminal cannot move its cursor"),
+    match terminal.stdout {
+        None => refused("standard output is not a terminal"),
         #[cfg(feature = "tui")]
-        (Some(_), TermCapability::Able) => Ok(SessionForm::Terminal),
+        Some(_) => Ok(SessionForm::Terminal),
         #[cfg(not(feature = "tui"))]
-        (Some(_), TermCapability::Able) => refused("this build has no view (the feature `tui`)"),
+        Some(_) => refused("this build has no view (the feature `tui`)"),
     }
 }
 

@@ -7,42 +7,49 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actors::{Engine, Events, SessionHandle};
-use crossterm::event::{Event as Input, EventStream};
+use crossterm::event::Event as Input;
 use engine::exit_code::Interruption;
 use engine::fault::Faults;
 use engine::ports::{CancelToken, LineSink};
-use futures_util::future::{BoxFuture, LocalBoxFuture, poll_immediate};
+use futures_util::future::{BoxFuture, LocalBoxFuture};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use protocol::{
     BashExecution, Event, EventKind, Failure, InputId, ModelRoute, QueueKind, ThinkingLevel,
     UserInput,
 };
-use ratatui::text::Line;
-use tokio::signal::unix::{SignalKind, signal};
+use rustix::io::Errno;
+use rustix::process::Signal;
+use tokio::signal::unix::{Signal as UnixSignal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::command::UserCommand;
 use super::completion::Candidates;
 use super::earlier::Earlier;
 use super::entry::NoteKind;
+use super::hangup::Hangup;
 use super::highlight::Syntaxes;
 use super::history::History;
-use super::live_part::live_part;
 use super::state::{Effect, Leave, Status, ViewState};
-use super::terminal::Terminal;
+use super::surface::{Surface, SurfaceKind, Typed, control};
 use crate::error::{Error, ErrorKind};
 use crate::render::{Palette, Size};
-use crate::session::Prompts;
+use crate::session::{Mentions, Prompts};
 use crate::signals::Signals;
 
 /// How long a suspended process waits for the signal that continues it, once it runs again.
 const CONTINUED: Duration = Duration::from_millis(200);
 
+/// The end of a conversation whose terminal is gone.
+const TERMINATED: ConversationEnd = ConversationEnd::Interrupted(Interruption::Terminate);
+
 /// What a conversation needs of the rest of the program.
 pub(crate) trait ConversationPorts {
     /// Returns the names of the models that can be used.
     fn models(&self) -> Vec<String>;
+
+    /// Returns the names of those that a key changes between, in their order.
+    fn cycled_models(&self) -> Vec<String>;
 
     /// Returns the model with a name.
     ///
@@ -55,6 +62,9 @@ pub(crate) trait ConversationPorts {
 
     /// Returns the files of the folder of the session.
     fn files(&self) -> Vec<String>;
+
+    /// Reads the files that a prompt names.
+    fn mentions(&self, text: &str) -> Mentions;
 
     /// Returns the prompts that were typed before, the newest first.
     fn prompts(&self) -> Vec<String>;
@@ -82,6 +92,9 @@ pub(crate) struct Conversation<'a> {
     /// What was said before in the session.
     pub(crate) earlier: Earlier,
     pub(crate) ports: &'a dyn ConversationPorts,
+    /// What is said at the begin.
+    pub(crate) intro: String,
+    pub(crate) surface: SurfaceKind,
     pub(crate) palette: Palette,
     pub(crate) size: fn() -> Size,
     pub(crate) faults: Faults,
@@ -125,8 +138,13 @@ impl Conversation<'_> {
         let syntaxes = Syntaxes::default();
         let mut view = ViewState::new(status, syntaxes.clone());
         view.history = History::new(self.ports.prompts());
-        view.candidates = Candidates { models: self.ports.models(), files: None };
+        view.candidates = Candidates {
+            models: self.ports.models(),
+            cycle: self.ports.cycled_models(),
+            files: None,
+        };
         view.earlier(&self.earlier);
+        view.note(NoteKind::Info, self.intro);
         let mut shown = Shown {
             session: self.session,
             ports: self.ports,
@@ -134,7 +152,7 @@ impl Conversation<'_> {
             stop_command: CancelToken::default(),
             said: unbounded_channel(),
             view,
-            terminal: Terminal::enter(self.palette, self.size).map_err(failed)?,
+            surface: Surface::enter(self.surface, self.palette, self.size).map_err(failed)?,
             syntaxes,
             began: Instant::now(),
             left: None,
@@ -143,10 +161,14 @@ impl Conversation<'_> {
         for text in self.prompts.texts {
             let attachments = std::mem::take(&mut images);
             let input = UserInput { attachments, ..UserInput::new(InputId::generate(), text) };
-            let effects = shown.view.send_as(QueueKind::Prompt, input);
-            shown.perform(effects).await.map_err(failed)?;
+            shown.view.queued(QueueKind::Prompt, &input);
+            shown.perform(vec![Effect::Send(QueueKind::Prompt, input)]).await.map_err(failed)?;
         }
-        shown.converse(self.engine, self.events, signals, &self.faults).await.map_err(failed)
+        let left = shown.converse(self.engine, self.events, signals, &self.faults).await;
+        left.or_else(|error| match Errno::from_io_error(&error) {
+            Some(Errno::IO) => Ok(TERMINATED),
+            _other => Err(failed(error)),
+        })
     }
 }
 
@@ -170,7 +192,7 @@ struct Shown<'a> {
     /// The output of the command of the user.
     said: (UnboundedSender<String>, UnboundedReceiver<String>),
     view: ViewState,
-    terminal: Terminal,
+    surface: Surface,
     syntaxes: Syntaxes,
     began: Instant,
     left: Option<ConversationEnd>,
@@ -184,15 +206,24 @@ impl Shown<'_> {
         signals: &mut Signals,
         faults: &Faults,
     ) -> io::Result<ConversationEnd> {
-        let mut inputs = EventStream::new();
+        // A shell stops a program that leaves Ctrl-Z to its terminal.
+        let mut stopped = match self.surface.is_plain() {
+            true => None,
+            false => Some(signal(SignalKind::from_raw(Signal::TSTP.as_raw()))?),
+        };
+        let mut hangup = Hangup::watch()?;
         loop {
             if let Some(left) = self.left.take() {
-                let finished = self.finished_lines(self.terminal.size());
-                self.terminal.leave(&finished)?;
-                return Ok(left);
+                let written = self.surface.leave(&mut self.view, &self.syntaxes);
+                return match left {
+                    // The terminal may be gone.
+                    ConversationEnd::Interrupted(Interruption::Terminate) => Ok(left),
+                    left => written.map(|()| left),
+                };
             }
             self.draw()?;
             let until_second = self.until_next_second();
+            let has_clock = self.view.has_clock() && !self.surface.is_plain();
             tokio::select! {
                 event = events.recv() => {
                     let Some(event) = event else {
@@ -201,11 +232,12 @@ impl Shown<'_> {
                     };
                     self.events(event, &mut events).await?;
                 }
-                input = inputs.next() => {
+                () = hangup.happened() => self.left = Some(TERMINATED),
+                input = self.surface.next() => {
                     faults.failpoint("view.key")?;
                     match input {
-                        Some(input) => self.inputs(input?, &mut inputs).await?,
-                        None => self.left = Some(ConversationEnd::Interrupted(Interruption::Terminate)),
+                        Some(input) => self.inputs(input?).await?,
+                        None => self.left = Some(TERMINATED),
                     }
                 }
                 Some(answer) = self.requests.next(), if !self.requests.is_empty() => {
@@ -213,9 +245,16 @@ impl Shown<'_> {
                     self.perform(effects).await?;
                 }
                 Some(line) = self.said.1.recv() => self.view.command_said(line),
-                why = signals.next() => self.left = Some(ConversationEnd::Interrupted(why)),
+                () = received(&mut stopped) => self.suspend().await?,
+                why = signals.next() => match why {
+                    // It is a key there, and the terminal tells of it in no other way.
+                    Interruption::Interrupt if self.surface.is_plain() => {
+                        self.inputs(Typed::Input(control('c'))).await?;
+                    }
+                    why => self.left = Some(ConversationEnd::Interrupted(why)),
+                },
                 what = engine.failed() => self.left = Some(ConversationEnd::EngineFailed(what)),
-                () = tokio::time::sleep(until_second), if self.view.has_clock() => {}
+                () = tokio::time::sleep(until_second), if has_clock => {}
             }
         }
     }
@@ -233,19 +272,19 @@ impl Shown<'_> {
         Ok(())
     }
 
-    /// Applies a key or paste, and all that have arrived after it.
-    async fn inputs(&mut self, first: Input, inputs: &mut EventStream) -> io::Result<()> {
+    /// Applies what was typed, and all that was typed after it.
+    async fn inputs(&mut self, first: Typed) -> io::Result<()> {
         let mut next = Some(first);
         while let Some(input) = next {
             let effects = match input {
-                Input::Key(key) => self.view.key(key, self.began.elapsed()),
-                Input::Paste(text) => {
+                Typed::Line(line) => self.view.line(&line, self.began.elapsed()),
+                Typed::Input(Input::Key(key)) => self.view.key(key, self.began.elapsed()),
+                Typed::Input(Input::Paste(text)) => {
                     self.view.paste(&text);
                     Vec::new()
                 }
-                Input::Resize(..) | Input::FocusGained | Input::FocusLost | Input::Mouse(_) => {
-                    Vec::new()
-                }
+                // The next drawing asks for the size.
+                Typed::Input(_other) => Vec::new(),
             };
             self.perform(effects).await?;
             if self.left.is_some() {
@@ -255,11 +294,7 @@ impl Shown<'_> {
                 let files = self.ports.files();
                 self.view.set_files(files);
             }
-            // Without an input, the stream wakes who has polled it last: this task.
-            next = match poll_immediate(inputs.next()).await {
-                Some(Some(input)) => Some(input?),
-                Some(None) | None => None,
-            };
+            next = self.surface.next_at_once().await.transpose()?;
         }
         Ok(())
     }
@@ -268,6 +303,13 @@ impl Shown<'_> {
         let mut effects = VecDeque::from(effects);
         while let Some(effect) = effects.pop_front() {
             match effect {
+                Effect::SendTyped(kind, mut input) => {
+                    let mentions = self.ports.mentions(&input.text);
+                    if let Some(files) = self.view.mention(&input, mentions) {
+                        input.mentions = files;
+                        effects.push_front(Effect::Send(kind, input));
+                    }
+                }
                 Effect::Send(QueueKind::Prompt, input) => self.session.prompt(input),
                 Effect::Send(QueueKind::Steering, input) => self.session.steer(input),
                 Effect::Send(QueueKind::FollowUp, input) => self.session.follow_up(input),
@@ -314,7 +356,7 @@ impl Shown<'_> {
                 }
                 Effect::Remember(prompt) => self.ports.remember(&prompt),
                 Effect::Suspend => self.suspend().await?,
-                Effect::Redraw => self.terminal.forget(),
+                Effect::Redraw => self.surface.forget(),
             }
         }
         Ok(())
@@ -346,23 +388,15 @@ impl Shown<'_> {
     }
 
     async fn suspend(&mut self) -> io::Result<()> {
-        let mut continued = signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?;
-        self.terminal.suspend()?;
+        let mut continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
+        self.surface.suspend()?;
         // The process may run on for a moment before it stops. A shell without jobs stops nothing.
         let _either = tokio::time::timeout(CONTINUED, continued.recv()).await;
-        self.terminal.resume()
+        self.surface.resume()
     }
 
     fn draw(&mut self) -> io::Result<()> {
-        let size = self.terminal.size();
-        let finished = self.finished_lines(size);
-        let live = live_part(&self.view, size, self.began.elapsed(), &self.syntaxes);
-        self.terminal.draw(&finished, &live, size)
-    }
-
-    fn finished_lines(&mut self, size: Size) -> Vec<Line<'static>> {
-        let entries = self.view.take_finished(size.columns).into_iter();
-        entries.flat_map(|entry| entry.lines(size.columns, &self.syntaxes)).collect()
+        self.surface.draw(&mut self.view, self.began.elapsed(), &self.syntaxes)
     }
 
     /// Returns the time until the next second of the work.
@@ -371,5 +405,13 @@ impl Shown<'_> {
         let since = self.view.work.map(|work| work.since).or(command).unwrap_or_default();
         let nanos = self.began.elapsed().saturating_sub(since).subsec_nanos();
         Duration::from_secs(1).saturating_sub(Duration::from_nanos(nanos.into()))
+    }
+}
+
+/// Waits for a signal; for ever without one.
+async fn received(signal: &mut Option<UnixSignal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
     }
 }

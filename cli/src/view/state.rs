@@ -3,6 +3,7 @@
 
 mod events;
 mod keys;
+mod mentioning;
 mod user_commands;
 
 use std::collections::BTreeMap;
@@ -46,6 +47,8 @@ pub(super) struct ViewState {
     pub(super) completion: Option<Completion>,
     /// A line for the user, until the next key.
     pub(super) hint: Option<String>,
+    /// The text of which the user was told that it names files that are not there.
+    told: Option<String>,
     stopping: Option<Stopping>,
     /// Texts that are sent when the work has stopped.
     resend: Vec<String>,
@@ -86,6 +89,8 @@ pub(super) struct QueuedInput {
     pub(super) id: InputId,
     pub(super) kind: QueueKind,
     pub(super) text: String,
+    /// What is printed of the files that it names.
+    files: Option<String>,
 }
 
 /// The work on a prompt.
@@ -108,6 +113,8 @@ enum Stopping {
 /// Something that is to be done.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Effect {
+    /// Send what was typed, with the files that it names, if nothing is missing.
+    SendTyped(QueueKind, UserInput),
     /// Send an input to the session.
     Send(QueueKind, UserInput),
     /// Take back the newest input of a kind.
@@ -162,6 +169,7 @@ impl ViewState {
             candidates: Candidates::default(),
             completion: None,
             hint: None,
+            told: None,
             stopping: None,
             resend: Vec::new(),
             given_back: Vec::new(),
@@ -201,11 +209,16 @@ impl ViewState {
         }
     }
 
-    /// Sends an input.
+    /// Sends an input that was typed.
     pub(super) fn send_as(&mut self, kind: QueueKind, input: UserInput) -> Vec<Effect> {
+        self.queued(kind, &input);
+        vec![Effect::SendTyped(kind, input)]
+    }
+
+    /// An input waits until the session takes it.
+    pub(super) fn queued(&mut self, kind: QueueKind, input: &UserInput) {
         let (id, text) = (input.id, input.text.clone());
-        self.queue.push(QueuedInput { id, kind, text });
-        vec![Effect::Send(kind, input)]
+        self.queue.push(QueuedInput { id, kind, text, files: None });
     }
 
     /// The model was changed, for the next request.
@@ -221,7 +234,7 @@ impl ViewState {
     }
 
     /// Returns whether there is something to stop.
-    fn is_busy(&self) -> bool {
+    pub(super) fn is_busy(&self) -> bool {
         let waits = self.is_compacting || !self.queue.is_empty();
         waits || self.work.is_some() || self.command.is_some()
     }

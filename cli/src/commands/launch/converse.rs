@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use actors::{Engine, Events, SessionHandle};
+use actors::{Engine, Events, SessionHandle, SessionState};
 use protocol::ExitCode;
 
 use super::note;
 use crate::app_context::AppContext;
-use crate::args::Globals;
+use crate::args::{Globals, LaunchArgs};
 use crate::error::{Error, ErrorKind};
-use crate::render::{self, Terminal};
+use crate::render::{self, TermCapability, Terminal};
 use crate::session::{ChosenLog, LogStorage, Prompts, SessionPorts, earlier};
 use crate::signals::{self, Signals};
-use crate::view::{Conversation, ConversationEnd};
+use crate::view::{Conversation, ConversationEnd, SurfaceKind};
 
 /// Shows a session on the terminal until the user leaves it.
 ///
@@ -20,7 +20,7 @@ use crate::view::{Conversation, ConversationEnd};
 /// The terminal cannot be used, or a part of the program failed.
 pub(super) async fn converse(
     app: &AppContext,
-    globals: &Globals,
+    (args, globals): (&LaunchArgs, &Globals),
     (engine, session, events): (Engine, SessionHandle, Events),
     prompts: Prompts,
     log: &ChosenLog,
@@ -31,7 +31,9 @@ pub(super) async fn converse(
     };
     let commands = engine.command_owner();
     let of_commands = (Arc::clone(&commands), log.path.as_path());
+    let intro = intro(args, &state);
     let ports = SessionPorts::new(app, state.model, state.folder, of_commands);
+    let ports = ports.with_scope(args.models.as_ref());
     let terminal = Terminal::here();
     let conversation = Conversation {
         engine: &engine,
@@ -39,6 +41,11 @@ pub(super) async fn converse(
         events,
         prompts,
         earlier: earlier(&log.path),
+        intro,
+        surface: match terminal.capability {
+            TermCapability::Able => SurfaceKind::Screen,
+            TermCapability::Dumb => SurfaceKind::Lines,
+        },
         ports: &ports,
         palette: render::View::of(globals.into(), terminal).palette,
         size: terminal.stdout.ok_or_else(|| Error::usage("there is no terminal"))?,
@@ -60,5 +67,14 @@ pub(super) async fn converse(
         }
         (None, ConversationEnd::Interrupted(why)) => Ok(signals::exit_code(why)),
         (None, ConversationEnd::Done) => Ok(ExitCode::Success),
+    }
+}
+
+/// Returns the line at the begin of a conversation: what works where, and how help is had.
+fn intro(args: &LaunchArgs, state: &SessionState) -> String {
+    let (model, folder) = (state.model.name(), state.folder.display());
+    match args.tool_names().is_empty() {
+        true => format!("{model} has no tools · /help"),
+        false => format!("{model} uses its tools in {folder}, in place · /help"),
     }
 }
