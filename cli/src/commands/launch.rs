@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::app_context::{AppContext, EngineNeeds};
 use crate::args::{Form, Globals, LaunchArgs, OutputMode, Verbosity};
 use crate::error::{Error, ErrorKind};
-use crate::render::{self, SessionJson, TermCapability, Terminal};
+use crate::render::{self, SessionJson, Terminal};
 use crate::run_log::Log;
 use crate::session::{
     ChosenLog, ImageSizes, Printed, PromptInputs, Prompts, Sessions, assemble, plan, print,
@@ -134,10 +134,7 @@ async fn asked(
         piped: piped.as_deref(),
         folder: &here.canonicalize().unwrap_or_else(|_gone| folder.path.clone()),
         home: app.places.home(),
-        images: match app.settings.images_auto_resize.value {
-            true => ImageSizes::Fitted,
-            false => ImageSizes::AsTheyAre,
-        },
+        images: ImageSizes::of(&app.settings),
     })?;
     let form = form_of(args, globals, piped.as_deref())?;
     if prompts.texts.is_empty() && form == SessionForm::Print {
@@ -177,13 +174,12 @@ fn form_of(
             .hint("regatta -p PROMPT, which answers and ends"))
     };
     let terminal = Terminal::here();
-    match (terminal.stdout, terminal.capability) {
-        (None, _) => refused("standard output is not a terminal"),
-        (Some(_), TermCapability::Dumb) => refused("the terminal cannot move its cursor"),
+    match terminal.stdout {
+        None => refused("standard output is not a terminal"),
         #[cfg(feature = "tui")]
-        (Some(_), TermCapability::Able) => Ok(SessionForm::Terminal),
+        Some(_) => Ok(SessionForm::Terminal),
         #[cfg(not(feature = "tui"))]
-        (Some(_), TermCapability::Able) => refused("this build has no view (the feature `tui`)"),
+        Some(_) => refused("this build has no view (the feature `tui`)"),
     }
 }
 

@@ -13,6 +13,8 @@ use providers::UserProviders as _;
 use store::{ArtifactFolders, PromptHistory, artifacts_of};
 use tools::UserShell;
 
+use super::mentions::Mentions;
+use super::prompt_image::ImageSizes;
 use crate::app_context::AppContext;
 use crate::model::{ModelDirectory, UserModels};
 use crate::view::{ConversationPorts, Reader, UserCommand};
@@ -28,9 +30,13 @@ pub(crate) struct SessionPorts {
     directory: ModelDirectory,
     user: Arc<UserModels>,
     clock: Arc<dyn Clock>,
+    /// The models of `--models`, in their order.
+    scope: Option<Vec<String>>,
     /// The model with which the session began.
     model: ModelRoute,
     folder: PathBuf,
+    home: Option<PathBuf>,
+    images: ImageSizes,
     shell: UserShell,
     /// `None` if it cannot be opened. Then the prompts of this conversation are all there are.
     history: Option<PromptHistory>,
@@ -54,7 +60,16 @@ impl SessionPorts {
             folder: folder.clone(),
             keep: app.settings.task_limits().output,
         };
-        Self { directory, user, clock, model, folder, shell, history: history.ok() }
+        let (home, images) = (app.places.home().map(Path::to_owned), ImageSizes::of(&app.settings));
+        let (scope, history) = (None, history.ok());
+        Self { directory, user, clock, scope, model, folder, home, images, shell, history }
+    }
+
+    /// Lets the user change between the models with these names only.
+    pub(crate) fn with_scope(mut self, patterns: Option<&Vec<String>>) -> Self {
+        let scope = patterns.and_then(|patterns| self.directory.scope(patterns).ok());
+        self.scope = scope.map(|scope| scope.models.iter().map(ModelRoute::name).collect());
+        self
     }
 }
 
@@ -62,6 +77,13 @@ impl ConversationPorts for SessionPorts {
     fn models(&self) -> Vec<String> {
         let usable = self.directory.models().iter().filter(|model| model.obstacle.is_none());
         usable.map(|model| format!("{}/{}", model.provider, model.id)).collect()
+    }
+
+    fn cycled_models(&self) -> Vec<String> {
+        match &self.scope {
+            Some(scope) => scope.clone(),
+            None => self.models(),
+        }
     }
 
     fn find_model(&self, name: &str) -> Result<ModelRoute, String> {
@@ -93,6 +115,10 @@ impl ConversationPorts for SessionPorts {
         let tracked = isolation::tracked_files(&root).unwrap_or_default();
         let below = tracked.iter().filter_map(|file| file.as_path().strip_prefix(subfolder).ok());
         below.take(FILES).filter_map(|path| path.to_str().map(str::to_owned)).collect()
+    }
+
+    fn mentions(&self, text: &str) -> Mentions {
+        Mentions::of(text, &self.folder, self.home.as_deref(), self.images)
     }
 
     fn prompts(&self) -> Vec<String> {

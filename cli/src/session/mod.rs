@@ -7,6 +7,8 @@ mod earlier;
 mod home;
 mod log_choice;
 mod log_question;
+#[cfg(feature = "tui")]
+mod mentions;
 mod print;
 mod prompt_files;
 mod prompt_image;
@@ -24,6 +26,8 @@ pub(crate) use conversation_ports::SessionPorts;
 pub(crate) use earlier::earlier;
 pub(crate) use home::{HomeWork, working_folder};
 pub(crate) use log_choice::{ChosenLog, LogStorage, Sessions};
+#[cfg(feature = "tui")]
+pub(crate) use mentions::Mentions;
 pub(crate) use print::{Printed, print, write_answer};
 pub(crate) use prompt_image::ImageSizes;
 pub(crate) use prompts::{PromptInputs, Prompts, assemble, read_piped};

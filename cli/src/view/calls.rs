@@ -96,6 +96,12 @@ fn indented(line: Line<'static>, columns: usize) -> Line<'static> {
     Line::from(spans).style(style)
 }
 
+/// Returns a call that has ended as one plain line.
+pub(super) fn plain_call(ended: &EndedCall, columns: usize) -> String {
+    let mark = if ended.is_error { " (failed)" } else { "" };
+    format!("{}{mark}", call_line(&ended.call, columns.saturating_sub(mark.len())))
+}
+
 /// Returns the line of a command of the user, behind `!` or `!!`.
 pub(super) fn command_line(mark: &str, command: &str, columns: usize) -> Line<'static> {
     let room = columns.saturating_sub(mark.len() + 1);

@@ -1,5 +1,6 @@
 //! Drives the view: passes events and keys to its state, does what the state asks for, and draws.
 
+mod answers;
 mod sessions;
 mod successor;
 
@@ -10,38 +11,42 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actors::{Engine, Events, SessionHandle};
-use crossterm::event::{Event as Input, EventStream};
+use crossterm::event::Event as Input;
 use engine::exit_code::Interruption;
 use engine::fault::Faults;
 use engine::ports::{CancelToken, LineSink};
-use futures_util::future::{LocalBoxFuture, poll_immediate};
+use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
-use protocol::{
-    BashExecution, Event, EventKind, EventScope, Failure, InputId, ModelRoute, QueueKind,
-    ThinkingLevel, UserInput,
-};
-use ratatui::text::Line;
+use protocol::{Event, EventKind, EventScope, InputId, QueueKind, UserInput};
+use rustix::io::Errno;
+use rustix::process::Signal;
+use tokio::signal::unix::{Signal as UnixSignal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::completion::Candidates;
 use super::earlier::Earlier;
 use super::entry::NoteKind;
+use super::hangup::Hangup;
 use super::highlight::Syntaxes;
 use super::history::History;
-use super::live_part::live_part;
 use super::ports::ConversationPorts;
 use super::sessions::ConversationSessions;
 use super::state::{Effect, Leave, Status, ViewState};
-use super::terminal::Terminal;
+use super::surface::{Surface, Typed, control};
 use crate::error::{Error, ErrorKind};
-use crate::render::Size;
 use crate::session::{ChosenLog, Prompts};
 use crate::signals::Signals;
 
-use sessions::SessionAnswer;
+use answers::Answered;
 use successor::Leaving;
 pub(crate) use successor::{ConversationEnd, KeptView, ViewOf};
+
+/// How long a suspended process waits for the signal that continues it, once it runs again.
+const CONTINUED: Duration = Duration::from_millis(200);
+
+/// The end of a conversation whose terminal is gone.
+const TERMINATED: ConversationEnd = ConversationEnd::Interrupted(Interruption::Terminate);
 
 /// A session that is shown on the terminal.
 pub(crate) struct Conversation<'a> {
@@ -86,24 +91,30 @@ impl Conversation<'_> {
             waits_for: None,
         };
         let failed = |error: io::Error| Error::output(&error);
-        let KeptView { mut view, terminal, syntaxes, began } = match self.view {
-            ViewOf::Terminal(palette, size) => {
+        let KeptView { mut view, surface, syntaxes, began } = match self.view {
+            ViewOf::New { kind, palette, size, intro } => {
                 let syntaxes = Syntaxes::default();
                 let mut view = ViewState::new(status, syntaxes.clone());
                 view.history = History::new(self.ports.prompts());
-                view.candidates = Candidates { models: self.ports.models(), files: None };
-                let terminal = Terminal::enter(palette, size).map_err(failed)?;
-                KeptView { view, terminal, syntaxes, began: Instant::now() }
+                view.candidates = Candidates {
+                    models: self.ports.models(),
+                    cycle: self.ports.cycled_models(),
+                    files: None,
+                };
+                view.earlier(&self.earlier);
+                view.note(NoteKind::Info, intro);
+                let surface = Surface::enter(kind, palette, size).map_err(failed)?;
+                KeptView { view, surface, syntaxes, began: Instant::now() }
             }
             ViewOf::Before { kept, text, notes } => {
                 let mut kept = *kept;
                 kept.view.begin_session(status, text);
                 notes.into_iter().for_each(|note| kept.view.note(NoteKind::Info, note));
+                kept.view.earlier(&self.earlier);
                 kept
             }
         };
         view.name.clone_from(&self.log.name);
-        view.earlier(&self.earlier);
         let mut shown = Shown {
             session: self.session,
             log: self.log,
@@ -113,7 +124,7 @@ impl Conversation<'_> {
             stop_command: CancelToken::default(),
             said: unbounded_channel(),
             view,
-            terminal,
+            surface,
             syntaxes,
             began,
             left: None,
@@ -122,25 +133,19 @@ impl Conversation<'_> {
         for text in self.prompts.texts {
             let attachments = std::mem::take(&mut images);
             let input = UserInput { attachments, ..UserInput::new(InputId::generate(), text) };
-            let effects = shown.view.send_as(QueueKind::Prompt, input);
-            shown.perform(effects).await.map_err(failed)?;
+            shown.view.queued(QueueKind::Prompt, &input);
+            shown.perform(vec![Effect::Send(QueueKind::Prompt, input)]).await.map_err(failed)?;
         }
         let left = shown.converse(self.engine, self.events, signals, &self.faults).await;
-        Ok(match left.map_err(failed)? {
-            Leaving::For(end) => end,
-            Leaving::To(opened) => ConversationEnd::Switch(opened, Box::new(shown.keep())),
-        })
+        match left {
+            Ok(Leaving::For(end)) => Ok(end),
+            Ok(Leaving::To(opened)) => Ok(ConversationEnd::Switch(opened, Box::new(shown.keep()))),
+            Err(error) => match Errno::from_io_error(&error) {
+                Some(Errno::IO) => Ok(TERMINATED),
+                _other => Err(failed(error)),
+            },
+        }
     }
-}
-
-/// The answer of the session to a request.
-enum Answered {
-    Session(SessionAnswer),
-    Model(ModelRoute, Result<(), Failure>),
-    Thinking(Option<ThinkingLevel>),
-    Compacted(Result<(), Failure>),
-    Ran(Result<BashExecution, String>),
-    Kept(Result<(), Failure>),
 }
 
 /// The view of a session on the terminal.
@@ -156,7 +161,7 @@ struct Shown<'a> {
     /// The output of the command of the user.
     said: (UnboundedSender<String>, UnboundedReceiver<String>),
     view: ViewState,
-    terminal: Terminal,
+    surface: Surface,
     syntaxes: Syntaxes,
     began: Instant,
     left: Option<Leaving>,
@@ -170,7 +175,12 @@ impl Shown<'_> {
         signals: &mut Signals,
         faults: &Faults,
     ) -> io::Result<Leaving> {
-        let mut inputs = EventStream::new();
+        // A shell stops a program that leaves Ctrl-Z to its terminal.
+        let mut stopped = match self.surface.is_plain() {
+            true => None,
+            false => Some(signal(SignalKind::from_raw(Signal::TSTP.as_raw()))?),
+        };
+        let mut hangup = Hangup::watch()?;
         loop {
             let effects = self.view.release(self.began.elapsed());
             self.perform(effects).await?;
@@ -180,12 +190,19 @@ impl Shown<'_> {
                 return Ok(Leaving::To(opened));
             }
             if let Some(left) = self.left.take() {
-                let finished = self.finished_lines(self.terminal.size());
-                self.terminal.leave(&finished)?;
-                return Ok(left);
+                let written = self.surface.leave(&mut self.view, &self.syntaxes);
+                return match left {
+                    // The terminal may be gone.
+                    Leaving::For(ConversationEnd::Interrupted(Interruption::Terminate)) => Ok(left),
+                    left => written.map(|()| left),
+                };
+            }
+            if self.surface.is_plain() {
+                self.view.list_as_text();
             }
             self.draw()?;
             let until_second = self.until_next_second();
+            let has_clock = self.view.has_clock() && !self.surface.is_plain();
             tokio::select! {
                 event = events.recv() => {
                     let Some(event) = event else {
@@ -194,11 +211,12 @@ impl Shown<'_> {
                     };
                     self.events(event, &mut events).await?;
                 }
-                input = inputs.next() => {
+                () = hangup.happened() => self.leave(TERMINATED),
+                input = self.surface.next() => {
                     faults.failpoint("view.key")?;
                     match input {
-                        Some(input) => self.inputs(input?, &mut inputs).await?,
-                        None => self.leave(ConversationEnd::Interrupted(Interruption::Terminate)),
+                        Some(input) => self.inputs(input?).await?,
+                        None => self.leave(TERMINATED),
                     }
                 }
                 Some(answer) = self.requests.next(), if !self.requests.is_empty() => {
@@ -206,9 +224,16 @@ impl Shown<'_> {
                     self.perform(effects).await?;
                 }
                 Some(line) = self.said.1.recv() => self.view.command_said(line),
-                why = signals.next() => self.leave(ConversationEnd::Interrupted(why)),
+                () = received(&mut stopped) => self.suspend().await?,
+                why = signals.next() => match why {
+                    // It is a key there, and the terminal tells of it in no other way.
+                    Interruption::Interrupt if self.surface.is_plain() => {
+                        self.inputs(Typed::Input(control('c'))).await?;
+                    }
+                    why => self.leave(ConversationEnd::Interrupted(why)),
+                },
                 what = engine.failed() => self.leave(ConversationEnd::EngineFailed(what)),
-                () = tokio::time::sleep(until_second), if self.view.has_clock() => {}
+                () = tokio::time::sleep(until_second), if has_clock => {}
             }
         }
     }
@@ -229,19 +254,19 @@ impl Shown<'_> {
         Ok(())
     }
 
-    /// Applies a key or paste, and all that have arrived after it.
-    async fn inputs(&mut self, first: Input, inputs: &mut EventStream) -> io::Result<()> {
+    /// Applies what was typed, and all that was typed after it.
+    async fn inputs(&mut self, first: Typed) -> io::Result<()> {
         let mut next = Some(first);
         while let Some(input) = next {
             let effects = match input {
-                Input::Key(key) => self.view.key(key, self.began.elapsed()),
-                Input::Paste(text) => {
+                Typed::Line(line) => self.view.line(&line, self.began.elapsed()),
+                Typed::Input(Input::Key(key)) => self.view.key(key, self.began.elapsed()),
+                Typed::Input(Input::Paste(text)) => {
                     self.view.paste(&text);
                     Vec::new()
                 }
-                Input::Resize(..) | Input::FocusGained | Input::FocusLost | Input::Mouse(_) => {
-                    Vec::new()
-                }
+                // The next drawing asks for the size.
+                Typed::Input(_other) => Vec::new(),
             };
             self.perform(effects).await?;
             if self.left.is_some() {
@@ -251,11 +276,7 @@ impl Shown<'_> {
                 let files = self.ports.files();
                 self.view.set_files(files);
             }
-            // Without an input, the stream wakes who has polled it last: this task.
-            next = match poll_immediate(inputs.next()).await {
-                Some(Some(input)) => Some(input?),
-                Some(None) | None => None,
-            };
+            next = self.surface.next_at_once().await.transpose()?;
         }
         Ok(())
     }
@@ -264,6 +285,13 @@ impl Shown<'_> {
         let mut effects = VecDeque::from(effects);
         while let Some(effect) = effects.pop_front() {
             match effect {
+                Effect::SendTyped(kind, mut input) => {
+                    let mentions = self.ports.mentions(&input.text);
+                    if let Some(files) = self.view.mention(&input, mentions) {
+                        input.mentions = files;
+                        effects.push_front(Effect::Send(kind, input));
+                    }
+                }
                 Effect::Send(QueueKind::Prompt, input) => self.session.prompt(input),
                 Effect::Send(QueueKind::Steering, input) => self.session.steer(input),
                 Effect::Send(QueueKind::FollowUp, input) => self.session.follow_up(input),
@@ -310,53 +338,27 @@ impl Shown<'_> {
                     self.requests.push(Box::pin(kept.map(|kept| Answered::Kept(kept.map(drop)))));
                 }
                 Effect::Remember(prompt) => self.ports.remember(&prompt),
-                Effect::Suspend => self.terminal.suspend_and_resume().await?,
-                Effect::Redraw => self.terminal.forget(),
+                Effect::Suspend => self.suspend().await?,
+                Effect::Redraw => self.surface.forget(),
             }
         }
         Ok(())
-    }
-
-    /// Applies the answer to a request, of the session or of the rest of the program.
-    async fn answered(&mut self, answer: Answered) -> Vec<Effect> {
-        match answer {
-            Answered::Session(answer) => self.session_answered(answer).await,
-            Answered::Ran(ended) => return self.view.command_ended(ended),
-            Answered::Kept(kept) => {
-                return self.view.command_kept(kept.map_err(|why| why.message));
-            }
-            Answered::Model(model, Ok(())) => {
-                self.view.model_set(model.name(), self.ports.context_window(&model));
-            }
-            Answered::Model(model, Err(why)) => {
-                let text = format!("cannot use {}: {}", model.name(), why.message);
-                self.view.note(NoteKind::Error, text);
-            }
-            Answered::Thinking(level) => {
-                level.into_iter().for_each(|level| self.view.thinking_set(level));
-            }
-            Answered::Compacted(Ok(())) => {}
-            Answered::Compacted(Err(why)) => {
-                self.view.note(NoteKind::Error, format!("cannot compact: {}", why.message));
-            }
-        }
-        Vec::new()
     }
 
     fn leave(&mut self, end: ConversationEnd) {
         self.left = Some(Leaving::For(end));
     }
 
-    fn draw(&mut self) -> io::Result<()> {
-        let size = self.terminal.size();
-        let finished = self.finished_lines(size);
-        let live = live_part(&self.view, size, self.began.elapsed(), &self.syntaxes);
-        self.terminal.draw(&finished, &live, size)
+    async fn suspend(&mut self) -> io::Result<()> {
+        let mut continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
+        self.surface.suspend()?;
+        // The process may run on for a moment before it stops. A shell without jobs stops nothing.
+        let _either = tokio::time::timeout(CONTINUED, continued.recv()).await;
+        self.surface.resume()
     }
 
-    fn finished_lines(&mut self, size: Size) -> Vec<Line<'static>> {
-        let entries = self.view.take_finished(size.columns).into_iter();
-        entries.flat_map(|entry| entry.lines(size.columns, &self.syntaxes)).collect()
+    fn draw(&mut self) -> io::Result<()> {
+        self.surface.draw(&mut self.view, self.began.elapsed(), &self.syntaxes)
     }
 
     /// Returns the time until the next second of the work.
@@ -365,5 +367,13 @@ impl Shown<'_> {
         let since = self.view.work.map(|work| work.since).or(command).unwrap_or_default();
         let nanos = self.began.elapsed().saturating_sub(since).subsec_nanos();
         Duration::from_secs(1).saturating_sub(Duration::from_nanos(nanos.into()))
+    }
+}
+
+/// Waits for a signal; for ever without one.
+async fn received(signal: &mut Option<UnixSignal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
     }
 }

@@ -108,7 +108,9 @@ fn printed(entry: &SessionEntry, after: &[SessionEntry], syntaxes: &Syntaxes) ->
             SessionMessage::Model(Message::User(said)) => vec![Entry::Prompt(said.text())],
             SessionMessage::Model(Message::Assistant(answer)) => answered(answer, after, syntaxes),
             SessionMessage::BashExecution(ran) => vec![Entry::Ran(Box::new(ran.clone()))],
-            SessionMessage::FileMention(mention) => vec![mentioned(mention)],
+            SessionMessage::FileMention(mention) => {
+                vec![Entry::Note(NoteKind::Info, mentioned_text(mention))]
+            }
             // A result is printed with its call.
             _other => Vec::new(),
         },
@@ -158,7 +160,7 @@ pub(super) fn compacted(tokens_before: u64) -> String {
 }
 
 /// Returns the line of the files that a prompt has named.
-pub(super) fn mentioned(mention: &FileMention) -> Entry {
+pub(super) fn mentioned_text(mention: &FileMention) -> String {
     let files = mention.files.iter().map(|file| match (file.skipped_reason, file.line_count) {
         (Some(_), _) => format!("@{} (too large, not sent)", file.path),
         (None, _) if file.image.is_some() => format!("@{} (an image)", file.path),
@@ -168,7 +170,7 @@ pub(super) fn mentioned(mention: &FileMention) -> Entry {
         }
         (None, None) => format!("@{}", file.path),
     });
-    Entry::Note(NoteKind::Info, files.collect::<Vec<_>>().join(", "))
+    files.collect::<Vec<_>>().join(", ")
 }
 
 /// Returns about how many lines an entry has.

@@ -12,16 +12,21 @@ mod conversation;
 mod earlier;
 mod editor;
 mod entry;
+mod hangup;
 mod highlight;
 mod history;
+mod lines_input;
 mod live_part;
 mod markdown;
 mod picker;
+mod plain;
 mod ports;
 mod screen;
 mod session_choice;
 mod sessions;
 mod state;
+mod stopping;
+mod surface;
 mod terminal;
 mod wrap;
 
@@ -33,3 +38,4 @@ pub(crate) use session_choice::{SessionChoice, choose_session};
 pub(crate) use sessions::{
     ConversationSessions, ListedSession, NotOpened, OpenedSession, Present, SwitchTo, TreeRow,
 };
+pub(crate) use surface::SurfaceKind;

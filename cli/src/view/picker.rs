@@ -92,6 +92,16 @@ impl<T> Picker<T> {
         self.asked_for.is_some()
     }
 
+    /// Returns the title and the first rows as a text.
+    pub(super) fn text_of_rows(&self, most: usize) -> String {
+        let rows = self.rows.iter().take(most).map(|row| match row.about.as_str() {
+            "" => row.text.clone(),
+            about => format!("{} ({about})", row.text),
+        });
+        let rows = rows.map(|row| format!("\n  {}", one_line(&row)));
+        std::iter::once(self.title.clone()).chain(rows).collect()
+    }
+
     /// Returns what was typed.
     pub(super) fn typed(&self) -> String {
         self.filter.text()

@@ -5,11 +5,15 @@ use futures_util::future::BoxFuture;
 use protocol::{BashExecution, ModelRoute};
 
 use super::command::UserCommand;
+use crate::session::Mentions;
 
 /// What a conversation needs of the rest of the program.
 pub(crate) trait ConversationPorts {
     /// Returns the names of the models that can be used.
     fn models(&self) -> Vec<String>;
+
+    /// Returns the names of those that a key changes between, in their order.
+    fn cycled_models(&self) -> Vec<String>;
 
     /// Returns the model with a name.
     ///
@@ -22,6 +26,9 @@ pub(crate) trait ConversationPorts {
 
     /// Returns the files of the folder of the session.
     fn files(&self) -> Vec<String>;
+
+    /// Reads the files that a prompt names.
+    fn mentions(&self, text: &str) -> Mentions;
 
     /// Returns the prompts that were typed before, the newest first.
     fn prompts(&self) -> Vec<String>;

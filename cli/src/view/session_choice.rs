@@ -37,11 +37,11 @@ pub(crate) async fn choose_session(
         choice: session.path,
     });
     let mut picker = Picker::new("Continue which session?", rows.collect(), 0);
-    let mut terminal = Terminal::enter(palette, size)?;
+    let mut terminal = Terminal::enter(palette)?;
     let mut inputs = EventStream::new();
     let choice = loop {
-        let size = terminal.size();
-        terminal.draw(&[], &picker.lines(size), size)?;
+        let now = size();
+        terminal.draw(&[], &picker.lines(now), now)?;
         let input = tokio::select! {
             input = inputs.next() => input,
             why = signals.next() => break SessionChoice::Interrupted(why),
@@ -55,9 +55,6 @@ pub(crate) async fn choose_session(
                     if let Some(path) = picker.chosen() {
                         break SessionChoice::Chosen(path.clone());
                     }
-                }
-                Pressed::Other if key.code == crossterm::event::KeyCode::Char('z') => {
-                    terminal.suspend_and_resume().await?;
                 }
                 Pressed::Other => terminal.forget(),
                 Pressed::Handled => {}

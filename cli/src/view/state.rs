@@ -5,6 +5,7 @@ mod choosing;
 mod events;
 mod held_keys;
 mod keys;
+mod mentioning;
 mod user_commands;
 
 use std::collections::BTreeMap;
@@ -62,6 +63,8 @@ pub(super) struct ViewState {
     pub(super) picker: Option<Picker<Choice>>,
     /// A line for the user, until the next key.
     pub(super) hint: Option<String>,
+    /// The text of which the user was told that it names files that are not there.
+    told: Option<String>,
     stopping: Option<Stopping>,
     /// Texts that are sent when the work has stopped.
     resend: Vec<String>,
@@ -102,6 +105,8 @@ pub(super) struct QueuedInput {
     pub(super) id: InputId,
     pub(super) kind: QueueKind,
     pub(super) text: String,
+    /// What is printed of the files that it names.
+    files: Option<String>,
 }
 
 /// The work on a prompt.
@@ -124,6 +129,8 @@ enum Stopping {
 /// Something that is to be done.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Effect {
+    /// Send what was typed, with the files that it names, if nothing is missing.
+    SendTyped(QueueKind, UserInput),
     /// Send an input to the session.
     Send(QueueKind, UserInput),
     /// Take back the newest input of a kind.
@@ -185,6 +192,7 @@ impl ViewState {
             completion: None,
             picker: None,
             hint: None,
+            told: None,
             stopping: None,
             resend: Vec::new(),
             given_back: Vec::new(),
@@ -224,11 +232,16 @@ impl ViewState {
         }
     }
 
-    /// Sends an input.
+    /// Sends an input that was typed.
     pub(super) fn send_as(&mut self, kind: QueueKind, input: UserInput) -> Vec<Effect> {
+        self.queued(kind, &input);
+        vec![Effect::SendTyped(kind, input)]
+    }
+
+    /// An input waits until the session takes it.
+    pub(super) fn queued(&mut self, kind: QueueKind, input: &UserInput) {
         let (id, text) = (input.id, input.text.clone());
-        self.queue.push(QueuedInput { id, kind, text });
-        vec![Effect::Send(kind, input)]
+        self.queue.push(QueuedInput { id, kind, text, files: None });
     }
 
     /// The model was changed, for the next request.
@@ -244,7 +257,7 @@ impl ViewState {
     }
 
     /// Returns whether there is something to stop.
-    fn is_busy(&self) -> bool {
+    pub(super) fn is_busy(&self) -> bool {
         let waits = self.is_compacting || self.is_moving || !self.queue.is_empty();
         waits || self.work.is_some() || self.command.is_some()
     }

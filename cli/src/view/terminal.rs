@@ -1,14 +1,12 @@
 //! The terminal in the mode that the view needs. It is as it was when this is dropped.
 
 use std::io::{self, Write as _};
-use std::time::Duration;
 
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use ratatui::text::Line;
-use rustix::process::{Signal, kill_current_process_group};
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::screen::Screen;
+use super::stopping::stop_group;
 use crate::render::{Palette, Size};
 
 /// Asks for pastes in brackets, and hides the cursor.
@@ -17,13 +15,9 @@ const ENTER: &str = "\u{1b}[?2004h\u{1b}[?25l";
 /// Takes that back, whatever else was under way.
 const LEAVE: &str = "\u{1b}[?2026l\u{1b}[?7h\u{1b}[0m\u{1b}[?25h\u{1b}[?2004l";
 
-/// How long a suspended process waits for the signal that continues it, once it runs again.
-const CONTINUED: Duration = Duration::from_millis(200);
-
 /// The terminal of the view.
 pub(super) struct Terminal {
     screen: Screen,
-    size: fn() -> Size,
     state: Mode,
 }
 
@@ -39,15 +33,10 @@ impl Terminal {
     ///
     /// # Errors
     /// The terminal refuses it.
-    pub(super) fn enter(palette: Palette, size: fn() -> Size) -> io::Result<Self> {
-        let mut terminal = Self { screen: Screen::new(palette), size, state: Mode::Usual };
+    pub(super) fn enter(palette: Palette) -> io::Result<Self> {
+        let mut terminal = Self { screen: Screen::new(palette), state: Mode::Usual };
         terminal.resume()?;
         Ok(terminal)
-    }
-
-    /// Returns the size of the terminal at this moment.
-    pub(super) fn size(&self) -> Size {
-        (self.size)()
     }
 
     /// Prints finished lines, and shows the live part.
@@ -79,18 +68,14 @@ impl Terminal {
         disable_raw_mode().and(written)
     }
 
-    /// Stops the process group as the terminal does at Ctrl-Z, and goes on when it is continued.
-    pub(super) async fn suspend_and_resume(&mut self) -> io::Result<()> {
-        let mut continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
+    /// Stops the process group as the terminal does at Ctrl-Z. Call [`Self::resume`] when it goes on.
+    pub(super) fn suspend(&mut self) -> io::Result<()> {
         self.leave(&[])?;
-        kill_current_process_group(Signal::TSTP)?;
-        // The process may run on for a moment before it stops. A shell without jobs stops nothing.
-        let _either = tokio::time::timeout(CONTINUED, continued.recv()).await;
-        self.resume()
+        Ok(stop_group()?)
     }
 
-    /// Puts the terminal into the mode of the view.
-    fn resume(&mut self) -> io::Result<()> {
+    /// Puts the terminal into the mode of the view again.
+    pub(super) fn resume(&mut self) -> io::Result<()> {
         self.state = Mode::View;
         enable_raw_mode()?;
         self.screen.forget();

@@ -49,8 +49,12 @@ impl PacedModel {
     pub(super) fn session(&self, place: &Sandbox) -> Invocation {
         let folder = place.folder().join("work");
         fs::create_dir_all(&folder).expect("a folder can be made");
-        let url = format!("http://127.0.0.1:{}/v1", self.port);
-        place.regatta(&folder).words("--model loopback/loop --base-url").arg(url)
+        place.regatta(&folder).words("--model loopback/loop --base-url").arg(self.url())
+    }
+
+    /// Returns the address at which it is asked.
+    pub(super) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/v1", self.port)
     }
 }
 

@@ -161,6 +161,18 @@ fn a_suspended_session_leaves_the_terminal_as_it_was_and_goes_on() {
     tmux.until("what was typed", |text| {
         text.trim_end().ends_with("$0.00") && text.contains("> typed")
     });
+    // Another program may stop it, too.
+    let mark = "--model loopback/loop";
+    let processes = place.processes().alive();
+    let (view, _) = processes.iter().find(|(_, words)| words.contains(mark)).expect("it runs");
+    let stops = tmux.text().matches("Stopped").count();
+    rustix::process::kill_process(*view, rustix::process::Signal::TSTP).expect("it runs");
+    tmux.until("the shell", |text| text.matches("Stopped").count() > stops);
+    assert_eq!(settings("stopped"), before);
+    tmux.press(&["fg", "Enter"]);
+    tmux.until("what was typed", |text| {
+        text.trim_end().ends_with("$0.00") && text.contains("> typed")
+    });
     tmux.press(&[" on", "Enter"]);
     let exchange = model.next();
     assert_eq!(exchange.prompts(), ["typed on"]);
@@ -216,4 +228,31 @@ fn a_list_in_tmux_leaves_nothing_in_the_scrollback() {
     }
     tmux.press(&["C-d"]);
     tmux.until("the shell", |text| text.contains("continue with: regatta --resume"));
+}
+
+#[test]
+fn a_session_that_ignores_hangups_ends_with_its_terminal() {
+    for (dumb, is_busy) in [("", false), ("", true), ("TERM=dumb", false)] {
+        let (place, model) = (sandbox(), PacedModel::start());
+        let Some(tmux) = Tmux::start(&place, 100, 30) else {
+            return skip(
+                "a_session_that_ignores_hangups_ends_with_its_terminal",
+                "there is no tmux",
+            );
+        };
+        let line = line(&place, &model).replacen("&& env", &format!("&& env {dumb}"), 1);
+        tmux.press(&[&format!("trap '' HUP; {line}"), "Enter"]);
+        tmux.until("the session", |text| text.contains("· /help"));
+        let exchange = is_busy.then(|| {
+            tmux.press(&["go", "Enter"]);
+            let mut exchange = model.next();
+            exchange.say("Some words\n\n");
+            tmux.until("the words", |text| text.contains("Some words"));
+            exchange
+        });
+        assert!(!place.processes().alive().is_empty());
+        drop(tmux);
+        place.expect_no_process(PATIENCE);
+        drop(exchange);
+    }
 }

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use actors::{Engine, Events, SessionHandle};
+use actors::{Engine, Events, SessionHandle, SessionState};
 use protocol::ExitCode;
 
 use super::note;
 use crate::app_context::AppContext;
 use crate::args::{Globals, LaunchArgs};
 use crate::error::{Error, ErrorKind};
-use crate::render::{self, Terminal};
+use crate::render::{self, TermCapability, Terminal};
 use crate::session::{ChosenLog, LogStorage, Prompts, SessionPorts, SessionSwitch, earlier};
 use crate::signals::{self, Signals};
-use crate::view::{Conversation, ConversationEnd, OpenedSession, ViewOf};
+use crate::view::{Conversation, ConversationEnd, OpenedSession, SurfaceKind, ViewOf};
 
 /// Shows a session on the terminal, and those that the user goes on with, until the user leaves.
 ///
@@ -29,15 +29,22 @@ pub(super) async fn converse(
     let Some(state) = session.state().await else {
         return Err(Error::new(ErrorKind::Bug, "the session is closed"));
     };
+    let intro = intro(args, &state);
     let (folder, first_model) = (state.folder, state.model);
     let commands = engine.command_owner();
     let terminal = Terminal::here();
     let size = terminal.stdout.ok_or_else(|| Error::usage("there is no terminal"))?;
-    let mut view = ViewOf::Terminal(render::View::of(globals.into(), terminal).palette, size);
+    let kind = match terminal.capability {
+        TermCapability::Able => SurfaceKind::Screen,
+        TermCapability::Dumb => SurfaceKind::Lines,
+    };
+    let palette = render::View::of(globals.into(), terminal).palette;
+    let mut view = ViewOf::New { kind, palette, size, intro };
     let (mut session, mut events, mut said) = (session, events, earlier(&log.path));
     let left = loop {
         let of_commands = (Arc::clone(&commands), log.path.as_path());
         let ports = SessionPorts::new(app, first_model.clone(), folder.clone(), of_commands);
+        let ports = ports.with_scope(args.models.as_ref());
         let sessions = SessionSwitch {
             app,
             args,
@@ -90,4 +97,13 @@ async fn close(session: SessionHandle, log: &ChosenLog) -> Option<String> {
     session.close().await;
     let is_kept = has_messages && log.storage == LogStorage::File;
     is_kept.then(|| format!("continue with: regatta --resume {}", id.uuid()))
+}
+
+/// Returns the line at the begin of a conversation: what works where, and how help is had.
+fn intro(args: &LaunchArgs, state: &SessionState) -> String {
+    let (model, folder) = (state.model.name(), state.folder.display());
+    match args.tool_names().is_empty() {
+        true => format!("{model} has no tools · /help"),
+        false => format!("{model} uses its tools in {folder}, in place · /help"),
+    }
 }

@@ -7,7 +7,8 @@ use engine::compaction::SummaryInstructions;
 use futures_util::StreamExt as _;
 use protocol::{EntryId, Failure, SessionEntry};
 
-use super::{Answered, KeptView, Leaving, Shown};
+use super::answers::Answered;
+use super::{KeptView, Leaving, Shown};
 use crate::render::one_line;
 use crate::session::LogStorage;
 use crate::view::earlier::Earlier;
@@ -174,7 +175,7 @@ impl Shown<'_> {
     pub(super) fn keep(self) -> KeptView {
         KeptView {
             view: self.view,
-            terminal: self.terminal,
+            surface: self.surface,
             syntaxes: self.syntaxes,
             began: self.began,
         }

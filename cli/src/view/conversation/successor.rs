@@ -8,7 +8,7 @@ use crate::render::{Palette, Size};
 use crate::view::highlight::Syntaxes;
 use crate::view::sessions::OpenedSession;
 use crate::view::state::ViewState;
-use crate::view::terminal::Terminal;
+use crate::view::surface::{Surface, SurfaceKind};
 
 /// Why a conversation was left.
 pub(crate) enum ConversationEnd {
@@ -30,8 +30,8 @@ pub(super) enum Leaving {
 
 /// The view in which a session is shown.
 pub(crate) enum ViewOf {
-    /// A new one on the terminal.
-    Terminal(Palette, fn() -> Size),
+    /// A new one on the terminal, which begins with a line.
+    New { kind: SurfaceKind, palette: Palette, size: fn() -> Size, intro: String },
     /// The one of the session before, with the text that its input gets, and what the user should know.
     Before { kept: Box<KeptView>, text: Option<String>, notes: Vec<String> },
 }
@@ -39,7 +39,7 @@ pub(crate) enum ViewOf {
 /// The view of a session that was left for another one.
 pub(crate) struct KeptView {
     pub(super) view: ViewState,
-    pub(super) terminal: Terminal,
+    pub(super) surface: Surface,
     pub(super) syntaxes: Syntaxes,
     pub(super) began: Instant,
 }

@@ -7,13 +7,16 @@ use protocol::{EntryId, ThinkingLevel};
 
 use super::{Effect, Status, ViewState};
 use crate::view::command::Command;
-use crate::view::entry::NoteKind;
+use crate::view::entry::{Entry, NoteKind};
 use crate::view::picker::{Picker, PickerRow, Pressed};
 use crate::view::sessions::{ListedSession, NotOpened, SwitchTo, TreeRow};
 
 /// What another session, or another place in this one, is refused with while something is under way.
 const BUSY: &str = "the model works: Esc stops it";
 const RUNS: &str = "a command runs: Esc stops it";
+
+/// The most rows of a list that are printed.
+const PRINTED: usize = 20;
 
 /// Something that is asked of the sessions.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,6 +88,14 @@ impl ViewState {
         self.completion = None;
         self.history.leave();
         self.picker = Some(picker);
+    }
+
+    /// Prints the list on a terminal that cannot display it below what was said.
+    pub(in crate::view) fn list_as_text(&mut self) {
+        let Some(picker) = self.picker.take() else { return };
+        self.print(Entry::Text(picker.text_of_rows(PRINTED)));
+        let how = "name it: /model NAME, /thinking LEVEL, /resume ID or NAME, /fork ENTRY";
+        self.note(NoteKind::Info, how);
     }
 
     /// Lists the models that can be used.

@@ -7,7 +7,7 @@ use protocol::{
     Part as MessagePart, QueueKind, SessionEvent, StopReason, ToolCall, Usage,
 };
 
-use super::{Effect, RunningCall, Stopping, ViewState, Work};
+use super::{Effect, QueuedInput, RunningCall, Stopping, ViewState, Work};
 use crate::render::{count, duration, usage_text};
 use crate::view::calls::EndedCall;
 use crate::view::earlier::compacted;
@@ -21,9 +21,11 @@ impl ViewState {
                 self.work = Some(Work { since: now, calls: 0, usage: Usage::ZERO });
             }
             SessionEvent::InputTaken { input_id } => {
-                if let Some(text) = self.unqueue(*input_id).map(|(_, text)| text) {
+                if let Some(taken) = self.unqueue(*input_id) {
                     self.finish_answer();
-                    self.finished.push(Entry::Prompt(text));
+                    self.finished.push(Entry::Prompt(taken.text));
+                    let files = taken.files.into_iter();
+                    self.finished.extend(files.map(|text| Entry::Note(NoteKind::Info, text)));
                 }
             }
             SessionEvent::InputDropped { input_id } => self.dropped(*input_id),
@@ -138,16 +140,15 @@ impl ViewState {
         }
     }
 
-    /// Removes an input from the queue, and returns when it would be given out, and its text.
-    fn unqueue(&mut self, id: InputId) -> Option<(QueueKind, String)> {
+    /// Removes an input from the queue.
+    fn unqueue(&mut self, id: InputId) -> Option<QueuedInput> {
         let at = self.queue.iter().position(|queued| queued.id == id)?;
-        let queued = self.queue.remove(at);
-        Some((queued.kind, queued.text))
+        Some(self.queue.remove(at))
     }
 
     /// An input was dropped: it is sent again when the work has stopped, or goes back to the editor.
     fn dropped(&mut self, id: InputId) {
-        let Some((kind, text)) = self.unqueue(id) else { return };
+        let Some(QueuedInput { kind, text, .. }) = self.unqueue(id) else { return };
         match self.stopping {
             Some(Stopping::Send) if kind != QueueKind::Prompt => self.resend.push(text),
             Some(_) => self.given_back.push(text),

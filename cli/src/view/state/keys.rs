@@ -24,6 +24,13 @@ enum Handled {
     No,
 }
 
+/// Which of the models is next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cycle {
+    On,
+    Back,
+}
+
 const AGAIN: &str = "press Ctrl-C again to leave";
 
 impl ViewState {
@@ -53,7 +60,11 @@ impl ViewState {
             }
             (KeyCode::Char('z'), true, _) => return vec![Effect::Suspend],
             (KeyCode::Char('l'), true, _) => return vec![Effect::Redraw],
-            (KeyCode::Char('p'), true, _) => return self.next_model(),
+            (KeyCode::Char('P'), true, _) => return self.cycle_model(Cycle::Back),
+            (KeyCode::Char('p'), true, _) if modifiers.contains(KeyModifiers::SHIFT) => {
+                return self.cycle_model(Cycle::Back);
+            }
+            (KeyCode::Char('p'), true, _) => return self.cycle_model(Cycle::On),
             (KeyCode::BackTab, ..) => return vec![Effect::SetThinking(self.next_level())],
             (KeyCode::Enter, _, true) => return self.submit(QueueKind::FollowUp, now),
             (KeyCode::Enter, ..) if modifiers.contains(KeyModifiers::SHIFT) => {
@@ -85,6 +96,13 @@ impl ViewState {
             }
         }
         Vec::new()
+    }
+
+    /// Applies a whole line that was typed.
+    pub(in crate::view) fn line(&mut self, line: &str, now: Duration) -> Vec<Effect> {
+        self.hint = None;
+        self.editor.set(line);
+        self.submit(QueueKind::Steering, now)
     }
 
     /// Applies a key while the history is searched. Another key ends the search.
@@ -146,10 +164,15 @@ impl ViewState {
         self.completion = Completion::of(row, &before, &self.candidates);
     }
 
-    fn next_model(&mut self) -> Vec<Effect> {
-        let models = &self.candidates.models;
+    fn cycle_model(&mut self, cycle: Cycle) -> Vec<Effect> {
+        let models = &self.candidates.cycle;
         let at = models.iter().position(|model| *model == self.status.model);
-        let next = models.get(at.map_or(0, |at| (at + 1) % models.len().max(1)));
+        let count = models.len().max(1);
+        let next = models.get(match (at, cycle) {
+            (None, _) => 0,
+            (Some(at), Cycle::On) => (at + 1) % count,
+            (Some(at), Cycle::Back) => (at + count - 1) % count,
+        });
         match next.filter(|next| **next != self.status.model) {
             Some(next) => vec![Effect::SetModel(next.clone())],
             None => {

@@ -34,7 +34,7 @@ pub(super) fn enter(view: &mut ViewState, text: &str) -> Vec<Effect> {
 /// Returns the input that is sent, and when the model gets it.
 pub(super) fn sent(effects: &[Effect]) -> (QueueKind, InputId) {
     let sent = effects.iter().find_map(|effect| match effect {
-        Effect::Send(kind, input) => Some((*kind, input.id)),
+        Effect::SendTyped(kind, input) => Some((*kind, input.id)),
         _ => None,
     });
     sent.unwrap_or_else(|| panic!("nothing is sent in {effects:?}"))
@@ -84,7 +84,7 @@ fn escape_sends_what_waited_in_its_order_and_ctrl_c_gives_it_back() {
         let texts: Vec<_> = effects
             .iter()
             .map(|effect| match effect {
-                Effect::Send(kind, input) => (*kind, input.text.as_str()),
+                Effect::SendTyped(kind, input) => (*kind, input.text.as_str()),
                 other => panic!("{other:?}"),
             })
             .collect();
@@ -114,7 +114,11 @@ fn ctrl_c_twice_within_a_second_leaves_and_clears_the_input_before() {
 #[test]
 fn models_and_thinking_levels_are_chosen_by_commands_and_keys() {
     let mut view = test_view();
-    view.candidates.models = ["a/one", "a/two", "b/three"].map(str::to_owned).into();
+    view.candidates.models = ["a/one", "a/two", "b/three", "c/four"].map(str::to_owned).into();
+    view.candidates.cycle = ["a/one", "a/two", "b/three"].map(str::to_owned).into();
+    let back = KeyModifiers::CONTROL | KeyModifiers::SHIFT;
+    let before = press(&mut view, KeyCode::Char('P'), back);
+    assert_eq!(before, [Effect::SetModel("b/three".to_owned())]);
     let next = press(&mut view, KeyCode::Char('p'), KeyModifiers::CONTROL);
     assert_eq!(next, [Effect::SetModel("a/two".to_owned())]);
     view.model_set("b/three".to_owned(), None);

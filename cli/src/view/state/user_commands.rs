@@ -156,7 +156,9 @@ mod tests {
         assert!(matches!(&effects[..], [Effect::Append(_)]), "{effects:?}");
         assert_eq!(view.take_finished(80), [Entry::Ran(Box::new(ran("a")))]);
         let effects = view.command_kept(Ok(()));
-        let [Effect::Send(QueueKind::Prompt, input)] = &effects[..] else { panic!("{effects:?}") };
+        let [Effect::SendTyped(QueueKind::Prompt, input)] = &effects[..] else {
+            panic!("{effects:?}")
+        };
         assert_eq!(input.text, "what?");
     }
 
