@@ -39,7 +39,7 @@ fn on_a_dumb_terminal_a_conversation_is_plain_lines_without_an_escape() {
     screen.type_line("wait");
     let mut answer = model.next();
     answer.say("Some words\n\n");
-    screen.until("the words", |text| text.contains("\nSome words\n"));
+    screen.until("the words", |text| text.contains("\nSome words"));
     screen.type_line("more");
     kill_process(screen.id(), Signal::INT).expect("it runs");
     screen.until("it has stopped", |text| {
