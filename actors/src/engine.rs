@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use engine::exit_code::Interruption;
 use engine::leading_request::LedModels;
-use engine::ports::CancelLevel;
+use engine::ports::{CancelLevel, CommandOwner, Commands};
 use engine::run::{AddTasksError, FinishedChild, WaitError};
 use protocol::{RunId, TaskId, TaskSpec};
 use ractor::{Actor, ActorRef, SpawnErr};
@@ -28,6 +28,7 @@ pub struct Engine {
     root: ActorRef<RootMessage>,
     join: JoinHandle<()>,
     failure: watch::Receiver<Option<String>>,
+    commands: Arc<dyn Commands>,
 }
 
 /// A handle that cancels runs. It does not keep the engine open.
@@ -48,12 +49,20 @@ impl Engine {
     pub async fn open(deps: Deps) -> Result<Self, SpawnErr> {
         let (sender, failure) = watch::channel(None);
         let timer = Arc::new(RuntimeTimer::start());
+        let commands = Arc::clone(&deps.commands);
         let models = Arc::new(LedModels::new(Arc::clone(&deps.models), timer));
         let deps = Deps { models, ..deps };
         let arguments = RootArguments { deps, failure: sender };
         #[expect(clippy::disallowed_methods, reason = "the root is the one that nobody supervises")]
         let (root, join) = Actor::spawn(None, Root, arguments).await?;
-        Ok(Self { root, join, failure })
+        Ok(Self { root, join, failure, commands })
+    }
+
+    /// Returns a new owner of shell commands, for those that are no calls of a model. It has to be
+    /// dropped before the engine is closed.
+    #[must_use]
+    pub fn command_owner(&self) -> Arc<dyn CommandOwner> {
+        Arc::clone(&self.commands).owner()
     }
 
     /// Returns a reader of all events from now on.

@@ -102,6 +102,13 @@ impl Error {
         self
     }
 
+    /// Returns what failed and why, in one line.
+    #[must_use]
+    pub fn what_and_why(&self) -> String {
+        let texts = std::iter::once(&self.what).chain(&self.because);
+        texts.map(String::as_str).collect::<Vec<_>>().join(": ")
+    }
+
     /// Returns the same error with another exit code.
     #[must_use]
     pub fn exit(self, exit: ExitCode) -> Self {

@@ -131,9 +131,16 @@ mod binary {
     mod verify;
     mod verify_bad_input;
     mod view;
+    mod view_commands;
+    mod view_earlier;
+    mod view_ends;
+    mod view_files;
     mod view_hostile;
     mod view_kit;
     mod view_latency;
+    mod view_lists;
+    mod view_plain;
+    mod view_sessions;
     mod view_tmux;
     mod wire_apis;
     mod writers;

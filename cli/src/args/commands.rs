@@ -19,6 +19,7 @@ use super::{
     disable_help_subcommand = true,
     disable_version_flag = true,
     max_term_width = 100,
+    override_usage = "regatta [OPTIONS] [PROMPT]…\n       regatta [OPTIONS] <COMMAND>",
     about = "Fans out many tasks over one git repository, and lands their work",
     long_about = help_text::ROOT
 )]
@@ -40,7 +41,11 @@ pub struct Arguments {
 #[derive(Subcommand, Clone, Debug)]
 pub enum Command {
     /// Answer prompts in a session that works in this folder
-    #[command(hide = true, long_about = help_text::LAUNCH)]
+    #[command(
+        hide = true,
+        long_about = help_text::LAUNCH,
+        override_usage = "regatta [OPTIONS] [PROMPT]…"
+    )]
     Launch(Box<LaunchArgs>),
     /// Run eight tasks on a small sample repository, offline
     #[command(long_about = help_text::DEMO)]

@@ -18,13 +18,13 @@ Opens a session that works in this folder, in place: a conversation on the termi
 answer to a prompt.
 
 Examples:
-  regatta 'why does the test fail?'
-  regatta --continue
-  regatta -p 'explain the build'
+  regatta                                   a conversation, in this folder; /help in it lists its keys
+  regatta 'why does the test fail?'         one that begins with a prompt
+  regatta --continue                        goes on with the latest of this folder
+  regatta --resume                          goes on with one that is chosen from a list
   git diff | regatta -p 'review this change'
   regatta -p @notes.md 'what is missing here?'
   regatta -p --model anthropic/claude-sonnet-4-5:high --tools read 'where is the bug?'
-  regatta -p --models 'anthropic/*sonnet*:high,gpt-5' 'where is the bug?'
   regatta -p --mode json 'fix the failing test' | jq -c .type";
 
 pub(super) const DEMO: &str = "\

@@ -77,7 +77,8 @@ pub struct LaunchArgs {
     #[arg(short, long = "continue", action = ArgAction::SetTrue, conflicts_with_all = ["resume", "fork"])]
     pub(crate) continues: bool,
 
-    /// Continue a session: the beginning of its id, or its file; without it, list the sessions
+    /// Continue a session: the beginning of its id, or its file; without it, list the sessions, from
+    /// which a terminal chooses one
     #[arg(
         short,
         long,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::app_context::{AppContext, EngineNeeds};
 use crate::args::{Form, Globals, LaunchArgs, OutputMode, Verbosity};
 use crate::error::{Error, ErrorKind};
-use crate::render::{self, SessionJson, TermCapability, Terminal};
+use crate::render::{self, SessionJson, Terminal};
 use crate::run_log::Log;
 use crate::session::{
     ChosenLog, ImageSizes, Printed, PromptInputs, Prompts, Sessions, assemble, plan, print,
@@ -31,7 +31,8 @@ pub(super) async fn run(
     globals: &Globals,
     log: &Log,
 ) -> Result<ExitCode, Error> {
-    let Some(Asked { prompts, form, folder, cwd, chosen }) = asked(app, args, globals)? else {
+    let Some(Asked { prompts, form, folder, cwd, chosen }) = asked(app, args, globals).await?
+    else {
         return Ok(ExitCode::Success);
     };
     let mut signals = Signals::listen()?;
@@ -63,7 +64,8 @@ pub(super) async fn run(
         #[cfg(feature = "tui")]
         SessionForm::Terminal => {
             let opened = (engine, session, events);
-            return converse::converse(app, globals, opened, prompts, &chosen, &mut signals).await;
+            let options = (args, globals);
+            return converse::converse(app, options, opened, prompts, chosen, &mut signals).await;
         }
     }
     let mode = output_mode(args, globals);
@@ -111,12 +113,16 @@ struct Asked {
 
 /// Reads what the session is asked, and chooses its log. Returns `None` if the sessions were only
 /// listed.
-fn asked(app: &AppContext, args: &LaunchArgs, globals: &Globals) -> Result<Option<Asked>, Error> {
+async fn asked(
+    app: &AppContext,
+    args: &LaunchArgs,
+    globals: &Globals,
+) -> Result<Option<Asked>, Error> {
     let here = globals.repo.clone().unwrap_or_else(|| ".".into());
     let folder = working_folder(&here, app.places.home(), args.home_work())?;
     let sessions = Sessions::of(app, args, &folder.path);
     let picked = match args.resume {
-        Some(None) => match sessions.pick(&mut io::stdout())? {
+        Some(None) => match sessions.pick(globals).await? {
             None => return Ok(None),
             picked => picked,
         },
@@ -128,10 +134,7 @@ fn asked(app: &AppContext, args: &LaunchArgs, globals: &Globals) -> Result<Optio
         piped: piped.as_deref(),
         folder: &here.canonicalize().unwrap_or_else(|_gone| folder.path.clone()),
         home: app.places.home(),
-        images: match app.settings.images_auto_resize.value {
-            true => ImageSizes::Fitted,
-            false => ImageSizes::AsTheyAre,
-        },
+        images: ImageSizes::of(&app.settings),
     })?;
     let form = form_of(args, globals, piped.as_deref())?;
     if prompts.texts.is_empty() && form == SessionForm::Print {
@@ -171,13 +174,12 @@ fn form_of(
             .hint("regatta -p PROMPT, which answers and ends"))
     };
     let terminal = Terminal::here();
-    match (terminal.stdout, terminal.capability) {
-        (None, _) => refused("standard output is not a terminal"),
-        (Some(_), TermCapability::Dumb) => refused("the terminal cannot move its cursor"),
+    match terminal.stdout {
+        None => refused("standard output is not a terminal"),
         #[cfg(feature = "tui")]
-        (Some(_), TermCapability::Able) => Ok(SessionForm::Terminal),
+        Some(_) => Ok(SessionForm::Terminal),
         #[cfg(not(feature = "tui"))]
-        (Some(_), TermCapability::Able) => refused("this build has no view (the feature `tui`)"),
+        Some(_) => refused("this build has no view (the feature `tui`)"),
     }
 }
 

@@ -53,5 +53,5 @@ pub use terminal::{ColorEnv, OutputOptions, TermCapability, Terminal, View};
 pub use terminal::{Meaning, Palette};
 pub use terminal::{OutputWidth, Size};
 pub use three_way::three_way_lines;
-pub use transcript::{call_summary, transcript};
+pub use transcript::{call_summary, result_of, transcript};
 pub use unverified::{unverified, unverified_lines, unverified_text};

@@ -156,8 +156,9 @@ fn answer_entries<'a>(
             }
             Part::Thinking { .. } | Part::RedactedThinking { .. } | Part::Text { .. } => {}
             Part::ToolCall(call) => {
-                transcript_entries
-                    .push(TranscriptEntry::Call { call, result: result_of(call, after) });
+                let after = after.iter().filter_map(|(_, entry)| entry.model_message());
+                let result = result_of(call, after);
+                transcript_entries.push(TranscriptEntry::Call { call, result });
             }
         }
     }
@@ -173,13 +174,13 @@ fn answer_entries<'a>(
     transcript_entries
 }
 
-/// Returns the result of a call, if there is one before the next answer.
-fn result_of<'a>(
+/// Returns the result of a call, if there is one before the next answer. `after` are the messages that
+/// follow the call.
+pub fn result_of<'a>(
     call: &ToolCall,
-    after: &[(Timestamp, &'a SessionEntry)],
+    after: impl Iterator<Item = &'a Message>,
 ) -> Option<&'a ToolResult> {
-    let messages = after.iter().filter_map(|(_, entry)| entry.model_message());
-    let until = messages.take_while(|message| !matches!(message, Message::Assistant(_)));
+    let until = after.take_while(|message| !matches!(message, Message::Assistant(_)));
     let mut results = until.filter_map(|message| match message {
         Message::ToolResult(result) => Some(result),
         Message::User(_) | Message::Assistant(_) => None,

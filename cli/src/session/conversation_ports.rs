@@ -5,15 +5,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use engine::ports::Clock;
+use engine::ports::{ArtifactStore as _, CancelToken, Clock, CommandOwner, LineSink};
+use futures_util::future::BoxFuture;
 use isolation::git_state_at;
-use protocol::ModelRoute;
+use protocol::{BashExecution, ModelRoute};
 use providers::UserProviders as _;
-use store::PromptHistory;
+use store::{ArtifactFolders, PromptHistory, artifacts_of};
+use tools::UserShell;
 
+use super::mentions::Mentions;
+use super::prompt_image::ImageSizes;
 use crate::app_context::AppContext;
 use crate::model::{ModelDirectory, UserModels};
-use crate::view::ConversationPorts;
+use crate::view::{ConversationPorts, Reader, UserCommand};
 
 /// The most prompts of before that a conversation has.
 const PROMPTS: u32 = 1_000;
@@ -26,21 +30,46 @@ pub(crate) struct SessionPorts {
     directory: ModelDirectory,
     user: Arc<UserModels>,
     clock: Arc<dyn Clock>,
+    /// The models of `--models`, in their order.
+    scope: Option<Vec<String>>,
     /// The model with which the session began.
     model: ModelRoute,
     folder: PathBuf,
+    home: Option<PathBuf>,
+    images: ImageSizes,
+    shell: UserShell,
     /// `None` if it cannot be opened. Then the prompts of this conversation are all there are.
     history: Option<PromptHistory>,
 }
 
 impl SessionPorts {
     /// Returns the ports of a session with this model in this folder.
-    pub(crate) fn new(app: &AppContext, model: ModelRoute, folder: PathBuf) -> Self {
+    pub(crate) fn new(
+        app: &AppContext,
+        model: ModelRoute,
+        folder: PathBuf,
+        (commands, log): (Arc<dyn CommandOwner>, &Path),
+    ) -> Self {
         let history = PromptHistory::open(&app.places.prompt_history());
         let history = history.inspect_err(|error| tracing::warn!(%error, "no history of prompts"));
         let directory = ModelDirectory::of_user(&app.user_models);
         let (user, clock) = (Arc::clone(&app.user_models), Arc::clone(&app.clock));
-        Self { directory, user, clock, model, folder, history: history.ok() }
+        let shell = UserShell {
+            commands,
+            artifacts: ArtifactFolders.open(&artifacts_of(log)),
+            folder: folder.clone(),
+            keep: app.settings.task_limits().output,
+        };
+        let (home, images) = (app.places.home().map(Path::to_owned), ImageSizes::of(&app.settings));
+        let (scope, history) = (None, history.ok());
+        Self { directory, user, clock, scope, model, folder, home, images, shell, history }
+    }
+
+    /// Lets the user change between the models with these names only.
+    pub(crate) fn with_scope(mut self, patterns: Option<&Vec<String>>) -> Self {
+        let scope = patterns.and_then(|patterns| self.directory.scope(patterns).ok());
+        self.scope = scope.map(|scope| scope.models.iter().map(ModelRoute::name).collect());
+        self
     }
 }
 
@@ -48,6 +77,13 @@ impl ConversationPorts for SessionPorts {
     fn models(&self) -> Vec<String> {
         let usable = self.directory.models().iter().filter(|model| model.obstacle.is_none());
         usable.map(|model| format!("{}/{}", model.provider, model.id)).collect()
+    }
+
+    fn cycled_models(&self) -> Vec<String> {
+        match &self.scope {
+            Some(scope) => scope.clone(),
+            None => self.models(),
+        }
     }
 
     fn find_model(&self, name: &str) -> Result<ModelRoute, String> {
@@ -81,6 +117,10 @@ impl ConversationPorts for SessionPorts {
         below.take(FILES).filter_map(|path| path.to_str().map(str::to_owned)).collect()
     }
 
+    fn mentions(&self, text: &str) -> Mentions {
+        Mentions::of(text, &self.folder, self.home.as_deref(), self.images)
+    }
+
     fn prompts(&self) -> Vec<String> {
         let found = self.history.as_ref().and_then(|history| history.recent(PROMPTS).ok());
         found.unwrap_or_default().into_iter().map(|prompt| prompt.text).collect()
@@ -91,6 +131,30 @@ impl ConversationPorts for SessionPorts {
         if let Err(error) = history.add([prompt], &self.folder, self.clock.now()) {
             tracing::warn!(%error, "a prompt is not in the history");
         }
+    }
+
+    fn run(
+        &self,
+        command: UserCommand,
+        line: LineSink,
+        stop: CancelToken,
+    ) -> BoxFuture<'static, Result<BashExecution, String>> {
+        let (shell, clock) = (self.shell.clone(), Arc::clone(&self.clock));
+        Box::pin(async move {
+            let ran = shell.run(&command.script, line, stop).await;
+            let ended = ran.map_err(|error| protocol::error_chain(&error))?;
+            Ok(BashExecution {
+                command: command.script,
+                output: ended.output,
+                exit_code: ended.exit_code.map(i64::from),
+                cancelled: ended.exit_code.is_none(),
+                truncated: ended.full_output.is_some(),
+                full_output_path: ended.full_output.map(|path| path.display().to_string()),
+                meta: None,
+                exclude_from_context: command.reader == Reader::User,
+                timestamp: clock.now(),
+            })
+        })
     }
 }
 

@@ -2,21 +2,36 @@
 
 #[cfg(feature = "tui")]
 mod conversation_ports;
+#[cfg(feature = "tui")]
+mod earlier;
 mod home;
 mod log_choice;
+mod log_question;
+#[cfg(feature = "tui")]
+mod mentions;
 mod print;
 mod prompt_files;
 mod prompt_image;
 mod prompts;
+#[cfg(feature = "tui")]
+mod session_tree;
 mod setup;
+#[cfg(feature = "tui")]
+mod switch;
 mod system_prompt;
 
 #[cfg(feature = "tui")]
 pub(crate) use conversation_ports::SessionPorts;
+#[cfg(feature = "tui")]
+pub(crate) use earlier::earlier;
 pub(crate) use home::{HomeWork, working_folder};
 pub(crate) use log_choice::{ChosenLog, LogStorage, Sessions};
+#[cfg(feature = "tui")]
+pub(crate) use mentions::Mentions;
 pub(crate) use print::{Printed, print, write_answer};
 pub(crate) use prompt_image::ImageSizes;
 pub(crate) use prompts::{PromptInputs, Prompts, assemble, read_piped};
 pub(crate) use setup::plan;
+#[cfg(feature = "tui")]
+pub(crate) use switch::SessionSwitch;
 pub(crate) use system_prompt::user_instructions;

@@ -20,6 +20,44 @@ const LONGEST_TEXT: u64 = 5 << 20;
 /// The size of the largest image that is included, in bytes.
 const LARGEST_IMAGE: u64 = 25 << 20;
 
+/// A file that was read.
+pub(super) struct ReadFile {
+    /// Its whole name.
+    pub(super) name: String,
+    /// Its size in bytes.
+    pub(super) size: u64,
+    pub(super) content: FileContent,
+}
+
+/// What a file is to a model.
+pub(super) enum FileContent {
+    Text(String),
+    Image(IncludedImage),
+    TooLarge,
+    NotText,
+}
+
+/// An image, in a size that models take.
+pub(super) struct IncludedImage {
+    pub(super) image: Attachment,
+    /// What the model should know about its size, if it was made smaller.
+    dimensions: String,
+    /// What the user should know about that.
+    pub(super) notice: Option<String>,
+}
+
+impl ReadFile {
+    /// Returns why the file is not included, and its size.
+    pub(super) fn skipped(&self) -> Option<String> {
+        let why = match self.content {
+            FileContent::Text(_) | FileContent::Image(_) => return None,
+            FileContent::TooLarge => "too large",
+            FileContent::NotText => "not a text",
+        };
+        Some(format!("{why}, {}", size_text(self.size)))
+    }
+}
+
 /// A file as part of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct IncludedFile {
@@ -43,47 +81,59 @@ pub(super) fn include(
     sizes: ImageSizes,
 ) -> Result<IncludedFile, Error> {
     let path = find(path, folder, home);
-    let failed = |error: &io::Error| {
-        Error::usage(format!("cannot read the file `{}`", path.display())).caused_by(error)
-    };
-    let (file, size) = open(&path).map_err(|error| failed(&error))?;
-    let name = std::path::absolute(&path).unwrap_or_else(|_unknown_folder| path.clone());
-    let name = name.to_string_lossy();
-    let skipped = |why: &str| {
-        let size = size_text(size);
-        IncludedFile {
-            text: format!("<file name=\"{name}\">(skipped: {why}, {size})</file>\n"),
+    let file = read(&path, sizes).map_err(|error| {
+        Error::usage(format!("cannot read the file `{}`", path.display())).caused_by(&error)
+    })?;
+    let name = &file.name;
+    if let Some(why) = file.skipped() {
+        return Ok(IncludedFile {
+            text: format!("<file name=\"{name}\">(skipped: {why})</file>\n"),
             image: None,
-            notice: Some(format!("warning: `{name}` is not included: {why} ({size})")),
+            notice: Some(format!("warning: `{name}` is not included: {why}")),
+        });
+    }
+    Ok(match file.content {
+        FileContent::Image(IncludedImage { image, dimensions, notice }) => {
+            let text = format!("<file name=\"{name}\">{dimensions}</file>\n");
+            IncludedFile { text, image: Some(image), notice }
         }
-    };
+        FileContent::Text(content) if !content.is_empty() => {
+            let text = format!("<file name=\"{name}\">\n{content}\n</file>\n");
+            IncludedFile { text, image: None, notice: None }
+        }
+        _empty => IncludedFile { text: String::new(), image: None, notice: None },
+    })
+}
+
+/// Reads a text or an image whose path is `path`.
+///
+/// # Errors
+/// It does not exist, is no regular file, or cannot be read.
+pub(super) fn read(path: &Path, sizes: ImageSizes) -> io::Result<ReadFile> {
+    let (file, size) = open(path)?;
+    let name = std::path::absolute(path).unwrap_or_else(|_unknown_folder| path.to_owned());
+    let name = name.to_string_lossy().into_owned();
     let mut bytes = Vec::new();
-    let (mut begin, rest) = (file.try_clone().map_err(|error| failed(&error))?.take(16), file);
-    begin.read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+    let (mut begin, rest) = (file.try_clone()?.take(16), file);
+    begin.read_to_end(&mut bytes)?;
     let image = image_type(&bytes);
     let most = if image.is_some() { LARGEST_IMAGE } else { LONGEST_TEXT };
-    if size > most {
-        return Ok(skipped("too large"));
+    if size <= most {
+        // It may have grown since.
+        let more = (most + 1).saturating_sub(bytes.len() as u64);
+        rest.take(more).read_to_end(&mut bytes)?;
     }
-    // It may have grown since.
-    let more = (most + 1).saturating_sub(bytes.len() as u64);
-    rest.take(more).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
-    if bytes.len() as u64 > most {
-        return Ok(skipped("too large"));
-    }
-    if let Some(mime_type) = image {
-        return Ok(included_image(&path, &name, (bytes, mime_type), sizes));
-    }
-    match String::from_utf8(bytes) {
-        Ok(content) if content.is_empty() => {
-            Ok(IncludedFile { text: String::new(), image: None, notice: None })
+    let content = match image {
+        _ if size > most || bytes.len() as u64 > most => FileContent::TooLarge,
+        Some(mime_type) => {
+            FileContent::Image(included_image(path, &name, (bytes, mime_type), sizes))
         }
-        Ok(content) if !content.contains('\0') => {
-            let text = format!("<file name=\"{name}\">\n{content}\n</file>\n");
-            Ok(IncludedFile { text, image: None, notice: None })
-        }
-        Ok(_) | Err(_) => Ok(skipped("not a text")),
-    }
+        None => match String::from_utf8(bytes) {
+            Ok(content) if !content.contains('\0') => FileContent::Text(content),
+            Ok(_) | Err(_) => FileContent::NotText,
+        },
+    };
+    Ok(ReadFile { name, size, content })
 }
 
 /// Includes an image, in a size that models take.
@@ -92,7 +142,7 @@ fn included_image(
     name: &str,
     (mut bytes, mut mime_type): (Vec<u8>, &'static str),
     sizes: ImageSizes,
-) -> IncludedFile {
+) -> IncludedImage {
     let (mut dimensions, mut notice) = (String::new(), None);
     let fitted = match sizes {
         ImageSizes::Fitted => fit(&bytes, mime_type),
@@ -121,8 +171,7 @@ fn included_image(
         extracted_text: None,
         preview: None,
     };
-    let text = format!("<file name=\"{name}\">{dimensions}</file>\n");
-    IncludedFile { text, image: Some(image), notice }
+    IncludedImage { image, dimensions, notice }
 }
 
 /// Returns the media type of a file that is an image, by its first bytes.
@@ -138,7 +187,7 @@ fn image_type(begin: &[u8]) -> Option<&'static str> {
 
 /// Returns the path of a file. Names of macOS screenshots have a narrow no-break space where people
 /// type a space.
-fn find(path: &[u8], folder: &Path, home: Option<&Path>) -> PathBuf {
+pub(super) fn find(path: &[u8], folder: &Path, home: Option<&Path>) -> PathBuf {
     let given = Path::new(OsStr::from_bytes(path));
     let path = match (given.strip_prefix("~"), home) {
         (Ok(below), Some(home)) => home.join(below),

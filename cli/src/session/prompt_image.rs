@@ -2,6 +2,7 @@
 
 use std::io::Cursor;
 
+use config::Settings;
 use image::imageops::FilterType;
 use image::{DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, Limits};
 
@@ -18,6 +19,16 @@ pub(crate) enum ImageSizes {
     Fitted,
     /// They stay as they are.
     AsTheyAre,
+}
+
+impl ImageSizes {
+    /// Returns what the settings say.
+    pub(crate) fn of(settings: &Settings) -> Self {
+        match settings.images_auto_resize.value {
+            true => Self::Fitted,
+            false => Self::AsTheyAre,
+        }
+    }
 }
 
 /// An image that was made smaller.

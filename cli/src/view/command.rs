@@ -7,31 +7,67 @@ use protocol::ThinkingLevel;
 pub(super) enum Command {
     Help,
     Quit,
-    /// Use the model with this name.
-    Model(String),
-    Thinking(ThinkingLevel),
+    /// Use the model with this name, or one of a list.
+    Model(Option<String>),
+    /// Think so much, or as much as is chosen from a list.
+    Thinking(Option<ThinkingLevel>),
+    /// Begin a new session.
+    New,
+    /// Go on with another session, or one of a list.
+    Resume(Option<String>),
+    /// Go on from another entry of this session.
+    Tree,
+    /// Go on in a new session before the prompt with this id, or one of a list.
+    Fork(Option<String>),
+    /// Name the session.
+    Name(String),
     /// Compact the conversation, with these instructions for the summary.
     Compact(Option<String>),
     Cost,
+    /// Run a command in the folder of the session.
+    Run(UserCommand),
+}
+
+/// A command of the user for the shell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UserCommand {
+    /// The script.
+    pub(crate) script: String,
+    pub(crate) reader: Reader,
+}
+
+impl UserCommand {
+    /// Returns what stands before the command.
+    pub(super) fn mark(&self) -> &'static str {
+        match self.reader {
+            Reader::Model => "!",
+            Reader::User => "!!",
+        }
+    }
+}
+
+/// Who reads what a command of the user comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// The model, with the next request.
+    Model,
+    /// The user only.
+    User,
 }
 
 /// The commands, with their values and what they do.
 const COMMANDS: &[(&str, &str, &str)] = &[
     ("help", "", "lists the commands and keys"),
-    ("model", "NAME", "uses another model from the next request on"),
-    ("thinking", "LEVEL", "changes how much the model thinks"),
+    ("model", "[NAME]", "uses another model from the next request on; lists them"),
+    ("thinking", "[LEVEL]", "changes how much the model thinks; lists the levels"),
+    ("new", "", "begins a new session; this one can be continued"),
+    ("resume", "[ID|NAME]", "goes on with another session of this folder; lists them"),
+    ("tree", "", "goes on from an earlier entry of this session"),
+    ("fork", "[ENTRY]", "begins a session with what comes before a prompt; lists them"),
+    ("name", "TEXT", "names this session"),
     ("compact", "[TEXT]", "replaces older messages by a summary, which heeds the text"),
     ("cost", "", "says what the session has used"),
     ("quit", "", "leaves; the session can be continued"),
-];
-
-/// Commands that are recognised and refused, with what to do today.
-const NOT_YET: &[(&str, &str)] = &[
-    ("new", "leave, and start `regatta`"),
-    ("resume", "leave, and start `regatta --resume`"),
-    ("tree", ""),
-    ("fork", "leave, and start `regatta --fork ID`"),
-    ("name", ""),
 ];
 
 const KEYS: &str = "
@@ -45,7 +81,8 @@ Ctrl-J          begins a new line
 Up, Down        go through the prompts of before; Ctrl-R searches them
 Tab             completes a command, or a file after `@`
 Ctrl-P          uses the next model; Shift-Tab, the next thinking level
-Ctrl-Z          suspends; `fg` goes on";
+Ctrl-Z          suspends; `fg` goes on
+!COMMAND        runs a command; the model reads what it comes to, but not with !!COMMAND";
 
 /// Returns the names of the commands.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
@@ -55,10 +92,8 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 /// Returns the command that a text is, if it begins as one, or why it is none. A path such as
 /// `/etc/hosts` is a text.
 pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
-    if text.starts_with('!') {
-        let why =
-            "`!` (running a command) is not implemented yet; a space before it sends the text";
-        return Some(Err(why.to_owned()));
+    if let Some(script) = text.strip_prefix('!') {
+        return Some(user_command(script));
     }
     let line = text.strip_prefix('/')?.trim_end();
     let (name, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -66,29 +101,49 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
         return None;
     }
     let value = value.trim();
+    let given = Some(value.to_owned()).filter(|it| !it.is_empty());
     Some(match name {
-        "model" if value.is_empty() => Err("`/model` needs the name of a model".to_owned()),
-        "model" => Ok(Command::Model(value.to_owned())),
-        "thinking" => value.parse().map(Command::Thinking).map_err(|error| format!("{error}")),
-        "compact" => Ok(Command::Compact(Some(value.to_owned()).filter(|it| !it.is_empty()))),
-        "help" | "quit" | "exit" | "cost" if !value.is_empty() => {
+        "model" => Ok(Command::Model(given)),
+        "thinking" => {
+            let level = given.map(|level| level.parse().map_err(|error| format!("{error}")));
+            level.transpose().map(Command::Thinking)
+        }
+        "compact" => Ok(Command::Compact(given)),
+        "resume" => Ok(Command::Resume(given)),
+        "fork" => Ok(Command::Fork(given)),
+        "name" => given.map(Command::Name).ok_or_else(|| "`/name` needs a text".to_owned()),
+        "help" | "quit" | "exit" | "cost" | "new" | "tree" if !value.is_empty() => {
             Err(format!("`/{name}` takes no value"))
         }
         "help" => Ok(Command::Help),
         "cost" => Ok(Command::Cost),
         "quit" | "exit" => Ok(Command::Quit),
-        name => Err(match NOT_YET.iter().find(|(known, _)| *known == name) {
-            Some((_, "")) => format!("`/{name}` is not implemented yet"),
-            Some((_, instead)) => format!("`/{name}` is not implemented yet; {instead}"),
-            None => format!("no such command: `/{name}`; see /help"),
-        }),
+        "new" => Ok(Command::New),
+        "tree" => Ok(Command::Tree),
+        name => Err(format!("no such command: `/{name}`; see /help")),
     })
+}
+
+/// Returns the command behind a `!`, or why there is none.
+fn user_command(script: &str) -> Result<Command, String> {
+    let (script, reader) = match script.strip_prefix('!') {
+        Some(script) => (script, Reader::User),
+        None => (script, Reader::Model),
+    };
+    let script = script.trim().to_owned();
+    match script {
+        script if script.is_empty() => {
+            Err("`!` needs a command; a space before it sends the text".to_owned())
+        }
+        script if script.contains('\0') => Err("the command has a NUL in it".to_owned()),
+        script => Ok(Command::Run(UserCommand { script, reader })),
+    }
 }
 
 /// Returns the text of `/help`.
 pub(super) fn help() -> String {
     let line = |(name, value, what): &(&str, &str, &str)| {
-        format!("{:<15} {what}\n", format!("/{name} {value}"))
+        format!("{:<18} {what}\n", format!("/{name} {value}"))
     };
     COMMANDS.iter().map(line).chain([KEYS.to_owned()]).collect()
 }
@@ -100,13 +155,19 @@ mod tests {
     #[test]
     fn a_command_is_told_from_a_text() {
         assert_eq!(parse("/quit "), Some(Ok(Command::Quit)));
-        assert_eq!(parse("/model a/b"), Some(Ok(Command::Model("a/b".to_owned()))));
+        assert_eq!(parse("/model a/b"), Some(Ok(Command::Model(Some("a/b".to_owned())))));
+        assert_eq!(parse("/model "), Some(Ok(Command::Model(None))));
+        assert_eq!(parse("/resume my work"), Some(Ok(Command::Resume(Some("my work".to_owned())))));
         assert_eq!(parse("/compact"), Some(Ok(Command::Compact(None))));
+        let ran = |script: &str, reader| {
+            Some(Ok(Command::Run(UserCommand { script: script.to_owned(), reader })))
+        };
+        assert_eq!(parse("!ls -l"), ran("ls -l", Reader::Model));
+        assert_eq!(parse("!! a\nb "), ran("a\nb", Reader::User));
         for text in ["/etc/hosts is a file", "a /quit", " !x", ""] {
             assert_eq!(parse(text), None, "{text}");
         }
-        for text in ["/nope", "/quit now", "/model", "/thinking much", "/tree", "!ls", "!!ls", "/"]
-        {
+        for text in ["/nope", "/quit now", "/name", "/thinking much", "/tree x", "!", "!! ", "/"] {
             assert!(matches!(parse(text), Some(Err(_))), "{text}");
         }
     }

@@ -13,6 +13,8 @@ pub(super) const DISPLAYED: usize = 6;
 pub(super) struct Candidates {
     /// The names of the models that can be used.
     pub(super) models: Vec<String>,
+    /// The names of those that a key changes between, in their order.
+    pub(super) cycle: Vec<String>,
     /// The files of the folder, once they are wanted.
     pub(super) files: Option<Vec<String>>,
 }
@@ -95,6 +97,7 @@ mod tests {
     fn found(before: &str) -> Option<Vec<String>> {
         let candidates = Candidates {
             models: vec!["a/large".to_owned(), "b/small".to_owned()],
+            cycle: Vec::new(),
             files: Some(vec!["src/main.rs".to_owned(), "README.md".to_owned()]),
         };
         Completion::of(0, before, &candidates).map(|completion| completion.found)
@@ -115,7 +118,7 @@ mod tests {
     #[test]
     fn the_chosen_candidate_is_displayed_and_replaces_what_was_typed() {
         let models = (0..20).map(|number| format!("m/{number:02}")).collect();
-        let candidates = Candidates { models, files: None };
+        let candidates = Candidates { models, ..Candidates::default() };
         let mut completion = Completion::of(0, "/model m", &candidates).unwrap();
         completion.choose_previous();
         assert_eq!(completion.accept().0, 1);

@@ -1,5 +1,9 @@
 //! Drives the view: passes events and keys to its state, does what the state asks for, and draws.
 
+mod answers;
+mod sessions;
+mod successor;
+
 use std::collections::VecDeque;
 use std::io;
 use std::panic::AssertUnwindSafe;
@@ -7,80 +11,60 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actors::{Engine, Events, SessionHandle};
-use crossterm::event::{Event as Input, EventStream};
+use crossterm::event::Event as Input;
 use engine::exit_code::Interruption;
 use engine::fault::Faults;
-use futures_util::future::{LocalBoxFuture, poll_immediate};
+use engine::ports::{CancelToken, LineSink};
+use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
-use protocol::{
-    Event, EventKind, Failure, InputId, ModelRoute, QueueKind, ThinkingLevel, UserInput,
-};
-use ratatui::text::Line;
-use tokio::signal::unix::{SignalKind, signal};
+use protocol::{Event, EventKind, EventScope, InputId, QueueKind, UserInput};
+use rustix::io::Errno;
+use rustix::process::Signal;
+use tokio::signal::unix::{Signal as UnixSignal, SignalKind, signal};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::completion::Candidates;
+use super::earlier::Earlier;
 use super::entry::NoteKind;
+use super::hangup::Hangup;
 use super::highlight::Syntaxes;
 use super::history::History;
-use super::live_part::live_part;
+use super::ports::ConversationPorts;
+use super::sessions::ConversationSessions;
 use super::state::{Effect, Leave, Status, ViewState};
-use super::terminal::Terminal;
+use super::surface::{Surface, Typed, control};
 use crate::error::{Error, ErrorKind};
-use crate::render::{Palette, Size};
-use crate::session::Prompts;
+use crate::session::{ChosenLog, Prompts};
 use crate::signals::Signals;
+
+use answers::Answered;
+use successor::Leaving;
+pub(crate) use successor::{ConversationEnd, KeptView, ViewOf};
 
 /// How long a suspended process waits for the signal that continues it, once it runs again.
 const CONTINUED: Duration = Duration::from_millis(200);
 
-/// What a conversation needs of the rest of the program.
-pub(crate) trait ConversationPorts {
-    /// Returns the names of the models that can be used.
-    fn models(&self) -> Vec<String>;
-
-    /// Returns the model with a name.
-    ///
-    /// # Errors
-    /// There is none, or it cannot be used.
-    fn find_model(&self, name: &str) -> Result<ModelRoute, String>;
-
-    /// Returns how many tokens a model can read and write in one request.
-    fn context_window(&self, model: &ModelRoute) -> Option<u64>;
-
-    /// Returns the files of the folder of the session.
-    fn files(&self) -> Vec<String>;
-
-    /// Returns the prompts that were typed before, the newest first.
-    fn prompts(&self) -> Vec<String>;
-
-    /// Keeps a prompt for later conversations.
-    fn remember(&self, prompt: &str);
-}
+/// The end of a conversation whose terminal is gone.
+const TERMINATED: ConversationEnd = ConversationEnd::Interrupted(Interruption::Terminate);
 
 /// A session that is shown on the terminal.
 pub(crate) struct Conversation<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) session: &'a SessionHandle,
-    /// The events of the engine since before the session was opened, which is its only one.
+    /// The events of the engine since before the session was opened.
     pub(crate) events: Events,
+    /// The log of the session.
+    pub(crate) log: &'a ChosenLog,
     /// The prompts of the command line.
     pub(crate) prompts: Prompts,
+    /// What was said before in the session.
+    pub(crate) earlier: Earlier,
     pub(crate) ports: &'a dyn ConversationPorts,
-    pub(crate) palette: Palette,
-    pub(crate) size: fn() -> Size,
+    /// The other sessions of the folder.
+    pub(crate) sessions: &'a dyn ConversationSessions,
+    pub(crate) view: ViewOf,
     pub(crate) faults: Faults,
-}
-
-/// Why a conversation was left.
-#[derive(Debug)]
-pub(crate) enum ConversationEnd {
-    /// The user is done.
-    Done,
-    /// The user, or a signal, interrupted it.
-    Interrupted(Interruption),
-    /// A part of the engine failed.
-    EngineFailed(String),
 }
 
 impl Conversation<'_> {
@@ -107,49 +91,80 @@ impl Conversation<'_> {
             waits_for: None,
         };
         let failed = |error: io::Error| Error::output(&error);
-        let syntaxes = Syntaxes::default();
-        let mut view = ViewState::new(status, syntaxes.clone());
-        view.history = History::new(self.ports.prompts());
-        view.candidates = Candidates { models: self.ports.models(), files: None };
+        let KeptView { mut view, surface, syntaxes, began } = match self.view {
+            ViewOf::New { kind, palette, size, intro } => {
+                let syntaxes = Syntaxes::default();
+                let mut view = ViewState::new(status, syntaxes.clone());
+                view.history = History::new(self.ports.prompts());
+                view.candidates = Candidates {
+                    models: self.ports.models(),
+                    cycle: self.ports.cycled_models(),
+                    files: None,
+                };
+                view.earlier(&self.earlier);
+                view.note(NoteKind::Info, intro);
+                let surface = Surface::enter(kind, palette, size).map_err(failed)?;
+                KeptView { view, surface, syntaxes, began: Instant::now() }
+            }
+            ViewOf::Before { kept, text, notes } => {
+                let mut kept = *kept;
+                kept.view.begin_session(status, text);
+                notes.into_iter().for_each(|note| kept.view.note(NoteKind::Info, note));
+                kept.view.earlier(&self.earlier);
+                kept
+            }
+        };
+        view.name.clone_from(&self.log.name);
         let mut shown = Shown {
             session: self.session,
+            log: self.log,
             ports: self.ports,
+            sessions: self.sessions,
             requests: FuturesUnordered::new(),
+            stop_command: CancelToken::default(),
+            said: unbounded_channel(),
             view,
-            terminal: Terminal::enter(self.palette, self.size).map_err(failed)?,
+            surface,
             syntaxes,
-            began: Instant::now(),
+            began,
             left: None,
         };
         let mut images = self.prompts.images;
         for text in self.prompts.texts {
             let attachments = std::mem::take(&mut images);
             let input = UserInput { attachments, ..UserInput::new(InputId::generate(), text) };
-            let effects = shown.view.send_as(QueueKind::Prompt, input);
-            shown.perform(effects).await.map_err(failed)?;
+            shown.view.queued(QueueKind::Prompt, &input);
+            shown.perform(vec![Effect::Send(QueueKind::Prompt, input)]).await.map_err(failed)?;
         }
-        shown.converse(self.engine, self.events, signals, &self.faults).await.map_err(failed)
+        let left = shown.converse(self.engine, self.events, signals, &self.faults).await;
+        match left {
+            Ok(Leaving::For(end)) => Ok(end),
+            Ok(Leaving::To(opened)) => Ok(ConversationEnd::Switch(opened, Box::new(shown.keep()))),
+            Err(error) => match Errno::from_io_error(&error) {
+                Some(Errno::IO) => Ok(TERMINATED),
+                _other => Err(failed(error)),
+            },
+        }
     }
-}
-
-/// The answer of the session to a request.
-enum Answered {
-    Model(ModelRoute, Result<(), Failure>),
-    Thinking(Option<ThinkingLevel>),
-    Compacted(Result<(), Failure>),
 }
 
 /// The view of a session on the terminal.
 struct Shown<'a> {
     session: &'a SessionHandle,
+    log: &'a ChosenLog,
     ports: &'a dyn ConversationPorts,
+    sessions: &'a dyn ConversationSessions,
     /// The requests to the session that have not been answered.
     requests: FuturesUnordered<LocalBoxFuture<'a, Answered>>,
+    /// Stops the command of the user.
+    stop_command: CancelToken,
+    /// The output of the command of the user.
+    said: (UnboundedSender<String>, UnboundedReceiver<String>),
     view: ViewState,
-    terminal: Terminal,
+    surface: Surface,
     syntaxes: Syntaxes,
     began: Instant,
-    left: Option<ConversationEnd>,
+    left: Option<Leaving>,
 }
 
 impl Shown<'_> {
@@ -159,37 +174,66 @@ impl Shown<'_> {
         mut events: Events,
         signals: &mut Signals,
         faults: &Faults,
-    ) -> io::Result<ConversationEnd> {
-        let mut inputs = EventStream::new();
+    ) -> io::Result<Leaving> {
+        // A shell stops a program that leaves Ctrl-Z to its terminal.
+        let mut stopped = match self.surface.is_plain() {
+            true => None,
+            false => Some(signal(SignalKind::from_raw(Signal::TSTP.as_raw()))?),
+        };
+        let mut hangup = Hangup::watch()?;
         loop {
+            let effects = self.view.release(self.began.elapsed());
+            self.perform(effects).await?;
+            if let Some(Leaving::To(opened)) =
+                self.left.take_if(|left| matches!(left, Leaving::To(_)))
+            {
+                return Ok(Leaving::To(opened));
+            }
             if let Some(left) = self.left.take() {
-                let finished = self.finished_lines(self.terminal.size());
-                self.terminal.leave(&finished)?;
-                return Ok(left);
+                let written = self.surface.leave(&mut self.view, &self.syntaxes);
+                return match left {
+                    // The terminal may be gone.
+                    Leaving::For(ConversationEnd::Interrupted(Interruption::Terminate)) => Ok(left),
+                    left => written.map(|()| left),
+                };
+            }
+            if self.surface.is_plain() {
+                self.view.list_as_text();
             }
             self.draw()?;
             let until_second = self.until_next_second();
+            let has_clock = self.view.has_clock() && !self.surface.is_plain();
             tokio::select! {
                 event = events.recv() => {
                     let Some(event) = event else {
-                        self.left = Some(ConversationEnd::EngineFailed("the session has ended".to_owned()));
+                        self.leave(ConversationEnd::EngineFailed("the session has ended".to_owned()));
                         continue;
                     };
                     self.events(event, &mut events).await?;
                 }
-                input = inputs.next() => {
+                () = hangup.happened() => self.leave(TERMINATED),
+                input = self.surface.next() => {
                     faults.failpoint("view.key")?;
                     match input {
-                        Some(input) => self.inputs(input?, &mut inputs).await?,
-                        None => self.left = Some(ConversationEnd::Interrupted(Interruption::Terminate)),
+                        Some(input) => self.inputs(input?).await?,
+                        None => self.leave(TERMINATED),
                     }
                 }
                 Some(answer) = self.requests.next(), if !self.requests.is_empty() => {
-                    self.answered(answer);
+                    let effects = self.answered(answer).await;
+                    self.perform(effects).await?;
                 }
-                why = signals.next() => self.left = Some(ConversationEnd::Interrupted(why)),
-                what = engine.failed() => self.left = Some(ConversationEnd::EngineFailed(what)),
-                () = tokio::time::sleep(until_second), if self.view.has_clock() => {}
+                Some(line) = self.said.1.recv() => self.view.command_said(line),
+                () = received(&mut stopped) => self.suspend().await?,
+                why = signals.next() => match why {
+                    // It is a key there, and the terminal tells of it in no other way.
+                    Interruption::Interrupt if self.surface.is_plain() => {
+                        self.inputs(Typed::Input(control('c'))).await?;
+                    }
+                    why => self.leave(ConversationEnd::Interrupted(why)),
+                },
+                what = engine.failed() => self.leave(ConversationEnd::EngineFailed(what)),
+                () = tokio::time::sleep(until_second), if has_clock => {}
             }
         }
     }
@@ -198,8 +242,11 @@ impl Shown<'_> {
     async fn events(&mut self, first: Arc<Event>, events: &mut Events) -> io::Result<()> {
         let mut next = Some(first);
         while let Some(event) = next {
-            if let EventKind::SessionEvent { event, .. } = &event.kind {
-                let effects = self.view.event(event, self.began.elapsed());
+            let own = EventScope::Session(self.session.id());
+            if let EventKind::SessionEvent { event: said, .. } = &event.kind
+                && event.scope == Some(own)
+            {
+                let effects = self.view.event(said, self.began.elapsed());
                 self.perform(effects).await?;
             }
             next = events.take();
@@ -207,19 +254,19 @@ impl Shown<'_> {
         Ok(())
     }
 
-    /// Applies a key or paste, and all that have arrived after it.
-    async fn inputs(&mut self, first: Input, inputs: &mut EventStream) -> io::Result<()> {
+    /// Applies what was typed, and all that was typed after it.
+    async fn inputs(&mut self, first: Typed) -> io::Result<()> {
         let mut next = Some(first);
         while let Some(input) = next {
             let effects = match input {
-                Input::Key(key) => self.view.key(key, self.began.elapsed()),
-                Input::Paste(text) => {
+                Typed::Line(line) => self.view.line(&line, self.began.elapsed()),
+                Typed::Input(Input::Key(key)) => self.view.key(key, self.began.elapsed()),
+                Typed::Input(Input::Paste(text)) => {
                     self.view.paste(&text);
                     Vec::new()
                 }
-                Input::Resize(..) | Input::FocusGained | Input::FocusLost | Input::Mouse(_) => {
-                    Vec::new()
-                }
+                // The next drawing asks for the size.
+                Typed::Input(_other) => Vec::new(),
             };
             self.perform(effects).await?;
             if self.left.is_some() {
@@ -229,11 +276,7 @@ impl Shown<'_> {
                 let files = self.ports.files();
                 self.view.set_files(files);
             }
-            // Without an input, the stream wakes who has polled it last: this task.
-            next = match poll_immediate(inputs.next()).await {
-                Some(Some(input)) => Some(input?),
-                Some(None) | None => None,
-            };
+            next = self.surface.next_at_once().await.transpose()?;
         }
         Ok(())
     }
@@ -242,15 +285,22 @@ impl Shown<'_> {
         let mut effects = VecDeque::from(effects);
         while let Some(effect) = effects.pop_front() {
             match effect {
+                Effect::SendTyped(kind, mut input) => {
+                    let mentions = self.ports.mentions(&input.text);
+                    if let Some(files) = self.view.mention(&input, mentions) {
+                        input.mentions = files;
+                        effects.push_front(Effect::Send(kind, input));
+                    }
+                }
                 Effect::Send(QueueKind::Prompt, input) => self.session.prompt(input),
                 Effect::Send(QueueKind::Steering, input) => self.session.steer(input),
                 Effect::Send(QueueKind::FollowUp, input) => self.session.follow_up(input),
                 // The event of the dropped input gives its text back to the editor.
                 Effect::TakeBack(kind) => drop(self.session.take_back(kind).await),
                 Effect::Abort(level) => self.session.abort(level),
-                Effect::Leave(Leave::Done) => self.left = Some(ConversationEnd::Done),
+                Effect::Leave(Leave::Done) => self.leave(ConversationEnd::Done),
                 Effect::Leave(Leave::Interrupted) => {
-                    self.left = Some(ConversationEnd::Interrupted(Interruption::Interrupt));
+                    self.leave(ConversationEnd::Interrupted(Interruption::Interrupt));
                 }
                 Effect::SetModel(name) => match self.ports.find_model(&name) {
                     Ok(model) => {
@@ -274,58 +324,56 @@ impl Shown<'_> {
                         Answered::Compacted(session.compact(instructions).await.map(drop))
                     }));
                 }
+                Effect::Session(request) => self.request(request).await,
+                Effect::Run(command) => {
+                    let (sender, stop) = (self.said.0.clone(), CancelToken::default());
+                    self.stop_command = stop.clone();
+                    let line: LineSink = Arc::new(move |line| drop(sender.send(line)));
+                    let ran = self.ports.run(command, line, stop);
+                    self.requests.push(Box::pin(ran.map(Answered::Ran)));
+                }
+                Effect::StopCommand(level) => self.stop_command.cancel(level),
+                Effect::Append(entry) => {
+                    let kept = self.session.append(*entry);
+                    self.requests.push(Box::pin(kept.map(|kept| Answered::Kept(kept.map(drop)))));
+                }
                 Effect::Remember(prompt) => self.ports.remember(&prompt),
                 Effect::Suspend => self.suspend().await?,
-                Effect::Redraw => self.terminal.forget(),
+                Effect::Redraw => self.surface.forget(),
             }
         }
         Ok(())
     }
 
-    /// Applies the answer of the session to a request.
-    fn answered(&mut self, answer: Answered) {
-        match answer {
-            Answered::Model(model, Ok(())) => {
-                self.view.model_set(model.name(), self.ports.context_window(&model));
-            }
-            Answered::Model(model, Err(why)) => {
-                let text = format!("cannot use {}: {}", model.name(), why.message);
-                self.view.note(NoteKind::Error, text);
-            }
-            Answered::Thinking(level) => {
-                level.into_iter().for_each(|level| self.view.thinking_set(level));
-            }
-            Answered::Compacted(Ok(())) => {}
-            Answered::Compacted(Err(why)) => {
-                self.view.note(NoteKind::Error, format!("cannot compact: {}", why.message));
-            }
-        }
+    fn leave(&mut self, end: ConversationEnd) {
+        self.left = Some(Leaving::For(end));
     }
 
     async fn suspend(&mut self) -> io::Result<()> {
-        let mut continued = signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?;
-        self.terminal.suspend()?;
+        let mut continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
+        self.surface.suspend()?;
         // The process may run on for a moment before it stops. A shell without jobs stops nothing.
         let _either = tokio::time::timeout(CONTINUED, continued.recv()).await;
-        self.terminal.resume()
+        self.surface.resume()
     }
 
     fn draw(&mut self) -> io::Result<()> {
-        let size = self.terminal.size();
-        let finished = self.finished_lines(size);
-        let live = live_part(&self.view, size, self.began.elapsed(), &self.syntaxes);
-        self.terminal.draw(&finished, &live, size)
-    }
-
-    fn finished_lines(&mut self, size: Size) -> Vec<Line<'static>> {
-        let entries = self.view.take_finished(size.columns).into_iter();
-        entries.flat_map(|entry| entry.lines(size.columns, &self.syntaxes)).collect()
+        self.surface.draw(&mut self.view, self.began.elapsed(), &self.syntaxes)
     }
 
     /// Returns the time until the next second of the work.
     fn until_next_second(&self) -> Duration {
-        let since = self.view.work.map(|work| work.since).unwrap_or_default();
+        let command = self.view.command.as_ref().map(|command| command.since);
+        let since = self.view.work.map(|work| work.since).or(command).unwrap_or_default();
         let nanos = self.began.elapsed().saturating_sub(since).subsec_nanos();
         Duration::from_secs(1).saturating_sub(Duration::from_nanos(nanos.into()))
+    }
+}
+
+/// Waits for a signal; for ever without one.
+async fn received(signal: &mut Option<UnixSignal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
     }
 }

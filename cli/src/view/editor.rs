@@ -1,5 +1,6 @@
 //! The input: a text with a cursor, in which a long paste is one mark.
 
+use crossterm::event::{KeyCode, KeyModifiers};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui_textarea::{CursorMove, TextArea};
@@ -187,6 +188,31 @@ impl Editor {
         let skipped = (cursor_line + 1).saturating_sub(rows);
         lines.into_iter().skip(skipped).take(rows.max(1)).collect()
     }
+}
+
+/// Returns the change of the input that a key stands for.
+pub(super) fn edit_of(code: KeyCode, modifiers: KeyModifiers) -> Option<Edit> {
+    let control = modifiers.contains(KeyModifiers::CONTROL);
+    let alt = modifiers.contains(KeyModifiers::ALT);
+    Some(match (code, control, alt) {
+        (KeyCode::Backspace, false, false) | (KeyCode::Char('h'), true, _) => Edit::Backspace,
+        (KeyCode::Delete, ..) | (KeyCode::Char('d'), true, _) => Edit::Delete,
+        (KeyCode::Backspace, ..) | (KeyCode::Char('w'), true, _) => Edit::DeleteWord,
+        (KeyCode::Char('d'), _, true) => Edit::DeleteNextWord,
+        (KeyCode::Char('u'), true, _) => Edit::DeleteToBegin,
+        (KeyCode::Char('k'), true, _) => Edit::DeleteToEnd,
+        (KeyCode::Char('y'), true, _) => Edit::Yank,
+        (KeyCode::Char('_' | '-' | '7'), true, _) => Edit::Undo,
+        (KeyCode::Left, false, false) | (KeyCode::Char('b'), true, _) => Edit::Left,
+        (KeyCode::Right, false, false) | (KeyCode::Char('f'), true, _) => Edit::Right,
+        (KeyCode::Left, ..) | (KeyCode::Char('b'), _, true) => Edit::WordLeft,
+        (KeyCode::Right, ..) | (KeyCode::Char('f'), _, true) => Edit::WordRight,
+        (KeyCode::Home, ..) | (KeyCode::Char('a'), true, _) => Edit::Begin,
+        (KeyCode::End, ..) | (KeyCode::Char('e'), true, _) => Edit::End,
+        (KeyCode::Up, false, false) => Edit::Up,
+        (KeyCode::Down, ..) => Edit::Down,
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

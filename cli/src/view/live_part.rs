@@ -7,7 +7,8 @@ use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 
 use super::answer_stream::Gap;
-use super::entry::{call_line, part_lines};
+use super::calls::{call_line, command_line};
+use super::entry::part_lines;
 use super::highlight::Syntaxes;
 use super::markdown::DIM;
 use super::state::{Status, ViewState};
@@ -24,7 +25,10 @@ pub(super) fn live_part(
     let columns = size.columns;
     let status = status_line(view, columns, now);
     let editor_rows = (size.rows / 2).clamp(1, 12);
-    let editor = view.editor.lines(columns, editor_rows);
+    let editor = match &view.picker {
+        Some(picker) => picker.lines(size),
+        None => view.editor.lines(columns, editor_rows),
+    };
     let room = size.rows.saturating_sub(editor.len() + 1);
     let mut below = Vec::new();
     below
@@ -85,6 +89,12 @@ fn call_lines(view: &ViewState, columns: usize) -> Vec<Line<'static>> {
         let latest = running.latest.iter();
         lines.extend(latest.map(|line| fitted(&format!("  {line}"), DIM, columns)));
     }
+    if let Some(running) = view.command.as_ref().filter(|command| command.runs()) {
+        lines.push(Line::default());
+        lines.push(command_line(running.command.mark(), &running.command.script, columns));
+        let latest = running.latest.iter();
+        lines.extend(latest.map(|line| fitted(&format!("  {line}"), DIM, columns)));
+    }
     lines
 }
 
@@ -108,25 +118,32 @@ fn queue_lines(view: &ViewState, columns: usize) -> Vec<Line<'static>> {
         };
         fitted(&format!("{mark}: {text}"), DIM, columns)
     };
-    view.queue.iter().map(|queued| line(queued.kind, &queued.text)).collect()
+    let queued = view.queue.iter().map(|queued| line(queued.kind, &queued.text));
+    let held = view.command.iter().flat_map(|command| &command.held);
+    queued.chain(held.map(|held| line(QueueKind::Prompt, &held.text))).collect()
 }
 
 /// Returns the status line: the parts that fit, the most important ones first.
 fn status_line(view: &ViewState, columns: usize, now: Duration) -> Line<'static> {
     let Status { model, thinking, context_window, context, usage, waits_for } = &view.status;
     let mut parts = Vec::new();
+    let seconds_since = |since| {
+        let seconds = now.saturating_sub(since).as_secs();
+        if seconds < 60 { format!("{seconds}s") } else { duration(seconds * 1000) }
+    };
     if let Some(work) = &view.work {
-        let seconds = now.saturating_sub(work.since).as_secs();
         let what = match (waits_for, view.calls.len()) {
             (Some(what), _) => format!("waits for {what}"),
             (None, 0) => "works".to_owned(),
             (None, _) => "runs".to_owned(),
         };
-        let time = if seconds < 60 { format!("{seconds}s") } else { duration(seconds * 1000) };
-        parts.push(format!("{what} {time}"));
+        parts.push(format!("{what} {}", seconds_since(work.since)));
+    } else if let Some(command) = view.command.as_ref().filter(|command| command.runs()) {
+        parts.push(format!("runs {}", seconds_since(command.since)));
     } else if let Some(what) = waits_for {
         parts.push(format!("waits for {what}"));
     }
+    parts.extend(view.name.clone());
     parts.push(model.clone());
     parts.extend(thinking.map(|level| format!("thinking {}", level.as_str())));
     parts.push(match context_window {

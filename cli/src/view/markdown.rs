@@ -177,6 +177,10 @@ impl Renderer<'_> {
             }
             TagEnd::Item => {
                 self.flush();
+                // An item without a text, such as an answer that is only `42.`
+                if let Some(Container::Item { marker: Some(_), .. }) = self.containers.last() {
+                    self.print(&[], "");
+                }
                 self.containers.pop();
             }
             TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => {

@@ -5,18 +5,37 @@
 //! them to the terminal and does what the state asks for.
 
 mod answer_stream;
+mod calls;
 mod command;
 mod completion;
 mod conversation;
+mod earlier;
 mod editor;
 mod entry;
+mod hangup;
 mod highlight;
 mod history;
+mod lines_input;
 mod live_part;
 mod markdown;
+mod picker;
+mod plain;
+mod ports;
 mod screen;
+mod session_choice;
+mod sessions;
 mod state;
+mod stopping;
+mod surface;
 mod terminal;
 mod wrap;
 
-pub(crate) use conversation::{Conversation, ConversationEnd, ConversationPorts};
+pub(crate) use command::{Reader, UserCommand};
+pub(crate) use conversation::{Conversation, ConversationEnd, ViewOf};
+pub(crate) use earlier::Earlier;
+pub(crate) use ports::ConversationPorts;
+pub(crate) use session_choice::{SessionChoice, choose_session};
+pub(crate) use sessions::{
+    ConversationSessions, ListedSession, NotOpened, OpenedSession, Present, SwitchTo, TreeRow,
+};
+pub(crate) use surface::SurfaceKind;

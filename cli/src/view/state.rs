@@ -1,21 +1,32 @@
 //! The state of the view: what the events of a session and the keys of the user make of it. It does
 //! nothing itself: what is to be done is returned as effects.
 
+mod choosing;
 mod events;
+mod held_keys;
 mod keys;
+mod mentioning;
+mod user_commands;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use engine::ports::CancelLevel;
-use protocol::{InputId, QueueKind, ThinkingLevel, ToolCall, Usage, UserInput};
+use protocol::{InputId, QueueKind, SessionEntry, ThinkingLevel, ToolCall, Usage, UserInput};
 
 use super::answer_stream::AnswerStream;
+use super::command::UserCommand;
 use super::completion::{Candidates, Completion};
 use super::editor::Editor;
 use super::entry::{Entry, NoteKind};
 use super::highlight::Syntaxes;
 use super::history::History;
+use super::picker::Picker;
+
+pub(super) use choosing::{Choice, SessionRequest, Summary};
+use held_keys::HeldKeys;
+
+pub(super) use user_commands::RunningCommand;
 
 /// The state of the view.
 pub(super) struct ViewState {
@@ -28,18 +39,32 @@ pub(super) struct ViewState {
     pub(super) thinking: Option<String>,
     /// The calls under way, oldest first.
     pub(super) calls: Vec<RunningCall>,
+    /// The command of the user under way.
+    pub(super) command: Option<RunningCommand>,
     /// The inputs that the session has not taken yet, oldest first.
     pub(super) queue: Vec<QueuedInput>,
     /// The work under way.
     pub(super) work: Option<Work>,
     /// Whether the conversation is being compacted.
     is_compacting: bool,
+    /// What was typed while a list, or another session, was not there yet.
+    held: HeldKeys,
+    /// Whether another session is being opened.
+    is_switching: bool,
+    /// Whether the session goes to another entry.
+    is_moving: bool,
+    /// The name of the session.
+    pub(super) name: Option<String>,
     pub(super) history: History,
     /// What can be completed, and the candidates for what is typed.
     pub(super) candidates: Candidates,
     pub(super) completion: Option<Completion>,
+    /// The list from which the user chooses.
+    pub(super) picker: Option<Picker<Choice>>,
     /// A line for the user, until the next key.
     pub(super) hint: Option<String>,
+    /// The text of which the user was told that it names files that are not there.
+    told: Option<String>,
     stopping: Option<Stopping>,
     /// Texts that are sent when the work has stopped.
     resend: Vec<String>,
@@ -48,7 +73,7 @@ pub(super) struct ViewState {
     /// When Ctrl-C was pressed last without anything to clear or stop.
     interrupted: Option<Duration>,
     finished: Vec<Entry>,
-    syntaxes: Syntaxes,
+    pub(super) syntaxes: Syntaxes,
 }
 
 /// What the status line displays.
@@ -80,6 +105,8 @@ pub(super) struct QueuedInput {
     pub(super) id: InputId,
     pub(super) kind: QueueKind,
     pub(super) text: String,
+    /// What is printed of the files that it names.
+    files: Option<String>,
 }
 
 /// The work on a prompt.
@@ -102,6 +129,8 @@ enum Stopping {
 /// Something that is to be done.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Effect {
+    /// Send what was typed, with the files that it names, if nothing is missing.
+    SendTyped(QueueKind, UserInput),
     /// Send an input to the session.
     Send(QueueKind, UserInput),
     /// Take back the newest input of a kind.
@@ -114,6 +143,14 @@ pub(super) enum Effect {
     SetThinking(ThinkingLevel),
     /// Compact the conversation, with these instructions.
     Compact(Option<String>),
+    /// Ask something of the sessions.
+    Session(SessionRequest),
+    /// Run a command in the folder of the session.
+    Run(UserCommand),
+    /// Stop the command of the user.
+    StopCommand(CancelLevel),
+    /// Append what a command of the user came to to the log.
+    Append(Box<SessionEntry>),
     /// Add a prompt to the history.
     Remember(String),
     /// Leave the view.
@@ -142,13 +179,20 @@ impl ViewState {
             blocks: BTreeMap::new(),
             thinking: None,
             calls: Vec::new(),
+            command: None,
             queue: Vec::new(),
             work: None,
             is_compacting: false,
+            held: HeldKeys::default(),
+            is_switching: false,
+            is_moving: false,
+            name: None,
             history: History::default(),
             candidates: Candidates::default(),
             completion: None,
+            picker: None,
             hint: None,
+            told: None,
             stopping: None,
             resend: Vec::new(),
             given_back: Vec::new(),
@@ -165,6 +209,11 @@ impl ViewState {
         std::mem::take(&mut self.finished)
     }
 
+    /// Adds something to what is printed.
+    pub(super) fn print(&mut self, entry: Entry) {
+        self.finished.push(entry);
+    }
+
     /// Adds a line for the user.
     pub(super) fn note(&mut self, kind: NoteKind, text: impl Into<String>) {
         self.finished.push(Entry::Note(kind, text.into()));
@@ -172,15 +221,27 @@ impl ViewState {
 
     /// Sends a prompt, or queues it if the session works.
     pub(super) fn send(&mut self, text: String) -> Vec<Effect> {
-        let kind = if self.work.is_some() { QueueKind::Steering } else { QueueKind::Prompt };
-        self.send_as(kind, UserInput::new(InputId::generate(), text))
+        let input = UserInput::new(InputId::generate(), text);
+        match (&self.work, &mut self.command) {
+            (Some(_), _) => self.send_as(QueueKind::Steering, input),
+            (None, None) => self.send_as(QueueKind::Prompt, input),
+            (None, Some(command)) => {
+                command.held.push(input);
+                Vec::new()
+            }
+        }
     }
 
-    /// Sends an input.
+    /// Sends an input that was typed.
     pub(super) fn send_as(&mut self, kind: QueueKind, input: UserInput) -> Vec<Effect> {
+        self.queued(kind, &input);
+        vec![Effect::SendTyped(kind, input)]
+    }
+
+    /// An input waits until the session takes it.
+    pub(super) fn queued(&mut self, kind: QueueKind, input: &UserInput) {
         let (id, text) = (input.id, input.text.clone());
-        self.queue.push(QueuedInput { id, kind, text });
-        vec![Effect::Send(kind, input)]
+        self.queue.push(QueuedInput { id, kind, text, files: None });
     }
 
     /// The model was changed, for the next request.
@@ -196,15 +257,19 @@ impl ViewState {
     }
 
     /// Returns whether there is something to stop.
-    fn is_busy(&self) -> bool {
-        self.work.is_some() || self.is_compacting || !self.queue.is_empty()
+    pub(super) fn is_busy(&self) -> bool {
+        let waits = self.is_compacting || self.is_moving || !self.queue.is_empty();
+        waits || self.work.is_some() || self.command.is_some()
     }
 
     /// Returns whether something changes on the screen without an event: the time that work takes.
     pub(super) fn has_clock(&self) -> bool {
-        self.work.is_some()
+        self.work.is_some() || self.command.is_some()
     }
 }
+
+#[cfg(test)]
+pub(super) use tests::test_view;
 
 #[cfg(test)]
 mod tests;

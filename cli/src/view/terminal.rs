@@ -4,9 +4,9 @@ use std::io::{self, Write as _};
 
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use ratatui::text::Line;
-use rustix::process::{Signal, kill_current_process_group};
 
 use super::screen::Screen;
+use super::stopping::stop_group;
 use crate::render::{Palette, Size};
 
 /// Asks for pastes in brackets, and hides the cursor.
@@ -18,7 +18,6 @@ const LEAVE: &str = "\u{1b}[?2026l\u{1b}[?7h\u{1b}[0m\u{1b}[?25h\u{1b}[?2004l";
 /// The terminal of the view.
 pub(super) struct Terminal {
     screen: Screen,
-    size: fn() -> Size,
     state: Mode,
 }
 
@@ -34,15 +33,10 @@ impl Terminal {
     ///
     /// # Errors
     /// The terminal refuses it.
-    pub(super) fn enter(palette: Palette, size: fn() -> Size) -> io::Result<Self> {
-        let mut terminal = Self { screen: Screen::new(palette), size, state: Mode::Usual };
+    pub(super) fn enter(palette: Palette) -> io::Result<Self> {
+        let mut terminal = Self { screen: Screen::new(palette), state: Mode::Usual };
         terminal.resume()?;
         Ok(terminal)
-    }
-
-    /// Returns the size of the terminal at this moment.
-    pub(super) fn size(&self) -> Size {
-        (self.size)()
     }
 
     /// Prints finished lines, and shows the live part.
@@ -77,7 +71,7 @@ impl Terminal {
     /// Stops the process group as the terminal does at Ctrl-Z. Call [`Self::resume`] when it goes on.
     pub(super) fn suspend(&mut self) -> io::Result<()> {
         self.leave(&[])?;
-        Ok(kill_current_process_group(Signal::TSTP)?)
+        Ok(stop_group()?)
     }
 
     /// Puts the terminal into the mode of the view again.

@@ -102,7 +102,7 @@ pub enum AttachmentKind {
 }
 
 /// A part of a user message or a tool result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum Content {
     /// A text.

@@ -175,7 +175,7 @@ pub struct FileMention {
 }
 
 /// A file that the user named.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MentionedFile {
     /// The path.

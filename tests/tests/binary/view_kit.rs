@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tests::sandbox::{Invocation, Sandbox};
+use tests::sandbox::{Invocation, Sandbox, Screen};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -49,8 +49,12 @@ impl PacedModel {
     pub(super) fn session(&self, place: &Sandbox) -> Invocation {
         let folder = place.folder().join("work");
         fs::create_dir_all(&folder).expect("a folder can be made");
-        let url = format!("http://127.0.0.1:{}/v1", self.port);
-        place.regatta(&folder).words("--model loopback/loop --base-url").arg(url)
+        place.regatta(&folder).words("--model loopback/loop --base-url").arg(self.url())
+    }
+
+    /// Returns the address at which it is asked.
+    pub(super) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/v1", self.port)
     }
 }
 
@@ -152,6 +156,15 @@ impl Exchange {
             })
             .collect()
     }
+}
+
+/// Leaves the session with Ctrl-D, and returns its id.
+pub(super) fn leave(screen: &mut Screen) -> String {
+    screen.press("\u{4}");
+    assert_eq!(screen.wait().code(), Some(0), "{}", screen.text());
+    let text = screen.text();
+    let (_, id) = text.rsplit_once("continue with: regatta --resume ").expect("it tells how");
+    id.trim().to_owned()
 }
 
 /// Replaces the times in a text, which differ each time.

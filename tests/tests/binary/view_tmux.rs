@@ -161,6 +161,18 @@ fn a_suspended_session_leaves_the_terminal_as_it_was_and_goes_on() {
     tmux.until("what was typed", |text| {
         text.trim_end().ends_with("$0.00") && text.contains("> typed")
     });
+    // Another program may stop it, too.
+    let mark = "--model loopback/loop";
+    let processes = place.processes().alive();
+    let (view, _) = processes.iter().find(|(_, words)| words.contains(mark)).expect("it runs");
+    let stops = tmux.text().matches("Stopped").count();
+    rustix::process::kill_process(*view, rustix::process::Signal::TSTP).expect("it runs");
+    tmux.until("the shell", |text| text.matches("Stopped").count() > stops);
+    assert_eq!(settings("stopped"), before);
+    tmux.press(&["fg", "Enter"]);
+    tmux.until("what was typed", |text| {
+        text.trim_end().ends_with("$0.00") && text.contains("> typed")
+    });
     tmux.press(&[" on", "Enter"]);
     let exchange = model.next();
     assert_eq!(exchange.prompts(), ["typed on"]);
@@ -169,4 +181,78 @@ fn a_suspended_session_leaves_the_terminal_as_it_was_and_goes_on() {
     tmux.press(&["C-d"]);
     tmux.until("the shell", |text| text.contains("continue with: regatta --resume"));
     assert_eq!(settings("after"), before);
+}
+
+#[test]
+fn a_list_in_tmux_leaves_nothing_in_the_scrollback() {
+    let (place, model) = (sandbox(), PacedModel::start());
+    let Some(tmux) = Tmux::start(&place, 80, 24) else {
+        return skip("a_list_in_tmux_leaves_nothing_in_the_scrollback", "there is no tmux");
+    };
+    tmux.press(&[&format!("clear; {}", line(&place, &model)), "Enter"]);
+    tmux.until("the status line", |text| text.contains("context unknown"));
+    for prompt in ["hello", "again"] {
+        tmux.press(&[prompt, "Enter"]);
+        model.next().answer(&format!("You said {prompt}."));
+        tmux.until("the end of the turn", |text| {
+            text.contains(&format!("You said {prompt}.")) && !text.contains("works")
+        });
+    }
+    for (list, row) in [("/thinking", "▸ off"), ("/tree", "▸ * You said again.")] {
+        tmux.press(&[list, "Enter"]);
+        tmux.until("the list", |text| text.contains(row));
+        for (columns, rows) in [("60", "24"), ("100", "18"), ("44", "30"), ("80", "24")] {
+            tmux.run(&["resize-window", "-x", columns, "-y", rows]);
+            tmux.until("the list after a resize", |text| text.matches(row).count() == 1);
+        }
+        tmux.press(&["PageDown", "Escape"]);
+        tmux.until("the input", |text| !text.contains("Esc leaves"));
+    }
+    tmux.press(&["/tree", "Enter"]);
+    tmux.until("the list", |text| text.contains("▸ * You said again."));
+    tmux.press(&["hello", "Enter"]);
+    tmux.until("the question", |text| text.contains("▸ no"));
+    tmux.press(&["Enter"]);
+    tmux.until("the prompt", |text| text.contains("goes on from its begin\n\n> hello"));
+    tmux.press(&["!", "Enter"]);
+    let exchange = model.next();
+    assert_eq!(exchange.prompts(), ["hello!"]);
+    exchange.answer("Well.");
+    tmux.until("the answer", |text| text.contains("Well.") && !text.contains("works"));
+    let text = tmux.text();
+    for gone in ["Esc leaves", "▸", "Go on from where?"] {
+        assert!(!text.contains(gone), "{gone} in\n{text}");
+    }
+    for once in ["You said hello.", "You said again.", "> hello!", "loopback/loop ·"] {
+        assert_eq!(text.matches(once).count(), 1, "{once} in\n{text}");
+    }
+    tmux.press(&["C-d"]);
+    tmux.until("the shell", |text| text.contains("continue with: regatta --resume"));
+}
+
+#[test]
+fn a_session_that_ignores_hangups_ends_with_its_terminal() {
+    for (dumb, is_busy) in [("", false), ("", true), ("TERM=dumb", false)] {
+        let (place, model) = (sandbox(), PacedModel::start());
+        let Some(tmux) = Tmux::start(&place, 100, 30) else {
+            return skip(
+                "a_session_that_ignores_hangups_ends_with_its_terminal",
+                "there is no tmux",
+            );
+        };
+        let line = line(&place, &model).replacen("&& env", &format!("&& env {dumb}"), 1);
+        tmux.press(&[&format!("trap '' HUP; {line}"), "Enter"]);
+        tmux.until("the session", |text| text.contains("· /help"));
+        let exchange = is_busy.then(|| {
+            tmux.press(&["go", "Enter"]);
+            let mut exchange = model.next();
+            exchange.say("Some words\n\n");
+            tmux.until("the words", |text| text.contains("Some words"));
+            exchange
+        });
+        assert!(!place.processes().alive().is_empty());
+        drop(tmux);
+        place.expect_no_process(PATIENCE);
+        drop(exchange);
+    }
 }

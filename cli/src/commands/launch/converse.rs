@@ -1,58 +1,109 @@
-//! A session on the terminal.
+//! Sessions on the terminal, one after another.
 
-use actors::{Engine, Events, SessionHandle};
+use std::sync::Arc;
+
+use actors::{Engine, Events, SessionHandle, SessionState};
 use protocol::ExitCode;
 
 use super::note;
 use crate::app_context::AppContext;
-use crate::args::Globals;
+use crate::args::{Globals, LaunchArgs};
 use crate::error::{Error, ErrorKind};
-use crate::render::{self, Terminal};
-use crate::session::{ChosenLog, LogStorage, Prompts, SessionPorts};
+use crate::render::{self, TermCapability, Terminal};
+use crate::session::{ChosenLog, LogStorage, Prompts, SessionPorts, SessionSwitch, earlier};
 use crate::signals::{self, Signals};
-use crate::view::{Conversation, ConversationEnd};
+use crate::view::{Conversation, ConversationEnd, OpenedSession, SurfaceKind, ViewOf};
 
-/// Shows a session on the terminal until the user leaves it.
+/// Shows a session on the terminal, and those that the user goes on with, until the user leaves.
 ///
 /// # Errors
 /// The terminal cannot be used, or a part of the program failed.
 pub(super) async fn converse(
     app: &AppContext,
-    globals: &Globals,
+    (args, globals): (&LaunchArgs, &Globals),
     (engine, session, events): (Engine, SessionHandle, Events),
-    prompts: Prompts,
-    log: &ChosenLog,
+    mut prompts: Prompts,
+    mut log: ChosenLog,
     signals: &mut Signals,
 ) -> Result<ExitCode, Error> {
     let Some(state) = session.state().await else {
         return Err(Error::new(ErrorKind::Bug, "the session is closed"));
     };
-    let ports = SessionPorts::new(app, state.model, state.folder);
+    let intro = intro(args, &state);
+    let (folder, first_model) = (state.folder, state.model);
+    let commands = engine.command_owner();
     let terminal = Terminal::here();
-    let conversation = Conversation {
-        engine: &engine,
-        session: &session,
-        events,
-        prompts,
-        ports: &ports,
-        palette: render::View::of(globals.into(), terminal).palette,
-        size: terminal.stdout.ok_or_else(|| Error::usage("there is no terminal"))?,
-        faults: app.faults.clone(),
+    let size = terminal.stdout.ok_or_else(|| Error::usage("there is no terminal"))?;
+    let kind = match terminal.capability {
+        TermCapability::Able => SurfaceKind::Screen,
+        TermCapability::Dumb => SurfaceKind::Lines,
     };
-    let left = conversation.run(signals).await;
-    let id = session.id();
-    let has_messages = session.state().await.is_some_and(|state| state.messages > 0);
-    session.close().await;
+    let palette = render::View::of(globals.into(), terminal).palette;
+    let mut view = ViewOf::New { kind, palette, size, intro };
+    let (mut session, mut events, mut said) = (session, events, earlier(&log.path));
+    let left = loop {
+        let of_commands = (Arc::clone(&commands), log.path.as_path());
+        let ports = SessionPorts::new(app, first_model.clone(), folder.clone(), of_commands);
+        let ports = ports.with_scope(args.models.as_ref());
+        let sessions = SessionSwitch {
+            app,
+            args,
+            engine: &engine,
+            ports: &ports,
+            folder: folder.clone(),
+            first_model: first_model.clone(),
+        };
+        let conversation = Conversation {
+            engine: &engine,
+            session: &session,
+            events,
+            log: &log,
+            prompts: std::mem::take(&mut prompts),
+            earlier: said,
+            ports: &ports,
+            sessions: &sessions,
+            view,
+            faults: app.faults.clone(),
+        };
+        let (opened, kept) = match conversation.run(signals).await {
+            Ok(ConversationEnd::Switch(opened, kept)) => (*opened, kept),
+            left => break left,
+        };
+        let line = close(session, &log).await;
+        let OpenedSession { session: next, events: of_next, log: its_log, notes, text, .. } =
+            opened;
+        let notes = line.into_iter().chain(notes).collect();
+        view = ViewOf::Before { kept, text, notes };
+        (session, events, log, said) = (next, of_next, its_log, opened.earlier);
+    };
+    let line = close(session, &log).await;
+    let _left = commands.end().await; // what the commands of the user have started
     let failure = engine.close().await;
     app.user_models.finish_renewals().await;
-    if has_messages && log.storage == LogStorage::File {
-        note(globals, &format!("continue with: regatta --resume {}", id.uuid()));
-    }
+    line.iter().for_each(|line| note(globals, line));
     match (failure, left?) {
         (Some(what), _) | (None, ConversationEnd::EngineFailed(what)) => {
             Err(Error::new(ErrorKind::Bug, "a part of the program failed").because(what))
         }
         (None, ConversationEnd::Interrupted(why)) => Ok(signals::exit_code(why)),
-        (None, ConversationEnd::Done) => Ok(ExitCode::Success),
+        (None, ConversationEnd::Done | ConversationEnd::Switch(..)) => Ok(ExitCode::Success),
+    }
+}
+
+/// Closes a session, and returns how it can be continued.
+async fn close(session: SessionHandle, log: &ChosenLog) -> Option<String> {
+    let id = session.id();
+    let has_messages = session.state().await.is_some_and(|state| state.messages > 0);
+    session.close().await;
+    let is_kept = has_messages && log.storage == LogStorage::File;
+    is_kept.then(|| format!("continue with: regatta --resume {}", id.uuid()))
+}
+
+/// Returns the line at the begin of a conversation: what works where, and how help is had.
+fn intro(args: &LaunchArgs, state: &SessionState) -> String {
+    let (model, folder) = (state.model.name(), state.folder.display());
+    match args.tool_names().is_empty() {
+        true => format!("{model} has no tools · /help"),
+        false => format!("{model} uses its tools in {folder}, in place · /help"),
     }
 }

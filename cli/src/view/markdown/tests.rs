@@ -36,6 +36,12 @@ fn blocks_are_apart_and_lists_are_indented() {
 }
 
 #[test]
+fn an_item_without_a_text_has_its_marker() {
+    assert_eq!(lines("42.", 20), ["42. "]);
+    assert_eq!(lines("- a\n-\n- b", 20), ["• a", "• ", "• b"]);
+}
+
+#[test]
 fn a_table_fits_into_its_width() {
     let source = "| name | what it is |\n|--|--|\n| a | the first letter |\n";
     assert_eq!(

@@ -7,9 +7,11 @@ use protocol::{
     Part as MessagePart, QueueKind, SessionEvent, StopReason, ToolCall, Usage,
 };
 
-use super::{Effect, RunningCall, Stopping, ViewState, Work};
-use crate::render::{count, duration, tokens, usage_text};
-use crate::view::entry::{EndedCall, Entry, NoteKind};
+use super::{Effect, QueuedInput, RunningCall, Stopping, ViewState, Work};
+use crate::render::{count, duration, usage_text};
+use crate::view::calls::EndedCall;
+use crate::view::earlier::compacted;
+use crate::view::entry::{Entry, NoteKind};
 
 impl ViewState {
     /// Applies an event of the session.
@@ -19,9 +21,11 @@ impl ViewState {
                 self.work = Some(Work { since: now, calls: 0, usage: Usage::ZERO });
             }
             SessionEvent::InputTaken { input_id } => {
-                if let Some(text) = self.unqueue(*input_id).map(|(_, text)| text) {
+                if let Some(taken) = self.unqueue(*input_id) {
                     self.finish_answer();
-                    self.finished.push(Entry::Prompt(text));
+                    self.finished.push(Entry::Prompt(taken.text));
+                    let files = taken.files.into_iter();
+                    self.finished.extend(files.map(|text| Entry::Note(NoteKind::Info, text)));
                 }
             }
             SessionEvent::InputDropped { input_id } => self.dropped(*input_id),
@@ -109,11 +113,8 @@ impl ViewState {
                     // The answer to the command says why.
                     (None, Some(_)) if *reason == CompactionReason::Manual => {}
                     (Some(result), _) => {
-                        let before = tokens(result.tokens_before);
                         self.status.context = 0;
-                        let text =
-                            format!("the conversation was compacted ({before} tokens before)");
-                        self.note(NoteKind::Info, text);
+                        self.note(NoteKind::Info, compacted(result.tokens_before));
                     }
                     (None, Some(why)) => {
                         self.note(NoteKind::Error, format!("cannot compact: {why}"));
@@ -139,16 +140,15 @@ impl ViewState {
         }
     }
 
-    /// Removes an input from the queue, and returns when it would be given out, and its text.
-    fn unqueue(&mut self, id: InputId) -> Option<(QueueKind, String)> {
+    /// Removes an input from the queue.
+    fn unqueue(&mut self, id: InputId) -> Option<QueuedInput> {
         let at = self.queue.iter().position(|queued| queued.id == id)?;
-        let queued = self.queue.remove(at);
-        Some((queued.kind, queued.text))
+        Some(self.queue.remove(at))
     }
 
     /// An input was dropped: it is sent again when the work has stopped, or goes back to the editor.
     fn dropped(&mut self, id: InputId) {
-        let Some((kind, text)) = self.unqueue(id) else { return };
+        let Some(QueuedInput { kind, text, .. }) = self.unqueue(id) else { return };
         match self.stopping {
             Some(Stopping::Send) if kind != QueueKind::Prompt => self.resend.push(text),
             Some(_) => self.given_back.push(text),
@@ -165,7 +165,7 @@ impl ViewState {
     }
 
     /// Puts the inputs that were given back before what is typed.
-    fn give_back(&mut self) {
+    pub(super) fn give_back(&mut self) {
         let mut texts = std::mem::take(&mut self.given_back);
         if texts.is_empty() {
             return;
@@ -181,7 +181,7 @@ impl ViewState {
         self.finished.extend(parts.into_iter().map(|(part, gap)| Entry::Answer(part, gap)));
     }
 
-    fn finish_answer(&mut self) {
+    pub(super) fn finish_answer(&mut self) {
         self.push_complete_answer();
         self.blocks.clear();
         self.thinking = None;

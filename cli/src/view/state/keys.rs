@@ -6,12 +6,13 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use engine::ports::CancelLevel;
 use protocol::{InputId, QueueKind, ThinkingLevel, UserInput};
 
-use super::{Effect, Leave, Stopping, ViewState};
+use super::{Effect, Leave, SessionRequest, Stopping, ViewState};
 use crate::render::usage_details;
 use crate::view::command::{self, Command};
 use crate::view::completion::{Completion, file_name};
-use crate::view::editor::Edit;
+use crate::view::editor::edit_of;
 use crate::view::entry::Entry;
+use crate::view::sessions::SwitchTo;
 
 /// How soon a second Ctrl-C leaves.
 const TWICE: Duration = Duration::from_secs(1);
@@ -23,15 +24,25 @@ enum Handled {
     No,
 }
 
+/// Which of the models is next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cycle {
+    On,
+    Back,
+}
+
 const AGAIN: &str = "press Ctrl-C again to leave";
 
 impl ViewState {
     /// Applies a key.
     pub(in crate::view) fn key(&mut self, key: KeyEvent, now: Duration) -> Vec<Effect> {
-        if key.kind == KeyEventKind::Release {
+        if key.kind == KeyEventKind::Release || self.holds(&key) {
             return Vec::new();
         }
         self.hint = None;
+        if let Some(effects) = self.picker_key(key) {
+            return effects;
+        }
         if self.history.query().is_some() && self.search_key(key) == Handled::Yes {
             return Vec::new();
         }
@@ -49,13 +60,17 @@ impl ViewState {
             }
             (KeyCode::Char('z'), true, _) => return vec![Effect::Suspend],
             (KeyCode::Char('l'), true, _) => return vec![Effect::Redraw],
-            (KeyCode::Char('p'), true, _) => return self.next_model(),
+            (KeyCode::Char('P'), true, _) => return self.cycle_model(Cycle::Back),
+            (KeyCode::Char('p'), true, _) if modifiers.contains(KeyModifiers::SHIFT) => {
+                return self.cycle_model(Cycle::Back);
+            }
+            (KeyCode::Char('p'), true, _) => return self.cycle_model(Cycle::On),
             (KeyCode::BackTab, ..) => return vec![Effect::SetThinking(self.next_level())],
-            (KeyCode::Enter, _, true) => return self.submit(QueueKind::FollowUp),
+            (KeyCode::Enter, _, true) => return self.submit(QueueKind::FollowUp, now),
             (KeyCode::Enter, ..) if modifiers.contains(KeyModifiers::SHIFT) => {
                 self.editor.insert_line_break();
             }
-            (KeyCode::Enter, ..) => return self.submit(QueueKind::Steering),
+            (KeyCode::Enter, ..) => return self.submit(QueueKind::Steering, now),
             (KeyCode::Char('j'), true, _) => self.editor.insert_line_break(),
             (KeyCode::Esc, ..) => return self.stop(Stopping::Send),
             (KeyCode::Up, _, true) => return self.take_back(),
@@ -73,7 +88,7 @@ impl ViewState {
                 newer.iter().for_each(|newer| self.editor.set(newer));
             }
             (code, ..) => {
-                match edit(code, modifiers) {
+                match edit_of(code, modifiers) {
                     Some(edit) => self.editor.edit(edit),
                     None => self.insert(key),
                 }
@@ -81,6 +96,13 @@ impl ViewState {
             }
         }
         Vec::new()
+    }
+
+    /// Applies a whole line that was typed.
+    pub(in crate::view) fn line(&mut self, line: &str, now: Duration) -> Vec<Effect> {
+        self.hint = None;
+        self.editor.set(line);
+        self.submit(QueueKind::Steering, now)
     }
 
     /// Applies a key while the history is searched. Another key ends the search.
@@ -142,10 +164,15 @@ impl ViewState {
         self.completion = Completion::of(row, &before, &self.candidates);
     }
 
-    fn next_model(&mut self) -> Vec<Effect> {
-        let models = &self.candidates.models;
+    fn cycle_model(&mut self, cycle: Cycle) -> Vec<Effect> {
+        let models = &self.candidates.cycle;
         let at = models.iter().position(|model| *model == self.status.model);
-        let next = models.get(at.map_or(0, |at| (at + 1) % models.len().max(1)));
+        let count = models.len().max(1);
+        let next = models.get(match (at, cycle) {
+            (None, _) => 0,
+            (Some(at), Cycle::On) => (at + 1) % count,
+            (Some(at), Cycle::Back) => (at + count - 1) % count,
+        });
         match next.filter(|next| **next != self.status.model) {
             Some(next) => vec![Effect::SetModel(next.clone())],
             None => {
@@ -163,7 +190,14 @@ impl ViewState {
 
     /// Inserts pasted text.
     pub(in crate::view) fn paste(&mut self, text: &str) {
+        if self.holds_paste(text) {
+            return;
+        }
         self.hint = None;
+        if let Some(picker) = &mut self.picker {
+            picker.paste(text);
+            return;
+        }
         self.editor.paste(text);
         self.edited();
     }
@@ -176,7 +210,7 @@ impl ViewState {
     }
 
     /// Sends what was typed. `kind` is when the model gets it if it works.
-    fn submit(&mut self, kind: QueueKind) -> Vec<Effect> {
+    fn submit(&mut self, kind: QueueKind, now: Duration) -> Vec<Effect> {
         self.completion = None;
         let text = self.editor.take();
         if text.trim().is_empty() {
@@ -184,7 +218,16 @@ impl ViewState {
         }
         let remember = self.remember(&text);
         let effects = match command::parse(&text) {
-            Some(Ok(command)) => self.command(command),
+            Some(Ok(command)) if self.refuses(&command) => {
+                self.editor.set(&text);
+                return Vec::new();
+            }
+            Some(Ok(Command::Run(_))) if self.command.is_some() => {
+                self.editor.set(&text);
+                self.hint = Some("a command runs already; Esc stops it".to_owned());
+                return Vec::new();
+            }
+            Some(Ok(command)) => self.command(command, now),
             Some(Err(why)) => {
                 self.editor.set(&text);
                 self.hint = Some(why);
@@ -203,16 +246,28 @@ impl ViewState {
         vec![Effect::Remember(text.to_owned())]
     }
 
-    fn command(&mut self, command: Command) -> Vec<Effect> {
+    fn command(&mut self, command: Command, now: Duration) -> Vec<Effect> {
         match command {
             Command::Help => self.finished.push(Entry::Text(command::help())),
             Command::Cost => {
                 let text = usage_details(self.status.usage);
                 self.finished.push(Entry::Text(text));
             }
-            Command::Model(name) => return vec![Effect::SetModel(name)],
-            Command::Thinking(level) => return vec![Effect::SetThinking(level)],
+            Command::Model(None) => self.list_models(),
+            Command::Model(Some(name)) => return vec![Effect::SetModel(name)],
+            Command::Thinking(None) => self.list_levels(),
+            Command::Thinking(Some(level)) => return vec![Effect::SetThinking(level)],
+            Command::New => return self.open(SwitchTo::New),
+            Command::Resume(None) => return self.ask_for_list(SessionRequest::List),
+            Command::Resume(Some(name)) => return self.open(SwitchTo::Named(name)),
+            Command::Tree => return self.ask_for_list(SessionRequest::Tree),
+            Command::Fork(None) => return self.ask_for_list(SessionRequest::Prompts),
+            Command::Fork(Some(entry)) => return self.open(SwitchTo::Before(entry)),
+            Command::Name(name) => {
+                return vec![Effect::Session(SessionRequest::Name(name))];
+            }
             Command::Compact(instructions) => return vec![Effect::Compact(instructions)],
+            Command::Run(command) => return self.run(command, now),
             Command::Quit => return vec![Effect::Leave(Leave::Done)],
         }
         Vec::new()
@@ -237,6 +292,9 @@ impl ViewState {
     }
 
     fn stop(&mut self, queued: Stopping) -> Vec<Effect> {
+        if self.command.is_some() {
+            return self.stop_command(queued);
+        }
         if !self.is_busy() {
             return Vec::new();
         }
@@ -248,32 +306,12 @@ impl ViewState {
     }
 
     fn take_back(&mut self) -> Vec<Effect> {
+        if let Some(held) = self.command.as_mut().and_then(|command| command.held.pop()) {
+            self.given_back.push(held.text);
+            self.give_back();
+            return Vec::new();
+        }
         let newest = self.queue.iter().rev().find(|queued| queued.kind != QueueKind::Prompt);
         newest.map(|queued| Effect::TakeBack(queued.kind)).into_iter().collect()
     }
-}
-
-/// Returns the change of the input that a key stands for.
-fn edit(code: KeyCode, modifiers: KeyModifiers) -> Option<Edit> {
-    let control = modifiers.contains(KeyModifiers::CONTROL);
-    let alt = modifiers.contains(KeyModifiers::ALT);
-    Some(match (code, control, alt) {
-        (KeyCode::Backspace, false, false) | (KeyCode::Char('h'), true, _) => Edit::Backspace,
-        (KeyCode::Delete, ..) | (KeyCode::Char('d'), true, _) => Edit::Delete,
-        (KeyCode::Backspace, ..) | (KeyCode::Char('w'), true, _) => Edit::DeleteWord,
-        (KeyCode::Char('d'), _, true) => Edit::DeleteNextWord,
-        (KeyCode::Char('u'), true, _) => Edit::DeleteToBegin,
-        (KeyCode::Char('k'), true, _) => Edit::DeleteToEnd,
-        (KeyCode::Char('y'), true, _) => Edit::Yank,
-        (KeyCode::Char('_' | '-' | '7'), true, _) => Edit::Undo,
-        (KeyCode::Left, false, false) | (KeyCode::Char('b'), true, _) => Edit::Left,
-        (KeyCode::Right, false, false) | (KeyCode::Char('f'), true, _) => Edit::Right,
-        (KeyCode::Left, ..) | (KeyCode::Char('b'), _, true) => Edit::WordLeft,
-        (KeyCode::Right, ..) | (KeyCode::Char('f'), _, true) => Edit::WordRight,
-        (KeyCode::Home, ..) | (KeyCode::Char('a'), true, _) => Edit::Begin,
-        (KeyCode::End, ..) | (KeyCode::Char('e'), true, _) => Edit::End,
-        (KeyCode::Up, false, false) => Edit::Up,
-        (KeyCode::Down, ..) => Edit::Down,
-        _ => return None,
-    })
 }

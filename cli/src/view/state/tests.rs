@@ -7,7 +7,8 @@ use protocol::{AgentEnd, InputId, QueueKind, SessionEvent, Usage};
 
 use super::*;
 
-fn view() -> ViewState {
+/// Returns a view of a new session.
+pub(in crate::view) fn test_view() -> ViewState {
     let status = Status {
         model: "a/one".to_owned(),
         thinking: None,
@@ -19,11 +20,11 @@ fn view() -> ViewState {
     ViewState::new(status, Syntaxes::default())
 }
 
-fn press(view: &mut ViewState, code: KeyCode, modifiers: KeyModifiers) -> Vec<Effect> {
+pub(super) fn press(view: &mut ViewState, code: KeyCode, modifiers: KeyModifiers) -> Vec<Effect> {
     view.key(KeyEvent::new(code, modifiers), Duration::ZERO)
 }
 
-fn enter(view: &mut ViewState, text: &str) -> Vec<Effect> {
+pub(super) fn enter(view: &mut ViewState, text: &str) -> Vec<Effect> {
     for letter in text.chars() {
         press(view, KeyCode::Char(letter), KeyModifiers::NONE);
     }
@@ -31,9 +32,9 @@ fn enter(view: &mut ViewState, text: &str) -> Vec<Effect> {
 }
 
 /// Returns the input that is sent, and when the model gets it.
-fn sent(effects: &[Effect]) -> (QueueKind, InputId) {
+pub(super) fn sent(effects: &[Effect]) -> (QueueKind, InputId) {
     let sent = effects.iter().find_map(|effect| match effect {
-        Effect::Send(kind, input) => Some((*kind, input.id)),
+        Effect::SendTyped(kind, input) => Some((*kind, input.id)),
         _ => None,
     });
     sent.unwrap_or_else(|| panic!("nothing is sent in {effects:?}"))
@@ -45,7 +46,7 @@ fn happen(view: &mut ViewState, event: &SessionEvent) -> Vec<Effect> {
 
 #[test]
 fn a_prompt_is_printed_when_it_is_taken_and_later_inputs_steer() {
-    let mut view = view();
+    let mut view = test_view();
     let (kind, input_id) = sent(&enter(&mut view, "go"));
     assert_eq!(kind, QueueKind::Prompt);
     assert_eq!(view.take_finished(80), []);
@@ -67,7 +68,7 @@ fn escape_sends_what_waited_in_its_order_and_ctrl_c_gives_it_back() {
     for (code, modifiers) in
         [(KeyCode::Esc, KeyModifiers::NONE), (KeyCode::Char('c'), KeyModifiers::CONTROL)]
     {
-        let mut view = view();
+        let mut view = test_view();
         let (_, input_id) = sent(&enter(&mut view, "go"));
         happen(&mut view, &SessionEvent::AgentStart);
         happen(&mut view, &SessionEvent::InputTaken { input_id });
@@ -83,7 +84,7 @@ fn escape_sends_what_waited_in_its_order_and_ctrl_c_gives_it_back() {
         let texts: Vec<_> = effects
             .iter()
             .map(|effect| match effect {
-                Effect::Send(kind, input) => (*kind, input.text.as_str()),
+                Effect::SendTyped(kind, input) => (*kind, input.text.as_str()),
                 other => panic!("{other:?}"),
             })
             .collect();
@@ -98,7 +99,7 @@ fn escape_sends_what_waited_in_its_order_and_ctrl_c_gives_it_back() {
 
 #[test]
 fn ctrl_c_twice_within_a_second_leaves_and_clears_the_input_before() {
-    let mut view = view();
+    let mut view = test_view();
     let key = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
     view.paste("typed");
     assert_eq!(view.key(key, Duration::ZERO), [Effect::Remember("typed".to_owned())]);
@@ -112,8 +113,12 @@ fn ctrl_c_twice_within_a_second_leaves_and_clears_the_input_before() {
 
 #[test]
 fn models_and_thinking_levels_are_chosen_by_commands_and_keys() {
-    let mut view = view();
-    view.candidates.models = ["a/one", "a/two", "b/three"].map(str::to_owned).into();
+    let mut view = test_view();
+    view.candidates.models = ["a/one", "a/two", "b/three", "c/four"].map(str::to_owned).into();
+    view.candidates.cycle = ["a/one", "a/two", "b/three"].map(str::to_owned).into();
+    let back = KeyModifiers::CONTROL | KeyModifiers::SHIFT;
+    let before = press(&mut view, KeyCode::Char('P'), back);
+    assert_eq!(before, [Effect::SetModel("b/three".to_owned())]);
     let next = press(&mut view, KeyCode::Char('p'), KeyModifiers::CONTROL);
     assert_eq!(next, [Effect::SetModel("a/two".to_owned())]);
     view.model_set("b/three".to_owned(), None);
@@ -134,7 +139,7 @@ fn models_and_thinking_levels_are_chosen_by_commands_and_keys() {
 
 #[test]
 fn a_file_is_completed_by_tab_and_enter_sends_what_was_typed() {
-    let mut view = view();
+    let mut view = test_view();
     view.paste("see @ma");
     assert!(view.wants_files());
     view.set_files(vec!["src/main.rs".to_owned()]);
@@ -149,7 +154,7 @@ fn a_file_is_completed_by_tab_and_enter_sends_what_was_typed() {
 
 #[test]
 fn what_of_an_answer_did_not_arrive_in_parts_is_printed_at_its_end() {
-    let mut view = view();
+    let mut view = test_view();
     let delta = SessionEvent::TextDelta { content_index: 0, delta: "One.\n\nTw".to_owned() };
     happen(&mut view, &delta);
     let answer = protocol::AssistantMessage {

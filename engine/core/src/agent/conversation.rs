@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use protocol::{
-    AssistantMessage, Content, EntryId, InputId, Message, ModelRoute, Part, SessionEntry,
-    SessionId, SessionMessage, StopReason, ThinkingLevel, ToolCall, ToolResult, Usage, UserInput,
-    UserMessage,
+    AssistantMessage, Content, EntryId, FileMention, InputId, Message, ModelRoute, Part,
+    SessionEntry, SessionId, SessionMessage, StopReason, ThinkingLevel, ToolCall, ToolResult,
+    Usage, UserInput, UserMessage,
 };
 use serde_json::Value;
 
@@ -277,20 +277,25 @@ impl Conversation {
         self.messages.last().is_none_or(|said| matches!(**said, Message::Assistant(_)))
     }
 
-    /// Adds an input and returns its message. An input with an id that was added before, also before
-    /// a crash, is ignored.
+    /// Adds an input and returns its messages: what was said, and then the files that it names. An
+    /// input with an id that was added before, also before a crash, is ignored.
     pub(super) async fn push_input(
         &mut self,
         input: UserInput,
-    ) -> Result<Option<Arc<Message>>, SessionLogError> {
+    ) -> Result<Vec<Arc<Message>>, SessionLogError> {
         if self.input_ids.contains(&input.id) {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         let mut said = UserMessage::new(vec![Content::text(input.text)], self.clock.now());
         said.attachments = input.attachments;
         let message = self.push(Message::User(said), Some(input.id)).await?;
         self.input_ids.insert(input.id);
-        Ok(Some(message))
+        if input.mentions.is_empty() {
+            return Ok(vec![message]);
+        }
+        let mention = FileMention { files: input.mentions, timestamp: self.clock.now() };
+        self.append(SessionEntry::message(SessionMessage::FileMention(mention))).await?;
+        Ok([message].into_iter().chain(self.messages.last().cloned()).collect())
     }
 
     /// Adds an answer of the model. Its tool calls get unique ids.

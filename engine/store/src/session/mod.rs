@@ -18,6 +18,7 @@ mod migrate;
 mod open;
 mod reader;
 mod rewrite;
+mod survey;
 mod title;
 
 #[cfg(test)]
@@ -33,4 +34,5 @@ pub use loaded::{Body, LoadedSession};
 pub use log::{SessionLogFiles, is_log_open};
 pub use open::Durability;
 pub use reader::{read_session, used_in};
+pub use survey::survey_sessions;
 pub use title::{Titled, set_title};

@@ -1,0 +1,46 @@
+//! The answers to what the driver asks of the session, of other sessions and of commands.
+
+use protocol::{BashExecution, Failure, ModelRoute, ThinkingLevel};
+
+use super::Shown;
+use super::sessions::SessionAnswer;
+use crate::view::entry::NoteKind;
+use crate::view::state::Effect;
+
+/// The answer of the session to a request.
+pub(super) enum Answered {
+    Session(SessionAnswer),
+    Model(ModelRoute, Result<(), Failure>),
+    Thinking(Option<ThinkingLevel>),
+    Compacted(Result<(), Failure>),
+    Ran(Result<BashExecution, String>),
+    Kept(Result<(), Failure>),
+}
+
+impl Shown<'_> {
+    /// Applies the answer to a request, of the session or of the rest of the program.
+    pub(super) async fn answered(&mut self, answer: Answered) -> Vec<Effect> {
+        match answer {
+            Answered::Session(answer) => self.session_answered(answer).await,
+            Answered::Ran(ended) => return self.view.command_ended(ended),
+            Answered::Kept(kept) => {
+                return self.view.command_kept(kept.map_err(|why| why.message));
+            }
+            Answered::Model(model, Ok(())) => {
+                self.view.model_set(model.name(), self.ports.context_window(&model));
+            }
+            Answered::Model(model, Err(why)) => {
+                let text = format!("cannot use {}: {}", model.name(), why.message);
+                self.view.note(NoteKind::Error, text);
+            }
+            Answered::Thinking(level) => {
+                level.into_iter().for_each(|level| self.view.thinking_set(level));
+            }
+            Answered::Compacted(Ok(())) => {}
+            Answered::Compacted(Err(why)) => {
+                self.view.note(NoteKind::Error, format!("cannot compact: {}", why.message));
+            }
+        }
+        Vec::new()
+    }
+}
