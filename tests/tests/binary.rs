@@ -136,6 +136,7 @@ mod binary {
     mod view_hostile;
     mod view_kit;
     mod view_latency;
+    mod view_notes;
     mod view_plain;
     mod view_tmux;
     mod wire_apis;
