@@ -11,7 +11,7 @@ use crossterm::event::Event as Input;
 use engine::exit_code::Interruption;
 use engine::fault::Faults;
 use engine::ports::{CancelToken, LineSink};
-use futures_util::future::{BoxFuture, LocalBoxFuture};
+use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use protocol::{
@@ -23,18 +23,18 @@ use rustix::process::Signal;
 use tokio::signal::unix::{Signal as UnixSignal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::command::UserCommand;
 use super::completion::Candidates;
 use super::earlier::Earlier;
 use super::entry::NoteKind;
 use super::hangup::Hangup;
 use super::highlight::Syntaxes;
 use super::history::History;
+use super::ports::ConversationPorts;
 use super::state::{Effect, Leave, Status, ViewState};
 use super::surface::{Surface, SurfaceKind, Typed, control};
 use crate::error::{Error, ErrorKind};
 use crate::render::{Palette, Size};
-use crate::session::{Mentions, Prompts};
+use crate::session::Prompts;
 use crate::signals::Signals;
 
 /// How long a suspended process waits for the signal that continues it, once it runs again.
@@ -42,44 +42,6 @@ const CONTINUED: Duration = Duration::from_millis(200);
 
 /// The end of a conversation whose terminal is gone.
 const TERMINATED: ConversationEnd = ConversationEnd::Interrupted(Interruption::Terminate);
-
-/// What a conversation needs of the rest of the program.
-pub(crate) trait ConversationPorts {
-    /// Returns the names of the models that can be used.
-    fn models(&self) -> Vec<String>;
-
-    /// Returns the names of those that a key changes between, in their order.
-    fn cycled_models(&self) -> Vec<String>;
-
-    /// Returns the model with a name.
-    ///
-    /// # Errors
-    /// There is none, or it cannot be used.
-    fn find_model(&self, name: &str) -> Result<ModelRoute, String>;
-
-    /// Returns how many tokens a model can read and write in one request.
-    fn context_window(&self, model: &ModelRoute) -> Option<u64>;
-
-    /// Returns the files of the folder of the session.
-    fn files(&self) -> Vec<String>;
-
-    /// Reads the files that a prompt names.
-    fn mentions(&self, text: &str) -> Mentions;
-
-    /// Returns the prompts that were typed before, the newest first.
-    fn prompts(&self) -> Vec<String>;
-
-    /// Keeps a prompt for later conversations.
-    fn remember(&self, prompt: &str);
-
-    /// Runs a command of the user until it ends or is stopped. `line` receives its output.
-    fn run(
-        &self,
-        command: UserCommand,
-        line: LineSink,
-        stop: CancelToken,
-    ) -> BoxFuture<'static, Result<BashExecution, String>>;
-}
 
 /// A session that is shown on the terminal.
 pub(crate) struct Conversation<'a> {

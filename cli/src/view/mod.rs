@@ -19,6 +19,7 @@ mod lines_input;
 mod live_part;
 mod markdown;
 mod plain;
+mod ports;
 mod screen;
 mod state;
 mod stopping;
@@ -27,6 +28,7 @@ mod terminal;
 mod wrap;
 
 pub(crate) use command::{Reader, UserCommand};
-pub(crate) use conversation::{Conversation, ConversationEnd, ConversationPorts};
+pub(crate) use conversation::{Conversation, ConversationEnd};
 pub(crate) use earlier::Earlier;
+pub(crate) use ports::ConversationPorts;
 pub(crate) use surface::SurfaceKind;

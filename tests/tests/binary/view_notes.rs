@@ -47,32 +47,6 @@ fn a_request_that_is_sent_again_is_told_with_its_reason_and_the_time_until_then(
 }
 
 #[test]
-fn a_conversation_that_does_not_fit_is_compacted_and_goes_on() {
-    let (place, model) = (sandbox(), LoopbackModel::start());
-    place.home().configure("compaction: { keepRecentTokens: 20 }\n");
-    let too_long = "{\"error\": {\"message\": \"This model's maximum context length is 100 tokens\", \
-                    \"code\": \"context_length_exceeded\"}}";
-    model.talk("s", move |asked: &Asked| match (asked.is_summary(), asked.summary()) {
-        (true, _) => Answer::text("They said a lot."),
-        (false, None) if asked.reminder().is_some_and(|said| said.contains("second")) => {
-            status(400, too_long)
-        }
-        _ => Answer::text(format!("Some words,{}.", " and more".repeat(100))),
-    });
-    let mut screen = start(&place, &words(&model));
-    screen.press(&format!("first {}\r", marker("s")));
-    screen.until("the answer", |text| text.contains("Some words") && !text.contains("works"));
-    screen.press(&format!("second {}\r", marker("s")));
-    screen.until("the other answer", |text| {
-        text.contains("the conversation was compacted")
-            && text.matches("Some words").count() == 2
-            && !text.contains("works")
-            && !text.contains("waits for")
-    });
-    leave(&mut screen);
-}
-
-#[test]
 fn a_model_that_answers_in_place_of_another_is_told_with_the_reason() {
     let (place, first, second) = (sandbox(), LoopbackModel::start(), LoopbackModel::start());
     let provider = |name: &str, model: &LoopbackModel| {

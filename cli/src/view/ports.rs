@@ -1,0 +1,46 @@
+//! What a conversation needs of the rest of the program.
+
+use engine::ports::{CancelToken, LineSink};
+use futures_util::future::BoxFuture;
+use protocol::{BashExecution, ModelRoute};
+
+use super::command::UserCommand;
+use crate::session::Mentions;
+
+/// What a conversation needs of the rest of the program.
+pub(crate) trait ConversationPorts {
+    /// Returns the names of the models that can be used.
+    fn models(&self) -> Vec<String>;
+
+    /// Returns the names of those that a key changes between, in their order.
+    fn cycled_models(&self) -> Vec<String>;
+
+    /// Returns the model with a name.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be used.
+    fn find_model(&self, name: &str) -> Result<ModelRoute, String>;
+
+    /// Returns how many tokens a model can read and write in one request.
+    fn context_window(&self, model: &ModelRoute) -> Option<u64>;
+
+    /// Returns the files of the folder of the session.
+    fn files(&self) -> Vec<String>;
+
+    /// Reads the files that a prompt names.
+    fn mentions(&self, text: &str) -> Mentions;
+
+    /// Returns the prompts that were typed before, the newest first.
+    fn prompts(&self) -> Vec<String>;
+
+    /// Keeps a prompt for later conversations.
+    fn remember(&self, prompt: &str);
+
+    /// Runs a command of the user until it ends or is stopped. `line` receives its output.
+    fn run(
+        &self,
+        command: UserCommand,
+        line: LineSink,
+        stop: CancelToken,
+    ) -> BoxFuture<'static, Result<BashExecution, String>>;
+}
