@@ -139,6 +139,7 @@ mod binary {
     mod view_kit;
     mod view_latency;
     mod view_lists;
+    mod view_notes;
     mod view_plain;
     mod view_sessions;
     mod view_tmux;

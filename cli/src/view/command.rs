@@ -81,6 +81,7 @@ Ctrl-J          begins a new line
 Up, Down        go through the prompts of before; Ctrl-R searches them
 Tab             completes a command, or a file after `@`
 Ctrl-P          uses the next model; Shift-Tab, the next thinking level
+Ctrl-T          prints what the model thought, and thinks from now on, whole
 Ctrl-Z          suspends; `fg` goes on
 !COMMAND        runs a command; the model reads what it comes to, but not with !!COMMAND";
 

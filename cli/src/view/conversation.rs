@@ -89,6 +89,7 @@ impl Conversation<'_> {
             context: 0,
             usage: state.usage,
             waits_for: None,
+            waits_until: None,
         };
         let failed = |error: io::Error| Error::output(&error);
         let KeptView { mut view, surface, syntaxes, began } = match self.view {

@@ -7,7 +7,7 @@ use protocol::{
 
 use super::answer_stream::AnswerStream;
 use super::calls::EndedCall;
-use super::entry::{Entry, NoteKind};
+use super::entry::{Entry, NoteKind, Shown};
 use super::highlight::Syntaxes;
 use super::state::ViewState;
 use crate::render::{count, result_of, tokens};
@@ -140,6 +140,9 @@ fn answered(answer: &AssistantMessage, after: &[SessionEntry], syntaxes: &Syntax
                 let call = call.clone();
                 printed.push(Entry::Call(Box::new(EndedCall { call, result, is_error })));
             }
+            MessagePart::Thinking { thinking, .. } if !thinking.trim().is_empty() => {
+                printed.push(Entry::Thought(thinking.clone(), Shown::OneLine));
+            }
             MessagePart::Thinking { .. } | MessagePart::RedactedThinking { .. } => {}
         }
     }
@@ -183,7 +186,7 @@ fn about_lines(entry: &Entry) -> usize {
         Entry::Ran(ran) => ran_lines(ran),
         Entry::Prompt(text) => of_text(text).min(super::entry::PROMPT_LINES),
         Entry::Text(text) => of_text(text),
-        Entry::Note(..) | Entry::TurnEnd(_) => 1,
+        Entry::Note(..) | Entry::TurnEnd(_) | Entry::Thought(..) => 1,
     }
 }
 

@@ -9,7 +9,7 @@ use super::calls::{EndedCall, ran_lines};
 use super::highlight::Syntaxes;
 use super::markdown::{DIM, markdown};
 use super::wrap::{span, wrapped};
-use crate::render::count;
+use crate::render::{count, cut, one_line};
 
 /// The most lines of a prompt.
 pub(super) const PROMPT_LINES: usize = 40;
@@ -24,6 +24,8 @@ pub(super) enum Entry {
     Prompt(String),
     /// A part of an answer.
     Answer(Part, Gap),
+    /// What the model thought, whole or as one line.
+    Thought(String, Shown),
     /// A tool call that has ended.
     Call(Box<EndedCall>),
     /// A command of the user that has ended.
@@ -34,6 +36,13 @@ pub(super) enum Entry {
     TurnEnd(String),
     /// Text as it is, for instance of a command of the view.
     Text(String),
+}
+
+/// How much of a text is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    OneLine,
+    Whole,
 }
 
 /// How important a note is.
@@ -55,6 +64,7 @@ impl Entry {
         lines.extend(match self {
             Self::Prompt(text) => prompt_lines(text, columns),
             Self::Answer(part, _) => part_lines(part, columns, syntaxes),
+            Self::Thought(text, shown) => thought_lines(text, *shown, columns),
             Self::Call(call) => call.lines(columns),
             Self::Ran(ran) => ran_lines(ran, columns),
             Self::Note(kind, text) => {
@@ -74,9 +84,12 @@ impl Entry {
     fn gap(&self) -> Gap {
         match self {
             Self::Answer(_, gap) => *gap,
-            Self::Prompt(_) | Self::TurnEnd(_) | Self::Text(_) | Self::Call(_) | Self::Ran(_) => {
-                Gap::Before
-            }
+            Self::Thought(..)
+            | Self::Prompt(_)
+            | Self::TurnEnd(_)
+            | Self::Text(_)
+            | Self::Call(_)
+            | Self::Ran(_) => Gap::Before,
             Self::Note(..) => Gap::None,
         }
     }
@@ -107,6 +120,25 @@ fn prompt_lines(text: &str, columns: usize) -> Vec<Line<'static>> {
         lines.extend(wrapped(&[span(&text, DIM)], columns, &marks[1], &marks[1]));
     }
     lines
+}
+
+fn thought_lines(text: &str, shown: Shown, columns: usize) -> Vec<Line<'static>> {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    match shown {
+        Shown::OneLine => {
+            let first = lines.next().unwrap_or_default();
+            let more = if lines.next().is_some() { " …" } else { "" };
+            let first = one_line(&format!("thought: {}", first.trim()));
+            let first = cut(&first, columns.saturating_sub(more.len()));
+            vec![Line::styled(format!("{first}{more}"), DIM)]
+        }
+        Shown::Whole => {
+            let indent = [Span::raw("  ")];
+            let lines =
+                lines.flat_map(|line| wrapped(&[span(line, DIM)], columns, &indent, &indent));
+            std::iter::once(Line::styled("thought:", DIM)).chain(lines).collect()
+        }
+    }
 }
 
 fn text_lines(text: &str, style: Style, columns: usize) -> Vec<Line<'static>> {

@@ -58,6 +58,17 @@ pub(super) fn live_part(
     last(lines, most)
 }
 
+/// Returns what the session waits for, with the time that is left if that is known.
+fn waits_for(status: &Status, now: Duration) -> Option<String> {
+    let what = status.waits_for.as_ref()?;
+    let left = status.waits_until.map(|until| until.saturating_sub(now).as_secs());
+    Some(match left {
+        Some(seconds @ 1..60) => format!("{what}, in {seconds}s"),
+        Some(seconds @ 60..) => format!("{what}, in {}", duration(seconds * 1000)),
+        Some(0) | None => what.clone(),
+    })
+}
+
 fn last(lines: Vec<Line<'static>>, most: usize) -> Vec<Line<'static>> {
     let skipped = lines.len().saturating_sub(most);
     lines.into_iter().skip(skipped).collect()
@@ -77,7 +88,7 @@ fn unfinished_lines(view: &ViewState, columns: usize, syntaxes: &Syntaxes) -> Ve
         lines.extend(part_lines(&part, columns, syntaxes));
         return lines;
     }
-    let Some(thinking) = &view.thinking else { return Vec::new() };
+    let Some(thinking) = &view.thoughts.now else { return Vec::new() };
     let line = thinking.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     vec![Line::default(), fitted(&format!("thinks: {line}"), DIM, columns)]
 }
@@ -125,8 +136,9 @@ fn queue_lines(view: &ViewState, columns: usize) -> Vec<Line<'static>> {
 
 /// Returns the status line: the parts that fit, the most important ones first.
 fn status_line(view: &ViewState, columns: usize, now: Duration) -> Line<'static> {
-    let Status { model, thinking, context_window, context, usage, waits_for } = &view.status;
+    let Status { model, thinking, context_window, context, usage, .. } = &view.status;
     let mut parts = Vec::new();
+    let waits_for = waits_for(&view.status, now);
     let seconds_since = |since| {
         let seconds = now.saturating_sub(since).as_secs();
         if seconds < 60 { format!("{seconds}s") } else { duration(seconds * 1000) }

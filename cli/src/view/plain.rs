@@ -2,6 +2,8 @@
 
 use std::io::{self, Write as _};
 
+use protocol::{InputId, QueueKind};
+
 use super::calls::plain_call;
 use super::entry::Entry;
 use super::highlight::Syntaxes;
@@ -18,6 +20,8 @@ pub(super) struct PlainOutput {
     is_prompted: bool,
     /// The lines that were typed and not taken by the session. The terminal has shown them.
     typed: Vec<String>,
+    /// The inputs that were told to wait.
+    queued: Vec<InputId>,
     /// What the session waited for when that was told last.
     waits_for: Option<String>,
 }
@@ -39,6 +43,13 @@ impl PlainOutput {
         if !view.editor.is_empty() {
             lines.push(format!("not sent: {}", one_line(&view.editor.take())));
         }
+        for queued in view.queue.iter().filter(|queued| queued.kind == QueueKind::Steering) {
+            if !self.queued.contains(&queued.id) {
+                self.queued.push(queued.id);
+                lines.push(format!("next: {}", one_line(&queued.text)));
+            }
+        }
+        self.queued.retain(|id| view.queue.iter().any(|queued| queued.id == *id));
         let waits_for = view.status.waits_for.clone();
         if waits_for != self.waits_for {
             lines.extend(waits_for.iter().map(|what| one_line(&format!("waits for {what}"))));

@@ -6,6 +6,7 @@ mod events;
 mod held_keys;
 mod keys;
 mod mentioning;
+mod thoughts;
 mod user_commands;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ use super::picker::Picker;
 pub(super) use choosing::{Choice, SessionRequest, Summary};
 use held_keys::HeldKeys;
 
+pub(super) use thoughts::Thoughts;
 pub(super) use user_commands::RunningCommand;
 
 /// The state of the view.
@@ -35,8 +37,7 @@ pub(super) struct ViewState {
     /// The answer that is arriving, and the whole text of its blocks so far.
     pub(super) answer: AnswerStream,
     blocks: BTreeMap<usize, String>,
-    /// What the model thinks at the moment.
-    pub(super) thinking: Option<String>,
+    pub(super) thoughts: Thoughts,
     /// The calls under way, oldest first.
     pub(super) calls: Vec<RunningCall>,
     /// The command of the user under way.
@@ -89,6 +90,8 @@ pub(super) struct Status {
     pub(super) usage: Usage,
     /// What the session waits for.
     pub(super) waits_for: Option<String>,
+    /// The end of the wait, if it is known.
+    pub(super) waits_until: Option<Duration>,
 }
 
 /// A tool call under way.
@@ -177,7 +180,7 @@ impl ViewState {
             status,
             answer: AnswerStream::new(),
             blocks: BTreeMap::new(),
-            thinking: None,
+            thoughts: Thoughts::default(),
             calls: Vec::new(),
             command: None,
             queue: Vec::new(),

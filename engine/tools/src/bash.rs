@@ -1,7 +1,7 @@
 //! The tool `bash`: runs a shell command and returns its output, or both ends of long output.
 
 mod output;
-mod user_command;
+pub(crate) mod user_command;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -23,7 +23,6 @@ use serde_json::{Map, Value, json};
 use tokio::time::sleep;
 
 use self::output::{Output, output};
-pub use self::user_command::{UserCommandEnd, UserShell};
 use crate::builtin::{Builtin, Session, rename, text};
 use crate::display;
 use crate::error::{PathError, ToolError};

@@ -11,7 +11,7 @@ mod read;
 mod write;
 mod yield_tool;
 
-pub use bash::{UserCommandEnd, UserShell};
+pub use bash::user_command::{UserCommandEnd, UserShell};
 pub use builtins::Builtins;
 
 #[cfg(test)]

@@ -41,6 +41,7 @@ fn on_a_dumb_terminal_a_conversation_is_plain_lines_without_an_escape() {
     answer.say("Some words\n\n");
     screen.until("the words", |text| text.contains("\nSome words"));
     screen.type_line("more");
+    screen.until("what waits", |text| text.contains("next: more"));
     kill_process(screen.id(), Signal::INT).expect("it runs");
     screen.until("it has stopped", |text| {
         text.contains("not sent: more") && text.contains("stopped")

@@ -35,18 +35,18 @@ impl ViewState {
             }
             SessionEvent::TextStart { .. } => self.push_complete_answer(),
             SessionEvent::TextDelta { content_index, delta } => {
-                self.thinking = None;
+                self.end_thought();
                 self.blocks.entry(*content_index).or_default().push_str(delta);
                 self.answer.push(delta);
                 let parts = self.answer.take_complete(&self.syntaxes);
                 self.finished.extend(parts.into_iter().map(|(part, gap)| Entry::Answer(part, gap)));
             }
             SessionEvent::TextEnd { .. } => self.push_complete_answer(),
-            SessionEvent::ThinkingStart { .. } => self.thinking = Some(String::new()),
+            SessionEvent::ThinkingStart { .. } => self.thoughts.now = Some(String::new()),
             SessionEvent::ThinkingDelta { delta, .. } => {
-                self.thinking.get_or_insert_default().push_str(delta);
+                self.thoughts.now.get_or_insert_default().push_str(delta);
             }
-            SessionEvent::ThinkingEnd { .. } => self.thinking = None,
+            SessionEvent::ThinkingEnd { .. } => self.end_thought(),
             SessionEvent::MessageEnd { message: Message::Assistant(answer) } => {
                 self.answered(answer)
             }
@@ -75,13 +75,14 @@ impl ViewState {
                 }
             }
             SessionEvent::AgentEnd { end } => return self.ended(end, now),
-            other => self.about_the_request(other),
+            other => self.about_the_request(other, now),
         }
         Vec::new()
     }
 
     /// Applies an event that says how a request gets on.
-    fn about_the_request(&mut self, event: &SessionEvent) {
+    fn about_the_request(&mut self, event: &SessionEvent, now: Duration) {
+        self.status.waits_until = None;
         match event {
             SessionEvent::RequestWait { reason, .. } => {
                 self.status.waits_for = Some(reason.clone())
@@ -90,11 +91,13 @@ impl ViewState {
                 let delay = duration(*delay_ms);
                 self.note(NoteKind::Warning, format!("{error_message}; asked again in {delay}"));
                 self.status.waits_for = Some("the next attempt".to_owned());
+                self.status.waits_until = Some(now + Duration::from_millis(*delay_ms));
             }
             SessionEvent::AutoRetryEnd { .. } => self.status.waits_for = None,
             SessionEvent::RetryFallbackApplied { from, to, error_message } => {
                 let text = format!("{to} is asked in place of {from}: {error_message}");
                 self.note(NoteKind::Warning, text);
+                self.status.model.clone_from(to);
             }
             SessionEvent::ModelChange { model } => self.status.model.clone_from(model),
             SessionEvent::ThinkingLevelChange { thinking_level } => {
@@ -184,7 +187,7 @@ impl ViewState {
     pub(super) fn finish_answer(&mut self) {
         self.push_complete_answer();
         self.blocks.clear();
-        self.thinking = None;
+        self.end_thought();
     }
 
     /// An answer is complete: prints what of it has not arrived in parts.

@@ -65,6 +65,7 @@ impl ViewState {
                 return self.cycle_model(Cycle::Back);
             }
             (KeyCode::Char('p'), true, _) => return self.cycle_model(Cycle::On),
+            (KeyCode::Char('t'), true, _) => self.toggle_thoughts(),
             (KeyCode::BackTab, ..) => return vec![Effect::SetThinking(self.next_level())],
             (KeyCode::Enter, _, true) => return self.submit(QueueKind::FollowUp, now),
             (KeyCode::Enter, ..) if modifiers.contains(KeyModifiers::SHIFT) => {

@@ -16,6 +16,7 @@ pub(in crate::view) fn test_view() -> ViewState {
         context: 0,
         usage: Usage::ZERO,
         waits_for: None,
+        waits_until: None,
     };
     ViewState::new(status, Syntaxes::default())
 }

@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn ctrl_c_stops_a_command_and_gives_back_what_waits_and_the_second_kills_it() {
         let mut view = test_view();
-        enter(&mut view, "!sleep 9");
+        enter(&mut view, "!make");
         enter(&mut view, "then this");
         let stop = |view: &mut ViewState| press(view, KeyCode::Char('c'), KeyModifiers::CONTROL);
         assert_eq!(stop(&mut view), [Effect::StopCommand(CancelLevel::Gently)]);

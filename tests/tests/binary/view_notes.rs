@@ -1,0 +1,101 @@
+//! What a session on a terminal says of a request that is late, and of what a model thinks.
+
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tests::model::{Answer, Asked, LoopbackModel, marker};
+use tests::sandbox::{Sandbox, Screen};
+
+use super::models::write_models;
+use super::sandbox;
+use super::view_kit::{PacedModel, leave};
+
+/// Starts a session, and waits for its status line.
+fn start(place: &Sandbox, words: &str) -> Screen {
+    let folder = place.folder().join("work");
+    fs::create_dir_all(&folder).expect("a folder can be made");
+    let screen = place.regatta(&folder).words(words).on_a_keyboard(40, 100);
+    screen.until("the status line", |text| text.contains("· 0 tokens"));
+    screen
+}
+
+fn words(model: &LoopbackModel) -> String {
+    format!("--model loopback/loop --base-url {}", model.base_url())
+}
+
+fn status(code: u16, body: &str) -> Answer {
+    Answer::Status { code, headers: Vec::new(), body: body.to_owned() }
+}
+
+#[test]
+fn a_request_that_is_sent_again_is_told_with_its_reason_and_the_time_until_then() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    place.home().configure("retry:\n  baseDelayMs: 2500\n");
+    let times = AtomicUsize::new(0);
+    model.talk("s", move |_: &Asked| match times.fetch_add(1, Ordering::Relaxed) {
+        0 | 1 => status(503, "{\"error\": {\"message\": \"too busy\"}}"),
+        _ => Answer::text("At last."),
+    });
+    let mut screen = start(&place, &words(&model));
+    screen.press(&format!("go {}\r", marker("s")));
+    screen.until("the first wait", |text| text.contains("waits for the next attempt, in 2s"));
+    screen.until("the answer", |text| text.contains("At last.") && !text.contains("works"));
+    let text = screen.text();
+    assert_eq!(text.matches("asked again in").count(), 2, "{text}");
+    assert!(text.contains("too busy") && !text.contains("waits for"), "{text}");
+    leave(&mut screen);
+}
+
+#[test]
+fn a_model_that_answers_in_place_of_another_is_told_with_the_reason() {
+    let (place, first, second) = (sandbox(), LoopbackModel::start(), LoopbackModel::start());
+    let provider = |name: &str, model: &LoopbackModel| {
+        format!(
+            "  {name}: {{ baseUrl: \"{}\", api: openai-completions, auth: none, \
+             models: [{{ id: loop }}] }}\n",
+            model.base_url()
+        )
+    };
+    let providers = [provider("first", &first), provider("second", &second)].concat();
+    write_models(&place, &format!("providers:\n{providers}"));
+    place.home().configure(
+        "modelRoles:\n  default: first/loop\nretry:\n  maxRetries: 1\n  baseDelayMs: 10\n  \
+         fallbackChains:\n    default: [second/loop]\n",
+    );
+    first.talk("s", |_: &Asked| status(503, "{\"error\": {\"message\": \"too busy\"}}"));
+    second.talk("s", |_: &Asked| Answer::text("Instead."));
+    let mut screen = start(&place, "");
+    screen.press(&format!("go {}\r", marker("s")));
+    let text =
+        screen.until("the answer", |text| text.contains("Instead.") && !text.contains("works"));
+    assert!(text.contains("second/loop is asked in place of first/loop: "), "{text}");
+    assert!(text.lines().last().is_some_and(|it| it.starts_with("second/loop")), "{text}");
+    leave(&mut screen);
+}
+
+#[test]
+fn what_a_model_thinks_is_one_line_until_it_is_asked_for() {
+    let (place, model) = (sandbox(), PacedModel::start());
+    let mut screen = model.session(&place).on_a_keyboard(40, 80);
+    screen.until("the status line", |text| text.contains("loopback/loop ·"));
+    screen.press("why?\r");
+    let mut answer = model.next();
+    answer.think("It may be this.\nOr that\u{1b}[2J.");
+    screen.until("the thought", |text| text.contains("thinks: Or that."));
+    answer.answer("It is that.");
+    screen.until("the answer", |text| {
+        text.contains("\nthought: It may be this. …\n\nIt is that.\n") && !text.contains("works")
+    });
+    screen.press("\u{14}");
+    screen.until("the whole thought", |text| {
+        text.contains("\nthought:\n  It may be this.\n  Or that.\n")
+    });
+    screen.press("and?\r");
+    let mut answer = model.next();
+    answer.think("One.\nTwo.");
+    answer.answer("So.");
+    screen.until("the next one, whole", |text| {
+        text.contains("\nthought:\n  One.\n  Two.\n\nSo.\n") && !text.contains("works")
+    });
+    leave(&mut screen);
+}
