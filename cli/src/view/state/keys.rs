@@ -223,6 +223,7 @@ impl ViewState {
                 self.editor.set(&text);
                 return Vec::new();
             }
+            Some(Ok(Command::Run(next))) if self.run_next(&next, now) => Vec::new(),
             Some(Ok(Command::Run(_))) if self.command.is_some() => {
                 self.editor.set(&text);
                 self.hint = Some("a command runs already; Esc stops it".to_owned());

@@ -23,6 +23,8 @@ pub(in crate::view) struct RunningCommand {
     pub(in crate::view) since: Duration,
     /// The prompts that wait for its end.
     pub(in crate::view) held: Vec<UserInput>,
+    /// The command that runs next: it was typed while what this one came to was written to the log.
+    next: Option<(UserCommand, Duration)>,
     progress: Progress,
 }
 
@@ -50,9 +52,22 @@ impl ViewState {
             latest: VecDeque::new(),
             since: now,
             held: Vec::new(),
+            next: None,
             progress: Progress::Runs,
         });
         vec![Effect::Run(command)]
+    }
+
+    /// Runs a command, after one that has ended already and is being written to the log. Returns
+    /// whether none is under way.
+    pub(super) fn run_next(&mut self, next: &UserCommand, now: Duration) -> bool {
+        match &mut self.command {
+            Some(RunningCommand { progress: Progress::Ended, next: after @ None, .. }) => {
+                *after = Some((next.clone(), now));
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Adds a line to the output of the command.
@@ -69,6 +84,8 @@ impl ViewState {
         let Some(command) = &mut self.command else { return Vec::new() };
         if waiting == Stopping::GiveBack {
             self.given_back.extend(command.held.drain(..).map(|input| input.text));
+            let next = command.next.take();
+            self.given_back.extend(next.map(|(it, _)| format!("{}{}", it.mark(), it.script)));
         }
         let level = match command.progress {
             Progress::Runs => Some(CancelLevel::Gently),
@@ -109,14 +126,19 @@ impl ViewState {
         self.send_held()
     }
 
-    /// Sends what has waited for the end of the command.
+    /// Sends what has waited for the end of the command, and runs the one that comes next.
     fn send_held(&mut self) -> Vec<Effect> {
-        let held = self.command.take().map(|command| command.held).unwrap_or_default();
+        let Some(RunningCommand { held, next, .. }) = self.command.take() else {
+            return Vec::new();
+        };
         let mut effects = Vec::new();
         for input in held {
             let is_first = effects.is_empty() && self.work.is_none();
             let kind = if is_first { QueueKind::Prompt } else { QueueKind::Steering };
             effects.extend(self.send_as(kind, input));
+        }
+        if let Some((command, now)) = next {
+            effects.extend(self.run(command, now));
         }
         effects
     }
@@ -155,11 +177,14 @@ mod tests {
         let effects = view.command_ended(Ok(ran("a")));
         assert!(matches!(&effects[..], [Effect::Append(_)]), "{effects:?}");
         assert_eq!(view.take_finished(80), [Entry::Ran(Box::new(ran("a")))]);
+        assert_eq!(enter(&mut view, "!next"), [Effect::Remember("!next".to_owned())]);
+        assert_eq!(enter(&mut view, "!third"), [], "a command waits already");
+        assert_eq!(view.editor.take(), "!third");
         let effects = view.command_kept(Ok(()));
-        let [Effect::SendTyped(QueueKind::Prompt, input)] = &effects[..] else {
+        let [Effect::SendTyped(QueueKind::Prompt, input), Effect::Run(next)] = &effects[..] else {
             panic!("{effects:?}")
         };
-        assert_eq!(input.text, "what?");
+        assert_eq!((input.text.as_str(), next.script.as_str()), ("what?", "next"));
     }
 
     #[test]
@@ -172,7 +197,9 @@ mod tests {
         assert_eq!(view.editor.take(), "then this");
         assert_eq!(stop(&mut view), [Effect::StopCommand(CancelLevel::AtOnce)]);
         view.command_ended(Ok(ran("")));
+        enter(&mut view, "!!next");
         assert_eq!(stop(&mut view), []);
+        assert_eq!(view.editor.take(), "!!next");
         assert_eq!(view.command_kept(Ok(())), []);
         assert!(view.command.is_none());
     }

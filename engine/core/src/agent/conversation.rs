@@ -234,12 +234,6 @@ impl Conversation {
         self.write_thinking(Some(level)).await
     }
 
-    /// Returns the messages as models read them.
-    #[must_use]
-    pub fn messages(&self) -> &[Arc<Message>] {
-        &self.messages
-    }
-
     /// Returns the number of messages, and what they have used.
     #[must_use]
     pub fn size(&self) -> (usize, Usage) {

@@ -11,6 +11,12 @@ use crate::request::message_tokens;
 use crate::session::for_model;
 
 impl Conversation {
+    /// Returns the messages as models read them.
+    #[must_use]
+    pub fn messages(&self) -> &[Arc<Message>] {
+        &self.messages
+    }
+
     /// Returns about how many tokens the next request has: what the last answer has counted, and
     /// what was said since. `fixed` is what a request has beside the messages.
     pub(super) fn tokens(&self, fixed: u64) -> u64 {
