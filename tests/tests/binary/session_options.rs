@@ -148,7 +148,7 @@ fn an_image_of_a_prompt_reaches_the_model_in_a_size_that_it_takes() {
     huge.set_len(26 << 20).unwrap();
     let done = begin.arg("@wide.png").arg("@huge.png").arg(marker("s")).run().expect_code(0);
     assert!(done.stderr.contains("2500×10 pixels; the model gets it with 2000×8"), "{done}");
-    assert!(done.stderr.contains("is not included: too large (26.0 MiB)"), "{done}");
+    assert!(done.stderr.contains("is not included: too large, 26.0 MiB"), "{done}");
     let message = model.asked("s").remove(0).native["messages"].to_string();
     assert!(message.contains("shown at 2000x8. Multiply coordinates by 1.25"), "{message}");
     assert!(message.contains("(skipped: too large, 26.0 MiB)"), "{message}");
