@@ -142,6 +142,7 @@ mod binary {
     mod view_notes;
     mod view_plain;
     mod view_sessions;
+    mod view_steps;
     mod view_tmux;
     mod wire_apis;
     mod writers;

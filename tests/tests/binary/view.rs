@@ -34,47 +34,6 @@ pub(super) fn expect_screen(screen: &Screen, what: &str, expected: &[&str]) {
 }
 
 #[test]
-fn each_step_of_a_conversation_is_on_the_screen_at_every_size() {
-    for (rows, columns) in [(24, 80), (60, 200)] {
-        let (place, model) = (sandbox(), PacedModel::start());
-        let mut screen = start(&place, &model, (rows, columns));
-        let idle = "loopback/loop · context unknown · 0 tokens · $0.00";
-        expect_screen(&screen, "an empty input", &[">", idle]);
-        screen.press("hello");
-        expect_screen(&screen, "what is typed", &["> hello", idle]);
-        screen.press("\r");
-        let mut answer = model.next();
-        assert_eq!(answer.prompts(), ["hello"]);
-        answer.say("A *first*\nparagraph.\n\nA second");
-        let works = "works #s · loopback/loop · context unknown · 0 tokens · $0.00";
-        let begun = ["> hello", "", "A first paragraph.", "", "A second", "", ">", works];
-        expect_screen(&screen, "a part of the answer", &begun);
-        answer.say(" one.");
-        let go = place.folder().join("go");
-        let command = format!("echo out; until [ -e {} ]; do sleep 0.02; done", go.display());
-        answer.call("bash", &json!({ "command": command }));
-        screen.until("the running call", |text| {
-            text.contains("A second one.\n\n● bash echo out; until") && text.contains("runs")
-        });
-        fs::write(&go, "").unwrap();
-        model.next().answer("Done.");
-        let text = screen.until("the end of the turn", |text| text.contains("1 call ·"));
-        let lines: Vec<_> = text.lines().collect();
-        let [.., output, _, done, _, turn, _, input, status] = lines[..] else { panic!("{text}") };
-        assert_eq!((output, done, input), ("  out", "Done.", ">"), "{text}");
-        let turn = without_times(turn);
-        assert_eq!(turn, "#s · 1 call · 200 tokens · cost unknown", "{text}");
-        assert_eq!(status, "loopback/loop · context unknown · 200 tokens · cost unknown");
-        screen.press(CTRL_D);
-        assert_eq!(screen.wait().code(), Some(0), "{}", screen.text());
-        let text = screen.text();
-        let (before, last) = text.rsplit_once('\n').unwrap_or_default();
-        assert!(last.starts_with("continue with: regatta --resume "), "{text}");
-        assert!(before.ends_with("cost unknown"), "the input is gone: {text}");
-    }
-}
-
-#[test]
 fn on_a_tiny_terminal_the_input_and_the_end_of_the_answer_are_visible() {
     let (place, model) = (sandbox(), PacedModel::start());
     let mut screen = start(&place, &model, (5, 20));
