@@ -222,13 +222,16 @@ fn finish(
 /// Returns what the user should know about the session: what it lacks, why an answer takes long, or
 /// that another model gives it.
 fn note_of(event: &Event) -> Option<String> {
-    let EventKind::SessionEvent { event, .. } = &event.kind else { return None };
-    let said = match event {
+    let EventKind::SessionEvent { event: said, .. } = &event.kind else { return None };
+    let said = match said {
         SessionEvent::Notice { message } => message.clone(),
         SessionEvent::ToolUnavailable { tool_name, error_message } => {
             format!("the session works without the tool `{tool_name}`: {error_message}")
         }
-        SessionEvent::RequestWait { reason, .. } => reason.clone(),
+        SessionEvent::RequestWait { reason, waits_for } => {
+            let left = render::time_left(waits_for, event.at).map(render::duration);
+            left.map_or_else(|| reason.clone(), |left| format!("{reason}, for {left}"))
+        }
         SessionEvent::AutoRetryStart { delay_ms, error_message, .. } => {
             format!("{error_message}; it is asked again in {delay_ms} ms")
         }

@@ -35,7 +35,8 @@ pub use live_frame::run_conditions;
 pub use next_commands::{CommandHints, FailedWork, shell_word};
 pub use next_commands::{KeptReason, LandedTasks, branch_of, closing_lines, retry_line};
 pub use numbers::{
-    changed_lines, count, date_time, duration, elapsed, tokens, usage_details, usage_text,
+    changed_lines, count, date_time, duration, elapsed, time_left, tokens, usage_details,
+    usage_text,
 };
 pub use patch::write_patch;
 pub use printable::{cut, escaped, one_line, printable_json, visible_line, visible_text, width};

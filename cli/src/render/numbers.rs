@@ -1,7 +1,7 @@
 //! Formats numbers: counts, changes, tokens, costs, times and durations.
 
 use jiff::tz::TimeZone;
-use protocol::{ChangeSummary, Cost, Timestamp, Usage};
+use protocol::{AccountWait, ChangeSummary, Cost, Timestamp, Usage};
 
 /// Formats a duration: `0.4s`, `31s`, `1m48s`, `2h05m`.
 #[must_use]
@@ -111,6 +111,12 @@ fn zoned(at: Timestamp, zone: &TimeZone) -> jiff::Zoned {
 #[must_use]
 pub fn elapsed(since: Timestamp, now: Timestamp) -> u64 {
     u64::try_from(now.as_millisecond() - since.as_millisecond()).unwrap_or(0)
+}
+
+/// Returns how many milliseconds a wait lasts that was announced then, if that is known.
+#[must_use]
+pub fn time_left(wait: &AccountWait, announced: Timestamp) -> Option<u64> {
+    wait.until.map(|until| elapsed(announced, until))
 }
 
 #[cfg(test)]

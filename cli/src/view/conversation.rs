@@ -18,7 +18,7 @@ use engine::ports::{CancelToken, LineSink};
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
-use protocol::{Event, EventKind, EventScope, InputId, QueueKind, UserInput};
+use protocol::{Event, EventKind, EventScope, InputId, QueueKind, SessionEvent, UserInput};
 use rustix::io::Errno;
 use rustix::process::Signal;
 use tokio::signal::unix::{Signal as UnixSignal, SignalKind, signal};
@@ -35,6 +35,7 @@ use super::sessions::ConversationSessions;
 use super::state::{Effect, Leave, Status, ViewState};
 use super::surface::{Surface, Typed, control};
 use crate::error::{Error, ErrorKind};
+use crate::render::time_left;
 use crate::session::{ChosenLog, Prompts};
 use crate::signals::Signals;
 
@@ -88,8 +89,7 @@ impl Conversation<'_> {
             context_window: self.ports.context_window(&state.model),
             context: 0,
             usage: state.usage,
-            waits_for: None,
-            waits_until: None,
+            wait: None,
         };
         let failed = |error: io::Error| Error::output(&error);
         let KeptView { mut view, surface, syntaxes, began } = match self.view {
@@ -247,7 +247,13 @@ impl Shown<'_> {
             if let EventKind::SessionEvent { event: said, .. } = &event.kind
                 && event.scope == Some(own)
             {
-                let effects = self.view.event(said, self.began.elapsed());
+                let now = self.began.elapsed();
+                let effects = self.view.event(said, now);
+                if let SessionEvent::RequestWait { waits_for, .. } = said
+                    && let Some(left) = time_left(waits_for, event.at)
+                {
+                    self.view.waits_until(now + Duration::from_millis(left));
+                }
                 self.perform(effects).await?;
             }
             next = events.take();

@@ -58,15 +58,18 @@ pub(super) fn live_part(
     last(lines, most)
 }
 
-/// Returns what the session waits for, with the time that is left if that is known.
-fn waits_for(status: &Status, now: Duration) -> Option<String> {
-    let what = status.waits_for.as_ref()?;
-    let left = status.waits_until.map(|until| until.saturating_sub(now).as_secs());
-    Some(match left {
-        Some(seconds @ 1..60) => format!("{what}, in {seconds}s"),
-        Some(seconds @ 60..) => format!("{what}, in {}", duration(seconds * 1000)),
-        Some(0) | None => what.clone(),
-    })
+/// Returns what the session waits for, with the time that is left if that is known. A wait whose
+/// time is over is none.
+fn wait(status: &Status, now: Duration) -> Option<String> {
+    let wait = status.wait.as_ref()?;
+    let Some(until) = wait.until else { return Some(wait.what.clone()) };
+    let left = until.checked_sub(now).filter(|left| !left.is_zero())?;
+    let seconds = left.as_secs() + u64::from(left.subsec_nanos() > 0);
+    Some(format!("{}, in {}", wait.what, whole_seconds(seconds)))
+}
+
+fn whole_seconds(seconds: u64) -> String {
+    if seconds < 60 { format!("{seconds}s") } else { duration(seconds * 1000) }
 }
 
 fn last(lines: Vec<Line<'static>>, most: usize) -> Vec<Line<'static>> {
@@ -138,22 +141,19 @@ fn queue_lines(view: &ViewState, columns: usize) -> Vec<Line<'static>> {
 fn status_line(view: &ViewState, columns: usize, now: Duration) -> Line<'static> {
     let Status { model, thinking, context_window, context, usage, .. } = &view.status;
     let mut parts = Vec::new();
-    let waits_for = waits_for(&view.status, now);
-    let seconds_since = |since| {
-        let seconds = now.saturating_sub(since).as_secs();
-        if seconds < 60 { format!("{seconds}s") } else { duration(seconds * 1000) }
-    };
+    let wait = wait(&view.status, now);
+    let seconds_since = |since| whole_seconds(now.saturating_sub(since).as_secs());
     if let Some(work) = &view.work {
-        let what = match (waits_for, view.calls.len()) {
-            (Some(what), _) => format!("waits for {what}"),
+        let what = match (wait, view.calls.len()) {
+            (Some(what), _) => format!("{what} ·"),
             (None, 0) => "works".to_owned(),
             (None, _) => "runs".to_owned(),
         };
         parts.push(format!("{what} {}", seconds_since(work.since)));
     } else if let Some(command) = view.command.as_ref().filter(|command| command.runs()) {
         parts.push(format!("runs {}", seconds_since(command.since)));
-    } else if let Some(what) = waits_for {
-        parts.push(format!("waits for {what}"));
+    } else if let Some(what) = wait {
+        parts.push(what);
     }
     parts.extend(view.name.clone());
     parts.push(model.clone());

@@ -23,7 +23,7 @@ pub(super) struct PlainOutput {
     /// The inputs that were told to wait.
     queued: Vec<InputId>,
     /// What the session waited for when that was told last.
-    waits_for: Option<String>,
+    wait: Option<String>,
 }
 
 impl PlainOutput {
@@ -50,10 +50,10 @@ impl PlainOutput {
             }
         }
         self.queued.retain(|id| view.queue.iter().any(|queued| queued.id == *id));
-        let waits_for = view.status.waits_for.clone();
-        if waits_for != self.waits_for {
-            lines.extend(waits_for.iter().map(|what| one_line(&format!("waits for {what}"))));
-            self.waits_for = waits_for;
+        let wait = view.status.wait.as_ref().map(|wait| wait.what.clone());
+        if wait != self.wait {
+            lines.extend(wait.iter().map(|what| one_line(what)));
+            self.wait = wait;
         }
         let mut out = String::new();
         if self.is_prompted && !lines.is_empty() {

@@ -88,10 +88,23 @@ pub(super) struct Status {
     pub(super) context: u64,
     /// What the session has used.
     pub(super) usage: Usage,
-    /// What the session waits for.
-    pub(super) waits_for: Option<String>,
+    /// What the session waits for, if it does.
+    pub(super) wait: Option<Wait>,
+}
+
+/// What a session waits for.
+#[derive(Clone, Debug)]
+pub(super) struct Wait {
+    /// That it waits, and for what.
+    pub(super) what: String,
     /// The end of the wait, if it is known.
-    pub(super) waits_until: Option<Duration>,
+    pub(super) until: Option<Duration>,
+}
+
+impl Wait {
+    fn on(what: &str) -> Self {
+        Self { what: format!("waits for {what}"), until: None }
+    }
 }
 
 /// A tool call under way.

@@ -47,6 +47,64 @@ fn a_request_that_is_sent_again_is_told_with_its_reason_and_the_time_until_then(
 }
 
 #[test]
+fn a_request_that_its_account_holds_back_is_told_in_each_session_with_the_time_until_then() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    let times = AtomicUsize::new(0);
+    model.talk("first", move |_: &Asked| match times.fetch_add(1, Ordering::Relaxed) {
+        0 => {
+            status(429, "{\"error\": {\"message\": \"too many\"}}").with_header("retry-after", "6")
+        }
+        _ => Answer::text("At last."),
+    });
+    model.talk("second", |_: &Asked| Answer::text("At last."));
+    let mut screens = [(); 2].map(|()| start(&place, &words(&model)));
+    let wait = format!("waits for loopback at {}, in ", model.base_url());
+    for (screen, talk) in screens.iter().zip(["first", "second"]) {
+        screen.press(&format!("go {}\r", marker(talk)));
+        screen.until("the wait", |text| text.contains(&wait));
+    }
+    assert_eq!(model.asked("second").len(), 0, "it is held back");
+    for seconds in [2, 1] {
+        let left = format!("{wait}{seconds}s · ");
+        screens[1].until("the time until then", |text| text.contains(&left));
+    }
+    for screen in &mut screens {
+        screen.until("the answer", |text| text.contains("At last.") && !text.contains("works"));
+        let text = screen.text();
+        assert_eq!(text.matches("too many").count(), 1, "{text}");
+        assert!(!text.contains("waits for"), "{text}");
+        leave(screen);
+    }
+}
+
+#[test]
+fn a_request_that_waits_for_the_limit_per_minute_is_told_with_the_time_until_then() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    write_models(
+        &place,
+        &format!(
+            "providers:\n  gate: {{ baseUrl: \"{}\", api: openai-completions, auth: none, \
+             limits: {{ requestsPerMinute: 1 }}, models: [{{ id: loop }}] }}\n",
+            model.base_url()
+        ),
+    );
+    model.talk("s", |_: &Asked| Answer::text("At once."));
+    let mut screen = start(&place, "--model gate/loop");
+    screen.press(&format!("go {}\r", marker("s")));
+    screen.until("the answer", |text| text.contains("At once.") && !text.contains("works"));
+    screen.press("and now?\r");
+    let wait = format!("\nwaits for the limit per minute of gate at {}, in ", model.base_url());
+    for tens in [5, 4] {
+        let left = format!("{wait}{tens}");
+        screen.until("the time until then", |text| text.contains(&left));
+    }
+    screen.press("\u{3}");
+    screen.until("it is stopped", |text| text.contains("stopped") && !text.contains("waits for"));
+    assert_eq!(model.asked("s").len(), 1);
+    leave(&mut screen);
+}
+
+#[test]
 fn a_model_that_answers_in_place_of_another_is_told_with_the_reason() {
     let (place, first, second) = (sandbox(), LoopbackModel::start(), LoopbackModel::start());
     let provider = |name: &str, model: &LoopbackModel| {
@@ -66,10 +124,11 @@ fn a_model_that_answers_in_place_of_another_is_told_with_the_reason() {
     second.talk("s", |_: &Asked| Answer::text("Instead."));
     let mut screen = start(&place, "");
     screen.press(&format!("go {}\r", marker("s")));
-    let text =
-        screen.until("the answer", |text| text.contains("Instead.") && !text.contains("works"));
+    let text = screen.until("the answer, and the status line of the other one", |text| {
+        text.contains("Instead.")
+            && text.lines().last().is_some_and(|it| it.starts_with("second/loop"))
+    });
     assert!(text.contains("second/loop is asked in place of first/loop: "), "{text}");
-    assert!(text.lines().last().is_some_and(|it| it.starts_with("second/loop")), "{text}");
     leave(&mut screen);
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crossterm::event::KeyEvent;
 use protocol::{EntryId, ThinkingLevel};
 
-use super::{Effect, Status, ViewState};
+use super::{Effect, Status, ViewState, Wait};
 use crate::view::command::Command;
 use crate::view::entry::{Entry, NoteKind};
 use crate::view::picker::{Picker, PickerRow, Pressed};
@@ -79,7 +79,7 @@ impl ViewState {
     /// Goes on with another session.
     pub(super) fn open(&mut self, to: SwitchTo) -> Vec<Effect> {
         self.is_switching = true;
-        self.status.waits_for = Some("the session".to_owned());
+        self.status.wait = Some(Wait::on("the session"));
         vec![Effect::Session(SessionRequest::Open(to))]
     }
 
@@ -176,7 +176,7 @@ impl ViewState {
 
     /// The session was not opened. A copy of it may be.
     pub(in crate::view) fn not_opened(&mut self, why: NotOpened) {
-        (self.is_switching, self.status.waits_for) = (false, None);
+        (self.is_switching, self.status.wait) = (false, None);
         let (what, path): (String, PathBuf) = match why {
             NotOpened::InUse(path) => ("Another process has it open".to_owned(), path),
             NotOpened::Elsewhere(path, folder) => {
@@ -255,7 +255,7 @@ impl ViewState {
     fn go_on(&mut self, entry: EntryId, summary: Summary) -> Vec<Effect> {
         self.is_moving = true;
         if matches!(summary, Summary::Written(_)) {
-            self.status.waits_for = Some("the summary of what is left".to_owned());
+            self.status.wait = Some(Wait::on("the summary of what is left"));
         }
         vec![Effect::Session(SessionRequest::GoOn(entry, summary))]
     }
@@ -263,7 +263,7 @@ impl ViewState {
     /// The session has moved to another entry, or has not. The text of the prompt in whose place it
     /// goes on is before what is typed.
     pub(in crate::view) fn moved(&mut self, text: Option<String>) {
-        (self.is_moving, self.status.waits_for) = (false, None);
+        (self.is_moving, self.status.wait) = (false, None);
         if self.work.is_none() {
             self.stopping = None;
         }

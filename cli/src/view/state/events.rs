@@ -7,7 +7,7 @@ use protocol::{
     Part as MessagePart, QueueKind, SessionEvent, StopReason, ToolCall, Usage,
 };
 
-use super::{Effect, QueuedInput, RunningCall, Stopping, ViewState, Work};
+use super::{Effect, QueuedInput, RunningCall, Stopping, ViewState, Wait, Work};
 use crate::render::{count, duration, usage_text};
 use crate::view::calls::EndedCall;
 use crate::view::earlier::compacted;
@@ -31,7 +31,7 @@ impl ViewState {
             SessionEvent::InputDropped { input_id } => self.dropped(*input_id),
             SessionEvent::MessageStart { role: MessageRole::Assistant, .. } => {
                 self.finish_answer();
-                self.status.waits_for = None;
+                self.status.wait = None;
             }
             SessionEvent::TextStart { .. } => self.push_complete_answer(),
             SessionEvent::TextDelta { content_index, delta } => {
@@ -82,18 +82,21 @@ impl ViewState {
 
     /// Applies an event that says how a request gets on.
     fn about_the_request(&mut self, event: &SessionEvent, now: Duration) {
-        self.status.waits_until = None;
         match event {
             SessionEvent::RequestWait { reason, .. } => {
-                self.status.waits_for = Some(reason.clone())
+                self.status.wait = Some(Wait { what: reason.clone(), until: None });
             }
-            SessionEvent::AutoRetryStart { delay_ms, error_message, .. } => {
-                let delay = duration(*delay_ms);
-                self.note(NoteKind::Warning, format!("{error_message}; asked again in {delay}"));
-                self.status.waits_for = Some("the next attempt".to_owned());
-                self.status.waits_until = Some(now + Duration::from_millis(*delay_ms));
+            SessionEvent::AutoRetryStart {
+                attempt, delay_ms, error_message, waits_for, ..
+            } => {
+                let (delay, asked) =
+                    (duration(*delay_ms), if *attempt > 0 { "asked again" } else { "asked" });
+                self.note(NoteKind::Warning, format!("{error_message}; {asked} in {delay}"));
+                let what = waits_for.as_ref().map_or("the next attempt", |it| &it.account);
+                self.status.wait = Some(Wait::on(what));
+                self.waits_until(now + Duration::from_millis(*delay_ms));
             }
-            SessionEvent::AutoRetryEnd { .. } => self.status.waits_for = None,
+            SessionEvent::AutoRetryEnd { .. } => self.status.wait = None,
             SessionEvent::RetryFallbackApplied { from, to, error_message } => {
                 let text = format!("{to} is asked in place of {from}: {error_message}");
                 self.note(NoteKind::Warning, text);
@@ -105,10 +108,10 @@ impl ViewState {
             }
             SessionEvent::CompactionStart { .. } => {
                 self.is_compacting = true;
-                self.status.waits_for = Some("the summary of the conversation".to_owned());
+                self.status.wait = Some(Wait::on("the summary of the conversation"));
             }
             SessionEvent::CompactionEnd { reason, result, error_message, aborted, .. } => {
-                (self.is_compacting, self.status.waits_for) = (false, None);
+                (self.is_compacting, self.status.wait) = (false, None);
                 if self.work.is_none() {
                     self.stopping = None;
                 }
@@ -141,6 +144,11 @@ impl ViewState {
             }
             _other => {}
         }
+    }
+
+    /// The end of the wait under way is known.
+    pub(in crate::view) fn waits_until(&mut self, end: Duration) {
+        self.status.wait.iter_mut().for_each(|wait| wait.until = Some(end));
     }
 
     /// Removes an input from the queue.
@@ -226,7 +234,7 @@ impl ViewState {
             Entry::Call(Box::new(ended))
         });
         self.finished.extend(interrupted);
-        self.status.waits_for = None;
+        self.status.wait = None;
         match end {
             AgentEnd::Failed(failure) => self.note(NoteKind::Error, failure.message.clone()),
             AgentEnd::Aborted => self.note(NoteKind::Info, "stopped"),

@@ -15,8 +15,7 @@ pub(in crate::view) fn test_view() -> ViewState {
         context_window: None,
         context: 0,
         usage: Usage::ZERO,
-        waits_for: None,
-        waits_until: None,
+        wait: None,
     };
     ViewState::new(status, Syntaxes::default())
 }

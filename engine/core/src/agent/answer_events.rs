@@ -184,10 +184,7 @@ impl<'a> AnswerEvents<'a> {
             GateWait::Outage { reason } => {
                 format!("waits until {account} answers again: {reason}")
             }
-            GateWait::Rate { wait } => {
-                let seconds = wait.as_secs().max(1);
-                format!("waits {seconds} s for the limit per minute of {account}")
-            }
+            GateWait::Rate { .. } => format!("waits for the limit per minute of {account}"),
             GateWait::Paused { wait, reason } => {
                 let waits_for = Some(self.account_wait(account, Some(*wait)));
                 return self.retry(retries, *wait, reason.clone(), waits_for);
