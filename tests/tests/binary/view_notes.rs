@@ -158,3 +158,35 @@ fn what_a_model_thinks_is_one_line_until_it_is_asked_for() {
     });
     leave(&mut screen);
 }
+
+#[test]
+fn a_conversation_that_is_too_long_is_compacted_and_goes_on_and_that_is_told() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    place.home().configure("compaction: { keepRecentTokens: 500 }\n");
+    model.talk("s", |asked: &Asked| {
+        let why = "prompt is too long: 12001 tokens > 12000 maximum";
+        match (asked.is_summary(), asked.summary(), asked.answers()) {
+            (true, ..) => Answer::text(format!("## Progress\nMuch was said. {}", marker("s"))),
+            (false, Some(_), _) => Answer::text("It goes on."),
+            (false, None, 2..) => Answer::error(400, "invalid_request_error", why),
+            (false, None, before) => {
+                Answer::text(format!("{}and that was {before}.", "words ".repeat(400)))
+            }
+        }
+    });
+    let mut screen = start(&place, &words(&model));
+    let ended = |screen: &Screen, answer: &str| {
+        screen.until("the answer", |text| text.contains(answer) && !text.contains("works"))
+    };
+    for number in 0..2 {
+        screen.press(&format!("prompt {number} {}\r", marker("s")));
+        ended(&screen, &format!("and that was {number}."));
+    }
+    screen.press(&format!("the last {}\r", marker("s")));
+    let text = ended(&screen, "It goes on.");
+    let (_, told) = text.split_once("> the last").expect("it is on the screen");
+    assert!(told.contains("compacted"), "{text}");
+    assert_eq!(model.take_violations(), [""; 0]);
+    assert!(model.asked("s").iter().any(Asked::is_summary));
+    leave(&mut screen);
+}

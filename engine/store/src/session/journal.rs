@@ -35,7 +35,8 @@ pub(super) struct Appended {
 pub(super) struct SessionJournal {
     folder: PathBuf,
     log: Arc<GroupLog>,
-    closing: Closing,
+    /// They are dropped after the last journal, so that its logs are waited for, too.
+    all: Arc<Journals>,
 }
 
 impl fmt::Debug for SessionJournal {
@@ -44,20 +45,18 @@ impl fmt::Debug for SessionJournal {
     }
 }
 
-/// The threads that sync closed logs.
-type Closing = Arc<Mutex<Vec<JoinHandle<()>>>>;
-
 /// The journals of a process. Dropping it waits until closed logs are synced.
 #[derive(Default)]
 pub(super) struct Journals {
     open: Mutex<BTreeMap<PathBuf, Weak<SessionJournal>>>,
-    closing: Closing,
+    /// The threads that sync closed logs.
+    closing: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Journals {
     /// Returns the journal of the log at `path`; `None` if the log is in no folder of its own. If a
     /// dead process has left a journal there, writes what a power cut has taken from the logs.
-    pub(super) fn of(&self, path: &Path) -> Option<Arc<SessionJournal>> {
+    pub(super) fn of(self: &Arc<Self>, path: &Path) -> Option<Arc<SessionJournal>> {
         let folder = path.parent()?.parent().filter(|folder| folder.is_absolute())?;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(journal) = open.get(folder).and_then(Weak::upgrade) {
@@ -68,7 +67,7 @@ impl Journals {
         let journal = Arc::new(SessionJournal {
             folder: folder.to_owned(),
             log: Arc::new(GroupLog::at(folder.join(FILE))),
-            closing: Arc::clone(&self.closing),
+            all: Arc::clone(self),
         });
         open.insert(folder.to_owned(), Arc::downgrade(&journal));
         Some(journal)
@@ -77,9 +76,8 @@ impl Journals {
 
 impl Drop for Journals {
     fn drop(&mut self) {
-        let closing =
-            std::mem::take(&mut *self.closing.lock().unwrap_or_else(PoisonError::into_inner));
-        for thread in closing {
+        let closing = self.closing.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for thread in closing.drain(..) {
             let _panicked = thread.join();
         }
     }
@@ -123,7 +121,7 @@ impl Drop for SessionJournal {
         // Whoever closes a session does not wait for its syncs. Without a thread, the journal stays
         // for the next reader.
         if let Ok(thread) = thread::Builder::new().name("session-syncs".to_owned()).spawn(work) {
-            let mut closing = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut closing = self.all.closing.lock().unwrap_or_else(PoisonError::into_inner);
             closing.retain(|thread| !thread.is_finished());
             closing.push(thread);
         }
@@ -145,15 +143,19 @@ fn settle(folder: &Path) -> io::Result<()> {
     let path = folder.join(FILE);
     let Some(mut file) = open_locked(&path)? else { return Ok(()) };
     let records = read(&mut file)?.records;
-    let mut logs = BTreeMap::new();
+    let mut logs = BTreeMap::<_, Vec<_>>::new();
     for record in records {
         for appended in serde_json::from_slice::<Vec<Appended>>(&record)? {
-            restore(folder, &appended, &mut logs)?;
+            if !appended.log.components().all(|part| matches!(part, Component::Normal(_))) {
+                let elsewhere = "a path in it leads elsewhere";
+                return Err(io::Error::new(io::ErrorKind::InvalidData, elsewhere));
+            }
+            logs.entry(folder.join(&appended.log)).or_default().push(appended);
         }
     }
     let mut folders = BTreeSet::new();
-    for (path, log) in logs {
-        log.sync_all()?;
+    for (path, appended) in logs {
+        restore(&path, &appended)?;
         folders.extend(path.parent().map(Path::to_owned));
     }
     for below in folders {
@@ -163,31 +165,50 @@ fn settle(folder: &Path) -> io::Result<()> {
     fs::remove_file(&path)
 }
 
-/// Opens a log, and writes the appended bytes if they are not there. Bytes that somebody has changed
-/// stay: a power cut leaves a shorter file, or NULs in it.
-fn restore(
-    folder: &Path,
-    appended: &Appended,
-    logs: &mut BTreeMap<PathBuf, File>,
-) -> io::Result<()> {
-    if !appended.log.components().all(|part| matches!(part, Component::Normal(_))) {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "a path in it leads elsewhere"));
+/// Writes what a power cut has taken from the log at `path`, and syncs it. A log with anything else
+/// in the place of what was appended was changed by somebody, and stays.
+fn restore(path: &Path, appended: &[Appended]) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
     }
-    let path = folder.join(&appended.log);
-    if !logs.contains_key(&path) {
-        if let Some(parent) = path.parent() {
-            DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let log = file.open(path)?;
+    let length = log.metadata()?.len();
+    // What was durable before the journal is never taken.
+    let is_as_left = appended.first().is_none_or(|first| first.offset <= length);
+    let states: Vec<_> =
+        appended.iter().map(|it| state_of(&log, length, it)).collect::<Result<_, _>>()?;
+    if is_as_left && !states.contains(&Found::Other) {
+        for (appended, _) in appended.iter().zip(states).filter(|(_, it)| *it == Found::Cut) {
+            log.write_all_at(appended.lines.as_bytes(), appended.offset)?;
         }
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        logs.insert(path.clone(), file.open(&path)?);
     }
-    let Some(log) = logs.get(&path) else { return Ok(()) }; // it was just inserted
-    let mut found = vec![0; appended.lines.len()];
-    let is_there = match log.read_exact_at(&mut found, appended.offset) {
-        Ok(()) => !found.contains(&0),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => false,
-        Err(error) => return Err(error),
-    };
-    if is_there { Ok(()) } else { log.write_all_at(appended.lines.as_bytes(), appended.offset) }
+    log.sync_all()
+}
+
+/// What a log has in the place of appended bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// The bytes.
+    All,
+    /// What a power cut leaves: the file is shorter, or there are NULs in it.
+    Cut,
+    /// Something else.
+    Other,
+}
+
+fn state_of(log: &File, length: u64, appended: &Appended) -> io::Result<Found> {
+    let lines = appended.lines.as_bytes();
+    let room = length.saturating_sub(appended.offset);
+    let there = usize::try_from(room).map_or(lines.len(), |room| room.min(lines.len()));
+    let mut found = vec![0; there];
+    log.read_exact_at(&mut found, appended.offset)?;
+    Ok(if found == lines {
+        Found::All
+    } else if found.iter().zip(lines).all(|(found, line)| [0, *line].contains(found)) {
+        Found::Cut
+    } else {
+        Found::Other
+    })
 }

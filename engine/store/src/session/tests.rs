@@ -208,6 +208,27 @@ async fn what_a_power_cut_takes_from_a_log_is_in_the_journal() {
 }
 
 #[test]
+async fn a_journal_that_is_left_changes_no_log_that_somebody_has_changed() {
+    let stage = LogFixture::new();
+    let mut log = stage.open().await.unwrap().log;
+    for (second, text) in (1..).zip(["a", "b"]) {
+        log.append(at(second), said(text)).await.unwrap();
+    }
+    let whole = stage.text();
+    let nuls = whole.replace('\n', &format!("\n{}\n", "\0".repeat(3)));
+    let shorter = whole.replace("\"a\"", "\"\"");
+    for changed in [nuls, shorter, whole.replace('\n', "\r\n"), format!("{whole}{whole}")] {
+        let after = LogFixture { id: stage.id, ..LogFixture::new() };
+        fs::create_dir_all(after.path().parent().unwrap()).unwrap();
+        fs::copy(stage.journal(), after.journal()).unwrap();
+        fs::write(after.path(), &changed).unwrap();
+        drop(after.open().await.unwrap());
+        assert!(!after.journal().exists());
+        assert_eq!(after.text(), changed);
+    }
+}
+
+#[test]
 async fn a_journal_that_leads_elsewhere_is_left_alone() {
     let stage = LogFixture::new();
     let outside = stage.folder.path().join("outside");
