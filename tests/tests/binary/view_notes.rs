@@ -170,7 +170,7 @@ fn a_conversation_that_is_too_long_is_compacted_and_goes_on_and_that_is_told() {
             (false, Some(_), _) => Answer::text("It goes on."),
             (false, None, 2..) => Answer::error(400, "invalid_request_error", why),
             (false, None, before) => {
-                Answer::text(format!("{}and that was {before}.", "words ".repeat(400)))
+                Answer::text(format!("{}\n\nThat was {before}.", "words ".repeat(400)))
             }
         }
     });
@@ -180,7 +180,7 @@ fn a_conversation_that_is_too_long_is_compacted_and_goes_on_and_that_is_told() {
     };
     for number in 0..2 {
         screen.press(&format!("prompt {number} {}\r", marker("s")));
-        ended(&screen, &format!("and that was {number}."));
+        ended(&screen, &format!("That was {number}."));
     }
     screen.press(&format!("the last {}\r", marker("s")));
     let text = ended(&screen, "It goes on.");

@@ -138,7 +138,7 @@ async fn run(
     let fixed = fixed(conversation, context);
     let (tokens, window) = (conversation.tokens(fixed), window(conversation, context));
     let room = match reason {
-        CompactionReason::Overflow => context.compaction.room_after_overflow(tokens, window),
+        CompactionReason::Overflow => context.compaction.room_after_overflow(tokens, fixed, window),
         CompactionReason::Manual | CompactionReason::Threshold => {
             let unknown = tokens.max(context.compaction.keep_recent.saturating_mul(4));
             context.compaction.threshold(window).unwrap_or(unknown)

@@ -73,11 +73,11 @@ impl CompactionPolicy {
         }
     }
 
-    /// Returns how many tokens there is room for after a compaction of a conversation that has
-    /// `tokens` of them and did not fit.
+    /// Returns how many tokens there is room for after a compaction of a request that has `tokens` of
+    /// them, `fixed` of which are no messages, and did not fit.
     #[must_use]
-    pub fn room_after_overflow(&self, tokens: u64, window: Option<u64>) -> u64 {
-        let half = tokens / 2;
+    pub fn room_after_overflow(&self, tokens: u64, fixed: u64, window: Option<u64>) -> u64 {
+        let half = fixed.saturating_add(tokens.saturating_sub(fixed) / 2);
         self.threshold(window).map_or(half, |most| most.min(half))
     }
 }
@@ -124,8 +124,9 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_fit_gets_half_of_its_room_or_less() {
-        assert_eq!(policy(Threshold::Reserve).room_after_overflow(1_000, None), 500);
-        assert_eq!(policy(Threshold::Tokens(100)).room_after_overflow(1_000, None), 100);
+    fn messages_that_did_not_fit_get_half_of_their_room_or_less() {
+        assert_eq!(policy(Threshold::Reserve).room_after_overflow(1_000, 0, None), 500);
+        assert_eq!(policy(Threshold::Reserve).room_after_overflow(8_000, 6_000, None), 7_000);
+        assert_eq!(policy(Threshold::Tokens(100)).room_after_overflow(1_000, 0, None), 100);
     }
 }

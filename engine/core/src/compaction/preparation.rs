@@ -72,23 +72,29 @@ struct Sizes {
 /// The largest summary, in tokens.
 const LONGEST_SUMMARY: u64 = 12_000;
 
+/// What a summary may have however little room there is, in tokens: a shorter one would say nothing.
+const SHORTEST_SUMMARY: u64 = 256;
+
 /// The tokens of a request for a summary beside the conversation.
 const FIXED_INPUT: u64 = 1_000;
+
+/// The tokens of a conversation that a model is shown at least: with less a summary would say nothing.
+const SHORTEST_INPUT: u64 = 512;
 
 /// Prepares a compaction. `None` if nothing can be summed up: all messages are kept.
 #[must_use]
 pub fn prepare(context: &Oversized<'_>) -> Option<Preparation> {
     let Oversized { messages, previous, room, .. } = *context;
     let sizes = Sizes {
-        summary: bytes((room / 4).min(LONGEST_SUMMARY)),
-        request: bytes(room / 8),
+        summary: bytes((room / 4).clamp(SHORTEST_SUMMARY, LONGEST_SUMMARY)),
+        request: bytes((room / 8).max(SHORTEST_SUMMARY / 2)),
         files: bytes(room / 16),
     };
     let first_kept = cut_point(messages, context.keep_recent.min(room / 8 * 3), room / 2)?;
     let begins = turn_start(messages, first_kept);
     let (history, turn) = messages[..first_kept].split_at(begins.unwrap_or(first_kept));
     let mut prompts = Vec::new();
-    let input = context.input.saturating_sub(FIXED_INPUT);
+    let input = context.input.saturating_sub(FIXED_INPUT).max(SHORTEST_INPUT);
     let history = match (history, previous) {
         ([], None) => Summed::Nothing,
         ([], Some((summary, _))) => Summed::Known(summary.to_owned()),

@@ -132,6 +132,15 @@ fn marks_in_the_conversation_end_no_block_and_what_is_too_long_is_cut_and_told()
     assert!(estimated_tokens(prompt.len()) <= 4_000, "{}", prompt.len());
 }
 
+#[test]
+fn a_summary_is_asked_for_with_something_of_the_conversation_however_little_room_there_is() {
+    let messages = [user("The goal."), answer(vec![Part::text(words(600))]), user("b")];
+    for input in [0, 400, 1_000] {
+        let prepared = prepare(&Oversized { input, ..oversized(&messages, 600) }).unwrap();
+        assert!(prepared.prompts.concat().contains("The goal."), "{prepared:?}");
+    }
+}
+
 /// A conversation as the loop makes them: each call has its result.
 fn conversations() -> impl Strategy<Value = Vec<Arc<Message>>> {
     let text = || 0_usize..120;
