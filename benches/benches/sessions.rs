@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use benches::{Bound, Report, Rounds, median, ms, scratch, timed};
@@ -32,6 +33,10 @@ const TIMES_PARSER: f64 = 2.0;
 /// How many times a write and an fdatasync an addition may take.
 const TIMES_SYNC: f64 = 2.0;
 
+/// How many times the same an addition may take if it is done on a thread for blocking work, as an
+/// asynchronous program has to do it.
+const TIMES_BLOCKING: f64 = 1.2;
+
 /// How many times the context of a branch in a small file that in a large one may take.
 const TIMES_SMALL: f64 = 1.5;
 
@@ -41,7 +46,8 @@ fn main() -> ExitCode {
         "A session file of 50 MB with 50,000 entries, a fifth of them on a branch that was left: \
          loading it with its context, beside `serde_json` over its lines; the context of a branch of \
          1,000 entries in it, beside the same in a file of its own; and adding a message, beside a \
-         write of the same bytes and an fdatasync. In turns, medians.",
+         write of as many bytes and an fdatasync, by themselves and on a thread of tokio for blocking \
+         work, from which and to which an asynchronous program is switched. In turns, medians.",
     );
     let scratch = scratch();
     let rounds = Rounds::asked_for();
@@ -127,21 +133,33 @@ fn append(folder: &Path, report: &mut Report) {
     let logs = SessionLogFiles::new(Faults::default());
     let opened = runtime.block_on(logs.open(&path, header)).expect("it can be opened");
     let mut log = opened.log;
-    let mut beside = File::create(folder.join("beside")).expect("a file can be made");
+    let beside = Arc::new(File::create(folder.join("beside")).expect("a file can be made"));
     let text = "word ".repeat(TEXT / 5);
     let line = "x".repeat(1_000);
-    let (mut appends, mut syncs) = (Vec::new(), Vec::new());
+    let (mut appends, mut syncs, mut elsewhere) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..Rounds::asked_for().of(1_000, 200) {
         let entry = SessionEntry::message(Message::user(text.clone(), at));
         appends.push(timed(|| {
             runtime.block_on(log.append(at, entry)).expect("it can be written");
         }));
-        syncs.push(timed(|| {
-            beside.write_all(line.as_bytes()).expect("it can be written");
-            beside.sync_data().expect("it can be synced");
+        syncs.push(timed(|| synced(&beside, &line)));
+        let (file, text) = (Arc::clone(&beside), line.clone());
+        elsewhere.push(timed(|| {
+            let work = runtime.spawn_blocking(move || synced(&file, &text));
+            runtime.block_on(work).expect("it can be done");
         }));
     }
     ratio(report, "append", "write and fdatasync", [&appends, &syncs], TIMES_SYNC);
+    let beside = "the same on a thread for blocking work";
+    let [ours, theirs] = [&appends, &elsewhere].map(|times| median(times));
+    report.figure(&format!("append: {beside}"), ms(theirs), "ms", Bound::None);
+    let ratio = ours.as_secs_f64() / theirs.as_secs_f64();
+    report.figure(&format!("append / {beside}"), ratio, "×", Bound::AtMost(TIMES_BLOCKING));
+}
+
+fn synced(mut file: &File, line: &str) {
+    file.write_all(line.as_bytes()).expect("it can be written");
+    file.sync_data().expect("it can be synced");
 }
 
 fn read(path: &Path) -> LoadedSession {

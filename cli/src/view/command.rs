@@ -79,6 +79,7 @@ Ctrl-C          clears the input, else stops the model and gives back what waits
 Ctrl-D          leaves
 Ctrl-J          begins a new line
 Up, Down        go through the prompts of before; Ctrl-R searches them
+@PATH           sends the file with the input
 Tab             completes a command, or a file after `@`
 Ctrl-P          uses the next model; Shift-Tab, the next thinking level
 Ctrl-T          prints what the model thought, and thinks from now on, whole

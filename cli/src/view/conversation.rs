@@ -293,7 +293,7 @@ impl Shown<'_> {
         while let Some(effect) = effects.pop_front() {
             match effect {
                 Effect::SendTyped(kind, mut input) => {
-                    let mentions = self.ports.mentions(&input.text);
+                    let mentions = self.ports.mentions(&self.view.typed_part(&input.text));
                     if let Some(files) = self.view.mention(&input, mentions) {
                         input.mentions = files;
                         effects.push_front(Effect::Send(kind, input));

@@ -57,8 +57,32 @@ impl Editor {
 
     /// Returns the text, with the pastes in the place of their marks.
     pub(super) fn text(&self) -> String {
-        let text = self.area.lines().join("\n");
-        self.pastes.iter().fold(text, |text, (mark, paste)| text.replacen(mark, paste, 1))
+        let typed = self.area.lines().join("\n");
+        let (mut text, mut rest) = (String::new(), typed.as_str());
+        let mut pastes: Vec<_> = self.pastes.iter().collect();
+        let first = |rest: &str, pastes: &[&(String, String)]| {
+            let found =
+                pastes.iter().enumerate().map(|(number, (mark, _))| (rest.find(mark), number));
+            found.filter_map(|(at, number)| Some((at?, number))).min()
+        };
+        while let Some((at, number)) = first(rest, &pastes) {
+            let (mark, paste) = pastes.remove(number);
+            text.push_str(&rest[..at]);
+            text.push_str(paste);
+            rest = &rest[at + mark.len()..];
+        }
+        text + rest
+    }
+
+    /// Returns the pastes for which marks stand.
+    pub(super) fn long_pastes(&self) -> impl Iterator<Item = &str> {
+        self.pastes.iter().map(|(_, paste)| paste.as_str())
+    }
+
+    /// Returns whether the text begins with a paste for which a mark stands.
+    pub(super) fn begins_with_long_paste(&self) -> bool {
+        let first = self.area.lines().first().map_or("", String::as_str);
+        self.pastes.iter().any(|(mark, _)| first.starts_with(mark))
     }
 
     /// Returns the text before the cursor in its line.
@@ -232,6 +256,19 @@ mod tests {
         editor.paste("b\rc");
         assert_eq!(editor.take(), "ab\nc");
         assert!(editor.is_empty());
+    }
+
+    #[test]
+    fn a_mark_in_a_paste_is_text_and_the_order_of_marks_is_free() {
+        let mut editor = Editor::new();
+        let pastes = ["1\n[paste 2: 6 lines]\n3\n4\n5\n6", "a\nb\nc\nd\ne\nf"];
+        pastes.iter().for_each(|paste| editor.paste(paste));
+        assert_eq!(editor.text(), pastes.concat());
+        assert!(editor.begins_with_long_paste());
+        editor.area = TextArea::new(vec!["x[paste 2: 6 lines][paste 1: 6 lines]".to_owned()]);
+        assert_eq!(editor.text(), format!("x{}{}", pastes[1], pastes[0]));
+        assert!(!editor.begins_with_long_paste());
+        assert_eq!(editor.long_pastes().collect::<Vec<_>>(), pastes);
     }
 
     #[test]

@@ -71,6 +71,8 @@ pub(super) struct ViewState {
     resend: Vec<String>,
     /// Texts that go back to the editor when the work has stopped.
     given_back: Vec<String>,
+    /// The newest long pastes that were sent.
+    pastes: Vec<String>,
     /// When Ctrl-C was pressed last without anything to clear or stop.
     interrupted: Option<Duration>,
     finished: Vec<Entry>,
@@ -212,6 +214,7 @@ impl ViewState {
             stopping: None,
             resend: Vec::new(),
             given_back: Vec::new(),
+            pastes: Vec::new(),
             interrupted: None,
             finished: Vec::new(),
             syntaxes,

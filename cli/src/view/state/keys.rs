@@ -213,12 +213,16 @@ impl ViewState {
     /// Sends what was typed. `kind` is when the model gets it if it works.
     fn submit(&mut self, kind: QueueKind, now: Duration) -> Vec<Effect> {
         self.completion = None;
+        let is_pasted = self.editor.begins_with_long_paste();
+        self.keep_pastes();
         let text = self.editor.take();
         if text.trim().is_empty() {
             return Vec::new();
         }
         let remember = self.remember(&text);
-        let effects = match command::parse(&text) {
+        // A mark does not look like a command, so what stands behind it is none.
+        let command = if is_pasted { None } else { command::parse(&text) };
+        let effects = match command {
             Some(Ok(command)) if self.refuses(&command) => {
                 self.editor.set(&text);
                 return Vec::new();
