@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use engine::ports::{
     Artifact, CancelLevel, CancelToken, CommandEnd, CommandOwner, CommandRequest, EndCause,
-    IsolationError, LandingTask, MergedWorkspace, OwnerEnd, SilentOutput,
+    IsolationError, LandingTask, MergedWorkspace, OwnerEnd, ShortOutput,
 };
 use engine::verification::{FailedVerification, Merged, VerificationError, Verifier};
 use protocol::{EventKind, FailingStart, RepoPath, RunName, VerifySpec, error_chain};
@@ -178,7 +178,7 @@ impl WorkVerifier {
             environment: self.environment(root),
             output: output.join(file),
             keep: *keep,
-            silent: SilentOutput::EmptyFile,
+            short: ShortOutput::File,
         };
         let mut running = self.owner.run(request, Arc::new(|_line| {}), stop.clone());
         let ended = tokio::select! {

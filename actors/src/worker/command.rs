@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use engine::fault::Faults;
 use engine::ports::{
-    CancelLevel, CommandEnd, CommandError, CommandRequest, EndCause, ReportSink, SilentOutput,
+    CancelLevel, CommandEnd, CommandError, CommandRequest, EndCause, ReportSink, ShortOutput,
     Worker, WorkerReport, WorkerStart,
 };
 use engine::task::Reminder;
@@ -39,7 +39,7 @@ impl CommandWorker {
             environment,
             output: start.artifacts.join("output.log"),
             keep: start.limits.output,
-            silent: SilentOutput::NoFile,
+            short: ShortOutput::FileUnlessEmpty,
         };
         let WorkerDeps { deps, executor, span, .. } = deps;
         Self { request, reports: start.reports, executor, faults: deps.faults, span }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::ports::{CommandRequest, ReportSink, SilentOutput, WorkerReport, WorkerStart};
+use engine::ports::{CommandRequest, ReportSink, ShortOutput, WorkerReport, WorkerStart};
 use protocol::{AgentEnd, Failure, FailureClass, Work};
 use ractor::ActorRef;
 
@@ -47,7 +47,7 @@ impl SetupRun {
                 output: output(&self.start, number),
                 keep: self.start.limits.output,
                 // The file shows that the command was started.
-                silent: SilentOutput::EmptyFile,
+                short: ShortOutput::File,
             };
             let reports: ReportSink = Arc::clone(&self.start.reports);
             reports(WorkerReport::Line(quoted(script)));

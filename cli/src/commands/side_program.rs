@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::{CommandRequest, Commands, EndCause, SilentOutput, WrittenFile};
+use engine::ports::{CommandRequest, Commands, EndCause, ShortOutput, WrittenFile};
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
 use protocol::{Conflict, ExitCode, ResolverRecord, SettledBy};
 use rustix::fs::OFlags;
@@ -211,7 +211,7 @@ async fn run(
         environment: variables,
         output: folder.join("output.log"),
         keep: KEEP,
-        silent: SilentOutput::NoFile,
+        short: ShortOutput::FileUnlessEmpty,
     };
     let running = owner.run(request, Arc::new(|_line| {}), stop.cancel());
     let ended = tokio::time::timeout(program.timeout, running).await;

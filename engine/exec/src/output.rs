@@ -33,6 +33,8 @@ pub(crate) struct CollectedOutput {
     pub(crate) failure_line: Option<String>,
     /// How many bytes were written and dropped.
     pub(crate) written: WrittenOutput,
+    /// The whole output, if it is in no file.
+    pub(crate) held: Option<Vec<u8>>,
 }
 
 /// Reads the output until `gone` is cancelled, which means that the process group has ended, and
@@ -101,8 +103,7 @@ impl OutputCollector {
         {
             self.report(&line);
         }
-        if let Some(file) = self.file.as_mut().filter(|file| file.is_full()) {
-            file.push(bytes);
+        if self.file.as_mut().is_some_and(|file| file.hold(bytes)) {
             return Ok(());
         }
         let Some(mut file) = self.file.take() else { return Ok(()) };
@@ -135,14 +136,15 @@ impl OutputCollector {
         if let Some(line) = rest.or(rate.finish()) {
             self.report(&line);
         }
-        let file = self.file.take().ok_or_else(|| io::Error::other("the output was lost"))?;
+        let mut file = self.file.take().ok_or_else(|| io::Error::other("the output was lost"))?;
+        let held = file.take_held();
         let written = match file.is_absent() {
             true => file.close(),
             false => tokio::task::spawn_blocking(move || file.close()).await?,
         };
         let [output, error] = &self.ends;
         let failure_line = failure_line(error, output);
-        Ok(CollectedOutput { last_line: self.last.finish(), failure_line, written })
+        Ok(CollectedOutput { last_line: self.last.finish(), failure_line, written, held })
     }
 }
 

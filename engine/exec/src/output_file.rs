@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use engine::ports::{SHORT_OUTPUT_BYTES, SHORT_OUTPUT_LINES};
+
 /// How far the file grows beyond its limit before the middle is removed, which costs as much as
 /// writing the end again.
 const GROWTH: u64 = 256 << 10;
@@ -74,11 +76,15 @@ pub(crate) struct WrittenOutput {
     pub(crate) error: Option<io::Error>,
 }
 
-/// A file that is created with its first byte.
+/// A file that is created with the first byte that must not be kept in memory.
 #[derive(Debug)]
 pub(crate) struct LazyFile {
     path: PathBuf,
     file: Option<File>,
+    /// What was written as long as there is no file; `None` if nothing is kept in memory.
+    held: Option<Vec<u8>>,
+    /// The most bytes that are kept in memory.
+    most: usize,
 }
 
 impl LazyFile {
@@ -90,15 +96,35 @@ impl LazyFile {
             }
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(true).truncate(true).mode(0o600);
-            self.file = Some(options.open(&self.path)?);
+            let mut file = options.open(&self.path)?;
+            if let Some(held) = self.held.take() {
+                write(&mut file, &held, 0)?;
+            }
+            self.file = Some(file);
         }
         self.file.as_mut().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+    }
+
+    /// Returns whether these bytes, too, can be kept in memory.
+    fn can_hold(&self, bytes: &[u8]) -> bool {
+        let breaks = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count();
+        self.held.as_ref().is_some_and(|held| {
+            held.len() + bytes.len() <= self.most
+                && breaks(held) + breaks(bytes) <= SHORT_OUTPUT_LINES
+        })
     }
 }
 
 impl Storage for LazyFile {
     fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        Storage::write_at(self.created()?, bytes, offset)
+        let holds = self.can_hold(bytes);
+        match &mut self.held {
+            Some(held) if holds && held.len() as u64 == offset => {
+                held.extend_from_slice(bytes);
+                Ok(bytes.len())
+            }
+            _ => Storage::write_at(self.created()?, bytes, offset),
+        }
     }
 
     fn read_at(&mut self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
@@ -115,12 +141,37 @@ impl OutputFile {
     /// to write something; `None` if there may be a file.
     pub(crate) fn absent(path: &Path, keep: u64) -> Option<Self> {
         let absent = matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound);
-        absent.then(|| Self::over(LazyFile { path: path.to_owned(), file: None }, keep))
+        absent.then(|| {
+            Self::over(LazyFile { path: path.to_owned(), file: None, held: None, most: 0 }, keep)
+        })
+    }
+
+    /// Keeps short output in memory, and creates the file with the first byte that makes it long. There
+    /// must be no file.
+    pub(crate) fn in_memory_while_short(path: &Path, keep: u64) -> Self {
+        let most =
+            usize::try_from(keep).map_or(SHORT_OUTPUT_BYTES, |it| it.min(SHORT_OUTPUT_BYTES));
+        let held = Some(Vec::new());
+        Self::over(LazyFile { path: path.to_owned(), file: None, held, most }, keep)
     }
 
     /// Returns whether there is no file, so that closing it does nothing.
     pub(crate) fn is_absent(&self) -> bool {
         self.storage.file.is_none()
+    }
+
+    /// Appends bytes if that only takes memory. Returns whether it did.
+    pub(crate) fn hold(&mut self, bytes: &[u8]) -> bool {
+        let can = self.is_full() || self.storage.can_hold(bytes);
+        if can {
+            self.push(bytes);
+        }
+        can
+    }
+
+    /// Returns the whole output, if it is in memory.
+    pub(crate) fn take_held(&mut self) -> Option<Vec<u8>> {
+        self.storage.held.take()
     }
 
     /// Creates the file with the first byte of output, as [`Self::create`] does. Removes the file of
@@ -130,13 +181,13 @@ impl OutputFile {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        Ok(Self::over(LazyFile { path: path.to_owned(), file: None }, keep))
+        Ok(Self::over(LazyFile { path: path.to_owned(), file: None, held: None, most: 0 }, keep))
     }
 
     /// Creates the empty file and the folders above it. Only this user can read it, because output may
     /// contain secrets.
     pub(crate) fn create(path: &Path, keep: u64) -> io::Result<Self> {
-        let mut file = LazyFile { path: path.to_owned(), file: None };
+        let mut file = LazyFile { path: path.to_owned(), file: None, held: None, most: 0 };
         file.created()?;
         Ok(Self::over(file, keep))
     }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use engine::ports::{
     CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands, EndCause,
-    Namespaces, OwnerEnd, ProcessRequest, ProcessSession, ProcessStdio, SilentOutput,
+    Namespaces, OwnerEnd, ProcessRequest, ProcessSession, ProcessStdio, ShortOutput,
 };
 use rustix::fs::{Mode, OFlags, open};
 use tokio_util::sync::CancellationToken;
@@ -130,7 +130,7 @@ impl CommandOwner for ShellOwner {
         let (cause, pumped) = tokio::join!(controlled, collect_output(streams, file, line, &gone));
         let what = || "run the command to its end".to_owned();
         let cause = cause.map_err(|source| CommandError::Launcher { what: what(), source })?;
-        let CollectedOutput { last_line, failure_line, written: output } =
+        let CollectedOutput { last_line, failure_line, written: output, held } =
             pumped.map_err(|error| command_error(&keep_output, error))?;
         if let Some(error) = output.error {
             // Lost output does not change the outcome of a command that was stopped on request.
@@ -141,7 +141,7 @@ impl CommandOwner for ShellOwner {
         }
         let (written, dropped) = (output.bytes, output.dropped);
         let failure_line = failure_line.filter(|_| cause != EndCause::Exited(0));
-        Ok(CommandEnd { cause, last_line, failure_line, written, dropped, launch })
+        Ok(CommandEnd { cause, last_line, failure_line, written, dropped, output: held, launch })
     }
 
     async fn end(&self) -> OwnerEnd {
@@ -157,20 +157,25 @@ fn not_started() -> CommandEnd {
         failure_line: None,
         written: 0,
         dropped: 0,
+        output: Some(Vec::new()),
         launch: Duration::ZERO,
     }
 }
 
 async fn create(request: &CommandRequest) -> io::Result<OutputFile> {
-    let (path, keep, silent) = (request.output.clone(), request.keep, request.silent);
-    if silent == SilentOutput::NoFile
-        && let Some(file) = OutputFile::absent(&path, keep)
-    {
-        return Ok(file);
+    let (path, keep, short) = (request.output.clone(), request.keep, request.short);
+    match short {
+        ShortOutput::Memory => return Ok(OutputFile::in_memory_while_short(&path, keep)),
+        ShortOutput::FileUnlessEmpty if let Some(file) = OutputFile::absent(&path, keep) => {
+            return Ok(file);
+        }
+        ShortOutput::FileUnlessEmpty | ShortOutput::File => {}
     }
-    tokio::task::spawn_blocking(move || match silent {
-        SilentOutput::EmptyFile => OutputFile::create(&path, keep),
-        SilentOutput::NoFile => OutputFile::create_when_written(&path, keep),
+    tokio::task::spawn_blocking(move || match short {
+        ShortOutput::File => OutputFile::create(&path, keep),
+        ShortOutput::FileUnlessEmpty | ShortOutput::Memory => {
+            OutputFile::create_when_written(&path, keep)
+        }
     })
     .await?
 }

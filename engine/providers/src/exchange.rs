@@ -7,7 +7,8 @@ use engine::ports::{AttemptFailure, Clock, key_phrase};
 use protocol::FailureClass;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap};
 use reqwest::{Client, Response, StatusCode};
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Map, Value};
 use url::Url;
 
 use crate::access_tokens::AccessTokens;
@@ -31,9 +32,20 @@ pub(crate) struct WireRequest {
     pub(crate) body: Bytes,
 }
 
+/// The body of a request.
+#[derive(Serialize)]
+pub(crate) struct Body<T> {
+    #[serde(flatten)]
+    pub(crate) fields: Map<String, Value>,
+    /// The tools, which are written from their declarations: copies of their schemas would be the
+    /// larger part of the work of a request. `None` if they are among the fields.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tools: Option<Vec<T>>,
+}
+
 /// Returns a document as the body of a request. It is held until the answer has come, so it takes no
 /// more memory than it has bytes.
-pub(crate) fn body_of(document: &Value) -> Bytes {
+pub(crate) fn body_of(document: &impl Serialize) -> Bytes {
     let mut bytes = Vec::with_capacity(USUAL_BODY);
     // A document in memory has text keys only, and memory takes what is written to it.
     serde_json::to_writer(&mut bytes, document).expect("a document can be written to memory");

@@ -39,10 +39,15 @@ struct Folder {
 #[async_trait]
 impl Artifacts for ArtifactFolder {
     async fn reserve(&self, tool: &str) -> Artifact {
-        let (folder, tool) = (Arc::clone(&self.0), tool.to_owned());
-        let number = blocking(move || Ok(folder.take())).await;
-        // There is no number only while the runtime shuts down, when no file is written any more.
-        let name = format!("{}.{tool}.log", number.unwrap_or_default());
+        let number = match self.0.take_known() {
+            Some(number) => number,
+            None => {
+                let folder = Arc::clone(&self.0);
+                // There is no number only while the runtime shuts down, when no file is written.
+                blocking(move || Ok(folder.take())).await.unwrap_or_default()
+            }
+        };
+        let name = format!("{number}.{tool}.log");
         Artifact { path: self.0.path.join(&name), name }
     }
 
@@ -67,6 +72,14 @@ impl Artifacts for ArtifactFolder {
 impl Folder {
     fn new(path: PathBuf) -> Self {
         Self { path, next: Mutex::new(None) }
+    }
+
+    /// Does what [`Self::take`] does if that does not take a look at the folder.
+    fn take_known(&self) -> Option<u64> {
+        let mut next = self.next.try_lock().ok()?;
+        let number = (*next)?;
+        *next = Some(number + 1);
+        Some(number)
     }
 
     /// Returns the number of a new file. No other call gets the same one, and no existing file has it.

@@ -13,8 +13,7 @@ use std::time::Duration;
 
 use engine::ports::{
     Access, AccessClass, Artifact, CancelLevel, CommandEnd, CommandError, CommandRequest,
-    Concurrency, EndCause, Found, SilentOutput, ToolContext, ToolOutcome, ToolOutput,
-    WorkspaceView,
+    Concurrency, EndCause, Found, ShortOutput, ToolContext, ToolOutcome, ToolOutput, WorkspaceView,
 };
 use protocol::quote;
 use schemars::JsonSchema;
@@ -92,7 +91,7 @@ impl Builtin for Bash {
         let folder = folder(context.view.as_ref(), &self.0.paths, cwd).await?;
         let artifact = context.artifacts.reserve(Self::NAME).await;
         let request = CommandRequest {
-            silent: SilentOutput::EmptyFile,
+            short: ShortOutput::Memory,
             // Standard output and standard error share one pipe, which keeps their order.
             script: format!("exec 2>&1; {}", arguments.command),
             arguments: Vec::new(),
@@ -190,10 +189,11 @@ fn outcome(ran: &FinishedCommand, seconds: u64, output: Output, artifact: Artifa
         EndCause::Exited(code) => Some(code),
         EndCause::Signalled(_) | EndCause::Stopped => None,
     };
-    let details = json!({
-        "exitCode": code, "bytes": ran.end.written, "truncated": output.is_cut,
-        "artifact": artifact.name,
-    });
+    let mut details =
+        json!({ "exitCode": code, "bytes": ran.end.written, "truncated": output.is_cut });
+    if ran.end.output.is_none() {
+        details["artifact"] = artifact.name.into();
+    }
     match problem {
         None => ToolOutcome::Output(ToolOutput::text(text).with_details(details)),
         Some(problem) => {

@@ -130,6 +130,7 @@ impl CommandOwner for FakeCommands {
             failure_line: None,
             written: 0,
             dropped: 0,
+            output: None,
             launch: std::time::Duration::ZERO,
         })
     }

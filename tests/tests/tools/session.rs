@@ -10,8 +10,9 @@ use async_trait::async_trait;
 use engine::fault::{FaultHooks, Faults};
 use engine::ports::{
     ArtifactStore as _, CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest,
-    EndCause, OwnerEnd, ToolContext, ToolDeclaration, ToolEnv, ToolFactory as _, ToolOutcome,
-    ToolOutput, ViewPath, Visibility, WorkspaceView,
+    EndCause, OwnerEnd, SHORT_OUTPUT_BYTES, SHORT_OUTPUT_LINES, ShortOutput, ToolContext,
+    ToolDeclaration, ToolEnv, ToolFactory as _, ToolOutcome, ToolOutput, ViewPath, Visibility,
+    WorkspaceView,
 };
 use engine::tools::ToolSet;
 use isolation::DirectoryView;
@@ -319,18 +320,26 @@ impl CommandOwner for ScriptedCommands {
     ) -> Result<CommandEnd, CommandError> {
         let script = self.script.lock().unwrap().clone();
         self.requests.lock().unwrap().push(request.clone());
+        assert_eq!(request.short, ShortOutput::Memory);
+        let overflows = matches!(script, Script::Overflow(..));
         let mut end = CommandEnd {
             cause: EndCause::Exited(0),
             last_line: None,
             failure_line: None,
             written: 0,
             dropped: 0,
+            output: None,
             launch: std::time::Duration::ZERO,
         };
         let mut print = |bytes: &[u8]| {
+            end.written = bytes.len() as u64;
+            let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
+            if bytes.len() <= SHORT_OUTPUT_BYTES && lines <= SHORT_OUTPUT_LINES && !overflows {
+                end.output = Some(bytes.to_vec());
+                return;
+            }
             fs::create_dir_all(request.output.parent().unwrap()).unwrap();
             fs::write(&request.output, bytes).unwrap();
-            end.written = bytes.len() as u64;
         };
         line("begun".to_owned());
         match script {

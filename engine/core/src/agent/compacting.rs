@@ -69,7 +69,7 @@ impl Compactions {
     ) -> Result<CompactionEnd, SessionLogError> {
         let window = window(conversation, context);
         let is_due = |conversation: &Conversation| {
-            context.compaction.is_due(conversation.tokens(fixed(conversation, context)), window)
+            context.compaction.is_due(conversation.tokens(|| fixed(conversation, context)), window)
         };
         if self.failed || !is_due(conversation) {
             return Ok(CompactionEnd::NothingToDo);
@@ -99,7 +99,7 @@ impl Compactions {
             return Ok(CompactionEnd::NothingToDo);
         }
         // The number is an estimate: something below it may be too long, too.
-        conversation.too_long = Some(conversation.tokens(fixed(conversation, context)) / 10 * 9);
+        conversation.too_long = Some(conversation.tokens(|| fixed(conversation, context)) / 10 * 9);
         run(conversation, context, CompactionReason::Overflow, None).await
     }
 }
@@ -136,7 +136,7 @@ async fn run(
     instructions: Option<&str>,
 ) -> Result<CompactionEnd, SessionLogError> {
     let fixed = fixed(conversation, context);
-    let (tokens, window) = (conversation.tokens(fixed), window(conversation, context));
+    let (tokens, window) = (conversation.tokens(|| fixed), window(conversation, context));
     let room = match reason {
         CompactionReason::Overflow => context.compaction.room_after_overflow(tokens, fixed, window),
         CompactionReason::Manual | CompactionReason::Threshold => {

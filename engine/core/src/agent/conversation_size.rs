@@ -18,11 +18,11 @@ impl Conversation {
     }
 
     /// Returns about how many tokens the next request has: what the last answer has counted, and
-    /// what was said since. `fixed` is what a request has beside the messages.
-    pub(super) fn tokens(&self, fixed: u64) -> u64 {
+    /// what was said since. `fixed` returns what a request has beside the messages.
+    pub(super) fn tokens(&self, fixed: impl FnOnce() -> u64) -> u64 {
         let (counted, since) = match self.measured.map(|at| (at, &*self.messages[at])) {
             Some((at, Message::Assistant(answer))) => (answer.usage.tokens(), at + 1),
-            Some(_) | None => (fixed, 0),
+            Some(_) | None => (fixed(), 0),
         };
         let since = self.messages[since..].iter().map(|message| message_tokens(message));
         since.fold(counted, u64::saturating_add)

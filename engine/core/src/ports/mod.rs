@@ -43,7 +43,7 @@ pub use model::{
 pub use processes::{
     CUT_LINE, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands, EndCause, LineSink,
     Namespaces, OwnerEnd, Process, ProcessEnd, ProcessRequest, ProcessSession, ProcessSignal,
-    ProcessStdio, Processes, ResourceLimit, SilentOutput,
+    ProcessStdio, Processes, ResourceLimit, SHORT_OUTPUT_BYTES, SHORT_OUTPUT_LINES, ShortOutput,
 };
 pub use recovery::{
     Completion, OpenRun, Recovered, RecoveredLanding, RecoveredTask, Recovery, Uncaptured,

@@ -70,18 +70,28 @@ pub struct CommandRequest {
     /// The maximum number of bytes of output to keep. Of longer output, the first and last half of
     /// this number are kept, with a line in between that says how much is missing.
     pub keep: u64,
-    /// What becomes of that file if the command writes nothing.
-    pub silent: SilentOutput,
+    /// Where the output is kept if it is short.
+    pub short: ShortOutput,
 }
 
-/// What becomes of the output file of a command that writes nothing.
+/// Where short output of a command is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SilentOutput {
-    /// It is there, and empty.
-    EmptyFile,
-    /// Neither the file nor the folders above it are made. An older file is removed.
-    NoFile,
+pub enum ShortOutput {
+    /// In the file, which is there even if it is empty.
+    File,
+    /// In the file. If the command writes nothing, neither the file nor the folders above it are
+    /// made, and an older file is removed.
+    FileUnlessEmpty,
+    /// In [`CommandEnd::output`], and in no file, if it has at most [`SHORT_OUTPUT_BYTES`] and
+    /// [`SHORT_OUTPUT_LINES`]. There must be no file before.
+    Memory,
 }
+
+/// The most bytes of output that can be kept in memory.
+pub const SHORT_OUTPUT_BYTES: usize = 16 << 10;
+
+/// The most line breaks of output that can be kept in memory.
+pub const SHORT_OUTPUT_LINES: usize = 2_000;
 
 /// How a command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +109,8 @@ pub struct CommandEnd {
     pub written: u64,
     /// The number of bytes that were dropped from the middle of the output.
     pub dropped: u64,
+    /// The whole output, if it is in no file: see [`ShortOutput::Memory`].
+    pub output: Option<Vec<u8>>,
     /// The time from the request to start the command until it ran.
     pub launch: Duration,
 }

@@ -37,6 +37,34 @@ fn a_file_that_waits_for_its_first_byte_is_not_made_without_one() {
 }
 
 #[test]
+fn short_output_is_in_memory_until_it_is_long_in_bytes_or_lines() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("task/0.bash.log");
+    let short = || OutputFile::in_memory_while_short(&path, 1 << 20);
+    let mut sink = short();
+    assert!(sink.hold(b"one\n") && sink.hold(b"two"));
+    assert_eq!((sink.take_held(), sink.is_absent()), (Some(b"one\ntwo".to_vec()), true));
+    assert_eq!(sink.close().bytes, 7);
+    assert_eq!(short().take_held(), Some(Vec::new()));
+    assert!(!home.path().join("task").exists());
+    let bytes = vec![b'x'; SHORT_OUTPUT_BYTES];
+    let lines = vec![b'\n'; SHORT_OUTPUT_LINES];
+    for most in [bytes, lines] {
+        let mut sink = short();
+        assert!(sink.hold(&most) && !sink.hold(b"\n"));
+        sink.push(b"\n");
+        assert_eq!(sink.take_held(), None);
+        let all = [&most, b"\n".as_slice()].concat();
+        assert_eq!((sink.close().dropped, fs::read(&path).unwrap()), (0, all));
+    }
+    let mut few = OutputFile::in_memory_while_short(&path, 8);
+    assert!(few.hold(b"12345678") && !few.hold(b"9"), "no more than is to be kept");
+    few.push(b"9");
+    assert!(few.close().dropped > 0);
+    assert!(fs::read_to_string(&path).unwrap().contains("left out"));
+}
+
+#[test]
 fn what_fits_is_kept_whole_and_without_a_notice() {
     let (text, filled) = fill(8, &[b"1234", b"5678"]);
     assert_eq!(text, "12345678");

@@ -31,7 +31,9 @@ async fn a_command_ends_with_its_code_or_its_signal() {
         let launch = end.launch;
         assert!(!launch.is_zero(), "{end:?}");
         let (last_line, failure_line, written, dropped) = (None, None, 0, 0);
-        let expected = CommandEnd { cause, last_line, failure_line, written, dropped, launch };
+        let output = None;
+        let expected =
+            CommandEnd { cause, last_line, failure_line, written, dropped, output, launch };
         assert_eq!(end, expected);
     }
 }

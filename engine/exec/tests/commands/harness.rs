@@ -8,8 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use engine::ports::{
-    CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands as _,
-    SilentOutput,
+    CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands as _, ShortOutput,
 };
 use exec::{BaseEnvironment, EnvironmentRules, Processes, Shell};
 use tempfile::TempDir;
@@ -102,7 +101,7 @@ impl Harness {
 
 pub(crate) fn request(folder: &Path, output: &str, script: &str) -> CommandRequest {
     CommandRequest {
-        silent: SilentOutput::EmptyFile,
+        short: ShortOutput::File,
         script: script.to_owned(),
         arguments: Vec::new(),
         folder: folder.to_owned(),

@@ -3,12 +3,13 @@
 use engine::ports::{CacheRetention, ModelRequest, ToolChoice, ToolDeclaration};
 use protocol::ThinkingLevel;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::models::{Profile, Thinking, budget, effort, profile};
 use crate::call_ids::{CallIdMap, CallIds, tool_name};
 use crate::endpoint::Endpoint;
-use crate::exchange::{WireRequest, body_of};
+use crate::exchange::{Body, WireRequest, body_of};
 use crate::history::{Block, ContentItem, Images, Turn, turns};
 
 /// The version of the API.
@@ -31,7 +32,8 @@ pub(crate) fn request(endpoint: &Endpoint, request: &ModelRequest) -> WireReques
     };
     header(VERSION);
     let body = body(endpoint, request);
-    if body.pointer("/thinking/budget_tokens").is_some() {
+    let thinking = body.fields.get("thinking");
+    if thinking.is_some_and(|thinking| thinking.get("budget_tokens").is_some()) {
         header(INTERLEAVED);
     }
     // Some write the version of the API as a part of the base URL.
@@ -40,8 +42,18 @@ pub(crate) fn request(endpoint: &Endpoint, request: &ModelRequest) -> WireReques
     WireRequest { url: endpoint.url(path), headers, body: body_of(&body) }
 }
 
+/// A tool that is offered.
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<Value>,
+}
+
 /// Returns the body of a request.
-fn body(endpoint: &Endpoint, request: &ModelRequest) -> Value {
+fn body<'a>(endpoint: &Endpoint, request: &'a ModelRequest) -> Body<Tool<'a>> {
     let profile = profile(&endpoint.model);
     let reader = endpoint.reader(Images::Seen);
     let turns = turns(request.messages.iter().map(AsRef::as_ref), &reader);
@@ -58,7 +70,6 @@ fn body(endpoint: &Endpoint, request: &ModelRequest) -> Value {
     }
     insert("messages", messages(&turns, request.options.cache).into());
     if !request.tools.is_empty() {
-        insert("tools", tools(&request.tools, request.options.cache));
         let choice = match &request.choice {
             ToolChoice::Free => None,
             ToolChoice::Never => Some(json!({ "type": "none" })),
@@ -77,7 +88,8 @@ fn body(endpoint: &Endpoint, request: &ModelRequest) -> Value {
             insert("output_config", json!({ "effort": effort }));
         }
     }
-    Value::Object(body)
+    let has_tools = !request.tools.is_empty();
+    Body { fields: body, tools: has_tools.then(|| tools(&request.tools, request.options.cache)) }
 }
 
 /// How long the answer may be, and how much of it may be thinking.
@@ -154,26 +166,32 @@ fn answers_without_thinking(turns: &[Turn<'_>]) -> bool {
     results && !thought
 }
 
-fn tools(tools: &[ToolDeclaration], cache: CacheRetention) -> Value {
-    let tool = |tool: &ToolDeclaration| {
-        let ToolDeclaration { name, description, parameters } = tool;
-        json!({ "name": name, "description": description, "input_schema": parameters })
-    };
+fn tools(tools: &[ToolDeclaration], cache: CacheRetention) -> Vec<Tool<'_>> {
     let mut tools: Vec<_> = tools.iter().map(tool).collect();
     if let Some(last) = tools.last_mut() {
-        mark(last, cache);
+        last.cache_control = cached(cache);
     }
-    tools.into()
+    tools
+}
+
+fn tool(tool: &ToolDeclaration) -> Tool<'_> {
+    let ToolDeclaration { name, description, parameters } = tool;
+    Tool { name, description, input_schema: parameters, cache_control: None }
 }
 
 /// Lets the provider cache the request up to and including `block`.
 fn mark(block: &mut Value, cache: CacheRetention) {
+    if let Some(cached) = cached(cache) {
+        block["cache_control"] = cached;
+    }
+}
+
+/// Returns what lets the provider cache a request up to where it stands.
+fn cached(cache: CacheRetention) -> Option<Value> {
     match cache {
-        CacheRetention::None => {}
-        CacheRetention::Short => block["cache_control"] = json!({ "type": "ephemeral" }),
-        CacheRetention::Long => {
-            block["cache_control"] = json!({ "type": "ephemeral", "ttl": "1h" });
-        }
+        CacheRetention::None => None,
+        CacheRetention::Short => Some(json!({ "type": "ephemeral" })),
+        CacheRetention::Long => Some(json!({ "type": "ephemeral", "ttl": "1h" })),
     }
 }
 

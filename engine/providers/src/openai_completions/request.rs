@@ -3,6 +3,7 @@
 use engine::ports::{ModelRequest, ToolChoice, ToolDeclaration};
 use protocol::ThinkingLevel;
 use reqwest::header::HeaderMap;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::compat::{
@@ -11,7 +12,7 @@ use super::compat::{
 };
 use crate::call_ids::{CallIdMap, tool_name};
 use crate::endpoint::Endpoint;
-use crate::exchange::{WireRequest, body_of};
+use crate::exchange::{Body, WireRequest, body_of};
 use crate::history::{Block, CallResult, ContentItem, Turn, turns};
 use crate::openai_responses::levels;
 
@@ -27,8 +28,25 @@ pub(crate) fn request(endpoint: &Endpoint, request: &ModelRequest) -> WireReques
     WireRequest { url, headers: HeaderMap::new(), body }
 }
 
+/// A tool that is offered.
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strict: Option<bool>,
+}
+
 /// Returns the body of a request.
-fn body(endpoint: &Endpoint, compat: &Compat, request: &ModelRequest) -> Value {
+fn body<'a>(endpoint: &Endpoint, compat: &Compat, request: &'a ModelRequest) -> Body<Tool<'a>> {
     let mut body = Map::new();
     let mut insert = |key: &str, value: Value| body.insert(key.to_owned(), value);
     insert("model", endpoint.model.as_str().into());
@@ -45,12 +63,9 @@ fn body(endpoint: &Endpoint, compat: &Compat, request: &ModelRequest) -> Value {
     if let Some(limit) = request.options.output_limit {
         insert(compat.limit_field, limit.get().into());
     }
-    if !request.tools.is_empty() {
-        insert("tools", tools(compat, request));
-    } else if called {
-        // Some gateways refuse calls in a conversation without tools.
-        insert("tools", json!([]));
-    }
+    // Some gateways refuse calls in a conversation without tools.
+    let has_tools = !request.tools.is_empty() || called;
+    let tools = has_tools.then(|| tools(compat, request));
     if let Some(choice) = tool_choice(compat, request).filter(|_| !request.tools.is_empty()) {
         insert("tool_choice", choice);
     }
@@ -64,26 +79,25 @@ fn body(endpoint: &Endpoint, compat: &Compat, request: &ModelRequest) -> Value {
         insert("providerOptions", json!({ "gateway": compat.vercel_gateway }));
     }
     body.extend(compat.extra_body.clone());
-    Value::Object(body)
+    let tools = tools.filter(|_| !body.contains_key("tools"));
+    Body { fields: body, tools }
 }
 
 /// Returns the tools that are offered: one of them if a call of it is forced and cannot be named.
-fn tools(compat: &Compat, request: &ModelRequest) -> Value {
+fn tools<'a>(compat: &Compat, request: &'a ModelRequest) -> Vec<Tool<'a>> {
     let offered = |tool: &&ToolDeclaration| match (&request.choice, compat.forcing) {
         (ToolChoice::Force(name), Forcing::OnlyTool | Forcing::Never) => tool.name == *name,
         (ToolChoice::Force(_), Forcing::Named)
         | (ToolChoice::Free | ToolChoice::Never | ToolChoice::Any, _) => true,
     };
-    let tool = |tool: &ToolDeclaration| {
+    let strict = match compat.strict {
+        Strict::Omitted => None,
+        Strict::All => Some(true),
+        Strict::None => Some(false),
+    };
+    let tool = |tool: &'a ToolDeclaration| {
         let ToolDeclaration { name, description, parameters } = tool;
-        let mut function =
-            json!({ "name": name, "description": description, "parameters": parameters });
-        match compat.strict {
-            Strict::Omitted => {}
-            Strict::All => function["strict"] = true.into(),
-            Strict::None => function["strict"] = false.into(),
-        }
-        json!({ "type": "function", "function": function })
+        Tool { kind: "function", function: Function { name, description, parameters, strict } }
     };
     request.tools.iter().filter(offered).map(tool).collect()
 }

@@ -3,12 +3,13 @@
 
 use engine::ports::{CacheRetention, ModelRequest, ToolChoice, ToolDeclaration};
 use reqwest::header::HeaderMap;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::models::{effort, levels};
 use crate::call_ids::{CallIdMap, CallIds, is_allowed, tool_name};
 use crate::endpoint::Endpoint;
-use crate::exchange::{WireRequest, body_of};
+use crate::exchange::{Body, WireRequest, body_of};
 use crate::history::{Block, CallResult, ContentItem, Images, Turn, turns};
 
 /// The maximum length of ids of items in characters.
@@ -20,8 +21,19 @@ pub(crate) fn request(endpoint: &Endpoint, request: &ModelRequest) -> WireReques
     WireRequest { url: endpoint.url(&["responses"]), headers: HeaderMap::new(), body }
 }
 
+/// A tool that is offered.
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+    strict: bool,
+}
+
 /// Returns the body of a request.
-fn body(endpoint: &Endpoint, request: &ModelRequest) -> Value {
+fn body<'a>(endpoint: &Endpoint, request: &'a ModelRequest) -> Body<Tool<'a>> {
     let levels = levels(&endpoint.model);
     let level = endpoint.thinking(request);
     let mut body = Map::new();
@@ -55,7 +67,6 @@ fn body(endpoint: &Endpoint, request: &ModelRequest) -> Value {
         }
     }
     if !request.tools.is_empty() {
-        insert("tools", request.tools.iter().map(tool).collect());
         let choice = match &request.choice {
             ToolChoice::Free => None,
             ToolChoice::Never => Some(json!("none")),
@@ -64,17 +75,13 @@ fn body(endpoint: &Endpoint, request: &ModelRequest) -> Value {
         };
         choice.map(|choice| insert("tool_choice", choice));
     }
-    Value::Object(body)
+    let tools = (!request.tools.is_empty()).then(|| request.tools.iter().map(tool).collect());
+    Body { fields: body, tools }
 }
 
-fn tool(tool: &ToolDeclaration) -> Value {
-    json!({
-        "type": "function",
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-        "strict": false,
-    })
+fn tool(tool: &ToolDeclaration) -> Tool<'_> {
+    let ToolDeclaration { name, description, parameters } = tool;
+    Tool { kind: "function", name, description, parameters, strict: false }
 }
 
 fn input(endpoint: &Endpoint, request: &ModelRequest, system_role: &str) -> Value {

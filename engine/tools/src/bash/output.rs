@@ -4,7 +4,7 @@
 use std::io;
 use std::path::Path;
 
-use engine::ports::{Artifact, Artifacts, CommandEnd};
+use engine::ports::{Artifact, Artifacts, CommandEnd, SHORT_OUTPUT_BYTES, SHORT_OUTPUT_LINES};
 use protocol::Escapes;
 
 use crate::display::{HEAD_BYTES, HEAD_LINES, TAIL_BYTES, TAIL_LINES, head, tail};
@@ -21,6 +21,10 @@ const TAIL_READ: u64 = ESCAPES * TAIL_BYTES as u64;
 const COUNTED: u64 = 64 << 20;
 const COUNTED_AT_ONCE: u64 = 1 << 20;
 
+// What is kept in memory is shown whole.
+const _: () = assert!(3 * SHORT_OUTPUT_BYTES <= HEAD_BYTES + TAIL_BYTES);
+const _: () = assert!(SHORT_OUTPUT_LINES < HEAD_LINES + TAIL_LINES);
+
 /// The output of a command, as it is shown.
 pub(super) struct Output {
     /// The whole output, or both ends of it.
@@ -31,7 +35,7 @@ pub(super) struct Output {
     pub(super) is_cut: bool,
 }
 
-/// Returns the output of a command that ended with `end`, from the file `artifact`.
+/// Returns the output of a command that ended with `end`, from memory or from the file `artifact`.
 pub(super) async fn output(
     artifacts: &dyn Artifacts,
     artifact: &Artifact,
@@ -52,6 +56,11 @@ async fn read(
     artifact: &Artifact,
     end: &CommandEnd,
 ) -> io::Result<Output> {
+    if let Some(short) = &end.output {
+        // It fits, because its bytes and lines are few: each byte that is no text takes three.
+        let text = plain(&String::from_utf8_lossy(short)).trim_end().to_owned();
+        return Ok(Output { text, notice: None, is_cut: false });
+    }
     let size = artifacts.size(artifact).await?;
     if size > HEAD_READ + TAIL_READ {
         let ends = both_ends(artifacts, artifact, size).await?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use engine::ports::{
     Artifacts, CancelToken, CommandError, CommandOwner, CommandRequest, EndCause, LineSink,
-    SilentOutput,
+    ShortOutput,
 };
 
 use super::output::output;
@@ -61,7 +61,7 @@ impl UserShell {
             environment: environment(&BTreeMap::new()),
             output: artifact.path.clone(),
             keep: self.keep,
-            silent: SilentOutput::EmptyFile,
+            short: ShortOutput::Memory,
         };
         let end = self.commands.run(request, line, stop).await?;
         let exit_code = match end.cause {

@@ -93,7 +93,7 @@ fn a_request_is_said_in_the_words_of_messages() {
         ],
         "tools": [tool("read"), last],
     });
-    assert_eq!(body(&endpoint(BUDGET), &conversation), expected);
+    assert_eq!(said(&endpoint(BUDGET), &conversation), expected);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn the_version_is_a_header_and_the_path_is_found_below_any_base() {
 #[test]
 fn each_level_is_told_as_the_model_wants_it() {
     let told = |model: &str, of: ThinkingLevel| {
-        let body = body(&endpoint(model), &with(level(of), vec![user("a")]));
+        let body = said(&endpoint(model), &with(level(of), vec![user("a")]));
         let get = |key: &str| body.get(key).cloned().unwrap_or_default();
         (get("max_tokens"), get("thinking"), get("output_config"))
     };
@@ -137,7 +137,7 @@ fn the_limit_of_an_answer_holds_its_thinking() {
     let told = |limit: u32| {
         let options =
             RequestOptions { output_limit: NonZeroU32::new(limit), ..level(ThinkingLevel::High) };
-        let body = body(&endpoint(BUDGET), &with(options, vec![user("a")]));
+        let body = said(&endpoint(BUDGET), &with(options, vec![user("a")]));
         (body["max_tokens"].clone(), body.pointer("/thinking/budget_tokens").cloned())
     };
     assert_eq!(told(100_000), (json!(64_000), Some(json!(16_384))));
@@ -152,14 +152,14 @@ fn who_has_to_call_a_tool_does_not_think() {
         (ToolChoice::Force("yield".to_owned()), json!({ "type": "tool", "name": "yield" })),
     ] {
         let forced = ModelRequest { choice, ..with(level(ThinkingLevel::High), vec![user("a")]) };
-        let body = body(&endpoint(BUDGET), &forced);
+        let body = said(&endpoint(BUDGET), &forced);
         assert_eq!((&body["tool_choice"], body.get("thinking")), (&expected, None));
     }
     let never = ModelRequest {
         choice: ToolChoice::Never,
         ..with(level(ThinkingLevel::High), vec![user("a")])
     };
-    let body = body(&endpoint(BUDGET), &never);
+    let body = said(&endpoint(BUDGET), &never);
     assert_eq!(body["tool_choice"], json!({ "type": "none" }));
     assert!(body.get("thinking").is_some());
 }
@@ -168,7 +168,7 @@ fn who_has_to_call_a_tool_does_not_think() {
 fn no_thinking_begins_between_a_call_of_another_model_and_the_answer_to_its_result() {
     let thinks = |answer: Message, more: Option<Message>| {
         let messages = [user("a"), answer, result("c", "read", "x")].into_iter().chain(more);
-        let body = body(&endpoint(BUDGET), &with(level(ThinkingLevel::High), messages.collect()));
+        let body = said(&endpoint(BUDGET), &with(level(ThinkingLevel::High), messages.collect()));
         body.get("thinking").is_some()
     };
     let called = || call("c", "read", &json!({}));
@@ -178,13 +178,13 @@ fn no_thinking_begins_between_a_call_of_another_model_and_the_answer_to_its_resu
     // An adaptive model takes either.
     let adaptive = endpoint("claude-opus-4-6");
     let messages = vec![user("a"), assistant(vec![called()]), result("c", "read", "x")];
-    let body = body(&adaptive, &with(level(ThinkingLevel::High), messages));
+    let body = said(&adaptive, &with(level(ThinkingLevel::High), messages));
     assert_eq!(body["thinking"]["type"], "adaptive");
 }
 
 #[test]
 fn a_conversation_that_ends_with_an_answer_is_gone_on_with() {
-    let body = body(&endpoint(BUDGET), &asked(vec![user("a"), own(vec![text("b")])]));
+    let body = said(&endpoint(BUDGET), &asked(vec![user("a"), own(vec![text("b")])]));
     assert_eq!(body["messages"][2]["content"][0]["text"], "Continue.");
 }
 
@@ -192,10 +192,14 @@ fn a_conversation_that_ends_with_an_answer_is_gone_on_with() {
 fn the_cache_is_kept_as_long_as_is_asked() {
     let marks = |cache| {
         let options = RequestOptions { cache, ..RequestOptions::default() };
-        let body = body(&endpoint(BUDGET), &with(options, vec![user("a")])).to_string();
+        let body = said(&endpoint(BUDGET), &with(options, vec![user("a")])).to_string();
         (body.matches("cache_control").count(), body.contains(r#""ttl":"1h""#))
     };
     assert_eq!(marks(CacheRetention::None), (0, false));
     assert_eq!(marks(CacheRetention::Short), (3, false));
     assert_eq!(marks(CacheRetention::Long), (3, true));
+}
+
+fn said(endpoint: &Endpoint, request: &ModelRequest) -> Value {
+    serde_json::to_value(body(endpoint, request)).unwrap()
 }

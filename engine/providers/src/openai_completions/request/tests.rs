@@ -18,7 +18,11 @@ fn endpoint() -> Endpoint {
 }
 
 fn said(compat: &Compat, request: &ModelRequest) -> Value {
-    body(&endpoint(), compat, request)
+    said_at(&endpoint(), compat, request)
+}
+
+fn said_at(endpoint: &Endpoint, compat: &Compat, request: &ModelRequest) -> Value {
+    serde_json::to_value(body(endpoint, compat, request)).unwrap()
 }
 
 /// The switches of a known provider.
@@ -172,7 +176,7 @@ fn switch_system_role_is_the_developer_for_models_that_think() {
     let compat = Compat { system_role: SystemRole::Developer, ..Compat::standard() };
     assert_eq!(line(&compat, 0)["role"], "system");
     let thinks = Endpoint { model: "gpt-5".to_owned(), ..endpoint() };
-    assert_eq!(body(&thinks, &compat, &conversation())["messages"][0]["role"], "developer");
+    assert_eq!(said_at(&thinks, &compat, &conversation())["messages"][0]["role"], "developer");
 }
 
 #[test]

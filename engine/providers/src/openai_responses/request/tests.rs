@@ -60,7 +60,7 @@ fn a_request_is_said_in_the_words_of_responses() {
         "prompt_cache_key": request.session.to_string(),
         "tools": [tool("read"), tool("yield")],
     });
-    assert_eq!(body(&endpoint("gpt-5"), &request), expected);
+    assert_eq!(said(&endpoint("gpt-5"), &request), expected);
     let sent = super::request(&endpoint("gpt-5"), &request);
     assert_eq!(sent.url.as_str(), "https://h/v1/responses");
 }
@@ -68,7 +68,7 @@ fn a_request_is_said_in_the_words_of_responses() {
 #[test]
 fn items_without_their_reasoning_have_no_ids() {
     for reasoning in [None, Some(json!({ "type": "other" }))] {
-        let body = body(&endpoint("gpt-5"), &conversation(reasoning));
+        let body = said(&endpoint("gpt-5"), &conversation(reasoning));
         let input = body["input"].as_array().unwrap();
         let kinds: Vec<_> = input.iter().map(|item| item["type"].as_str().unwrap_or("")).collect();
         assert_eq!(kinds, ["", "", "message", "function_call", "function_call_output"]);
@@ -84,7 +84,7 @@ fn answers_of_other_models_are_texts_and_calls() {
         text("b"),
         call(odd, "read", &json!({})),
     ]);
-    let body = body(&endpoint("gpt-5"), &asked(vec![user("a"), foreign, result(odd, "read", "x")]));
+    let body = said(&endpoint("gpt-5"), &asked(vec![user("a"), foreign, result(odd, "read", "x")]));
     let input = &body["input"];
     assert_eq!(input[2]["content"][0]["text"], "hm");
     assert_eq!(input[3]["content"][0]["text"], "b");
@@ -96,7 +96,7 @@ fn answers_of_other_models_are_texts_and_calls() {
 #[test]
 fn options_are_told_as_the_model_knows_them() {
     let told = |model: &str, options: RequestOptions| {
-        body(&endpoint(model), &ModelRequest { options, ..asked(vec![user("a")]) })
+        said(&endpoint(model), &ModelRequest { options, ..asked(vec![user("a")]) })
     };
     let plain = told("gpt-4.1", RequestOptions::default());
     assert_eq!((plain.get("reasoning"), &plain["input"][0]["role"]), (None, &json!("system")));
@@ -116,7 +116,7 @@ fn options_are_told_as_the_model_knows_them() {
 #[test]
 fn a_choice_of_tools_and_images_of_results_are_said() {
     let told = |choice| {
-        let body = body(&endpoint("gpt-5"), &ModelRequest { choice, ..asked(vec![user("a")]) });
+        let body = said(&endpoint("gpt-5"), &ModelRequest { choice, ..asked(vec![user("a")]) });
         body.get("tool_choice").cloned()
     };
     assert_eq!(told(ToolChoice::Free), None);
@@ -127,10 +127,14 @@ fn a_choice_of_tools_and_images_of_results_are_said() {
     let Message::ToolResult(mut seen) = result("c", "read", "a") else { panic!() };
     seen.content.push(image());
     let called = assistant(vec![call("c", "read", &json!({}))]);
-    let body = body(&endpoint("gpt-5"), &asked(vec![user("a"), called, Message::ToolResult(seen)]));
+    let body = said(&endpoint("gpt-5"), &asked(vec![user("a"), called, Message::ToolResult(seen)]));
     let expected = json!([
         { "type": "input_text", "text": "a" },
         { "type": "input_image", "image_url": "data:image/png;base64,aGk=" },
     ]);
     assert_eq!(body["input"][3]["output"], expected);
+}
+
+fn said(endpoint: &Endpoint, request: &ModelRequest) -> Value {
+    serde_json::to_value(body(endpoint, request)).unwrap()
 }
