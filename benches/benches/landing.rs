@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use benches::{Bound, Report, Rounds, SampleTree, median, ms, release_binary, scratch, timed};
+use benches::{
+    Bound, Report, Rounds, SampleTree, median, ms, release_binary, scratch, spread_folders, timed,
+};
 use serde_json::Value;
 
 /// How many tasks are merged, and how many files each of them edits.
@@ -76,12 +78,6 @@ fn land_many(binary: &Path, scratch: &Path, report: &mut Report) {
     let times = landing.as_secs_f64() / copy.as_secs_f64();
     let what = format!("{many} files landed / by cp and two syncs");
     report.figure(&what, times, "×", Bound::AtMost(TIMES_CP));
-}
-
-/// Asks the file system to put each new folder in this one where there is most room, if it can.
-fn spread_folders(folder: &Path) {
-    let asked = Command::new("chattr").arg("+T").arg(folder).stderr(Stdio::null()).status();
-    let _other_file_systems_have_no_such_thing = asked;
 }
 
 /// A tree, and the home of the engine.

@@ -18,7 +18,7 @@ pub use files::{session_files, wrote_session_files};
 pub use phases::phases;
 pub use replay::Replay;
 pub use report::{Bound, Report};
-pub use sample::{SampleTree, scratch, scratch_in_memory};
+pub use sample::{SampleTree, scratch, scratch_in_memory, spread_folders};
 pub use timing::{Rounds, as_f64, median, ms, percentile, timed};
 pub use used::{Used, used_by};
 

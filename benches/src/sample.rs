@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
@@ -13,7 +13,9 @@ pub struct SampleTree {
 }
 
 /// Makes a folder that goes away again, on the file system that the target folder is on: the
-/// folder for temporary files may lie in memory, where copies cost something else.
+/// folder for temporary files may lie in memory, where copies cost something else. Each folder in it is
+/// in a part of the disk of its own: ext4 looks long for an inode where many were deleted within the
+/// last minutes, for instance by another bench.
 ///
 /// # Panics
 /// When there is no room for one.
@@ -21,7 +23,15 @@ pub struct SampleTree {
 pub fn scratch() -> TempDir {
     let bench = std::env::current_exe().expect("a bench knows where it is");
     let beside = bench.parent().expect("it lies in a folder");
-    TempDir::with_prefix_in("regatta-bench-", beside).expect("a folder can be made")
+    let scratch = TempDir::with_prefix_in("regatta-bench-", beside).expect("a folder can be made");
+    spread_folders(scratch.path());
+    scratch
+}
+
+/// Asks the file system to put each new folder in this one where there is most room, if it can.
+pub fn spread_folders(folder: &Path) {
+    let asked = Command::new("chattr").arg("+T").arg(folder).stderr(Stdio::null()).status();
+    let _other_file_systems_have_no_such_thing = asked;
 }
 
 /// The file system in memory.
