@@ -36,6 +36,8 @@ pub(super) struct LogWriter {
     pub(super) tree: SessionTree<()>,
     /// How its entries become durable.
     pub(super) kept: Kept,
+    /// Whether the name of the file is durable.
+    pub(super) name: FileName,
     /// The journal; `None` until the log is in use, and where there can be none.
     pub(super) journal: Option<Arc<SessionJournal>>,
     /// Where large content is kept whole; `None` where it is only cut.
@@ -54,6 +56,15 @@ pub(super) enum Kept {
     Unsynced,
     /// All of the file is durable but these last bytes.
     UpTo { durable: u64, rest: String },
+}
+
+/// Whether the name of a file is durable in its folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FileName {
+    /// A power cut may take it.
+    Unsynced,
+    /// It is there to stay.
+    Durable,
 }
 
 /// What is added to a log.
@@ -153,7 +164,7 @@ impl LogWriter {
     }
 
     /// Returns what has to be written to the journal, with the journal; `None` if the file has to be
-    /// synced instead.
+    /// synced instead: a log that is open alone shares its syncs with no other.
     fn take_unjournaled(
         &mut self,
         faults: &Faults,
@@ -165,6 +176,9 @@ impl LogWriter {
         let (Kept::UpTo { durable, rest }, Some(journal)) = (&mut self.kept, &self.journal) else {
             return Ok(None);
         };
+        if Arc::strong_count(journal) <= ALONE {
+            return Ok(None);
+        }
         let (offset, lines) = (*durable, std::mem::take(rest));
         *durable += lines.len() as u64;
         let log = journal.name_of(&self.path);
@@ -175,9 +189,12 @@ impl LogWriter {
     fn sync(&mut self) -> Result<(), LogCause> {
         let Some(file) = &self.file else { return Ok(()) };
         file.sync_data()?;
-        let folders = self.path.ancestors().skip(1).take(2);
-        for folder in folders.filter(|folder| !folder.as_os_str().is_empty()) {
-            File::open(folder)?.sync_all()?;
+        if self.name == FileName::Unsynced {
+            let folders = self.path.ancestors().skip(1).take(2);
+            for folder in folders.filter(|folder| !folder.as_os_str().is_empty()) {
+                File::open(folder)?.sync_all()?;
+            }
+            self.name = FileName::Durable;
         }
         let durable = file.metadata()?.len();
         self.kept = Kept::UpTo { durable, rest: String::new() };
@@ -194,6 +211,9 @@ impl LogWriter {
 
 /// The number of threads: enough that one slow sync does not delay all sessions.
 const THREADS: usize = 4;
+
+/// How many hold a journal while a batch is written if only one log uses it: the log and the batch.
+const ALONE: usize = 2;
 
 /// The most entries in one batch.
 const MAX_BATCH: usize = 256;

@@ -17,7 +17,7 @@ use super::blobs::BlobFolder;
 use super::error::LogCause;
 use super::line::{self, VERSION};
 use super::loaded::{Keep, Loaded, LoadedSession, load};
-use super::log_writer::{Kept, LogWriter};
+use super::log_writer::{FileName, Kept, LogWriter};
 use super::migrate::migrate;
 use super::rewrite::{back_up, replace};
 
@@ -120,6 +120,7 @@ impl LogOptions {
             tree: session.tree.outline(),
             // The crashed session may have written what no journal has any more.
             kept: Kept::Unsynced,
+            name: FileName::Unsynced,
             journal: None,
             blobs: self.blobs.clone(),
             durability: self.durability,
@@ -150,6 +151,7 @@ impl LogOptions {
             ids: EntryIds::new(header.id, &[]),
             tree: SessionTree::default(),
             kept: Kept::UpTo { durable: 0, rest },
+            name: FileName::Unsynced,
             journal: None,
             blobs: self.blobs.clone(),
             durability: self.durability,

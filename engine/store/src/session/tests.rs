@@ -66,6 +66,13 @@ impl LogFixture {
         self.logs.open(&self.path(), header).await
     }
 
+    /// Opens another log of the same folder: as long as both are open, they share a journal.
+    async fn open_beside(&self) -> OpenedLog {
+        let (id, path) = (SessionId::generate(), self.folder.path().join("r7k3f/db/session.jsonl"));
+        let header = SessionHeader { id, cwd: "/app".into(), at: at(0), parent: None };
+        self.logs.open(&path, header).await.unwrap()
+    }
+
     /// Writes a log of these entries and closes it.
     async fn write(&self, entries: impl IntoIterator<Item = SessionEntry>) {
         let mut log = self.open().await.unwrap().log;
@@ -183,6 +190,7 @@ async fn wherever_a_log_was_cut_its_whole_lines_are_there_and_it_goes_on() {
 async fn what_a_power_cut_takes_from_a_log_is_in_the_journal() {
     for left in ["", "{\"type\":\"session\"", "\0"] {
         let stage = LogFixture::new();
+        let beside = stage.open_beside().await;
         let mut log = stage.open().await.unwrap().log;
         for (second, text) in (1..).zip(["a", "ä", "c"]) {
             log.append(at(second), said(text)).await.unwrap();
@@ -201,15 +209,43 @@ async fn what_a_power_cut_takes_from_a_log_is_in_the_journal() {
         assert_eq!(messages(&opened), ["a", "ä", "c"].map(user), "{left:?}");
         assert_eq!(after.text(), whole, "{left:?}");
         assert!(!after.journal().exists(), "it was read, and the log is synced");
-        drop((log, opened));
+        drop((log, opened, beside));
         stage.until_settled();
         assert_eq!(stage.text(), whole);
     }
 }
 
 #[test]
+async fn a_log_that_is_open_alone_is_synced_itself_and_one_that_is_not_any_more_goes_on_so() {
+    let stage = LogFixture::new();
+    let mut log = stage.open().await.unwrap().log;
+    log.append(at(1), said("a")).await.unwrap();
+    assert!(!stage.journal().exists(), "it is alone");
+    let synced = stage.text();
+    let mut beside = stage.open_beside().await.log;
+    log.append(at(2), said("b")).await.unwrap();
+    beside.append(at(2), said("x")).await.unwrap();
+    let journal = fs::read(stage.journal()).unwrap();
+    drop(beside);
+    log.append(at(3), said("c")).await.unwrap();
+    assert_eq!(fs::read(stage.journal()).unwrap(), journal, "it is alone again");
+    let whole = stage.text();
+    // The machine stops after the second message: of the log there is what was synced by itself.
+    let after = LogFixture { id: stage.id, ..LogFixture::new() };
+    fs::create_dir_all(after.path().parent().unwrap()).unwrap();
+    fs::copy(stage.journal(), after.journal()).unwrap();
+    fs::write(after.path(), synced).unwrap();
+    assert_eq!(messages(&after.open().await.unwrap()), ["a", "b"].map(user));
+    drop(log);
+    stage.until_settled();
+    assert_eq!(stage.text(), whole);
+    assert_eq!(messages(&stage.open().await.unwrap()), ["a", "b", "c"].map(user));
+}
+
+#[test]
 async fn a_journal_that_is_left_changes_no_log_that_somebody_has_changed() {
     let stage = LogFixture::new();
+    let _beside = stage.open_beside().await;
     let mut log = stage.open().await.unwrap().log;
     for (second, text) in (1..).zip(["a", "b"]) {
         log.append(at(second), said(text)).await.unwrap();
