@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::entry::BAD;
 use super::markdown::DIM;
+use super::wrap::wrapped;
 use crate::render::{call_summary, cut, one_line};
 
 /// The most lines of a change, of an output, and of any other result.
@@ -126,7 +127,14 @@ pub(super) fn ran_lines(ran: &BashExecution, columns: usize) -> Vec<Line<'static
     let mut body = folded(&ran.output, LeftOut::Begin, DIM);
     body.extend(end.map(|end| Line::styled(end, BAD)));
     let body = body.into_iter().map(|line| indented(line, columns));
-    std::iter::once(first).chain(body).collect()
+    // A path that is cut leads nowhere, so it takes as many rows as it needs.
+    let file = ran.full_output_path.as_ref().filter(|_| ran.truncated);
+    let file = file.map(|path| Span::styled(format!("all of it: {}", one_line(path)), DIM));
+    let rows = file.into_iter().flat_map(|file| {
+        let (first, rest) = (vec![Span::raw("  ")], vec![Span::raw("  ")]);
+        wrapped(&[file], columns, &first, &rest)
+    });
+    std::iter::once(first).chain(body).chain(rows).collect()
 }
 
 /// Returns the lines of a unified diff in their colours.
@@ -146,4 +154,34 @@ fn diff_lines(diff: &str) -> Vec<Line<'static>> {
         lines.push(Line::styled(format!("… {more} more lines"), DIM));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_that_is_cut_names_the_file_with_all_of_it_over_as_many_rows_as_it_takes() {
+        let ran = BashExecution {
+            command: "seq 9".to_owned(),
+            output: (1..=9).map(|number| format!("{number}\n")).collect(),
+            exit_code: Some(0),
+            cancelled: false,
+            truncated: true,
+            full_output_path: Some("/a/folder/1.bash.log".to_owned()),
+            meta: None,
+            exclude_from_context: false,
+            timestamp: protocol::Timestamp::from_millisecond(0),
+        };
+        let lines: Vec<_> = ran_lines(&ran, 24).iter().map(ToString::to_string).collect();
+        let told = lines[1].trim_start();
+        assert!(told.starts_with("… 4 more lines"), "{lines:?}");
+        assert_eq!(lines[2..7], ["  5", "  6", "  7", "  8", "  9"]);
+        assert_eq!(
+            lines[7..].iter().map(|line| line.trim()).collect::<String>(),
+            "all of it:/a/folder/1.bash.log"
+        );
+        let whole = BashExecution { truncated: false, ..ran };
+        assert_eq!(ran_lines(&whole, 24).len(), 7);
+    }
 }
