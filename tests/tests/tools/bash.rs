@@ -215,6 +215,11 @@ async fn output_that_was_not_kept_whole_is_told_with_what_is_missing(kind: ViewK
     assert_eq!(said.text, format!("{}\n\n[{told}]", short.trim_end()));
     assert_eq!(said.details.unwrap()["truncated"], true);
 
+    *session.commands.script.lock().unwrap() = Script::Unkept(77);
+    let said = session.answer("bash", json!({ "command": "x" })).await;
+    assert_eq!(said.text, "(no output)\n\n[77 bytes were not kept]");
+    assert_eq!(said.details.unwrap()["truncated"], true);
+
     let half = format!("{}\n", "y".repeat(99)).repeat(10_000);
     let long = format!("begin\n{half}… 9000000 bytes left out …\n{half}FAILED 3 tests\n");
     *session.commands.script.lock().unwrap() = Script::Overflow(long.into(), 9_000_000);
@@ -223,7 +228,7 @@ async fn output_that_was_not_kept_whole_is_told_with_what_is_missing(kind: ViewK
     assert!(first.starts_with("begin\nyyy") && last.ends_with("yyy\nFAILED 3 tests"));
     let told = "Showing the first 103 and the last 400 lines of 10742 KB. \
                 Output without 9000000 bytes of its middle: ";
-    let file = session.beside("artifacts/1.bash.log");
+    let file = session.beside("artifacts/2.bash.log");
     assert_eq!(notice, format!("{told}{}", file.display()));
 }
 

@@ -304,6 +304,8 @@ pub(crate) enum Script {
     Print(Vec<u8>, EndCause),
     /// Prints this, of which so many bytes are left out.
     Overflow(Vec<u8>, u64),
+    /// Prints so many bytes, of which none is kept.
+    Unkept(u64),
     /// Ends when it is stopped.
     Wait,
     /// Cannot be run.
@@ -351,6 +353,10 @@ impl CommandOwner for ScriptedCommands {
             Script::Overflow(bytes, dropped) => {
                 print(&bytes);
                 (end.written, end.dropped) = (end.written + dropped, dropped);
+            }
+            Script::Unkept(dropped) => {
+                print(b"");
+                (end.written, end.dropped) = (dropped, dropped);
             }
             Script::Wait => {
                 print(b"half\n");

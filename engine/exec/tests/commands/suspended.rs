@@ -48,10 +48,12 @@ pub(crate) fn suspended(folder: &Path) {
 async fn a_command_whose_reaper_is_suspended_is_given_up_when_it_is_stopped() {
     let harness = Harness::new();
     let stop = CancelToken::default();
-    let script = "echo $$ >all; : >ready; exec sleep 600";
+    let script = "echo $$ >all; echo begun; exec sleep 600";
     let run = harness.ask(harness.request(script), stop.clone());
     let suspend = async {
-        harness.appears("ready").await;
+        // The shell can be ahead of the reaper, which has to say first that the shell was started.
+        let lines = Arc::clone(&harness.lines);
+        until(move || !lines.lock().unwrap().is_empty()).await;
         let reaper = parent(harness.read("all").trim());
         kill_process(reaper, Signal::STOP).unwrap();
         let stat = format!("/proc/{reaper}/stat");

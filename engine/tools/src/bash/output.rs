@@ -59,7 +59,10 @@ async fn read(
     if let Some(short) = &end.output {
         // It fits, because its bytes and lines are few: each byte that is no text takes three.
         let text = plain(&String::from_utf8_lossy(short)).trim_end().to_owned();
-        return Ok(Output { text, notice: None, is_cut: false });
+        // Where the limit of output is 0, nothing is kept anywhere.
+        let notice = (end.dropped > 0).then(|| format!("{} bytes were not kept", end.dropped));
+        let is_cut = notice.is_some();
+        return Ok(Output { text, notice, is_cut });
     }
     let size = artifacts.size(artifact).await?;
     if size > HEAD_READ + TAIL_READ {
