@@ -81,13 +81,36 @@ pub(crate) struct WrittenOutput {
 pub(crate) struct LazyFile {
     path: PathBuf,
     file: Option<File>,
-    /// What was written as long as there is no file; `None` if nothing is kept in memory.
-    held: Option<Vec<u8>>,
-    /// The most bytes that are kept in memory.
+    /// What is kept in memory as long as there is no file, if anything may be.
+    held: Option<HeldOutput>,
+}
+
+/// Output that is kept in memory.
+#[derive(Debug)]
+struct HeldOutput {
+    bytes: Vec<u8>,
+    line_breaks: usize,
+    /// The most bytes that are kept.
     most: usize,
 }
 
+impl HeldOutput {
+    /// Returns whether these bytes, too, can be kept.
+    fn has_room_for(&self, bytes: &[u8]) -> bool {
+        self.bytes.len() + bytes.len() <= self.most
+            && self.line_breaks + line_breaks(bytes) <= SHORT_OUTPUT_LINES
+    }
+}
+
+fn line_breaks(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte == b'\n').count()
+}
+
 impl LazyFile {
+    fn at(path: &Path) -> Self {
+        Self { path: path.to_owned(), file: None, held: None }
+    }
+
     /// Creates the file and the folders above it, if there is none yet.
     fn created(&mut self) -> io::Result<&mut File> {
         if self.file.is_none() {
@@ -98,29 +121,20 @@ impl LazyFile {
             options.read(true).write(true).create(true).truncate(true).mode(0o600);
             let mut file = options.open(&self.path)?;
             if let Some(held) = self.held.take() {
-                write(&mut file, &held, 0)?;
+                write(&mut file, &held.bytes, 0)?;
             }
             self.file = Some(file);
         }
         self.file.as_mut().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
     }
-
-    /// Returns whether these bytes, too, can be kept in memory.
-    fn can_hold(&self, bytes: &[u8]) -> bool {
-        let breaks = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count();
-        self.held.as_ref().is_some_and(|held| {
-            held.len() + bytes.len() <= self.most
-                && breaks(held) + breaks(bytes) <= SHORT_OUTPUT_LINES
-        })
-    }
 }
 
 impl Storage for LazyFile {
     fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        let holds = self.can_hold(bytes);
         match &mut self.held {
-            Some(held) if holds && held.len() as u64 == offset => {
-                held.extend_from_slice(bytes);
+            Some(held) if held.bytes.len() as u64 == offset && held.has_room_for(bytes) => {
+                held.bytes.extend_from_slice(bytes);
+                held.line_breaks += line_breaks(bytes);
                 Ok(bytes.len())
             }
             _ => Storage::write_at(self.created()?, bytes, offset),
@@ -141,9 +155,7 @@ impl OutputFile {
     /// to write something; `None` if there may be a file.
     pub(crate) fn absent(path: &Path, keep: u64) -> Option<Self> {
         let absent = matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound);
-        absent.then(|| {
-            Self::over(LazyFile { path: path.to_owned(), file: None, held: None, most: 0 }, keep)
-        })
+        absent.then(|| Self::over(LazyFile::at(path), keep))
     }
 
     /// Keeps short output in memory, and creates the file with the first byte that makes it long. There
@@ -151,8 +163,8 @@ impl OutputFile {
     pub(crate) fn in_memory_while_short(path: &Path, keep: u64) -> Self {
         let most =
             usize::try_from(keep).map_or(SHORT_OUTPUT_BYTES, |it| it.min(SHORT_OUTPUT_BYTES));
-        let held = Some(Vec::new());
-        Self::over(LazyFile { path: path.to_owned(), file: None, held, most }, keep)
+        let held = Some(HeldOutput { bytes: Vec::new(), line_breaks: 0, most });
+        Self::over(LazyFile { held, ..LazyFile::at(path) }, keep)
     }
 
     /// Returns whether there is no file, so that closing it does nothing.
@@ -162,7 +174,8 @@ impl OutputFile {
 
     /// Appends bytes if that only takes memory. Returns whether it did.
     pub(crate) fn hold(&mut self, bytes: &[u8]) -> bool {
-        let can = self.is_full() || self.storage.can_hold(bytes);
+        let can = self.is_full()
+            || self.storage.held.as_ref().is_some_and(|held| held.has_room_for(bytes));
         if can {
             self.push(bytes);
         }
@@ -171,7 +184,7 @@ impl OutputFile {
 
     /// Returns the whole output, if it is in memory.
     pub(crate) fn take_held(&mut self) -> Option<Vec<u8>> {
-        self.storage.held.take()
+        self.storage.held.take().map(|held| held.bytes)
     }
 
     /// Creates the file with the first byte of output, as [`Self::create`] does. Removes the file of
@@ -181,13 +194,13 @@ impl OutputFile {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        Ok(Self::over(LazyFile { path: path.to_owned(), file: None, held: None, most: 0 }, keep))
+        Ok(Self::over(LazyFile::at(path), keep))
     }
 
     /// Creates the empty file and the folders above it. Only this user can read it, because output may
     /// contain secrets.
     pub(crate) fn create(path: &Path, keep: u64) -> io::Result<Self> {
-        let mut file = LazyFile { path: path.to_owned(), file: None, held: None, most: 0 };
+        let mut file = LazyFile::at(path);
         file.created()?;
         Ok(Self::over(file, keep))
     }

@@ -15,6 +15,7 @@ use engine::ports::{
     Namespaces, OwnerEnd, ProcessRequest, ProcessSession, ProcessStdio, ShortOutput,
 };
 use rustix::fs::{Mode, OFlags, open};
+use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use crate::command_error::command_error;
@@ -163,19 +164,13 @@ fn not_started() -> CommandEnd {
 }
 
 async fn create(request: &CommandRequest) -> io::Result<OutputFile> {
-    let (path, keep, short) = (request.output.clone(), request.keep, request.short);
-    match short {
-        ShortOutput::Memory => return Ok(OutputFile::in_memory_while_short(&path, keep)),
-        ShortOutput::FileUnlessEmpty if let Some(file) = OutputFile::absent(&path, keep) => {
-            return Ok(file);
-        }
-        ShortOutput::FileUnlessEmpty | ShortOutput::File => {}
+    let (path, keep) = (request.output.clone(), request.keep);
+    match request.short {
+        ShortOutput::Memory => Ok(OutputFile::in_memory_while_short(&path, keep)),
+        ShortOutput::File => spawn_blocking(move || OutputFile::create(&path, keep)).await?,
+        ShortOutput::FileUnlessEmpty => match OutputFile::absent(&path, keep) {
+            Some(file) => Ok(file),
+            None => spawn_blocking(move || OutputFile::create_when_written(&path, keep)).await?,
+        },
     }
-    tokio::task::spawn_blocking(move || match short {
-        ShortOutput::File => OutputFile::create(&path, keep),
-        ShortOutput::FileUnlessEmpty | ShortOutput::Memory => {
-            OutputFile::create_when_written(&path, keep)
-        }
-    })
-    .await?
 }
