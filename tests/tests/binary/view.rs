@@ -227,6 +227,21 @@ fn prompts_of_before_come_back_with_the_keys_of_the_history() {
 }
 
 #[test]
+fn ctrl_j_begins_a_new_line_of_the_input() {
+    let (place, model) = (sandbox(), PacedModel::start());
+    let mut screen = start(&place, &model, (24, 80));
+    screen.press("one\ntwo");
+    screen.until("both lines", |text| text.contains("> one\n  two\n"));
+    screen.press("\r");
+    let exchange = model.next();
+    assert_eq!(exchange.prompts(), ["one\ntwo"]);
+    exchange.answer("Three.");
+    screen.until("the answer", |text| text.contains("Three.") && !text.contains("works"));
+    screen.press(CTRL_D);
+    assert_eq!(screen.wait().code(), Some(0));
+}
+
+#[test]
 fn a_conversation_says_where_it_works_and_refuses_commands_that_are_not_there_by_name() {
     let (place, model) = (sandbox(), PacedModel::start());
     let mut screen = start(&place, &model, (24, 160));
