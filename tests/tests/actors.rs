@@ -61,7 +61,7 @@ async fn the_last_line_of_a_command_is_its_yield() {
 async fn a_yield_against_the_schema_breaks_the_contract_at_once() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let mut wrong = task("wrong", r#"yield {"b":1}"#);
-    wrong.schema = Some(json!({ "required": "a" }));
+    wrong.schema = Some(Box::new(json!({ "required": "a" })));
     let (reports, _) = engine.run(vec![wrong]).await;
     assert_eq!(class(&reports[0].1), Some(FailureClass::Contract));
     assert_eq!(engine.commands.ran(), 1);

@@ -134,11 +134,11 @@ async fn a_task_that_does_not_fit_is_refused_and_costs_the_run_nothing() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let (run, parent) = begin(&mut engine, task("parent", "wait")).await;
     let mut bad = task("bad", "yield");
-    bad.schema = Some(json!({ "wrong": true }));
+    bad.schema = Some(Box::new(json!({ "wrong": true })));
     let refused = engine.engine.add_tasks(run, Some(parent), vec![bad]).await;
     assert!(matches!(refused, Err(AddTasksError::Schema { .. })), "{refused:?}");
     let mut crashing = task("crashing", "yield");
-    crashing.schema = Some(json!({ "panic": true }));
+    crashing.schema = Some(Box::new(json!({ "panic": true })));
     let refused = engine.engine.add_tasks(run, Some(parent), vec![crashing]).await;
     assert!(matches!(refused, Err(AddTasksError::Crashed(_))), "{refused:?}");
     let refused = engine.engine.add_tasks(run, Some(TaskId::generate()), vec![]).await;

@@ -100,7 +100,7 @@ async fn a_model_that_does_not_yield_is_reminded_three_times_and_the_last_leaves
 async fn a_yield_against_the_schema_can_be_repaired() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let mut task = agent("late", r#"yield {"b":1}; yield null; yield {"a":1}"#);
-    task.schema = Some(json!({ "required": "a" }));
+    task.schema = Some(Box::new(json!({ "required": "a" })));
     let (reports, _) = engine.run(vec![task]).await;
     assert_eq!(value(&reports[0].1), &json!({ "a": 1 }));
     let said = words(&engine.logs.of("late")).join("\n");
@@ -274,11 +274,11 @@ async fn a_session_is_given_what_its_task_says() {
     let mut task = agent("informed", "give-up because");
     let Work::Agent(model) = &mut task.work else { panic!("it is an agent's") };
     model.context = Some("All of it is Rust.".to_owned());
-    task.schema = Some(json!({ "required": "a" }));
+    task.schema = Some(Box::new(json!({ "required": "a" })));
     task.limits.output = 4321;
     engine.run(vec![task.clone()]).await;
     let env = engine.tools.envs().remove(0);
-    assert_eq!((&env.schema, env.keep), (&task.schema, 4321));
+    assert_eq!((env.schema.as_ref(), env.keep), (task.schema.as_deref(), 4321));
     let root = std::path::Path::new(&env.environment["REGATTA_WORKSPACE"]);
     assert!(root.ends_with("informed/tree"), "{root:?}");
     assert_eq!(env.environment["REGATTA_TASK"], "informed");

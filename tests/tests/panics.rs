@@ -112,7 +112,7 @@ async fn a_panic_while_the_work_of_a_task_that_crashed_is_taken_back_keeps_its_w
     let mut engine = TestEngine::with_concurrency(1).await;
     engine.repository.failpoints.panic_at("capture");
     let mut crashing = task("crashing", "yield 1");
-    crashing.schema = Some(json!({ "required": "panic" }));
+    crashing.schema = Some(Box::new(json!({ "required": "panic" })));
     let (reports, totals) = run(&mut engine, vec![crashing]).await;
     assert_eq!(failure(&reports[0].1).0, FailureClass::Crashed);
     assert_eq!((totals.failed, engine.repository.leaked()), (1, 1));
@@ -123,7 +123,7 @@ async fn a_panic_while_the_work_of_a_task_that_crashed_is_taken_back_keeps_its_w
 async fn a_panic_while_a_run_is_opened_refuses_it_and_the_next_run_is_accepted() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let mut one = task("one", "yield");
-    one.schema = Some(json!({ "panic": true }));
+    one.schema = Some(Box::new(json!({ "panic": true })));
     let refused = within(engine.try_submit(engine.spec(vec![one]))).await;
     assert!(matches!(refused, Err(SubmitError::Crashed(_))), "{refused:?}");
     assert_eq!(engine.ledger.entries(), []);
@@ -198,7 +198,7 @@ async fn a_panic_of_what_runs_a_command_or_a_tool_ends_no_other_task() {
 async fn a_task_that_crashed_is_reported_and_its_work_captured() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let mut crashing = task("crashing", "yield 1");
-    crashing.schema = Some(json!({ "required": "panic" }));
+    crashing.schema = Some(Box::new(json!({ "required": "panic" })));
     engine.submit(engine.spec(vec![crashing, task("good", "yield")])).await;
     let captured = within(engine.find(|event| match event {
         EventKind::TaskCaptured { task, .. } if task.as_str() == "crashing" => Some(()),

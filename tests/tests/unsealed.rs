@@ -51,7 +51,7 @@ async fn a_crashed_session_of_which_processes_are_left_is_neither_restarted_nor_
 #[test(start_paused = true)]
 async fn the_workspace_of_a_dead_task_of_which_processes_are_left_is_kept() {
     let mut dead = task("one", "yield 1");
-    dead.schema = Some(json!({ "required": "panic" }));
+    dead.schema = Some(Box::new(json!({ "required": "panic" })));
     let (class, _) = kept(dead, OwnerEnd::Left(1)).await;
     assert_eq!(class, FailureClass::Crashed);
 }

@@ -20,7 +20,7 @@ async fn another_program_edits_reports_is_reminded_and_yields() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let words = "say reads; use 100; edit a.rs; silent; edit b.rs; use 20; {\"a\":1}";
     let mut spec = external("other", words);
-    spec.schema = Some(json!({ "required": "a" }));
+    spec.schema = Some(Box::new(json!({ "required": "a" })));
     engine.submit(engine.spec(vec![spec])).await;
     let (mut lines, mut degraded, mut complaints) = (Vec::new(), Vec::new(), Vec::new());
     let report = engine

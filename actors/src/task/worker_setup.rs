@@ -30,7 +30,7 @@ pub(super) fn start(
         environment: environment(task, place, attempt),
         artifacts: artifacts(task),
         limits: task.spec.limits,
-        schema: task.spec.schema.clone(),
+        schema: task.spec.schema.as_deref().cloned(),
         reports: Arc::new(reports),
     }
 }
@@ -98,7 +98,7 @@ pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> Exe
                 repo: task.run.repo.clone(),
                 environment: environment(task, &lease.place, attempt),
                 keep: spec.limits.output,
-                schema: spec.schema.clone(),
+                schema: spec.schema.as_deref().cloned(),
             },
             artifacts: artifacts(task),
             only: None,

@@ -181,7 +181,7 @@ impl Bench {
     /// Records a run over another repository.
     pub(super) async fn record_in(&self, repo: &Path, tasks: Vec<(&str, &[&str], End)>) -> RunName {
         let specs = tasks.iter().map(|(name, on, end)| match end {
-            End::Agent(..) => TaskSpec { work: Work::Agent(agent()), ..task(name, on) },
+            End::Agent(..) => TaskSpec { work: Work::from(agent()), ..task(name, on) },
             End::Done(..) | End::Failed | End::Open => task(name, on),
         });
         let specs: Vec<TaskSpec> = specs.collect();

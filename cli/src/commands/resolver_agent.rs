@@ -109,7 +109,7 @@ impl ResolverAgent {
                 name: TaskName::nearest("resolve"),
                 title: format!("Resolve the conflicts of {run}/{task}"),
                 items: Vec::new(),
-                work: Work::Agent(agent),
+                work: agent.into(),
                 depends_on: Vec::new(),
                 priority: 0,
                 change: ChangeDemand::Optional,

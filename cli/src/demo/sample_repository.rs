@@ -167,7 +167,7 @@ impl Sample {
             name: ticket.name.parse().expect("the names of the demo's tasks are valid"),
             title: ticket.title.to_owned(),
             items: Vec::new(),
-            work: Work::Agent(Agent {
+            work: Work::from(Agent {
                 model,
                 prompt,
                 fallback: Vec::new(),
@@ -177,7 +177,7 @@ impl Sample {
             depends_on: Vec::new(),
             priority: 0,
             change: ChangeDemand::Required,
-            schema: Some(schema()),
+            schema: Some(Box::new(schema())),
             limits: TaskLimits::default(),
         }
     }

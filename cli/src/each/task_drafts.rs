@@ -143,7 +143,7 @@ impl ParsedTemplate {
         };
         let script = template.fill(number, Some(&item))?;
         let arguments = if template.takes_items() { vec![item.item.clone()] } else { Vec::new() };
-        Ok(DraftWork::Command(Command { script, item: Some(item), arguments }))
+        Ok(DraftWork::Command(Command { script, item: Some(Box::new(item)), arguments }))
     }
 
     fn chunk(&self, number: usize, items: Vec<Item>) -> Result<DraftWork, Error> {

@@ -96,7 +96,7 @@ fn each_once<'a>(
 /// Returns the tasks that a model does.
 fn agents(spec: &RunSpec) -> impl Iterator<Item = (&TaskName, &Agent)> {
     spec.tasks.iter().filter_map(|task| match &task.work {
-        Work::Agent(agent) => Some((&task.name, agent)),
+        Work::Agent(agent) => Some((&task.name, &**agent)),
         Work::Command(_) | Work::External(_) => None,
     })
 }
@@ -145,7 +145,7 @@ mod tests {
         let mut spec = sample(&[("a", "true"), ("b", "true"), ("c", "true")]);
         for (task, model) in spec.tasks.iter_mut().zip(models) {
             let model = model.parse().unwrap();
-            task.work = Work::Agent(Agent {
+            task.work = Work::from(Agent {
                 model,
                 prompt: "Do it.".to_owned(),
                 yields: Vec::new(),

@@ -219,7 +219,7 @@ mod tests {
         let mut spec = sample(&[("auth", "true"), ("make", "make all")]);
         let model = "local/qwen".parse().unwrap();
         spec.tasks[0].title = "Move it.".to_owned();
-        spec.tasks[0].work = Work::Agent(Agent {
+        spec.tasks[0].work = Work::from(Agent {
             model,
             prompt: "Move it.\nAll of it.".to_owned(),
             yields: Vec::new(),

@@ -34,7 +34,7 @@ pub fn retried(
         let limits = limits(args, None, task.limits)?;
         let work = match (task.work, &model) {
             (Work::Agent(agent), Some(model)) => {
-                Work::Agent(Agent { model: model.clone(), ..agent })
+                Work::from(Agent { model: model.clone(), ..*agent })
             }
             (work, _) => work,
         };

@@ -150,7 +150,7 @@ impl ModelDefaults<'_> {
         let (model, context) = (self.selection.route(own)?, self.context.map(str::to_owned));
         let fallback = self.selection.fallbacks(&model, self.fallback)?;
         let PlanPrompt { text: prompt, yields } = prompt;
-        Ok(Work::Agent(Agent { model, fallback, prompt, yields, context }))
+        Ok(Work::from(Agent { model, fallback, prompt, yields, context }))
     }
 }
 
@@ -209,7 +209,7 @@ impl Tasks {
                 depends_on: Vec::new(),
                 priority: 0,
                 change: ChangeDemand::Optional,
-                schema: schema.cloned(),
+                schema: schema.cloned().map(Box::new),
                 limits,
             })
         });
@@ -236,7 +236,7 @@ impl Tasks {
                 depends_on: task.depends_on.clone(),
                 priority: task.priority,
                 change: task.change,
-                schema: task.schema.clone().or_else(|| schema.cloned()),
+                schema: task.schema.as_ref().or(schema).cloned().map(Box::new),
                 limits,
             })
         });

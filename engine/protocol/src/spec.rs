@@ -233,7 +233,7 @@ pub struct TaskSpec {
     pub change: ChangeDemand,
     /// The JSON Schema of the value that the task has to yield; without one, every value is
     /// accepted.
-    pub schema: Option<Value>,
+    pub schema: Option<Box<Value>>,
     /// How much the task may use.
     pub limits: TaskLimits,
 }
@@ -268,9 +268,15 @@ pub enum Work {
     /// A shell command.
     Command(Command),
     /// A model that calls tools.
-    Agent(Agent),
+    Agent(Box<Agent>),
     /// An agent that is a program of its own.
     External(External),
+}
+
+impl From<Agent> for Work {
+    fn from(agent: Agent) -> Self {
+        Self::Agent(Box::new(agent))
+    }
 }
 
 /// Work for an agent that is a program of its own.
@@ -320,7 +326,7 @@ pub struct Command {
     /// The script for `/bin/sh -c`.
     pub script: String,
     /// The item of `--each` that the command is for.
-    pub item: Option<Item>,
+    pub item: Option<Box<Item>>,
     /// The positional parameters `"$@"` of the script.
     pub arguments: Vec<String>,
 }

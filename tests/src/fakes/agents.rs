@@ -32,7 +32,7 @@ use super::{FakeTools, task};
 pub fn agent(name: &str, words: &str) -> TaskSpec {
     let model =
         ModelRoute { provider: "fake".into(), id: "m".into(), base_url: None, thinking: None };
-    let work = Work::Agent(Agent {
+    let work = Work::from(Agent {
         model,
         prompt: words.to_owned(),
         fallback: Vec::new(),

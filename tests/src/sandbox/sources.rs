@@ -34,16 +34,27 @@ pub fn copy_of_a_dependency(name: &str, root: &Path) -> Repository {
 
 /// Returns where cargo keeps the source of a crate.
 fn source_of(name: &str) -> PathBuf {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["metadata", "--format-version=1", "--offline"]);
-    let output = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo can be run");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
+    // What only other platforms need was never downloaded.
+    let version = cargo(&["-vV"]);
+    let version = String::from_utf8_lossy(&version);
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    let host = host.expect("cargo knows its platform");
+    let metadata =
+        cargo(&["metadata", "--format-version=1", "--offline", "--filter-platform", host]);
+    let metadata: Value = serde_json::from_slice(&metadata).expect("cargo prints JSON");
     let packages = metadata["packages"].as_array().expect("there are packages");
     let package = packages.iter().find(|package| package["name"] == name);
     let package = package.unwrap_or_else(|| panic!("{name} is no dependency"));
     let manifest = package["manifest_path"].as_str().expect("a package has a manifest");
     Path::new(manifest).parent().expect("it lies in a folder").to_owned()
+}
+
+fn cargo(arguments: &[&str]) -> Vec<u8> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR"));
+    let output = cargo.output().expect("cargo can be run");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
 }
 
 fn copy_below(source: &Path, target: &Path, folder: &Path) {

@@ -78,7 +78,7 @@ pub(super) async fn play(scene: Scene, point: &str) -> String {
         Scene::LimitedAgents => run(&mut engine, vec![agent("one", ""), agent("two", "")]).await,
         Scene::DeadTask => {
             let mut dead = task("one", "yield 1");
-            dead.schema = Some(json!({ "required": "panic" }));
+            dead.schema = Some(Box::new(json!({ "required": "panic" })));
             run(&mut engine, vec![dead]).await
         }
         Scene::Adding => add(&mut engine).await,

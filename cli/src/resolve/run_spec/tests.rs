@@ -168,7 +168,10 @@ fn a_schema_is_checked_before_anything_is_started() {
     let path = folder.path().join("schema.json");
     let args = RunArgs { schema: Some(path.clone()), ..exec("a") };
     std::fs::write(&path, "{\"type\": \"object\"}").unwrap();
-    assert_eq!(spec(&args).tasks[0].schema, Some(serde_json::json!({ "type": "object" })));
+    assert_eq!(
+        spec(&args).tasks[0].schema.as_deref(),
+        Some(&serde_json::json!({ "type": "object" }))
+    );
     std::fs::write(&path, "{\"type\": \"thing\"}").unwrap();
     assert!(refused(&args).starts_with("error: task `t1`: invalid JSON Schema\n  because "));
     let gone = RunArgs { schema: Some("/nowhere".into()), ..exec("a") };

@@ -104,7 +104,7 @@ mod tests {
         };
         let items = items.iter().map(|item| (*item).to_owned()).collect();
         let title = prompt.lines().next().unwrap_or_default().to_owned();
-        commit_subject(&TaskSpec { items, title, ..task(Work::Agent(agent)) })
+        commit_subject(&TaskSpec { items, title, ..task(agent.into()) })
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub fn with_yields(work: &Work, yields: &[(TaskName, Value)]) -> Result<Work, Fa
     match work {
         Work::Agent(agent) if !agent.yields.is_empty() => {
             let prompt = filled(agent, yields)?;
-            Ok(Work::Agent(Agent { prompt, yields: Vec::new(), ..agent.clone() }))
+            Ok(Work::from(Agent { prompt, yields: Vec::new(), ..(**agent).clone() }))
         }
         Work::Agent(_) | Work::Command(_) | Work::External(_) => Ok(work.clone()),
     }
@@ -89,7 +89,7 @@ mod tests {
         };
         let yields = places.iter().map(place).collect();
         let model = "local/qwen".parse().unwrap();
-        Work::Agent(Agent {
+        Work::from(Agent {
             model,
             prompt: prompt.to_owned(),
             fallback: Vec::new(),

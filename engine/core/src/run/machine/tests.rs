@@ -485,7 +485,7 @@ fn what_would_ask_an_account_that_cannot_be_used_any_more_is_not_started() {
             context: None,
             fallback: Vec::new(),
         };
-        TaskSpec { work: Work::Agent(agent), ..spec(name, &[]) }
+        TaskSpec { work: agent.into(), ..spec(name, &[]) }
     };
     let outage = Some(FailureDetail::Outage { seconds: 45 });
     let failures = [
