@@ -6,12 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 
 use group_log::{Announced, GroupLog, open_locked, read};
+use rustix::fs::syncfs;
 use serde::{Deserialize, Serialize};
 
 /// The name of the journal. It lies beside the folders of the sessions.
@@ -19,6 +20,9 @@ const FILE: &str = "sessions.journal";
 
 /// The size from which the logs are synced, and the journal begins anew.
 const LARGE: u64 = 32 << 20;
+
+/// The number of logs above which syncing their whole file system is faster.
+const MANY: usize = 64;
 
 /// Bytes that were appended to a log.
 #[derive(Debug, Serialize, Deserialize)]
@@ -153,21 +157,29 @@ fn settle(folder: &Path) -> io::Result<()> {
             logs.entry(folder.join(&appended.log)).or_default().push(appended);
         }
     }
+    let all = File::open(folder)?;
+    let device = (logs.len() > MANY).then(|| all.metadata()).transpose()?.map(|it| it.dev());
     let mut folders = BTreeSet::new();
     for (path, appended) in logs {
-        restore(&path, &appended)?;
-        folders.extend(path.parent().map(Path::to_owned));
+        let log = restore(&path, &appended)?;
+        if Some(log.metadata()?.dev()) != device {
+            log.sync_all()?;
+            folders.extend(path.parent().map(Path::to_owned));
+        }
     }
     for below in folders {
         File::open(below)?.sync_all()?;
     }
-    File::open(folder)?.sync_all()?;
+    match device {
+        Some(_) => syncfs(&all)?,
+        None => all.sync_all()?,
+    }
     fs::remove_file(&path)
 }
 
-/// Writes what a power cut has taken from the log at `path`, and syncs it. A log with anything else
-/// in the place of what was appended was changed by somebody, and stays.
-fn restore(path: &Path, appended: &[Appended]) -> io::Result<()> {
+/// Writes what a power cut has taken from the log at `path`, and returns its file. A log with anything
+/// else in the place of what was appended was changed by somebody, and stays.
+fn restore(path: &Path, appended: &[Appended]) -> io::Result<File> {
     if let Some(parent) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
     }
@@ -184,7 +196,7 @@ fn restore(path: &Path, appended: &[Appended]) -> io::Result<()> {
             log.write_all_at(appended.lines.as_bytes(), appended.offset)?;
         }
     }
-    log.sync_all()
+    Ok(log)
 }
 
 /// What a log has in the place of appended bytes.

@@ -13,14 +13,16 @@ use engine::fault::Faults;
 use engine::ports::{OpenedLog, SessionHeader, SessionLog, SessionLogError, SessionLogs};
 use engine::session::{MovePreview, Moved, SessionMove, SessionTree};
 use protocol::{EntryId, SessionEntry, Timestamp};
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 use tokio::task;
 
 use super::blobs::BlobFolder;
 use super::error::LogCause;
 use super::loaded::{Keep, Loaded, load};
-use super::log_writer::{Addition, LogWriter, WriteRequest, WriterPool};
+use super::log_writer::{Addition, LogWriter, is_alone, write_alone};
 use super::open::{Durability, LogOptions, Opened};
+use super::writer_pool::{WriteRequest, WriterPool};
 
 /// How long opening waits for the lock of a log. The process that holds the lock may be waiting for
 /// a slow sync.
@@ -28,7 +30,9 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Session logs, each in a file of its own.
 ///
-/// A log is locked while it is open. A message is durable once `append` has returned. Other entries
+/// A log is locked while it is open. A log that is open alone is written on the thread that asks for
+/// it, by [`block_in_place`](task::block_in_place) where the runtime has several; those of many
+/// sessions on threads of their own, which share their syncs. A message is durable once `append` has returned. Other entries
 /// are synced together with the next message. Until then they survive the end of the process, but
 /// not a power failure.
 #[derive(Clone)]
@@ -142,18 +146,33 @@ impl SessionLog for SessionLogFile {
 
 impl SessionLogFile {
     async fn add(&self, at: Timestamp, addition: Addition) -> Result<EntryId, SessionLogError> {
+        let appended = if can_block() && is_alone(&self.writing) {
+            // Nobody shares the sync, so that another thread would only add its start.
+            task::block_in_place(|| write_alone(&self.writing, &self.options.faults, at, &addition))
+        } else {
+            self.send(at, addition).await
+        };
+        appended.map_err(|trouble| trouble.to_error("write", &self.path))
+    }
+
+    /// Lets a writing thread write an entry, and waits for it.
+    async fn send(&self, at: Timestamp, addition: Addition) -> Result<EntryId, LogCause> {
         let (writing, faults) = (Arc::clone(&self.writing), self.options.faults.clone());
         let (done, waiting) = oneshot::channel();
         // If the writing thread has ended, `send` returns the request. Dropping the request drops
         // `done`, and `waiting` then yields an error.
         drop(self.queue.send(WriteRequest { writing, faults, at, addition, done }));
-        let appended = match waiting.await {
+        match waiting.await {
             Ok(Ok(appended)) => appended,
             Ok(Err(panic)) => panic::resume_unwind(panic),
             Err(_gone) => Err(LogCause::Ending),
-        };
-        appended.map_err(|trouble| trouble.to_error("write", &self.path))
+        }
     }
+}
+
+/// Returns whether the runtime has other threads for its tasks while this one blocks.
+fn can_block() -> bool {
+    Handle::try_current().is_ok_and(|it| it.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
 /// Returns whether a process has the log at `path` open to write it.

@@ -20,6 +20,7 @@ mod reader;
 mod rewrite;
 mod survey;
 mod title;
+mod writer_pool;
 
 #[cfg(test)]
 mod tests;

@@ -216,7 +216,45 @@ async fn what_a_power_cut_takes_from_a_log_is_in_the_journal() {
 }
 
 #[test]
+async fn what_a_power_cut_takes_from_many_logs_is_in_the_journal() {
+    let stage = LogFixture::new();
+    let path = |stage: &LogFixture, number: u32| {
+        stage.folder.path().join(format!("r7k3f/t{number}/session.jsonl"))
+    };
+    let mut open = Vec::new();
+    for number in 0..70 {
+        let id = SessionId::generate();
+        let header = SessionHeader { id, cwd: "/app".into(), at: at(0), parent: None };
+        open.push(stage.logs.open(&path(&stage, number), header).await.unwrap().log);
+    }
+    for (number, log) in (0..).zip(&mut open) {
+        log.append(at(1), said(&format!("{number}"))).await.unwrap();
+    }
+    let whole = |number| fs::read_to_string(path(&stage, number)).unwrap();
+    let whole: Vec<_> = (0..70).map(whole).collect();
+    let after = LogFixture::new();
+    fs::create_dir(after.journal().parent().unwrap()).unwrap();
+    fs::copy(stage.journal(), after.journal()).unwrap();
+    let _opened = after.open().await.unwrap();
+    assert!(!after.journal().exists(), "one was read, and all are synced");
+    for (number, whole) in (0..).zip(whole) {
+        assert_eq!(fs::read_to_string(path(&after, number)).unwrap(), whole, "{number}");
+    }
+    drop(open);
+    stage.until_settled();
+}
+
+#[test]
 async fn a_log_that_is_open_alone_is_synced_itself_and_one_that_is_not_any_more_goes_on_so() {
+    alone_then_not_then_again().await;
+}
+
+#[test(flavor = "multi_thread")]
+async fn a_log_that_is_open_alone_is_written_by_the_thread_that_asks_where_there_are_others() {
+    tokio::spawn(alone_then_not_then_again()).await.unwrap();
+}
+
+async fn alone_then_not_then_again() {
     let stage = LogFixture::new();
     let mut log = stage.open().await.unwrap().log;
     log.append(at(1), said("a")).await.unwrap();
