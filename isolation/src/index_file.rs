@@ -5,14 +5,22 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
 
+use sha1::{Digest as _, Sha1};
+
 /// The largest index that is read: that of some million files.
 const LARGEST: u64 = 512 << 20;
 
 /// The bytes of an entry before its path: times, numbers, mode, id and flags.
 const FIXED: usize = 62;
 
-/// The flag of an entry with two more bytes of flags.
+/// Where its mode and its flags are among them.
+const MODE: usize = 24;
+const FLAGS: usize = 60;
+
+/// In the first byte of the flags: that two more bytes of them follow, and the side of a merge that the
+/// entry is.
 const EXTENDED: u8 = 0x40;
+const STAGE: u8 = 0x30;
 
 /// The bytes of an object id, and of the checksum at the end.
 const ID: usize = 20;
@@ -40,8 +48,32 @@ pub(crate) fn read(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
+/// Returns whether the checksum at the end is that of the index, or none: git leaves it away with
+/// `index.skipHash`.
+pub(crate) fn has_checksum(bytes: &[u8]) -> bool {
+    bytes.split_last_chunk::<ID>().is_some_and(|(content, checksum)| {
+        *checksum == [0; ID] || *checksum == *Sha1::digest(content)
+    })
+}
+
+/// An entry of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReadEntry<'a> {
+    /// Its path.
+    pub(crate) path: &'a [u8],
+    /// Its mode, as in a tree.
+    pub(crate) mode: u32,
+    /// Whether it is a side of a merge that is not settled.
+    pub(crate) is_conflict: bool,
+}
+
 /// Calls `see` with the path of each entry, in the order of the file.
-pub(crate) fn paths(bytes: &[u8], see: impl FnMut(&[u8])) -> Result<(), Unreadable> {
+pub(crate) fn paths(bytes: &[u8], mut see: impl FnMut(&[u8])) -> Result<(), Unreadable> {
+    entries(bytes, |entry| see(entry.path))
+}
+
+/// Calls `see` with each entry, in the order of the file.
+pub(crate) fn entries(bytes: &[u8], see: impl FnMut(ReadEntry<'_>)) -> Result<(), Unreadable> {
     match parse(bytes, see) {
         Some(Whole(true)) => Ok(()),
         Some(Whole(false)) => Err(Unreadable::Partial),
@@ -52,7 +84,7 @@ pub(crate) fn paths(bytes: &[u8], see: impl FnMut(&[u8])) -> Result<(), Unreadab
 /// Whether an index is whole by itself.
 struct Whole(bool);
 
-fn parse(bytes: &[u8], mut see: impl FnMut(&[u8])) -> Option<Whole> {
+fn parse(bytes: &[u8], mut see: impl FnMut(ReadEntry<'_>)) -> Option<Whole> {
     let end = bytes.len().checked_sub(ID)?;
     let mut rest = bytes.get(..end)?;
     if take(&mut rest, 4)? != b"DIRC" {
@@ -65,10 +97,11 @@ fn parse(bytes: &[u8], mut see: impl FnMut(&[u8])) -> Option<Whole> {
     let mut path = Vec::new();
     for _ in 0..number(&mut rest)? {
         let entry = rest;
-        let is_extended = take(&mut rest, FIXED)?[FIXED - 2] & EXTENDED != 0;
-        if is_extended {
+        let fixed = take(&mut rest, FIXED)?;
+        if fixed[FLAGS] & EXTENDED != 0 {
             take(&mut rest, 2)?;
         }
+        let mode = number(&mut fixed.get(MODE..)?)?;
         if version == 4 {
             let removed = removed_length(&mut rest)?;
             path.truncate(path.len().checked_sub(removed)?);
@@ -76,7 +109,7 @@ fn parse(bytes: &[u8], mut see: impl FnMut(&[u8])) -> Option<Whole> {
             path.clear();
         }
         path.extend_from_slice(until(&mut rest, 0)?);
-        see(&path);
+        see(ReadEntry { path: &path, mode, is_conflict: fixed[FLAGS] & STAGE != 0 });
         if version < 4 {
             // An entry has a multiple of eight bytes, at least one of them NUL at its end.
             let length = entry.len() - rest.len();
@@ -218,6 +251,56 @@ mod tests {
             for cut in (0..bytes.len() - ID).step_by(97) {
                 assert_ne!(read_paths(&bytes[..cut]), Ok(expected.clone()), "cut at {cut}");
             }
+        }
+    }
+
+    #[test]
+    fn an_entry_has_its_mode_and_tells_the_side_of_a_merge_and_every_byte_is_in_the_checksum() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("index");
+        let mut index = Index::open(&file).unwrap();
+        let id = Oid::hash_object(git2::ObjectType::Blob, b"x").unwrap();
+        let time = IndexTime::new(0, 0);
+        for (path, mode, stage) in [("a", 0o100_644, 0), ("b", 0o160_000, 0), ("c", 0o120_000, 2)] {
+            let (flags, path) = (stage << 12, path.as_bytes().to_vec());
+            let (ctime, mtime, flags_extended) = (time, time, 0);
+            let (dev, ino, uid, gid, file_size) = (0, 0, 0, 0, 0);
+            index
+                .add(&IndexEntry {
+                    ctime,
+                    mtime,
+                    dev,
+                    ino,
+                    mode,
+                    uid,
+                    gid,
+                    file_size,
+                    id,
+                    flags,
+                    flags_extended,
+                    path,
+                })
+                .unwrap();
+        }
+        index.write().unwrap();
+        let bytes = read(&file).unwrap();
+        let mut found = Vec::new();
+        entries(&bytes, |it| found.push((it.path.to_vec(), it.mode, it.is_conflict))).unwrap();
+        let entry = |path: &str, mode, is_conflict| (path.as_bytes().to_vec(), mode, is_conflict);
+        assert_eq!(
+            found,
+            [
+                entry("a", 0o100_644, false),
+                entry("b", 0o160_000, false),
+                entry("c", 0o120_000, true)
+            ]
+        );
+        assert!(has_checksum(&bytes) && !has_checksum(&bytes[..ID - 1]));
+        assert!(has_checksum(&[&bytes[..bytes.len() - ID], &[0; ID]].concat()));
+        for at in 0..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1;
+            assert!(!has_checksum(&flipped), "byte {at}");
         }
     }
 

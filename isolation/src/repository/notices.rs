@@ -7,33 +7,56 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use engine::ports::Notice;
-use git2::{Index, Repository};
+use git2::Repository;
+use protocol::RepoPath;
 
-use crate::error::{OrCannot, Result};
+use crate::baseline::split_path;
+use crate::index_file::ReadEntry;
 
 /// The mode of a submodule in the index.
 const GITLINK: u32 = 0o160_000;
 
+/// The name of an attributes file.
+const GITATTRIBUTES: &[u8] = b".gitattributes";
+
 /// The largest attributes file that is read.
 const ATTRIBUTES: u64 = 1 << 20;
 
-/// Returns the notices about a repository.
-pub(super) fn notices(git: &Repository, root: &Path) -> Result<Vec<Notice>> {
-    let index = git.index().or_cannot(|| format!("read the index of {}", root.display()))?;
-    let words = attribute_words(git, &index, root);
+/// The entries of an index about which there may be notices.
+#[derive(Debug, Default)]
+pub(super) struct IndexFacts {
+    /// The paths of its submodules.
+    submodules: Vec<Vec<u8>>,
+    /// The paths of its attributes files.
+    attributes: Vec<RepoPath>,
+}
+
+impl IndexFacts {
+    /// Adds an entry, if there may be a notice about it.
+    pub(super) fn add(&mut self, entry: ReadEntry<'_>) {
+        if entry.mode == GITLINK {
+            self.submodules.push(entry.path.to_vec());
+        } else if split_path(entry.path).1 == GITATTRIBUTES {
+            self.attributes.extend(RepoPath::new(entry.path));
+        }
+    }
+}
+
+/// Returns the notices about a repository with this index.
+pub(super) fn notices(git: &Repository, root: &Path, index: &IndexFacts) -> Vec<Notice> {
+    let words = attribute_words(git, index, root);
     let found =
-        [submodules(&index, root), filters(&words), merge_drivers(git, &words), partial(git)];
-    Ok(found.into_iter().flatten().collect())
+        [submodules(index, root), filters(&words), merge_drivers(git, &words), partial(git)];
+    found.into_iter().flatten().collect()
 }
 
 /// Returns the notice about submodules that are not checked out.
-fn submodules(index: &Index, root: &Path) -> Option<Notice> {
-    let is_empty = |path: &[u8]| {
+fn submodules(index: &IndexFacts, root: &Path) -> Option<Notice> {
+    let is_empty = |path: &&Vec<u8>| {
         let folder = root.join(OsStr::from_bytes(path));
         folder.join(".git").symlink_metadata().is_err()
     };
-    let links = index.iter().filter(|entry| entry.mode == GITLINK);
-    let count = links.filter(|entry| is_empty(&entry.path)).count();
+    let count = index.submodules.iter().filter(is_empty).count();
     (count > 0).then(|| Notice {
         from: "submodules".to_owned(),
         to: "each is an empty folder in a workspace, and left as it is".to_owned(),
@@ -42,13 +65,8 @@ fn submodules(index: &Index, root: &Path) -> Option<Notice> {
 }
 
 /// Returns the words of all attributes files that are not patterns: attributes and their values.
-fn attribute_words(git: &Repository, index: &Index, root: &Path) -> BTreeSet<String> {
-    let names = b"/.gitattributes";
-    let tracked = index
-        .iter()
-        .filter(|entry| entry.path == names[1..] || entry.path.ends_with(names))
-        .filter_map(|entry| protocol::RepoPath::new(entry.path))
-        .map(|path| root.join(path.as_path()));
+fn attribute_words(git: &Repository, index: &IndexFacts, root: &Path) -> BTreeSet<String> {
+    let tracked = index.attributes.iter().map(|path| root.join(path.as_path()));
     let own = [git.commondir().join("info/attributes")];
     tracked.chain(own).chain(global(git)).flat_map(|file| words_of(&file)).collect()
 }

@@ -10,7 +10,8 @@ use rustix::fs::{Access, access};
 
 use crate::error::{OrCannot, Result};
 use crate::index_file::{self, Unreadable};
-use crate::repository::{notices, refusals};
+use crate::repository::notices::{self, IndexFacts};
+use crate::repository::refusals;
 
 /// A repository that can be worked on. It holds no libgit2 handle, because threads cannot share
 /// one.
@@ -57,8 +58,8 @@ impl Repo {
         if at.starts_with(&git_dir) || at.starts_with(&common_dir) {
             return Err(refusals::inside_git(&at, &root));
         }
-        let mut notices = check(&git, &root)?;
-        notices.extend(notices::notices(&git, &root)?);
+        let (mut notices, index) = check(&git, &root)?;
+        notices.extend(notices::notices(&git, &root, &index));
         let subfolder = subfolder.to_path_buf();
         let head = head(&git);
         Ok(Self { root, git_dir, common_dir, subfolder, notices, head })
@@ -174,15 +175,15 @@ fn canonical(path: &Path) -> Result<PathBuf> {
 }
 
 /// Checks the state, the index, HEAD and the permissions of a repository, and returns the notices
-/// about its state.
-fn check(git: &Repository, root: &Path) -> Result<Vec<Notice>> {
+/// about its state, and what its index tells.
+fn check(git: &Repository, root: &Path) -> Result<(Vec<Notice>, IndexFacts)> {
     let notices = check_state(git, root)?;
-    check_index(git, root)?;
+    let index = check_index(git, root)?;
     check_head(git, root)?;
     if let Err(error) = access(root, Access::WRITE_OK | Access::EXEC_OK) {
         return Err(refusals::read_only(root, error.into()));
     }
-    Ok(notices)
+    Ok((notices, index))
 }
 
 fn check_state(git: &Repository, root: &Path) -> Result<Vec<Notice>> {
@@ -210,21 +211,40 @@ fn check_state(git: &Repository, root: &Path) -> Result<Vec<Notice>> {
     }
 }
 
-fn check_index(git: &Repository, root: &Path) -> Result<()> {
+/// Checks the index, and returns what it tells. It is read without libgit2, which would copy every
+/// entry: for a large repository that takes longer than most commands.
+fn check_index(git: &Repository, root: &Path) -> Result<IndexFacts> {
     let damaged = |why: &str| refusals::of_index(root, &git2::Error::from_str(why));
+    let mut facts = IndexFacts::default();
     let file = git.path().join("index");
-    if file.symlink_metadata().is_ok() {
-        let bytes = index_file::read(&file);
-        let bytes = bytes.ok_or_else(|| damaged("it is no regular file, or is too large"))?;
-        if index_file::paths(&bytes, |_path| {}) == Err(Unreadable::Damaged) {
+    if file.symlink_metadata().is_err() {
+        return Ok(facts);
+    }
+    let bytes = index_file::read(&file);
+    let bytes = bytes.ok_or_else(|| damaged("it is no regular file, or is too large"))?;
+    let mut is_conflicted = false;
+    let read = index_file::entries(&bytes, |entry| {
+        is_conflicted |= entry.is_conflict;
+        facts.add(entry);
+    });
+    match read {
+        Ok(()) if !index_file::has_checksum(&bytes) => {
+            return Err(damaged("its checksum is that of another content"));
+        }
+        Ok(()) => {}
+        Err(Unreadable::Damaged) => {
             return Err(damaged("its entries or its cached trees are not those of an index"));
         }
+        Err(Unreadable::Partial) => {
+            let refused = git.index().err();
+            let refused = refused.unwrap_or_else(|| git2::Error::from_str("it is not whole"));
+            return Err(refusals::of_index(root, &refused));
+        }
     }
-    let index = git.index().map_err(|error| refusals::of_index(root, &error))?;
-    if index.has_conflicts() {
+    if is_conflicted {
         return Err(refusals::conflicted(root));
     }
-    Ok(())
+    Ok(facts)
 }
 
 fn check_head(git: &Repository, root: &Path) -> Result<()> {

@@ -140,10 +140,14 @@ fn indexes_that_libgit2_cannot_read_are_refused_with_the_line_that_mends_them() 
     let cut = sample();
     let index = cut.root.join(".git/index");
     let bytes = fs::read(&index).unwrap();
-    fs::write(&index, &bytes[..bytes.len() / 2]).unwrap();
-    let (what, _, hint) = refusal(&cut.root);
-    assert!(what.contains("index is damaged"), "{what}");
-    assert!(hint.contains("reset"), "{hint}");
+    let mut flipped = bytes.clone();
+    flipped[30] ^= 1; // in the device of the first entry
+    for damaged in [&bytes[..bytes.len() / 2], &flipped] {
+        fs::write(&index, damaged).unwrap();
+        let (what, _, hint) = refusal(&cut.root);
+        assert!(what.contains("index is damaged"), "{what}");
+        assert!(hint.contains("reset"), "{hint}");
+    }
 }
 
 #[test]
