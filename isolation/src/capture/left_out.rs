@@ -108,7 +108,7 @@ impl<'a> LeftOutCollector<'a> {
         let mut seen = 0;
         let mut waiting = vec![folder.to_vec()];
         while let Some(folder) = waiting.pop() {
-            let listing = match self.tree.list_readable(&folder) {
+            let listing = match self.tree.list_readable(&folder, &|_| false) {
                 Ok(Some(listing)) => listing,
                 Ok(None) => continue,
                 Err(_) => {

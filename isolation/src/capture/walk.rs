@@ -63,7 +63,7 @@ pub(super) struct Walked<'a> {
 ///
 /// `rules` decide which paths git ignores. `force_added` contains ignored paths that the workspace
 /// tracks nevertheless. With `differences`, a folder that has the same entries as a new copy is not
-/// listed again.
+/// listed again, and of another one, the stats of the files that are as they were are not read again.
 pub(super) fn candidates<'a>(
     snapshot: &'a Snapshot,
     manifest: &'a Manifest,
@@ -74,6 +74,8 @@ pub(super) fn candidates<'a>(
 ) -> Result<Walked<'a>> {
     let same = differences.map(|differences| differences.same_entries(snapshot));
     let same = same.unwrap_or_default();
+    let changed = differences.map(|differences| differences.changed_files(snapshot));
+    let changed = changed.unwrap_or_default();
     let mut walk = Walk::new(snapshot, manifest, tree, rules, force_added);
     let mut visited = BTreeSet::new();
     let mut waiting = vec![Vec::new()];
@@ -83,13 +85,20 @@ pub(super) fn candidates<'a>(
             visited.insert(path);
             continue;
         }
-        let Some(listing) = tree.list_readable(&path)? else { continue };
-        walk.visit_folder(&path, &listing, &mut waiting)?;
+        let folder = snapshot.table.folders.get(path.as_slice());
+        let is_same = |name: &OsStr| {
+            let differs = changed.get(path.as_slice());
+            folder.zip(differs).is_some_and(|(folder, differs)| {
+                folder.files.contains_key(name) && !differs.contains(name)
+            })
+        };
+        let Some(listing) = tree.list_readable(&path, &is_same)? else { continue };
+        walk.visit_folder(&path, &listing, &is_same, &mut waiting)?;
         visited.insert(path);
     }
     for (path, folder) in &snapshot.table.folders {
         if !visited.contains(path) {
-            walk.note_absent(path, folder, &BTreeSet::new());
+            walk.note_absent(path, folder, &|_| false);
         }
     }
     walk.note_absent_predecessors();
@@ -138,10 +147,12 @@ impl<'a, 'g> Walk<'a, 'g> {
         Walked { candidates: self.found, left_out, fingerprints, ignored: self.ignored }
     }
 
+    /// Visits a folder. Of its files, those that are the same are not in the listing.
     fn visit_folder(
         &mut self,
         path: &[u8],
         listing: &FolderListing,
+        is_same: &dyn Fn(&OsStr) -> bool,
         waiting: &mut Vec<Vec<u8>>,
     ) -> Result<()> {
         self.note_git_names(path, listing)?;
@@ -171,7 +182,7 @@ impl<'a, 'g> Walk<'a, 'g> {
             }
         }
         if let Some(folder) = folder {
-            self.note_absent(path, folder, &present);
+            self.note_absent(path, folder, &|name| present.contains(name) || is_same(name));
         }
         Ok(())
     }
@@ -293,9 +304,14 @@ impl<'a, 'g> Walk<'a, 'g> {
     }
 
     /// Adds the files of the snapshot that are missing in a folder to the candidates.
-    fn note_absent(&mut self, path: &[u8], folder: &'a Folder, present: &BTreeSet<&OsStr>) {
+    fn note_absent(
+        &mut self,
+        path: &[u8],
+        folder: &'a Folder,
+        is_present: &dyn Fn(&OsStr) -> bool,
+    ) {
         for (name, frozen) in &folder.files {
-            if present.contains(name.as_os_str()) || self.snapshot.context.faults.is_off("F156") {
+            if is_present(name) || self.snapshot.context.faults.is_off("F156") {
                 continue;
             }
             if let Some(path) = RepoPath::new(join(path, name))

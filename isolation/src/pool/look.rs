@@ -86,6 +86,24 @@ impl Differences {
         }
         same
     }
+
+    /// Returns, for every folder that may have other entries than in a new copy, by its path, the names
+    /// of its files that are missing or not as they were copied.
+    pub(crate) fn changed_files<'a>(
+        &self,
+        snapshot: &'a Snapshot,
+    ) -> BTreeMap<&'a [u8], BTreeSet<&'a OsStr>> {
+        let folders = folders(snapshot);
+        let changed = self.folders.iter().filter(|(_, it)| it.state == FolderState::Changed);
+        changed
+            .filter_map(|(place, difference)| {
+                let folder = folders.get(*place)?;
+                let files = folder.files();
+                let names = difference.files.iter().map(|at| files[*at].name).collect();
+                Some((folder.path, names))
+            })
+            .collect()
+    }
 }
 
 /// A copy to look at.

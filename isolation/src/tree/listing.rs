@@ -62,13 +62,23 @@ impl Tree {
     /// Lists the folder at `folder`, which is empty for the root. Returns `None` if it does not
     /// exist any more or is not a folder any more.
     pub(crate) fn list(&self, folder: &[u8]) -> Result<Option<FolderListing>> {
+        self.list_without(folder, &|_| false)
+    }
+
+    /// Lists a folder like [`Self::list`], but without the entries whose names are `known`: their
+    /// stats are not read.
+    fn list_without(
+        &self,
+        folder: &[u8],
+        known: &dyn Fn(&OsStr) -> bool,
+    ) -> Result<Option<FolderListing>> {
         let printable = || self.root().join(OsStr::from_bytes(folder)).display().to_string();
         let fd = match self.open(folder) {
             Ok(fd) => fd,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
             Err(error) => return Err(error).or_cannot(|| format!("open {}", printable())),
         };
-        list(fd).map(Some).or_cannot(|| format!("list {}", printable()))
+        list(fd, known).map(Some).or_cannot(|| format!("list {}", printable()))
     }
 }
 
@@ -76,14 +86,18 @@ impl Tree {
 const READABLE: u32 = 0o500;
 
 impl Tree {
-    /// Lists a folder of a workspace. If the permissions of the folder forbid listing, makes the
-    /// folder readable for its owner first.
-    pub(crate) fn list_readable(&self, folder: &[u8]) -> Result<Option<FolderListing>> {
+    /// Lists a folder of a workspace, without the entries whose names are `known`. If the permissions
+    /// of the folder forbid listing, makes the folder readable for its owner first.
+    pub(crate) fn list_readable(
+        &self,
+        folder: &[u8],
+        known: &dyn Fn(&OsStr) -> bool,
+    ) -> Result<Option<FolderListing>> {
         let shut = matches!(self.open(folder), Err(Errno::ACCESS));
         if shut && let Some(path) = RepoPath::new(folder) {
             self.make_readable(&path)?;
         }
-        self.list(folder)
+        self.list_without(folder, known)
     }
 
     /// Returns the stat of the file `name` in a folder, if it exists.
@@ -125,7 +139,7 @@ impl Tree {
     }
 }
 
-fn list(fd: OwnedFd) -> std::result::Result<FolderListing, Errno> {
+fn list(fd: OwnedFd, known: &dyn Fn(&OsStr) -> bool) -> std::result::Result<FolderListing, Errno> {
     let mut listing = FolderListing {
         fd,
         entries: Vec::new(),
@@ -135,7 +149,7 @@ fn list(fd: OwnedFd) -> std::result::Result<FolderListing, Errno> {
     for entry in Dir::read_from(&listing.fd)? {
         let entry = entry?;
         let name = entry.file_name().to_bytes();
-        if matches!(name, b"." | b"..") {
+        if matches!(name, b"." | b"..") || known(OsStr::from_bytes(name)) {
             continue;
         }
         if name == b".git" {
