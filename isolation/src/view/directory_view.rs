@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read as _;
+use std::mem;
 use std::os::fd::OwnedFd;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
@@ -167,8 +168,20 @@ impl WorkspaceView for DirectoryView {
     }
 
     async fn open(&self, path: &ViewPath) -> Result<Box<dyn ViewFile>, ViewError> {
-        let (file, stat) = self.at_entry(path, open_file).await?;
-        Ok(Box::new(OpenFile { file: Arc::new(file), stat, disk: self.disk.clone() }))
+        let opened = self.at_entry(path, |folder, name| {
+            let (file, stat) = open_file(folder, name)?;
+            let ahead = read(&file, READ_AHEAD)?;
+            Ok((file, stat, ahead))
+        });
+        let (file, stat, ahead) = opened.await?;
+        let is_whole = ahead.len() < READ_AHEAD;
+        Ok(Box::new(OpenFile {
+            file: Arc::new(file),
+            stat,
+            ahead,
+            is_whole,
+            disk: self.disk.clone(),
+        }))
     }
 
     async fn read_dir(&self, path: &ViewPath, most: usize) -> Result<Listing, ViewError> {
@@ -237,10 +250,18 @@ fn entry_error(error: Errno) -> ViewError {
     }
 }
 
+/// How many bytes of a file are read when it is opened: most files have no more, and each further
+/// step waits for a thread.
+const READ_AHEAD: usize = 64 << 10;
+
 /// An open regular file.
 struct OpenFile {
     file: Arc<File>,
     stat: FileStat,
+    /// What was read from the file, and nobody has asked for yet.
+    ahead: Vec<u8>,
+    /// Whether that is the rest of the file.
+    is_whole: bool,
     disk: DiskThreads,
 }
 
@@ -251,12 +272,54 @@ impl ViewFile for OpenFile {
     }
 
     async fn read(&mut self, most: usize) -> Result<Vec<u8>, ViewError> {
+        if self.is_whole || most <= self.ahead.len() {
+            let rest = self.ahead.split_off(most.min(self.ahead.len()));
+            return Ok(mem::replace(&mut self.ahead, rest));
+        }
         let file = Arc::clone(&self.file);
-        let read = move || {
-            let mut bytes = Vec::new();
-            file.as_ref().take(most as u64).read_to_end(&mut bytes).map_err(system_error)?;
-            Ok(bytes)
-        };
-        self.disk.run(read).await
+        let mut bytes = mem::take(&mut self.ahead);
+        let more = self.disk.run(move || {
+            read(&file, most - bytes.len()).map(|more| {
+                bytes.extend(more);
+                bytes
+            })
+        });
+        more.await
+    }
+}
+
+/// Reads the next bytes of a file: `most`, or fewer at its end.
+fn read(file: &File, most: usize) -> Result<Vec<u8>, ViewError> {
+    let mut bytes = Vec::new();
+    file.take(most as u64).read_to_end(&mut bytes).map_err(system_error)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    async fn a_file_is_read_whole_in_pieces_of_any_length() {
+        let folder = tempfile::tempdir().unwrap();
+        let view = DirectoryView::new(folder.path().to_owned());
+        for size in [0, 1, READ_AHEAD - 1, READ_AHEAD, READ_AHEAD + 1, 3 * READ_AHEAD + 17] {
+            let bytes: Vec<u8> = (0..size).map(|at| (at % 251) as u8).collect();
+            std::fs::write(folder.path().join("a"), &bytes).unwrap();
+            for most in [1_000, READ_AHEAD, READ_AHEAD + 1, 10 * READ_AHEAD] {
+                let path = ViewPath::new(Path::new("a")).unwrap();
+                let mut file = view.open(&path).await.unwrap();
+                let mut read = Vec::new();
+                loop {
+                    let piece = file.read(most).await.unwrap();
+                    if piece.is_empty() {
+                        break;
+                    }
+                    read.extend(piece);
+                    assert!(read.len().is_multiple_of(most) || read.len() == size);
+                }
+                assert_eq!(read, bytes, "{size} by {most}");
+            }
+        }
     }
 }
