@@ -160,7 +160,8 @@ impl DisplayLoop {
     }
 }
 
-async fn until(moment: Option<Instant>) {
+/// Waits until a moment; for ever without one.
+pub(crate) async fn until(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,
         None => std::future::pending().await,

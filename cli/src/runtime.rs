@@ -14,9 +14,11 @@ use tokio::runtime::{Builder, Runtime};
 use crate::error::{Error, ErrorKind};
 use crate::process;
 
-/// The most threads for blocking work, mostly waiting for the disk. More would not be faster, and
-/// each holds memory.
-const BLOCKING: usize = 64;
+/// The most threads for blocking work, mostly waiting for the disk: so many per core, within these
+/// limits. More would not be faster, and each holds a hundred kilobytes.
+const BLOCKING_PER_CORE: usize = 8;
+const BLOCKING_LEAST: usize = 16;
+const BLOCKING_MOST: usize = 64;
 
 /// How many threads for blocking work are started with the runtime and kept until its end.
 const BLOCKING_KEPT: usize = 4;
@@ -86,7 +88,8 @@ impl Threads {
         let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
         let share = (limit / LIMIT_DIVISOR).max(BLOCKING_KEPT);
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        Self { workers: cores.min(share), blocking: BLOCKING.min(share) }
+        let blocking = (BLOCKING_PER_CORE * cores).clamp(BLOCKING_LEAST, BLOCKING_MOST);
+        Self { workers: cores.min(share), blocking: blocking.min(share) }
     }
 
     /// Returns how many threads and processes a run needs in all.
@@ -226,8 +229,9 @@ mod tests {
             assert!(most <= (limit / 8).max(4), "{limit}: {threads:?}");
             assert!(threads.workers >= 1 && threads.blocking >= BLOCKING_KEPT);
         }
-        assert_eq!(Threads::under(None).blocking, 64);
-        assert_eq!(Threads::under(Some(1024)).blocking, 64);
+        let blocking = Threads::under(None).blocking;
+        assert!((BLOCKING_LEAST..=BLOCKING_MOST).contains(&blocking));
+        assert_eq!(Threads::under(Some(1024)).blocking, blocking);
     }
 
     #[test]

@@ -40,8 +40,16 @@ pub enum Parsed {
 /// # Errors
 /// The command line is invalid. The usage error suggests what to type instead.
 pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> {
-    let mut line = with_launch(&grammar(), line.into_iter().collect());
-    let matches = match grammar().try_get_matches_from(&line) {
+    let line: Vec<_> = line.into_iter().collect();
+    if let [_program, word] = line.as_slice()
+        && ["--version", "-V"].iter().any(|option| word == option)
+    {
+        // Programs ask for it often, and the grammar would be half of what it takes.
+        return Ok(Parsed::Text(concat!("regatta ", env!("CARGO_PKG_VERSION"), "\n").to_owned()));
+    }
+    let grammar = grammar();
+    let mut line = with_launch(&grammar, line);
+    let matches = match grammar.try_get_matches_from(&line) {
         Ok(matches) => matches,
         Err(error) => match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -111,17 +119,21 @@ fn grammar() -> clap::Command {
 
 /// Returns the grammar of what there is. Help lists the commands by their names.
 fn sorted_grammar() -> clap::Command {
-    let mut names = command_names();
+    let grammar = Arguments::command();
+    let mut names = names_of(&grammar);
     names.sort();
     let places = names.iter().enumerate();
-    places.fold(Arguments::command(), |grammar, (place, name)| {
+    places.fold(grammar, |grammar, (place, name)| {
         grammar.mut_subcommand(name, |command| command.display_order(place))
     })
 }
 
 /// Returns the names of the commands.
 fn command_names() -> Vec<String> {
-    let grammar = Arguments::command();
+    names_of(&Arguments::command())
+}
+
+fn names_of(grammar: &clap::Command) -> Vec<String> {
     let commands = grammar.get_subcommands().filter(|command| !command.is_hide_set());
     commands.map(|command| command.get_name().to_owned()).collect()
 }

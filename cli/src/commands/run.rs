@@ -1,9 +1,11 @@
 //! `regatta run`: starts a run, displays it until it ends, and returns the exit code.
 
 use std::io;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use actors::{Canceller, Engine, Events, Submission, SubmitError, Submitted};
 use config::make_private;
@@ -11,9 +13,10 @@ use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, LandingNotice, Repository};
 use protocol::{Event, EventKind, ExitCode, RunId, RunName, RunSpec, WorkspaceKind};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::app_context::{AppContext, EngineNeeds, isolation_places};
-use crate::display_thread::{Display, Notes};
+use crate::display_thread::{Display, Notes, until};
 use crate::error::{Error, ErrorKind};
 use crate::model::check_models;
 use crate::render::{Renderer, rescue_line};
@@ -184,6 +187,10 @@ enum FollowEnd {
     Failed(String),
 }
 
+/// How long events gather after one. Hundreds of agents would otherwise wake the thread with each of
+/// theirs, and the end of the run waits no longer than this.
+const GATHER: Duration = Duration::from_millis(2);
+
 /// Passes on the events of a run until it has ended.
 async fn follow(
     engine: &Engine,
@@ -193,21 +200,26 @@ async fn follow(
     also: &mut (dyn FnMut(&Event) + Send),
 ) -> FollowEnd {
     let mut output_error: Option<io::Error> = None;
+    let mut gathering = None;
     loop {
         tokio::select! {
             biased;
-            event = events.recv() => {
+            event = events.recv(), if gathering.is_none() => {
                 let Some(event) = event else {
                     return FollowEnd::Failed("its events ended before it did".to_owned());
                 };
-                also(&event);
-                if let EventKind::RunFinished { exit_code, .. } = event.kind {
-                    return match output_error {
-                        Some(error) => FollowEnd::OutputFailed(error, exit_code),
-                        None => FollowEnd::With(exit_code),
-                    };
+                for event in iter::once(event).chain(iter::from_fn(|| events.take())) {
+                    also(&event);
+                    if let EventKind::RunFinished { exit_code, .. } = event.kind {
+                        return match output_error {
+                            Some(error) => FollowEnd::OutputFailed(error, exit_code),
+                            None => FollowEnd::With(exit_code),
+                        };
+                    }
                 }
+                gathering = Some(Instant::now() + GATHER);
             }
+            () = until(gathering) => gathering = None,
             error = display.failed() => {
                 engine.cancel(run.id, CancelLevel::AtOnce, Interruption::Terminate);
                 output_error = Some(error);

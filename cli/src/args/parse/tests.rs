@@ -274,5 +274,8 @@ fn a_key_that_is_none_is_refused_without_its_letters() {
 
 #[test]
 fn the_version_is_told() {
-    assert_eq!(text(&["--version"]), format!("regatta {}\n", env!("CARGO_PKG_VERSION")));
+    // The second form is parsed by the grammar.
+    for words in [&["--version"][..], &["-q", "--version"], &["-V"]] {
+        assert_eq!(text(words), format!("regatta {}\n", env!("CARGO_PKG_VERSION")));
+    }
 }
