@@ -1,6 +1,7 @@
 //! The command line of Regatta: parses arguments, wires the engine's parts together, and prints what
 //! happens. Also a library, for programs that embed the engine.
 
+pub mod allocator;
 pub mod app_context;
 pub mod args;
 pub mod commands;

@@ -103,6 +103,7 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("jiff", &["regatta-protocol", "regatta"]),
     ("jsonschema", &["regatta-schema"]),
     ("libc", &["regatta-exec", "regatta-isolation"]),
+    ("libmimalloc-sys", &["regatta"]),
     ("mimalloc", &["regatta", "regatta-benches"]),
     ("minijinja", &["regatta-engine"]),
     ("nucleo-matcher", &["regatta"]),
