@@ -5,7 +5,9 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use benches::{Bound, Report, Rounds, as_f64, median, ms, release_binary, scratch, timed};
+use benches::{
+    Bound, Report, Rounds, as_f64, headless_size, median, ms, release_binary, scratch, timed,
+};
 use tests::model::{Answer, Asked, LoopbackModel, Script};
 
 /// How many milliseconds `regatta --version` may take.
@@ -17,13 +19,19 @@ const REQUEST: f64 = 50.0;
 /// How many megabytes the stripped binary may have, the conversation on the terminal included.
 const SIZE: f64 = 60.0;
 
+/// How many megabytes it may have without that.
+const HEADLESS: f64 = 30.0;
+
 fn main() -> ExitCode {
+    // A trial would compile half of the program again.
+    let headless = (Rounds::asked_for() != Rounds::Trial).then(headless_size);
     let binary = release_binary();
     let mut report = Report::new(
         "start",
         "`regatta --version` from its start to its end, beside `/bin/true`; and `regatta -p hello` from \
          its start to the moment at which its first request is with a model on the loopback, in a home \
-         that was used before. In turns, medians. The binary is the release build, stripped.",
+         that was used before. In turns, medians. The binary is the release build, stripped; without \
+         its conversation on a terminal it is built with `--no-default-features`.",
     );
     let scratch = scratch();
     let home = scratch.path().join("home");
@@ -36,14 +44,22 @@ fn main() -> ExitCode {
         versions.push(version);
         requests.push(request);
     }
-    let bytes = std::fs::metadata(&binary).map_or(0, |it| usize::try_from(it.len()).unwrap_or(0));
+    let bytes = std::fs::metadata(&binary).expect("it is there").len();
     report.figure("/bin/true", ms(median(&trues)), "ms", Bound::None);
     let what = "regatta --version";
     report.figure(what, ms(median(&versions)), "ms", Bound::AtMost(VERSION));
     let what = "regatta -p hello: to its first request";
     report.figure(what, ms(median(&requests)), "ms", Bound::AtMost(REQUEST));
-    report.figure("the binary", as_f64(bytes) / 1e6, "MB", Bound::AtMost(SIZE));
+    report.figure("the binary", megabytes(bytes), "MB", Bound::AtMost(SIZE));
+    if let Some(bytes) = headless {
+        let what = "the binary without its conversation on a terminal";
+        report.figure(what, megabytes(bytes), "MB", Bound::AtMost(HEADLESS));
+    }
     report.finish()
+}
+
+fn megabytes(bytes: u64) -> f64 {
+    as_f64(usize::try_from(bytes).expect("it has been loaded")) / 1e6
 }
 
 fn version(binary: &Path) -> Duration {

@@ -12,6 +12,21 @@ use crate::Rounds;
 /// When it cannot be built.
 #[must_use]
 pub fn release_binary() -> PathBuf {
+    built(&[])
+}
+
+/// Builds the release binary without its conversation on a terminal, and returns its bytes. It is in
+/// the place of the other binary until that is asked for again.
+///
+/// # Panics
+/// When it cannot be built.
+#[must_use]
+pub fn headless_size() -> u64 {
+    let binary = built(&["--no-default-features"]);
+    std::fs::metadata(binary).expect("it was built").len()
+}
+
+fn built(features: &[&str]) -> PathBuf {
     // A bench lies in TARGET/release/deps, or in TARGET/debug/deps.
     let bench = std::env::current_exe().expect("a bench knows where it is");
     let target = bench.ancestors().nth(3).expect("a bench lies in a target folder");
@@ -30,6 +45,7 @@ pub fn release_binary() -> PathBuf {
     let status = cargo
         // Of the whole workspace, as the benches are, so that it takes the same crates.
         .args(["build", "--quiet", "--profile", profile, "--workspace", "--bin", "regatta"])
+        .args(features)
         .arg("--target-dir")
         .arg(target)
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))

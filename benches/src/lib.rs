@@ -13,11 +13,11 @@ mod used;
 
 pub use agents_run::{plan_of_agents, run_of_plan};
 pub use bare_client::{BareCall, BareTurn, BareWork, bare_client, was_bare_client};
-pub use binary::release_binary;
+pub use binary::{headless_size, release_binary};
 pub use files::{session_files, wrote_session_files};
 pub use phases::phases;
 pub use replay::Replay;
-pub use report::{Bound, Report};
+pub use report::{Bound, Limit, Report};
 pub use sample::{SampleTree, scratch, scratch_in_memory, spread_folders};
 pub use timing::{Rounds, as_f64, median, ms, percentile, timed};
 pub use used::{Used, used_by};

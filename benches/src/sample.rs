@@ -3,7 +3,9 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, open, statx};
 use tempfile::TempDir;
 
 /// A repository with many files, committed and clean.
@@ -11,6 +13,9 @@ use tempfile::TempDir;
 pub struct SampleTree {
     root: PathBuf,
 }
+
+/// How many files are in a folder.
+const FOLDER: usize = 200;
 
 /// Makes a folder that goes away again, on the file system that the target folder is on: the
 /// folder for temporary files may lie in memory, where copies cost something else. Each folder in it is
@@ -51,7 +56,7 @@ pub fn scratch_in_memory() -> Option<TempDir> {
 }
 
 impl SampleTree {
-    /// Makes one with `files` files of seven kilobytes on average, two hundred to a folder.
+    /// Makes one with `files` files of seven kilobytes on average.
     ///
     /// # Panics
     /// When the disk or the git program does not play along.
@@ -59,7 +64,7 @@ impl SampleTree {
     pub fn make(root: &Path, files: usize) -> Self {
         for file in 0..files {
             let path = root.join(path_of(file));
-            if file % 200 == 0 {
+            if file % FOLDER == 0 {
                 let folder = path.parent().expect("a file is in a folder");
                 std::fs::create_dir_all(folder).expect("a folder can be made");
             }
@@ -88,6 +93,39 @@ impl SampleTree {
         (0..count).map(path_of).collect()
     }
 
+    /// Reads the stat of each file, on all cores, by nothing else than that system call. Returns how
+    /// many there are.
+    ///
+    /// # Panics
+    /// When one cannot be read.
+    #[must_use]
+    pub fn stat_all(&self, files: usize) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let (folders, next) = (files.div_ceil(FOLDER), AtomicUsize::new(0));
+        let share = || {
+            let mut seen = 0;
+            loop {
+                let folder = next.fetch_add(1, Ordering::Relaxed);
+                if folder >= folders {
+                    return seen;
+                }
+                let path = self.root.join(format!("folder-{folder}"));
+                let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                let fd = open(path, flags, Mode::empty()).expect("a folder can be opened");
+                for file in folder * FOLDER..files.min((folder + 1) * FOLDER) {
+                    let name = format!("file-{file}.txt");
+                    let (flags, wanted) = (AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS);
+                    statx(&fd, name, flags, wanted).expect("a file has a stat");
+                    seen += 1;
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..cores).map(|_| scope.spawn(share)).collect();
+            threads.into_iter().map(|thread| thread.join().expect("it does not panic")).sum()
+        })
+    }
+
     /// Returns how many files differ from what was committed, and makes them what they were.
     ///
     /// # Panics
@@ -110,7 +148,7 @@ impl SampleTree {
 }
 
 fn path_of(file: usize) -> String {
-    format!("folder-{}/file-{file}.txt", file / 200)
+    format!("folder-{}/file-{file}.txt", file / FOLDER)
 }
 
 /// Returns the text of a file: lines that no two files share, between two and twelve kilobytes.
