@@ -30,7 +30,7 @@ pub use job::Job;
 pub use jobs::Panicked;
 pub use runs::{Submission, SubmitError, Submitted};
 pub use session::{ContinueError, SessionSpec};
-pub use sessions::{OpenSessionError, PromptError, SessionHandle, SessionState};
+pub use sessions::{OpenSessionError, PromptError, SessionHandle, SessionState, SessionStates};
 
 #[cfg(test)]
 #[macro_use]

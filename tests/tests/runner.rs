@@ -17,6 +17,7 @@ mod panics;
 mod registry_steps;
 mod session_branches;
 mod session_handle;
+mod session_states;
 mod sessions;
 mod side_by_side;
 mod tidy;

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use engine::agent::{InputQueue, Model, Prompt, RequestChanges};
+use engine::agent::{InputQueue, Model, Prompt, RequestChanges, RequestSetup};
 use engine::ports::{CancelLevel, CancelToken, Provider};
 use protocol::{
     AgentEnd, Failure, FailureClass, InputId, ModelRoute, SessionEvent, ThinkingLevel, UserInput,
@@ -38,6 +38,10 @@ pub(crate) struct SessionState {
     next_model: Option<Model>,
     /// How much the model thinks from the next request on.
     next_thinking: Option<ThinkingLevel>,
+    /// The system prompt and the tools, if they were changed.
+    setup: Option<RequestSetup>,
+    /// The same, if it is not part of the current work yet.
+    next_setup: Option<RequestSetup>,
     /// The provider of the current model, or of the next one.
     provider: Option<Arc<dyn Provider>>,
     closing: Option<RpcReplyPort<()>>,
@@ -74,6 +78,8 @@ impl Actor for Session {
             asked: BTreeMap::new(),
             next_model: None,
             next_thinking: None,
+            setup: None,
+            next_setup: None,
             provider: None,
             closing: None,
             revisions: VecDeque::new(),
@@ -114,12 +120,17 @@ impl Actor for Session {
                 let _gone = reply.send(level);
             }
             SessionMessage::SetModes(modes) => state.queue.modes = modes,
+            SessionMessage::SetSystem(system) => state.change_setup(|setup| setup.system = system),
+            SessionMessage::SetTools(only) => state.change_setup(|setup| setup.only = only),
             SessionMessage::TakeBack(kind, reply) => {
                 let input = state.queue.pop_last(kind);
-                if let Some(UserInput { id: input_id, .. }) = input {
-                    state.arguments.events.notify(SessionEvent::InputDropped { input_id });
-                }
+                state.announce_taken_back(input.as_slice());
                 let _gone = reply.send(input);
+            }
+            SessionMessage::ClearQueue(kind, reply) => {
+                let inputs = state.queue.pop_all(kind);
+                state.announce_taken_back(&inputs);
+                let _gone = reply.send(inputs);
             }
             SessionMessage::Continue(reply) => {
                 let _gone = reply.send(state.continue_work(&myself));
@@ -137,9 +148,9 @@ impl Actor for Session {
             }
             SessionMessage::BeforeRequest(reply) => {
                 let model = state.next_model.take();
-                let (thinking, steering) =
-                    (state.next_thinking.take(), state.queue.before_request());
-                let changes = RequestChanges { model, thinking, steering };
+                let (thinking, setup) = (state.next_thinking.take(), state.next_setup.take());
+                let steering = state.queue.before_request();
+                let changes = RequestChanges { model, thinking, setup, steering };
                 let _gone = reply.send(changes);
             }
             SessionMessage::BeforeStop(reply) => {
@@ -192,6 +203,19 @@ impl SessionState {
         Ok(())
     }
 
+    fn change_setup(&mut self, change: impl FnOnce(&mut RequestSetup)) {
+        let system = &self.arguments.spec.system;
+        let given = || RequestSetup { system: Arc::clone(system), only: None };
+        change(self.setup.get_or_insert_with(given));
+        self.next_setup = self.setup.clone();
+    }
+
+    fn announce_taken_back(&self, inputs: &[UserInput]) {
+        for UserInput { id: input_id, .. } in inputs {
+            self.arguments.events.notify(SessionEvent::InputDropped { input_id: *input_id });
+        }
+    }
+
     fn say(&mut self, input: SessionInput) {
         match input {
             SessionInput::Prompt(input) => self.queue.prompt(Prompt::free(input)),
@@ -226,6 +250,7 @@ impl SessionState {
     ) {
         let Activity::Idle(opened) = &mut self.activity else { return }; // already working
         let (opened, abort) = (opened.take(), CancelToken::default());
+        self.next_setup = self.setup.clone(); // each work begins with what the session was opened with
         self.activity = Activity::Working(Work { abort: abort.clone(), asked_by });
         self.arguments.events.notify(SessionEvent::AgentStart);
         let (arguments, session) = (Arc::clone(&self.arguments), myself.clone());

@@ -1,5 +1,6 @@
 //! The arguments and messages of a session's actor.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -105,8 +106,14 @@ pub(crate) enum SessionMessage {
     SetThinking(ThinkingLevel, RpcReplyPort<ThinkingLevel>),
     /// Changes how waiting inputs are given out.
     SetModes(QueueModes),
+    /// Changes the system prompt from the next request on.
+    SetSystem(Arc<SystemPrompt>),
+    /// The model may use these of the tools, or all of them, from the next request on.
+    SetTools(Option<Arc<BTreeSet<String>>>),
     /// Takes back the newest input of a kind that waits.
     TakeBack(QueueKind, RpcReplyPort<Option<UserInput>>),
+    /// Takes back all inputs of a kind that wait.
+    ClearQueue(QueueKind, RpcReplyPort<Vec<UserInput>>),
     /// Continues the conversation without a new input.
     Continue(RpcReplyPort<Result<(), ContinueError>>),
     /// Changes the conversation as soon as the session is idle. Inputs that wait stay in the queue.

@@ -144,6 +144,7 @@ impl Turns {
         AgentContext {
             model: opened.model.clone(),
             tools,
+            only: None, // `before_request` says it
             inputs,
             listener,
             limits: self.arguments.spec.limits,

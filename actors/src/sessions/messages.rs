@@ -1,9 +1,14 @@
 //! The messages of the sessions' supervisor.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use engine::agent::QueueModes;
 use engine::ports::{CancelLevel, OwnerEnd};
+use engine::prompt::SystemPrompt;
 use protocol::{Failure, ModelRoute, SessionEvent, SessionId, ThinkingLevel, UserInput};
 use ractor::{ActorId, ActorRef, RpcReplyPort};
+use tokio::sync::watch;
 
 use super::session_state::SessionState;
 use crate::events::Events;
@@ -52,7 +57,13 @@ pub(crate) enum SessionsMessage {
     PromptIfIdle(SessionKey, UserInput, RpcReplyPort<Result<(), PromptError>>),
     /// Returns the state of a session.
     State(SessionKey, RpcReplyPort<SessionState>),
+    /// Returns a reader of the state of a session.
+    ReadState(SessionKey, RpcReplyPort<watch::Receiver<SessionState>>),
     SetModes(SessionKey, QueueModes),
+    /// The session has this system prompt from the next request on, also after a restart.
+    SetSystem(SessionKey, Arc<SystemPrompt>),
+    /// The model may use these of the tools, or all of them, also after a restart.
+    SetTools(SessionKey, Option<Arc<BTreeSet<String>>>),
     /// The session thinks this much from the next request on, also after a restart.
     ThinkingSet(SessionKey, ThinkingLevel),
     /// A message for the actor of a session.

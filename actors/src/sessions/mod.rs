@@ -6,10 +6,12 @@ mod model_changes;
 mod record;
 mod session_handle;
 mod session_state;
+mod session_states;
 mod supervisor;
 
 pub use messages::PromptError;
 pub(crate) use messages::{SessionOpening, SessionsMessage, SessionsReply};
 pub use session_handle::{OpenSessionError, SessionHandle};
 pub use session_state::SessionState;
+pub use session_states::SessionStates;
 pub(crate) use supervisor::{Sessions, SessionsArguments};

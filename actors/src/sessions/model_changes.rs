@@ -1,4 +1,7 @@
-//! Changes of the model of a session: the session opens the model, and a restart takes it again.
+//! Changes of what a session asks its model with. A restart takes them again.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use protocol::{Failure, ModelRoute};
 use ractor::{ActorRef, RpcReplyPort};
@@ -7,9 +10,25 @@ use super::messages::{SessionKey, SessionsMessage};
 use super::supervisor::SessionsState;
 use crate::job::Job;
 use crate::messaging::{NoAnswer, ask};
-use crate::session::SessionMessage;
+use crate::session::{SessionMessage, SessionSpec};
+
+/// The names of the tools that a model may use; all if absent.
+type AllowedTools = Option<Arc<BTreeSet<String>>>;
 
 impl SessionsState {
+    /// Changes what a session is started with, and sends its actor the message that `change` returns.
+    pub(super) fn change(
+        &mut self,
+        key: SessionKey,
+        change: impl FnOnce(&mut SessionSpec, &mut AllowedTools) -> Option<SessionMessage>,
+    ) {
+        let Some(record) = self.open_record(key) else { return };
+        if let Some(message) = change(&mut record.spec, &mut record.only) {
+            record.forward(message);
+        }
+        record.publish_state();
+    }
+
     pub(super) fn set_model(
         &mut self,
         myself: &ActorRef<SessionsMessage>,
@@ -36,6 +55,7 @@ impl SessionsState {
         let Ok(set) = set else { return }; // drops the reply port: no answer came
         if let (Some(record), Ok(())) = (self.records.get_mut(&key), &set) {
             record.spec.model = model; // for the next start
+            record.publish_state();
         }
         let _gone = reply.send(set);
     }

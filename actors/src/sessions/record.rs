@@ -1,5 +1,7 @@
 //! The supervisor's record of one session: what a restart after a crash needs.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::ports::CancelLevel;
@@ -8,6 +10,7 @@ use protocol::{
     AgentEnd, Event, EventKind, EventScope, QueueKind, SessionEvent, Timestamp, UserInput,
 };
 use ractor::{ActorRef, RpcReplyPort};
+use tokio::sync::watch;
 
 use super::messages::{SessionOpening, SessionsReply};
 use super::session_state::SessionState;
@@ -21,6 +24,8 @@ pub(super) struct Record {
     pub(super) spec: SessionSpec,
     /// The parameters of its tools.
     pub(super) tools: ToolSetup,
+    /// The names of those of its tools that the model may use; all if absent.
+    pub(super) only: Option<Arc<BTreeSet<String>>>,
     /// `None` until its log is open.
     open: Option<SessionState>,
     /// `None` before the executor is leased, and during a restart.
@@ -39,6 +44,8 @@ pub(super) struct Record {
     early: Vec<SessionEvent>,
     /// The number of published events.
     seq: u64,
+    /// Those who read its state, if there are any.
+    readers: Option<watch::Sender<SessionState>>,
 }
 
 /// Whether the session is closing.
@@ -61,6 +68,7 @@ impl Record {
         let SessionOpening { spec, tools } = opened;
         Self {
             spec,
+            only: tools.only.clone().map(Arc::new),
             tools,
             open: None,
             executor: None,
@@ -73,6 +81,7 @@ impl Record {
             crashes: CrashLog::default(),
             early: Vec::new(),
             seq: 0,
+            readers: None,
         }
     }
 
@@ -97,12 +106,32 @@ impl Record {
         Some(SessionState {
             model: self.spec.model.clone(),
             thinking_level: self.spec.model.thinking,
+            system: Arc::clone(&self.spec.system),
+            tools: self.only.clone(),
             modes: self.spec.modes,
             prompts: texts(QueueKind::Prompt),
             steering: texts(QueueKind::Steering),
             follow_ups: texts(QueueKind::FollowUp),
             ..open
         })
+    }
+
+    /// Returns a reader of the state, once the log of the session is open.
+    pub(super) fn read_state(&mut self) -> Option<watch::Receiver<SessionState>> {
+        let state = self.state()?;
+        let readers = self.readers.get_or_insert_with(|| watch::Sender::new(state));
+        Some(readers.subscribe())
+    }
+
+    /// Gives those who read the state the new one, if it has changed.
+    pub(super) fn publish_state(&mut self) {
+        self.readers.take_if(|readers| readers.is_closed());
+        let (Some(readers), Some(state)) = (&self.readers, self.state()) else { return };
+        readers.send_if_modified(|read| {
+            let is_new = *read != state;
+            *read = state;
+            is_new
+        });
     }
 
     /// Returns whether the session works or has an input to work on.
@@ -175,6 +204,9 @@ impl Record {
     /// Continues a restarted session where the crashed one was. Inputs that were taken are in the log
     /// and are not sent again.
     pub(super) fn resume(&self, session: &ActorRef<SessionMessage>) {
+        if let Some(only) = &self.only {
+            let _dead = session.cast(SessionMessage::SetTools(Some(Arc::clone(only))));
+        }
         let waiting = self.waiting.iter().cloned();
         match self.work {
             // One message carries all inputs: an input for the interrupted work, if sent later,

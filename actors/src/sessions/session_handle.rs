@@ -1,9 +1,11 @@
 //! The public handle of an open session.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use engine::agent::{Navigated, Navigation, QueueModes};
 use engine::ports::CancelLevel;
+use engine::prompt::SystemPrompt;
 use protocol::{
     CompactionResult, EntryId, Failure, FailureClass, Message, ModelRoute, QueueKind, SessionEntry,
     SessionId, ThinkingLevel, UserInput,
@@ -12,6 +14,7 @@ use ractor::{ActorRef, RpcReplyPort};
 
 use super::messages::{OpenedSession, PromptError, SessionKey, SessionsMessage};
 use super::session_state::SessionState;
+use super::session_states::SessionStates;
 use crate::events::Events;
 use crate::messaging::answer;
 use crate::session::{ContinueError, Reply, Revision, SessionInput, SessionMessage};
@@ -60,6 +63,22 @@ impl SessionHandle {
         answer(&self.sessions, |reply| SessionsMessage::State(self.key, reply)).await
     }
 
+    /// Returns a reader of the state of the session, which follows what it does; `None` if it is closed.
+    pub async fn watch(&self) -> Option<SessionStates> {
+        let read = |reply| SessionsMessage::ReadState(self.key, reply);
+        answer(&self.sessions, read).await.map(SessionStates::new)
+    }
+
+    /// Waits until nothing works in the session and no input waits, or until it is closed.
+    pub async fn wait_for_idle(&self) {
+        let Some(mut states) = self.watch().await else { return };
+        let mut state = states.current();
+        while !state.is_idle() {
+            let Some(changed) = states.changed().await else { return };
+            state = changed;
+        }
+    }
+
     /// Begins work on an input, if the session is idle.
     ///
     /// # Errors
@@ -97,6 +116,23 @@ impl SessionHandle {
     /// Takes back the newest input of a kind that waits, and returns it.
     pub async fn take_back(&self, kind: QueueKind) -> Option<UserInput> {
         self.ask(|reply| SessionMessage::TakeBack(kind, reply)).await.flatten()
+    }
+
+    /// Takes back all inputs of a kind that wait, and returns them, oldest first.
+    pub async fn clear_queue(&self, kind: QueueKind) -> Vec<UserInput> {
+        self.ask(|reply| SessionMessage::ClearQueue(kind, reply)).await.unwrap_or_default()
+    }
+
+    /// Changes the system prompt, beginning with the next request. It is not written to the log.
+    pub fn set_system_prompt(&self, system: SystemPrompt) {
+        let _closed = self.sessions.cast(SessionsMessage::SetSystem(self.key, Arc::new(system)));
+    }
+
+    /// Lets the model use only these of the tools of the session, or all of them, beginning with the next
+    /// request. Names that none of the tools has count for nothing.
+    pub fn set_tools(&self, only: Option<BTreeSet<String>>) {
+        let only = only.map(Arc::new);
+        let _closed = self.sessions.cast(SessionsMessage::SetTools(self.key, only));
     }
 
     /// Changes how waiting inputs are given out.

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use engine::agent::QueueModes;
+use engine::prompt::SystemPrompt;
 use protocol::{
     AgentEnd, Message, ModelRoute, SessionEvent, SessionId, StopReason, ThinkingLevel, Usage,
 };
@@ -21,6 +23,10 @@ pub struct SessionState {
     pub model: ModelRoute,
     /// How much the model thinks; the default of the model if absent.
     pub thinking_level: Option<ThinkingLevel>,
+    /// What the system prompt is made of, from the next request on.
+    pub system: Arc<SystemPrompt>,
+    /// The names of those of its tools that the model may use, from the next request on; all if absent.
+    pub tools: Option<Arc<BTreeSet<String>>>,
     /// How waiting inputs are given out.
     pub modes: QueueModes,
     /// Whether the session works.
@@ -51,6 +57,8 @@ impl SessionState {
             folder: spec.folder.clone(),
             model: spec.model.clone(),
             thinking_level: spec.model.thinking,
+            system: Arc::clone(&spec.system),
+            tools: None,
             modes: spec.modes,
             is_streaming: false,
             is_compacting: false,
@@ -62,6 +70,13 @@ impl SessionState {
             usage,
             error: None,
         }
+    }
+
+    /// Returns whether nothing works in the session and no input waits.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        let waits = [&self.prompts, &self.steering, &self.follow_ups];
+        !self.is_streaming && !self.is_compacting && waits.iter().all(|texts| texts.is_empty())
     }
 
     /// Applies an event of the session.

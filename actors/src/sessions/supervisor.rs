@@ -95,17 +95,28 @@ impl Actor for Sessions {
                     let _gone = reply.send(state);
                 }
             }
-            SessionsMessage::SetModes(key, modes) => {
-                if let Some(record) = state.open_record(key) {
-                    record.spec.modes = modes;
-                    record.forward(SessionMessage::SetModes(modes));
+            SessionsMessage::ReadState(key, reply) => {
+                // If the session is closed, the reply port is dropped, which tells the caller.
+                if let Some(states) = state.open_record(key).and_then(Record::read_state) {
+                    let _gone = reply.send(states);
                 }
             }
-            SessionsMessage::ThinkingSet(key, level) => {
-                if let Some(record) = state.open_record(key) {
-                    record.spec.model.thinking = Some(level);
-                }
-            }
+            SessionsMessage::SetModes(key, modes) => state.change(key, |spec, _only| {
+                spec.modes = modes;
+                Some(SessionMessage::SetModes(modes))
+            }),
+            SessionsMessage::SetSystem(key, system) => state.change(key, |spec, _only| {
+                spec.system = Arc::clone(&system);
+                Some(SessionMessage::SetSystem(system))
+            }),
+            SessionsMessage::SetTools(key, allowed) => state.change(key, |_spec, only| {
+                only.clone_from(&allowed);
+                Some(SessionMessage::SetTools(allowed))
+            }),
+            SessionsMessage::ThinkingSet(key, level) => state.change(key, |spec, _only| {
+                spec.model.thinking = Some(level);
+                None // the session has set it
+            }),
             SessionsMessage::Forward(key, message) => {
                 // Without a session, the message is dropped with its reply port.
                 if let Some(record) = state.open_record(key) {
@@ -199,6 +210,7 @@ impl SessionsState {
         self.publish(key, [queued]);
         if let Some(record) = self.open_record(key) {
             record.say(input);
+            record.publish_state();
         }
     }
 
@@ -363,6 +375,7 @@ impl SessionsState {
                 self.arguments.events.publish(event);
             }
         }
+        record.publish_state();
     }
 
     pub(super) fn executor(&self, key: SessionKey) -> Option<ActorRef<ToolExecutorMessage>> {

@@ -164,7 +164,8 @@ async fn ask_with_room(
     }
 }
 
-/// Applies changes of the model and of its thinking, and returns the inputs to add before the next request.
+/// Applies changes of the model, of its thinking, its tools and its system prompt, and returns the inputs
+/// to add before the next request.
 async fn apply_request_changes(
     conversation: &mut Conversation,
     context: &mut AgentContext<'_>,
@@ -182,6 +183,12 @@ async fn apply_request_changes(
         conversation.change_thinking(level).await?;
         context.listener.event(SessionEvent::ThinkingLevelChange { thinking_level: level });
         context.model.route.thinking = Some(level);
+    }
+    if let Some(setup) = changes.setup {
+        context.only = setup.only;
+        let declared = context.declarations();
+        let names: Vec<_> = declared.iter().map(|tool| tool.name.as_str()).collect();
+        conversation.system = setup.system.text(&names);
     }
     Ok(changes.steering)
 }
@@ -288,7 +295,7 @@ async fn ask_route(
         session: conversation.session,
         system: conversation.system.clone(),
         messages,
-        tools: context.tools.declarations(),
+        tools: context.declarations(),
         choice,
         options: RequestOptions { thinking, ..RequestOptions::default() },
     };

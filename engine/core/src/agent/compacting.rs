@@ -113,7 +113,7 @@ const ATTEMPTS: u32 = 3;
 
 /// Returns about how many tokens a request has beside the messages.
 fn fixed(conversation: &Conversation, context: &AgentContext<'_>) -> u64 {
-    let tools = context.tools.declarations();
+    let tools = context.declarations();
     let sizes = tools.iter().map(|tool| {
         let schema = serde_json::to_vec(&tool.parameters).map_or(0, |schema| schema.len());
         tool.name.len() + tool.description.len() + schema

@@ -1,15 +1,17 @@
 //! The dependencies of the agent loop.
 
+use std::collections::BTreeSet;
 use std::pin::pin;
+use std::sync::Arc;
 
 use futures_util::future::{Either, select};
-use protocol::{Message, MessageRole, SessionEvent};
+use protocol::{Message, MessageRole, SessionEvent, ToolCall, quote};
 
 use super::inputs::{Inputs, Model};
 use super::limits::Limits;
 use super::request_hooks::RequestHooks;
 use crate::compaction::{BranchSummaryPolicy, CompactionPolicy};
-use crate::ports::{CancelToken, SessionLogError, ToolRunner};
+use crate::ports::{CancelToken, SessionLogError, ToolDeclaration, ToolRunner};
 
 use protocol::AgentEnd;
 
@@ -19,6 +21,9 @@ pub struct AgentContext<'a> {
     pub model: Model,
     /// Runs the tool calls.
     pub tools: &'a dyn ToolRunner,
+    /// The names of the tools that the model may use; all of them if absent. An input of the session
+    /// may replace it.
+    pub only: Option<Arc<BTreeSet<String>>>,
     /// The inputs that users send while the loop runs.
     pub inputs: &'a dyn Inputs,
     /// Receives the events of the session.
@@ -42,6 +47,36 @@ impl AgentContext<'_> {
             Either::Left(((), _dropped)) => None,
             Either::Right((done, _cancelled)) => Some(done),
         }
+    }
+
+    /// Returns the declarations of the tools that the model may use.
+    pub(super) fn declarations(&self) -> Arc<[ToolDeclaration]> {
+        let declared = self.tools.declarations();
+        match &self.only {
+            None => declared,
+            Some(only) => {
+                declared.iter().filter(|tool| only.contains(&tool.name)).cloned().collect()
+            }
+        }
+    }
+
+    /// Returns what the model is told of a call whose tool it may not use.
+    pub(super) fn refusal(&self, call: &ToolCall) -> Option<String> {
+        let only = self.only.as_ref()?;
+        let declared = self.tools.declarations();
+        // A name in another case is taken where no tool has the name as it is.
+        let is_exact = declared.iter().any(|tool| tool.name == call.name);
+        let is_meant = |tool: &&ToolDeclaration| match is_exact {
+            true => tool.name == call.name,
+            false => tool.name.eq_ignore_ascii_case(&call.name),
+        };
+        let mut meant = declared.iter().filter(is_meant);
+        meant.any(|tool| !only.contains(&tool.name)).then(|| {
+            let allowed = self.declarations();
+            let names: Vec<_> = allowed.iter().map(|tool| tool.name.as_str()).collect();
+            let (name, names) = (quote(&call.name), names.join(", "));
+            format!("Tool {name} not found. The tools there are: {names}")
+        })
     }
 }
 

@@ -1,11 +1,13 @@
 //! The inputs of a session: a queue of the inputs that users and tasks send to the model.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use protocol::{InputId, ModelRoute, QueueKind, ThinkingLevel, UserInput};
 
 use crate::ports::ToolChoice;
+use crate::prompt::SystemPrompt;
 use crate::request::ModelClient;
 
 /// The source of inputs for a running agent loop. It returns every input once.
@@ -60,8 +62,19 @@ pub struct RequestChanges {
     pub model: Option<Model>,
     /// How much the model is to think.
     pub thinking: Option<ThinkingLevel>,
+    /// The system prompt and the tools that replace the current ones.
+    pub setup: Option<RequestSetup>,
     /// Inputs to add before the request.
     pub steering: Vec<UserInput>,
+}
+
+/// What requests have beside their messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestSetup {
+    /// What the system prompt is made of.
+    pub system: Arc<SystemPrompt>,
+    /// The names of the tools that the model may use; all of the session if absent.
+    pub only: Option<Arc<BTreeSet<String>>>,
 }
 
 /// A model and the client to ask it.
@@ -160,6 +173,13 @@ impl InputQueue {
         };
         self.waiting.remove(&input.id);
         Some(input)
+    }
+
+    /// Removes and returns all inputs of a kind, oldest first.
+    pub fn pop_all(&mut self, kind: QueueKind) -> Vec<UserInput> {
+        let mut inputs: Vec<_> = std::iter::from_fn(|| self.pop_last(kind)).collect();
+        inputs.reverse();
+        inputs
     }
 
     /// Removes and returns the input with which an idle session starts to work. Inputs that came
@@ -295,5 +315,17 @@ mod tests {
         assert_eq!(queue.before_request(), [one]);
         assert_eq!(queue.pop_last(QueueKind::Steering), Some(two));
         assert_eq!(queue.clear(), BTreeSet::new());
+    }
+
+    #[test]
+    fn all_inputs_of_a_kind_can_be_taken_back_oldest_first() {
+        let mut queue = InputQueue::default();
+        let (one, two, other) = (input("one"), input("two"), input("other"));
+        queue.follow_up(one.clone());
+        queue.follow_up(two.clone());
+        queue.prompt(Prompt::free(other.clone()));
+        assert_eq!(queue.pop_all(QueueKind::FollowUp), [one, two]);
+        assert_eq!(queue.pop_all(QueueKind::FollowUp), []);
+        assert_eq!(queue.pop_all(QueueKind::Prompt), [other]);
     }
 }

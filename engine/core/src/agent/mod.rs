@@ -22,6 +22,7 @@ pub use context::{AgentContext, Listener};
 pub use conversation::{Assignment, Conversation, SessionInit};
 pub use inputs::{
     InputQueue, Inputs, InterruptMode, Model, Prompt, QueueMode, QueueModes, RequestChanges,
+    RequestSetup,
 };
 pub use limits::Limits;
 pub use navigating::{Navigated, Navigation, SummaryOfLeft, navigate};

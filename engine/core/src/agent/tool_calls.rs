@@ -233,6 +233,9 @@ async fn run_call(
     if allowed == AllowedCalls::YieldOnly && !call.name.eq_ignore_ascii_case(prompts::YIELD) {
         return (index, ToolOutcome::Failed(ToolOutput::text(prompts::ONLY_YIELD)));
     }
+    if let Some(text) = context.refusal(call) {
+        return (index, ToolOutcome::Failed(ToolOutput::text(text)));
+    }
     (index, context.tools.call(call.clone()).await)
 }
 

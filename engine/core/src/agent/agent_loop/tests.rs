@@ -346,6 +346,7 @@ fn context<'a>(
     AgentContext {
         model,
         tools,
+        only: None,
         inputs: &Nobody,
         listener,
         limits: limits(),
