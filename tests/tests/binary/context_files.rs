@@ -69,6 +69,76 @@ fn context_files_beyond_64_kilobytes_are_cut_and_told() {
     assert!(prompt.contains("[The rest is left out"), "{prompt}");
 }
 
+/// Returns the system prompt of a request.
+fn system_of(asked: &Asked) -> String {
+    asked.messages()[0]["content"].as_str().expect("a system prompt is a text").to_owned()
+}
+
+#[test]
+fn a_session_asks_with_the_same_bytes_to_its_end_and_reads_the_files_again_when_it_is_continued() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("AGENTS.md", "Of the beginning.");
+    repository.commit("Begin");
+    let model = LoopbackModel::start();
+    let change = "echo 'Of the end.' > AGENTS.md && git checkout -q -b other && \
+                  git -c user.name=a -c user.email=a@b commit -q -a -m 'Change the notes'";
+    model.talk("s", move |asked: &Asked| match asked.answers() {
+        0 => Answer::call("bash", &json!({ "command": change })),
+        _ => Answer::text("done"),
+    });
+    let session = || {
+        let session = place.regatta(repository.root()).arg("-p").arg("--model").arg(model.route());
+        session.arg("--base-url").arg(model.base_url())
+    };
+    let _done = session().arg(marker("s")).arg("second").run().expect_code(0);
+    let systems: Vec<_> = model.asked("s").iter().map(system_of).collect();
+    assert_eq!(systems.len(), 3, "a call, its answer, the second prompt");
+    assert!(systems.iter().all(|system| *system == systems[0]), "{systems:?}");
+    assert!(systems[0].contains("Of the beginning.") && systems[0].contains(" Begin\n"));
+    assert_eq!(model.take_violations(), [""; 0]);
+
+    let _more = session().arg("-c").arg("third").run().expect_code(0);
+    let now = system_of(&model.asked("s")[3]);
+    for text in ["Of the end.", "\nBranch: other\n", " Change the notes\n"] {
+        assert!(now.contains(text), "{text}: {now}");
+    }
+    assert!(!now.contains("Of the beginning."), "{now}");
+    let changed = model.take_violations();
+    assert!(changed.iter().all(|it| it.contains("message 0 was")), "nothing else: {changed:?}");
+}
+
+#[test]
+fn a_session_reads_one_file_of_each_folder_from_the_root_down_and_says_what_is_cut() {
+    let place = sandbox();
+    let repository = place.repository();
+    let home = place.home();
+    home.configure("");
+    fs::write(home.config_file().with_file_name("AGENTS.md"), "Of the user.").unwrap();
+    repository.write("CLAUDE.md", format!("Of the root. {}", "a".repeat(40_000)));
+    repository.write("sub/AGENTS.md", "Of the folder between.");
+    repository.write("sub/CLAUDE.md", "Not this one.");
+    repository.write("sub/deep/CLAUDE.md", format!("Of the folder. {}", "b".repeat(40_000)));
+    let model = LoopbackModel::start();
+    model.talk("s", |_: &Asked| Answer::text("Done."));
+    let session = place.regatta(&repository.path("sub/deep")).arg("-p").arg("--model");
+    let session = session.arg(model.route()).arg("--base-url").arg(model.base_url());
+    let done = session.arg(marker("s")).run().expect_code(0);
+    let prompt = system_of(&model.asked("s")[0]);
+    let texts = ["Of the user.", "Of the root.", "Of the folder between.", "Of the folder. bbb"];
+    let places: Vec<_> = texts.iter().map(|text| prompt.find(text)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}");
+    assert!(!prompt.contains("Not this one."));
+    let kept = prompt.matches('b').count();
+    assert!((24_000..26_000).contains(&kept), "{kept} of 40,000 are within 64 KB");
+    let told: Vec<_> = done.stderr.lines().filter(|line| line.contains("64 KB in all")).collect();
+    let path = "sub/deep/CLAUDE.md";
+    let expected = format!(
+        "warning: the model reads only a part of {path}: context files have 64 KB in all"
+    );
+    assert_eq!(told, [expected], "{done}");
+}
+
 #[test]
 fn a_session_is_told_what_the_options_and_the_files_say() {
     let place = sandbox();
