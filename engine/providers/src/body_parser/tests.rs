@@ -10,6 +10,8 @@ use super::*;
 use crate::api::Api;
 use crate::test_support::{delta, finish, parse, sse};
 
+mod scenarios;
+
 const APIS: [Api; 4] =
     [Api::OpenAiCompletions, Api::OpenAiResponses, Api::AnthropicMessages, Api::GoogleGenerativeAi];
 
