@@ -127,7 +127,7 @@ impl Cell {
     }
 }
 
-fn folder() -> PathBuf {
+pub(super) fn folder() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/streams"))
 }
 
