@@ -10,12 +10,11 @@ use super::*;
 use crate::api::Api;
 use crate::test_support::{delta, finish, parse, sse};
 
+mod mutated;
+mod scenarios;
+
 const APIS: [Api; 4] =
     [Api::OpenAiCompletions, Api::OpenAiResponses, Api::AnthropicMessages, Api::GoogleGenerativeAi];
-
-/// How many streams of each API are changed at random, if the environment does not say it. All
-/// together take some ten seconds without optimisation.
-const MUTATIONS: u64 = 2_500;
 
 /// The thinking, the text and the arguments of a sample.
 struct Said<'a> {
@@ -192,83 +191,6 @@ proptest! {
             prop_assert_eq!(parse(api, chunks), parse(api, [&stream[..]]));
         }
     }
-}
-
-/// A generator of numbers, the same in every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 11).unwrap_or(0) % most.max(1)
-    }
-}
-
-/// Changes a stream in one to four places.
-fn mutate(stream: &mut Vec<u8>, random: &mut Random) {
-    const WORDS: [&[u8]; 12] = [
-        b"\"index\":7,",
-        b"null",
-        b"-1",
-        b"1e999",
-        b"{\"type\":\"ping\"}",
-        b"data: {}\n\n",
-        b"data: [DONE]\n\n",
-        b"event: error\ndata: {\"error\":{}}\n\n",
-        b"\\ud800",
-        b"\xff\xfe",
-        b"\r\n\r\n",
-        b"[[[[[[[[[[[[[[[[",
-    ];
-    for _change in 0..=random.below(4) {
-        let (at, to) = (random.below(stream.len()), random.below(stream.len()));
-        let (at, to) = (at.min(to), at.max(to).min(at.min(to) + 200));
-        match random.below(6) {
-            0 if !stream.is_empty() => stream[at] = u8::try_from(random.below(256)).unwrap_or(0),
-            1 => drop(stream.drain(at..to)),
-            2 => {
-                let again = stream[at..to].to_vec();
-                stream.splice(to..to, again);
-            }
-            3 => {
-                let moved: Vec<u8> = stream.drain(at..to).collect();
-                let place = random.below(stream.len() + 1);
-                stream.splice(place..place, moved);
-            }
-            4 => stream.truncate(to),
-            _ => {
-                let word = WORDS[random.below(WORDS.len())];
-                stream.splice(at..at, word.iter().copied());
-            }
-        }
-    }
-}
-
-#[test]
-fn streams_changed_at_random_have_one_end_each() {
-    let many = std::env::var("REGATTA_MUTATED_STREAMS").ok().and_then(|it| it.parse().ok());
-    let (mut slowest, mut ends) = (Duration::ZERO, [0_u64; 2]);
-    for api in APIS {
-        let mut random = Random(0x9e37_79b9_7f4a_7c15);
-        let (whole, _) = sample(api, &SAID);
-        for _case in 0..many.unwrap_or(MUTATIONS) {
-            let mut stream = whole.clone().into_bytes();
-            mutate(&mut stream, &mut random);
-            let size = 1 + random.below(300);
-            let began = Instant::now();
-            let events = parse(api, stream.chunks(size));
-            slowest = slowest.max(began.elapsed());
-            let last = events
-                .iter()
-                .filter(|event| matches!(event, ModelEvent::Ended(_) | ModelEvent::Failed(_)));
-            assert_eq!(last.count(), 1, "{api:?}: {}", String::from_utf8_lossy(&stream));
-            ends[usize::from(answer(&events).is_some())] += 1;
-        }
-    }
-    assert!(ends[0] > 0 && ends[1] > 0, "{ends:?} failures and answers");
-    assert!(slowest < Duration::from_secs(60), "{slowest:?}");
 }
 
 /// Returns a stream of about this many bytes in pieces of eight letters.
