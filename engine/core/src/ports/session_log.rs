@@ -12,6 +12,9 @@ use crate::session::{MovePreview, Moved, SessionContext, SessionMove};
 pub trait SessionLogs: Send + Sync {
     /// Opens the log at `path` for appending. If there is none, a new one begins with `header`;
     /// nothing of it is stored before its first message. An incomplete last line is removed.
+    ///
+    /// A log has one writer. While it is open, a file is refused to everybody else; in memory, whoever
+    /// opens it takes the place of the writer before, whose entries are refused from then on.
     async fn open(&self, path: &Path, header: SessionHeader) -> Result<OpenedLog, SessionLogError>;
 }
 

@@ -1,0 +1,48 @@
+//! Any sequence of steps of a session gives the context of a model that knows only the format, in a
+//! file as in memory.
+
+#[macro_use]
+extern crate test_limit;
+
+mod model;
+mod step;
+mod storages;
+mod tested;
+
+use engine::session::MemorySessionLogs;
+use proptest::prelude::*;
+use store::Durability;
+use tokio::runtime::Builder;
+
+use step::{Step, step};
+use tested::{Storage, Tested};
+
+/// Takes the steps in one storage. A runtime of one thread leaves the writing to others.
+fn take(steps: &[Step], storage: Storage, mut runtime: Builder) {
+    let runtime = runtime.build().expect("it starts");
+    runtime.block_on(async {
+        let mut tested = Tested::begin(storage).await;
+        for step in steps {
+            tested.take(step).await;
+        }
+        tested.reload().await;
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_sequence_of_steps_gives_the_context_of_the_model(
+        steps in proptest::collection::vec(step(), 1..24),
+        is_alone in any::<bool>(),
+    ) {
+        take(&steps, Storage::Memory(MemorySessionLogs::default()), Builder::new_current_thread());
+        let folder = tempfile::tempdir().unwrap();
+        let (durability, runtime) = match is_alone {
+            true => (Durability::Written, Builder::new_multi_thread()),
+            false => (Durability::EachMessage, Builder::new_current_thread()),
+        };
+        take(&steps, Storage::files(folder.path(), durability), runtime);
+    }
+}
