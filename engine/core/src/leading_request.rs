@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Either, select};
-use protocol::{Cost, Failure, Message, ModelRoute, Usage};
+use protocol::{Cost, Failure, Message, ModelRoute, ThinkingLevel, Usage};
 
 use crate::ports::{ModelRequest, ModelStream, Models, Provider, ProviderInfo, RequestTurn, Timer};
 
@@ -100,6 +100,14 @@ impl Provider for LedProvider {
 
     fn cost_of(&self, usage: &Usage) -> Option<Cost> {
         self.provider.cost_of(usage)
+    }
+
+    fn thinking_level(&self, asked: ThinkingLevel) -> ThinkingLevel {
+        self.provider.thinking_level(asked)
+    }
+
+    fn context_window(&self) -> Option<u64> {
+        self.provider.context_window()
     }
 
     fn cached_prefix(&self) -> Option<u32> {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tests::model::{Answer, Asked, Call, LoopbackModel, Said, Script, Tokens, Wire, marker};
 use tests::sandbox::{Invocation, Plan, Sandbox};
 
+use super::models::write_models;
 use super::sandbox;
 use super::wire_apis::variable;
 
@@ -130,5 +131,33 @@ fn a_session_of_300_turns_is_compacted_and_answers_the_next_prompt_over_every_ap
         let entries: Vec<Value> =
             file.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let _compactions = check(&model, "s", wire, &entries);
+    }
+}
+
+#[test]
+fn a_known_window_is_kept_free_also_where_prices_cache() {
+    for wire in Wire::ALL {
+        let place = sandbox();
+        let repository = place.repository();
+        repository.write("notes.md", notes());
+        place.home().configure("compaction: { keepRecentTokens: 2000 }\nlimits: { turns: 400 }\n");
+        let model = LoopbackModel::start();
+        write_models(
+            &place,
+            &format!(
+                "providers:\n  gate: {{ baseUrl: '{}', auth: none, api: {}, models: [{{ id: m, \
+                 contextWindow: {WINDOW}, cost: {{ input: 3, output: 15, cacheRead: 0.3 }} }}] }}\n",
+                model.url_of(wire),
+                wire.name()
+            ),
+        );
+        model.talk("t1", reader(|_: &Asked| Answer::yields(&json!("done"))));
+        let plan = Plan::default().top("model = \"gate/m\"");
+        let plan = plan.agent("t1", &format!("Read it all. {}", marker("t1")));
+        let finished = place.run_plan(&repository, &plan).run().expect_code(0);
+        let entries = place.home().session(&finished.run_name(), "t1");
+        let _compactions = check(&model, "t1", wire, &entries);
+        let refused = model.asked("t1").iter().filter(|asked| tokens(asked) > WINDOW).count();
+        assert_eq!(refused, 0, "{wire:?}: {finished}");
     }
 }

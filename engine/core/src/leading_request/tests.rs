@@ -1,4 +1,4 @@
-use protocol::{SessionId, StopReason, Timestamp};
+use protocol::{SessionId, StopReason, ThinkingLevel, Timestamp};
 use serde_json::json;
 
 use super::*;
@@ -41,6 +41,14 @@ impl Provider for TestModel {
 
     fn cached_prefix(&self) -> Option<u32> {
         self.1
+    }
+
+    fn context_window(&self) -> Option<u64> {
+        Some(12_000)
+    }
+
+    fn thinking_level(&self, asked: ThinkingLevel) -> ThinkingLevel {
+        asked.min(ThinkingLevel::Low)
     }
 }
 
@@ -159,5 +167,15 @@ fn what_is_short_or_not_cached_or_no_first_request_waits_for_nobody() {
         for mut wait in [0, 1].map(|_time| model.turn(&request)) {
             assert!(may_follow(&mut wait), "{key}");
         }
+    }
+}
+
+#[test]
+fn what_is_known_about_a_model_is_known_too_where_its_requests_wait() {
+    for least in [None, Some(25)] {
+        let model = open(least, TestTimer::Never);
+        assert_eq!(model.context_window(), Some(12_000), "{least:?}");
+        assert_eq!(model.thinking_level(ThinkingLevel::High), ThinkingLevel::Low, "{least:?}");
+        assert_eq!(model.cached_prefix(), least);
     }
 }
