@@ -54,8 +54,26 @@ struct State {
     /// For how long others may still wait for such a copy. It is how long it took to make one, less
     /// the time that was waited since: then another copy is worth its time.
     patience: Duration,
-    /// Whether a process may have run in one of the workspaces. It could have written to others.
-    had_processes: bool,
+    /// How many tasks have ended that may have had processes. These could have written to all copies.
+    ended: u64,
+    /// Whether processes may run of which nothing is known.
+    is_unknown: bool,
+    /// How many copies are being looked at; nothing is known about their processes meanwhile.
+    looking: usize,
+}
+
+impl State {
+    /// Returns whether a process of a task may run now.
+    fn may_run_processes(&self) -> bool {
+        self.is_unknown || self.looking > 0 || self.lent.values().any(Lent::may_have_processes)
+    }
+
+    /// Removes what is known about the copy of a task, which has ended.
+    fn remove(&mut self, task: &TaskName) -> Option<Lent> {
+        let lent = self.lent.remove(task)?;
+        self.ended += u64::from(!lent.is_over && lent.may_have_processes());
+        Some(lent)
+    }
 }
 
 /// What a new workspace is made of.
@@ -118,8 +136,11 @@ impl Pool {
     /// Expects the copy of a task back: its work has ended and is being captured.
     pub(crate) fn expect(&self, task: &TaskName) {
         let mut state = self.state();
-        if state.lent.contains_key(task) {
-            state.ending.insert(task.clone());
+        let State { lent, ending, ended, .. } = &mut *state;
+        if let Some(lent) = lent.get_mut(task) {
+            lent.is_over = true;
+            *ended += u64::from(lent.may_have_processes());
+            ending.insert(task.clone());
         }
     }
 
@@ -129,9 +150,18 @@ impl Pool {
         self.changed.notify_all();
     }
 
-    /// Keeps what is known about the copy of a task.
-    pub(crate) fn lend(&self, task: &TaskName, lent: Lent) {
-        self.state().lent.insert(task.clone(), lent);
+    /// Keeps what is known about the copy of a task; `None` if nothing is.
+    pub(crate) fn lend(&self, task: &TaskName, lent: Option<Lent>) {
+        match lent {
+            Some(lent) => drop(self.state().lent.insert(task.clone(), lent)),
+            None => self.lend_unknown(),
+        }
+    }
+
+    /// Records that processes may run from now on, until the end of the run, of which nothing is
+    /// known.
+    pub(crate) fn lend_unknown(&self) {
+        self.state().is_unknown = true;
     }
 
     /// Returns the copier of the run. `probe` is a folder of the file system of its workspaces.
@@ -164,18 +194,25 @@ impl Pool {
         snapshot: &Snapshot,
         workspace: &Workspace,
     ) -> Option<Differences> {
-        let lent = {
+        let mut lent = {
             let mut state = self.state();
-            state.had_processes = true;
-            state.lent.remove(&workspace.task)?
+            let mut lent = state.lent.remove(&workspace.task)?;
+            state.looking += 1;
+            lent.looked_at = Some(state.ended);
+            lent
         };
-        let tree = Tree::open_at(&workspace.root).ok()?;
-        match lent.look(snapshot, &tree) {
+        lent.had_processes = true;
+        let tree = Tree::open_at(&workspace.root);
+        let looked = tree.and_then(|tree| lent.look(snapshot, &tree));
+        let mut state = self.state();
+        state.looking -= 1;
+        match looked {
             Ok(differences) => {
-                self.state().lent.insert(workspace.task.clone(), lent);
+                state.lent.insert(workspace.task.clone(), lent);
                 Some(differences)
             }
             Err(error) => {
+                state.is_unknown = true;
                 tracing::info!(%error, "a copy is not used again");
                 None
             }
@@ -185,7 +222,8 @@ impl Pool {
     /// Keeps how the copy of a task differed when it was captured.
     pub(crate) fn keep_differences(&self, task: &TaskName, differences: Differences) {
         if let Some(lent) = self.state().lent.get_mut(task) {
-            lent.differences = Some(Found::Looked(differences));
+            let looked = |ended| Found::Looked { differences, ended };
+            lent.differences = lent.looked_at.map(looked);
         }
     }
 
@@ -219,9 +257,14 @@ impl Pool {
     /// Returns whether a process may have written to any copy of the run.
     pub(super) fn may_have_processes(&self) -> bool {
         let state = self.state();
-        let is_recorded =
-            |lent: &Lent| lent.record.as_ref().is_some_and(|record| record.is_complete());
-        state.had_processes || !state.lent.values().all(is_recorded)
+        state.ended > 0 || state.may_run_processes()
+    }
+
+    /// Returns whether certainly no process of another task has run since the look at which `ended`
+    /// tasks with processes had ended. One could have written to any copy.
+    pub(super) fn is_still_true(&self, ended: u64) -> bool {
+        let state = self.state();
+        state.ended == ended && !state.may_run_processes()
     }
 
     /// Takes back the workspace of a task, whose work is captured, and in which nothing has run since.
@@ -233,7 +276,7 @@ impl Pool {
     }
 
     fn try_take_back(&self, snapshot: &Snapshot, workspace: &Workspace) -> Result<bool> {
-        let Some(lent) = self.state().lent.remove(&workspace.task) else { return Ok(false) };
+        let Some(lent) = self.state().remove(&workspace.task) else { return Ok(false) };
         let (folder, context) = (&workspace.folder, &snapshot.context);
         let what = || format!("put the workspace {} back", folder.display());
         context.faults.failpoint("capture.discard").or_cannot(what)?;
@@ -250,9 +293,12 @@ impl Pool {
         Ok(true)
     }
 
-    /// Forgets what is known about the copy of a task.
+    /// Forgets what is known about the copy of a task, whose processes may still run.
     pub(crate) fn forget(&self, task: &TaskName) {
-        self.state().lent.remove(task);
+        let mut state = self.state();
+        let forgotten = state.remove(task);
+        state.is_unknown |= forgotten.is_none_or(|lent| lent.may_have_processes());
+        drop(state);
         self.unexpect(task);
     }
 

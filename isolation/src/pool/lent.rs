@@ -24,6 +24,12 @@ pub(crate) struct Lent {
     pub(super) differences: Option<Found>,
     /// What views have written to it; `None` if there is no view yet, or no use for a record.
     pub(super) record: Option<Arc<WriteRecord>>,
+    /// Whether something else than views may have written to it.
+    pub(super) had_processes: bool,
+    /// How many tasks with processes had ended in the run when it was last looked at.
+    pub(super) looked_at: Option<u64>,
+    /// Whether its task has ended, and is counted.
+    pub(super) is_over: bool,
     /// Its git folder when that was new; `None` if it is made anew for the next task.
     pub(super) git: Option<GitFolder>,
 }
@@ -31,8 +37,9 @@ pub(crate) struct Lent {
 /// How differences were found.
 #[derive(Debug)]
 pub(super) enum Found {
-    /// The copy was looked at.
-    Looked(Differences),
+    /// The copy was looked at, when so many tasks with processes had `ended`. They are all as long as no
+    /// process of another task could write to it.
+    Looked { differences: Differences, ended: u64 },
     /// They follow from the record of the views, as long as it is complete.
     Recorded(Differences),
 }
@@ -52,14 +59,32 @@ impl Lent {
             overwritten.insert(Vec::new());
             overwritten.extend(path.folders().map(|folder| folder.as_bytes().to_vec()));
         }
-        Self { stats, marker_ns, overwritten, differences: None, record: None, git }
+        Self {
+            stats,
+            marker_ns,
+            overwritten,
+            differences: None,
+            record: None,
+            had_processes: false,
+            looked_at: None,
+            is_over: false,
+            git,
+        }
+    }
+
+    /// Returns whether processes of its task may run, or have run.
+    pub(super) fn may_have_processes(&self) -> bool {
+        let is_complete = self.record.as_ref().is_some_and(|record| record.is_complete());
+        self.had_processes || !is_complete
     }
 
     /// Returns how the copy differs from a new one now.
     pub(super) fn differences(&mut self, snapshot: &Snapshot, tree: &Tree) -> Result<Differences> {
         let is_complete = || self.record.as_ref().is_some_and(|record| record.is_complete());
         match self.differences.take() {
-            Some(Found::Looked(differences)) => Ok(differences),
+            Some(Found::Looked { differences, ended }) if snapshot.pool.is_still_true(ended) => {
+                Ok(differences)
+            }
             Some(Found::Recorded(differences))
                 if is_complete() && !snapshot.pool.may_have_processes() =>
             {
@@ -73,7 +98,7 @@ impl Lent {
                 }
                 Ok(differences)
             }
-            Some(Found::Recorded(_)) | None => self.look(snapshot, tree),
+            Some(Found::Looked { .. } | Found::Recorded(_)) | None => self.look(snapshot, tree),
         }
     }
 

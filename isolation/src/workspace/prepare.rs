@@ -125,9 +125,7 @@ pub(crate) fn prepare(snapshot: &Snapshot, request: &WorkspaceRequest) -> Result
             }
         }
     };
-    if let Some(lent) = lent {
-        pool.lend(&request.task, lent);
-    }
+    pool.lend(&request.task, lent);
     Ok(workspace)
 }
 

@@ -116,3 +116,29 @@ fn agents_that_only_write_and_agents_that_run_commands_find_every_copy_as_new() 
     assert_eq!(model.take_violations(), Vec::<String>::new());
     place.expect_nothing_left(&repository);
 }
+
+#[test]
+fn what_a_task_writes_to_a_copy_that_nobody_uses_reaches_no_other_task() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("d/f", "as it was\n");
+    repository.commit("begin");
+    let evil =
+        "while ! test -e ../../.pool-0; do sleep 0.01; done; echo evil > ../../.pool-0/tree/d/f";
+    let look = "cat d/f; git status --porcelain";
+    let plan = Plan::default()
+        .top("jobs = 2")
+        .task("a", "true")
+        .task("b", evil)
+        .task("c1", look)
+        .after(&["b"])
+        .task("c2", look)
+        .after(&["b"]);
+    let finished = place.run_plan(&repository, &plan).run().expect_code(0);
+    for task in ["c1", "c2"] {
+        assert_eq!(finished.task(task)["yield"], "as it was", "{finished}");
+    }
+    assert_eq!(finished.landed(), Vec::<String>::new(), "{finished}");
+    assert_eq!(repository.text("d/f"), "as it was\n");
+    place.expect_nothing_left(&repository);
+}

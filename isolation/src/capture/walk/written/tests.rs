@@ -260,23 +260,64 @@ fn copies_restored_by_records_are_as_new_for_every_task() {
     assert_eq!(folders.len(), 1, "one copy served all of them");
 }
 
+/// Returns the text of the file `two` in the copy of a task for the next one, after another task,
+/// which may have had processes, has written to it since it was captured.
+fn two_of_the_next(
+    own: impl FnOnce(&Task),
+    other: impl FnOnce(Task, &FrozenRun<Snapshot>),
+) -> String {
+    let sample = sample();
+    let frozen = unchecked(&sample);
+    let (first, sibling) = (Task::new(&frozen, "first"), Task::new(&frozen, "other"));
+    first.write("one", "changed\n");
+    own(&first);
+    first.capture(&frozen);
+    fs::write(first.workspace.root.join("two"), "not through the view\n").unwrap();
+    other(sibling, &frozen);
+    frozen.discard(&first.workspace, Reuse::Allowed).unwrap();
+    let next = prepare(&frozen, "next");
+    assert_eq!(fs::read(next.root.join("one")).unwrap(), b"one\n");
+    fs::read_to_string(next.root.join("two")).unwrap()
+}
+
+fn no_process(_: &Task) {}
+
+fn process(task: &Task) {
+    let _root = task.view.process_root();
+}
+
 #[test]
 fn a_copy_is_looked_at_before_it_is_used_again_if_a_process_has_run_in_the_run() {
-    for with_process in [false, true] {
-        let sample = sample();
-        let frozen = unchecked(&sample);
-        let (first, other) = (Task::new(&frozen, "first"), Task::new(&frozen, "other"));
-        first.write("one", "changed\n");
-        first.capture(&frozen);
-        // As a process of another task of the run could.
-        fs::write(first.workspace.root.join("two"), "not through the view\n").unwrap();
-        if with_process {
-            let _root = other.view.process_root();
-        }
-        frozen.discard(&first.workspace, Reuse::Allowed).unwrap();
-        let next = prepare(&frozen, "next");
-        assert_eq!(fs::read(next.root.join("one")).unwrap(), b"one\n");
-        let is_whole = fs::read(next.root.join("two")).unwrap() == b"two\n";
-        assert_eq!(is_whole, with_process);
+    for own in [no_process, process] {
+        let of_living = two_of_the_next(own, |other, _| process(&other));
+        assert_eq!(of_living, "two\n");
+        let of_captured = two_of_the_next(own, |other, frozen| {
+            process(&other);
+            other.capture(frozen);
+            frozen.discard(&other.workspace, Reuse::Allowed).unwrap();
+        });
+        assert_eq!(of_captured, "two\n");
+        let of_given_up = two_of_the_next(own, |other, frozen| {
+            process(&other);
+            frozen.discard(&other.workspace, Reuse::Refused).unwrap();
+        });
+        assert_eq!(of_given_up, "two\n");
+        let of_verification =
+            two_of_the_next(own, |_, frozen| drop(frozen.merged_copies().unwrap().make()));
+        assert_eq!(of_verification, "two\n");
+    }
+}
+
+#[test]
+fn a_copy_is_looked_at_once_if_no_process_of_another_task_can_have_written_to_it() {
+    for own in [no_process, process] {
+        let of_nobody = two_of_the_next(own, |_, _| {});
+        assert_eq!(of_nobody, "not through the view\n", "nobody looked");
+        let of_views = two_of_the_next(own, |other, frozen| {
+            other.write("wide/b", "new\n");
+            other.capture(frozen);
+            frozen.discard(&other.workspace, Reuse::Allowed).unwrap();
+        });
+        assert_eq!(of_views, "not through the view\n", "nobody looked");
     }
 }
