@@ -1,15 +1,15 @@
 //! What the user has configured about providers, as the catalogue asks for it: addresses, headers, keys,
-//! prices and levels of thinking.
+//! prices and what models can do.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use config::{ApiName, AuthKind, ProviderEntry, StoredKey, ValueSource};
 use engine::ports::{AccountLimits, MinuteLimits};
-use protocol::{Failure, FailureClass, ModelRoute, ThinkingLevel};
-use providers::{NamedKey, Price, UserProvider, UserProviders};
+use protocol::{Failure, FailureClass, ModelRoute};
+use providers::{ModelFacts, NamedKey, Price, UserProvider, UserProviders};
 
-use super::user_models::{KeyPlace, UserModels, price_of_user};
+use super::user_models::{KeyPlace, UserModels, price_of_entry};
 
 impl UserProviders for UserModels {
     fn provider(&self, route: &ModelRoute) -> Result<Option<UserProvider>, Failure> {
@@ -55,8 +55,8 @@ impl UserProviders for UserModels {
     fn price(&self, route: &ModelRoute) -> Option<Price> {
         let entry = self.file().providers.get(&route.provider);
         let said = entry.and_then(|entry| {
-            let own = entry.models.get(&route.id).and_then(|model| model.price);
-            own.or_else(|| entry.overrides.get(&route.id).and_then(|model| model.price))
+            let own = entry.models.get(&route.id).and_then(price_of_entry);
+            own.or_else(|| entry.overrides.get(&route.id).and_then(price_of_entry))
         });
         let known = || {
             // At another address the same model may cost something else.
@@ -64,15 +64,11 @@ impl UserProviders for UserModels {
             let facts = self.facts().model(&route.provider, &route.id).filter(|_| !elsewhere);
             facts.and_then(|facts| facts.price)
         };
-        said.and_then(price_of_user).or_else(known)
+        said.or_else(known)
     }
 
-    fn levels(&self, route: &ModelRoute) -> Vec<ThinkingLevel> {
-        self.known(route).thinking_levels()
-    }
-
-    fn context_window(&self, route: &ModelRoute) -> Option<u64> {
-        self.known(route).context
+    fn model_facts(&self, route: &ModelRoute) -> ModelFacts {
+        self.known(route)
     }
 }
 

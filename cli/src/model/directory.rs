@@ -3,19 +3,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use config::ModelsFile;
+use config::{Equivalence, ModelsFile};
 use globset::GlobBuilder;
 use protocol::{ModelRoute, ThinkingLevel};
 use providers::{FactsTable, KnownProvider, ModelFacts, known_providers};
 
 use super::is_scenario;
-use super::user_models::{KeyPlace, UserModels, facts_of};
+use super::user_models::{KeyPlace, UserModels, facts_of, facts_of_own};
 use crate::error::{Error, ErrorKind};
 
 /// The models that can be named, in the order of their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelDirectory {
     models: Vec<ListedModel>,
+    /// Which models are the same one, as the user says.
+    equivalence: Equivalence,
 }
 
 /// One model of a directory.
@@ -47,7 +49,13 @@ impl ModelDirectory {
         let key = |model: &ListedModel| (model.provider.clone(), model.id.clone());
         models.sort_by_key(key);
         models.dedup_by_key(|model| key(model));
-        Self { models }
+        Self { models, equivalence: Equivalence::default() }
+    }
+
+    /// Returns this directory, in which these models are the same.
+    #[must_use]
+    pub(crate) fn with_equivalence(self, equivalence: Equivalence) -> Self {
+        Self { equivalence, ..self }
     }
 
     /// Returns the directory of the user's models.
@@ -66,7 +74,7 @@ impl ModelDirectory {
                 ListedModel { provider: name.to_owned(), id, facts, obstacle }
             })
         });
-        Self::new(models.collect())
+        Self::new(models.collect()).with_equivalence(file.equivalence.clone())
     }
 
     /// Returns the models.
@@ -216,9 +224,12 @@ impl ModelDirectory {
         let glob = GlobBuilder::new(&lower).literal_separator(false).build().ok();
         let glob = glob.filter(|_| name.contains(['*', '?', '['])).map(|it| it.compile_matcher());
         let shown = |model: &ListedModel| model.to_string().to_lowercase();
-        let ways: [&dyn Fn(&ListedModel) -> bool; 4] = [
-            &|model| model.to_string() == name,
-            &|model| model.id == name,
+        let whole = self.models.iter().find(|model| model.to_string() == name);
+        if let Some(model) = whole.or_else(|| self.equivalent(name)) {
+            return vec![model];
+        }
+        let ways: [&dyn Fn(&ListedModel) -> bool; 3] = [
+            &|model| model.id == name && !self.equivalence.exclude.contains(&model.to_string()),
             &|model| {
                 let id = model.id.to_lowercase();
                 glob.as_ref().is_some_and(|it| it.is_match(id) || it.is_match(shown(model)))
@@ -235,6 +246,22 @@ impl ModelDirectory {
             }
         }
         Vec::new()
+    }
+
+    /// Returns the model that is meant by an id that the user has given to several: the first of them
+    /// that can be used, the one whose own id it is before the others.
+    fn equivalent(&self, id: &str) -> Option<&ListedModel> {
+        let Equivalence { overrides, exclude } = &self.equivalence;
+        if !overrides.values().any(|common| common == id) {
+            return None;
+        }
+        let is_meant = |model: &&ListedModel| {
+            let name = model.to_string();
+            let common = overrides.get(&name).map_or(model.id.as_str(), String::as_str);
+            common == id && !exclude.contains(&name)
+        };
+        let same = self.models.iter().filter(is_meant);
+        same.min_by_key(|model| (model.obstacle.is_some(), model.id != id))
     }
 
     fn unknown(&self, name: &str) -> Error {
@@ -331,7 +358,7 @@ fn models_of(file: &ModelsFile, facts: &FactsTable, name: &str) -> BTreeMap<Stri
         }
         for (id, said) in &entry.models {
             let known = models.remove(id).unwrap_or_default();
-            models.insert(id.clone(), facts_of(said).or(&known));
+            models.insert(id.clone(), facts_of_own(said, &known, &facts.limits(id)));
         }
     }
     models

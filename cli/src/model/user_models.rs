@@ -11,7 +11,10 @@ use config::{
     StoredKey, StoredKeys, ValueSource,
 };
 use protocol::ModelRoute;
-use providers::{FactsTable, KnownProvider, ModelFacts, Price, PriceSource, Rate};
+use providers::{
+    FactsTable, KnownProvider, ModelFacts, Price, PriceSource, PriceTier, PriceTiers, Rate,
+    ThinkingMode,
+};
 
 use super::key_command;
 use super::renewals::Renewals;
@@ -250,8 +253,13 @@ impl UserModels {
     pub(super) fn known(&self, route: &ModelRoute) -> ModelFacts {
         let known = self.facts().model(&route.provider, &route.id).cloned().unwrap_or_default();
         let entry = self.file().providers.get(&route.provider);
-        let said = entry.and_then(|it| it.models.get(&route.id).or(it.overrides.get(&route.id)));
-        said.map_or(known.clone(), |said| facts_of(said).or(&known))
+        let own = entry.and_then(|it| it.models.get(&route.id));
+        let said = own.or_else(|| entry.and_then(|it| it.overrides.get(&route.id)));
+        match (own, said) {
+            (Some(own), _) => facts_of_own(own, &known, &self.facts().limits(&route.id)),
+            (None, Some(said)) => facts_of(said).or(&known),
+            (None, None) => known,
+        }
     }
 }
 
@@ -279,9 +287,35 @@ pub(crate) fn price_of_user(said: ModelPrice) -> Option<Price> {
         output: rate(said.output)?,
         cache_read: Some(rate(said.cache_read)?),
         cache_write: Some(rate(said.cache_write)?),
-        tier: None,
+        tiers: PriceTiers::default(),
         source: PriceSource::User,
     })
+}
+
+/// Returns the price that the user says in the entry of a model.
+pub(crate) fn price_of_entry(entry: &ModelEntry) -> Option<Price> {
+    let tier = |(above, said): &(u64, ModelPrice)| {
+        let Price { input, output, cache_read, cache_write, .. } = price_of_user(*said)?;
+        Some(PriceTier { above: *above, input, output, cache_read, cache_write })
+    };
+    let tiers = entry.price_tiers.iter().map(tier).collect::<Option<Vec<_>>>()?;
+    Some(Price { tiers: PriceTiers::of(tiers)?, ..price_of_user(entry.price?)? })
+}
+
+/// The window and the output limit of a model of the user's own that says neither, in tokens.
+const OWN_WINDOW: u64 = 128_000;
+const OWN_OUTPUT: u64 = 16_384;
+
+/// Returns what the user says about a model of their own, as facts. `known` is what is known besides,
+/// and `limits` are those of a model of the same id.
+pub(crate) fn facts_of_own(
+    entry: &ModelEntry,
+    known: &ModelFacts,
+    limits: &ModelFacts,
+) -> ModelFacts {
+    let (context, output) = (Some(OWN_WINDOW), Some(OWN_OUTPUT));
+    let facts = facts_of(entry).or(known).or(limits);
+    facts.or(&ModelFacts { context, output, ..ModelFacts::default() })
 }
 
 /// Returns what the user says about a model, as facts.
@@ -294,7 +328,10 @@ pub(crate) fn facts_of(entry: &ModelEntry) -> ModelFacts {
         tools: entry.tools,
         thinking: entry.thinking,
         levels: entry.levels.clone(),
-        price: entry.price.and_then(price_of_user),
+        thinking_mode: entry.thinking_mode.and_then(|mode| ThinkingMode::find(mode.as_str())),
+        default_level: entry.default_level.clone(),
+        cache_minimum: None,
+        price: price_of_entry(entry),
     }
 }
 

@@ -106,7 +106,7 @@ impl ConversationPorts for SessionPorts {
     }
 
     fn context_window(&self, model: &ModelRoute) -> Option<u64> {
-        self.user.context_window(model)
+        self.user.model_facts(model).context
     }
 
     fn files(&self) -> Vec<String> {

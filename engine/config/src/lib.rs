@@ -25,8 +25,8 @@ pub use key_store::{
     is_key_name,
 };
 pub use models_file::{
-    ApiName, AuthKind, CompatSwitches, DiscoveryKind, ModelEntry, ModelsFault, ModelsFile,
-    OauthEntry, ProviderEntry,
+    ApiName, AuthKind, CompatSwitches, DiscoveryKind, Equivalence, ModelEntry, ModelsFault,
+    ModelsFile, OauthEntry, ProviderEntry, ThinkingModeName,
 };
 pub use prices::ModelPrice;
 pub use quantity::{QuantityError, parse_cost, parse_count, parse_duration, parse_size};

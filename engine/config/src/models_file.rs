@@ -5,10 +5,12 @@
 
 mod api_name;
 mod compat;
+mod equivalence;
 mod fields;
 mod model;
 mod oauth;
 mod provider;
+mod thinking;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,10 +19,12 @@ use protocol::quote_within;
 
 pub use self::api_name::ApiName;
 pub use self::compat::CompatSwitches;
+pub use self::equivalence::Equivalence;
 use self::fields::{Fields, Mistake};
 pub use self::model::ModelEntry;
 pub use self::oauth::OauthEntry;
 pub use self::provider::{AuthKind, DiscoveryKind, ProviderEntry};
+pub use self::thinking::ThinkingModeName;
 use crate::layer::{LARGEST, read_bounded};
 use crate::yaml::{self, Malformed, Value};
 
@@ -32,6 +36,8 @@ const MOST_MODELS: usize = 5_000;
 pub struct ModelsFile {
     /// The providers without a mistake, by name.
     pub providers: BTreeMap<String, ProviderEntry>,
+    /// Which models are the same one.
+    pub equivalence: Equivalence,
     /// The mistakes.
     pub faults: Vec<ModelsFault>,
     /// What is known and not used, or not known.
@@ -101,7 +107,15 @@ impl ModelsFile {
         let mut warnings = Vec::new();
         let providers = Fields::of(&root, String::new()).and_then(|mut top| {
             let providers = top.take_map("providers")?;
-            top.rest(&["equivalence"], &mut warnings);
+            match Equivalence::parse(&mut top, &mut warnings) {
+                Ok(equivalence) => read.equivalence = equivalence,
+                // The providers are used all the same.
+                Err(Mistake { line, message }) => {
+                    let message = format!("{message}; `equivalence` has no effect");
+                    warnings.push(Mistake { line, message });
+                }
+            }
+            top.rest(&[], &mut warnings);
             Ok(providers)
         });
         match providers {

@@ -12,12 +12,14 @@ use crate::access_tokens::AccessTokens;
 use crate::api::Api;
 use crate::endpoint::{ApiKey, Endpoint, base_url};
 use crate::http_client::{Clients, is_near};
+use crate::known_model::KnownModel;
 use crate::known_providers::{
     ANY_API_KEY, KnownProvider, OFFLINE, known_providers, nearest_name, own_key_variables,
 };
+use crate::model_facts::ModelFacts;
 use crate::offline::Scenarios;
 use crate::preflight::preflight;
-use crate::provider::HttpModel;
+use crate::provider::{HttpModel, LEAST_CACHED};
 use crate::usage::{Price, PriceSource};
 use crate::user_provider::{NamedKey, UserProvider, UserProviders};
 
@@ -102,6 +104,11 @@ impl Catalogue {
             (None, Some(known)) => base_url(known.base_url)?,
             (None, None) => return Err(unknown_provider(&route.provider)),
         };
+        // At an address that the run names, the model may be another one.
+        let facts = match &route.base_url {
+            Some(_) => ModelFacts::default(),
+            None => self.config.user.model_facts(route),
+        };
         let Access { key, variable, .. } = access;
         let open = base.scheme() == "http" && !is_near(&base);
         if key.is_some() && open && !user.allow_http {
@@ -115,12 +122,8 @@ impl Catalogue {
                 .and_then(Api::find)
                 .or(known.map(|known| known.api))
                 .unwrap_or(Api::OpenAiCompletions),
-            level: route.thinking,
-            // At an address that the run names, the model may be another one.
-            levels: match &route.base_url {
-                Some(_) => Vec::new(),
-                None => self.config.user.levels(route),
-            },
+            level: route.thinking.or(facts.default_thinking()),
+            known: KnownModel::of(&facts),
             compat: Arc::clone(&user.compat),
             base,
             key,
@@ -237,13 +240,15 @@ impl Catalogue {
             None => info.account.identity.clone().unwrap_or_default(),
         };
         let account = AccountId { identity: Some(identity), ..info.account };
+        let facts = self.config.user.model_facts(route);
         Ok(Arc::new(HttpModel {
             info: ProviderInfo { limits: user.limits, account, ..info },
             client: self.client(user, &endpoint)?,
             endpoint,
             tokens,
             price: self.price(route),
-            context_window: self.config.user.context_window(route),
+            context_window: facts.context,
+            least_cached: facts.cache_minimum.unwrap_or(LEAST_CACHED),
             clock: Arc::clone(&self.config.clock),
         }))
     }

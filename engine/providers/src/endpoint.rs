@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use engine::ports::ModelRequest;
@@ -13,6 +14,7 @@ use url::Url;
 
 use crate::api::Api;
 use crate::history::{Images, Reader};
+use crate::known_model::KnownModel;
 use crate::printable::printable;
 
 /// One model at one address.
@@ -28,8 +30,8 @@ pub(crate) struct Endpoint {
     pub(crate) api: Api,
     /// How much the model is to think, if the user says so.
     pub(crate) level: Option<ThinkingLevel>,
-    /// The levels of thinking that the model has; empty if they are not known.
-    pub(crate) levels: Vec<ThinkingLevel>,
+    /// What is known about the model, beside its name.
+    pub(crate) known: KnownModel,
     /// What the user says about how the server departs from the API.
     pub(crate) compat: Arc<BTreeMap<String, Value>>,
     pub(crate) key: Option<ApiKey>,
@@ -74,6 +76,8 @@ impl Endpoint {
         let Some(key) = &self.key else { return Ok(None) };
         let (name, prefix) = match self.api {
             Api::OpenAiCompletions | Api::OpenAiResponses => (AUTHORIZATION, "Bearer "),
+            // The token of a login is no key.
+            Api::AnthropicMessages if key.0.starts_with("sk-ant-oat") => (AUTHORIZATION, "Bearer "),
             Api::AnthropicMessages => (HeaderName::from_static("x-api-key"), ""),
             Api::GoogleGenerativeAi => (HeaderName::from_static("x-goog-api-key"), ""),
         };
@@ -98,11 +102,19 @@ impl Endpoint {
     pub(crate) fn thinking(&self, request: &ModelRequest) -> Option<ThinkingLevel> {
         let level = request.options.thinking.or(self.level)?;
         // A model that never thinks is not told so.
-        (self.levels != [ThinkingLevel::Off]).then(|| level.of_model(&self.levels))
+        (self.known.thinks != Some(false)).then(|| level.of_model(&self.known.levels))
     }
 
-    /// Returns the model as the reader of a conversation.
+    /// Returns how many tokens the answer to a request may have, if the request says so.
+    pub(crate) fn output_limit(&self, request: &ModelRequest) -> Option<NonZeroU32> {
+        let limit = request.options.output_limit?;
+        Some(self.known.output.map_or(limit, |most| limit.min(most)))
+    }
+
+    /// Returns the model as the reader of a conversation. If it is not known whether it sees images,
+    /// `images` says so.
     pub(crate) fn reader(&self, images: Images) -> Reader<'_> {
+        let images = self.known.images.unwrap_or(images);
         let (provider, model) = (self.provider.as_str(), self.model.as_str());
         Reader { api: self.api.name(), provider, model, images }
     }
@@ -195,7 +207,7 @@ mod tests {
             base: base_url(text).unwrap(),
             api: Api::OpenAiCompletions,
             level: None,
-            levels: Vec::new(),
+            known: KnownModel::default(),
             compat: Arc::default(),
             key: None,
             variable: "P_API_KEY".to_owned(),
@@ -225,6 +237,19 @@ mod tests {
         }
         let failure = base_url("http://ada:sekret@h/v1").unwrap_err();
         assert!(!failure.message.contains("sekret"), "{}", failure.message);
+    }
+
+    #[test]
+    fn a_key_is_in_the_header_of_its_api_and_the_token_of_a_login_is_a_bearer() {
+        let header = |api: Api, key: &str| {
+            let endpoint = Endpoint { api, key: ApiKey::new(key), ..endpoint("https://h") };
+            let (name, value) = endpoint.key_header().unwrap().unwrap();
+            format!("{name}: {}", String::from_utf8_lossy(value.as_bytes()))
+        };
+        assert_eq!(header(Api::AnthropicMessages, "sk-ant-api03-x"), "x-api-key: sk-ant-api03-x");
+        let token = "sk-ant-oat01-x";
+        assert_eq!(header(Api::AnthropicMessages, token), format!("authorization: Bearer {token}"));
+        assert_eq!(header(Api::GoogleGenerativeAi, token), format!("x-goog-api-key: {token}"));
     }
 
     #[test]

@@ -69,6 +69,9 @@ const NO_RESULT: &str = "No result provided";
 /// Stands in the place of the result of a call in an answer that was aborted or failed.
 const ABORTED: &str = "aborted";
 
+/// Follows an answer that was aborted, so that the model does not take it for a whole one.
+const TURN_ABORTED: &str = "(The answer before this was aborted. What it began may be half done.)";
+
 /// Stands in the place of a result without content.
 const NO_OUTPUT: &str = "(no output)";
 
@@ -84,14 +87,15 @@ pub(crate) fn turns<'a>(
     messages: impl IntoIterator<Item = &'a Message>,
     reader: &Reader<'_>,
 ) -> Vec<Turn<'a>> {
-    let mut history = History { turns: Vec::new(), open: None, images: reader.images };
+    let mut history =
+        History { turns: Vec::new(), open: None, aborted: false, images: reader.images };
     for message in messages {
         match message {
             Message::User(user) => {
                 history.close_calls();
                 let pieces = history.pieces(&user.content);
                 if !pieces.is_empty() {
-                    history.turns.push(Turn::User(pieces));
+                    history.push_user(pieces);
                 }
             }
             Message::Assistant(answer) => {
@@ -102,6 +106,9 @@ pub(crate) fn turns<'a>(
         }
     }
     history.close_calls();
+    if history.aborted {
+        history.push_user(Vec::new());
+    }
     history.turns
 }
 
@@ -109,6 +116,8 @@ struct History<'a> {
     turns: Vec<Turn<'a>>,
     /// The calls of the last answer, if results may still follow.
     open: Option<OpenCalls<'a>>,
+    /// Whether the last answer was aborted, and nothing follows it yet.
+    aborted: bool,
     images: Images,
 }
 
@@ -120,6 +129,11 @@ struct OpenCalls<'a> {
 }
 
 impl<'a> History<'a> {
+    fn push_user(&mut self, pieces: Vec<ContentItem<'a>>) {
+        let note = std::mem::take(&mut self.aborted).then_some(ContentItem::Text(TURN_ABORTED));
+        self.turns.push(Turn::User(note.into_iter().chain(pieces).collect()));
+    }
+
     fn push_answer(&mut self, answer: &'a AssistantMessage, reader: &Reader<'_>) {
         let failed = match answer.stop_reason {
             StopReason::Error | StopReason::Aborted => true,
@@ -137,6 +151,10 @@ impl<'a> History<'a> {
         if self.turns.is_empty() {
             self.turns.push(Turn::User(vec![ContentItem::Text(NO_BEGINNING)]));
         }
+        if self.aborted {
+            self.push_user(Vec::new());
+        }
+        self.aborted = answer.stop_reason == StopReason::Aborted;
         let calls: Vec<_> = answer.calls().collect();
         if !calls.is_empty() {
             let missing = if failed { ABORTED } else { NO_RESULT };

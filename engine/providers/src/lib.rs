@@ -17,6 +17,7 @@ mod fetch;
 mod google_generative_ai;
 mod history;
 mod http_client;
+mod known_model;
 mod known_providers;
 mod local_servers;
 mod model_facts;
@@ -25,6 +26,7 @@ mod offline;
 mod openai_completions;
 mod openai_responses;
 mod preflight;
+mod price_tiers;
 mod printable;
 mod provider;
 mod rate_limits;
@@ -43,13 +45,15 @@ pub use known_providers::{
 };
 pub use local_servers::{LocalFound, LocalServer, local_servers};
 pub use model_facts::{
-    FactsError, FactsTable, ModelFacts, ModelsDevError, ProviderFacts, Refreshed, parse_models_dev,
+    FactsError, FactsTable, ModelFacts, ModelsDevError, ProviderFacts, Refreshed, ThinkingMode,
+    parse_models_dev,
 };
 pub use oauth::{
     BrowserLogin, DeviceLogin, Granted, LoginError, LoginService, OauthConfig, OauthTexts,
     PlainHttp, RedirectListener, Tokens, renewed,
 };
-pub use usage::{Price, PriceSource, PriceTier, Rate};
+pub use price_tiers::{PriceTier, PriceTiers};
+pub use usage::{Price, PriceSource, Rate};
 pub use user_provider::{NamedKey, NoUserProviders, UserProvider, UserProviders};
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::access_tokens::AccessTokens;
 use crate::answer_parser::ParseContext;
-use crate::api::Api;
 use crate::blocks::Events;
 use crate::body_parser::BodyParser;
 use crate::endpoint::Endpoint;
@@ -28,7 +27,7 @@ const AFTER_FINISH: Duration = Duration::from_secs(2);
 const AFTER_LAST_EVENT: Duration = Duration::from_millis(20);
 
 /// How many tokens the caches of most providers hold at least.
-const LEAST_CACHED: u32 = 1_024;
+pub(crate) const LEAST_CACHED: u32 = 1_024;
 
 /// One model that is asked over HTTP.
 pub(crate) struct HttpModel {
@@ -40,6 +39,8 @@ pub(crate) struct HttpModel {
     pub(crate) price: Option<Price>,
     /// How many tokens the model can read and write in one request, if that is known.
     pub(crate) context_window: Option<u64>,
+    /// How many tokens requests have to have in common so that the model finds them in its cache.
+    pub(crate) least_cached: u32,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
@@ -67,7 +68,7 @@ impl Provider for HttpModel {
     }
 
     fn thinking_level(&self, asked: ThinkingLevel) -> ThinkingLevel {
-        asked.of_model(&self.endpoint.levels)
+        asked.of_model(&self.endpoint.known.levels)
     }
 
     fn context_window(&self) -> Option<u64> {
@@ -77,8 +78,7 @@ impl Provider for HttpModel {
     fn cached_prefix(&self) -> Option<u32> {
         let cheaper =
             self.price.is_some_and(|it| it.cache_read.is_some_and(|cached| cached < it.input));
-        // The Responses API is asked with a cache key of each session.
-        (cheaper && self.endpoint.api != Api::OpenAiResponses).then_some(LEAST_CACHED)
+        cheaper.then_some(self.least_cached)
     }
 }
 

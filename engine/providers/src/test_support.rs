@@ -28,6 +28,7 @@ use crate::blocks::Events;
 use crate::body_parser::BodyParser;
 use crate::catalogue::{Catalogue, CatalogueConfig};
 use crate::endpoint::{Endpoint, base_url};
+use crate::known_model::KnownModel;
 
 /// A clock that stands still.
 pub(crate) struct FixedClock;
@@ -154,7 +155,7 @@ pub(crate) fn endpoint(api: Api) -> Endpoint {
         base: base_url("https://h/v1").unwrap(),
         api,
         level: None,
-        levels: Vec::new(),
+        known: KnownModel::default(),
         compat: Arc::default(),
         key: None,
         variable: "ACME_API_KEY".to_owned(),

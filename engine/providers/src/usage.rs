@@ -4,6 +4,8 @@ use protocol::{CacheSaving, Cost, Usage};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 
+use crate::price_tiers::PriceTiers;
+
 /// The price of a model, in US dollars per million tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -18,30 +20,12 @@ pub struct Price {
     /// Tokens written into a cache; the price of `input` if not given.
     #[serde(default, alias = "cache_write", skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<Rate>,
-    /// The price of requests in which the model reads many tokens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tier: Option<PriceTier>,
+    /// The prices of requests in which the model reads many tokens.
+    #[serde(default, alias = "tier", skip_serializing_if = "PriceTiers::is_empty")]
+    pub tiers: PriceTiers,
     /// Who says so.
     #[serde(skip)]
     pub source: PriceSource,
-}
-
-/// The price of requests in which a model reads more than a number of tokens, cached ones included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct PriceTier {
-    /// The number of tokens.
-    pub above: u64,
-    /// Tokens the model reads.
-    pub input: Rate,
-    /// Tokens the model writes.
-    pub output: Rate,
-    /// Tokens read from a cache; the price of `input` if not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_read: Option<Rate>,
-    /// Tokens written into a cache; the price of `input` if not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_write: Option<Rate>,
 }
 
 /// Who says what a model costs. The user goes before a cost that the provider reports, and that goes
@@ -100,19 +84,18 @@ impl Price {
     /// Returns a price that depends on neither caches nor the size of requests.
     #[must_use]
     pub fn flat(input: Rate, output: Rate) -> Self {
-        let (cache_read, cache_write, tier) = (None, None, None);
-        Self { input, output, cache_read, cache_write, tier, source: PriceSource::default() }
+        let (cache_read, cache_write, tiers) = (None, None, PriceTiers::default());
+        Self { input, output, cache_read, cache_write, tiers, source: PriceSource::default() }
     }
 
     /// Returns the cost of this usage.
     #[must_use]
     pub fn cost_of(&self, usage: &Usage) -> Cost {
         let read = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
-        let (input, output, cache_read, cache_write) =
-            match self.tier.filter(|tier| read > tier.above) {
-                Some(tier) => (tier.input, tier.output, tier.cache_read, tier.cache_write),
-                None => (self.input, self.output, self.cache_read, self.cache_write),
-            };
+        let (input, output, cache_read, cache_write) = match self.tiers.at(read) {
+            Some(tier) => (tier.input, tier.output, tier.cache_read, tier.cache_write),
+            None => (self.input, self.output, self.cache_read, self.cache_write),
+        };
         let picodollars = input.of(usage.input)
             + output.of(usage.output)
             + cache_read.unwrap_or(input).of(usage.cache_read)
@@ -265,6 +248,8 @@ mod tests {
             price.cost_of(&usage).as_nanodollars()
         };
         assert_eq!((cost(60, 40), cost(60, 41)), (102_000, 1_030_000));
-        assert_eq!(serde_json::to_string(&price).unwrap().replace(".0", ""), text.replace(' ', ""));
+        let listed = text.replace("\"tier\": {", "\"tiers\": [{").replace("} }", "}] }");
+        let written = serde_json::to_string(&price).unwrap();
+        assert_eq!(written.replace(".0", ""), listed.replace(' ', ""));
     }
 }

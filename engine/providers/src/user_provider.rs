@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use engine::ports::AccountLimits;
-use protocol::{Failure, ModelRoute, ThinkingLevel};
+use protocol::{Failure, ModelRoute};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Proxy};
 use serde_json::Value;
@@ -14,6 +14,7 @@ use url::Url;
 use crate::access_tokens::AccessTokens;
 use crate::endpoint::ApiKey;
 use crate::http_client::{builder, is_near};
+use crate::model_facts::ModelFacts;
 use crate::usage::Price;
 
 /// Looks up what the user has configured about providers.
@@ -34,11 +35,8 @@ pub trait UserProviders: Send + Sync {
     /// Returns what a model costs, if it is known.
     fn price(&self, route: &ModelRoute) -> Option<Price>;
 
-    /// Returns the levels of thinking that a model has; empty if they are not known.
-    fn levels(&self, route: &ModelRoute) -> Vec<ThinkingLevel>;
-
-    /// Returns how many tokens a model can read and write in one request, if that is known.
-    fn context_window(&self, route: &ModelRoute) -> Option<u64>;
+    /// Returns what is known about a model.
+    fn model_facts(&self, route: &ModelRoute) -> ModelFacts;
 }
 
 /// No provider is configured.
@@ -58,12 +56,8 @@ impl UserProviders for NoUserProviders {
         None
     }
 
-    fn levels(&self, _route: &ModelRoute) -> Vec<ThinkingLevel> {
-        Vec::new()
-    }
-
-    fn context_window(&self, _route: &ModelRoute) -> Option<u64> {
-        None
+    fn model_facts(&self, _route: &ModelRoute) -> ModelFacts {
+        ModelFacts::default()
     }
 }
 

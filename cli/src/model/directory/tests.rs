@@ -121,3 +121,27 @@ fn a_scope_has_each_model_once_in_the_order_of_its_patterns_and_tells_what_names
     let told = scope("gem-pro,other/x").unwrap_err().to_string();
     assert!(told.starts_with("error: `--models gem-pro,other/x` names no model"), "{told}");
 }
+
+#[test]
+fn models_that_the_user_calls_the_same_are_named_by_their_common_id() {
+    let same = |overrides: &[(&str, &str)], exclude: &[&str]| {
+        let overrides = overrides.iter().map(|&(name, id)| (name.to_owned(), id.to_owned()));
+        let exclude = exclude.iter().map(|&name| name.to_owned()).collect();
+        directory().with_equivalence(Equivalence { overrides: overrides.collect(), exclude })
+    };
+    let named = |directory: &ModelDirectory, name: &str| {
+        directory.named(name).map(|route| route.to_string()).unwrap_or_default()
+    };
+    let overrides = [("router/a/claude-haiku-4", "small"), ("locked/gem-pro", "small")];
+    let small = same(&overrides, &[]);
+    assert_eq!(named(&small, "small"), "router/a/claude-haiku-4", "the other has no key");
+    assert_eq!(named(&small, "small:low"), "router/a/claude-haiku-4:low");
+    let twins = same(&[("two/twin", "twin")], &[]);
+    assert_eq!(named(&twins, "twin"), "one/twin");
+    assert_eq!(named(&twins, "two/twin"), "two/twin", "its whole name");
+    assert_eq!(named(&twins, "claude-opus-5"), "anthropic/claude-opus-5");
+    assert_eq!(named(&same(&[("router/a/claude-haiku-4", "twin")], &[]), "twin"), "one/twin");
+    assert_eq!(named(&same(&[], &["one/twin", "locked/twin"]), "twin"), "two/twin");
+    assert_eq!(named(&same(&[("two/twin", "twin")], &["one/twin"]), "twin"), "two/twin");
+    assert_eq!(named(&directory(), "twin"), "", "nobody says that they are the same");
+}

@@ -89,3 +89,39 @@ fn a_price_of_the_file_goes_before_that_of_the_catalogue_and_unknown_stays_unkno
     assert_eq!(input("anthropic/claude-opus-5"), Some((5.0, PriceSource::Catalogue)));
     assert_eq!(input("openai/no-such-model"), None);
 }
+
+#[test]
+fn facts_of_a_model_are_those_of_its_entry_and_one_of_the_users_own_has_a_window_and_a_limit() {
+    let (_folder, user) = user(
+        "
+providers:
+  gate:
+    baseUrl: https://gate.example/v1
+    auth: none
+    api: anthropic-messages
+    models:
+      - { id: plain }
+      - { id: claude-opus-5 }
+      - id: full
+        contextWindow: 9000
+        maxTokens: 700
+        input: [text]
+        thinking: { mode: budget, defaultLevel: low }
+        cost: { input: 1, output: 2, tiers: [{ inputTokensAbove: 100, input: 3, output: 4 }] }
+  openai: { modelOverrides: { gpt-5: { contextWindow: 7 } } }
+",
+    );
+    let plain = user.model_facts(&route("gate/plain"));
+    assert_eq!((plain.context, plain.output, plain.images), (Some(128_000), Some(16_384), None));
+    let same = user.model_facts(&route("gate/claude-opus-5"));
+    assert_eq!((same.context, same.output, same.price), (Some(1_000_000), Some(128_000), None));
+    let full = user.model_facts(&route("gate/full"));
+    assert_eq!((full.context, full.output, full.images), (Some(9_000), Some(700), Some(false)));
+    assert_eq!((full.thinking, full.thinking_mode), (Some(true), Some(ThinkingMode::Budget)));
+    assert_eq!(full.default_thinking(), Some(protocol::ThinkingLevel::Low));
+    let price = user.price(&route("gate/full")).unwrap();
+    assert_eq!(price.tiers.at(101).map(|tier| tier.input), Rate::per_million(3.0));
+    let changed = user.model_facts(&route("openai/gpt-5"));
+    assert_eq!((changed.context, changed.output), (Some(7), Some(128_000)));
+    assert_eq!(user.model_facts(&route("other/m")), ModelFacts::default());
+}

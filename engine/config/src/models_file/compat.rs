@@ -59,7 +59,7 @@ pub(super) fn compat(
 ) -> Result<CompatSwitches, Mistake> {
     let Some((_, node)) = fields.take("compat") else { return Ok(CompatSwitches::new()) };
     let mut given = Fields::of(node, fields.key("compat"))?;
-    let mut switches = CompatSwitches::new();
+    let (mut switches, mut one_system_message) = (CompatSwitches::new(), None);
     for (name, kind) in SWITCHES {
         let Some((line, node)) = given.take(name) else { continue };
         let value = kind.read(node).ok_or_else(|| given.mistake(line, name, &kind.expected()))?;
@@ -68,7 +68,15 @@ pub(super) fn compat(
             let message = format!("`{}` must not have `{own}`", given.key(name));
             return Err(Mistake { line, message });
         }
+        if name == "supportsMultipleSystemMessages" {
+            one_system_message = Some(line);
+        }
         switches.insert(name.to_owned(), value);
+    }
+    if let Some(line) = one_system_message {
+        let key = given.key("supportsMultipleSystemMessages");
+        let message = format!("`{key}` has no effect: requests have one system message");
+        warnings.push(Mistake { line, message });
     }
     given.rest(&[], warnings);
     Ok(switches)

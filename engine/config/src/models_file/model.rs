@@ -6,6 +6,7 @@ use super::api_name::ApiName;
 use super::compat::{CompatSwitches, compat};
 use super::fields::{Fields, Mistake};
 use super::provider::headers;
+use super::thinking::{ModelThinking, ThinkingModeName};
 use crate::prices::{ModelPrice, nanodollars};
 use crate::secret::ValueSource;
 use crate::yaml::{Node, Value};
@@ -21,12 +22,18 @@ pub struct ModelEntry {
     pub thinking: Option<bool>,
     /// The thinking levels that it knows.
     pub levels: Vec<String>,
+    /// How it is told how much to think.
+    pub thinking_mode: Option<ThinkingModeName>,
+    /// How much it is to think where nobody says so.
+    pub default_level: Option<String>,
     /// Whether it reads images.
     pub images: Option<bool>,
     /// Whether it calls tools.
     pub tools: Option<bool>,
     /// What it costs.
     pub price: Option<ModelPrice>,
+    /// What it costs where it reads more than a number of tokens, in ascending order.
+    pub price_tiers: Vec<(u64, ModelPrice)>,
     /// How many tokens it can read and write in one request.
     pub context: Option<u64>,
     /// How many tokens it can write in one answer.
@@ -37,9 +44,6 @@ pub struct ModelEntry {
     pub compat: CompatSwitches,
 }
 
-/// The names of thinking levels, in ascending order.
-const LEVELS: [&str; 6] = ["off", "minimal", "low", "medium", "high", "xhigh"];
-
 /// Keys that other programs know and that have no effect.
 const PLANNED: [&str; 2] = ["contextPromotionTarget", "premiumMultiplier"];
 
@@ -49,14 +53,20 @@ impl ModelEntry {
         mut fields: Fields<'_>,
         warnings: &mut Vec<Mistake>,
     ) -> Result<Self, Mistake> {
+        let thinks = fields.flag("reasoning")?;
+        let thinking = ModelThinking::parse(&mut fields, warnings)?;
+        let (price, price_tiers) = price(&mut fields, warnings)?.unzip();
         let entry = Self {
             name: fields.text("name")?,
             api: fields.read("api", ApiName::read)?,
-            thinking: fields.flag("reasoning")?,
-            levels: levels(&mut fields, warnings)?,
+            thinking: thinks.or(thinking.is_given.then_some(true)),
+            levels: thinking.levels,
+            thinking_mode: thinking.mode,
+            default_level: thinking.default_level,
             images: fields.read("input", images)?,
             tools: fields.flag("tools")?,
-            price: price(&mut fields, warnings)?,
+            price,
+            price_tiers: price_tiers.unwrap_or_default(),
             context: fields.count("contextWindow")?,
             output: fields.count("maxTokens")?,
             headers: headers(&mut fields)?,
@@ -65,29 +75,6 @@ impl ModelEntry {
         fields.rest(&PLANNED, warnings);
         Ok(entry)
     }
-}
-
-fn levels(fields: &mut Fields<'_>, warnings: &mut Vec<Mistake>) -> Result<Vec<String>, Mistake> {
-    let Some((_, node)) = fields.take("thinking") else { return Ok(Vec::new()) };
-    let mut thinking = Fields::of(node, fields.key("thinking"))?;
-    const EXPECTED: &str = "a thinking level: off, minimal, low, medium, high or xhigh";
-    let level = |value: &Value| match value {
-        Value::Text(text) => LEVELS.iter().position(|level| level == text).ok_or(EXPECTED),
-        // YAML reads `off` as a text here, but other programs write `false`.
-        Value::Bool(false) => Ok(0),
-        _ => Err(EXPECTED),
-    };
-    let least = thinking.read("minLevel", level)?.unwrap_or(1);
-    let most = thinking.read("maxLevel", level)?.unwrap_or(LEVELS.len() - 2);
-    let listed = thinking.read("levels", |value| match value {
-        Value::List(list) => list.iter().map(|node| level(&node.value)).collect(),
-        _ => Err("a list of thinking levels"),
-    })?;
-    thinking.rest(&["defaultLevel", "mode"], warnings);
-    let mut levels: Vec<usize> = listed.unwrap_or_else(|| (least..=most).collect());
-    levels.sort_unstable();
-    levels.dedup();
-    Ok(levels.into_iter().filter_map(|at| LEVELS.get(at)).map(|&it| it.to_owned()).collect())
 }
 
 /// Returns whether images are among the inputs.
@@ -102,27 +89,62 @@ fn images(value: &Value) -> Result<bool, &'static str> {
     Ok(kinds.collect::<Result<Vec<_>, _>>()?.contains(&true))
 }
 
+/// The maximum number of tiers of a price.
+const MOST_TIERS: usize = 4;
+
+/// The price of a model, and its tiers.
+type TieredPrice = (ModelPrice, Vec<(u64, ModelPrice)>);
+
 fn price(
     fields: &mut Fields<'_>,
     warnings: &mut Vec<Mistake>,
-) -> Result<Option<ModelPrice>, Mistake> {
+) -> Result<Option<TieredPrice>, Mistake> {
     let Some((line, node)) = fields.take("cost") else { return Ok(None) };
     let mut cost = Fields::of(node, fields.key("cost"))?;
+    let price = rates(&mut cost)?
+        .ok_or_else(|| fields.mistake(line, "cost", "a mapping with `input` and `output`"))?;
+    let tiers = match cost.take("tiers") {
+        None => Vec::new(),
+        Some((line, Node { value: Value::List(list), .. })) if list.len() <= MOST_TIERS => {
+            let tiers = list.iter().enumerate().map(|(at, node)| {
+                let mut tier = Fields::of(node, format!("{}[{at}]", cost.key("tiers")))?;
+                let above = tier.count("inputTokensAbove")?;
+                let (Some(above), Some(price)) = (above, rates(&mut tier)?) else {
+                    let expected = "a mapping with `inputTokensAbove`, `input` and `output`";
+                    return Err(cost.mistake(node.line, &format!("tiers[{at}]"), expected));
+                };
+                tier.rest(&[], warnings);
+                Ok((above, price))
+            });
+            let mut tiers: Vec<_> = tiers.collect::<Result<_, _>>()?;
+            tiers.sort_by_key(|(above, _)| *above);
+            if tiers.windows(2).any(|two| two[0].0 == two[1].0) {
+                return Err(cost.mistake(line, "tiers", "tiers of different `inputTokensAbove`"));
+            }
+            tiers
+        }
+        Some((line, _)) => {
+            return Err(cost.mistake(line, "tiers", &format!("a list of up to {MOST_TIERS}")));
+        }
+    };
+    cost.rest(&[], warnings);
+    Ok(Some((price, tiers)))
+}
+
+/// Returns the rates of a price; `None` if one that it must have is not there.
+fn rates(cost: &mut Fields<'_>) -> Result<Option<ModelPrice>, Mistake> {
     let dollars = |value: &Value| {
         nanodollars(value).ok_or("a number of US dollars per million tokens, 0 or more")
     };
     let (input, output) = (cost.read("input", dollars)?, cost.read("output", dollars)?);
-    let (Some(input), Some(output)) = (input, output) else {
-        return Err(fields.mistake(line, "cost", "a mapping with `input` and `output`"));
-    };
-    let price = ModelPrice {
+    let (read, write) = (cost.read("cacheRead", dollars)?, cost.read("cacheWrite", dollars)?);
+    let (Some(input), Some(output)) = (input, output) else { return Ok(None) };
+    Ok(Some(ModelPrice {
         input,
         output,
-        cache_read: cost.read("cacheRead", dollars)?.unwrap_or(input),
-        cache_write: cost.read("cacheWrite", dollars)?.unwrap_or(input),
-    };
-    cost.rest(&["tiers"], warnings);
-    Ok(Some(price))
+        cache_read: read.unwrap_or(input),
+        cache_write: write.unwrap_or(input),
+    }))
 }
 
 /// Returns the id of a model in a list.

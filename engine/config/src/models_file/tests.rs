@@ -31,7 +31,7 @@ providers:
         reasoning: true
         thinking: { minLevel: low, maxLevel: high }
         input: [text, image]
-        cost: { input: 0.5, output: 2, cacheRead: 0.05 }
+        cost: { input: 0.5, output: 2, cacheRead: 0.05, tiers: [{ inputTokensAbove: 9, input: 1, output: 4 }] }
         contextWindow: 128000
         maxTokens: 8192
       - { id: small, tools: false }
@@ -57,6 +57,8 @@ providers:
         (price.input, price.cache_read, price.cache_write),
         (500_000_000, 50_000_000, 500_000_000)
     );
+    let [(above, tier)] = big.price_tiers.as_slice() else { panic!("{:?}", big.price_tiers) };
+    assert_eq!((*above, tier.input, tier.cache_read), (9, 1_000_000_000, 1_000_000_000));
     assert_eq!(gate.models["small"].tools, Some(false));
     assert_eq!(file.providers["openai"].overrides["gpt-x"].context, Some(1000));
 }
@@ -101,6 +103,22 @@ fn a_fault_names_the_file_the_line_and_the_key_and_the_other_providers_stay() {
         (
             "{ models: [{ id: a, cost: { input: 1 } }] }",
             "`providers.bad.models[0].cost` must be a mapping with",
+        ),
+        (
+            "{ models: [{ id: a, cost: { input: 1, output: 1, tiers: [{ input: 1, output: 1 }] } }] }",
+            "`providers.bad.models[0].cost.tiers[0]` must be a mapping with `inputTokensAbove`",
+        ),
+        (
+            "{ models: [{ id: a, cost: { input: 1, output: 1, tiers: 7 } }] }",
+            "`providers.bad.models[0].cost.tiers` must be a list of up to 4",
+        ),
+        (
+            "{ models: [{ id: a, thinking: { mode: loud } }] }",
+            "`providers.bad.models[0].thinking.mode` must be one of effort, budget",
+        ),
+        (
+            "{ models: [{ id: a, thinking: { defaultLevel: loud } }] }",
+            "`providers.bad.models[0].thinking.defaultLevel` must be a thinking level",
         ),
         (
             "{ models: [{ id: a, contextWindow: 0 }] }",
@@ -329,4 +347,65 @@ fn a_server_that_is_asked_for_its_models_has_an_address_an_api_and_a_kind() {
         let told = faults(&format!("providers:\n  box: {bad}\n"));
         assert!(told.len() == 1 && told[0].contains(expected), "{bad}: {told:?}");
     }
+}
+
+#[test]
+fn how_a_model_is_told_how_much_to_think_and_how_much_it_is_to_think_are_read() {
+    let text = "
+providers:
+  gate:
+    modelOverrides:
+      a: { thinking: { mode: budget } }
+      b: { reasoning: false, thinking: { levels: [high, off] , defaultLevel: high } }
+      c: { thinking: { maxLevel: low, mode: anthropic-budget-effort } }
+      d: { reasoning: true }
+";
+    let file = read(text);
+    assert_eq!((&file.faults, &file.warnings), (&vec![], &vec![]));
+    let said = |id: &str| {
+        let entry = &file.providers["gate"].overrides[id];
+        let mode = entry.thinking_mode.map(ThinkingModeName::as_str);
+        (entry.thinking, entry.levels.join(" "), mode, entry.default_level.as_deref())
+    };
+    assert_eq!(said("a"), (Some(true), String::new(), Some("budget"), None));
+    assert_eq!(said("b"), (Some(false), "off high".to_owned(), None, Some("high")));
+    let both = Some("anthropic-budget-effort");
+    assert_eq!(said("c"), (Some(true), "minimal low".to_owned(), both, None));
+    assert_eq!(said("d"), (Some(true), String::new(), None, None));
+}
+
+#[test]
+fn which_models_are_the_same_is_read_and_a_mistake_there_leaves_the_providers_alone() {
+    let text = |equivalence: &str| {
+        format!("equivalence: {equivalence}\nproviders:\n  a: {{ apiKey: K }}\n")
+    };
+    let file = read(&text("{ overrides: { gate/x: big }, exclude: [gate/y:1] }"));
+    assert_eq!((&file.faults, &file.warnings), (&vec![], &vec![]));
+    assert_eq!(file.equivalence.overrides["gate/x"], "big");
+    assert!(file.equivalence.exclude.contains("gate/y:1"));
+    for (wrong, expected) in [
+        ("3", "`equivalence` must be a mapping"),
+        ("{ overrides: { x: big } }", "`equivalence.overrides.x` must be an id"),
+        ("{ overrides: { gate/x: 7 } }", "`equivalence.overrides.gate/x` must be an id"),
+        ("{ exclude: [x] }", "`equivalence.exclude` must be a list of models"),
+        ("{ excluded: [] }", "there is no key `equivalence.excluded`; did you mean `exclude`?"),
+    ] {
+        let file = read(&text(wrong));
+        let told: Vec<_> = file.warnings.iter().map(ToString::to_string).collect();
+        assert!(told.len() == 1 && told[0].contains(expected), "{wrong}: {told:?}");
+        assert_eq!((file.faults.len(), file.providers.len()), (0, 1), "{wrong}");
+        assert_eq!(file.equivalence, Equivalence::default(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_switch_without_an_effect_is_told() {
+    let file = read(
+        "providers:\n  gate: { baseUrl: 'https://h', compat: { supportsMultipleSystemMessages: true } }\n",
+    );
+    let told: Vec<_> = file.warnings.iter().map(ToString::to_string).collect();
+    assert!(
+        told.len() == 1 && told[0].contains("has no effect: requests have one system message"),
+        "{told:?}"
+    );
 }

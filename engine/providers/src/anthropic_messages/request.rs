@@ -6,7 +6,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::models::{Profile, Thinking, budget, effort, profile};
+use super::models::{Off, Profile, Thinking, budget, effort, profile};
 use crate::call_ids::{CallIdMap, CallIds, tool_name};
 use crate::endpoint::Endpoint;
 use crate::exchange::{Body, WireRequest, body_of};
@@ -54,7 +54,7 @@ struct Tool<'a> {
 
 /// Returns the body of a request.
 fn body<'a>(endpoint: &Endpoint, request: &'a ModelRequest) -> Body<Tool<'a>> {
-    let profile = profile(&endpoint.model);
+    let profile = profile(endpoint);
     let reader = endpoint.reader(Images::Seen);
     let turns = turns(request.messages.iter().map(AsRef::as_ref), &reader);
     let amount = Amount::of(endpoint, request, &profile, &turns);
@@ -87,6 +87,10 @@ fn body<'a>(endpoint: &Endpoint, request: &'a ModelRequest) -> Body<Tool<'a>> {
             insert("thinking", json!({ "type": "adaptive" }));
             insert("output_config", json!({ "effort": effort }));
         }
+        ThinkingAmount::BudgetAndEffort(tokens, effort) => {
+            insert("thinking", json!({ "type": "enabled", "budget_tokens": tokens }));
+            insert("output_config", json!({ "effort": effort }));
+        }
     }
     let has_tools = !request.tools.is_empty();
     Body { fields: body, tools: has_tools.then(|| tools(&request.tools, request.options.cache)) }
@@ -105,6 +109,7 @@ enum ThinkingAmount {
     Default,
     Budget(u32),
     Effort(&'static str),
+    BudgetAndEffort(u32, &'static str),
 }
 
 impl Amount {
@@ -125,10 +130,28 @@ impl Amount {
                 Self { thinking: effort.unwrap_or(ThinkingAmount::Default), ..none }
             }
             // The API refuses to begin to think between a call and the answer to its result.
-            (Thinking::Budget, Some(_)) if answers_without_thinking(turns) => none,
+            (Thinking::Budget | Thinking::BudgetAndEffort { .. }, Some(_))
+                if answers_without_thinking(turns) =>
+            {
+                none
+            }
             (Thinking::Budget, Some(level)) => {
                 Self::with_budget(level, given, profile.max_output).unwrap_or(none)
             }
+            (Thinking::BudgetAndEffort { highest }, Some(level)) => {
+                let amount = Self::with_budget(level, given, profile.max_output).unwrap_or(none);
+                amount.and_effort(effort(level, highest, Off::Possible))
+            }
+        }
+    }
+
+    /// Returns this amount, with the effort if it has a budget.
+    fn and_effort(self, effort: Option<&'static str>) -> Self {
+        match (self.thinking, effort) {
+            (ThinkingAmount::Budget(tokens), Some(effort)) => {
+                Self { thinking: ThinkingAmount::BudgetAndEffort(tokens, effort), ..self }
+            }
+            (thinking, _) => Self { thinking, ..self },
         }
     }
 

@@ -1,8 +1,7 @@
 use std::collections::BTreeSet;
 
-use protocol::ThinkingLevel;
-
 use super::*;
+use crate::model_facts::ModelFacts;
 use crate::test_support::clock;
 use crate::user_provider::NoUserProviders;
 
@@ -177,12 +176,8 @@ impl UserProviders for Gate {
         None
     }
 
-    fn levels(&self, _route: &ModelRoute) -> Vec<ThinkingLevel> {
-        vec![ThinkingLevel::Low]
-    }
-
-    fn context_window(&self, _route: &ModelRoute) -> Option<u64> {
-        None
+    fn model_facts(&self, _route: &ModelRoute) -> ModelFacts {
+        ModelFacts { levels: vec!["low".to_owned()], ..ModelFacts::default() }
     }
 }
 

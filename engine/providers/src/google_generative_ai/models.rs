@@ -3,6 +3,9 @@
 use protocol::ThinkingLevel::{self, High, Low, Medium, Minimal, Off, XHigh};
 use serde_json::{Value, json};
 
+use crate::endpoint::Endpoint;
+use crate::model_facts::ThinkingMode;
+
 /// The generation of a model, as far as requests depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Generation {
@@ -40,11 +43,51 @@ pub(super) fn generation(model: &str) -> Generation {
     }
 }
 
-impl Generation {
+/// How a model is told how much to think.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Thinking<'a> {
+    /// Not at all.
+    Never,
+    /// By a budget.
+    Budget { low: u32, high: u32, can_be_off: bool },
+    /// By a level.
+    Level(&'a [ThinkingLevel]),
+    /// By a level, and not at all where none is asked for.
+    LevelIfAsked(&'a [ThinkingLevel]),
+}
+
+/// Returns how the model of an endpoint is told how much to think: what is known about it, and else
+/// what its name says.
+pub(super) fn thinking(endpoint: &Endpoint) -> Thinking<'_> {
+    const LEVELS: &[ThinkingLevel] = &[Minimal, Low, Medium, High];
+    let (known, named) = (&endpoint.known, generation(&endpoint.model));
+    let levels = |named| match known.levels.as_slice() {
+        [] => named,
+        levels => levels,
+    };
+    let can_be_off = known.levels.is_empty() || known.levels.contains(&Off);
+    match (known.thinks, known.mode, named) {
+        (Some(false), _, _) => Thinking::Never,
+        (_, Some(ThinkingMode::Budget) | None, Generation::Budget { low, high, can_be_off }) => {
+            Thinking::Budget { low, high, can_be_off }
+        }
+        (_, Some(ThinkingMode::Budget), Generation::Old | Generation::Level(_)) => {
+            Thinking::Budget { low: 128, high: 24_576, can_be_off }
+        }
+        (_, _, Generation::Level(named)) => Thinking::Level(levels(named)),
+        (None, None, Generation::Old) => Thinking::Never,
+        (Some(true), None, Generation::Old) => Thinking::LevelIfAsked(levels(LEVELS)),
+        (_, Some(_), Generation::Old | Generation::Budget { .. }) => {
+            Thinking::Level(levels(LEVELS))
+        }
+    }
+}
+
+impl Thinking<'_> {
     /// Returns the `thinkingConfig` of a request; `None` if the model does not think.
     pub(super) fn thinking_config(self, level: Option<ThinkingLevel>) -> Option<Value> {
         match (self, level) {
-            (Self::Old, _) => None,
+            (Self::Never, _) | (Self::LevelIfAsked(_), None | Some(Off)) => None,
             (_, None) => Some(json!({ "includeThoughts": true })),
             (Self::Budget { can_be_off: true, .. }, Some(Off)) => {
                 Some(json!({ "thinkingBudget": 0 }))
@@ -58,7 +101,7 @@ impl Generation {
                 };
                 Some(json!({ "includeThoughts": true, "thinkingBudget": budget }))
             }
-            (Self::Level(levels), Some(level)) => {
+            (Self::Level(levels) | Self::LevelIfAsked(levels), Some(level)) => {
                 let name = level.clamp_to(levels).as_str().to_ascii_uppercase();
                 Some(json!({ "includeThoughts": true, "thinkingLevel": name }))
             }
@@ -69,10 +112,22 @@ impl Generation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::Api;
+    use crate::known_model::KnownModel;
+    use crate::test_support;
+
+    fn of(model: &str, facts: &str) -> Endpoint {
+        let known = KnownModel::of(&serde_json::from_str(facts).unwrap());
+        let model = model.to_owned();
+        Endpoint { model, known, ..test_support::endpoint(Api::GoogleGenerativeAi) }
+    }
 
     #[test]
     fn each_generation_is_told_in_its_own_way_how_much_to_think() {
-        let config = |model: &str, level| generation(model).thinking_config(level);
+        let config = |model: &str, level| {
+            let endpoint = of(model, "{}");
+            thinking(&endpoint).thinking_config(level)
+        };
         let budget =
             |tokens: u32| Some(json!({ "includeThoughts": true, "thinkingBudget": tokens }));
         let level = |name: &str| Some(json!({ "includeThoughts": true, "thinkingLevel": name }));
@@ -88,5 +143,25 @@ mod tests {
         assert_eq!(config("gemini-3-flash-preview", Some(Off)), level("MINIMAL"));
         assert_eq!(config("gemini-flash-latest", Some(XHigh)), level("HIGH"));
         assert_eq!(config("gemini-2.5-pro", None), Some(json!({ "includeThoughts": true })));
+    }
+
+    #[test]
+    fn what_is_known_about_a_model_goes_before_its_name() {
+        let config = |model: &str, facts: &str, level| {
+            let endpoint = of(model, facts);
+            thinking(&endpoint).thinking_config(Some(level))
+        };
+        let budget =
+            |tokens: u32| Some(json!({ "includeThoughts": true, "thinkingBudget": tokens }));
+        let level = |name: &str| Some(json!({ "includeThoughts": true, "thinkingLevel": name }));
+        assert_eq!(config("m", "{}", High), None);
+        assert_eq!(config("m", r#"{ "thinking": true }"#, High), level("HIGH"));
+        assert_eq!(config("m", r#"{ "thinking": true }"#, Off), None);
+        assert_eq!(config("gemini-3-flash-preview", r#"{ "thinking": false }"#, High), None);
+        assert_eq!(config("m", r#"{ "thinkingMode": "budget" }"#, High), budget(24_576));
+        assert_eq!(config("m", r#"{ "thinkingMode": "google-level" }"#, Off), level("MINIMAL"));
+        let few = r#"{ "levels": ["low", "high"] }"#;
+        assert_eq!(config("gemini-3-flash-preview", few, Medium), level("LOW"));
+        assert_eq!(config("gemini-2.5-pro", few, High), budget(32_768));
     }
 }

@@ -4,7 +4,7 @@ use engine::ports::{ModelRequest, ToolChoice, ToolDeclaration};
 use reqwest::header::HeaderMap;
 use serde_json::{Map, Value, json};
 
-use super::models::{Generation, generation};
+use super::models::{Generation, generation, thinking};
 use crate::call_ids::tool_name;
 use crate::endpoint::Endpoint;
 use crate::exchange::{WireRequest, body_of};
@@ -48,10 +48,10 @@ fn body(endpoint: &Endpoint, request: &ModelRequest) -> Value {
         choice.map(|choice| insert("toolConfig", json!({ "functionCallingConfig": choice })));
     }
     let mut generated = Map::new();
-    if let Some(limit) = request.options.output_limit {
+    if let Some(limit) = endpoint.output_limit(request) {
         generated.insert("maxOutputTokens".to_owned(), limit.get().into());
     }
-    if let Some(thinking) = generation.thinking_config(endpoint.thinking(request)) {
+    if let Some(thinking) = thinking(endpoint).thinking_config(endpoint.thinking(request)) {
         generated.insert("thinkingConfig".to_owned(), thinking);
     }
     if !generated.is_empty() {

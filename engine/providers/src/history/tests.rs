@@ -72,6 +72,14 @@ fn an_answer_that_was_cut_off_loses_its_signatures() {
     assert_eq!(blocks[0], Block::Text { text: "hm", signature: None });
     let Turn::Results(results) = &turns[2] else { panic!() };
     assert_eq!(results[0].content, [ContentItem::Text("aborted")]);
+    let note = || ContentItem::Text(TURN_ABORTED);
+    assert_eq!(turns[3..], [Turn::User(vec![note()])]);
+    // It is said once, before what the user says next.
+    let [cut] = messages;
+    let messages = [cut, user("And now?"), answer_of(OWN, vec![text("b")]), user("c")];
+    let turns = self::turns(&messages, &reader());
+    assert_eq!(turns[3], Turn::User(vec![note(), ContentItem::Text("And now?")]));
+    assert_eq!(turns[5], Turn::User(vec![ContentItem::Text("c")]));
 }
 
 #[test]

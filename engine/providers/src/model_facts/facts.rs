@@ -3,6 +3,7 @@
 use protocol::ThinkingLevel;
 use serde::{Deserialize, Serialize};
 
+use super::thinking_mode::ThinkingMode;
 use crate::usage::Price;
 
 /// What is known about a model. What is absent is not known.
@@ -30,6 +31,15 @@ pub struct ModelFacts {
     /// The thinking levels that it knows, in ascending order; empty if they are not known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<String>,
+    /// How it is told how much to think, where its name does not say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking_mode: Option<ThinkingMode>,
+    /// How much it is to think where nobody says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_level: Option<String>,
+    /// How many tokens requests have to have in common so that they are cached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_minimum: Option<u32>,
     /// What it costs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
@@ -47,6 +57,9 @@ impl ModelFacts {
             tools: self.tools.or(others.tools),
             thinking: self.thinking.or(others.thinking),
             levels: if self.levels.is_empty() { others.levels.clone() } else { self.levels },
+            thinking_mode: self.thinking_mode.or(others.thinking_mode),
+            default_level: self.default_level.or_else(|| others.default_level.clone()),
+            cache_minimum: self.cache_minimum.or(others.cache_minimum),
             price: self.price.or(others.price),
         }
     }
@@ -58,6 +71,12 @@ impl ModelFacts {
             return vec![ThinkingLevel::Off];
         }
         self.levels.iter().filter_map(|level| level.parse().ok()).collect()
+    }
+
+    /// Returns how much the model is to think where nobody says so.
+    #[must_use]
+    pub fn default_thinking(&self) -> Option<ThinkingLevel> {
+        self.default_level.as_ref()?.parse().ok()
     }
 
     /// Returns whether prompts of this model can be cached at a price of their own.
@@ -72,7 +91,7 @@ impl ModelFacts {
         counts.into_iter().flatten().all(|count| (1..=1_000_000_000).contains(&count))
             && self.name.as_ref().is_none_or(|name| is_text(name))
             && self.levels.len() <= 10
-            && self.levels.iter().all(|level| is_text(level))
+            && self.levels.iter().chain(&self.default_level).all(|level| is_text(level))
     }
 }
 

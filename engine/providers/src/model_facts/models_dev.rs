@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 
 use super::facts::{ModelFacts, is_text};
 use super::table::{FactsTable, ProviderFacts};
-use crate::usage::{Price, PriceSource, PriceTier, Rate};
+use crate::price_tiers::{PriceTier, PriceTiers};
+use crate::usage::{Price, PriceSource, Rate};
 
 /// The names that models.dev has for providers that are called otherwise here.
 const NAMES: [(&str, &str); 3] =
@@ -139,6 +140,7 @@ fn facts(model: &Value) -> Option<Read> {
         thinking: flag("reasoning")?,
         levels: levels(model.get("reasoning_options")),
         price,
+        ..ModelFacts::default()
     };
     facts.is_sane().then(|| Read::Chat(Box::new(facts)))
 }
@@ -170,7 +172,7 @@ fn price(cost: &Value) -> Option<Price> {
         })
     };
     let tiers = cost.get("tiers").and_then(Value::as_array).into_iter().flatten();
-    let sized = tiers.filter_map(|of| {
+    let sized = tiers.take(PriceTiers::MOST).filter_map(|of| {
         let size = of.get("tier").and_then(|tier| tier.get("size"));
         let least = || of.get("context").and_then(|context| context.get("min"));
         tier(of, size.or_else(least)?.as_u64()?)
@@ -181,8 +183,10 @@ fn price(cost: &Value) -> Option<Price> {
         output: rate(cost, "output")??,
         cache_read: rate(cost, "cache_read")?,
         cache_write: rate(cost, "cache_write")?,
-        // Of several tiers the first counts: no model of today has more than one.
-        tier: sized.min_by_key(|tier| tier.above).or_else(over_200k),
+        tiers: PriceTiers::of(sized)
+            .filter(|tiers| !tiers.is_empty())
+            .or_else(|| PriceTiers::of(over_200k()))
+            .unwrap_or_default(),
         source: PriceSource::Catalogue,
     })
 }

@@ -117,6 +117,15 @@ impl FactsTable {
         self.providers.get(same.map_or(name, |(_, same)| same))
     }
 
+    /// Returns the limits of the models with this id, whoever has them: those of the first one.
+    #[must_use]
+    pub fn limits(&self, id: &str) -> ModelFacts {
+        let found = self.providers.values().find_map(|provider| provider.models.get(id));
+        let limits = |facts: &ModelFacts| (facts.context, facts.output);
+        let (context, output) = found.map(limits).unwrap_or_default();
+        ModelFacts { context, output, ..ModelFacts::default() }
+    }
+
     /// Returns what is known about a model.
     #[must_use]
     pub fn model(&self, provider: &str, id: &str) -> Option<&ModelFacts> {

@@ -1,6 +1,9 @@
+use protocol::ThinkingLevel;
+
 use super::*;
 use crate::known_providers::known_providers;
-use crate::usage::{PriceTier, Rate};
+use crate::price_tiers::PriceTier;
+use crate::usage::Rate;
 use serde_json::json;
 
 fn rate(dollars: f64) -> Rate {
@@ -28,7 +31,7 @@ fn the_catalogue_has_current_models_of_the_known_providers_with_their_prices() {
     assert_eq!((price.input, price.output), (rate(5.0), rate(25.0)));
     assert_eq!((price.cache_read, price.cache_write), (Some(rate(0.5)), Some(rate(6.25))));
     let gemini = table.model("google", "gemini-2.5-pro").unwrap();
-    assert_eq!(gemini.price.unwrap().tier.unwrap().above, 200_000);
+    assert_eq!(gemini.price.unwrap().tiers.all().next().unwrap().above, 200_000);
     let newest = table.model("anthropic", "claude-opus-5-5").unwrap();
     assert_eq!((newest.context, newest.tools), (None, None), "what is not known is absent");
     for (name, provider) in &table.providers {
@@ -36,6 +39,21 @@ fn the_catalogue_has_current_models_of_the_known_providers_with_their_prices() {
             assert_eq!(provider.models[default].tools, Some(true), "{name}/{default}");
         }
     }
+}
+
+#[test]
+fn every_model_of_the_catalogue_that_thinks_has_its_levels_in_ascending_order() {
+    for (name, provider) in &FactsTable::built_in().providers {
+        for (id, facts) in &provider.models {
+            let levels: Vec<ThinkingLevel> =
+                facts.levels.iter().map(|level| level.parse().unwrap()).collect();
+            assert!(levels.is_sorted() && levels.len() <= 6, "{name}/{id}: {levels:?}");
+            assert_eq!(facts.thinking == Some(true), !levels.is_empty(), "{name}/{id}");
+        }
+    }
+    let table = FactsTable::built_in();
+    let least = |id: &str| table.model("anthropic", id).unwrap().cache_minimum;
+    assert_eq!((least("claude-opus-4-5"), least("claude-sonnet-4-5")), (Some(4_096), None));
 }
 
 #[test]
@@ -76,11 +94,12 @@ fn a_refresh_takes_facts_and_neither_addresses_nor_headers_nor_commands() {
         cache_read: None,
         cache_write: None,
     };
-    assert_eq!(one.price.unwrap().tier, Some(tier));
+    assert_eq!(one.price.unwrap().tiers.all().collect::<Vec<_>>(), [tier]);
     assert_eq!((one.levels.join(" "), one.images), ("off low".to_owned(), Some(true)));
     let unpriced = table.model("acme", "unpriced").unwrap();
     assert_eq!((unpriced.tools, unpriced.context, unpriced.price), (Some(false), None, None));
-    assert_eq!(table.model("together", "x").unwrap().price.unwrap().tier.unwrap().above, 200_000);
+    let large = table.model("together", "x").unwrap().price.unwrap().tiers.at(200_001);
+    assert_eq!(large.unwrap().above, 200_000);
     let written = serde_json::to_vec(&table).unwrap();
     assert!(!String::from_utf8_lossy(&written).contains("evil"));
     assert_eq!(FactsTable::parse(&written).unwrap(), table);

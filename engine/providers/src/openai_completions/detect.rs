@@ -50,7 +50,12 @@ impl Compat {
             return Self {
                 call_ids: CallIds::Nine,
                 result_names: Presence::Included,
-                thinking: ThinkingFormat::Unsupported,
+                thinking: if ["mistral-small", "mistral-medium"].iter().any(|it| model.contains(it))
+                {
+                    ThinkingFormat::OpenAi
+                } else {
+                    ThinkingFormat::Unsupported
+                },
                 replay: ThinkingReplay::Text,
                 ..standard
             };
@@ -66,12 +71,19 @@ impl Compat {
             };
         }
         if is("xai", "api.x.ai") {
-            let effort = if model.contains("grok-3-mini") {
+            let effort = if model.contains("grok-3-mini") || model.contains("grok-4.3") {
                 ThinkingFormat::OpenAi
             } else {
                 ThinkingFormat::Unsupported
             };
             return Self { thinking: effort, ..standard };
+        }
+        if is("groq", "api.groq.com") && model.contains("qwen") {
+            // It knows `none` and `default` only.
+            let levels = [ThinkingLevel::Minimal, ThinkingLevel::Low, ThinkingLevel::Medium];
+            let levels = levels.into_iter().chain([ThinkingLevel::High, ThinkingLevel::XHigh]);
+            let efforts = levels.map(|level| (level, "default".to_owned())).collect();
+            return Self { efforts, ..standard };
         }
         if is("zai", "api.z.ai") {
             return Self { thinking: ThinkingFormat::Zai, ..standard };
@@ -126,5 +138,16 @@ mod tests {
         let grok = |model| Compat::detect("xai", "https://api.x.ai/v1", model).thinking;
         assert_eq!(grok("grok-4"), ThinkingFormat::Unsupported);
         assert_eq!(grok("grok-3-mini"), ThinkingFormat::OpenAi);
+        assert_eq!(grok("grok-4.3"), ThinkingFormat::OpenAi);
+        let mistral =
+            |model| Compat::detect("mistral", "https://api.mistral.ai/v1", model).thinking;
+        assert_eq!(mistral("mistral-small-2603"), ThinkingFormat::OpenAi);
+        assert_eq!(mistral("magistral-medium-latest"), ThinkingFormat::Unsupported);
+        let groq = |model| Compat::detect("groq", "https://api.groq.com/openai/v1", model).efforts;
+        assert_eq!(groq("qwen/qwen3-32b")[&ThinkingLevel::High], "default");
+        assert!(groq("openai/gpt-oss-20b").is_empty());
+        assert_eq!(of("minimax", "https://api.minimax.io/v1"), Compat::standard());
+        assert_eq!(of("chutes", "https://llm.chutes.ai/v1"), Compat::standard());
+        assert_eq!(of("kilo", "https://api.kilo.ai/api/gateway"), Compat::standard());
     }
 }

@@ -5,6 +5,7 @@ mod detect;
 mod request;
 mod stream;
 mod switches;
+mod text_cleanup;
 mod tool_calls;
 
 pub(crate) use request::request;

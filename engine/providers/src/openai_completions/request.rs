@@ -60,7 +60,7 @@ fn body<'a>(endpoint: &Endpoint, compat: &Compat, request: &'a ModelRequest) -> 
     if compat.store == Presence::Included {
         insert("store", false.into());
     }
-    if let Some(limit) = request.options.output_limit {
+    if let Some(limit) = endpoint.output_limit(request) {
         insert(compat.limit_field, limit.get().into());
     }
     // Some gateways refuse calls in a conversation without tools.
@@ -129,7 +129,11 @@ fn thinking(
     if !allowed {
         return None;
     }
-    let level = levels(&endpoint.model).map_or(level, |levels| level.clamp_to(levels));
+    let level = match (levels(&endpoint.model), endpoint.known.levels.as_slice()) {
+        (Some(named), []) => level.clamp_to(named),
+        (Some(_), known) => level.clamp_to(known),
+        (None, _) => level,
+    };
     let own = compat.efforts.get(&level).cloned();
     let is_on = level != ThinkingLevel::Off;
     let effort = || own.unwrap_or_else(|| if is_on { level.to_string() } else { "none".into() });
@@ -152,7 +156,7 @@ fn messages(endpoint: &Endpoint, compat: &Compat, request: &ModelRequest) -> Vec
     let mut ids = CallIdMap::new(compat.call_ids);
     let mut said = Vec::with_capacity(request.messages.len() + 1);
     if !request.system.trim().is_empty() {
-        let thinks = levels(&endpoint.model).is_some();
+        let thinks = endpoint.known.levels_or(levels(&endpoint.model)).is_some();
         let role = match compat.system_role {
             SystemRole::Developer if thinks => "developer",
             SystemRole::Developer | SystemRole::System => "system",

@@ -4,6 +4,7 @@ use engine::ports::{AttemptFailure, ModelAnswer, ModelEvent};
 use protocol::FailureClass;
 use serde_json::Value;
 
+use super::text_cleanup::{Piece, TextCleanup};
 use super::tool_calls::ToolCalls;
 use crate::answer_parser::{AnswerParser, Flow, ParseContext};
 use crate::blocks::{Blocks, Events, Full, Stop};
@@ -16,6 +17,7 @@ pub(crate) struct CompletionParser {
     blocks: Blocks,
     calls: ToolCalls,
     stop: Option<Stop>,
+    cleanup: TextCleanup,
     /// Whether the model has begun to answer.
     begun: bool,
 }
@@ -29,7 +31,7 @@ impl AnswerParser for CompletionParser {
     ) -> Result<Flow, AttemptFailure> {
         let data = event.data.trim();
         if data == "[DONE]" {
-            return self.done(context);
+            return self.done(context, events);
         }
         let Ok(chunk) = serde_json::from_str::<Value>(data) else {
             // A chunk that cannot be parsed is missing from the answer; other data is ignored.
@@ -69,8 +71,15 @@ impl AnswerParser for CompletionParser {
 
 impl CompletionParser {
     /// Handles the end of a stream. Some servers send no finish reason before it.
-    fn done(&self, context: &ParseContext<'_>) -> Result<Flow, AttemptFailure> {
+    fn done(
+        &mut self,
+        context: &ParseContext<'_>,
+        events: &mut Events,
+    ) -> Result<Flow, AttemptFailure> {
         if self.begun {
+            if let Err(Full) = self.push_rest(events) {
+                self.stop = Some(Stop::Truncated);
+            }
             return Ok(Flow::Ended);
         }
         let what = format!("{} answered with nothing", context.endpoint.provider);
@@ -95,15 +104,23 @@ impl CompletionParser {
         let Some(choice) = choice else { return Ok(self.flow()) };
         if !self.begun {
             self.begun = true;
+            self.cleanup = TextCleanup::of(context.endpoint);
             // `Received(0)` means that the model has started to answer.
             events.push_back(ModelEvent::Received(0));
         }
         let delta = choice.get("delta").or_else(|| choice.get("message")).unwrap_or(&Value::Null);
-        if let Err(Full) = self.push_delta(delta, events) {
+        let reason = choice.get("finish_reason").and_then(Value::as_str);
+        let reason = reason.filter(|reason| !reason.is_empty());
+        let pushed = self.push_delta(delta, events);
+        let pushed = pushed.and_then(|()| match reason {
+            Some(_) => self.push_rest(events),
+            None => Ok(()),
+        });
+        if let Err(Full) = pushed {
             self.stop = Some(Stop::Truncated);
             return Ok(Flow::Ended);
         }
-        self.finish(choice.get("finish_reason"), context)?;
+        self.finish(reason, context)?;
         Ok(self.flow())
     }
 
@@ -131,6 +148,9 @@ impl CompletionParser {
             self.push_text(refusal, events)?;
         }
         let calls = delta.get("tool_calls").and_then(Value::as_array);
+        if calls.is_some_and(|calls| !calls.is_empty()) {
+            self.push_rest(events)?;
+        }
         for fragment in calls.into_iter().flatten() {
             self.calls.push(fragment, &mut self.blocks, events)?;
         }
@@ -155,6 +175,26 @@ impl CompletionParser {
         if text.is_empty() {
             return Ok(());
         }
+        if self.cleanup.is_over() {
+            return self.push_plain(text, events);
+        }
+        let pieces = self.cleanup.push(text);
+        pieces.into_iter().try_for_each(|piece| self.push_piece(&piece, events))
+    }
+
+    /// Adds what is left of the text, because something else follows.
+    fn push_rest(&mut self, events: &mut Events) -> Result<(), Full> {
+        self.cleanup.finish().map_or(Ok(()), |piece| self.push_piece(&piece, events))
+    }
+
+    fn push_piece(&mut self, piece: &Piece, events: &mut Events) -> Result<(), Full> {
+        match piece {
+            Piece::Text(text) => self.push_plain(text, events),
+            Piece::Thinking(thinking) => self.push_thinking(thinking, events),
+        }
+    }
+
+    fn push_plain(&mut self, text: &str, events: &mut Events) -> Result<(), Full> {
         let block = match self.blocks.last_text() {
             Some(block) => block,
             None => self.blocks.open_text()?,
@@ -172,13 +212,10 @@ impl CompletionParser {
 
     fn finish(
         &mut self,
-        reason: Option<&Value>,
+        reason: Option<&str>,
         context: &ParseContext<'_>,
     ) -> Result<(), AttemptFailure> {
-        let Some(reason) = reason.and_then(Value::as_str).filter(|reason| !reason.is_empty())
-        else {
-            return Ok(());
-        };
+        let Some(reason) = reason else { return Ok(()) };
         self.stop = Some(match reason {
             "stop" | "end" | "eos" | "end_turn" | "stop_sequence" | "tool_calls"
             | "function_call" | "tool_use" => Stop::Finished,

@@ -5,6 +5,7 @@ use engine::ports::{CacheRetention, ModelRequest, ToolChoice, ToolDeclaration};
 use reqwest::header::HeaderMap;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
 
 use super::models::{effort, levels};
 use crate::call_ids::{CallIdMap, CallIds, is_allowed, tool_name};
@@ -34,7 +35,7 @@ struct Tool<'a> {
 
 /// Returns the body of a request.
 fn body<'a>(endpoint: &Endpoint, request: &'a ModelRequest) -> Body<Tool<'a>> {
-    let levels = levels(&endpoint.model);
+    let levels = endpoint.known.levels_or(levels(&endpoint.model));
     let level = endpoint.thinking(request);
     let mut body = Map::new();
     let mut insert = |key: &str, value: Value| body.insert(key.to_owned(), value);
@@ -53,16 +54,16 @@ fn body<'a>(endpoint: &Endpoint, request: &'a ModelRequest) -> Body<Tool<'a>> {
         insert("reasoning", reasoning);
         insert("include", json!(["reasoning.encrypted_content"]));
     }
-    if let Some(limit) = request.options.output_limit {
+    if let Some(limit) = endpoint.output_limit(request) {
         insert("max_output_tokens", limit.get().into());
     }
     match request.options.cache {
         CacheRetention::None => {}
         CacheRetention::Short => {
-            insert("prompt_cache_key", request.session.to_string().into());
+            insert("prompt_cache_key", cache_key(endpoint, request).into());
         }
         CacheRetention::Long => {
-            insert("prompt_cache_key", request.session.to_string().into());
+            insert("prompt_cache_key", cache_key(endpoint, request).into());
             insert("prompt_cache_retention", "24h".into());
         }
     }
@@ -77,6 +78,20 @@ fn body<'a>(endpoint: &Endpoint, request: &'a ModelRequest) -> Body<Tool<'a>> {
     }
     let tools = (!request.tools.is_empty()).then(|| request.tools.iter().map(tool).collect());
     Body { fields: body, tools }
+}
+
+/// Returns the key by which the provider brings requests to the cache that holds their beginning: the
+/// same for all sessions that begin alike, as the tasks of a run do.
+fn cache_key(endpoint: &Endpoint, request: &ModelRequest) -> String {
+    let mut hash = Sha256::new().chain_update(&endpoint.model);
+    let tools = request.tools.iter().flat_map(|tool| [tool.name.as_str(), &*tool.description]);
+    for text in std::iter::once(&*request.system).chain(tools) {
+        hash.update([0]);
+        hash.update(text);
+    }
+    let hash = hash.finalize();
+    let hash = hash.iter().take(16).map(|byte| format!("{byte:02x}"));
+    format!("regatta-{}", hash.collect::<String>())
 }
 
 fn tool(tool: &ToolDeclaration) -> Tool<'_> {

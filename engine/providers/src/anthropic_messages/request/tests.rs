@@ -7,6 +7,7 @@ use serde_json::json;
 use super::*;
 use crate::api::Api;
 use crate::endpoint::base_url;
+use crate::known_model::KnownModel;
 use crate::test_support::{
     self, answer_of, assistant, call, image, request as asked, result, text, thinking, user,
 };
@@ -143,6 +144,30 @@ fn the_limit_of_an_answer_holds_its_thinking() {
     assert_eq!(told(100_000), (json!(64_000), Some(json!(16_384))));
     assert_eq!(told(4096), (json!(4096), Some(json!(3072))));
     assert_eq!(told(2000), (json!(2000), None));
+}
+
+#[test]
+fn what_is_known_about_a_model_limits_its_answers_and_says_how_it_thinks() {
+    let told = |facts: &str, limit: Option<u32>| {
+        let known = KnownModel::of(&serde_json::from_str(facts).unwrap());
+        let output_limit = limit.and_then(NonZeroU32::new);
+        let options = RequestOptions { output_limit, ..level(ThinkingLevel::Medium) };
+        let endpoint = Endpoint { known, ..endpoint("m") };
+        let body = said(&endpoint, &with(options, vec![user("a")]));
+        let budget = body.pointer("/thinking/budget_tokens").and_then(Value::as_u64);
+        let effort = body.pointer("/output_config/effort").and_then(Value::as_str);
+        (body["max_tokens"].as_u64().unwrap(), budget, effort.unwrap_or_default().to_owned())
+    };
+    let quiet = r#"{ "output": 4096, "thinking": false }"#;
+    assert_eq!(told(quiet, None), (1365, None, String::new()));
+    assert_eq!(told(quiet, Some(9_000)), (4096, None, String::new()));
+    let small = r#"{ "output": 4096, "thinkingMode": "budget" }"#;
+    assert_eq!(told(small, None), (4096, Some(3072), String::new()));
+    let large = r#"{ "output": 128000, "thinkingMode": "anthropic-budget-effort" }"#;
+    assert_eq!(told(large, None), (50_858, Some(8192), "medium".to_owned()));
+    assert_eq!(told(large, Some(1500)), (1500, None, String::new()));
+    let adaptive = r#"{ "output": 30000, "thinkingMode": "anthropic-adaptive" }"#;
+    assert_eq!(told(adaptive, None), (10_000, None, "medium".to_owned()));
 }
 
 #[test]

@@ -7,6 +7,8 @@ use serde_json::json;
 use super::*;
 use crate::api::Api;
 use crate::call_ids::CallIds;
+use crate::history::Images;
+use crate::known_model::KnownModel;
 use crate::test_support::{
     self, assistant, call as called, image, request, result, text, thinking, user,
 };
@@ -177,6 +179,45 @@ fn switch_system_role_is_the_developer_for_models_that_think() {
     assert_eq!(line(&compat, 0)["role"], "system");
     let thinks = Endpoint { model: "gpt-5".to_owned(), ..endpoint() };
     assert_eq!(said_at(&thinks, &compat, &conversation())["messages"][0]["role"], "developer");
+}
+
+#[test]
+fn what_is_known_about_a_model_goes_before_its_name() {
+    let compat = Compat { system_role: SystemRole::Developer, ..Compat::standard() };
+    let told = |model: &str, facts: &str, of: ThinkingLevel| {
+        let known = KnownModel::of(&serde_json::from_str(facts).unwrap());
+        let endpoint = Endpoint { model: model.to_owned(), known, ..endpoint() };
+        let options = RequestOptions { output_limit: NonZeroU32::new(500), ..level(of) };
+        let body = said_at(&endpoint, &compat, &asked(ToolChoice::Free, options));
+        let role = body["messages"][0]["role"].as_str().unwrap_or_default().to_owned();
+        (role, body.get("reasoning_effort").cloned(), body["max_tokens"].clone())
+    };
+    let of = |role: &str, effort: &str, limit: u32| {
+        (role.to_owned(), (!effort.is_empty()).then(|| json!(effort)), json!(limit))
+    };
+    use ThinkingLevel::{High, Off};
+    let thinks = r#"{ "thinking": true, "output": 300 }"#;
+    assert_eq!(told("m", thinks, High), of("developer", "high", 300));
+    let few = r#"{ "levels": ["low"] }"#;
+    assert_eq!(told("gpt-5.1", few, Off), of("developer", "low", 500));
+    assert_eq!(told("gpt-5.1", "{}", Off), of("developer", "none", 500));
+    assert_eq!(told("gpt-5", r#"{ "thinking": false }"#, High), of("system", "", 500));
+}
+
+#[test]
+fn a_model_of_which_it_is_known_whether_it_sees_images_gets_them_or_a_text() {
+    let shown = |images: Option<Images>, compat: &Compat| {
+        let known = KnownModel { images, ..KnownModel::default() };
+        let Message::User(mut said) = user("Look.") else { panic!() };
+        said.content.push(image());
+        let request = ModelRequest { messages: vec![Message::User(said).into()], ..conversation() };
+        let body = said_at(&Endpoint { known, ..endpoint() }, compat, &request);
+        body["messages"].to_string().contains("data:image/png")
+    };
+    let blind = Compat { images: Images::Replaced, ..Compat::standard() };
+    let standard = Compat::standard();
+    assert_eq!([shown(None, &standard), shown(None, &blind)], [true, false]);
+    assert!(shown(Some(Images::Seen), &blind) && !shown(Some(Images::Replaced), &standard));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::api::Api;
+use crate::known_model::KnownModel;
 use crate::test_support::{
     self, answer_of, assistant, call, image, request as asked, result, text, user,
 };
@@ -57,12 +58,49 @@ fn a_request_is_said_in_the_words_of_responses() {
         "store": false,
         "reasoning": { "summary": "auto" },
         "include": ["reasoning.encrypted_content"],
-        "prompt_cache_key": request.session.to_string(),
+        "prompt_cache_key": cache_key(&endpoint("gpt-5"), &request),
         "tools": [tool("read"), tool("yield")],
     });
     assert_eq!(said(&endpoint("gpt-5"), &request), expected);
     let sent = super::request(&endpoint("gpt-5"), &request);
     assert_eq!(sent.url.as_str(), "https://h/v1/responses");
+}
+
+#[test]
+fn sessions_that_begin_alike_have_one_cache_key() {
+    let key =
+        |request: &ModelRequest| said(&endpoint("gpt-5"), request)["prompt_cache_key"].clone();
+    let (one, two) = (asked(vec![user("a")]), asked(vec![user("b")]));
+    assert_ne!(one.session, two.session);
+    assert_eq!(key(&one), key(&two));
+    let length = key(&one).as_str().map_or(0, str::len);
+    assert!((1..=MAX_ID).contains(&length), "{length}");
+    let other = ModelRequest { system: "Be long.".into(), ..one.clone() };
+    assert_ne!(key(&one), key(&other));
+    let fewer = ModelRequest { tools: one.tools[..1].into(), ..one.clone() };
+    assert_ne!(key(&one), key(&fewer));
+    let cache = CacheRetention::None;
+    let options = RequestOptions { cache, ..RequestOptions::default() };
+    assert_eq!(key(&ModelRequest { options, ..one }), Value::Null);
+}
+
+#[test]
+fn a_model_of_which_it_is_known_that_it_thinks_is_told_how_much() {
+    let told = |facts: &str, level| {
+        let known = KnownModel::of(&serde_json::from_str(facts).unwrap());
+        let options = RequestOptions { thinking: Some(level), ..RequestOptions::default() };
+        let request = ModelRequest { options, ..asked(vec![user("a")]) };
+        let body = said(&Endpoint { known, ..endpoint("m") }, &request);
+        (body["input"][0]["role"].clone(), body["reasoning"]["effort"].clone())
+    };
+    let expected = |role: &str, effort: Value| (json!(role), effort);
+    assert_eq!(told("{}", ThinkingLevel::High), expected("system", Value::Null));
+    let thinks = r#"{ "thinking": true }"#;
+    assert_eq!(told(thinks, ThinkingLevel::XHigh), expected("developer", json!("high")));
+    let few = r#"{ "levels": ["minimal", "low"] }"#;
+    assert_eq!(told(few, ThinkingLevel::High), expected("developer", json!("low")));
+    let never = r#"{ "thinking": false }"#;
+    assert_eq!(told(never, ThinkingLevel::High), expected("system", Value::Null));
 }
 
 #[test]
