@@ -1,9 +1,12 @@
 //! What has to outlive a power cut is on the disk before it is relied upon. A library that is
-//! loaded before all others writes down each sync and each rename as it happens.
+//! loaded before all others writes down each sync and each rename as it happens, and the first byte
+//! of each request.
 
 use std::path::PathBuf;
 use std::process::Command;
 
+use serde_json::json;
+use tests::model::{Answer, Asked, LoopbackModel, marker};
 use tests::sandbox::{Finished, Invocation, Sandbox};
 
 use super::sandbox_on_disk as sandbox;
@@ -11,11 +14,15 @@ use super::sandbox_on_disk as sandbox;
 /// Stands between the binary and the system library.
 const WITNESS: &str = r#"
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static void note(const char *what, const char *path) {
@@ -45,6 +52,30 @@ int rename(const char *from, const char *to) {
   if (end == 0) note("rename", to);
   return end;
 }
+
+static void sending(int fd, const void *bytes, size_t length) {
+  struct sockaddr_in to;
+  socklen_t size = sizeof to;
+  char port[8];
+  if (length < 5 || memcmp(bytes, "POST ", 5) != 0) return;
+  if (getpeername(fd, (struct sockaddr *)&to, &size) != 0 || to.sin_family != AF_INET) return;
+  snprintf(port, sizeof port, "%d", ntohs(to.sin_port));
+  note("post", port);
+}
+
+ssize_t send(int fd, const void *bytes, size_t length, int flags) {
+  ssize_t (*real)(int, const void *, size_t, int) =
+      (ssize_t (*)(int, const void *, size_t, int))dlsym(RTLD_NEXT, "send");
+  sending(fd, bytes, length);
+  return real(fd, bytes, length, flags);
+}
+
+ssize_t writev(int fd, const struct iovec *parts, int count) {
+  ssize_t (*real)(int, const struct iovec *, int) =
+      (ssize_t (*)(int, const struct iovec *, int))dlsym(RTLD_NEXT, "writev");
+  if (count > 0) sending(fd, parts[0].iov_base, parts[0].iov_len);
+  return real(fd, parts, count);
+}
 "#;
 
 /// Sets the time of day back by a day.
@@ -73,10 +104,15 @@ fn library(place: &Sandbox, text: &str) -> PathBuf {
     library
 }
 
+/// Returns where a run writes down what it does.
+fn witness_log(place: &Sandbox) -> PathBuf {
+    place.folder().join("witness.log")
+}
+
 /// Runs `call` to its end with this code and returns what was synced and renamed meanwhile, in that
 /// order.
 fn witnessed(place: &Sandbox, call: Invocation, code: i32) -> (Finished, Vec<(String, String)>) {
-    let log = place.folder().join("witness.log");
+    let log = witness_log(place);
     let call = call.env("LD_PRELOAD", library(place, WITNESS)).env("WITNESS", &log);
     let finished = call.run().expect_code(code);
     let text = std::fs::read_to_string(log).expect("something was synced");
@@ -197,6 +233,41 @@ calls = [{ tool = "yield", arguments = { result = { data = "done" } } }]
     assert!(syncs("/session.jsonl") >= messages, "{seen:?}");
     assert!(syncs(&format!("/{task}")) > 0, "the name of the file is durable, too: {seen:?}");
     assert_eq!(syncs("/sessions.journal"), 0, "{seen:?}");
+}
+
+#[test]
+fn a_prompt_is_on_the_disk_before_the_first_byte_of_its_request_and_an_answer_before_its_calls() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    // The tool writes down that it runs.
+    let command = format!("echo tool runs >> '{}'", witness_log(&place).display());
+    model.talk("s", move |asked: &Asked| match asked.answers() {
+        0 => Answer::call("bash", &json!({ "command": command })),
+        _ => Answer::text("done"),
+    });
+    let folder = place.folder().join("work");
+    std::fs::create_dir_all(&folder).expect("a folder can be made");
+    let session = place.regatta(&folder).arg("-p").arg("--model").arg(model.route());
+    let session = session.arg("--base-url").arg(model.base_url());
+    let session = session.arg(format!("Run it. {}", marker("s")));
+    let (finished, seen) = witnessed(&place, session, 0);
+    assert_eq!(finished.stdout, "done\n");
+    let files = place.home().session_files();
+    let [file] = files.as_slice() else { panic!("one session, not {files:?}") };
+    let port = model.base_url();
+    let port = port.trim_end_matches("/v1").rsplit(':').next().unwrap_or_default();
+    let own = |(what, at): &(String, String)| match what.as_str() {
+        "sync" if at == &file.display().to_string() => Some("session"),
+        "sync" if file.parent().is_some_and(|folder| at == &folder.display().to_string()) => {
+            Some("folder")
+        }
+        "post" if at == port => Some("request"),
+        "tool" => Some("tool"),
+        _ => None,
+    };
+    let mut order: Vec<_> = seen.iter().filter_map(own).collect();
+    order.dedup();
+    let expected = "session folder request session tool session request session";
+    assert_eq!(order.join(" "), expected, "{seen:?}");
 }
 
 #[test]

@@ -137,3 +137,40 @@ fn a_process_that_is_killed_while_it_compacts_loses_nothing_and_its_session_goes
         assert_eq!(model.take_violations(), [""; 0], "{fault:?}");
     }
 }
+
+/// A session file of the first version.
+const OLD: &str = include_str!("../../../engine/store/tests/sessions/version-1.jsonl");
+
+#[test]
+fn a_process_that_is_killed_while_it_rewrites_an_old_file_leaves_it_and_the_next_one_goes_on() {
+    for point in ["session.rewrite.write", "session.rewrite.rename"] {
+        let (place, model) = (sandbox(), LoopbackModel::start());
+        for talk in ["first", "s"] {
+            model.talk(talk, |_: &Asked| Answer::text("Done."));
+        }
+        let _first = session(&place, &model).arg(marker("first")).run().expect_code(0);
+        let files = place.home().session_files();
+        let [file] = files.as_slice() else { panic!("one session, not {files:?}") };
+        let first = "What was said first.";
+        let old = OLD.replace(first, &format!("{first} {}", marker("s")));
+        fs::write(file, &old).expect("a file can be written");
+        let go_on = || session(&place, &model).arg("-c").arg("Go on.");
+        let requests = model.requests();
+        let killed = go_on().fault(&format!("kill@{point}")).run().expect_code(137);
+        assert_eq!(model.requests(), requests, "{point}: nothing was asked, {killed}");
+        let text = |file: &PathBuf| fs::read_to_string(file).expect("there is a file");
+        assert_eq!(text(file), old, "{point}: {killed}");
+        let backup = file.with_extension("jsonl.bak");
+        assert_eq!(text(&backup), old, "{point}");
+
+        let done = go_on().run().expect_code(0);
+        assert_eq!(done.stdout, "Done.\n", "{point}");
+        assert_eq!(prompts(file), ["", "", "Go on."], "{point}: the file is of this version");
+        assert!(text(file).starts_with("{\"type\":\"session\",\"version\":3,"), "{point}");
+        assert_eq!(text(&backup), old, "{point}");
+        let last = model.asked("s").pop().expect("it was asked");
+        assert!(last.summary().is_some_and(|it| it.contains(first)), "{point}");
+        assert_eq!(last.reminder().as_deref(), Some("Go on."), "{point}");
+        assert_eq!(model.take_violations(), [""; 0], "{point}");
+    }
+}

@@ -89,6 +89,22 @@ fn each_switch_takes_a_feature_away_and_names_the_test_that_notices() {
 }
 
 #[test]
+fn each_mistake_for_the_model_of_sessions_is_made_in_one_line_of_the_code() {
+    let table = text("tests/mutants.txt").expect("there is a table of mistakes");
+    let rows: Vec<_> =
+        table.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+    let (mistakes, rest) = rows.as_chunks::<3>();
+    assert!(mistakes.len() >= 10 && rest.is_empty(), "{} mistakes, {rest:?}", mistakes.len());
+    for [head, line, mistake] in mistakes {
+        let (_name, file) = head.split_once(' ').expect("a mistake has a name and a file");
+        let code = text(file).expect("the file is there");
+        assert_eq!(code.matches(line.trim()).count(), 1, "{head}: {}", line.trim());
+        assert!(line.starts_with("  ") && mistake.starts_with("  "), "{head}");
+        assert_eq!(mistake.matches("MUTANT").count(), 1, "{head}: {mistake}");
+    }
+}
+
+#[test]
 fn the_readme_has_the_two_commands_that_ci_runs() {
     let readme = text("README.md").expect("there is a README");
     for command in ["cargo run", "cargo test"] {

@@ -34,7 +34,7 @@ proptest! {
 
     #[test]
     fn any_sequence_of_steps_gives_the_context_of_the_model(
-        steps in proptest::collection::vec(step(), 1..24),
+        steps in proptest::collection::vec(step(), 1..32),
         is_alone in any::<bool>(),
     ) {
         take(&steps, Storage::Memory(MemorySessionLogs::default()), Builder::new_current_thread());

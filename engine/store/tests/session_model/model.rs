@@ -58,7 +58,9 @@ pub(super) struct ExpectedMove {
 }
 
 impl Model {
+    /// Appends an entry, whose id no other has.
     pub(super) fn append(&mut self, id: EntryId, at: Timestamp, entry: SessionEntry) {
+        assert!(self.nodes.iter().all(|node| node.id != id), "the id {id:?} was given before");
         let parent = self.leaf.replace(id.clone());
         self.nodes.push(Node { id, parent, at, entry });
     }

@@ -99,19 +99,19 @@ fn added() -> impl Strategy<Value = Added> {
         2 => any::<u8>().prop_map(Added::Note),
     ];
     let state = prop_oneof![
-        Just(Added::State),
-        (few(), any::<bool>()).prop_map(|(model, has_role)| Added::Model(model, has_role)),
-        maybe().prop_map(Added::Think),
-        maybe().prop_map(Added::Tier),
-        maybe().prop_map(Added::Mode),
-        few().prop_map(Added::Rules),
-        few().prop_map(Added::Tools),
-        Just(Added::Init),
-        few().prop_map(Added::Title),
-        maybe().prop_map(Added::Name),
-        few().prop_map(Added::Hologram),
+        1 => Just(Added::State),
+        2 => (few(), any::<bool>()).prop_map(|(model, has_role)| Added::Model(model, has_role)),
+        2 => maybe().prop_map(Added::Think),
+        1 => maybe().prop_map(Added::Tier),
+        3 => maybe().prop_map(Added::Mode),
+        1 => few().prop_map(Added::Rules),
+        1 => few().prop_map(Added::Tools),
+        1 => Just(Added::Init),
+        1 => few().prop_map(Added::Title),
+        1 => maybe().prop_map(Added::Name),
+        1 => few().prop_map(Added::Hologram),
     ];
-    prop_oneof![3 => talk, 2 => state]
+    prop_oneof![talk, state]
 }
 
 impl Added {

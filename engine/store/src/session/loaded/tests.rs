@@ -286,7 +286,7 @@ async fn the_state_of_every_type_of_entry_is_in_the_context() {
 }
 
 #[test]
-async fn a_kill_while_a_file_is_rewritten_leaves_the_old_one_or_the_new_one() {
+async fn a_file_that_cannot_be_rewritten_stays_as_it_is_and_can_be_opened_later() {
     let text = include_str!("../../../tests/sessions/version-1.jsonl");
     for point in ["session.rewrite.write", "session.rewrite.rename"] {
         let place = Place::with_faults(text.as_bytes(), &format!("full@{point}"));
