@@ -4,6 +4,7 @@
 pub mod event_grammar;
 pub mod fakes;
 pub mod fuzz;
+pub mod json_shapes;
 pub mod made_tasks;
 pub mod model;
 pub mod oauth;

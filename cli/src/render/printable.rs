@@ -156,6 +156,8 @@ pub(super) fn fit(text: &str, room: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU16;
+
     use super::*;
 
     #[test]
@@ -175,6 +177,72 @@ mod tests {
         let safe = one_line(hostile);
         assert!(safe.chars().all(|letter| harmless(letter) == letter), "{safe:?}");
         assert_eq!(safe, "ared␇�2J�evilb␍␊c␛");
+    }
+
+    /// Pieces of texts that a terminal would obey, and of some that it prints.
+    const PIECES: [&str; 30] = [
+        "\u{1b}",
+        "\u{9b}",
+        "\u{7}",
+        "\u{202e}",
+        "\u{2066}",
+        "\u{e0041}",
+        "\u{200d}",
+        "\u{90}",
+        "\u{9d}",
+        "\u{9c}",
+        "\u{8}",
+        "\u{7f}",
+        "\0",
+        "\r",
+        "\n",
+        "\t",
+        "[2J",
+        "[31m",
+        "[?1049h",
+        "[?25l",
+        "]0;title",
+        "]52;c;AAA",
+        "(0",
+        "P",
+        "\\",
+        "a",
+        " ",
+        "é",
+        "日",
+        "1;",
+    ];
+
+    #[test]
+    fn random_texts_move_nothing_and_colour_nothing_on_a_terminal() {
+        let mut seed = 11_u64;
+        let mut random = |below: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            usize::try_from(seed >> 33).unwrap() % below
+        };
+        let (rows, columns) = (NonZeroU16::new(4).unwrap(), NonZeroU16::new(800).unwrap());
+        for round in 0..5_000 {
+            let pieces = (0..random(24)).map(|_| PIECES[random(PIECES.len())]);
+            let text: String = pieces.collect();
+            for line in [one_line(&text), escaped(&text), visible_line(&text).replace('\t', " ")] {
+                let unseen = line.chars().find(|letter| is_unseen(*letter) && !is_joiner(*letter));
+                assert_eq!(unseen, None, "round {round}: {line:?}");
+                let mut terminal = vt100::Parser::new(rows, columns, 0);
+                terminal.process(b"begin ");
+                terminal.process(line.as_bytes());
+                let screen = terminal.screen();
+                assert_eq!(screen.cursor_position().0, 0, "round {round}: {line:?}");
+                let shown = screen.contents();
+                assert!(shown.starts_with("begin"), "round {round}: {line:?} is {shown:?}");
+                assert!(!screen.alternate_screen() && !screen.hide_cursor(), "{line:?}");
+                let color = screen.cell(0, 6).map(vt100::Cell::fgcolor);
+                assert_eq!(color, Some(vt100::Color::Default), "round {round}: {line:?}");
+                assert_eq!(screen.fgcolor(), vt100::Color::Default, "round {round}: {line:?}");
+            }
+            let json = printable_json(serde_json::to_string(&text).unwrap());
+            assert!(!json.contains(is_unseen), "round {round}: {json:?}");
+            assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
+        }
     }
 
     #[test]

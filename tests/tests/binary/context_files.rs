@@ -133,9 +133,8 @@ fn a_session_reads_one_file_of_each_folder_from_the_root_down_and_says_what_is_c
     assert!((24_000..26_000).contains(&kept), "{kept} of 40,000 are within 64 KB");
     let told: Vec<_> = done.stderr.lines().filter(|line| line.contains("64 KB in all")).collect();
     let path = "sub/deep/CLAUDE.md";
-    let expected = format!(
-        "warning: the model reads only a part of {path}: context files have 64 KB in all"
-    );
+    let expected =
+        format!("warning: the model reads only a part of {path}: context files have 64 KB in all");
     assert_eq!(told, [expected], "{done}");
 }
 

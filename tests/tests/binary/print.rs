@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use protocol::is_unseen;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use test_limit::eventually;
@@ -137,6 +138,51 @@ fn what_would_control_a_terminal_is_not_in_an_answer() {
     let model = model(steps(vec![Answer::text("a\u{1b}[2Jb\u{7}\n\tc \u{202e}d")]));
     let done = session(&place, &model).arg(marker("s")).run().expect_code(0);
     assert_eq!(done.stdout, "ab\u{2407}\n\tc \u{fffd}d\n");
+}
+
+/// Returns the first character of an output that a terminal obeys or hides.
+fn controls(text: &str) -> Option<char> {
+    text.chars().find(|letter| !matches!(letter, '\n' | '\t') && is_unseen(*letter))
+}
+
+#[test]
+fn nothing_in_prompts_paths_files_or_damage_controls_a_terminal_and_each_line_of_json_is_valid() {
+    let place = sandbox();
+    let hostile = "\u{1b}[2J\u{9b}31m\u{7}\u{202e}";
+    let model = model(move |asked: &Asked| match asked.answers() {
+        0 => Answer::call("read", &json!({ "path": format!("no{hostile}ne") })),
+        _ => Answer::text(format!("said {hostile}")),
+    });
+    let folder = place.folder().join(format!("work {hostile}"));
+    fs::create_dir_all(&folder).unwrap();
+    let session = |words: &str| {
+        let session = place.regatta(&folder).arg("-p").words(words).arg("--model");
+        session.arg(model.route()).arg("--base-url").arg(model.base_url())
+    };
+    let prompt = format!("asked {hostile} {}", marker("s"));
+    let first = session("").arg(&prompt).run().expect_code(0);
+    let file = place.home().session_files().remove(0);
+    assert!(file.to_string_lossy().contains('\u{1b}'), "the path is hostile: {file:?}");
+    let mut text = fs::read(&file).unwrap();
+    text.extend(format!("{{\"type\":\"{hostile}\n").bytes());
+    fs::write(&file, text).unwrap();
+    let damaged = session("-c more").run().expect_code(0);
+    assert!(damaged.stderr.contains("cannot be read whole"), "{damaged}");
+    let listed = session("--resume").run().expect_code(0);
+    assert!(listed.stdout.contains("asked "), "{listed}");
+    let missing = session("").arg("-r").arg(format!("x{hostile}")).arg("more").run().expect_code(1);
+    let unread = session("").arg(format!("@{hostile}.md")).run().expect_code(1);
+    for done in [first, damaged, listed, missing, unread] {
+        assert_eq!(controls(&done.stdout), None, "{done}");
+        assert_eq!(controls(&done.stderr), None, "{done}");
+    }
+    let json = session("-c --mode json more").run().expect_code(0);
+    assert!(json.stdout.ends_with('\n') && json.stdout.lines().count() > 5, "{json}");
+    for line in json.stdout.split_terminator('\n') {
+        let _line: Value = serde_json::from_str(line).expect("each line is JSON");
+    }
+    assert_eq!(controls(&json.stderr), None, "{json}");
+    let _damaged_history = model.take_violations();
 }
 
 #[test]

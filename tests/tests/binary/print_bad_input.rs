@@ -272,6 +272,39 @@ fn at_home(scene: &Scene, home: &Path, words: &[&str]) -> Finished {
 }
 
 #[test]
+fn a_disk_that_is_full_when_an_answer_came_fails_it_and_keeps_the_prompt() {
+    let scene = Scene::new();
+    let _done = scene.begin();
+    // The prompt is the first that is appended, the answer the second.
+    let more = scene.session().fault("full@session.append:2").words("-c more").run();
+    let more = refused(more, &["cannot write the session log", "no storage space"]);
+    assert_eq!((more.stdout.as_str(), scene.model.requests()), ("", 2), "{more}");
+    let file = fs::read_to_string(scene.file()).unwrap();
+    assert!(file.contains("\"more\"") && !file.contains("answer 2"), "{file}");
+    assert_eq!(scene.go_on().stdout, "answer 2\n");
+    assert_eq!(scene.told(), [&*prompt("first"), "more", "and now?"]);
+    assert!(fs::read_to_string(scene.file()).unwrap().starts_with(&file));
+    let lost = scene.model.take_violations();
+    assert!(matches!(&lost[..], [only] if only.contains("answer 2")), "only it is lost: {lost:?}");
+}
+
+#[test]
+fn a_file_of_a_later_version_is_shown_but_never_gone_on_with() {
+    let scene = Scene::new();
+    let _done = scene.begin();
+    let file = scene.file();
+    let later = fs::read_to_string(&file).unwrap().replacen("\"version\":3", "\"version\":4", 1);
+    fs::write(&file, &later).unwrap();
+    let shown = scene.place.regatta(&scene.folder).words("logs --color never").arg(&file).run();
+    assert!(shown.expect_code(0).stdout.contains("answer 1"));
+    for words in ["-c", "-r 0"] {
+        let _refused =
+            refused(scene.session().words(words).arg("more").run(), &["its version is 4"]);
+    }
+    assert_eq!((scene.model.requests(), fs::read_to_string(&file).unwrap()), (1, later));
+}
+
+#[test]
 fn a_disk_that_is_full_fails_the_prompt_and_what_was_said_goes_on_when_there_is_room() {
     let scene = Scene::new();
     let home = scene.place.folder().join("small");

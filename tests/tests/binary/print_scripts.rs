@@ -81,6 +81,49 @@ fn a_signal_is_the_exit_code_and_what_had_come_of_the_answer_is_kept() {
 }
 
 #[test]
+fn a_script_interrupts_one_that_works_is_refused_meanwhile_and_goes_on_afterwards() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    let work = place.folder().join("work");
+    let asked_file = work.join("asked");
+    model.talk("s", move |asked: &Asked| match asked.messages().len() {
+        0..=2 => {
+            fs::write(&asked_file, "").expect("a file can be made");
+            Answer::Silence
+        }
+        _ => Answer::text("the rest"),
+    });
+    let script = "\"$0\" \"$@\" > first.txt 2> first.err & first=$!; \
+                  until [ -e asked ]; do sleep 0.02; done; \
+                  \"$0\" \"$@\" -c > second.txt 2> second.err; echo \"second $?\"; \
+                  kill -INT $first; wait $first; echo \"first $?\"; \
+                  \"$0\" \"$@\" -c; echo \"third $?\"";
+    let session = session(&place, &model).arg("-q").arg(marker("s"));
+    let done = session.shell(script).run().expect_code(0);
+    assert_eq!(done.stdout, "second 1\nfirst 130\nthe rest\nthird 0\n", "{done}");
+    let printed = |name: &str| fs::read_to_string(work.join(name)).expect("it was printed");
+    assert_eq!((printed("first.txt"), printed("second.txt")), (String::new(), String::new()));
+    assert!(printed("second.err").contains("another session has it open"), "{done}");
+    let prompts = session_file(&place).matches("\"role\":\"user\"").count();
+    assert_eq!(prompts, 2, "that of the second was not taken");
+    place.expect_no_process(Duration::from_secs(5));
+}
+
+#[test]
+fn a_script_shows_an_image_and_reads_the_answer_from_a_pipe() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    model.talk("s", |asked: &Asked| {
+        let images = asked.native.to_string().matches("data:image/png;base64,").count();
+        Answer::text(format!("{images} image"))
+    });
+    let script = "printf '\\211PNG\\r\\n\\032\\nxxxx' > shot.png; \
+                  \"$0\" \"$@\" @shot.png | sed 's/^/it says: /'; \
+                  \"$0\" \"$@\" @none.png; echo \"code $?\"";
+    let session = session(&place, &model).arg("-q").arg(marker("s"));
+    let done = session.shell(script).run().expect_code(0);
+    assert_eq!(done.stdout, "it says: 1 image\ncode 1\n", "{done}");
+}
+
+#[test]
 fn a_request_that_fails_twice_is_sent_again_and_each_retry_is_an_event() {
     let (place, model) = (sandbox(), LoopbackModel::start());
     place.home().configure("retry: { baseDelayMs: 1 }\n");

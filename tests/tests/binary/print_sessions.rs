@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use test_limit::eventually;
+use tests::json_shapes::{ONLY_OWN, ONLY_RECORDED, recorded, shapes};
 use tests::model::{Answer, Asked, LoopbackModel, marker};
 use tests::sandbox::{Invocation, Sandbox};
 
@@ -252,6 +253,50 @@ fn json_mode_prints_the_header_and_then_each_event() {
         session(&place, &model, "work").words("--mode json").arg(marker("s")).run().expect_code(1);
     let last: Value = serde_json::from_str(failed.stdout.lines().last().unwrap()).unwrap();
     assert_eq!(last["type"], "agent_end");
+}
+
+#[test]
+fn json_mode_prints_the_lines_that_pi_has_for_the_same_prompt() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    model.talk("s", |asked: &Asked| match asked.answers() {
+        0 => Answer::call("bash", &json!({ "command": "echo tool-ran" })),
+        _ => Answer::text("tool finished"),
+    });
+    let run = session(&place, &model, "work").words("--mode json").arg(marker("s"));
+    let done = run.run().expect_code(0);
+    let lines = done.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let (header, lines): (Vec<Value>, Vec<Value>) =
+        lines.partition(|line| line["type"] == "session");
+    assert_eq!(header.len(), 1, "{done}");
+    let (own, recorded) = (shapes(&lines, ONLY_OWN), shapes(&recorded(), ONLY_RECORDED));
+    for (own, recorded) in own.iter().zip(&recorded) {
+        assert_eq!(own, recorded);
+    }
+    assert_eq!(own.len(), recorded.len());
+}
+
+#[test]
+fn without_a_terminal_the_session_that_was_changed_last_is_continued() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    for talk in ["a", "b"] {
+        model.talk(talk, move |asked: &Asked| Answer::text(format!("{talk}{}", asked.answers())));
+        let begun = session(&place, &model, "work").arg(marker(talk)).run().expect_code(0);
+        assert_eq!(begun.stdout, format!("{talk}0\n"));
+    }
+    let of = |talk: &str| {
+        let is_of = |file: &PathBuf| fs::read_to_string(file).unwrap().contains(&marker(talk));
+        files(&place).into_iter().find(is_of).expect("it has a file")
+    };
+    let now = SystemTime::now();
+    for (talk, minutes, answer) in [("a", 1, "a1\n"), ("b", 2, "b1\n"), ("a", 3, "a2\n")] {
+        let file = fs::File::options().append(true).open(of(talk)).unwrap();
+        file.set_modified(now + Duration::from_secs(minutes * 60)).unwrap();
+        let more = session(&place, &model, "work").words("-c more").run().expect_code(0);
+        assert_eq!(more.stdout, answer);
+        // What was said sets the time back to now.
+        let file = fs::File::options().append(true).open(of(talk)).unwrap();
+        file.set_modified(now + Duration::from_secs(minutes * 60)).unwrap();
+    }
 }
 
 #[test]

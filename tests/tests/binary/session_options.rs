@@ -102,6 +102,77 @@ fn a_session_whose_file_says_no_thinking_level_gets_one_that_its_model_has() {
 }
 
 #[test]
+fn the_provider_of_a_name_is_that_of_the_option_which_no_role_has() {
+    let (place, model) = known_models();
+    let ask = |words: &str| session(&place).words(words).arg(marker("s")).run();
+    for (words, name) in [
+        ("--provider gate --model two", "two"),
+        ("--provider gate --model gate/other", "other"),
+        // Names of models have slashes, too.
+        ("--provider gate --model maker/one", "maker/one"),
+    ] {
+        let _answered = ask(words).expect_code(0);
+        assert_eq!(asked(&model).0, name, "{words}");
+    }
+    let before = (model.requests(), place.home().session_files().len());
+    for (words, why) in [
+        ("--provider gate --model smol", "`--provider` cannot be used with the role `smol`"),
+        ("--provider none --model two", "no provider is called `none`"),
+        ("--provider gate", "`--model <MODEL>` is required"),
+    ] {
+        let refused = ask(words).expect_code(1);
+        assert!(refused.stderr.contains(why), "{words}: {refused}");
+    }
+    assert_eq!((model.requests(), place.home().session_files().len()), before);
+    let _of_several_sessions = model.take_violations();
+}
+
+#[test]
+fn the_key_of_the_option_goes_before_that_of_the_environment_and_is_in_no_file_and_no_message() {
+    let (place, model) = known_models();
+    let file = place.home().config_file().with_file_name("models.yml");
+    let models = fs::read_to_string(&file).unwrap().replace("auth: none", "apiKey: GATE_API_KEY");
+    fs::write(file, models).unwrap();
+    let (right, wrong) = ("canary-right-1", "canary-wrong-2");
+    model.demand_key(right);
+    let ask = |given: &str, variable: &str| {
+        let session = session(&place).words("--model gate/two").env("GATE_API_KEY", variable);
+        session.arg("--api-key").arg(given).arg(marker("s")).run()
+    };
+    let done = ask(right, wrong).expect_code(0);
+    assert_eq!(done.stdout, "done\n");
+    let refused = ask(wrong, right).expect_code(1);
+    assert!(refused.stderr.to_lowercase().contains("api key"), "{refused}");
+    let files = place.home().session_files();
+    let written = files.iter().map(|file| fs::read_to_string(file).unwrap());
+    let all = written.chain([done, refused].map(|done| format!("{}{}", done.stdout, done.stderr)));
+    for text in all {
+        assert!(!text.contains("canary"), "{text}");
+    }
+    assert_eq!(files.len(), 2);
+    let _of_two_sessions = model.take_violations();
+}
+
+#[test]
+fn a_session_that_begins_in_the_users_home_works_elsewhere_unless_that_is_allowed() {
+    let (place, model) = known_models();
+    let home = fs::canonicalize(place.folder()).unwrap().join("user");
+    fs::create_dir_all(home.join("tmp")).unwrap();
+    let folder = |words: &str| {
+        let session =
+            place.regatta(&home).env("HOME", &home).words("-p --mode json --model gate/two");
+        let done = session.words(words).arg(marker("s")).run().expect_code(0);
+        let header: Value = serde_json::from_str(done.stdout.lines().next().unwrap()).unwrap();
+        let told = done.stderr.contains("not in your home folder (--allow-home");
+        (header["cwd"].as_str().unwrap().to_owned(), told)
+    };
+    let shown = home.display().to_string();
+    assert_eq!(folder(""), (format!("{shown}/tmp"), true));
+    assert_eq!(folder("--allow-home"), (shown, false));
+    let _of_two_sessions = model.take_violations();
+}
+
+#[test]
 fn the_version_and_the_list_of_models_end_it_before_a_session_begins() {
     let (place, model) = known_models();
     let version = place.regatta(place.folder()).words("--version").run().expect_code(0);
@@ -153,6 +224,18 @@ fn an_image_of_a_prompt_reaches_the_model_in_a_size_that_it_takes() {
     assert!(message.contains("shown at 2000x8. Multiply coordinates by 1.25"), "{message}");
     assert!(message.contains("(skipped: too large, 26.0 MiB)"), "{message}");
     assert_eq!(message.matches("data:image/png;base64,").count(), 1);
+
+    place.home().configure("images: { autoResize: false }\n");
+    let done = session(&place).words("--model gate/two @wide.png").arg(marker("s")).run();
+    let done = done.expect_code(0);
+    assert!(!done.stderr.contains("the model gets it with"), "{done}");
+    let message = model.asked("s").remove(1).native["messages"].to_string();
+    let size = fs::metadata(work.join("wide.png")).unwrap().len().div_ceil(3) * 4;
+    let data = message.split("data:image/png;base64,").nth(1).expect("there is an image");
+    let data = data.split('"').next().unwrap_or_default();
+    assert_eq!(data.len() as u64, size, "it is as it was");
+    assert!(!message.contains("shown at"), "{message}");
+    let _of_two_sessions = model.take_violations();
 }
 
 #[test]

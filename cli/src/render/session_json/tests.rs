@@ -14,11 +14,9 @@ use protocol::{
 };
 use serde_json::{Map, Value, json};
 use tests::fakes::{TestEngine, TestSession, input};
+use tests::json_shapes::{ONLY_RECORDED, recorded, shapes};
 
 use super::SessionJson;
-
-/// A recording of pi, which answers a prompt with one call and a text.
-const RECORDED: &str = include_str!("tests/pi.jsonl");
 
 /// A model that calls `read`, piece by piece, and then says that it is done.
 struct OneCall;
@@ -71,48 +69,6 @@ fn text() -> (Vec<ModelEvent>, Part, StopReason) {
     (pieces.to_vec(), Part::text("tool finished"), StopReason::Stop)
 }
 
-/// Returns the shape of a line: its keys at every depth, without values. The content of arguments is
-/// left out, and so is what a provider or a tool may add: `responseId` and `details`.
-fn shape(value: &Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let kept = fields.iter().filter(|(key, _)| *key != "responseId" && *key != "details");
-            let shapes = kept.map(|(key, value)| {
-                let shape = match key.as_str() {
-                    "args" | "arguments" => Value::Null,
-                    "type" | "role" | "stopReason" | "contentIndex" => value.clone(),
-                    _ => shape(value),
-                };
-                (key.clone(), shape)
-            });
-            let mut shapes: Vec<_> = shapes.collect();
-            shapes.sort_by(|one, other| one.0.cmp(&other.0));
-            Value::Object(shapes.into_iter().collect())
-        }
-        Value::Array(items) => items.iter().map(shape).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Value::Null,
-    }
-}
-
-/// Returns the shapes of lines. Of the pieces of a block, and of the updates of a call, the last one
-/// stands for all.
-fn shapes(lines: &[Value]) -> Vec<Value> {
-    let piece = |line: &Value| {
-        let event = &line["assistantMessageEvent"];
-        let is_piece = line["type"] == "tool_execution_update"
-            || event["type"].as_str().is_some_and(|name| name.ends_with("_delta"));
-        is_piece.then(|| (event["type"].clone(), event["contentIndex"].clone()))
-    };
-    let mut merged: Vec<&Value> = Vec::new();
-    for line in lines {
-        if piece(line).is_some() && merged.last().and_then(|last| piece(last)) == piece(line) {
-            merged.pop();
-        }
-        merged.push(line);
-    }
-    merged.into_iter().map(shape).collect()
-}
-
 #[test(flavor = "multi_thread")]
 async fn a_prompt_a_call_and_an_answer_are_the_lines_that_pi_writes() {
     let policy = RequestPolicy::default();
@@ -124,9 +80,7 @@ async fn a_prompt_a_call_and_an_answer_are_the_lines_that_pi_writes() {
         let event = it.next().await.expect("the session is open");
         lines.extend(json.lines(&event));
     }
-    let recorded = RECORDED.lines().map(|line| serde_json::from_str(line).expect("it is JSON"));
-    let recorded: Vec<Value> = recorded.collect();
-    let (own, recorded) = (shapes(&lines), shapes(&recorded));
+    let (own, recorded) = (shapes(&lines, &[]), shapes(&recorded(), ONLY_RECORDED));
     for (own, recorded) in own.iter().zip(&recorded) {
         assert_eq!(own, recorded);
     }

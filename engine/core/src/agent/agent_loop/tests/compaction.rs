@@ -4,6 +4,7 @@ use protocol::{CompactionReason, SessionMessage};
 
 use super::*;
 use crate::agent::compact;
+use crate::agent::limits::CallResult;
 use crate::compaction::{Preparation, Threshold, Trigger};
 use crate::request::Routes;
 use crate::session::{MemorySessionLogs, for_model};
@@ -99,6 +100,22 @@ impl Scene {
         conversation
     }
 
+    /// Returns a conversation in which four commands ran, each with an output of about 25,000 tokens.
+    fn worked(&self) -> Conversation {
+        let mut conversation = self.open();
+        let input = UserInput::new(InputId::generate(), "Look at all of it.");
+        let _added = finish(conversation.push_input(input)).unwrap();
+        for number in 0..4 {
+            let (id, words) = (format!("call_{number}"), format!("{number}234 ").repeat(16_667));
+            let asks = answer(&[(&id, "bash")]);
+            let asks = finish(conversation.push_answer(&asks)).unwrap();
+            let call = asks.calls().next().unwrap();
+            finish(conversation.push_result(call, ToolOutput::text(words), CallResult::Ok))
+                .unwrap();
+        }
+        conversation
+    }
+
     fn context(&self, trigger: Trigger) -> AgentContext<'_> {
         let context = context(&self.script, &self.hands, &self.told);
         AgentContext { compaction: policy(trigger), ..context }
@@ -143,6 +160,49 @@ fn a_conversation_above_the_threshold_is_summed_up_before_the_next_request_and_g
     assert_eq!(again.messages, messages, "the log gives the compacted conversation");
     assert_eq!(again.size().1.tokens(), 30);
     assert_eq!(again.usage.turns, 5);
+}
+
+/// Returns which of the outputs of tools in a request are replaced by a notice.
+fn pruned(messages: &[Arc<Message>]) -> Vec<bool> {
+    let results = messages.iter().filter_map(|message| match &**message {
+        Message::ToolResult(result) => Some(result.text()),
+        Message::User(_) | Message::Assistant(_) => None,
+    });
+    results.map(|text| text.starts_with("[Output truncated - ")).collect()
+}
+
+#[test]
+fn old_outputs_are_pruned_first_and_nothing_is_summed_up_if_that_is_enough() {
+    let scene = Scene::new([text("Now this.")]);
+    let mut conversation = scene.worked();
+    let before = conversation.messages.clone();
+    let mut context = scene.context(Trigger::Automatic);
+    context.compaction.threshold = Threshold::Tokens(60_000);
+    let prompt = Prompt::free(UserInput::new(InputId::generate(), "and now?"));
+    assert_eq!(finish(run(&mut conversation, &mut context, Some(prompt))), silent());
+    let asked = scene.asked();
+    assert_eq!(asked.iter().map(|(summary, _)| *summary).collect::<Vec<_>>(), [false]);
+    assert_eq!(pruned(&asked[0].1), [true, true, false, false], "the newest 40,000 tokens stay");
+    assert_eq!(scene.told.compactions(), [""; 0]);
+    let again = scene.open();
+    assert_eq!(again.messages[..before.len()], before, "the log has what the model is not told");
+}
+
+#[test]
+fn what_is_still_too_long_when_old_outputs_are_pruned_is_summed_up() {
+    let scene = Scene::new([text("It looked at all."), text("Now this.")]);
+    let mut conversation = scene.worked();
+    let mut context = scene.context(Trigger::Automatic);
+    context.compaction.threshold = Threshold::Tokens(30_000);
+    let prompt = Prompt::free(UserInput::new(InputId::generate(), "and now?"));
+    assert_eq!(finish(run(&mut conversation, &mut context, Some(prompt))), silent());
+    let asked = scene.asked();
+    assert_eq!(asked.iter().map(|(summary, _)| *summary).collect::<Vec<_>>(), [true, false]);
+    let Message::User(told) = &*asked[0].1[0] else { panic!("a summary is asked for by a user") };
+    let notices = told.text().matches("[Output truncated - ").count();
+    assert!(notices >= 2, "the summary is made of what was pruned: {notices}");
+    assert!(begins_with_summary(&asked[1].1, "It looked at all."));
+    assert_eq!(scene.told.compactions(), ["Threshold", "true false false"]);
 }
 
 #[test]
