@@ -7,7 +7,7 @@ use protocol::RepoPath;
 
 use super::copy_stats::CopyStats;
 use super::git_folder::GitFolder;
-use super::look::{Differences, Look, look};
+use super::look::{Differences, Look, has_same_folders, look};
 use crate::baseline::Snapshot;
 use crate::error::Result;
 use crate::tree::Tree;
@@ -38,7 +38,8 @@ pub(crate) struct Lent {
 #[derive(Debug)]
 pub(super) enum Found {
     /// The copy was looked at, when so many tasks with processes had `ended`. They are all as long as no
-    /// process of another task could write to it.
+    /// process of another task could write to it. One that could is noticed by what it adds, removes or
+    /// renames there; a write in place is not, as in the workspace of a task that runs.
     Looked { differences: Differences, ended: u64 },
     /// They follow from the record of the views, as long as it is complete.
     Recorded(Differences),
@@ -82,7 +83,10 @@ impl Lent {
     pub(super) fn differences(&mut self, snapshot: &Snapshot, tree: &Tree) -> Result<Differences> {
         let is_complete = || self.record.as_ref().is_some_and(|record| record.is_complete());
         match self.differences.take() {
-            Some(Found::Looked { differences, ended }) if snapshot.pool.is_still_true(ended) => {
+            Some(Found::Looked { differences, ended })
+                if snapshot.pool.is_still_true(ended)
+                    || has_same_folders(&self.as_look(snapshot, tree), &differences)? =>
+            {
                 Ok(differences)
             }
             Some(Found::Recorded(differences))
@@ -103,7 +107,11 @@ impl Lent {
     }
 
     pub(super) fn look(&self, snapshot: &Snapshot, tree: &Tree) -> Result<Differences> {
+        look(&self.as_look(snapshot, tree))
+    }
+
+    fn as_look<'a>(&'a self, snapshot: &'a Snapshot, tree: &'a Tree) -> Look<'a> {
         let Self { stats, marker_ns, overwritten, .. } = self;
-        look(&Look { snapshot, stats, tree, marker_ns: *marker_ns, overwritten })
+        Look { snapshot, stats, tree, marker_ns: *marker_ns, overwritten }
     }
 }

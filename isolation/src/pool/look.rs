@@ -13,7 +13,7 @@ use protocol::RepoPath;
 use rustix::fs::Dir;
 use rustix::io::Errno;
 
-use super::copy_stats::{CopyStats, FileStamp, FolderStats, Seen};
+use super::copy_stats::{CopyStats, FileStamp, FolderStat, FolderStats, Seen};
 use super::run_table::{Origin, TableFile, TableFolder, folders, parents};
 use crate::baseline::{Snapshot, printable};
 use crate::error::{OrCannot, Result, cannot};
@@ -26,6 +26,9 @@ use crate::workspace::{FileWork, in_threads};
 pub(crate) struct Differences {
     /// The folders of the run's table that differ, by their place in it.
     pub(super) folders: BTreeMap<usize, FolderDifference>,
+    /// The stat of each folder of the table as it was then, `None` where there was none; empty if the
+    /// copy was not looked at.
+    pub(super) seen: Vec<Option<FolderStat>>,
 }
 
 /// How a folder of the run's table differs.
@@ -131,9 +134,9 @@ pub(crate) fn look(look: &Look<'_>) -> Result<Differences> {
     if folders.len() != look.stats.folders.len() {
         return Err(cannot("look at a copy", "what was recorded about it is another one's"));
     }
-    let states = look.states(&folders)?;
+    let (states, seen): (Vec<_>, _) = look.states(&folders)?.into_iter().unzip();
     let files = look.stats.folders.iter().map(|folder| folder.files.len()).sum();
-    let found = Mutex::new(Differences::default());
+    let found = Mutex::new(Differences { seen, ..Differences::default() });
     let next = AtomicUsize::new(0);
     in_threads(FileWork::LookAt(files), &|| {
         loop {
@@ -148,23 +151,36 @@ pub(crate) fn look(look: &Look<'_>) -> Result<Differences> {
     Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
+/// Returns whether no folder of the copy has changed since these differences were found: nothing was
+/// added, removed or renamed in it.
+///
+/// # Errors
+/// Something cannot be looked at, or belongs to another mount.
+pub(super) fn has_same_folders(look: &Look<'_>, differences: &Differences) -> Result<bool> {
+    let states = look.states(&folders(look.snapshot))?;
+    Ok(states.into_iter().map(|(_, seen)| seen).eq(differences.seen.iter().copied()))
+}
+
 impl Look<'_> {
-    /// Returns the state of every folder. Those above a folder are looked at before it, so that no
-    /// symlink is followed.
-    fn states(&self, folders: &[TableFolder<'_>]) -> Result<Vec<FolderState>> {
+    /// Returns the state of every folder, and its stat if it is there. Those above a folder are looked
+    /// at before it, so that no symlink is followed.
+    fn states(
+        &self,
+        folders: &[TableFolder<'_>],
+    ) -> Result<Vec<(FolderState, Option<FolderStat>)>> {
         let parents = parents(folders);
-        let mut states = Vec::with_capacity(folders.len());
+        let mut states: Vec<(FolderState, _)> = Vec::with_capacity(folders.len());
         for (place, folder) in folders.iter().enumerate() {
             let what = || format!("look at {}", printable(folder.path));
             let seen = if folder.path.is_empty() {
                 Some(Seen::open(self.tree.fd()).or_cannot(what)?)
-            } else if states.get(parents[place]) == Some(&FolderState::Missing) {
+            } else if states.get(parents[place]).is_some_and(|it| it.0 == FolderState::Missing) {
                 None
             } else {
                 Seen::at(self.tree.fd(), OsStr::from_bytes(folder.path)).or_cannot(what)?
             };
             let Some(seen) = seen else {
-                states.push(FolderState::Missing);
+                states.push((FolderState::Missing, None));
                 continue;
             };
             self.same_mount(&seen, folder.path)?;
@@ -175,7 +191,7 @@ impl Look<'_> {
             {
                 self.tree.make_readable(&path)?;
             }
-            states.push(if !seen.is_folder() {
+            let state = if !seen.is_folder() {
                 FolderState::Missing
             } else if seen.folder_stat() == *stat
                 && stat.ctime_ns < self.marker_ns
@@ -185,7 +201,8 @@ impl Look<'_> {
                 FolderState::Same
             } else {
                 FolderState::Changed
-            });
+            };
+            states.push((state, Some(seen.folder_stat())));
         }
         Ok(states)
     }

@@ -30,7 +30,7 @@ impl Differences {
                 Ok(_) | Err(_) => {}
             }
         }
-        Self { folders: differing }
+        Self { folders: differing, seen: Vec::new() }
     }
 
     /// Returns whether restoring a copy by these differences restores everything that `other` says.

@@ -118,13 +118,13 @@ fn agents_that_only_write_and_agents_that_run_commands_find_every_copy_as_new() 
 }
 
 #[test]
-fn what_a_task_writes_to_a_copy_that_nobody_uses_reaches_no_other_task() {
+fn a_file_that_a_task_replaces_in_a_copy_that_nobody_uses_reaches_no_other_task() {
     let place = sandbox();
     let repository = place.repository();
     repository.write("d/f", "as it was\n");
     repository.commit("begin");
-    let evil =
-        "while ! test -e ../../.pool-0; do sleep 0.01; done; echo evil > ../../.pool-0/tree/d/f";
+    let evil = "while ! test -e ../../.pool-0; do sleep 0.01; done; \
+                sed -i 's/.*/evil/' ../../.pool-0/tree/d/f";
     let look = "cat d/f; git status --porcelain";
     let plan = Plan::default()
         .top("jobs = 2")

@@ -261,7 +261,7 @@ fn copies_restored_by_records_are_as_new_for_every_task() {
 }
 
 /// Returns the text of the file `two` in the copy of a task for the next one, after another task,
-/// which may have had processes, has written to it since it was captured.
+/// which may have had processes, has replaced it since it was captured.
 fn two_of_the_next(
     own: impl FnOnce(&Task),
     other: impl FnOnce(Task, &FrozenRun<Snapshot>),
@@ -272,7 +272,9 @@ fn two_of_the_next(
     first.write("one", "changed\n");
     own(&first);
     first.capture(&frozen);
-    fs::write(first.workspace.root.join("two"), "not through the view\n").unwrap();
+    let written = sample.root.with_extension("new");
+    fs::write(&written, "not through the view\n").unwrap();
+    fs::rename(written, first.workspace.root.join("two")).unwrap();
     other(sibling, &frozen);
     frozen.discard(&first.workspace, Reuse::Allowed).unwrap();
     let next = prepare(&frozen, "next");
