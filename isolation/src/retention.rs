@@ -18,6 +18,7 @@ use crate::run_lock::RunLock;
 use crate::store::{
     ExclusiveStore, NewPack, Reachable, StoreInUse, StoreReference, size_of_objects,
 };
+use crate::workspace::remove_set_aside;
 
 /// The prefix of the references to the versions of landings.
 const LANDINGS: &str = "refs/landings/";
@@ -92,6 +93,15 @@ pub struct PreparedRemoval {
 }
 
 impl StoreRetention {
+    /// Removes the folders that ended runs in the repository with this canonical root have left. No work
+    /// is in them.
+    ///
+    /// # Errors
+    /// One of them cannot be removed.
+    pub fn remove_ended_folders(root: &Path, paths: &IsolationPaths) -> Result<()> {
+        remove_set_aside(&paths.of(root).workspaces)
+    }
+
     /// Opens the store of the repository with this canonical root to look at it.
     ///
     /// # Errors

@@ -3,20 +3,19 @@
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use protocol::{RunName, TaskName};
+use protocol::TaskName;
 
+use crate::backends::RunContext;
 use crate::baseline::{TABLE, keep_file_list, pins_reference};
 use crate::carry::{CARRIED, CARRIED_FILES};
-use crate::error::{OrCannot, Result};
-use crate::paths::RepoPaths;
+use crate::error::{OrCannot, Result, is_exhausted};
 use crate::pool::is_in_pool;
 use crate::run_lock::LOCK;
 use crate::store::TaskStore;
 use crate::workspace::{
-    FileWork, GIT_TEMPLATE, MANIFESTS, in_threads, is_being_removed, is_merged_copy, is_unfinished,
-    is_workspace, remove_tree, task_of,
+    GIT_TEMPLATE, MANIFESTS, is_being_removed, is_merged_copy, is_unfinished, is_workspace,
+    remove_tree, set_aside_run, task_of,
 };
 
 /// The folder for a backend's own data of a run. No task can have its name.
@@ -74,34 +73,41 @@ impl RunFolder {
     }
 }
 
-/// Removes folders, in as many threads as copied them.
-fn remove_all(folders: &[PathBuf]) -> Result<()> {
-    let next = AtomicUsize::new(0);
-    in_threads(FileWork::Remove(folders.len()), &|| {
-        while let Some(folder) = folders.get(next.fetch_add(1, Ordering::Relaxed)) {
-            remove_tree(folder)?;
-        }
-        Ok(())
-    })
-}
-
-/// Removes the folder of a run unless it holds a workspace or a foreign entry. The caller holds its
-/// lock.
-pub(crate) fn remove_if_unused(folder: &Path, paths: &RepoPaths, run: &RunName) -> Result<()> {
-    let listed = RunFolder::list(folder)?;
-    remove_all(&listed.leftovers)?;
-    if !listed.workspaces.is_empty() || !listed.foreign.is_empty() {
-        return Ok(());
+/// Gives up the folder of a run unless it holds a workspace or a foreign entry. What no work is in gets
+/// a name that no run can have, and is removed in the background. The captures of the run are moved into
+/// git's format before. The caller holds the lock of the folder.
+pub(crate) fn give_up_if_unused(context: &RunContext) -> Result<()> {
+    let RunContext { folder, paths, run, faults, .. } = context;
+    let store = TaskStore::open_existing(&paths.store)?.map(|store| store.with_faults(faults));
+    if let Some(store) = &store {
+        store.settle()?;
     }
-    if let Some(store) = TaskStore::open_existing(&paths.store)? {
+    let listed = RunFolder::list(folder)?;
+    if !listed.workspaces.is_empty() || !listed.foreign.is_empty() {
+        return listed.leftovers.iter().try_for_each(|leftover| give_up(context, leftover));
+    }
+    if let Some(store) = &store {
         if !store.captures(run)?.is_empty() {
             keep_file_list(folder, paths, run)?;
         }
         store.release(&pins_reference(run))?;
         store.remove_checkpoints(run)?;
     }
-    remove_tree(folder)?;
+    give_up(context, folder)?;
     // Fails if another run has a folder, as it should.
     let _still_used = fs::remove_dir(&paths.workspaces);
+    Ok(())
+}
+
+/// Gives up the folder of a run, or a folder in it, in which no work is.
+fn give_up(context: &RunContext, folder: &Path) -> Result<()> {
+    let RunContext { paths, run, removals, faults, .. } = context;
+    match set_aside_run(folder, &paths.workspaces, run) {
+        Ok(Some(aside)) => removals.begin_set_aside(aside, faults),
+        Ok(None) => {}
+        // On a full disk, the folder is removed without a rename.
+        Err(error) if is_exhausted(&error) => remove_tree(folder)?,
+        Err(error) => return Err(error).or_cannot(|| format!("remove {}", folder.display())),
+    }
     Ok(())
 }

@@ -123,7 +123,10 @@ impl Collector {
         any_age: &BTreeSet<RunName>,
     ) -> Result<RepositoryReport, Error> {
         let opened = match self.execution {
-            Execution::Real => StoreRetention::lock(root, &self.isolation, &self.faults)?,
+            Execution::Real => {
+                StoreRetention::remove_ended_folders(root, &self.isolation)?;
+                StoreRetention::lock(root, &self.isolation, &self.faults)?
+            }
             Execution::DryRun => StoreRetention::look(root, &self.isolation)?,
         };
         let in_use = |why: &str| Ok(RepositoryReport::in_use(root, why));

@@ -40,7 +40,10 @@ impl Ledger {
         let (requests, asked) = mpsc::channel();
         let writer = thread::Builder::new()
             .name("ledger".to_owned())
-            .spawn(move || writer::run(connection, &faults, &asked))
+            .spawn(move || {
+                let commits = writer::run(connection, &faults, &asked);
+                tracing::debug!(commits, "the ledger is closed");
+            })
             .map_err(|error| failed(LedgerCause::File(Arc::new(error))))?;
         Ok(Self { path, requests: Some(requests), writer: Some(writer) })
     }

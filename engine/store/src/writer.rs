@@ -41,15 +41,16 @@ enum Written {
     Appended,
 }
 
-/// Writes requests until all senders are dropped.
-pub(crate) fn run(mut ledger: Connection, faults: &Faults, requests: &Receiver<Request>) {
-    let (mut expected, mut last_commit) = (1, BATCH_DELAY);
+/// Writes requests until all senders are dropped. Returns the number of commits, each with one sync.
+pub(crate) fn run(mut ledger: Connection, faults: &Faults, requests: &Receiver<Request>) -> u64 {
+    let (mut expected, mut last_commit, mut commits) = (1, BATCH_DELAY, 0);
     while let Ok(first) = requests.recv() {
         let batch = next_batch(first, expected, last_commit.min(BATCH_DELAY), requests);
         expected = batch.len();
         let began = Instant::now();
         let committed = commit(&mut ledger, faults, &batch);
         last_commit = began.elapsed();
+        commits += 1;
         match committed {
             Ok(results) => {
                 for (request, result) in batch.into_iter().zip(results) {
@@ -64,6 +65,7 @@ pub(crate) fn run(mut ledger: Connection, faults: &Faults, requests: &Receiver<R
             }
         }
     }
+    commits
 }
 
 /// Returns the next batch: all waiting requests.

@@ -18,7 +18,7 @@ use crate::repository::Repo;
 use crate::run_folder::BACKEND;
 use crate::store::TaskStore;
 use crate::tree::Tree;
-use crate::workspace::{self, NewWorkspace, tree_of};
+use crate::workspace::{self, NewWorkspace, Removals, tree_of};
 
 /// The context of one run in one repository.
 #[derive(Clone)]
@@ -31,6 +31,8 @@ pub struct RunContext {
     pub(crate) folder: PathBuf,
     /// The globs of files of which both sides' lines are kept.
     pub(crate) union: Vec<String>,
+    /// What is removed in the background.
+    pub(crate) removals: Removals,
     /// The clock: the time of day in nanoseconds since 1970.
     pub(crate) now_ns: fn() -> i64,
 }
@@ -44,6 +46,7 @@ impl RunContext {
             run: run.clone(),
             folder: paths.workspaces.join(run.as_str()),
             union: Vec::new(),
+            removals: Removals::default(),
             now_ns,
         }
     }
@@ -160,6 +163,6 @@ impl RunContext {
         workspace: &Workspace,
         forget: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        workspace::remove(&workspace.folder, &self.faults, forget)
+        workspace::remove(&workspace.folder, &self.faults, &self.removals, forget)
     }
 }

@@ -8,7 +8,7 @@ use crate::backends::RunContext;
 use crate::branch;
 use crate::error::{OrCannot, Result};
 use crate::landing::{self, LandingLock};
-use crate::run_folder::{RunFolder, remove_if_unused};
+use crate::run_folder::{RunFolder, give_up_if_unused};
 use crate::run_lock::{NewRunLock, RunLock};
 
 /// A run's snapshot, and the lock on the run's folder of workspaces.
@@ -69,18 +69,23 @@ impl<T> FrozenRun<T> {
         }
     }
 
-    /// Ends the run: removes its folder if no workspace is left, and releases the lock. The ledger
-    /// has recorded the run's landing by now.
+    /// Ends the run: gives up its folder if no workspace is left, and releases the lock. The ledger
+    /// has recorded the run's landing by now. Does not wait long for what the next start can do.
     pub(crate) fn close(&self) -> Result<()> {
         let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         if lock.is_none() {
             return Ok(());
         }
-        let RunContext { paths, faults, run, folder, .. } = &self.context;
-        let removed = landing::acknowledge(paths, faults, run)
-            .and_then(|()| remove_if_unused(folder, paths, run));
-        // Released last: nobody else may see a partly removed folder.
-        *lock = None;
-        removed
+        let RunContext { paths, faults, run, removals, .. } = &self.context;
+        landing::acknowledge(paths, faults, run)?;
+        let (context, lock) = (self.context.clone(), lock.take());
+        removals.run(move |_removed| {
+            let given_up = give_up_if_unused(&context);
+            // Nobody else may see a partly removed folder: what is removed next has another name.
+            drop(lock);
+            given_up
+        });
+        removals.wait();
+        Ok(())
     }
 }

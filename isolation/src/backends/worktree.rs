@@ -92,7 +92,8 @@ impl FrozenTree for Snapshot {
             Reuse::Allowed => {}
             Reuse::Refused => self.pool.forget(&workspace.task),
         }
-        workspace::discard(&workspace.folder, &self.context.faults)
+        let RunContext { faults, removals, .. } = &self.context;
+        workspace::discard(&workspace.folder, faults, removals)
     }
 
     fn merged_copies(&self) -> Option<&dyn MergedCopies> {

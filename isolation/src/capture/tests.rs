@@ -346,7 +346,7 @@ fn a_capture_that_fails_says_why_and_the_workspace_stays() {
         assert_eq!(fs::read(workspace.root.join("file")).unwrap(), b"two\n");
         let done = captured(&snapshot, &workspace);
         sample.store().remove(&done.capture).unwrap();
-        discard(&workspace.folder, &Faults::default()).unwrap();
+        discard(&workspace.folder, &Faults::default(), &snapshot.context.removals).unwrap();
         snapshot.close().unwrap();
     }
 }

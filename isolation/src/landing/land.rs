@@ -47,10 +47,11 @@ pub(crate) fn land(
     cancel: &CancelToken,
     notify: &dyn Fn(LandingNotice),
 ) -> Result<LandingReport> {
-    // What the run has captured is moved into git's format as one pack, before others wait for it.
-    TaskStore::open(&paths.store)?.with_faults(faults).settle()?;
-    let roots: BTreeSet<RepoPath> =
-        nested_roots(&TaskStore::open(&paths.store)?, &request.tasks).into_iter().collect();
+    // What the run has captured is read where it is. It is moved into git's format when the run has
+    // ended: nobody waits for that.
+    let store = TaskStore::open(&paths.store)?.with_journal()?;
+    let roots: BTreeSet<RepoPath> = nested_roots(&store, &request.tasks).into_iter().collect();
+    let journaled = store.into_journaled();
     let folders = || git_folders(repo, paths, roots.iter().cloned());
     let lock = LandingLock::acquire(&folders, faults, cancel, notify)?;
     let Some(lock) = lock.filter(|_| !cancel.is_cancelled()) else {
@@ -63,7 +64,7 @@ pub(crate) fn land(
         notify(LandingNotice::HeadMoved(head));
     }
     finish_others((repo, paths), (&lock, &roots), faults, cancel, notify);
-    let store = TaskStore::open(&paths.store)?;
+    let store = TaskStore::open(&paths.store)?.with_journaled(journaled);
     let journals = Journals::in_folder(&paths.landings, faults);
     if let LandingTarget::Branches { prefix } = &request.target
         && !faults.is_off("F158")

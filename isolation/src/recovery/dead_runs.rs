@@ -1,7 +1,6 @@
 //! Finds dead runs by the folders that they have left, and captures their workspaces.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::ports::{IsolationError, RecoveredTask, Uncaptured, Workspace};
@@ -27,7 +26,6 @@ pub(super) struct RunFolders {
 /// A run whose engine is dead, and the lock on its folder.
 pub(super) struct DeadRun {
     pub(super) name: RunName,
-    pub(super) folder: PathBuf,
     pub(super) lock: RunLock,
 }
 
@@ -55,7 +53,7 @@ impl RunFolders {
                 Ok(Some(lock)) if RunFolder::is_bare(&folder) => {
                     NewRunLock::release(lock, &folder);
                 }
-                Ok(Some(lock)) => runs.dead.push(DeadRun { name, folder, lock }),
+                Ok(Some(lock)) => runs.dead.push(DeadRun { name, lock }),
                 Ok(None) => {
                     runs.alive.insert(name);
                 }

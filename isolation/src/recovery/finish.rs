@@ -2,25 +2,23 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::fault::Faults;
 use engine::ports::{Recovered, Reuse, Workspace};
 use protocol::RunName;
 
-use crate::backends::FrozenTree;
+use crate::backends::{FrozenTree, RunContext};
 use crate::error::{OrCannot, Result};
 use crate::landing;
 use crate::paths::RepoPaths;
-use crate::run_folder::remove_if_unused;
+use crate::run_folder::give_up_if_unused;
 use crate::run_lock::RunLock;
 use crate::store::remove_leftovers;
 
 /// A dead run whose folder is locked.
 pub(super) struct LockedRun {
-    pub(super) name: RunName,
-    pub(super) folder: PathBuf,
+    pub(super) context: RunContext,
     pub(super) lock: RunLock,
     /// The captured workspaces in it, each with the snapshot that discards it.
     pub(super) discard: Vec<(Arc<dyn FrozenTree>, Workspace)>,
@@ -66,15 +64,16 @@ impl Cleanup {
         for run in self.landed.iter().filter(|run| !unrecorded.contains(*run)) {
             end = end.and(landing::acknowledge(paths, faults, run));
         }
-        for LockedRun { name: run, folder, lock, discard } in self.runs {
-            let known = !unrecorded.contains(&run);
+        for LockedRun { context, lock, discard } in self.runs {
+            let known = !unrecorded.contains(&context.run);
             for (frozen, workspace) in discard.iter().filter(|_| known) {
                 end = end.and(frozen.discard(workspace, Reuse::Refused));
             }
             let removed = faults.failpoint("recover.remove").or_cannot(|| "remove a run's folder");
-            end = end.and(removed.and_then(|()| remove_if_unused(&folder, paths, &run)));
+            end = end.and(removed.and_then(|()| give_up_if_unused(&context)));
             // The lock is released last, so that no other process sees a partly removed folder.
             drop(lock);
+            context.removals.wait();
         }
         if self.somebody_died {
             remove_leftovers(&paths.store);

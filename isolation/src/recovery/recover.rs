@@ -21,6 +21,7 @@ use crate::recovery::dead_runs::{DeadRun, RunFolders};
 use crate::recovery::finish::{Cleanup, LockedRun};
 use crate::repository::Repo;
 use crate::store::TaskStore;
+use crate::workspace::{Removals, folders_set_aside};
 
 /// How long a recovery waits for that of another process.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
@@ -37,7 +38,8 @@ pub(crate) struct Findings {
 }
 
 /// Completes the open landings of dead engines and captures their workspaces. Returns `None` if
-/// there is no run with a folder, no run in `open` and no open landing.
+/// there is no run with a folder, no run in `open` and no open landing. What ended runs have left
+/// without any work is removed in the background.
 pub(crate) fn recover(
     repo: &Repo,
     paths: &RepoPaths,
@@ -45,6 +47,10 @@ pub(crate) fn recover(
     backends: &Backends,
     open: &[OpenRun],
 ) -> Result<Option<Findings>> {
+    let removals = Removals::default();
+    for folder in folders_set_aside(&paths.workspaces) {
+        removals.begin_set_aside(folder, faults);
+    }
     let names = run_names(paths)?;
     if names.is_empty() && open.is_empty() && !landing::is_any_open(paths)? {
         return Ok(None);
@@ -65,12 +71,12 @@ pub(crate) fn recover(
     let (mut tasks, mut cleanups) = (Vec::new(), Vec::new());
     let mut names: BTreeSet<RunName> = dead.iter().map(|run| run.name.clone()).collect();
     for run in dead {
-        let DeadRun { name, lock, folder } = run;
+        let DeadRun { name, lock } = run;
         let context = RunContext::of(repo, paths, faults, &name);
         let captured = DeadRun::capture(&context, backends);
         tasks.extend(captured.tasks);
         kept.extend(captured.kept);
-        cleanups.push(LockedRun { name, folder, lock, discard: captured.discard });
+        cleanups.push(LockedRun { context, lock, discard: captured.discard });
     }
     for run in open.iter().filter(|open| !alive.contains(&open.run)) {
         names.insert(run.run.clone());

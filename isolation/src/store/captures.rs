@@ -119,13 +119,9 @@ impl TaskStore {
     /// Returns the content of a capture.
     pub(crate) fn contents(&self, capture: &CaptureRef) -> Result<Contents> {
         let what = || format!("read {capture} from the task store {}", self.path.display());
-        self.settle()?;
-        let commit = self
-            .git
-            .find_reference(capture.as_str())
-            .and_then(|reference| reference.peel_to_commit())
-            .or_cannot(what)?;
-        let entries = trees::read(&self.git, commit.tree_id()).or_cannot(what)?;
+        self.make_readable()?;
+        let commit = self.commit_of(capture.as_str()).or_cannot(what)?;
+        let entries = trees::read(self.reader(), commit.tree_id()).or_cannot(what)?;
         let mut changes = BTreeMap::new();
         let mut of_series = Vec::new();
         let mut of_nested = Vec::new();
@@ -172,8 +168,8 @@ impl TaskStore {
 
     /// Returns whether there is a capture of this name.
     pub(crate) fn has_capture(&self, capture: &CaptureRef) -> Result<bool> {
-        self.settle()?;
-        match self.git.find_reference(capture.as_str()) {
+        self.make_readable()?;
+        match self.commit_of(capture.as_str()) {
             Ok(_) => Ok(true),
             Err(error) if error.code() == ErrorCode::NotFound => Ok(false),
             Err(error) => Err(error).or_cannot(|| format!("look for {capture}")),

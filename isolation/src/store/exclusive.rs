@@ -59,7 +59,7 @@ impl Drop for ExclusiveStore {
 
 impl ExclusiveStore {
     /// Opens the store at `path` to look at it, unless somebody has locked it. Captures in its journal
-    /// are not seen.
+    /// are not seen, but landings of them are.
     pub(crate) fn look(path: &Path) -> Result<std::result::Result<Self, StoreInUse>> {
         check_owner(path)?;
         let objects = File::open(path.join("objects"));
@@ -69,7 +69,7 @@ impl ExclusiveStore {
             Err(TryLockError::WouldBlock) => return Ok(Err(StoreInUse::Collecting)),
             Err(TryLockError::Error(_no_locks)) => None,
         };
-        let store = TaskStore::with_lock(path, objects)?;
+        let store = TaskStore::with_lock(path, objects)?.with_journal()?;
         Ok(Ok(Self { store, faults: Faults::default(), locks: None }))
     }
 

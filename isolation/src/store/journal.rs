@@ -1,6 +1,7 @@
 //! The journal of a task store: captures that are durable, but not in git's format yet. Captures
-//! that end at the same time share one sync. Before captures are read, and when a run lands, the
-//! journal is moved into git's objects and references, as one pack.
+//! that end at the same time share one sync. When a run has ended,
+//! and before anything but a landing reads captures, the journal is moved into git's objects and
+//! references, as one pack.
 
 use std::fmt;
 use std::fs::File;

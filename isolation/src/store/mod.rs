@@ -6,6 +6,7 @@ mod captures;
 mod exclusive;
 mod gathering;
 mod journal;
+mod journaled;
 mod leftovers;
 mod nested_lines;
 mod objects;

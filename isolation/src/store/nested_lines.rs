@@ -57,9 +57,8 @@ impl TaskStore {
     /// something, without reading its files.
     pub(crate) fn nested_roots(&self, capture: &CaptureRef) -> Result<Vec<RepoPath>> {
         let what = || format!("read {capture} from the task store {}", self.path.display());
-        self.settle()?;
-        let found = self.git.find_reference(capture.as_str());
-        let commit = found.and_then(|found| found.peel_to_commit()).or_cannot(what)?;
+        self.make_readable()?;
+        let commit = self.commit_of(capture.as_str()).or_cannot(what)?;
         let works = read(&commit, &[]).or_cannot(what)?;
         Ok(works.into_iter().map(|nested| nested.path).collect())
     }

@@ -36,7 +36,7 @@ impl Reachable {
         from: Oid,
         last: &mut Oid,
     ) -> std::result::Result<u64, Cause> {
-        let git = &store.store.git;
+        let git = store.store.reader();
         let odb = git.odb()?;
         let mut open = vec![(from, Vec::new())];
         let mut added = 0;
@@ -72,7 +72,7 @@ impl Reachable {
     /// The object is damaged.
     pub(crate) fn add_named(&mut self, store: &ExclusiveStore, oid: Oid) -> Result<u64> {
         let what = || format!("read the task store {}", store.path().display());
-        let is_there = store.store.git.odb().or_cannot(what)?.exists(oid);
+        let is_there = store.store.reader().odb().or_cannot(what)?.exists(oid);
         if is_there { self.add(store, oid) } else { Ok(0) }
     }
 

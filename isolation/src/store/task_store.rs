@@ -1,6 +1,6 @@
 //! Opens the task store, and reads and writes its blobs and references.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::fs::{self, DirBuilder, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -14,6 +14,7 @@ use git2::{ErrorCode, ObjectType, OdbLookupFlags, Oid, Repository, RepositoryIni
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
 use crate::store::gathering::Gathering;
+use crate::store::journaled::Journaled;
 use crate::store::leftovers::NEW_STORE;
 use crate::store::{objects, sync, trees};
 
@@ -28,6 +29,9 @@ pub(crate) struct TaskStore {
     pub(super) faults: Faults,
     /// The objects of the capture that is being made; `None` if objects are written at once.
     pub(super) gathering: RefCell<Option<Gathering>>,
+    /// What is read from the journal; `None` in it if that was empty. Unless it is set, the journal is
+    /// moved into git's format before captures are read.
+    pub(super) journaled: OnceCell<Option<Journaled>>,
     /// The shared lock that every writer of objects holds, so that no other process removes the
     /// objects it is writing as leftovers. `None` on file systems without locks, where leftovers
     /// are never removed.
@@ -60,7 +64,8 @@ impl TaskStore {
         let git = Repository::open_bare(path)
             .or_cannot(|| format!("open the task store {}", path.display()))?;
         let (faults, gathering) = (Faults::default(), RefCell::default());
-        Ok(Self { git, path: path.to_path_buf(), faults, gathering, _writing: writing })
+        let (path, journaled) = (path.to_path_buf(), OnceCell::new());
+        Ok(Self { git, path, faults, gathering, journaled, _writing: writing })
     }
 
     /// Returns the store with planned faults.
@@ -106,8 +111,8 @@ impl TaskStore {
         if let Some(bytes) = self.gathered(oid) {
             return Ok(bytes);
         }
-        let blob = self.git.find_blob(oid).map(|blob| blob.content().to_vec());
-        blob.or_cannot(|| format!("read {oid} from the task store {}", self.path.display()))
+        self.read_blob(oid)?
+            .or_cannot(|| format!("read {oid} from the task store {}", self.path.display()))
     }
 
     /// Protects the blobs of `entries` from clean-ups: makes `reference` point at a commit without

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use test_limit::eventually;
 
+use crate::backends::RunContext;
 use crate::file_entry::{Change, Entry, Mode, Rename};
 use crate::store::{Contents, Durability, OwnCommit, Series, TaskStore};
 use crate::testing::{Sample, captured, git, path, prepare, raw, run, write};
@@ -255,7 +256,8 @@ fn the_list_of_the_tree_a_run_began_with_is_kept_as_long_as_work_of_it_is() {
     let workspace = prepare(&frozen, "a");
     write(&workspace.root, "new", "new\n");
     let done = captured(&frozen, &workspace);
-    crate::workspace::discard(&workspace.folder, &frozen.context.faults).unwrap();
+    let RunContext { faults, removals, .. } = &frozen.context;
+    crate::workspace::discard(&workspace.folder, faults, removals).unwrap();
     frozen.close().unwrap();
     sample.write("b", "changed since\n");
     assert_eq!(captures.frozen(&run("raaaa")).unwrap(), Some(expected));

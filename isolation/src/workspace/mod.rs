@@ -9,6 +9,7 @@ mod manifest;
 mod merged_copy;
 mod predecessors;
 mod prepare;
+mod removals;
 mod remove_tree;
 mod setup_state;
 #[cfg(test)]
@@ -27,6 +28,7 @@ pub(crate) use predecessors::{SnapshotTarget, apply_predecessors, remove_file, w
 pub(crate) use prepare::{
     GIT, is_unfinished, make, mark, must_be_there, must_be_there_beside, prepare,
 };
+pub(crate) use removals::{Removals, folders_set_aside, remove_set_aside, set_aside_run};
 pub(crate) use remove_tree::{
     discard, is_being_removed, remove, remove_entry, remove_tree, set_aside,
 };

@@ -7,6 +7,7 @@ use std::io::ErrorKind;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use engine::fault::Faults;
 use rustix::fs::{
@@ -17,10 +18,11 @@ use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 
 use crate::error::{OrCannot, Result};
+use crate::workspace::Removals;
 use crate::workspace::manifest::Manifest;
 
-/// The prefix of workspaces that are being removed.
-const GONE: &str = ".gone-";
+/// The prefix of workspaces that are being removed, and of the folders of runs.
+pub(super) const GONE: &str = ".gone-";
 
 /// The depth to which nested folders are opened. Deeper ones are moved up to the top first, so that
 /// no depth exhausts descriptors or the stack.
@@ -32,18 +34,19 @@ pub(crate) fn is_being_removed(entry: &fs::DirEntry) -> bool {
 }
 
 /// Removes a workspace and its manifest. Succeeds if it is already gone.
-pub(crate) fn discard(folder: &Path, faults: &Faults) -> Result<()> {
-    remove(folder, faults, || match (folder.parent(), folder.file_name()) {
+pub(crate) fn discard(folder: &Path, faults: &Faults, removals: &Removals) -> Result<()> {
+    remove(folder, faults, removals, || match (folder.parent(), folder.file_name()) {
         (Some(run), Some(name)) => Manifest::remove(run, &name.to_string_lossy()),
         _ => Ok(()),
     })
 }
 
 /// Removes a workspace. Renames it first, so that a recovery does not capture a partly removed
-/// workspace. Calls `forget` after the rename.
+/// workspace. Calls `forget` after the rename. What was renamed is removed in the background.
 pub(crate) fn remove(
     folder: &Path,
     faults: &Faults,
+    removals: &Removals,
     forget: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
     let what = || format!("remove the workspace {}", folder.display());
@@ -57,15 +60,18 @@ pub(crate) fn remove(
     };
     let aside = match set_aside(folder, run, named) {
         // On a full disk, the workspace is removed without a rename.
-        Err(error) if crate::error::is_exhausted(&error) => Some(folder.to_path_buf()),
+        Err(error) if crate::error::is_exhausted(&error) => {
+            forget()?;
+            return remove_tree(folder);
+        }
         aside => aside.or_cannot(what)?,
     };
     faults.failpoint("capture.discarded").or_cannot(what)?;
     forget()?;
-    match aside {
-        Some(aside) => remove_tree(&aside),
-        None => Ok(()),
+    if let Some(aside) = aside {
+        removals.begin(aside, faults);
     }
+    Ok(())
 }
 
 /// Renames a workspace in the run's folder to the first free one of the names that `named` returns,
@@ -102,6 +108,11 @@ pub(super) fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
 
 /// Removes a folder with everything in it. Succeeds if it is already gone.
 pub(crate) fn remove_tree(folder: &Path) -> Result<()> {
+    remove_tree_counting(folder, &AtomicUsize::new(0))
+}
+
+/// Removes a folder like [`remove_tree`], and adds to `removed` how many entries are gone so far.
+pub(super) fn remove_tree_counting(folder: &Path, removed: &AtomicUsize) -> Result<()> {
     let what = || format!("remove {}", folder.display());
     let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
         return Err("it has no parent folder").or_cannot(what);
@@ -112,11 +123,15 @@ pub(crate) fn remove_tree(folder: &Path) -> Result<()> {
         Err(Errno::NOENT) => return Ok(()),
         Err(error) => return Err(error).or_cannot(what),
     };
-    remove_entry(&parent, name).or_cannot(what)
+    remove_entry_counting(&parent, name, removed).or_cannot(what)
 }
 
 /// Removes the entry `name` of a folder with everything in it. Succeeds if it is already gone.
 pub(crate) fn remove_entry(parent: &OwnedFd, name: &OsStr) -> SysResult<()> {
+    remove_entry_counting(parent, name, &AtomicUsize::new(0))
+}
+
+fn remove_entry_counting(parent: &OwnedFd, name: &OsStr, removed: &AtomicUsize) -> SysResult<()> {
     match kind_of(parent, name, FileType::Unknown)? {
         None => return Ok(()),
         Some(FileType::Directory) => {}
@@ -128,7 +143,7 @@ pub(crate) fn remove_entry(parent: &OwnedFd, name: &OsStr) -> SysResult<()> {
         Err(Errno::NOENT) => return Ok(()),
         Err(error) => return Err(error),
     };
-    let mut removal = Removal { top, mount, raised: 0 };
+    let mut removal = Removal { top, mount, raised: 0, removed };
     while removal.empty_top()? == Remaining::More {}
     remove_folder(parent, name)
 }
@@ -136,11 +151,13 @@ pub(crate) fn remove_entry(parent: &OwnedFd, name: &OsStr) -> SysResult<()> {
 type SysResult<T> = std::result::Result<T, Errno>;
 
 /// A removal in progress: its topmost folder, and how many folders were moved up to it.
-struct Removal {
+struct Removal<'a> {
     top: OwnedFd,
     /// The mount that everything in it belongs to.
     mount: Mount,
     raised: u64,
+    /// How many entries are gone.
+    removed: &'a AtomicUsize,
 }
 
 #[derive(PartialEq, Eq)]
@@ -149,7 +166,7 @@ enum Remaining {
     Empty,
 }
 
-impl Removal {
+impl Removal<'_> {
     /// Removes the contents of the topmost folder. Folders that nest too deep are moved up to it.
     fn empty_top(&mut self) -> SysResult<Remaining> {
         let top = self.top.try_clone().map_err(|_| Errno::MFILE)?;
@@ -161,6 +178,7 @@ impl Removal {
     fn empty(&mut self, folder: &OwnedFd, depth: usize) -> SysResult<()> {
         for (name, kind) in names(folder)? {
             let name = OsStr::from_bytes(name.as_bytes());
+            self.removed.fetch_add(1, Ordering::Relaxed);
             if kind_of(folder, name, kind)? != Some(FileType::Directory) {
                 remove_file(folder, name)?;
                 continue;
@@ -336,10 +354,13 @@ mod tests {
         symlink(&precious, deep.join("link")).unwrap();
         fs::write(deep.join("file"), "x").unwrap();
         fs::set_permissions(&deep, fs::Permissions::from_mode(0o000)).unwrap();
-        discard(&home.path().join("run/tree"), &Faults::default()).unwrap();
+        let removals = Removals::default();
+        let discard = |path| discard(&home.path().join(path), &Faults::default(), &removals);
+        discard("run/tree").unwrap();
+        removals.wait();
         assert_eq!(fs::read_dir(home.path().join("run")).unwrap().count(), 0);
         assert_eq!(fs::read(precious.join("file")).unwrap(), b"x");
-        discard(&home.path().join("run/tree"), &Faults::default()).unwrap();
-        discard(&home.path().join("nowhere/tree"), &Faults::default()).unwrap();
+        discard("run/tree").unwrap();
+        discard("nowhere/tree").unwrap();
     }
 }

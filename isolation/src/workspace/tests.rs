@@ -219,7 +219,7 @@ fn a_workspace_that_stands_is_never_made_over() {
     write(&workspace.root, "work", "mine\n");
     assert!(crate::testing::prepare_after(&snapshot, "a", &[]).is_err());
     assert!(workspace.root.join("work").exists());
-    discard(&workspace.folder, &faults("")).unwrap();
+    discard(&workspace.folder, &faults(""), &snapshot.context.removals).unwrap();
     prepare(&snapshot, "a");
 }
 
@@ -228,7 +228,7 @@ fn closing_a_run_removes_its_folder_and_keeps_one_with_a_workspace_in_it() {
     let sample = dirty();
     let (done, kept) = (sample.freeze("raaaa"), sample.freeze("rbbbb"));
     let workspace = prepare(&done, "a");
-    discard(&workspace.folder, &faults("")).unwrap();
+    discard(&workspace.folder, &faults(""), &done.context.removals).unwrap();
     let workspace = prepare(&kept, "a");
     done.close().unwrap();
     kept.close().unwrap();

@@ -66,6 +66,8 @@ pub(super) const POINTS: &[Point] = &[
     point("session.rewrite.rename", 0, 0),
     point("session.rewrite.write", 0, 0),
     point("session.sync", 0, 0),
+    // In the background, after what a run has given up.
+    point("removal.begin", 1, 1),
     point("settle.empty", 1, 1),
     point("settle.objects", 1, 1),
     point("settle.references", 4, 4),

@@ -36,9 +36,11 @@ static void note(const char *what, const char *path) {
 static int synced(const char *name, int fd) {
   int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, name);
   char link[32], path[PATH_MAX] = {0};
+  const char *slow = getenv("SLOW_SYNC");
   int end = real(fd);
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   if (end == 0 && readlink(link, path, sizeof path - 1) > 0) note("sync", path);
+  if (slow && strstr(path, slow)) usleep(50 * 1000);
   return end;
 }
 
@@ -181,30 +183,69 @@ fn a_capture_is_on_the_disk_before_the_ledger_says_so_and_its_workspace_goes() {
 }
 
 #[test]
-fn a_capture_takes_one_sync_at_most_and_a_landing_moves_all_of_them_at_once() {
+fn captures_that_end_together_share_syncs_and_are_moved_at_once_when_the_run_has_landed() {
+    const TASKS: usize = 40;
+    const TOGETHER: usize = 8;
     let place = sandbox();
     let repository = place.repository();
-    let items: Vec<String> = (1..=40).map(|number| number.to_string()).collect();
-    let call = place.run_in(&repository).words("--each - --jobs 8");
-    let call = call.exec("mkdir {{item}}; echo 1 > {{item}}/file").stdin(items.join("\n"));
+    let items: Vec<String> = (0..TASKS).map(|number| number.to_string()).collect();
+    let meeting = place.folder().join("meeting");
+    std::fs::create_dir(&meeting).expect("a folder can be made");
+    let meeting = meeting.display();
+    let meet = format!(
+        "g=$(({{{{item}}}} / {TOGETHER})); touch {meeting}/$g-{{{{item}}}}
+         while test $(ls {meeting} | grep -c \"^$g-\") -lt {TOGETHER}; do sleep 0.01; done
+         mkdir {{{{item}}}}; echo 1 > {{{{item}}}}/file"
+    );
+    let call = place.run_in(&repository).words("--each -");
+    let call = call.arg("--jobs").arg(TOGETHER.to_string()).exec(&meet).stdin(items.join("\n"));
+    // On a slow disk, what waits for it is gathered.
+    let call = call.env("SLOW_SYNC", "/captures.journal");
     let (finished, seen) = witnessed(&place, call, 0);
-    assert_eq!(finished.landed().len(), 40, "{finished}");
+    assert_eq!(finished.landed().len(), TASKS, "{finished}");
     let store = place.home().stores()[0].display().to_string();
-    let made = seen.iter().position(|(what, path)| what == "rename" && *path == store);
-    let after = &seen[made.expect("the store was made")..];
+    let first = |what: &str, found: &dyn Fn(&str) -> bool| {
+        let is_it = |(kind, path): &(String, String)| kind == what && found(path);
+        seen.iter().position(is_it).unwrap_or_else(|| panic!("no {what}: {seen:?}"))
+    };
+    let made = first("rename", &|path| path == store);
+    let landed = first("rename", &|path| path.ends_with("-1.committed"));
+    let packed = first("sync", &|path| path.starts_with(&format!("{store}/objects/pack")));
+    assert!(landed < packed, "the landing waits for no pack: {seen:?}");
     let synced = |part: &str| {
         let is_it = |(what, path): &&(String, String)| {
             what == "sync" && path.starts_with(&store) && path.contains(part)
         };
-        after.iter().filter(is_it).count()
+        seen[made..].iter().filter(is_it).count()
     };
+    // One more empties the journal.
     let groups = synced("/captures.journal");
-    assert!((1..=41).contains(&groups), "{groups} syncs of the journal: {seen:?}");
+    assert!((2..=TASKS / 2 + 1).contains(&groups), "{groups} syncs of the journal: {seen:?}");
     let rest = synced("") - groups;
     assert!(rest <= 24, "{rest} syncs of the store besides: {seen:?}");
+    let workspaces = place.home().data().join("workspaces").display().to_string();
+    let below = seen.iter().filter(|(what, path)| what == "sync" && path.starts_with(&workspaces));
+    assert_eq!(below.count(), 0, "nothing is synced that can be made again: {seen:?}");
     let kept = place.home().captures();
-    assert_eq!(kept.len(), 40, "{kept:?}");
+    assert_eq!(kept.len(), TASKS, "{kept:?}");
     let _clean = place.home().store_git(&["fsck", "--full", "--strict", "--no-dangling"]);
+}
+
+#[test]
+fn a_program_ends_before_its_captures_are_moved_and_the_next_start_moves_them() {
+    let place = sandbox();
+    let repository = place.repository();
+    let gate = place.folder().join("gate");
+    // Nobody opens the gate.
+    let call = place.run_in(&repository).exec("echo 1 > new.txt").wait_at("settle.objects", &gate);
+    let finished = call.run().expect_code(0);
+    assert_eq!(repository.text("new.txt"), "1\n");
+    assert!(gate.exists(), "the move has begun: {finished}");
+    assert_eq!(place.home().captures(), Vec::<String>::new());
+    let runs = place.regatta(repository.root()).words("runs").run().expect_code(0);
+    assert!(!runs.stdout.contains("interrupted"), "{runs}");
+    assert_eq!(place.home().captures(), [format!("{}/t1/1", finished.run_name())]);
+    place.expect_nothing_left(&repository);
 }
 
 #[test]

@@ -142,3 +142,73 @@ fn a_file_that_a_task_replaces_in_a_copy_that_nobody_uses_reaches_no_other_task(
     assert_eq!(repository.text("d/f"), "as it was\n");
     place.expect_nothing_left(&repository);
 }
+
+#[test]
+fn a_program_ends_before_the_copies_of_its_run_are_removed_and_the_next_start_or_gc_removes_them() {
+    for gc in [false, true] {
+        let place = sandbox();
+        let repository = place.repository();
+        let plan = (0..4).fold(Plan::default(), |plan, task| {
+            plan.task(&format!("t{task}"), &format!("echo {task} > {task}.txt"))
+        });
+        // Nobody opens the gate.
+        let gate = place.folder().join("gate");
+        let run = place.run_plan(&repository, &plan).words("--jobs 2");
+        let finished = run.wait_at("removal.begin", &gate).run().expect_code(0);
+        assert_eq!(finished.landed().len(), 4, "{finished}");
+        assert!(gate.exists(), "the removal has begun: {finished}");
+        let left = place.home().workspaces();
+        assert!(!left.is_empty(), "{finished}");
+        let is_given_up =
+            |path: &String| path.split('/').nth(1).is_some_and(|run| run.starts_with(".gone-"));
+        assert!(left.iter().all(is_given_up), "{left:?}");
+        if gc {
+            let _cleared = place.regatta(repository.root()).words("gc").run().expect_code(0);
+        } else {
+            let start = || place.regatta(repository.root()).words("runs").run().expect_code(0);
+            // A start does not wait for the removal, and may end before it.
+            let gone = (0..20).any(|_| {
+                let started = start();
+                assert!(!started.stdout.contains("interrupted"), "{started}");
+                place.home().workspaces().is_empty()
+            });
+            assert!(gone, "{:?}", place.home().workspaces());
+        }
+        place.expect_nothing_left(&repository);
+    }
+}
+
+#[test]
+fn the_environment_of_a_task_is_the_same_in_the_files_of_another_as_in_new_ones() {
+    let begin = "git config user.name Eve; export LEFT=behind; cd ..; echo x > left.log";
+    let look = "env | LC_ALL=C sort > environment.txt; git config --list >> environment.txt";
+    let seen = [None, Some("fail@pool.restore:*")].map(|fault| {
+        let place = sandbox();
+        let repository = place.repository();
+        let plan = Plan::default()
+            .task("first", &format!("{WHICH_COPY}; {begin}"))
+            .task("second", &format!("{look}; {WHICH_COPY}"))
+            .after(&["first"]);
+        let plan = plan.task("third", WHICH_COPY).after(&["second"]);
+        let run = place.run_plan(&repository, &plan).words("--jobs 1");
+        let run = fault.iter().fold(run, |run, fault| run.fault(fault));
+        let finished = run.run().expect_code(0);
+        let copies = ["second", "third"].map(|task| finished.task(task)["yield"].to_string());
+        assert_eq!(copies[0] == copies[1], fault.is_none(), "{finished}");
+        place.expect_nothing_left(&repository);
+        let text = repository.text("environment.txt");
+        assert!(text.contains("REGATTA_TASK=second"), "{text}");
+        let workspaces = text.split("/workspaces/").nth(1).expect("the tree is a workspace");
+        let (of_repository, _) = workspaces.split_once('/').expect("it is in a folder");
+        let own = [
+            (finished.run_name(), "RUN"),
+            (place.folder().display().to_string(), "PLACE"),
+            (of_repository.to_owned(), "REPOSITORY"),
+        ];
+        // By this the sandbox finds its processes.
+        let text = text.lines().filter(|line| !line.starts_with("REGATTA_TEST_MARK="));
+        let text = text.collect::<Vec<_>>().join("\n");
+        own.iter().fold(text, |text, (name, word)| text.replace(name.as_str(), word))
+    });
+    assert_eq!(seen[0], seen[1]);
+}

@@ -513,11 +513,15 @@ async fn nobody_else_may_read_a_log() {
 }
 
 #[test(flavor = "multi_thread")]
-async fn two_hundred_sessions_write_at_the_same_time() {
+async fn two_hundred_sessions_that_write_at_the_same_time_share_syncs() {
+    const SESSIONS: usize = 200;
+    const EACH: usize = 5;
     let folder = tempfile::tempdir().unwrap();
     let logs = SessionLogFiles::new(Faults::default());
     let mut sessions = tokio::task::JoinSet::new();
-    for session in 0..200 {
+    let all = Arc::new(tokio::sync::Barrier::new(SESSIONS));
+    for session in 0..SESSIONS {
+        let all = Arc::clone(&all);
         let (logs, path) = (logs.clone(), folder.path().join(format!("t{session}/session.jsonl")));
         sessions.spawn(async move {
             let header = SessionHeader {
@@ -527,13 +531,21 @@ async fn two_hundred_sessions_write_at_the_same_time() {
                 parent: None,
             };
             let mut log = logs.open(&path, header).await.unwrap().log;
-            for number in 0..5 {
+            for number in (0..).take(EACH) {
+                all.wait().await;
                 log.append(at(number), said(&"word ".repeat(100))).await.unwrap();
             }
-            read_session(&path).unwrap().len()
+            (read_session(&path).unwrap().len(), log)
         });
     }
-    assert_eq!(sessions.join_all().await, [5; 200]);
+    let written = sessions.join_all().await;
+    assert!(written.iter().all(|(entries, _)| *entries == EACH));
+    // As long as the logs are open, the journal has one record for each group that was synced.
+    let journal = folder.path().join("sessions.journal");
+    let mut journal = group_log::open_locked(&journal).unwrap().unwrap();
+    let syncs = group_log::read(&mut journal).unwrap().records.len();
+    assert!((1..=SESSIONS * EACH / 4).contains(&syncs), "{syncs} syncs");
+    drop(journal); // whoever closes the logs waits for it
 }
 
 #[test]

@@ -1,4 +1,5 @@
-use std::sync::Mutex;
+use std::sync::{Mutex, mpsc};
+use std::thread;
 
 use engine::fault::Faults;
 use engine::ports::LockRun;
@@ -11,7 +12,7 @@ use crate::connection;
 use crate::test_support::{at, file, run, started};
 
 struct Bench {
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
     ledger: Connection,
 }
 
@@ -19,7 +20,7 @@ impl Bench {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let ledger = connection::writable(&file(folder.path())).unwrap();
-        Self { _folder: folder, ledger }
+        Self { folder, ledger }
     }
 
     /// Commits a batch, and returns which of its requests succeeded.
@@ -106,4 +107,34 @@ fn a_commit_is_synced_whole() {
     };
     let found = ["journal_mode", "synchronous", "foreign_keys"].map(pragma);
     assert_eq!(found, ["wal", "2", "1"]);
+}
+
+#[test]
+fn sixty_four_writers_share_commits() {
+    const WRITERS: usize = 64;
+    const EACH: usize = 40;
+    let mut bench = Bench::new();
+    let names: Vec<String> = (0..WRITERS).map(|number| format!("t{number}")).collect();
+    let asked = run(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(bench.commit(&[open(&asked)]), Some(vec![true]));
+    let ledger = connection::writable(&file(bench.folder.path())).unwrap();
+    let (requests, asked_for) = mpsc::channel();
+    let commits = thread::scope(|scope| {
+        for task in 0..WRITERS {
+            let (requests, asked) = (requests.clone(), &asked);
+            scope.spawn(move || {
+                for _ in 0..EACH {
+                    let (reply, answer) = oneshot::channel();
+                    let entries = vec![(at(1), started(asked, task))];
+                    requests.send(Request::Append { entries, reply }).unwrap();
+                    answer.blocking_recv().unwrap().unwrap();
+                }
+            });
+        }
+        drop(requests);
+        super::run(ledger, &Faults::default(), &asked_for)
+    });
+    assert_eq!(bench.count("transition"), i64::try_from(WRITERS * EACH).unwrap());
+    let most = u64::try_from(WRITERS * EACH / 8).unwrap();
+    assert!(commits <= most, "{commits} commits of {WRITERS} times {EACH} requests");
 }

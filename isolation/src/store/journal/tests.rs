@@ -83,6 +83,29 @@ fn captures_wait_in_the_journal_until_somebody_reads_one_of_them() {
 }
 
 #[test]
+fn captures_in_the_journal_are_read_where_they_are_if_that_is_asked_for() {
+    let stage = Stage::new();
+    let (first, second) = (stage.put(1, b"one\n"), stage.put(2, b"two\n"));
+    let waiting = stage.waiting();
+    let open = || TaskStore::open(&stage.store()).unwrap();
+    let store = open().with_journal().unwrap();
+    let oid = store.changes(&second).unwrap()[0].task.unwrap().oid;
+    assert_eq!(store.read(oid).unwrap(), b"two\n");
+    assert!(store.has_capture(&first).unwrap());
+    assert_eq!(open().read(oid).unwrap(), b"two\n", "a blob is found wherever it is");
+    // What is written meanwhile is on the disk, and can be read, too.
+    let written = store.write(b"three\n").unwrap();
+    assert_eq!(store.read(written).unwrap(), b"three\n");
+    let again = open().with_journaled(store.into_journaled());
+    assert_eq!(again.changes(&second).unwrap()[0].task.unwrap().oid, oid);
+    assert_eq!(stage.waiting(), waiting, "nothing was moved");
+    // Once somebody moves them, they are the same.
+    assert_eq!(stage.bytes(&first), b"one\n");
+    assert_eq!((stage.waiting(), again.read(oid).unwrap()), (0, b"two\n".to_vec()));
+    stage.expect_sound();
+}
+
+#[test]
 fn a_patch_of_a_capture_in_the_journal_shows_its_rename() {
     let stage = Stage::new();
     let store = TaskStore::open(&stage.store()).unwrap();
