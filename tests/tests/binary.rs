@@ -38,9 +38,11 @@ mod binary {
     mod each;
     mod eager;
     mod endings;
+    mod engine_calls;
     mod engines;
     mod engines_and_saves;
     mod escapes;
+    mod escapes_kit;
     mod failures;
     mod fallbacks;
     mod fan_out;

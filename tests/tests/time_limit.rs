@@ -1,7 +1,10 @@
-//! A test that hangs is named and ends its process, whatever else runs in it.
+//! A test that hangs is named and ends its process, whatever else runs in it. One that is late is
+//! judged by what else is late.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
+
+use test_limit::{InTime, Tries};
 
 /// Makes the two tests below hang that only the first one starts.
 const HANG: &str = "REGATTA_TEST_HANG";
@@ -35,5 +38,45 @@ fn asks_for_more_and_hangs() {
         loop {
             std::thread::park();
         }
+    }
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn what_is_late_is_a_failure_unless_the_machine_is_as_late_with_everything() {
+    let judge = |took: u64, at_worst: u64| {
+        let [took, at_worst] = [took, at_worst].map(Duration::from_millis);
+        InTime::of(took, SECOND, at_worst)
+    };
+    assert_eq!(judge(1000, 10), InTime::Yes);
+    assert_eq!(judge(1001, 10), InTime::No);
+    assert_eq!(judge(1001, 1001), InTime::LateAsEverything);
+    assert_eq!(judge(4001, 4000), InTime::No);
+    assert!(test_limit::crowd(20) > Duration::ZERO);
+}
+
+#[test]
+fn what_is_never_over_is_late() {
+    let began = Instant::now();
+    assert_eq!(InTime::wait(began, SECOND, || false), InTime::No);
+    assert!(began.elapsed() >= SECOND);
+    assert_eq!(InTime::wait(Instant::now(), SECOND, || true), InTime::Yes);
+}
+
+#[test]
+fn tries_go_on_until_as_many_as_wanted_were_in_time_and_no_longer_on_a_busy_machine() {
+    let mut tries = Tries::wanted(2);
+    for (ended, go_on) in
+        [(InTime::Yes, true), (InTime::LateAsEverything, true), (InTime::Yes, false)]
+    {
+        tries.count("some", ended);
+        assert_eq!(tries.go_on(), go_on);
+    }
+    assert_eq!(tries.to_string(), "2 of 2 in time, 1 more on a busy machine");
+    let mut tries = Tries::wanted(2);
+    for go_on in [true, false] {
+        tries.count("some", InTime::LateAsEverything);
+        assert_eq!(tries.go_on(), go_on);
     }
 }

@@ -1,5 +1,8 @@
 //! Runs a command of the user that prints a secret, such as `pass show openai`. Its output is read
 //! through a pipe and never written to a disk.
+//!
+//! It has no owner that would end what it detaches: `gpg`, for instance, starts an agent that holds
+//! the unlocked key, for the next command as well.
 
 use std::process::Stdio;
 use std::time::Duration;

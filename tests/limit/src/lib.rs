@@ -15,10 +15,16 @@
 //! A test never sleeps to wait: it awaits an event, or what [`eventually`] looks at.
 //!
 //! `REGATTA_TEST_TIMES` names a file to which each test adds a line: its seconds and its name.
+//!
+//! A test that something is over in time judges it by [`InTime`], so that a busy machine fails none.
 
+mod skipping;
 mod waiting;
 mod watchdog;
+mod yardstick;
 
+pub use skipping::skip;
 pub use test_limit_macros::test;
 pub use waiting::{eventually, within};
 pub use watchdog::{Watched, begin, raise};
+pub use yardstick::{InTime, Tries, crowd};

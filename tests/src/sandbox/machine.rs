@@ -9,13 +9,6 @@ use std::process::Command;
 
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 
-/// Says that this machine cannot do what a test needs. `.ci/run` counts these lines.
-pub fn skip(test: &str, why: &str) {
-    // Straight to the descriptor: what the test harness captures would not be seen.
-    // On a line of its own, also where dots stand for the tests that passed.
-    let _unseen = write!(std::io::stderr(), "\nSKIP {test}: {why}\n");
-}
-
 /// Returns the folder in which rustup keeps toolchains, for a shell with another home that is to run
 /// `rustfmt`. Without rustup, nothing is there.
 #[must_use]

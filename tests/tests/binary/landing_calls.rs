@@ -195,7 +195,7 @@ impl Scene {
 }
 
 /// Returns whether strace can be used here.
-fn can_strike(test: &str) -> bool {
+pub(crate) fn can_strike(test: &str) -> bool {
     let run = Command::new("strace").args(["-qq", "-e", "trace=none", "true"]).output();
     let why = match run {
         Ok(run) if run.status.success() => return true,

@@ -191,6 +191,19 @@ const MODULES: &[(&str, &[&str])] = &[
     ("cli/src/args", &["isolation::", "store::", "exec::", "actors::"]),
 ];
 
+/// The files that start processes themselves, each with the reason.
+const COMMANDS: &[(&str, &str)] = &[
+    ("cli/src/commands/login_oauth.rs", "the browser of the user outlives the login"),
+    ("cli/src/commands/tool_terminal.rs", "the shell has the terminal of the user"),
+    (
+        "cli/src/model/key_command.rs",
+        "what it leaves running, such as an agent with keys, is the user's",
+    ),
+    ("cli/src/process.rs", "it starts the launcher"),
+    ("engine/exec/src/child.rs", "it is the launcher"),
+    ("isolation/src/testing.rs", "it is for tests"),
+];
+
 #[test]
 fn dependencies_point_one_way() {
     let layers: BTreeMap<_, _> = LAYERS.iter().copied().collect();
@@ -292,4 +305,26 @@ fn names(line: &str, word: &str) -> bool {
         let before = line[..at].chars().next_back();
         !before.is_some_and(|letter| letter.is_alphanumeric() || matches!(letter, '_' | ':'))
     })
+}
+
+#[test]
+fn commands_are_started_by_the_launcher() {
+    let product = ["actors/", "cli/", "engine/", "isolation/"];
+    let found: BTreeSet<_> = sources()
+        .iter()
+        .map(|source| (source.path.to_string_lossy(), source.production()))
+        .filter(|(path, _)| product.iter().any(|crates| path.starts_with(crates)))
+        .filter(|(path, _)| !path.contains("/tests/") && !path.ends_with("tests.rs"))
+        .filter(|(_, code)| code.lines().any(starts_process))
+        .map(|(path, _)| path.into_owned())
+        .collect();
+    let expected = COMMANDS.iter().map(|(path, _)| (*path).to_owned()).collect();
+    assert_eq!(found, expected, "use an owner of commands");
+}
+
+/// Returns whether a line makes a process, or a command that can.
+fn starts_process(line: &str) -> bool {
+    // The commands of the grammar have the same name.
+    let is_command = names(line, "Command::new(") && !line.contains(".hide(");
+    is_command || line.contains("process::Command::new(") || line.contains("libc::fork(")
 }

@@ -142,6 +142,7 @@ fn a_process_plays_the_part_it_is_given() {
         Ok("suspended") => crate::suspended::suspended(&folder),
         Ok("engine") => crate::engine_killed::engine(&folder),
         Ok("short") => crate::leaks::short_of_descriptors(&folder),
+        Ok("queued") => crate::owners::queued(&folder),
         Ok("crowded") => crate::crowded::crowded(&folder),
         Ok("leaks") => crate::leaks::two_hundred_commands(&folder),
         Ok(unknown) => panic!("no part is called {unknown}"),

@@ -17,6 +17,8 @@ mod harness;
 #[cfg(test)]
 mod leaks;
 #[cfg(test)]
+mod namespaces;
+#[cfg(test)]
 mod output;
 #[cfg(test)]
 mod owners;
