@@ -21,6 +21,11 @@ fn tokens(asked: &Asked) -> usize {
 
 /// A model that reads a file in every turn, and then says `last`. It sums up what it is asked to.
 fn reader(last: impl Fn(&Asked) -> Answer + Send) -> impl Script {
+    reader_of(TURNS, last)
+}
+
+/// The same, in so many turns.
+fn reader_of(most: usize, last: impl Fn(&Asked) -> Answer + Send) -> impl Script {
     let mut turns = 0;
     move |asked: &Asked| {
         if tokens(asked) > WINDOW {
@@ -38,7 +43,7 @@ fn reader(last: impl Fn(&Asked) -> Answer + Send) -> impl Script {
             return says(Said { text, ..Said::default() });
         }
         turns += 1;
-        if turns > TURNS {
+        if turns > most {
             return last(asked);
         }
         let read = Call::new("read", &json!({ "path": "notes.md", "limit": 40 }));
@@ -140,7 +145,9 @@ fn a_known_window_is_kept_free_also_where_prices_cache() {
         let place = sandbox();
         let repository = place.repository();
         repository.write("notes.md", notes());
-        place.home().configure("compaction: { keepRecentTokens: 2000 }\nlimits: { turns: 400 }\n");
+        place.home().configure(
+            "compaction: { keepRecentTokens: 2000, reserveTokens: 3000 }\nlimits: { turns: 400 }\n",
+        );
         let model = LoopbackModel::start();
         write_models(
             &place,
@@ -151,7 +158,7 @@ fn a_known_window_is_kept_free_also_where_prices_cache() {
                 wire.name()
             ),
         );
-        model.talk("t1", reader(|_: &Asked| Answer::yields(&json!("done"))));
+        model.talk("t1", reader_of(80, |_: &Asked| Answer::yields(&json!("done"))));
         let plan = Plan::default().top("model = \"gate/m\"");
         let plan = plan.agent("t1", &format!("Read it all. {}", marker("t1")));
         let finished = place.run_plan(&repository, &plan).run().expect_code(0);

@@ -100,6 +100,7 @@ fn check_savings(place: &Sandbox, repository: &Repository, model: &LoopbackModel
 fn siblings_send_the_same_bytes_up_to_their_own_prompt_and_one_goes_ahead_of_fifteen() {
     let apis = [
         (Wire::Completions, "openai-completions"),
+        (Wire::Responses, "openai-responses"),
         (Wire::Messages, "anthropic-messages"),
         (Wire::Gemini, "google-generative-ai"),
     ];
