@@ -17,7 +17,8 @@ use tokio::runtime::Builder;
 use step::{Step, step};
 use tested::{Storage, Tested};
 
-/// Takes the steps in one storage. A runtime of one thread leaves the writing to others.
+/// Takes the steps in one storage. A file is written by the thread that asks if the runtime has
+/// several, and otherwise by another one.
 fn take(steps: &[Step], storage: Storage, mut runtime: Builder) {
     let runtime = runtime.build().expect("it starts");
     runtime.block_on(async {
@@ -35,11 +36,11 @@ proptest! {
     #[test]
     fn any_sequence_of_steps_gives_the_context_of_the_model(
         steps in proptest::collection::vec(step(), 1..32),
-        is_alone in any::<bool>(),
+        has_threads in any::<bool>(),
     ) {
         take(&steps, Storage::Memory(MemorySessionLogs::default()), Builder::new_current_thread());
         let folder = tempfile::tempdir().unwrap();
-        let (durability, runtime) = match is_alone {
+        let (durability, runtime) = match has_threads {
             true => (Durability::Written, Builder::new_multi_thread()),
             false => (Durability::EachMessage, Builder::new_current_thread()),
         };

@@ -112,11 +112,12 @@ impl Model {
         }
         if !expected.models.contains_key(DEFAULT_ROLE) {
             // The model of a session is the one that answered last, unless an entry says another.
-            let answers = path.iter().filter_map(|node| match node.entry.model_message() {
-                Some(Message::Assistant(it)) => Some(format!("{}/{}", it.provider, it.model)),
-                _other => None,
-            });
-            let model = answers.last().map(|model| (DEFAULT_ROLE.to_owned(), model));
+            let mut answers =
+                path.iter().rev().filter_map(|node| match node.entry.model_message() {
+                    Some(Message::Assistant(it)) => Some(format!("{}/{}", it.provider, it.model)),
+                    _other => None,
+                });
+            let model = answers.next().map(|model| (DEFAULT_ROLE.to_owned(), model));
             expected.models.extend(model);
         }
         expected.messages = messages(&path);

@@ -49,7 +49,8 @@ pub(super) enum Added {
     Image(u8),
     Answer(u8, Option<u8>),
     Call(u8),
-    Result(u8, bool),
+    /// One with an odd number is an error.
+    Result(u8),
     Command,
     Note(u8),
     State,
@@ -94,7 +95,7 @@ fn added() -> impl Strategy<Value = Added> {
         2 => any::<u8>().prop_map(Added::Image),
         6 => (few(), maybe()).prop_map(|(model, failed)| Added::Answer(model, failed)),
         2 => few().prop_map(Added::Call),
-        2 => (any::<u8>(), any::<bool>()).prop_map(|(text, failed)| Added::Result(text, failed)),
+        2 => any::<u8>().prop_map(Added::Result),
         1 => Just(Added::Command),
         2 => any::<u8>().prop_map(Added::Note),
     ];
@@ -128,12 +129,12 @@ impl Added {
                 let call = ToolCall { id, name, arguments, malformed, thought_signature };
                 answer(*model, None, Part::ToolCall(call), at)
             }
-            Self::Result(number, is_error) => result(*number, *is_error, at),
+            Self::Result(number) => result(*number, at),
             Self::Command => command(at),
             Self::Note(number) => SessionEntry::CustomMessage {
                 custom_type: "note".to_owned(),
                 content: vec![Content::text(format!("note {number}"))],
-                display: number % 2 == 0,
+                display: number.is_multiple_of(2),
                 details: Some(Value::Object(fields(*number))),
                 attribution: None,
             },
@@ -183,7 +184,7 @@ pub(super) fn compaction(kept: Option<EntryId>, number: u8) -> SessionEntry {
         short_summary: None,
         first_kept_entry_id: kept,
         tokens_before: number.into(),
-        details: (number % 2 == 0).then_some(details),
+        details: number.is_multiple_of(2).then_some(details),
         preserve_data: None,
         from_extension: false,
     }
@@ -197,7 +198,7 @@ fn input(number: u8, content: Content, at: Timestamp) -> SessionEntry {
     let said = protocol::UserMessage::new(vec![content], at);
     let input = InputId::of_limit(SessionId::of_text(&number.to_string()));
     let message = SessionMessage::Model(Message::User(said));
-    SessionEntry::Message { message, input_id: (number % 2 == 0).then_some(input) }
+    SessionEntry::Message { message, input_id: number.is_multiple_of(2).then_some(input) }
 }
 
 /// Returns an image that a file has in a blob.
@@ -226,13 +227,13 @@ fn answer(model: u8, failed: Option<u8>, part: Part, at: Timestamp) -> SessionEn
     }))
 }
 
-fn result(number: u8, is_error: bool, at: Timestamp) -> SessionEntry {
+fn result(number: u8, at: Timestamp) -> SessionEntry {
     SessionEntry::message(Message::ToolResult(ToolResult {
         tool_call_id: "call".to_owned(),
         tool_name: "read".to_owned(),
         content: vec![Content::text("what is there"), image(number)],
         details: Some(Value::Object(fields(number))),
-        is_error,
+        is_error: !number.is_multiple_of(2),
         pruned_at: None,
         timestamp: at,
     }))

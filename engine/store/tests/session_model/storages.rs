@@ -25,7 +25,8 @@ fn said(text: &str) -> SessionEntry {
 
 /// Returns what the prompts say of the session that is opened again.
 async fn prompts(storage: &Storage) -> Vec<String> {
-    let opened = storage.logs().open(&storage.first(), header(1, at())).await.unwrap();
+    let opened =
+        storage.logs().open(&storage.first(), header(1, at())).await.expect("it can be used");
     let messages = opened.context.messages.into_iter();
     messages.map(|message| message.message.as_model().map(text).unwrap_or_default()).collect()
 }
