@@ -159,7 +159,9 @@ impl Grammar {
             }
             SessionEvent::SessionRestart { .. } => {
                 let queue = std::mem::take(&mut self.queue);
-                let (answered, is_resumed) = (self.answered, true);
+                // The answer of a turn that was interrupted is in the log.
+                let has_answer = self.turn.as_ref().is_some_and(|turn| turn.answered);
+                let (answered, is_resumed) = (self.answered + u32::from(has_answer), true);
                 *self = Self { queue, answered, is_resumed, ..Self::default() };
             }
             SessionEvent::ToolUnavailable { .. }

@@ -8,6 +8,7 @@ mod adding;
 mod agents;
 mod deadlines;
 mod event_streams;
+mod event_streams_rare;
 mod gates;
 mod isolation;
 mod jobs;

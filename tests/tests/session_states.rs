@@ -25,6 +25,7 @@ async fn who_follows_the_state_sees_that_the_session_begins_to_work_and_ends() {
     assert!(idle.is_idle() && !idle.is_streaming);
     it.session.prompt(input("call wait; say done"));
     until_streaming(&mut states, true).await;
+    engine.tools.until_busy().await; // it may be called before it runs
     while states.current().pending_tool_calls.is_empty() {
         states.changed().await.expect("it is open");
     }
