@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
@@ -20,6 +21,7 @@ Options:
   --think TEXT     what the model thinks before
   --call NAME      a tool that the first answer of a conversation calls, without arguments
   --fail STATUS    answers with this status instead, once each time it is given
+  --streams FOLDER answers with the file API/MODEL.sse of this folder if there is one
   --limit N        refuses more than N requests a second, and says when to come again
   --key KEY        refuses whoever does not give this key
   --help           shows this
@@ -31,6 +33,7 @@ struct Options {
     thinking: String,
     call: Option<String>,
     failures: VecDeque<u16>,
+    streams: Option<PathBuf>,
     limit: Option<usize>,
     key: Option<String>,
     help: bool,
@@ -50,6 +53,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String>
             "--think" => options.thinking = value,
             "--call" => options.call = Some(value),
             "--fail" => options.failures.push_back(number()?),
+            "--streams" => options.streams = Some(value.into()),
             "--limit" => options.limit = Some(number()?.into()),
             "--key" => options.key = Some(value),
             _ => return Err(format!("unexpected argument `{name}`; see --help")),
@@ -64,6 +68,12 @@ fn script(options: Options) -> impl Script {
     move |asked: &Asked| {
         if let Some(status) = options.failures.pop_front() {
             return Answer::error(status, "api_error", "as was asked for");
+        }
+        let file = |folder: &PathBuf| {
+            folder.join(asked.wire.name()).join(format!("{}.sse", asked.model()))
+        };
+        if let Some(Ok(stream)) = options.streams.as_ref().map(|it| std::fs::read(file(it))) {
+            return Answer::stream(stream);
         }
         let (text, thinking) = (options.text.clone(), options.thinking.clone());
         let call = options.call.take().map(|name| Call::new(&name, &json!({})));

@@ -52,6 +52,13 @@ impl Failure {
             || matches!(self.detail, Some(FailureDetail::Outage { .. }))
     }
 
+    /// Returns whether the failure holds for every model of the account, not only for the one that
+    /// was asked: another model may be free, or allowed where this one is not.
+    #[must_use]
+    pub fn is_of_every_model(&self) -> bool {
+        matches!(self.detail, Some(FailureDetail::Outage { .. } | FailureDetail::UnknownKey))
+    }
+
     /// Returns the failure with this detail.
     #[must_use]
     pub fn with(self, detail: FailureDetail) -> Self {
@@ -150,6 +157,8 @@ pub enum FailureDetail {
         /// For how long.
         seconds: u64,
     },
+    /// The provider does not accept the key, whichever model is asked.
+    UnknownKey,
     /// The tasks that caused the failure.
     Tasks {
         /// The names of the tasks.

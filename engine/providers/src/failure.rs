@@ -46,6 +46,9 @@ pub(crate) fn refused(
         let at = Timestamp::from_millisecond(now.as_millisecond().saturating_add(wait));
         failure = failure.with(FailureDetail::Until { at });
     }
+    if response.status == StatusCode::UNAUTHORIZED && class == FailureClass::Auth {
+        failure = failure.with(FailureDetail::UnknownKey);
+    }
     let cause = match response.status.as_u16() {
         429 if class == FailureClass::Transient => FailureCause::RateLimit,
         529 if class == FailureClass::Transient => FailureCause::Overload,

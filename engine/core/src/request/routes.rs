@@ -132,7 +132,12 @@ impl Routes {
         let own = (self.label(self.current().info()), last);
         let mut all: Vec<_> = std::iter::once(own).chain(others).collect();
         let best = (0..all.len()).min_by_key(|at| hope(all[*at].1.class)).unwrap_or(0);
-        let (_, best) = all.remove(best);
+        let (_, mut best) = all.remove(best);
+        // Another key may be allowed to ask other models.
+        let same = |(_, other): &(String, Failure)| other.detail == best.detail;
+        if best.detail == Some(FailureDetail::UnknownKey) && !all.iter().all(same) {
+            best.detail = None;
+        }
         let rest =
             all.into_iter().map(|(label, failure)| format!("; {label}: {}", failure.message));
         Failure { message: std::iter::once(best.message).chain(rest).collect(), ..best }

@@ -110,6 +110,26 @@ fn every_route_is_asked_once_and_then_the_failure_that_may_pass_is_reported_with
 }
 
 #[test]
+fn a_key_that_is_not_accepted_is_a_failure_of_every_model_only_if_no_other_key_is_known() {
+    let keys = [ALL[0], ALL[1]];
+    let unknown = |failed: FailedRequest| FailedRequest {
+        failure: failed.failure.with(FailureDetail::UnknownKey),
+        ..failed
+    };
+    let auth = || other(FailureClass::Auth);
+    for (first, last, expected) in [
+        (unknown(auth()), unknown(auth()), true),
+        (auth(), unknown(auth()), false),
+        (unknown(auth()), auth(), false),
+    ] {
+        let mut routes = routes(&Arc::default(), &keys);
+        assert!(text(routes.fall_back(&first, at(0))).ends_with("(key)"));
+        assert_eq!(text(routes.fall_back(&last, at(0))), "none");
+        assert_eq!(routes.failure(last.failure).is_of_every_model(), expected);
+    }
+}
+
+#[test]
 fn what_one_session_has_found_out_another_need_not() {
     let absences = Arc::default();
     let (mut one, mut two) = (routes(&absences, &ALL), routes(&absences, &ALL));

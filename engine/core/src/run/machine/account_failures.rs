@@ -7,7 +7,7 @@ use super::{Effect, RunMachine, unstarted};
 
 impl RunMachine {
     /// Ends the tasks that have not begun with the failure of `task`, if it is one of the account and
-    /// they ask the same model.
+    /// they would ask what has failed.
     pub(super) fn fail_unstarted(
         &mut self,
         task: TaskId,
@@ -22,7 +22,7 @@ impl RunMachine {
             return;
         };
         let others = self.record.tasks().iter().filter(|other| {
-            agent(&other.spec).is_some_and(|agent| asks_the_same(agent, failed))
+            agent(&other.spec).is_some_and(|agent| would_fail(agent, failed, failure))
                 && self.has_not_started(other.spec.id)
         });
         let others: Vec<_> = others.map(|other| other.spec.id).collect();
@@ -39,6 +39,16 @@ fn agent(spec: &TaskSpec) -> Option<&Agent> {
         Work::Agent(agent) => Some(agent),
         Work::Command(_) | Work::External(_) => None,
     }
+}
+
+/// Returns whether a task would fail like another one. A failure of a whole account is known to be of
+/// every model there; with fallbacks it is not known what each of them has failed with.
+fn would_fail(agent: &Agent, failed: &Agent, failure: &Failure) -> bool {
+    let account = |route: &ModelRoute| (route.provider.clone(), route.base_url.clone());
+    let whole = failure.is_of_every_model() && failed.fallback.is_empty();
+    let mut routes = std::iter::once(&agent.model).chain(&agent.fallback);
+    (whole && routes.all(|route| account(route) == account(&failed.model)))
+        || asks_the_same(agent, failed)
 }
 
 /// Returns whether the same models are asked, in the same order. A task fails with its account only

@@ -489,14 +489,17 @@ fn what_would_ask_an_account_that_cannot_be_used_any_more_is_not_started() {
     };
     let outage = Some(FailureDetail::Outage { seconds: 45 });
     let failures = [
+        // A key that is not accepted, and an account that does not answer, fail every model of it.
+        (FailureClass::Auth, Some(FailureDetail::UnknownKey), 302),
+        (FailureClass::Transient, outage, 302),
+        // A key that is known may be allowed to ask another model, which may be free.
         (FailureClass::Auth, None, 301),
         (FailureClass::Quota, None, 301),
-        (FailureClass::Transient, outage, 301),
         (FailureClass::Transient, None, 1),
     ];
     for (class, detail, expected) in failures {
         let same: Vec<_> = (0..300).map(|at| asks(&format!("t{at}"), "acme/m:high")).collect();
-        let others = [asks("other", "acme/n"), spec("command", &[])];
+        let others = [asks("other", "acme/n"), asks("elsewhere", "emca/m"), spec("command", &[])];
         let tasks = [asks("first", "acme/m"), asks("running", "acme/m")];
         let all: Vec<_> = tasks.into_iter().chain(same).chain(others).collect();
         let mut play = Play::begin(run_of(all));
