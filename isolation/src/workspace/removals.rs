@@ -34,7 +34,7 @@ const LONGEST_WAIT_FOR_FEW: Duration = Duration::from_secs(2);
 pub(crate) struct Removals(Arc<Shared>);
 
 /// A step on the thread of a run. It counts the files and folders that it removes.
-type Step = Box<dyn FnOnce(&AtomicUsize) -> Result<()> + Send>;
+type RemovalWork = Box<dyn FnOnce(&AtomicUsize) -> Result<()> + Send>;
 
 #[derive(Default)]
 struct Shared {
@@ -46,7 +46,7 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    waiting: VecDeque<Step>,
+    waiting: VecDeque<RemovalWork>,
     is_running: bool,
 }
 
@@ -117,7 +117,7 @@ impl Running {
     }
 
     /// Returns the next step. If there is none, the thread ends.
-    fn next(&mut self) -> Option<Step> {
+    fn next(&mut self) -> Option<RemovalWork> {
         let mut state = self.shared.lock();
         let next = state.waiting.pop_front();
         state.is_running = next.is_some();
@@ -201,7 +201,7 @@ mod tests {
             assert!(gone.recv().is_err(), "the sender is dropped");
             Ok(())
         });
-        removals.run(move |_| done.send(()).or_cannot(|| "say so"));
+        removals.run(move |_| Ok(done.send(()).expect("somebody waits")));
         removals.wait();
         assert!(is_done.try_recv().is_err(), "it has not waited for the end");
         drop(go);
