@@ -64,6 +64,7 @@ providers:
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "it is a list")]
 fn a_fault_names_the_file_the_line_and_the_key_and_the_other_providers_stay() {
     let good = "  good: { baseUrl: https://h/v1, auth: none, api: openai-completions, models: [{ id: m }] }\n";
     for (bad, expected) in [
