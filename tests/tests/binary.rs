@@ -147,6 +147,7 @@ mod binary {
     mod view_steps;
     mod view_tmux;
     mod wire_apis;
+    mod wire_streams;
     mod writers;
     mod yields;
 

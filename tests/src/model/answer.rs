@@ -40,6 +40,8 @@ pub enum Answer {
 /// Where a stream is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
+    /// Before the first event; the connection breaks.
+    AtOnce,
     /// In the middle of the first character that has more than one byte; the connection breaks.
     InCharacter,
     /// Before the reason of its end is told; the body just ends.

@@ -33,8 +33,9 @@ pub(super) async fn respond(answer: Answer, wire: Wire, model: &str, pace: Pace)
         Answer::Cut(said, place) => {
             let body = think(&said, wire, model).await;
             let mut steps: Vec<_> = steps(cut(&body, place, wire.end()), pace).collect();
-            if place == super::Cut::InCharacter {
-                steps.push(Step::Break);
+            match place {
+                super::Cut::AtOnce | super::Cut::InCharacter => steps.push(Step::Break),
+                super::Cut::BeforeFinish => {}
             }
             spoken(steps.into_iter())
         }

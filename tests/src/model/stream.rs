@@ -71,6 +71,7 @@ pub(super) fn pieces(text: &str, length: usize) -> Vec<String> {
 pub(super) fn cut<'body>(body: &'body str, cut: Cut, end: &str) -> &'body [u8] {
     let bytes = body.as_bytes();
     let end = match cut {
+        Cut::AtOnce => 0,
         Cut::InCharacter => {
             let first = bytes.iter().position(|byte| *byte >= 0x80);
             first.expect("an answer that is cut in a character has one of several bytes") + 1

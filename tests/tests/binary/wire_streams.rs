@@ -1,0 +1,180 @@
+//! Streams that no sound provider sends, over each of the four APIs: each has a defined end, within
+//! the time and the memory that a run may take.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tests::model::{Answer, Asked, Call, Cut, LoopbackModel, Said, Wire, marker};
+use tests::sandbox::Plan;
+
+use super::sandbox;
+use super::wire_apis::{Ends, begin, ends, within_memory};
+
+/// Returns a stream of the documentation of an API, from the tests of the providers.
+fn documented(wire: Wire, name: &str) -> Vec<u8> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../engine/providers/tests/streams");
+    std::fs::read(format!("{folder}/{}/{name}.sse", wire.name())).expect("there is such a stream")
+}
+
+/// Returns the bytes in which something is said.
+fn spoken(wire: Wire, said: &Said) -> Vec<u8> {
+    match wire.say(said) {
+        Answer::Bytes { body, .. } => body,
+        other => panic!("{other:?} is no stream"),
+    }
+}
+
+fn reads(path: &str) -> Said {
+    Said { calls: vec![Call::new("read", &json!({ "path": path }))], ..Said::default() }
+}
+
+/// Returns a stream with a call whose arguments have 64 MB.
+fn large_call(wire: Wire) -> Answer {
+    // Here a call comes whole, in one event.
+    let once = if wire == Wire::Gemini { 64 << 20 } else { 1 << 20 };
+    let stream = String::from_utf8(spoken(wire, &reads(&"x".repeat(once)))).expect("it is text");
+    if wire == Wire::Gemini {
+        return Answer::stream(stream);
+    }
+    let is_piece = |event: &&str| event.contains("xxxx") && !event.contains(".done");
+    let events: Vec<_> = stream.split_inclusive("\n\n").collect();
+    let first = events.iter().position(is_piece).expect("there is a piece");
+    let pieces = events.iter().filter(|event| is_piece(event)).copied().collect::<String>();
+    let rest = events[first..].iter().filter(|event| !is_piece(event)).copied();
+    let all = [events[..first].concat(), pieces.repeat(64)].into_iter();
+    Answer::stream(all.chain(rest.map(str::to_owned)).collect::<String>())
+}
+
+/// Returns a text with bytes that are no text.
+fn no_text(wire: Wire) -> Answer {
+    let said = Said { text: "abc".to_owned(), ..Said::default() };
+    let stream = spoken(wire, &said);
+    let mut bytes = Vec::new();
+    let mut rest = &stream[..];
+    while let Some(at) = rest.windows(3).position(|three| three == b"abc") {
+        bytes.extend_from_slice(&[&rest[..at], b"a\xff\xfe\xc3c"].concat());
+        rest = &rest[at + 3..];
+    }
+    assert!(!bytes.is_empty(), "it says what it is to say");
+    Answer::stream([&bytes, rest].concat())
+}
+
+fn streams(wire: Wire) {
+    let again = Ends::Lands(2);
+    let refused = Ends::Fails("refused", 1);
+    let stream = |name: &str| Answer::stream(documented(wire, name));
+    let no_id = Said { calls: vec![reads("a").calls[0].clone().with_id("")], ..Said::default() };
+    let said = || Said { text: "größe".to_owned(), ..Said::default() };
+    let whole = wire == Wire::Gemini;
+    let by_text = matches!(wire, Wire::Completions | Wire::Responses);
+    let cases = [
+        ("64 MB", large_call(wire), if whole { Ends::Fails("invalid", 1) } else { again }),
+        ("no text", no_text(wire), again),
+        ("an empty id", wire.say(&no_id), again),
+        ("comments", Answer::Again(b": here\n\n".to_vec(), Duration::from_millis(50)), again),
+        ("a reset", Answer::Cut(said(), Cut::AtOnce), again),
+        ("a filter", stream("filter"), refused),
+        ("a refusal", stream("refusal"), if by_text { again } else { refused }),
+        ("an error", stream("error"), again),
+        ("an event of half a document", stream("not_json"), again),
+        ("odd events", stream("unknown"), again),
+        ("calls that interleave", stream(if whole { "empty" } else { "interleaved" }), again),
+    ];
+    for (what, odd, expected) in cases {
+        ends(wire, what, &odd, 1, expected);
+    }
+}
+
+#[test]
+fn hostile_streams_of_chat_completions_have_their_ends() {
+    streams(Wire::Completions);
+}
+
+#[test]
+fn hostile_streams_of_responses_have_their_ends() {
+    streams(Wire::Responses);
+}
+
+#[test]
+fn hostile_streams_of_messages_have_their_ends() {
+    streams(Wire::Messages);
+}
+
+#[test]
+fn hostile_streams_of_google_have_their_ends() {
+    streams(Wire::Gemini);
+}
+
+/// A generator of numbers, the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 11).unwrap_or(0) % most.max(1)
+    }
+
+    /// Changes a stream in one place.
+    fn change(&mut self, mut stream: Vec<u8>) -> Vec<u8> {
+        const WORDS: [&[u8]; 5] = [b"null", b"-1", b"\xff", b"data: {}\n\n", b"[[[["];
+        let at = self.below(stream.len());
+        let to = (at + self.below(60)).min(stream.len());
+        match self.below(4) {
+            0 => drop(stream.drain(at..to)),
+            1 => stream.truncate(at),
+            2 => stream[at] = u8::try_from(self.below(256)).unwrap_or(0),
+            _ => drop(stream.splice(at..at, WORDS[self.below(WORDS.len())].iter().copied())),
+        }
+        stream
+    }
+}
+
+/// How many tasks are sent changed streams over each API, and how many each.
+const TASKS: usize = 24;
+const STREAMS: usize = 6;
+
+#[test]
+fn a_run_whose_streams_are_changed_at_random_has_one_end_of_each_task() {
+    for wire in Wire::ALL {
+        let place = sandbox();
+        let repository = place.repository();
+        let model = LoopbackModel::start();
+        let mut plan = Plan::default();
+        for task in 0..TASKS {
+            let name = format!("t{task}");
+            let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ (task as u64 + 1));
+            let mut left = 2 * STREAMS;
+            model.talk(&name, move |_: &Asked| {
+                left = left.saturating_sub(1);
+                // No thinking: nobody can notice that its text is not the one that is signed.
+                let path = format!("{left}.txt");
+                let said = Said { text: "Ich lese ä.".to_owned(), ..reads(&path) };
+                match left {
+                    0 => Answer::yields(&json!("done")),
+                    // A sound answer follows each, so that the account is never out.
+                    left if left % 2 == 0 => wire.say(&said),
+                    _ => Answer::stream(random.change(spoken(wire, &said))),
+                }
+            });
+            plan = plan.agent(&name, &marker(&name));
+        }
+        let run = begin(&place, &repository, (&model, wire), &plan, "60000");
+        let finished = within_memory(run.words("--jobs 4"), wire.name());
+        // What was signed has been changed on its way, which nobody but its provider can notice.
+        let mut violations = model.take_violations();
+        violations.retain(|violation| !violation.contains("a signature is not as it came"));
+        assert_eq!(violations, Vec::<String>::new(), "{wire:?}: {finished}");
+        let ended = finished.events_of("task_finished");
+        assert_eq!(ended.len(), TASKS, "{wire:?}: {finished}");
+        let failed = ended.iter().filter_map(|end| end["failure"]["class"].as_str());
+        let failed: Vec<_> = failed.collect();
+        let known = |class: &&str| ["transient", "invalid", "contract"].contains(class);
+        assert!(failed.iter().all(known), "{wire:?}: {failed:?}: {finished}");
+        assert!(failed.len() < TASKS / 2, "{wire:?}: {failed:?}: {finished}");
+        assert_eq!(finished.code == 0, failed.is_empty(), "{wire:?}: {finished}");
+        assert!(!finished.stderr.contains("panicked"), "{finished}");
+        place.expect_nothing_left(&repository);
+    }
+}
