@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use engine::ports::IsolationError;
+use engine::fault::Faults;
+use engine::ports::{CancelToken, IsolationError};
 use git2::Oid;
 use protocol::{CaptureRef, Conflict, ConflictHunk, RepoPath, RunName, TaskName};
 
@@ -11,7 +12,7 @@ use crate::baseline::{ContentLocation, read_file_list, remove_file_list};
 use crate::branch;
 use crate::error::{OrCannot, Result, cannot};
 use crate::file_entry::Entry;
-use crate::landing::{WorkInTree, work_in_tree};
+use crate::landing::{LandingLock, WorkInTree, work_in_tree};
 use crate::merge::MergeRules;
 use crate::paths::{IsolationPaths, RepoPaths};
 use crate::repository::Repo;
@@ -173,7 +174,10 @@ impl Captures {
     ) -> Result<String> {
         let store = self.existing(|| format!("make the branch {}", branch.0))?;
         not_nested(&store, work.1, "no branch can be made of this work alone")?;
-        branch::make_branch(&Repo::open(root)?, &store, work, branch).map(|id| id.to_string())
+        let (repo, faults) = (Repo::open(root)?, Faults::default());
+        let folders = || Ok(vec![repo.common_dir.clone()]);
+        let _lock = LandingLock::acquire(&folders, &faults, &CancelToken::default(), &|_| {})?;
+        branch::make_branch(&repo, &store, work, branch).map(|id| id.to_string())
     }
 
     /// Returns the text of a conflict with git's markers, as the repository at `root` wants them;

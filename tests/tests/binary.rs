@@ -60,6 +60,7 @@ mod binary {
     mod kill;
     mod landing;
     mod landing_calls;
+    mod landing_calls_branches;
     mod landing_escapes;
     mod landing_many;
     mod landing_odd;

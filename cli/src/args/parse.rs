@@ -168,7 +168,7 @@ fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
             }
         }
         ErrorKind::ArgumentConflict => match text(error, ContextKind::PriorArg) {
-            prior if prior.is_empty() || prior == argument(error) => {
+            _ if is_repeated(error) => {
                 format!("`{}` cannot be used more than once", argument(error))
             }
             prior => format!("`{}` cannot be used with `{prior}`", argument(error)),
@@ -180,6 +180,10 @@ fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
         _ => "invalid command line".to_owned(),
     };
     let mut usage_error = Error::usage(what);
+    if is_repeated(error) && argument(error) == "--exec" {
+        usage_error =
+            usage_error.hint("regatta run --exec CMD TASK…").hint("regatta run --plan FILE");
+    }
     if let Some(source) = std::error::Error::source(error) {
         usage_error = match source.downcast_ref::<ParseIntError>() {
             Some(_) => usage_error.because("it takes a whole number, 1 or more"),
@@ -194,6 +198,13 @@ fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
         usage_error = usage_error.hint(nearest);
     }
     usage_error.hint(help(command))
+}
+
+/// Returns whether an option was given again that takes one value.
+fn is_repeated(error: &clap::Error) -> bool {
+    let prior = || text(error, ContextKind::PriorArg);
+    error.kind() == ErrorKind::ArgumentConflict
+        && (prior().is_empty() || prior() == argument(error))
 }
 
 /// Returns the command of a command line, if it names one.

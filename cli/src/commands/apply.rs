@@ -139,6 +139,7 @@ async fn land(
         LandingEnd::Reported(report) => report,
         LandingEnd::Cancelled => return Err(cancelled(context, target, stop.code())),
         LandingEnd::Failed(error) => return Err(Error::from(error).exit(ExitCode::Kept)),
+        LandingEnd::Unrecorded(report, error) => return Err(unrecorded(&report, error)),
     };
     let gone = work.gone_names();
     apply_output::print_landing(context, &target.run.name, &report, &target.tasks, &gone, out)?;
@@ -149,6 +150,20 @@ async fn land(
         }
     }
     Ok(stop.code().unwrap_or_else(|| exit_code(&report)))
+}
+
+/// Returns the error of a landing that is complete and could not be recorded.
+fn unrecorded(report: &LandingReport, error: LedgerError) -> Error {
+    let landed = report.tasks.iter().filter(|task| matches!(task.landed, Landed::Landed { .. }));
+    let landed: Vec<&str> = landed.map(|task| task.task.as_str()).collect();
+    let error = Error::from(error);
+    match landed[..] {
+        [] => error,
+        _ => error.because(format!(
+            "the work of {} has landed; the next command of regatta here records it",
+            landed.join(", ")
+        )),
+    }
 }
 
 /// Checks that work which has landed before lands again without a conflict. Otherwise the ledger

@@ -143,6 +143,11 @@ impl ConflictsDocument<'_> {
         }
         let again = context.hints.command(&format!("apply {}", self.run));
         lines.push(format!("try again       {again}"));
+        if let Some(task) = first {
+            let diff = context.hints.command(&format!("diff {}/{task}", self.run));
+            let first = "git add or commit what you changed first";
+            lines.push(format!("with git        {diff} | git apply --3way  ({first})"));
+        }
         lines.join("\n")
     }
 }

@@ -77,7 +77,10 @@ async fn take_back(
         Err(_nothing_changed) => LandingReport::default(),
     };
     let ended = LedgerEntry::LandingFinished { run, landing: Some(landing), report };
-    context.record(vec![ended]).await?;
+    if let Err(error) = context.record(vec![ended]).await {
+        let then = "the work is taken back; the next command of regatta here records it";
+        return Err(if undone.is_ok() { error.because(then) } else { error });
+    }
     if let Err(error) = repository.acknowledge(&target.run.name).await {
         tracing::warn!(%error, "the next start finds this undo again, and that it is recorded");
     }

@@ -204,7 +204,10 @@ fn kept_commands(
         (with(KeptReason::Conflict), with(KeptReason::Whole), with(KeptReason::Unfinished));
     let mut lines = Vec::new();
     for task in conflicts.iter().take(NAMED) {
-        lines.push((hints.command(&format!("diff {run}/{task}")), "what it wanted"));
+        lines.push((
+            hints.command(&format!("diff {run}/{task}")),
+            "what it wanted; before | git apply --3way: git add",
+        ));
     }
     if !conflicts.is_empty() {
         lines.push((hints.command(&format!("conflicts {run}")), "where it disagrees"));
@@ -343,7 +346,7 @@ mod tests {
             lines,
             [
                 "landed  the work of 14 tasks, in the working tree, not committed",
-                "kept    regatta diff r7k3f/billing             what it wanted",
+                "kept    regatta diff r7k3f/billing             what it wanted; before | git apply --3way: git add",
                 "        regatta conflicts r7k3f                where it disagrees",
                 "        regatta apply r7k3f/billing --markers  settles it; or --ours, --theirs, --union, --tool",
                 "        regatta diff r7k3f                     the work of all tasks",

@@ -1,8 +1,10 @@
 //! Names branches, and writes new commits and branches to the repository.
 
 use std::collections::BTreeSet;
-use std::thread;
-use std::time::Duration;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
 
 use engine::fault::Faults;
 use engine::ports::{IsolationError, LandingTarget};
@@ -14,10 +16,7 @@ use crate::branch::commits::identity;
 use crate::branch::stack_branch::StackTarget;
 use crate::disk_room::{Room, room_for_pack};
 use crate::error::{OrCannot, Result, cannot};
-use crate::repository::Repo;
-
-/// How often the writing of a reference is tried while another process has locked it.
-const TRIES: u32 = 100;
+use crate::repository::{RefUpdate, RefUpdated, Repo, new_pack_folder};
 
 /// The branches of one run.
 pub(super) struct Branches<'a> {
@@ -73,17 +72,13 @@ impl Branches<'_> {
         let real = self.repo.git()?;
         let reference = format!("refs/heads/{branch}");
         let why = format!("branch: made by regatta run {}", self.run);
-        for _ in 1..TRIES {
-            match real.reference(&reference, commit, false, &why) {
-                Ok(_) => return Ok(()),
-                Err(error) if error.code() == ErrorCode::Locked => {
-                    thread::sleep(Duration::from_millis(20));
-                }
-                Err(error) => return Err(cannot(format!("make the branch {branch}"), error)),
+        let update = RefUpdate { reference: &reference, from: None, to: Some(commit), why: &why };
+        match update.carry_out(&real)? {
+            RefUpdated::Yes => Ok(()),
+            RefUpdated::Contested => {
+                Err(cannot(format!("make the branch {branch}"), "it is there already"))
             }
         }
-        let made = real.reference(&reference, commit, false, &why).map(drop);
-        made.or_cannot(|| format!("make the branch {branch}"))
     }
 
     fn failpoint(&self) -> Result<()> {
@@ -180,5 +175,23 @@ pub(crate) fn write_pack(git: &Repository, repo: &Repo, commit: Oid) -> Result<(
     if room_for_pack(&folder, bytes).or_cannot(what)? == Room::Scarce {
         return Err(cannot(what(), Errno::NOSPC));
     }
-    pack.write(&folder, 0).or_cannot(what)
+    // A process that dies leaves the parts of a pack in a folder that the next landing removes.
+    let beside = new_pack_folder(&repo.common_dir)?;
+    let written = pack.write(&beside, 0).or_cannot(what);
+    let moved = written.and_then(|()| move_pack(&beside, &folder).or_cannot(what));
+    fs::remove_dir_all(&beside).or_cannot(what).and(moved)
+}
+
+/// Moves the files of a new pack to the folder of the others, durably.
+fn move_pack(from: &Path, to: &Path) -> io::Result<()> {
+    let files: io::Result<Vec<PathBuf>> =
+        fs::read_dir(from)?.map(|entry| Ok(entry?.path())).collect();
+    let mut files = files?;
+    // A pack without an index is not read, so the index gets its name last.
+    files.sort_by_key(|path| path.extension() == Some(OsStr::new("idx")));
+    for file in &files {
+        File::open(file)?.sync_all()?;
+        fs::rename(file, to.join(file.file_name().unwrap_or_default()))?;
+    }
+    File::open(to)?.sync_all()
 }

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use engine::ports::{Completion, IsolationError, LandingRequest};
+use engine::ports::{Completion, IsolationError, LandingNotice, LandingRequest, Notice};
 use git2::Repository;
 use protocol::{Conflict, ConflictReason, LandingReport, RepoPath, TaskName};
 
 use crate::baseline::{Conversion, conversion};
 use crate::branch::{StackTarget, Stacked, committed_bytes, make_stack, working_bytes};
-use crate::error::{OrCannot, Result};
+use crate::error::{OrCannot, Result, error_text};
 use crate::file_entry::{Entry, Mode};
 use crate::landing::apply::{Applied, Applier};
 use crate::landing::attempt::{apply_all, prepare};
@@ -17,11 +17,11 @@ use crate::landing::finish::LandingContext;
 use crate::landing::index_lock::IndexLock;
 use crate::landing::journal::State;
 use crate::landing::journal_content::Journal;
-use crate::landing::on_branch::{BranchMove, Moved, failpoint, has_moved, move_branch};
+use crate::landing::on_branch::{BranchMove, failpoint, has_moved, move_branch};
 use crate::landing::plan::Plan;
 use crate::merge::MergedPath;
 use crate::nested::{NO_LINKS, Part};
-use crate::repository::Repo;
+use crate::repository::{RefUpdated, Repo};
 use crate::store::TaskStore;
 use crate::tree::{Tree, TreeEntry};
 
@@ -134,11 +134,11 @@ impl CheckedOut {
         let branch = branch.or_cannot(|| "read the journal of a landing")?;
         let moved = match applied {
             Ok(true) => move_branch(&repo.git()?, branch, journal.run.as_str()),
-            Ok(false) => Ok(Moved::Contested),
+            Ok(false) => Ok(RefUpdated::Contested),
             Err(error) => Err(error),
         };
         match moved {
-            Ok(Moved::Yes) => {}
+            Ok(RefUpdated::Yes) => {}
             moved => {
                 context.journals.advance(id, State::Committed, State::Undoing)?;
                 IndexLock::release(repo, id)?;
@@ -146,9 +146,18 @@ impl CheckedOut {
                 return moved.map(|_contested| None);
             }
         }
-        failpoint(context.faults)?;
-        lock.replace(context.tree, &journal.index, context.faults)?;
-        context.finish(&journal, State::Committed);
+        let written = failpoint(context.faults)
+            .and_then(|()| lock.replace(context.tree, &journal.index, context.faults));
+        match written {
+            Ok(()) => context.finish(&journal, State::Committed),
+            // Nothing takes it back: the branch may be seen by others already.
+            Err(error) => (context.notify)(LandingNotice::Degraded(Notice {
+                from: format!("the work has landed on {}", branch.reference),
+                to: "the index is locked and as before; the next command of regatta completes it"
+                    .to_owned(),
+                why: error_text(&error),
+            })),
+        }
         Ok(Some(journal.report))
     }
 

@@ -13,8 +13,8 @@ use protocol::RepoPath;
 
 use crate::error::{Result, cannot, error_text};
 use crate::landing::finish::LandingContext;
+use crate::landing::finish_open::finish_open;
 use crate::landing::journal::{Journals, State};
-use crate::landing::land::finish_open;
 use crate::landing::landing_lock::LandingLock;
 use crate::nested::git_dirs;
 use crate::paths::RepoPaths;

@@ -15,20 +15,20 @@ use crate::error::{OrCannot, Result};
 use crate::landing::attempt::{Attempt, Exclusions, LandingRules, attempt, merge};
 use crate::landing::cut_off::finish_others;
 use crate::landing::finish::LandingContext;
-use crate::landing::index_lock::IndexLock;
+use crate::landing::finish_open::finish_open;
 use crate::landing::journal::{Journals, State, is_of};
 use crate::landing::journal_content::Journal;
 use crate::landing::landing_lock::LandingLock;
 use crate::landing::locked_folders::git_folders;
 use crate::landing::nested_branches;
-use crate::landing::on_branch::{finish_move, tip};
+use crate::landing::on_branch::tip;
 use crate::landing::parts::nested_roots;
-use crate::landing::undo::{MadeBranch, finish_branches};
+use crate::landing::undo::MadeBranch;
 use crate::landing::user_moves::UserMoves;
 use crate::landing::working_tree::WorkingTree;
 use crate::merge::MergeRules;
 use crate::paths::RepoPaths;
-use crate::repository::Repo;
+use crate::repository::{Repo, is_cut_off};
 use crate::store::TaskStore;
 use crate::tree::Tree;
 
@@ -81,10 +81,7 @@ pub(crate) fn land(
     let tree = Tree::open_at(&repo.root)?;
     let context = LandingContext::new(&tree, &store, &journals, faults, cancel, notify);
     // The journals keep these reports, which the next recovery returns.
-    let reported_later = finish_open(&context, repo, &BTreeSet::new())?;
-    if reported_later.iter().any(|landing| landing.run == request.run) {
-        return Err(landed_before(&request.run));
-    }
+    finish_open(&context, repo, &BTreeSet::new())?.check_none_of(&request.run)?;
     if let LandingTarget::Stack { prefix, branch } = &request.target
         && !faults.is_off("F158")
     {
@@ -158,7 +155,8 @@ pub(crate) fn recover(
     notify: &dyn Fn(LandingNotice),
 ) -> Result<Vec<RecoveredLanding>> {
     let journals = Journals::in_folder(&paths.landings, faults);
-    if journals.open()?.is_empty() && journals.unfinished()?.is_empty() {
+    let is_cut_off = is_cut_off(&repo.common_dir);
+    if journals.open()?.is_empty() && journals.unfinished()?.is_empty() && !is_cut_off {
         return Ok(Vec::new());
     }
     let folders = || git_folders(repo, paths, std::iter::empty());
@@ -167,7 +165,7 @@ pub(crate) fn recover(
     let tree = Tree::open_at(&repo.root)?;
     let cancel = &CancelToken::default();
     let context = LandingContext::new(&tree, &store, &journals, faults, cancel, notify);
-    finish_open(&context, repo, alive)
+    Ok(finish_open(&context, repo, alive)?.landings)
 }
 
 /// Finishes the landings that dead engines have left partly applied to the tree, also those of the
@@ -228,16 +226,6 @@ pub(crate) fn done(paths: &RepoPaths, run: &RunName) -> Result<Vec<RecoveredLand
     Ok(done)
 }
 
-/// Returns the refusal to land work that an earlier, unrecorded landing may have put into the tree.
-pub(super) fn landed_before(run: &RunName) -> IsolationError {
-    IsolationError::Refused {
-        what: format!("the work of run {run} was not landed"),
-        because: "an earlier landing of it was cut short; it is complete now, and not recorded yet"
-            .to_owned(),
-        hint: format!("regatta runs show {run}"),
-    }
-}
-
 fn landing_rules<'a>(
     repo: &'a Repo,
     paths: &'a RepoPaths,
@@ -273,58 +261,4 @@ fn in_tree(
             }
         }
     }
-}
-
-pub(super) fn finish_open(
-    context: &LandingContext<'_>,
-    repo: &Repo,
-    alive: &BTreeSet<RunName>,
-) -> Result<Vec<RecoveredLanding>> {
-    context.journals.drop_unfinished()?;
-    // All journals are read before the first landing is finished: if one is unreadable, no report
-    // of another is lost.
-    let mut open = Vec::new();
-    for (id, state) in context.journals.open()? {
-        // If the journal is missing, the process that recorded its report has moved it to the
-        // folder of finished journals.
-        if let Some(journal) = context.journals.read(&id, state)?
-            && !alive.contains(&journal.run)
-        {
-            open.push((journal, state));
-        }
-    }
-    let mut finished = Vec::new();
-    for (journal, state) in open {
-        let (run, landing) = (journal.run.clone(), journal.landing);
-        let (report, completion) = match state {
-            State::Intent => {
-                IndexLock::release(repo, &journal.id)?;
-                context.drop_intent(&journal)?;
-                continue;
-            }
-            State::Undoing => {
-                IndexLock::release(repo, &journal.id)?;
-                context.roll_back(&journal)?;
-                continue;
-            }
-            State::Committed => match journal.branch.clone() {
-                Some(branch) => match finish_move(context, repo, journal, &branch)? {
-                    Some(finished) => finished,
-                    None => continue,
-                },
-                None if journal.undo.as_ref().is_some_and(|undo| !undo.branches.is_empty()) => {
-                    let (journal, _left) = finish_branches(context, repo, journal)?;
-                    let report = journal.report.clone();
-                    context.end_move(journal)?;
-                    (report, Completion::Now)
-                }
-                None => (context.roll_forward(journal)?, Completion::Now),
-            },
-            State::Landed => (context.end(journal)?, Completion::Earlier),
-            State::Unreported => (journal.report, Completion::Earlier),
-            State::Done => continue,
-        };
-        finished.push(RecoveredLanding { run, landing, report, completion });
-    }
-    Ok(finished)
 }

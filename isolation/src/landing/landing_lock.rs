@@ -1,6 +1,6 @@
 //! The lock for landings in one repository and in those nested in it, across threads, processes,
 //! users and containers. It is a lock on the descriptor of each git folder itself, in which nothing is
-//! written.
+//! written. Who gets it removes the locks of branches that a dead process has left there.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -12,6 +12,7 @@ use engine::fault::Faults;
 use engine::ports::{CancelToken, LandingNotice};
 
 use crate::error::{OrCannot, Result};
+use crate::repository::release_cut_off;
 
 /// The pause between two attempts to lock. A blocking lock could not be cancelled.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -110,7 +111,13 @@ impl LandingLock {
             known.push(id);
         }
         // The landing that was in progress may have left work to finish in further folders.
-        Ok((folders()? == wanted).then_some(Self { _held: held, known }))
+        if folders()? != wanted {
+            return Ok(None);
+        }
+        for folder in &wanted {
+            release_cut_off(folder)?;
+        }
+        Ok(Some(Self { _held: held, known }))
     }
 }
 

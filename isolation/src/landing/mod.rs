@@ -9,6 +9,7 @@ mod checked_out;
 mod cut_off;
 mod file_mover;
 mod finish;
+mod finish_open;
 mod index_lock;
 mod journal;
 mod journal_content;

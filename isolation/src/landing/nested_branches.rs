@@ -18,12 +18,12 @@ use crate::landing::finish::LandingContext;
 use crate::landing::journal::{Journals, State};
 use crate::landing::journal_content::Journal;
 use crate::landing::on_branch::{
-    BranchMove, Moved, NamedBranch, dry_run_on_branch, land_on_branch, move_branch,
+    BranchMove, NamedBranch, dry_run_on_branch, land_on_branch, move_branch,
 };
 use crate::landing::parts::{LandPart, PartLanding, Parts, nested_roots};
 use crate::landing::undo::NestedBranch;
 use crate::nested::{NO_LINKS, Part};
-use crate::repository::Repo;
+use crate::repository::{RefUpdated, Repo};
 use crate::store::TaskStore;
 
 /// Makes one branch for each task of `request` in each repository in which it worked. Those in nested
@@ -171,7 +171,7 @@ fn nested_stack(
         let tasks = landed.map(|task| task.task.clone()).collect();
         // Before the branch moves: an undo leaves a branch that has other commits than these.
         record(recorded, root, &request.run, vec![(tasks, branch.clone())])?;
-        if move_branch(&repo.git()?, &branch, request.run.as_str())? == Moved::Contested {
+        if move_branch(&repo.git()?, &branch, request.run.as_str())? == RefUpdated::Contested {
             return Err(cannot(format!("move {}", branch.reference), "somebody else has moved it"));
         }
     }

@@ -2,8 +2,6 @@
 //! first, so that a recovery can tell whether it was made.
 
 use std::collections::BTreeMap;
-use std::thread;
-use std::time::Duration;
 
 use engine::fault::Faults;
 use engine::ports::{Completion, IsolationError, LandingNotice, LandingRequest};
@@ -21,15 +19,12 @@ use crate::landing::journal_content::Journal;
 use crate::landing::plan::Plan;
 use crate::landing::undo::has_returned;
 use crate::nested::{GitLinks, Part};
-use crate::repository::Repo;
+use crate::repository::{RefUpdate, RefUpdated, Repo};
 use crate::store::TaskStore;
 use crate::tree::Tree;
 
 /// How often the commits are made anew because the branch has moved meanwhile.
 const MAX_MOVES: u32 = 3;
-
-/// How often the writing of a reference is tried while another process has locked it.
-const TRIES: u32 = 100;
 
 /// The move of a branch, in a journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,15 +68,6 @@ pub(super) mod stored_index {
         let read = stored.into_iter().map(|(path, side)| Ok((path, side.map(entry).transpose()?)));
         read.collect()
     }
-}
-
-/// The result of moving a branch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Moved {
-    /// The branch is where it was to go.
-    Yes,
-    /// Somebody else has moved it.
-    Contested,
 }
 
 /// The branch of a stack, as a request names it.
@@ -171,7 +157,7 @@ fn move_alone(
     context.journals.write(&journal, State::Committed)?;
     failpoint(context.faults)?;
     match move_branch(&repo.git()?, branch, journal.run.as_str()) {
-        Ok(Moved::Yes) => {
+        Ok(RefUpdated::Yes) => {
             context.finish(&journal, State::Committed);
             Ok(Some(journal.report))
         }
@@ -221,7 +207,7 @@ pub(super) fn finish_move(
     let completion = if has_moved(&git, &journal, branch)? {
         Completion::Earlier
     } else {
-        let moved = is_there && move_branch(&git, branch, journal.run.as_str())? == Moved::Yes;
+        let moved = is_there && move_branch(&git, branch, journal.run.as_str())? == RefUpdated::Yes;
         if !moved {
             let why = if is_there { "was moved meanwhile" } else { "did not get its commits" };
             give_up(&mut journal.report, &format!("{} {why}", branch.reference));
@@ -260,33 +246,11 @@ fn contains(git: &Repository, branch: &BranchMove) -> Result<bool> {
 }
 
 /// Moves a branch, unless somebody else has moved it.
-pub(super) fn move_branch(git: &Repository, branch: &BranchMove, run: &str) -> Result<Moved> {
-    let what = || format!("move {}", branch.reference);
-    let (from, to) = (branch.from.as_deref().map(oid).transpose()?, oid(&branch.to)?);
-    let why = format!("regatta: the work of run {run}");
-    let mut tried = 1;
-    loop {
-        let moved = match from {
-            Some(from) => git.reference_matching(&branch.reference, to, true, from, &why),
-            None => git.reference(&branch.reference, to, false, &why),
-        };
-        match moved {
-            Ok(_) => return Ok(Moved::Yes),
-            Err(error) if error.code() == ErrorCode::Locked && tried < TRIES => {
-                tried += 1;
-                thread::sleep(Duration::from_millis(20));
-            }
-            Err(error)
-                if matches!(
-                    error.code(),
-                    ErrorCode::Modified | ErrorCode::Exists | ErrorCode::NotFound
-                ) =>
-            {
-                return Ok(Moved::Contested);
-            }
-            Err(error) => return Err(error).or_cannot(what),
-        }
-    }
+pub(super) fn move_branch(git: &Repository, branch: &BranchMove, run: &str) -> Result<RefUpdated> {
+    let from = branch.from.as_deref().map(oid).transpose()?;
+    let (reference, to) = (branch.reference.as_str(), Some(oid(&branch.to)?));
+    let why = &format!("regatta: the work of run {run}");
+    RefUpdate { reference, from, to, why }.carry_out(git)
 }
 
 pub(super) fn tip(git: &Repository, reference: &str) -> Result<Option<Oid>> {

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::fault::Faults;
-use engine::ports::{LandingNotice, OpenRun, Recovered, RecoveredTask};
+use engine::ports::{LandingNotice, Notice, OpenRun, Recovered, RecoveredTask};
 use protocol::{CaptureRef, RunName, TaskName};
 
 use crate::backends::{Backends, RunContext};
@@ -19,7 +19,7 @@ use crate::landing;
 use crate::paths::RepoPaths;
 use crate::recovery::dead_runs::{DeadRun, RunFolders};
 use crate::recovery::finish::{Cleanup, LockedRun};
-use crate::repository::Repo;
+use crate::repository::{Repo, is_cut_off};
 use crate::store::TaskStore;
 use crate::workspace::{Removals, folders_set_aside};
 
@@ -38,8 +38,8 @@ pub(crate) struct Findings {
 }
 
 /// Completes the open landings of dead engines and captures their workspaces. Returns `None` if
-/// there is no run with a folder, no run in `open` and no open landing. What ended runs have left
-/// without any work is removed in the background.
+/// there is no run with a folder, no run in `open`, no open landing and no lock that one has left. What
+/// ended runs have left without any work is removed in the background.
 pub(crate) fn recover(
     repo: &Repo,
     paths: &RepoPaths,
@@ -52,7 +52,8 @@ pub(crate) fn recover(
         removals.begin_set_aside(folder, faults);
     }
     let names = run_names(paths)?;
-    if names.is_empty() && open.is_empty() && !landing::is_any_open(paths)? {
+    let is_left = landing::is_any_open(paths)? || is_cut_off(&repo.common_dir);
+    if names.is_empty() && open.is_empty() && !is_left {
         return Ok(None);
     }
     let recovery_lock = lock_recovery(paths)?;
@@ -61,13 +62,19 @@ pub(crate) fn recover(
     let RunFolders { dead, alive, mut kept } = RunFolders::lock_dead(paths, run_names(paths)?);
     // Landings are completed first: a capture reads unchanged files of the snapshot from the
     // user's tree, and an open landing may have changed only a part of that tree.
-    let rescued = RefCell::new(Vec::new());
-    let notify = |notify| {
-        if let LandingNotice::Rescued(rescue) = notify {
-            rescued.borrow_mut().push(rescue);
+    let (rescued, stuck) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
+    let notify = |notice| match notice {
+        LandingNotice::Rescued(rescue) => rescued.borrow_mut().push(rescue),
+        LandingNotice::Degraded(Notice { from, to, why }) => {
+            stuck.borrow_mut().push(format!("{from}: {to}: {why}"));
         }
+        LandingNotice::Waiting
+        | LandingNotice::HeadMoved(_)
+        | LandingNotice::OpenFilesUnknown { .. }
+        | LandingNotice::NoExchange { .. } => {}
     };
     let mut landings = landing::recover(repo, paths, faults, &alive, &notify)?;
+    kept.extend(stuck.take());
     let (mut tasks, mut cleanups) = (Vec::new(), Vec::new());
     let mut names: BTreeSet<RunName> = dead.iter().map(|run| run.name.clone()).collect();
     for run in dead {

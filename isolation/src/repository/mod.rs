@@ -2,9 +2,13 @@
 
 mod notices;
 mod open;
+mod ref_lock;
+mod ref_update;
 mod refusals;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use open::Repo;
 pub use open::git_state_at;
+pub(crate) use ref_lock::{is_cut_off, new_pack_folder, release_cut_off};
+pub(crate) use ref_update::{RefUpdate, RefUpdated};

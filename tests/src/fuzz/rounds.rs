@@ -42,6 +42,14 @@ impl Rounds {
         }
     }
 
+    /// Prints the seed, and gives the test on this thread time for all the rounds.
+    pub fn announce(self, test: &str) {
+        let Self { seed, count, .. } = self;
+        let rounds = u32::try_from(count).unwrap_or(u32::MAX);
+        test_limit::raise(ROUND.saturating_mul(rounds), "it is many rounds");
+        report(&format!("{test}: {count} rounds from seed {seed}"));
+    }
+
     /// Runs every round with the random numbers of its own seed, on behalf of the test that runs on
     /// this thread.
     ///
@@ -49,9 +57,7 @@ impl Rounds {
     /// When a round does, after the others that had begun; the message says how to repeat it.
     pub fn run(self, test: &str, round: impl Fn(&mut Random) + Sync) {
         let Self { seed, count, threads } = self;
-        let rounds = u32::try_from(count).unwrap_or(u32::MAX);
-        test_limit::raise(ROUND.saturating_mul(rounds), "it is many rounds");
-        report(&format!("{test}: {count} rounds from seed {seed}"));
+        self.announce(test);
         let next = AtomicU64::new(0);
         let failed: Mutex<Vec<u64>> = Mutex::default();
         let is_clean = || failed.lock().is_ok_and(|failed| failed.is_empty());

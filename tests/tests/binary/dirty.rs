@@ -39,7 +39,7 @@ fn a_task_sees_staged_unstaged_and_untracked_changes_and_its_patch_holds_none_of
 #[test]
 fn a_tasks_edit_of_a_dirty_file_lands_as_that_edit_alone() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     repository.make_dirty();
     let index = repository.read(".git/index");
     let plan = Plan::default()

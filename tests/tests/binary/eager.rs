@@ -75,6 +75,7 @@ fn changes_that_do_not_meet_give_the_same_result_as_at_the_end() {
         let made = ["end", "eager"].map(|land| {
             let place = sandbox();
             let repository = place.repository();
+            let repository = if merge == "patch" { repository.watched() } else { repository };
             repository.write("list.txt", (0..90).map(|it| format!("{it}\n")).collect::<String>());
             repository.commit("list");
             let plan = (0..8).fold(Plan::default(), |plan, task| {

@@ -1,5 +1,6 @@
 //! Two engines in one repository at once.
 
+use tests::fuzz::{Random, Rounds};
 use tests::sandbox::{Plan, Repository};
 
 use super::sandbox;
@@ -30,18 +31,24 @@ fn expect_all(repository: &Repository, round: usize) {
 }
 
 #[test]
-fn two_engines_land_in_one_repository_at_once_ten_times_and_nothing_is_lost() {
+fn two_engines_land_in_one_repository_at_once_and_nothing_is_lost() {
+    // `REGATTA_ROUNDS` makes it more: each round is eight pairs of landings that may meet.
+    let rounds = Rounds::from_environment(10);
+    rounds.announce("two_engines_land_in_one_repository_at_once");
+    let mut random = Random::new(rounds.seed);
     let place = sandbox();
     let repository = place.repository().watched();
     let lines: String = (1..=900).map(|line| format!("line {line}\n")).collect();
-    for round in 0..10 {
+    for round in 0..usize::try_from(rounds.count).expect("it is a number of rounds") {
         repository.write("shared.txt", &lines);
         repository.commit("again");
         let dot_git = repository.dot_git();
         // In every other round they share a home too.
         let other = place.folder().join(if round % 2 == 0 { "home" } else { "other-home" });
-        let left = place.run_plan(&repository, &plan("left", round)).start();
-        let right = place.run_plan(&repository, &plan("right", round)).home(&other).start();
+        let jobs = [(); 2].map(|()| format!("--jobs {}", random.between(1, 8)));
+        let left = place.run_plan(&repository, &plan("left", round)).words(&jobs[0]).start();
+        let right = place.run_plan(&repository, &plan("right", round)).words(&jobs[1]).home(&other);
+        let right = right.start();
         for finished in [left.wait().expect_code(0), right.wait().expect_code(0)] {
             assert_eq!(finished.landed().len(), 8, "round {round}: {finished}");
         }
@@ -89,4 +96,29 @@ fn an_engine_that_lives_is_not_swept_by_another_command() {
     let finished = running.wait().expect_code(0);
     assert_eq!(finished.landed(), ["t1"], "{finished}");
     assert_eq!(repository.text("mine.txt"), "mine\n");
+}
+
+#[test]
+fn sixty_four_tasks_get_their_workspaces_at_the_same_time_and_none_sees_anothers_work() {
+    let place = sandbox();
+    let repository = place.repository().watched();
+    let meet = place.folder().join("meet");
+    std::fs::create_dir(&meet).expect("a folder can be made");
+    // Each waits until all of them are at work.
+    let script = format!(
+        "echo {{{{item}}}} > mine.txt; ls > files; : > {0}/{{{{item}}}}
+         while [ $(ls {0} | wc -l) -lt 64 ]; do sleep 0.05; done
+         [ $(cat mine.txt) = {{{{item}}}} ] && mv mine.txt mine-{{{{item}}}}.txt
+         grep -c mine files > seen-{{{{item}}}}.txt; rm files; true",
+        meet.display()
+    );
+    let items: String = (0..64).map(|item| format!("{item}\n")).collect();
+    let run = place.run_in(&repository).words("--jobs 64 --each -").stdin(items).exec(&script);
+    let run = run.run().expect_code(0);
+    assert_eq!(run.landed().len(), 64, "{run}");
+    for item in 0..64 {
+        assert_eq!(repository.text(format!("mine-{item}.txt")), format!("{item}\n"));
+        assert_eq!(repository.text(format!("seen-{item}.txt")), "1\n");
+    }
+    place.expect_nothing_left(&repository);
 }

@@ -3,16 +3,15 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
+use std::sync::Mutex;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use tests::fuzz::{Random, Rounds};
 use tests::sandbox::{Finished, Plan, Repository, Sandbox};
 
 use super::sandbox;
-
-/// How often each engine runs.
-const ROUNDS: usize = 4;
 
 /// How many saves come close together, how close, and how long there are none then, so that work
 /// lands in the same files.
@@ -77,6 +76,11 @@ fn rescued(place: &Sandbox, repository: &Repository, runs: &[Finished]) -> Vec<R
 
 #[test]
 fn every_byte_that_the_user_saves_while_two_engines_land_is_there() {
+    // How often each engine runs.
+    let rounds = Rounds::from_environment(4);
+    rounds.announce("every_byte_that_the_user_saves_while_two_engines_land_is_there");
+    let pauses = Mutex::new(Random::new(rounds.seed));
+    let rounds = usize::try_from(rounds.count).expect("it is a number of rounds");
     let place = sandbox();
     let repository = place.repository().watched();
     for file in FILES {
@@ -93,7 +97,9 @@ fn every_byte_that_the_user_saves_while_two_engines_land_is_there() {
             loop {
                 save(&repository, saves);
                 saves += 1;
-                let pause = if saves % BURST == 0 { REST } else { PAUSE };
+                let percent = pauses.lock().expect("it does not panic").between(50, 150);
+                let percent = u32::try_from(percent).expect("it is small");
+                let pause = if saves % BURST == 0 { REST } else { PAUSE } * percent / 100;
                 match stopped.recv_timeout(pause) {
                     Err(RecvTimeoutError::Timeout) => {}
                     Ok(()) | Err(RecvTimeoutError::Disconnected) => return saves,
@@ -104,7 +110,7 @@ fn every_byte_that_the_user_saves_while_two_engines_land_is_there() {
             let (place, repository) = (&place, &repository);
             scope.spawn(move || {
                 let run = |round| place.run_plan(repository, &plan(engine, round)).run();
-                (0..ROUNDS).map(run).collect::<Vec<Finished>>()
+                (0..rounds).map(run).collect::<Vec<Finished>>()
             })
         });
         let runs: Vec<Finished> =

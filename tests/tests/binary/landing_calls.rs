@@ -11,7 +11,7 @@ use tests::sandbox::{Fingerprint, Finished, Repository, Sandbox, skip};
 use super::sandbox;
 
 /// The calls by which files, folders and names change, and which may want room on the disk.
-const CALLS: [&str; 17] = [
+const CALLS: [&str; 19] = [
     "write",
     "pwrite64",
     "openat",
@@ -29,10 +29,12 @@ const CALLS: [&str; 17] = [
     "fdatasync",
     "syncfs",
     "fchmod",
+    "fchown",
+    "utimensat",
 ];
 
 /// The calls that need no room.
-const REMOVALS: [&str; 2] = ["unlink", "unlinkat"];
+const REMOVALS: [&str; 3] = ["unlink", "unlinkat", "rmdir"];
 
 /// A repository and a home with the work of one task that waits to land, and a copy of both.
 struct Scene {
@@ -281,6 +283,34 @@ fn where_files_cannot_be_exchanged_the_landing_is_the_same_and_that_is_told() {
     let landed = landed.expect_code(0);
     assert!(landed.stderr.contains("cannot exchange two files"), "{landed}");
     scene.expect_all_or_nothing("without exchange");
+}
+
+#[test]
+fn where_the_kernel_cannot_confine_a_path_it_is_opened_folder_by_folder() {
+    if !can_strike("where_the_kernel_cannot_confine_a_path_it_is_opened_folder_by_folder") {
+        return;
+    }
+    let scene = Scene::new();
+    scene.restore();
+    let outside = scene.place.folder().join("outside");
+    std::fs::create_dir(&outside).expect("a folder can be made");
+    let refused = "-e trace=openat2 -e inject=openat2:error=ENOSYS";
+    // The user has put a symlink in the place of a folder: nothing is written through it.
+    std::fs::remove_dir_all(scene.repository.path("folder-to-be")).unwrap_or_default();
+    let _file = std::fs::remove_file(scene.repository.path("folder-to-be"));
+    std::os::unix::fs::symlink(&outside, scene.repository.path("folder-to-be"))
+        .expect("a link can be made");
+    let before = scene.repository.tree();
+    let (conflict, log) = scene.apply(refused);
+    assert!(log.contains("INJECTED"), "{log}");
+    let _conflict = conflict.expect_code(4);
+    assert_eq!(before.differences(&scene.repository.tree()), Vec::<String>::new());
+    assert_eq!(std::fs::read_dir(&outside).expect("it is there").count(), 0);
+    scene.restore();
+    let (landed, log) = scene.apply(refused);
+    assert!(log.contains("INJECTED"), "{log}");
+    let _landed = landed.expect_code(0);
+    scene.expect_all_or_nothing("without openat2");
 }
 
 #[test]

@@ -165,7 +165,7 @@ impl Store {
 
 /// A tree with symlinks, and with what is no file.
 fn repository(place: &Sandbox, outside: &Path) -> Repository {
-    let repository = place.repository().watched();
+    let repository = place.repository();
     fs::create_dir_all(outside).expect("a file can be written");
     fs::write(outside.join("file"), "outside\n").expect("a file can be written");
     fs::create_dir_all(repository.path("deep/more")).expect("a file can be written");
@@ -189,48 +189,104 @@ fn make_special(repository: &Repository) {
         .expect("a file can be written");
 }
 
+/// One way to land the hostile captures.
+struct Way {
+    /// The options of the run.
+    run: &'static str,
+    /// The words after `apply RUN/TASK`; `{}` is the number of the case.
+    apply: &'static str,
+    /// What in `.git` changes on purpose.
+    may_change: &'static [&'static str],
+}
+
+impl Way {
+    /// Lands each capture in this way, and checks that nothing is written elsewhere. Returns the
+    /// sandbox and the repository.
+    fn expect_no_escape(&self) -> (Sandbox, Repository) {
+        let place = sandbox();
+        let outside = place.folder().join("outside");
+        let repository = repository(&place, &outside);
+        let mut cases: Vec<(Hostile, String)> =
+            cases(&outside).into_iter().map(|case| (case, String::new())).collect();
+        // Renames that name something else than the entries.
+        for (from, to) in [("../a", "new"), ("src/main.rs", ".git/x"), ("a", "new"), ("new", "new")]
+        {
+            let rename = format!("Capture-Rename: {{\"from\":\"{from}\",\"to\":\"{to}\"}}\n");
+            cases.push((hostile(&[b"new"], FILE, "new\n"), rename));
+        }
+        assert!(cases.len() >= 80, "{} cases", cases.len());
+        let each: String = (0..cases.len()).map(|number| format!("{number}\n")).collect();
+        let run = place.run_in(&repository).words("--each - -j 4").words(self.run).stdin(each);
+        // The landing fails before anything has changed, so that all of it is kept.
+        let run = run.exec("echo {{item}} > mine-{{item}}.txt").fault("fail@landing.begin").run();
+        let captures = place.home().captures();
+        assert_eq!(captures.len(), cases.len(), "{run}");
+        make_special(&repository);
+        let store = Store(place.home().stores()[0].clone());
+        let elsewhere = || Fingerprint::without(place.folder(), &["home", "app"]);
+        let before = (elsewhere(), repository.dot_git());
+        for (number, (capture, (case, renames))) in captures.iter().zip(&cases).enumerate() {
+            store.tamper(&format!("refs/tasks/{capture}"), case, renames);
+            let task = capture.rsplit_once('/').expect("an attempt of a task").0;
+            let apply = self.apply.replace("{}", &number.to_string());
+            let applied = place.regatta(repository.root()).words("apply").arg(task).words(&apply);
+            let applied = applied.run();
+            let shown = format!("{case:?} {renames}: {applied}");
+            assert!(![70, 101].contains(&applied.code), "{shown}");
+            assert_eq!(before.0.differences(&elsewhere()), Vec::<String>::new(), "{shown}");
+            let mut dot_git = before.1.differences(&repository.dot_git());
+            dot_git.retain(|line| {
+                let path = line.split_once(": ").map_or("", |(_, path)| path);
+                !self.may_change.iter().any(|may| path.starts_with(may))
+            });
+            assert_eq!(dot_git, Vec::<String>::new(), "{shown}");
+            let twins = TWINS.iter().filter(|twin| ***twin != *b".git");
+            let twins: Vec<_> = twins.map(|twin| String::from_utf8_lossy(twin)).collect();
+            for entry in fs::read_dir(repository.root()).unwrap() {
+                let name = entry.unwrap().file_name().to_string_lossy().into_owned();
+                let is_left =
+                    twins.contains(&name.as_str().into()) || name.starts_with(".regatta-");
+                assert!(!is_left, "{name}: {shown}");
+            }
+        }
+        // No commit has a name that git refuses.
+        assert_eq!(repository.faults(), "");
+        (place, repository)
+    }
+}
+
 #[test]
 fn no_capture_makes_a_landing_write_outside_the_repository_or_into_its_git() {
-    let place = sandbox();
-    let outside = place.folder().join("outside");
-    let repository = repository(&place, &outside);
-    let mut cases: Vec<(Hostile, String)> =
-        cases(&outside).into_iter().map(|case| (case, String::new())).collect();
-    // Renames that name something else than the entries.
-    for (from, to) in [("../a", "new"), ("src/main.rs", ".git/x"), ("a", "new"), ("new", "new")] {
-        let rename = format!("Capture-Rename: {{\"from\":\"{from}\",\"to\":\"{to}\"}}\n");
-        cases.push((hostile(&[b"new"], FILE, "new\n"), rename));
-    }
-    assert!(cases.len() >= 80, "{} cases", cases.len());
-    let each: String = (0..cases.len()).map(|number| format!("{number}\n")).collect();
-    let run = place.run_in(&repository).words("--merge none --each - -j 4").stdin(each);
-    let run = run.exec("echo {{item}} > mine-{{item}}.txt").run().expect_code(0);
-    let captures = place.home().captures();
-    assert_eq!(captures.len(), cases.len(), "{run}");
-    make_special(&repository);
-    let store = Store(place.home().stores()[0].clone());
-    let elsewhere = || Fingerprint::without(place.folder(), &["home", "app"]);
-    let before = (elsewhere(), repository.dot_git());
-    for (capture, (case, renames)) in captures.iter().zip(&cases) {
-        store.tamper(&format!("refs/tasks/{capture}"), case, renames);
-        let task = capture.rsplit_once('/').expect("an attempt of a task").0;
-        let applied = place.regatta(repository.root()).words("apply").arg(task).run();
-        let shown = format!("{case:?} {renames}: {applied}");
-        assert!(![70, 101].contains(&applied.code), "{shown}");
-        assert_eq!(before.0.differences(&elsewhere()), Vec::<String>::new(), "{shown}");
-        let dot_git = before.1.differences(&repository.dot_git());
-        assert_eq!(dot_git, Vec::<String>::new(), "{shown}");
-        let twins = TWINS.iter().filter(|twin| ***twin != *b".git");
-        let twins: Vec<_> = twins.map(|twin| String::from_utf8_lossy(twin)).collect();
-        for entry in fs::read_dir(repository.root()).unwrap() {
-            let name = entry.unwrap().file_name().to_string_lossy().into_owned();
-            let is_left = twins.contains(&name.as_str().into()) || name.starts_with(".regatta-");
-            assert!(!is_left, "{name}: {shown}");
-        }
-    }
+    let way = Way { run: "--merge patch", apply: "", may_change: &[] };
+    let (_place, repository) = way.expect_no_escape();
     // What leads nowhere has landed as it is.
     assert_eq!(repository.text("new\nline"), "file\n");
     assert_eq!(fs::read_link(repository.path("loop")).unwrap(), Path::new("../outside/file"));
+}
+
+#[test]
+fn no_capture_makes_a_settled_landing_write_outside_the_repository_or_into_its_git() {
+    for apply in ["--theirs", "--markers"] {
+        let way = Way { run: "--merge patch", apply, may_change: &[] };
+        let _escaped_nowhere = way.expect_no_escape();
+    }
+}
+
+#[test]
+fn no_capture_makes_a_branch_write_outside_the_repository_or_into_the_rest_of_its_git() {
+    let may_change = &["objects", "refs/heads/made", "logs/refs/heads/made"];
+    let way = Way { run: "--merge patch", apply: "--branch made-{}", may_change };
+    let (_place, repository) = way.expect_no_escape();
+    let made = repository.git(&["branch", "--list", "made-*"]);
+    assert!(made.lines().count() > 3, "what is harmless is on branches: {made}");
+}
+
+#[test]
+fn no_capture_makes_a_landing_on_the_branch_here_write_outside_or_into_the_rest_of_its_git() {
+    let may_change = &["objects", "refs/heads/main", "logs", "index"];
+    let way = Way { run: "--merge stack --onto main", apply: "", may_change };
+    let (_place, repository) = way.expect_no_escape();
+    assert_eq!(repository.git(&["show", "HEAD:new\nline"]), "file\n");
 }
 
 #[test]

@@ -281,7 +281,7 @@ fn a_run_lets_a_resolver_settle_its_conflicts_and_lands_what_waited() {
 #[test]
 fn a_resolver_that_fails_in_a_run_leaves_the_work_kept() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     repository.write("list.txt", "first\n");
     repository.commit("files");
     let run = place.run_plan(&repository, &plan()).words("--resolve").arg("exit 7").run();

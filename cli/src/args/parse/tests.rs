@@ -139,7 +139,8 @@ fn a_usage_error_is_in_our_own_form() {
         (&["run", "--exec"], "error: `--exec` needs a value\n  try: regatta run --help"),
         (
             &["run", "--exec", "a", "--exec", "b"],
-            "error: `--exec` cannot be used more than once\n  try: regatta run --help",
+            "error: `--exec` cannot be used more than once\n  try: regatta run --exec CMD TASK…\n  \
+             try: regatta run --plan FILE\n  try: regatta run --help",
         ),
         (
             &["run", "--chunk", "2", "--exec", "a"],

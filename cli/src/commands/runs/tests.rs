@@ -55,7 +55,7 @@ async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
              billing  captured at refs/tasks/{name}/billing/1\n\
              search  captured at refs/tasks/{name}/search/1\n\n\
              landed  the work of 1 task, in the working tree, not committed\n\
-             kept    regatta diff {name}/billing             what it wanted\n        \
+             kept    regatta diff {name}/billing             what it wanted; before | git apply --3way: git add\n        \
              regatta conflicts {name}                where it disagrees\n        \
              regatta apply {name}/billing --markers  settles it; or --ours, --theirs, --union, --tool\n        \
              regatta diff {name}/search              what it had done by then\n        \
@@ -106,7 +106,8 @@ async fn conflicts_are_listed_with_their_sides() {
              settle it       regatta apply {name}/billing --theirs\n                \
              or --ours, --union, --markers, --tool; without a path, for all\n\
              the rest now    regatta apply {name}/billing --clean\n\
-             try again       regatta apply {name}\n"
+             try again       regatta apply {name}\n\
+             with git        regatta diff {name}/billing | git apply --3way  (git add or commit what you changed first)\n"
         )
     );
     bench.context.view.form = Form::Json;

@@ -278,7 +278,7 @@ fn without_a_terminal_a_run_is_plain_lines_and_a_table() {
     );
     let closing = "
 landed  the work of 1 task, in the working tree, not committed
-kept    regatta diff r7k3f/billing             what it wanted
+kept    regatta diff r7k3f/billing             what it wanted; before | git apply --3way: git add
         regatta conflicts r7k3f                where it disagrees
         regatta apply r7k3f/billing --markers  settles it; or --ours, --theirs, --union, --tool
         regatta diff r7k3f/search              what it had done by then

@@ -50,13 +50,15 @@ pub enum LandingEnd {
     Cancelled,
     /// The landing failed. All work stays in the task store.
     Failed(IsolationError),
+    /// The landing was done, and the ledger could not record it. The next start does.
+    Unrecorded(LandingReport, LedgerError),
 }
 
 /// Lands the work in `request`. The start is recorded in the ledger before anything changes and the
 /// report afterwards; then the backend is told that it need not keep the report.
 ///
 /// # Errors
-/// The ledger cannot be written. If the start could not be recorded, nothing was landed.
+/// The ledger cannot be written, and nothing was landed.
 pub async fn land(
     landing: LandingId,
     (run, request): (RunId, LandingRequest),
@@ -81,9 +83,15 @@ pub async fn land(
             (failed_landing_report(&asked, &error.to_failure().message), LandingEnd::Failed(error))
         }
     };
-    ledger.record(LedgerEntry::LandingFinished { run, landing: Some(landing), report }).await?;
-    backend.acknowledge(&name).await;
-    Ok(end)
+    let finished = LedgerEntry::LandingFinished { run, landing: Some(landing), report };
+    match (ledger.record(finished).await, end) {
+        (Ok(()), end) => {
+            backend.acknowledge(&name).await;
+            Ok(end)
+        }
+        (Err(error), LandingEnd::Reported(report)) => Ok(LandingEnd::Unrecorded(report, error)),
+        (Err(error), _nothing_landed) => Err(error),
+    }
 }
 
 /// Returns the report of a landing that failed as a whole: all work stays in the task store.

@@ -2,27 +2,22 @@
 //! were added. A branch that somebody has moved since is left.
 
 use std::collections::BTreeSet;
-use std::thread;
-use std::time::Duration;
 
 use engine::ports::{BranchEnd, UndoReport, UndoneBranch};
-use git2::{ErrorCode, Repository};
+use git2::Repository;
 use protocol::{LandingId, RepoPath, RunName, TaskName};
 
 use super::history::{History, PastLanding};
 use super::record::{MadeBranch, TakenBranch, UndoRecord};
 use super::report::taken_back;
 use crate::branch::{Checkout, checkout};
-use crate::error::{OrCannot, Result, cannot, error_text};
+use crate::error::{Result, cannot, error_text};
 use crate::landing::finish::LandingContext;
 use crate::landing::journal::State;
 use crate::landing::journal_content::Journal;
-use crate::landing::on_branch::{BranchMove, Moved, failpoint, move_branch, oid, tip};
+use crate::landing::on_branch::{BranchMove, failpoint, move_branch, oid, tip};
 use crate::nested::nested_of;
-use crate::repository::Repo;
-
-/// How often the removal of a reference is tried while another process has locked it.
-const TRIES: u32 = 100;
+use crate::repository::{RefUpdate, RefUpdated, Repo};
 
 /// One branch, and what becomes of it.
 pub(super) struct BranchStep {
@@ -183,11 +178,11 @@ pub(in crate::landing) fn finish_branches(
         let given_back = git_of(repo, &roots, taken)
             .and_then(|git| give_back(&git, taken, journal.run.as_str()));
         let why = match given_back {
-            Ok(Moved::Yes) => {
+            Ok(RefUpdated::Yes) => {
                 failpoint(context.faults)?;
                 continue;
             }
-            Ok(Moved::Contested) => "it was moved meanwhile".to_owned(),
+            Ok(RefUpdated::Contested) => "it was moved meanwhile".to_owned(),
             Err(error) => error_text(&error),
         };
         left.push((taken.clone(), why));
@@ -210,46 +205,26 @@ fn git_of(repo: &Repo, roots: &[RepoPath], taken: &TakenBranch) -> Result<Reposi
 }
 
 /// Moves or removes one branch, unless somebody else has moved it.
-fn give_back(git: &Repository, taken: &TakenBranch, run: &str) -> Result<Moved> {
+fn give_back(git: &Repository, taken: &TakenBranch, run: &str) -> Result<RefUpdated> {
     let reference = &taken.reference;
-    let Some(at) = &taken.at else { return Ok(Moved::Yes) };
+    let Some(at) = &taken.at else { return Ok(RefUpdated::Yes) };
     let now = tip(git, reference)?.map(|now| now.to_string());
     if now == taken.back {
-        return Ok(Moved::Yes);
+        return Ok(RefUpdated::Yes);
     }
     if now.as_ref() != Some(at) {
-        return Ok(Moved::Contested);
+        return Ok(RefUpdated::Contested);
     }
     match &taken.back {
         Some(back) => {
             let (reference, from) = (reference.clone(), Some(at.clone()));
             move_branch(git, &BranchMove { reference, from, to: back.clone() }, run)
         }
-        None => remove(git, reference, at),
-    }
-}
-
-/// Removes a branch that has this commit.
-fn remove(git: &Repository, reference: &str, at: &str) -> Result<Moved> {
-    let what = || format!("remove {reference}");
-    let expected = oid(at)?;
-    for tried in 1.. {
-        let removed = match git.find_reference(reference) {
-            Ok(found) if found.target() != Some(expected) => return Ok(Moved::Contested),
-            Ok(mut found) => found.delete(),
-            Err(error) => Err(error),
-        };
-        match removed {
-            Ok(()) => return Ok(Moved::Yes),
-            Err(error) if error.code() == ErrorCode::Locked && tried < TRIES => {
-                thread::sleep(Duration::from_millis(20));
-            }
-            Err(error) if error.code() == ErrorCode::Modified => return Ok(Moved::Contested),
-            Err(error) if error.code() == ErrorCode::NotFound => return Ok(Moved::Yes),
-            Err(error) => return Err(error).or_cannot(what),
+        None => {
+            let (from, why) = (Some(oid(at)?), "");
+            RefUpdate { reference, from, to: None, why }.carry_out(git)
         }
     }
-    Ok(Moved::Contested)
 }
 
 /// Returns whether a branch that was to lose commits has lost them. If somebody has added commits to

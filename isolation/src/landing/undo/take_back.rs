@@ -20,8 +20,8 @@ use crate::error::{OrCannot, Result};
 use crate::landing::attempt::LandingRules;
 use crate::landing::cut_off::finish_others;
 use crate::landing::finish::LandingContext;
+use crate::landing::finish_open::finish_open;
 use crate::landing::journal::Journals;
-use crate::landing::land::{finish_open, landed_before};
 use crate::landing::landing_lock::LandingLock;
 use crate::landing::locked_folders::{git_folders, roots_of};
 use crate::landing::presence::{WorkInTree, work_in_tree};
@@ -57,10 +57,7 @@ pub(crate) fn undo(
     let tree = Tree::open_at(&repo.root)?;
     let context = LandingContext::new(&tree, &store, &journals, faults, cancel, notify);
     // The journals keep these reports, which the next recovery returns.
-    let reported_later = finish_open(&context, repo, &BTreeSet::new())?;
-    if reported_later.iter().any(|landing| landing.run == request.run) {
-        return Err(landed_before(&request.run));
-    }
+    finish_open(&context, repo, &BTreeSet::new())?.check_none_of(&request.run)?;
     let history = read_history(&journals, request)?;
     let is_whole = |task: &TaskName| !history.has_own_work(task);
     let steps = nested::steps(repo, &history, request, &is_whole)?;

@@ -1,0 +1,238 @@
+//! The lock of a branch, as git takes it. A record beside it lets the next landing recognize and remove
+//! the lock of a process that has died.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use git2::Reference;
+
+use crate::error::{OrCannot, Result, cannot};
+
+/// How often a lock that another process holds is tried.
+const TRIES: u32 = 100;
+
+/// The folder with the record, in the git folder.
+const FOLDER: &str = "regatta-refs";
+
+/// The folder in which a new pack is written, in the git folder.
+const PACKS: &str = "regatta-pack";
+
+/// The file with the name of the branch.
+const NAME: &str = "name";
+
+/// The file that is the lock of the branch as well.
+const LOCK: &str = "lock";
+
+/// The file that is the lock of the packed references as well.
+const PACKED_LOCK: &str = "packed";
+
+/// A file that is there if the file system has no hard links. A lock is known by its content then.
+const COPIED: &str = "copied";
+
+/// The lock of one branch. The landing lock of the repository is held meanwhile.
+pub(super) struct RefLock<'a> {
+    common_dir: &'a Path,
+    reference: &'a str,
+}
+
+impl<'a> RefLock<'a> {
+    /// Takes the lock of a branch. `content` is the content of its file if it is published.
+    pub(super) fn acquire(
+        common_dir: &'a Path,
+        reference: &'a str,
+        content: &[u8],
+    ) -> Result<Self> {
+        let what = || format!("lock {reference}");
+        release_cut_off(common_dir)?;
+        let lock = Self { common_dir, reference };
+        let folder = common_dir.join(FOLDER);
+        fs::create_dir(&folder).or_cannot(what)?;
+        fs::write(folder.join(NAME), reference).or_cannot(what)?;
+        write_synced(&folder.join(LOCK), content).or_cannot(what)?;
+        take(&folder, LOCK, &lock_path(common_dir, reference))?;
+        Ok(lock)
+    }
+
+    /// Makes the lock the branch, and so releases it.
+    pub(super) fn publish(self) -> Result<()> {
+        let what = || format!("write {}", self.reference);
+        let path = self.common_dir.join(self.reference);
+        let lock = lock_path(self.common_dir, self.reference);
+        if path.is_dir() {
+            // Git leaves empty folders where branches were.
+            remove_empty_folders(&path);
+        }
+        fs::rename(&lock, &path).or_cannot(what)?;
+        let folder = path.parent().unwrap_or(self.common_dir);
+        if let Err(error) = File::open(folder).and_then(|folder| folder.sync_all()) {
+            tracing::warn!(%error, "a branch has moved, and may have moved back after a power cut");
+        }
+        // Without the record, nothing takes a lock for this one that git has taken by now.
+        if let Err(error) = remove_folder(&self.common_dir.join(FOLDER)) {
+            tracing::warn!(%error, "the next landing removes the record of a lock");
+        }
+        Ok(())
+    }
+
+    /// Replaces the packed references by `change` of their content, under git's lock of them. Does
+    /// nothing if `change` returns `None`.
+    pub(super) fn change_packed(&self, change: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Result<()> {
+        let path = self.common_dir.join("packed-refs");
+        let what = || format!("write {}", path.display());
+        let read = || match fs::read(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+            read => read.or_cannot(what),
+        };
+        if change(&read()?).is_none() {
+            return Ok(());
+        }
+        let folder = self.common_dir.join(FOLDER);
+        fs::write(folder.join(PACKED_LOCK), "regatta\n").or_cannot(what)?;
+        let lock = packed_lock(self.common_dir);
+        take(&folder, PACKED_LOCK, &lock)?;
+        if let Some(content) = change(&read()?) {
+            let beside = folder.join("new");
+            write_synced(&beside, &content).or_cannot(what)?;
+            let meta = fs::metadata(&path).or_cannot(what)?;
+            fs::set_permissions(&beside, meta.permissions()).or_cannot(what)?;
+            fs::rename(&beside, &path).or_cannot(what)?;
+        }
+        fs::remove_file(&lock).or_cannot(what)
+    }
+}
+
+impl Drop for RefLock<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = release_cut_off(self.common_dir) {
+            tracing::warn!(%error, "the next landing removes the lock of a branch");
+        }
+    }
+}
+
+/// Returns whether a process that died has left a lock or a part of a pack.
+pub(crate) fn is_cut_off(common_dir: &Path) -> bool {
+    [FOLDER, PACKS].iter().any(|name| common_dir.join(name).is_dir())
+}
+
+/// Removes the locks and the parts of packs that a process left when it died. The caller holds the
+/// landing lock of the repository, so that no process is at work on them.
+pub(crate) fn release_cut_off(common_dir: &Path) -> Result<()> {
+    let folder = common_dir.join(FOLDER);
+    let reference = fs::read_to_string(folder.join(NAME)).unwrap_or_default();
+    if reference.starts_with("refs/") && Reference::is_valid_name(&reference) {
+        let locks =
+            [(LOCK, lock_path(common_dir, &reference)), (PACKED_LOCK, packed_lock(common_dir))];
+        for (mark, path) in locks {
+            if is_own(&folder, mark, &path) {
+                fs::remove_file(&path).or_cannot(|| format!("remove {}", path.display()))?;
+            }
+        }
+        remove_empty_parents(common_dir, &reference);
+    }
+    remove_folder(&folder)?;
+    remove_folder(&common_dir.join(PACKS))
+}
+
+/// Makes the folder in which a new pack is written, on the file system of the others.
+pub(crate) fn new_pack_folder(common_dir: &Path) -> Result<PathBuf> {
+    let folder = common_dir.join(PACKS);
+    remove_folder(&folder)?;
+    fs::create_dir(&folder).or_cannot(|| format!("make {}", folder.display()))?;
+    Ok(folder)
+}
+
+/// Removes the empty folders above a branch that is gone, as git does.
+pub(super) fn remove_empty_parents(base: &Path, reference: &str) {
+    let mut above = Path::new(reference).ancestors().skip(1);
+    // `refs` and `refs/heads` stay; one that is not empty ends it.
+    while let Some(folder) = above.next().filter(|folder| folder.components().count() > 2) {
+        if fs::remove_dir(base.join(folder)).is_err() {
+            break;
+        }
+    }
+}
+
+/// Gives the file `mark` of the record the name `path`, which must not exist: the lock is there with
+/// its whole content or not at all.
+fn take(folder: &Path, mark: &str, path: &Path) -> Result<()> {
+    let what = || format!("take the lock {}", path.display());
+    let marked = folder.join(mark);
+    let mut tried = 0;
+    loop {
+        tried += 1;
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).or_cannot(what)?;
+        }
+        match fs::hard_link(&marked, path) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                if tried >= TRIES {
+                    let shown = path.display();
+                    let why = format!("another git process holds it; if none runs: rm '{shown}'");
+                    return Err(cannot(what(), why));
+                }
+                thread::sleep(Duration::from_millis(20));
+            }
+            // Git has removed the empty folder meanwhile.
+            Err(error) if error.kind() == ErrorKind::NotFound && tried < TRIES => {}
+            Err(_no_hard_links) => {
+                fs::write(folder.join(COPIED), "").or_cannot(what)?;
+                let file = OpenOptions::new().write(true).create_new(true).open(path);
+                let content = fs::read(&marked).or_cannot(what)?;
+                return file.and_then(|mut file| file.write_all(&content)).or_cannot(what);
+            }
+        }
+    }
+}
+
+/// Returns whether a lock is that of the record, and not one that git has taken.
+fn is_own(folder: &Path, mark: &str, path: &Path) -> bool {
+    let marked = folder.join(mark);
+    let (Ok(own), Ok(lock)) = (fs::symlink_metadata(&marked), fs::symlink_metadata(path)) else {
+        return false;
+    };
+    let is_same = (own.dev(), own.ino()) == (lock.dev(), lock.ino());
+    let is_copy = || {
+        let (Ok(own), Ok(lock)) = (fs::read(&marked), fs::read(path)) else { return false };
+        own.starts_with(&lock)
+    };
+    is_same || (folder.join(COPIED).exists() && lock.is_file() && is_copy())
+}
+
+fn lock_path(common_dir: &Path, reference: &str) -> PathBuf {
+    common_dir.join(format!("{reference}.lock"))
+}
+
+fn packed_lock(common_dir: &Path) -> PathBuf {
+    common_dir.join("packed-refs.lock")
+}
+
+fn write_synced(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(content)?;
+    file.sync_all()
+}
+
+/// Removes a folder if there are only folders in it.
+fn remove_empty_folders(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_empty_folders(&entry.path());
+        }
+    }
+    // One that is not empty stays, and the branch cannot be written then.
+    let _stays = fs::remove_dir(folder);
+}
+
+fn remove_folder(folder: &Path) -> Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).or_cannot(|| format!("remove {}", folder.display()))
+        }
+        _gone => Ok(()),
+    }
+}

@@ -1,0 +1,302 @@
+//! Landings on branches, and their undo, that are cut off at each of their calls to the system that
+//! changes `.git`: the branch is before or after, and nothing keeps git from going on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use tests::sandbox::{Finished, Repository, Sandbox};
+
+use super::landing_calls::can_strike;
+use super::sandbox;
+
+/// The calls by which files, folders and names change.
+const CALLS: [&str; 16] = [
+    "write",
+    "pwrite64",
+    "openat",
+    "rename",
+    "link",
+    "linkat",
+    "mkdir",
+    "mkdirat",
+    "ftruncate",
+    "fsync",
+    "chmod",
+    "fchmod",
+    "utimensat",
+    "unlink",
+    "unlinkat",
+    "rmdir",
+];
+
+/// The calls among them that need no room on the disk.
+const REMOVALS: [&str; 3] = ["unlink", "unlinkat", "rmdir"];
+
+/// A repository and a home with work that waits to land on a branch, or to be taken back, and a copy
+/// of both.
+struct Scene {
+    place: Sandbox,
+    repository: Repository,
+    /// The branches, each with its tree, and the state of the files, before and after.
+    states: [String; 2],
+    /// The option of strace that names the files that are concerned; empty for all.
+    only: String,
+    /// The command that lands, or takes back.
+    words: &'static str,
+}
+
+impl Scene {
+    /// Makes a scene whose run has these options, and in which `words` change a branch.
+    fn of(options: &str, words: &'static str) -> Self {
+        let place = sandbox();
+        let repository = place.repository();
+        let run = place.run_in(&repository).words(options);
+        let run = run.exec("echo work > work.txt; echo more >> README.md; rm src/run.rs");
+        let _kept = run.fault("fail@landing.begin").run().expect_code(4);
+        let regatta = |words| place.regatta(repository.root()).words(words).run();
+        if words.starts_with("undo") {
+            let _landed = regatta("apply").expect_code(0);
+            repository.git(&["pack-refs", "--all"]);
+        }
+        let states = [String::new(), String::new()];
+        let only = String::new();
+        let mut scene = Self { place, repository, states, only, words };
+        scene.states[0] = scene.state();
+        scene.copy(".", "kept");
+        let _done = scene.go("-e trace=none").0.expect_code(0);
+        scene.states[1] = scene.state();
+        assert_ne!(scene.states[0], scene.states[1]);
+        scene
+    }
+
+    /// Returns the branches, each with its tree, and what git says about the files.
+    fn state(&self) -> String {
+        let refs = self.repository.git(&["for-each-ref", "--format=%(refname) %(tree)"]);
+        format!("{refs}{}", self.repository.git(&["status", "--porcelain"]))
+    }
+
+    fn copy(&self, from: &str, to: &str) {
+        let script = format!("mkdir -p {to} && cd {from} && cp -a app home \"$OLDPWD/{to}\"");
+        let mut shell = Command::new("sh");
+        let status = shell.arg("-c").arg(script).current_dir(self.place.folder()).status();
+        assert!(status.expect("a program can be run").success());
+    }
+
+    fn restore(&self) {
+        for folder in [self.repository.root().to_owned(), self.place.home().folder().to_owned()] {
+            std::fs::remove_dir_all(folder).expect("a file can be written");
+        }
+        self.copy("kept", ".");
+    }
+
+    /// Runs the command below strace with further options, and returns what strace wrote.
+    fn go(&self, options: &str) -> (Finished, String) {
+        let log = self.place.folder().join("strace.log");
+        let script = format!(
+            "exec strace -f -y -qq -o {}{} {options} \"$0\" \"$@\"",
+            log.display(),
+            self.only
+        );
+        let call = self.place.regatta(self.repository.root()).words(self.words);
+        let finished = call.shell(&script).run();
+        (finished, std::fs::read_to_string(log).expect("the place has a plain name"))
+    }
+
+    /// Leaves out the calls that are not about a file of `.git` with a name that is always the same:
+    /// a runtime that cannot write to its own pipes waits for ever.
+    fn only_dot_git(mut self) -> Self {
+        self.restore();
+        let (_done, log) = self.go(&format!("-e trace={}", CALLS.join(",")));
+        let dot_git = self.repository.path(".git");
+        let paths: BTreeSet<&str> = log.split(['<', '>', '"']).collect();
+        let paths = paths
+            .into_iter()
+            .filter(|path| PathBuf::from(path).starts_with(&dot_git) && !path.contains("pack"));
+        self.only = paths.map(|path| format!(" -P '{path}'")).collect();
+        self
+    }
+
+    /// Returns which calls of this name change `.git`, of the thread that does so: strace counts
+    /// those of each thread for itself.
+    fn writing(&self, call: &str) -> Vec<usize> {
+        self.restore();
+        let (done, log) = self.go(&format!("-e trace={call}"));
+        let _done = done.expect_code(0);
+        let dot_git = self.repository.path(".git").display().to_string();
+        let mut threads: BTreeMap<&str, Vec<bool>> = BTreeMap::new();
+        for line in log.lines().filter(|line| line.contains(&format!(" {call}("))) {
+            let thread = line.split_whitespace().next().unwrap_or_default();
+            let writes = call != "openat" || line.contains("O_CREAT");
+            threads.entry(thread).or_default().push(writes && line.contains(&dot_git));
+        }
+        let count = |calls: &Vec<bool>| calls.iter().filter(|changes| **changes).count();
+        let calls = threads.into_values().max_by_key(count).unwrap_or_default();
+        (1..=calls.len()).filter(|number| calls[number - 1]).collect()
+    }
+
+    /// Runs the command as often as there are such calls, and strikes at another one each time.
+    /// Returns how often.
+    fn strike(&self, calls: &[&str], how: &str, expect: impl Fn(&Finished, &str)) -> usize {
+        test_limit::raise(Duration::from_secs(300), "a command runs for each of its calls");
+        let mut struck = 0;
+        for call in calls {
+            for number in self.writing(call) {
+                self.restore();
+                let inject = format!("-e trace={call} -e inject={call}:{how}:when={number}");
+                let (ended, log) = self.go(&inject);
+                let last = log.lines().rfind(|line| line.contains('(')).unwrap_or_default();
+                let line = log.lines().find(|line| line.contains("INJECTED")).unwrap_or(last);
+                let at = format!("{how} at {call} {number}: {line}");
+                // It is not called as often each time.
+                if ended.code != 0 || log.contains("INJECTED") {
+                    expect(&ended, &at);
+                    struck += 1;
+                }
+                self.expect_all_or_nothing(&at);
+            }
+        }
+        struck
+    }
+
+    /// Starts the next command, and checks that the branch has moved or not, that nothing is locked,
+    /// and that git goes on.
+    fn expect_all_or_nothing(&self, at: &str) {
+        let _next = self.place.regatta(self.repository.root()).words("runs").run().expect_code(0);
+        self.expect_nothing_left(at);
+        let state = self.state();
+        assert!(self.states.contains(&state), "{at}: {state}\n{:?}", self.states);
+        self.repository.git(&["commit", "--quiet", "--allow-empty", "--message", "mine"]);
+        self.repository.git(&["reset", "--quiet", "--soft", "HEAD^"]);
+        let _done = self.place.regatta(self.repository.root()).words(self.words).run();
+        assert_eq!(self.states[1], self.state(), "{at}");
+        self.expect_nothing_left(at);
+        assert_eq!(self.repository.faults(), "", "{at}");
+    }
+
+    fn expect_nothing_left(&self, at: &str) {
+        assert_eq!(self.repository.leftovers(), Vec::<String>::new(), "{at}");
+        let dot_git = self.repository.dot_git();
+        let ours = |path: &&std::path::Path| {
+            let first = path.components().next().map(|first| first.as_os_str().to_string_lossy());
+            first.is_some_and(|first| first.starts_with("regatta-"))
+        };
+        let left: Vec<PathBuf> = dot_git.paths().filter(ours).map(PathBuf::from).collect();
+        assert_eq!(left, Vec::<PathBuf>::new(), "{at}");
+        self.place.expect_nothing_left(&self.repository);
+    }
+
+    fn kill_everywhere(&self) {
+        let killed = |killed: &Finished, at: &str| assert_ne!(killed.code, 0, "{at}");
+        let kills = self.strike(&CALLS, "signal=KILL", killed);
+        assert!(kills > 8, "only {kills} kills");
+    }
+}
+
+#[test]
+fn a_landing_on_the_branch_that_is_checked_out_killed_anywhere_leaves_no_lock() {
+    if can_strike("a_landing_on_the_branch_that_is_checked_out_killed_anywhere_leaves_no_lock") {
+        Scene::of("--merge stack --onto main", "apply").kill_everywhere();
+    }
+}
+
+#[test]
+fn a_landing_on_a_stack_killed_anywhere_leaves_no_lock() {
+    if can_strike("a_landing_on_a_stack_killed_anywhere_leaves_no_lock") {
+        Scene::of("--merge stack", "apply").kill_everywhere();
+    }
+}
+
+#[test]
+fn a_landing_on_branches_killed_anywhere_leaves_no_lock() {
+    if can_strike("a_landing_on_branches_killed_anywhere_leaves_no_lock") {
+        Scene::of("--merge branch", "apply").kill_everywhere();
+    }
+}
+
+#[test]
+fn an_undo_on_the_branch_that_is_checked_out_killed_anywhere_leaves_no_lock() {
+    if can_strike("an_undo_on_the_branch_that_is_checked_out_killed_anywhere_leaves_no_lock") {
+        Scene::of("--merge stack --onto main", "undo @").kill_everywhere();
+    }
+}
+
+#[test]
+fn an_undo_of_a_stack_or_of_branches_killed_anywhere_leaves_no_lock() {
+    if can_strike("an_undo_of_a_stack_or_of_branches_killed_anywhere_leaves_no_lock") {
+        Scene::of("--merge stack", "undo @").kill_everywhere();
+        Scene::of("--merge branch", "undo @").kill_everywhere();
+    }
+}
+
+#[test]
+fn a_landing_on_the_branch_that_is_checked_out_without_room_says_what_has_landed() {
+    if !can_strike("a_landing_on_the_branch_that_is_checked_out_without_room_says_what_has_landed")
+    {
+        return;
+    }
+    let scene = Scene::of("--merge stack --onto main", "apply").only_dot_git();
+    let calls: Vec<&str> = CALLS.into_iter().filter(|call| !REMOVALS.contains(call)).collect();
+    let strikes = scene.strike(&calls, "error=ENOSPC", |ended, at| {
+        let branch = scene.repository.git(&["for-each-ref", "--format=%(refname) %(tree)"]);
+        let then = &scene.states[usize::from(ended.code == 0)];
+        assert!(then.starts_with(&branch), "{at}: {branch}\n{ended}");
+        if ended.code != 0 {
+            assert!(ended.to_string().contains("No space left"), "{at}: {ended}");
+        } else if scene.repository.has(".git/index.lock") {
+            assert!(
+                ended.stderr.contains("the work has landed on refs/heads/main"),
+                "{at}: {ended}"
+            );
+            assert!(ended.stderr.contains("the next command of regatta"), "{at}: {ended}");
+            assert!(ended.stderr.contains("No space left"), "{at}: {ended}");
+        }
+    });
+    assert!(strikes > 8, "only {strikes} strikes");
+}
+
+#[test]
+fn where_the_ledger_is_full_after_a_landing_it_says_what_has_landed_and_the_next_start_records_it()
+{
+    let place = sandbox();
+    let repository = place.repository().watched();
+    let run = place.run_in(&repository).exec("echo work > work.txt");
+    let _kept = run.fault("fail@landing.begin").run().expect_code(4);
+    let regatta = |words| place.regatta(repository.root()).words(words);
+    for words in ["apply", "undo @"] {
+        let full = regatta(words).fault("full@ledger.append:2").run().expect_code(1);
+        let said = if words == "apply" { "the work of t1 has landed" } else { "is taken back" };
+        assert!(full.stderr.contains(said), "{full}");
+        assert!(full.stderr.contains("the next command of regatta here records it"), "{full}");
+        assert_eq!(repository.has("work.txt"), words == "apply", "{full}");
+        let recorded = regatta("runs").run().expect_code(0);
+        assert!(recorded.stderr.contains("is recorded now"), "{recorded}");
+    }
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn a_landing_that_cannot_be_completed_says_why_and_keeps_no_other_from_landing() {
+    let place = sandbox();
+    let repository = place.repository();
+    let run = place.run_in(&repository).words("--merge stack").exec("echo first > first.txt");
+    let killed = run.fault("kill@landing.branch:3").run();
+    let name = killed.run_name();
+    let branch = format!("refs/heads/regatta/{name}");
+    assert!(!repository.try_git(&["rev-parse", "--verify", &branch]).status.success(), "{killed}");
+    // Some git has died too.
+    let lock = format!(".git/{branch}.lock");
+    repository.write(&lock, "");
+    let second = place.run_in(&repository).exec("echo second > second.txt").run().expect_code(0);
+    assert_eq!(second.landed(), ["t1"], "{second}");
+    assert_eq!(repository.text("second.txt"), "second\n");
+    let told = place.regatta(repository.root()).words("runs").run().expect_code(0);
+    let way_out = format!("rm '{}'", repository.path(&lock).display());
+    assert!(told.stderr.contains(&way_out), "{told}");
+    assert!(repository.has(&lock), "the lock of another is left");
+    std::fs::remove_file(repository.path(&lock)).expect("it is there");
+    let _completed = place.regatta(repository.root()).words("runs").run().expect_code(0);
+    assert_eq!(repository.git(&["show", &format!("{branch}:first.txt")]), "first\n");
+    place.expect_nothing_left(&repository);
+}
