@@ -180,11 +180,8 @@ impl Cell {
                 assert_eq!(last["task"], json!(loser), "{self:?}: {finished}");
                 let conflict = &last["conflicts"][0];
                 assert_eq!(conflict["path"], json!("shared.txt"), "{self:?}: {finished}");
-                // Of what landed before, a later landing does not know who changed it.
-                if self.land == "end" {
-                    assert_eq!(conflict["reason"], json!("content"), "{self:?}: {finished}");
-                    assert_eq!(conflict["with"], json!(winner), "{self:?}: {finished}");
-                }
+                assert_eq!(conflict["reason"], json!("content"), "{self:?}: {finished}");
+                assert_eq!(conflict["with"], json!(winner), "{self:?}: {finished}");
             }
             _ => {
                 assert_eq!(finished.code, 0, "{self:?}: {finished}");
