@@ -33,7 +33,7 @@ pub(crate) fn stage_merge(
     let paths = staged_paths(&store.changes(capture)?, conflicts);
     // The work may have brought the attribute.
     check_filters(&git, &paths)?;
-    for (path, _) in &paths {
+    for path in paths.keys() {
         add(&mut index, repo, path).or_cannot(what)?;
     }
     let mut entries = BTreeMap::new();
@@ -80,7 +80,7 @@ pub(crate) fn check_can_stage(
     }
     let paths = staged_paths(changes, conflicts);
     let head = git.head().and_then(|head| head.peel_to_tree()).ok();
-    for (path, _) in &paths {
+    for path in paths.keys() {
         let staged = index.get_path(path.as_path(), 0).map(|entry| (entry.id, entry.mode));
         let committed = head.as_ref().and_then(|tree| tree.get_path(path.as_path()).ok());
         // The files of a folder are entries of the index, and the folder is none.
