@@ -193,12 +193,17 @@ impl Captures {
     /// Checks that [`Self::stage_merge`] would not touch what the user has staged.
     ///
     /// # Errors
-    /// If a path that the task changed has staged changes, or the index has unmerged paths.
-    pub fn check_can_stage(&self, root: &Path, capture: &CaptureRef) -> Result<()> {
+    /// If a path of the work or of `conflicts` has staged changes, or a file needs a filter program, or
+    /// the index has unmerged paths.
+    pub fn check_can_stage(
+        &self,
+        root: &Path,
+        capture: &CaptureRef,
+        conflicts: &[Conflict],
+    ) -> Result<()> {
         let store = self.existing(|| format!("read {capture}"))?;
         not_nested(&store, capture, "cannot leave the index as git merge would")?;
-        let paths = self.paths(capture)?;
-        check_can_stage(&Repo::open(root)?, &paths)
+        check_can_stage(&Repo::open(root)?, &store.changes(capture)?, conflicts)
     }
 
     /// Leaves the index of the repository at `root` as `git merge` would after the work in `capture`

@@ -115,8 +115,10 @@ mod binary {
     mod settle;
     mod settle_agents;
     mod settle_cases;
+    mod settle_index;
     mod settle_odd;
     mod settle_programs;
+    mod settle_ways;
     mod setup;
     mod setup_capture;
     mod shapes;

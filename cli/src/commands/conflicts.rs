@@ -1,7 +1,8 @@
 //! `regatta conflicts`: lists what could not land, path by path, and why.
 
 use protocol::{
-    Conflict, ConflictReason, ExitCode, Landed, RenamedFile, RepoPath, RunName, Side, TaskName,
+    Conflict, ConflictReason, ExitCode, Landed, MergeMode, RenamedFile, RepoPath, RunName, Side,
+    TaskName,
 };
 use serde::Serialize;
 
@@ -29,8 +30,12 @@ pub fn run(
 ) -> Result<ExitCode, Error> {
     let target = Target::find(context, &args.target)?;
     let labels = labels_of(&target.tasks);
-    let mut listed =
-        ConflictsDocument { run: &target.run.name, conflicts: Vec::new(), kept: Vec::new() };
+    let mut listed = ConflictsDocument {
+        run: &target.run.name,
+        merge: target.run.spec.merge,
+        conflicts: Vec::new(),
+        kept: Vec::new(),
+    };
     for row in target.tasks.iter().filter(|row| kept_reason(row).is_some()) {
         match &row.landing {
             Some(Landed::Conflicted { conflicts }) => {
@@ -59,6 +64,9 @@ pub fn run(
 #[derive(Serialize)]
 struct ConflictsDocument<'a> {
     run: &'a RunName,
+    /// Where the work of the run lands.
+    #[serde(skip)]
+    merge: MergeMode,
     conflicts: Vec<ConflictEntry<'a>>,
     kept: Vec<KeptEntry<'a>>,
 }
@@ -124,22 +132,7 @@ impl ConflictsDocument<'_> {
             lines.push(format!("what it wanted  {look}"));
         }
         if let Some(ConflictEntry { task, conflict, .. }) = self.conflicts.first() {
-            let name = format!("{}/{task}", self.run);
-            let command = |words: &str| context.hints.command(words);
-            // A path that is quoted here would be another one in a shell.
-            let path = conflict.path.to_string();
-            let path = (path.as_bytes() == conflict.path.as_bytes()).then(|| shell_word(&path));
-            let path = path.map(|path| format!(" {path}")).unwrap_or_default();
-            let (choice, others) = match conflict.reason {
-                ConflictReason::MissingCommit => {
-                    ("--ours", "or fetch the commit into the repository there, and try again")
-                }
-                _ => ("--theirs", "or --ours, --union, --markers, --tool; without a path, for all"),
-            };
-            let settle = command(&format!("apply {name} {choice}{path}"));
-            lines.push(format!("settle it       {settle}"));
-            lines.push(format!("                {others}"));
-            lines.push(format!("the rest now    {}", command(&format!("apply {name} --clean"))));
+            lines.extend(self.settle_lines(context, task, conflict));
         }
         let again = context.hints.command(&format!("apply {}", self.run));
         lines.push(format!("try again       {again}"));
@@ -149,6 +142,44 @@ impl ConflictsDocument<'_> {
             lines.push(format!("with git        {diff} | git apply --3way  ({first})"));
         }
         lines.join("\n")
+    }
+
+    /// Returns the lines with the commands that settle a conflict.
+    fn settle_lines(
+        &self,
+        context: &CommandContext,
+        task: &TaskName,
+        conflict: &Conflict,
+    ) -> Vec<String> {
+        let name = format!("{}/{task}", self.run);
+        let command = |words: &str| context.hints.command(words);
+        // A path that is quoted here would be another one in a shell.
+        let path = conflict.path.to_string();
+        let path = (path.as_bytes() == conflict.path.as_bytes()).then(|| shell_word(&path));
+        let path = path.map(|path| format!(" {path}")).unwrap_or_default();
+        let (choice, others) = match (conflict.reason, self.merge) {
+            (ConflictReason::MissingCommit, _) => {
+                ("--ours", "or fetch the commit into the repository there, and try again")
+            }
+            // What is settled path by path lands in the working tree.
+            (_, MergeMode::Branch | MergeMode::Stack) => {
+                let branch = command(&format!("apply {name} --branch NAME"));
+                return vec![
+                    format!("settle it       {branch}"),
+                    "                and git merge NAME, where the run lands; then try again"
+                        .to_owned(),
+                ];
+            }
+            (_, MergeMode::Patch | MergeMode::None) => {
+                ("--theirs", "or --ours, --union, --markers, --tool; without a path, for all")
+            }
+        };
+        let settle = command(&format!("apply {name} {choice}{path}"));
+        vec![
+            format!("settle it       {settle}"),
+            format!("                {others}"),
+            format!("the rest now    {}", command(&format!("apply {name} --clean"))),
+        ]
     }
 }
 

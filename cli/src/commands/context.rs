@@ -67,11 +67,17 @@ pub trait CapturedWork: Send + Sync {
         conflict: &Conflict,
     ) -> Result<Option<Vec<u8>>, IsolationError>;
 
-    /// Checks that the user has staged nothing at the paths of a capture.
+    /// Checks that the paths of a capture and of conflicts can be staged as git would.
     ///
     /// # Errors
-    /// The user has, or the index cannot be read.
-    fn check_can_stage(&self, root: &Path, capture: &CaptureRef) -> Result<(), IsolationError>;
+    /// The user has staged something there, a file needs a filter program, or the index cannot be
+    /// read.
+    fn check_can_stage(
+        &self,
+        root: &Path,
+        capture: &CaptureRef,
+        conflicts: &[Conflict],
+    ) -> Result<(), IsolationError>;
 
     /// Leaves the user's index as `git merge` would with these conflicts.
     ///
@@ -171,8 +177,13 @@ impl CapturedWork for isolation::Captures {
         self.marked_text(root, conflict)
     }
 
-    fn check_can_stage(&self, root: &Path, capture: &CaptureRef) -> Result<(), IsolationError> {
-        self.check_can_stage(root, capture)
+    fn check_can_stage(
+        &self,
+        root: &Path,
+        capture: &CaptureRef,
+        conflicts: &[Conflict],
+    ) -> Result<(), IsolationError> {
+        self.check_can_stage(root, capture, conflicts)
     }
 
     fn stage_merge(

@@ -56,7 +56,12 @@ impl CapturedWork for FakeCaptures {
         Ok(None)
     }
 
-    fn check_can_stage(&self, _root: &Path, _capture: &CaptureRef) -> Result<(), IsolationError> {
+    fn check_can_stage(
+        &self,
+        _root: &Path,
+        _capture: &CaptureRef,
+        _conflicts: &[Conflict],
+    ) -> Result<(), IsolationError> {
         Ok(())
     }
 

@@ -209,7 +209,7 @@ impl ResolverAgent {
                 // A file that is as in the tree again is no change of a task.
                 None => return Err(failed(case, UNCHANGED.to_owned())),
             };
-            check_written(&bytes, &sides.marked, sides.texts(), self.allowed)
+            check_written(&bytes, &sides.marked, (sides.texts(), &sides.hunks), self.allowed)
                 .map_err(|why| failed(case, why))?;
             files.push(WrittenFile {
                 bytes: Some(bytes),

@@ -66,21 +66,21 @@ pub(super) async fn run(
     let foretold = repository.dry_run(request(settle.clone())?).await?;
     let left: Vec<_> = conflicts_of(&foretold).iter().collect();
     check_settled(context, &target, (&choices, args.settle.land_clean()), &left)?;
+    let is_marked =
+        |conflict: &&Conflict| choices.of_conflict(conflict) == Some(SettleOption::Markers);
+    let marked: Vec<Conflict> = conflicts.iter().filter(is_marked).cloned().collect();
     let staged = match args.settle.staging() {
         Staging::No => None,
         Staging::AsGitMerge => {
             let captured = row.captured.as_ref();
             let capture = captured.map(|captured| captured.capture.clone());
             let capture = capture.ok_or_else(|| Error::usage("nothing was captured"))?;
-            context.captured.check_can_stage(&context.root, &capture)?;
+            context.captured.check_can_stage(&context.root, &capture, &conflicts)?;
             Some(capture)
         }
     };
     let code = apply::settle(context, repository, args, &target, settle, out).await?;
     if let (Some(capture), ExitCode::Success) = (staged, code) {
-        let marked =
-            |conflict: &&Conflict| choices.of_conflict(conflict) == Some(SettleOption::Markers);
-        let marked: Vec<Conflict> = conflicts.iter().filter(marked).cloned().collect();
         context.captured.stage_merge(&context.root, &capture, &marked)?;
     }
     Ok(code)

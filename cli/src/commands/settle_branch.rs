@@ -1,6 +1,6 @@
 //! `regatta apply --branch`: makes a branch of the work of one task, to be merged with git.
 
-use protocol::{ExitCode, RunName, TaskName};
+use protocol::{ExitCode, MergeMode, RunName, TaskName};
 use serde::Serialize;
 
 use super::context::{CommandContext, Out, print_json, say};
@@ -43,9 +43,24 @@ pub(super) fn run(
     let short: String = commit.chars().take(7).collect();
     say(out, &format!("branch {branch} at {short} has the work of task {run}/{}", row.name))?;
     let branch = shell_word(branch);
-    say(out, &format!("merge   git merge {branch}    (commit what has landed first)"))?;
-    let discard = context.hints.command(&format!("discard {run}/{}", row.name));
-    say(out, &format!("after   {discard}"))?;
+    let first = match (target.run.spec.merge, &target.run.spec.stack) {
+        (MergeMode::Patch | MergeMode::None, _) => "commit what has landed first".to_owned(),
+        (MergeMode::Branch, _) => "on the branch that is checked out".to_owned(),
+        (MergeMode::Stack, Some(stack)) => format!("on the branch {}", shell_word(&stack.name)),
+        (MergeMode::Stack, None) => {
+            format!(
+                "on the branch {}",
+                shell_word(&format!("{}/{run}", target.run.spec.branch_prefix))
+            )
+        }
+    };
+    say(out, &format!("merge   git merge {branch}    ({first})"))?;
+    let after = match target.run.spec.merge {
+        MergeMode::Patch | MergeMode::None => format!("discard {run}/{}", row.name),
+        // Merged work counts as landed, and what builds on it can land.
+        MergeMode::Branch | MergeMode::Stack => format!("apply {run}"),
+    };
+    say(out, &format!("after   {}", context.hints.command(&after)))?;
     Ok(ExitCode::Success)
 }
 

@@ -1,6 +1,6 @@
 //! The contents of the sides of a conflict, for what writes its file.
 
-use protocol::{Conflict, ConflictReason};
+use protocol::{Conflict, ConflictHunk, ConflictReason};
 
 use super::context::CommandContext;
 use crate::error::Error;
@@ -11,6 +11,8 @@ pub(super) struct SideBytes {
     pub(super) ours: Vec<u8>,
     pub(super) theirs: Vec<u8>,
     pub(super) marked: Vec<u8>,
+    /// The places at which both sides changed the same lines.
+    pub(super) hunks: Vec<ConflictHunk>,
 }
 
 /// Why nothing can write the file of a conflict.
@@ -45,7 +47,8 @@ impl SideBytes {
         let (ours, theirs) = (content(&ours.oid)?, content(&theirs.oid)?);
         let marked = context.captured.marked_text(&context.root, conflict)?;
         let marked = marked.unwrap_or_else(|| ours.clone());
-        Ok(Some(Self { base, ours, theirs, marked }))
+        let hunks = context.captured.conflict_hunks(conflict)?;
+        Ok(Some(Self { base, ours, theirs, marked, hunks }))
     }
 
     /// Returns the base, which is empty if there is none, and the two sides.

@@ -100,7 +100,8 @@ pub(super) async fn write(
     }
     let failed = |why| failed_with(Some(0), why);
     let bytes = read_result(&files.result).map_err(failed)?;
-    check_written(&bytes, &sides.marked, sides.texts(), program.allowed).map_err(failed)?;
+    check_written(&bytes, &sides.marked, (sides.texts(), &sides.hunks), program.allowed)
+        .map_err(failed)?;
     Ok(WrittenFile {
         bytes: Some(bytes),
         ours: conflict.ours.clone(),

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use git2::{Oid, Repository};
+use git2::{ObjectType, Oid, Repository};
 use protocol::{Conflict, ConflictReason};
 
 use crate::branch::clean_filter::Cleaner;
@@ -54,9 +54,10 @@ impl Cleaner<'_> {
         let staged = index.get_path(clean.path.as_path(), 0).map(|entry| entry.id);
         // What a branch of the run has besides is the work of other tasks.
         let head = real.head().and_then(|head| head.peel_to_tree());
-        let head =
-            head.and_then(|tree| tree.get_path(clean.path.as_path())).map(|entry| entry.id());
-        let head = head.ok();
+        let head = head.and_then(|tree| tree.get_path(clean.path.as_path())).ok();
+        // A folder of that name is no version of the file.
+        let head = head.filter(|entry| entry.kind() != Some(ObjectType::Tree));
+        let head = head.map(|entry| entry.id());
         // A file that the task added is one that the user had removed, or of no commit at all.
         let Some(base) = clean.base else { return Ok(staged.is_none() && head.is_some()) };
         if staged == Some(base.oid) && head != Some(base.oid) {

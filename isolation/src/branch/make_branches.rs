@@ -13,6 +13,7 @@ use crate::branch::clean_filter::Cleaner;
 use crate::branch::commit_tree::{CommitTree, RepoBlobs, write_changed_tree};
 use crate::branch::commits::{commit, identity, tree_of};
 use crate::branch::committed_moves::CommittedMoves;
+use crate::branch::merged_by_hand::is_merged;
 use crate::branch::publish::Branches;
 use crate::branch::publish::keep_in_memory;
 use crate::branch::replay::{MergedWork, Replay, Replayed};
@@ -143,6 +144,10 @@ impl Maker<'_> {
         let mut merger = Merger::over(&target, &blobs).under(&self.rules).beside(&self.moves);
         let joined = match merger.add(&task.task, &BTreeSet::new(), &clean)? {
             Ok(joined) => joined,
+            Err(_) if is_merged(self.git, self.head.as_ref().map(Commit::id), &task.capture)? => {
+                self.lineage.add_empty(&task.task, ancestry);
+                return Ok(Landed::Unchanged);
+            }
             Err(conflicts) => {
                 let mut conflicts = self.cleaner.explain(conflicts, changes, &clean)?;
                 mark_setup_conflicts(&mut conflicts, setup);

@@ -11,6 +11,7 @@ mod committed_moves;
 mod conversions;
 mod explain;
 mod make_branches;
+mod merged_by_hand;
 mod one_branch;
 mod publish;
 mod replay;

@@ -9,6 +9,7 @@ use protocol::{CaptureRef, RepoPath, RunName, quote_path};
 
 use crate::branch::clean_filter::Cleaner;
 use crate::branch::commit_tree::{CommitTree, write_changed_tree};
+use crate::branch::merged_by_hand::naming;
 use crate::branch::publish::{Branches, keep_in_memory};
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Change;
@@ -69,7 +70,7 @@ pub(crate) fn make_branch(
         let merged = MergedPath { before: change.base, after: change.task, by: Vec::new() };
         (change.path, merged)
     });
-    let commit = commit(&git, &parent, &merged.collect(), message)?;
+    let commit = commit(&git, &parent, &merged.collect(), &naming(message, capture))?;
     branches.publish(name, commit)?;
     Ok(commit)
 }

@@ -11,6 +11,7 @@ use crate::branch::clean_filter::Cleaner;
 use crate::branch::commit_tree::{CommitTree, RepoBlobs, write_changed_tree};
 use crate::branch::commits::{identity, tree_of};
 use crate::branch::make_branches::head;
+use crate::branch::merged_by_hand::is_merged;
 use crate::branch::replay::{MergedWork, Replay, Replayed};
 use crate::branch::stack_branch::StackTarget;
 use crate::error::{OrCannot, Result, error_text};
@@ -135,6 +136,9 @@ impl Stacker<'_> {
         };
         match self.merger.add(&task.task, &predecessors(task, tasks), &clean)? {
             Ok(joined) => Ok(Merged::Work(Work { contents, clean, joined })),
+            Err(_) if is_merged(self.git, self.target.base, &task.capture)? => {
+                Ok(Merged::Not(Landed::Unchanged))
+            }
             Err(conflicts) => {
                 let mut conflicts = self.cleaner.explain(conflicts, &contents.changes, &clean)?;
                 mark_setup_conflicts(&mut conflicts, &contents.setup);

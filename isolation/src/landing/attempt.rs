@@ -11,6 +11,7 @@ use protocol::{
 
 use crate::error::{OrCannot, Result, cannot, error_text};
 use crate::landing::apply::{Applied, Applier};
+use crate::landing::earlier_work::EarlierWork;
 use crate::landing::finish::LandingContext;
 use crate::landing::journal::State;
 use crate::landing::journal_content::Journal;
@@ -133,6 +134,8 @@ pub(super) struct LandingRules<'a> {
     pub(super) files: MergeRules,
     /// What the user renamed meanwhile.
     pub(super) moves: UserMoves<'a>,
+    /// What earlier landings of the run have left.
+    pub(super) earlier: EarlierWork<'a>,
 }
 
 /// The result of merging the tasks.
@@ -163,6 +166,7 @@ pub(super) fn merge(
     let mut landings = merge_tasks(&mut merger, tasks, &changes_of);
     for (task, landing) in tasks.iter().zip(&mut landings) {
         if let Landed::Conflicted { conflicts } = &mut landing.landed {
+            rules.earlier.name(rules.files.git(), conflicts);
             // Without the capture, the conflicts are as they are.
             let setup = store.contents(&task.capture).unwrap_or_default().setup;
             mark_setup_conflicts(conflicts, &setup);

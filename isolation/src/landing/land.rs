@@ -14,6 +14,7 @@ use crate::branch::keep_in_memory;
 use crate::error::{OrCannot, Result};
 use crate::landing::attempt::{Attempt, Exclusions, LandingRules, attempt, merge};
 use crate::landing::cut_off::finish_others;
+use crate::landing::earlier_work::EarlierWork;
 use crate::landing::finish::LandingContext;
 use crate::landing::finish_open::finish_open;
 use crate::landing::journal::{Journals, State, is_of};
@@ -86,7 +87,9 @@ pub(crate) fn land(
         && !faults.is_off("F158")
     {
         let own = (prefix.as_str(), branch.as_ref());
-        return nested_branches::stack(&context, repo, landing, &request, own);
+        let mut report = nested_branches::stack(&context, repo, landing, &request, own)?;
+        EarlierWork::of(paths, &request.run).name_in(&repo.git()?, &mut report);
+        return Ok(report);
     }
     let rules = landing_rules(repo, paths, &request)?;
     in_tree(&context, landing, &request, &rules)
@@ -135,7 +138,9 @@ pub(crate) fn dry_run(
     }
     if let LandingTarget::Stack { prefix, branch } = &request.target {
         let own = (prefix.as_str(), branch.as_ref());
-        return nested_branches::dry_run_stack(repo, &store, request, own);
+        let mut report = nested_branches::dry_run_stack(repo, &store, request, own)?;
+        EarlierWork::of(paths, &request.run).name_in(&repo.git()?, &mut report);
+        return Ok(report);
     }
     let tree = Tree::open_at(&repo.root)?;
     let rules = landing_rules(repo, paths, request)?;
@@ -232,7 +237,8 @@ fn landing_rules<'a>(
     request: &'a LandingRequest,
 ) -> Result<LandingRules<'a>> {
     let files = MergeRules::of(repo, &request.union)?;
-    Ok(LandingRules { files, moves: UserMoves::of(repo, paths, &request.run) })
+    let moves = UserMoves::of(repo, paths, &request.run);
+    Ok(LandingRules { files, moves, earlier: EarlierWork::of(paths, &request.run) })
 }
 
 fn in_tree(

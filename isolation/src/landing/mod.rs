@@ -7,6 +7,7 @@ mod apply;
 mod attempt;
 mod checked_out;
 mod cut_off;
+mod earlier_work;
 mod file_mover;
 mod finish;
 mod finish_open;

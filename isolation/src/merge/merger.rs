@@ -156,8 +156,9 @@ impl<'a> Merger<'a> {
         for conflict in conflicts {
             settling.meet(self, self.blobs, conflict)?;
         }
-        // Obstacles are checked once the new entries of all paths are known.
-        while !settling.is_refused() {
+        // Obstacles are checked once the new entries of all paths are known. Those beside another
+        // conflict are told with it, so that all can be settled at once.
+        loop {
             settling.withdraw();
             let obstacles = self.obstacles(&settling.wanted, &pathwise)?;
             if obstacles.is_empty() {

@@ -89,6 +89,11 @@ fn below(
     Ok(merger.target.obstacle(path, &goes)?.map(|_| None))
 }
 
+/// Returns whether the tree has entries below a path.
+pub(super) fn has_entries_below(merger: &Merger<'_>, path: &RepoPath) -> Result<bool> {
+    Ok(below(merger, &Wanted::new(), path)?.is_some())
+}
+
 /// Returns the entries of the paths below a folder.
 pub(super) fn entries_below<'m, V>(
     paths: &'m BTreeMap<RepoPath, V>,

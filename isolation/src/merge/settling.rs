@@ -9,6 +9,7 @@ use protocol::{Conflict, RepoPath, Settled, SettledConflict};
 use crate::error::Result;
 use crate::file_entry::{Change, Entry};
 use crate::merge::merger::{Merger, Wanted};
+use crate::merge::obstacles::has_entries_below;
 use crate::merge::{Blobs, EntryState};
 use crate::settle::{Sides, concerned_paths, settle};
 
@@ -64,6 +65,7 @@ impl<'a> Settling<'a> {
                 ours: &|path| merger.entry(path),
                 theirs: &|path| self.own.get(path).copied(),
                 is_foreign: &is_foreign,
+                is_folder: &|path| has_entries_below(merger, path),
                 markers: &|path| merger.markers(path),
                 blobs,
             };

@@ -6,6 +6,7 @@ mod resolution;
 mod settle_conflict;
 mod stage;
 mod texts;
+mod unmerged;
 mod user_tool;
 
 pub(crate) use conflict_paths::concerned_paths;

@@ -23,6 +23,8 @@ pub(crate) struct Sides<'a> {
     /// Returns whether something else than a file is at a path, or above it, that must not be
     /// touched.
     pub(crate) is_foreign: &'a dyn Fn(&RepoPath) -> Result<bool>,
+    /// Returns whether ours has files below a path.
+    pub(crate) is_folder: &'a dyn Fn(&RepoPath) -> Result<bool>,
     /// Returns what the markers of conflicts in a file look like.
     pub(crate) markers: &'a dyn Fn(&RepoPath) -> Result<MarkerForm>,
     pub(crate) blobs: &'a dyn Blobs,
@@ -86,8 +88,16 @@ fn content(
         SettleChoice::Union | SettleChoice::Markers => {
             let is_union = matches!(choice, SettleChoice::Union);
             let (Some(our), Some(their)) = (ours, theirs) else {
+                if is_union {
+                    return Ok(None);
+                }
+                if let (None, Some(theirs)) = (ours, theirs)
+                    && (sides.is_folder)(&conflict.path)?
+                {
+                    return beside_the_folder(conflict, theirs, sides);
+                }
                 // git leaves the changed version in the tree.
-                return if is_union { Ok(None) } else { one(ours.or(theirs)) };
+                return one(ours.or(theirs));
             };
             if [Some(our), Some(their), base].iter().flatten().any(|side| side.mode == Mode::Link) {
                 return match (is_union, our.mode == their.mode) {
@@ -129,6 +139,16 @@ fn both_kinds(
     Ok(Some(Entries::from([(conflict.path.clone(), Some(link)), (beside, Some(file))])))
 }
 
+/// Leaves their version of a file that ours replaced by a folder beside the folder, as git does.
+fn beside_the_folder(
+    conflict: &Conflict,
+    theirs: Entry,
+    sides: &Sides<'_>,
+) -> Result<Option<Entries>> {
+    let Some(beside) = free_name(&conflict.path, "theirs", sides)? else { return Ok(None) };
+    Ok(Some(Entries::from([(conflict.path.clone(), None), (beside, Some(theirs))])))
+}
+
 /// Returns the mode of a merged file.
 fn merged_mode(base: Option<Entry>, ours: Entry, theirs: Entry) -> Mode {
     match base {
@@ -140,12 +160,18 @@ fn merged_mode(base: Option<Entry>, ours: Entry, theirs: Entry) -> Mode {
 /// The most names that are tried for a file that is put beside another.
 const MOST_NAMES: u32 = 100;
 
-/// Returns a free name beside a path: `PATH~SIDE`, or `PATH~SIDE_1` and so on, as in git.
-fn free_name(path: &RepoPath, side: &str, sides: &Sides<'_>) -> Result<Option<RepoPath>> {
-    for number in 0..MOST_NAMES {
+/// Returns the names of a file that is put beside another: `PATH~SIDE`, `PATH~SIDE_0` and so on, as in
+/// git.
+pub(super) fn names_beside(path: &RepoPath, side: &str) -> impl Iterator<Item = RepoPath> {
+    (0..MOST_NAMES).filter_map(move |number| {
         let end = if number == 0 { String::new() } else { format!("_{}", number - 1) };
-        let name = [path.as_bytes(), b"~", side.as_bytes(), end.as_bytes()].concat();
-        let Some(name) = RepoPath::new(name) else { return Ok(None) };
+        RepoPath::new([path.as_bytes(), b"~", side.as_bytes(), end.as_bytes()].concat())
+    })
+}
+
+/// Returns a free name beside a path.
+fn free_name(path: &RepoPath, side: &str, sides: &Sides<'_>) -> Result<Option<RepoPath>> {
+    for name in names_beside(path, side) {
         let taken = (sides.ours)(&name)?.is_some()
             || (sides.theirs)(&name).flatten().is_some()
             || (sides.is_foreign)(&name)?;

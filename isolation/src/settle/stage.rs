@@ -1,22 +1,25 @@
 //! Leaves the user's index as `git merge` would leave it.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use engine::ports::IsolationError;
-use git2::{Index, IndexEntry, IndexTime, Oid, Repository};
+use git2::{Index, IndexEntry, IndexTime, ObjectType, Oid, Repository};
 use protocol::{CaptureRef, Conflict, RepoPath};
 
 use super::conflict_paths::{concerned_paths, entry_of};
+use super::unmerged::{Staged, unmerged};
+use crate::baseline::{Conversion, conversion};
 use crate::error::{OrCannot, Result};
-use crate::file_entry::{Entry, Mode};
+use crate::file_entry::{Change, Entry, Mode};
 use crate::repository::Repo;
 use crate::store::TaskStore;
 
 /// The bits of an entry's flags that hold its stage.
 const STAGE_SHIFT: u16 = 12;
 
-/// Adds the paths that a task changed to the user's index, as they are in the tree. A path of
-/// `conflicts` gets an entry for each of its versions instead, so that git knows it as unmerged.
+/// Adds the paths that a task changed to the user's index, as they are in the tree. The versions of a
+/// conflict of `conflicts` become unmerged entries instead, at the paths at which git leaves them.
 pub(crate) fn stage_merge(
     repo: &Repo,
     store: &TaskStore,
@@ -27,49 +30,116 @@ pub(crate) fn stage_merge(
     let git = repo.git()?;
     let mut index = git.index().or_cannot(what)?;
     index.read(true).or_cannot(what)?;
-    for change in store.changes(capture)? {
-        add(&mut index, repo, &change.path).or_cannot(what)?;
+    let paths = staged_paths(&store.changes(capture)?, conflicts);
+    // The work may have brought the attribute.
+    check_filters(&git, &paths)?;
+    for path in paths.keys() {
+        add(&mut index, repo, path).or_cannot(what)?;
     }
+    let mut entries = BTreeMap::new();
     for conflict in conflicts {
-        for path in concerned_paths(conflict) {
-            add(&mut index, repo, &path).or_cannot(what)?;
+        for (stage, path, staged) in unmerged(repo, store, conflict)? {
+            let entry = match staged {
+                Staged::Version(entry) => {
+                    Some(index_entry(&path, entry.mode, blob(&git, store, &path, entry)?, stage))
+                }
+                Staged::AsInTheTree => {
+                    add(&mut index, repo, &path).or_cannot(what)?;
+                    let entry = index.get_path(path.as_path(), 0);
+                    entry.map(|entry| IndexEntry { flags: stage << STAGE_SHIFT, ..entry })
+                }
+            };
+            if let Some(entry) = entry {
+                entries.insert((path, stage), entry);
+            }
         }
-        let sides = [&conflict.base, &conflict.ours, &conflict.theirs];
-        index.remove_path(conflict.path.as_path()).or_cannot(what)?;
-        for (stage, side) in (1..).zip(sides) {
-            let Some(entry) = entry_of(side.as_ref()) else { continue };
-            let oid = blob(&git, store, &conflict.path, entry)?;
-            let entry = index_entry(&conflict.path, entry.mode, oid, stage);
-            index.add(&entry).or_cannot(what)?;
-        }
+    }
+    for (path, _) in entries.keys() {
+        index.remove_path(path.as_path()).or_cannot(what)?;
+    }
+    for entry in entries.values() {
+        index.add(entry).or_cannot(what)?;
     }
     index.write().or_cannot(what)
 }
 
-/// Refuses to stage a merge over changes that the user has staged at the same paths.
-pub(crate) fn check_can_stage(repo: &Repo, paths: &[RepoPath]) -> Result<()> {
+/// Refuses to stage a merge over changes that the user has staged at the same paths, and one of files
+/// that git would let a program filter: what is staged would not be what git stages.
+pub(crate) fn check_can_stage(
+    repo: &Repo,
+    changes: &[Change],
+    conflicts: &[Conflict],
+) -> Result<()> {
     let what = || "read the index";
     let git = repo.git()?;
     let mut index = git.index().or_cannot(what)?;
     index.read(true).or_cannot(what)?;
-    let refused = |because: String| IsolationError::Refused {
-        what: "cannot leave the index as git merge would".to_owned(),
-        because,
-        hint: "commit what is staged, or leave --index out".to_owned(),
-    };
+    let hint = "commit what is staged, or leave --index out";
     if index.has_conflicts() {
-        return Err(refused("a merge is going on in it already".to_owned()));
+        return Err(refused("a merge is going on in it already".to_owned(), hint));
     }
+    let paths = staged_paths(changes, conflicts);
     let head = git.head().and_then(|head| head.peel_to_tree()).ok();
-    for path in paths {
+    for path in paths.keys() {
         let staged = index.get_path(path.as_path(), 0).map(|entry| (entry.id, entry.mode));
         let committed = head.as_ref().and_then(|tree| tree.get_path(path.as_path()).ok());
+        // The files of a folder are entries of the index, and the folder is none.
+        let committed = committed.filter(|entry| entry.kind() != Some(ObjectType::Tree));
         let committed = committed.map(|entry| (entry.id(), entry.filemode().cast_unsigned()));
         if staged != committed {
-            return Err(refused(format!("{path} has staged changes")));
+            return Err(refused(format!("{path} has staged changes"), hint));
+        }
+    }
+    check_filters(&git, &paths)
+}
+
+/// Returns every path whose entries change, each with whether it may be a file.
+fn staged_paths(changes: &[Change], conflicts: &[Conflict]) -> BTreeMap<RepoPath, IsFile> {
+    let is_file = |entry: Option<Entry>| match entry {
+        Some(entry) if entry.mode != Mode::Link => IsFile::Yes,
+        _ => IsFile::No,
+    };
+    let own = changes.iter().map(|change| (change.path.clone(), is_file(change.task)));
+    let mut paths: BTreeMap<RepoPath, IsFile> = own.collect();
+    for conflict in conflicts {
+        let sides = [&conflict.base, &conflict.ours, &conflict.theirs];
+        let any = sides.iter().any(|side| is_file(entry_of(side.as_ref())) == IsFile::Yes);
+        for path in concerned_paths(conflict) {
+            let known = paths.entry(path).or_insert(IsFile::No);
+            if any {
+                *known = IsFile::Yes;
+            }
+        }
+    }
+    paths
+}
+
+/// Whether a path gets the content of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum IsFile {
+    Yes,
+    No,
+}
+
+/// Refuses to stage files whose blobs only a program of the repository or its user could make.
+fn check_filters(git: &Repository, paths: &BTreeMap<RepoPath, IsFile>) -> Result<()> {
+    for (path, _) in paths.iter().filter(|(_, is_file)| **is_file == IsFile::Yes) {
+        let found = conversion(git, path);
+        let found = found.or_cannot(|| format!("read the attributes of {path}"))?;
+        if let Conversion::Program(attribute) = found {
+            let why = format!("git would stage {path} through a program, which {attribute} names");
+            return Err(refused(why, "leave --index out, and stage with git add"));
         }
     }
     Ok(())
+}
+
+fn refused(because: String, hint: &str) -> IsolationError {
+    IsolationError::Refused {
+        what: "cannot leave the index as git merge would".to_owned(),
+        because,
+        hint: hint.to_owned(),
+    }
 }
 
 /// Makes the index entry of a path that of the file in the tree.

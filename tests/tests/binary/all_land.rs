@@ -180,10 +180,17 @@ impl Cell {
                 assert_eq!(last["task"], json!(loser), "{self:?}: {finished}");
                 let conflict = &last["conflicts"][0];
                 assert_eq!(conflict["path"], json!("shared.txt"), "{self:?}: {finished}");
-                // Of what landed before, a later landing does not know who changed it.
+                let is_content = conflict["reason"] == json!("content");
                 if self.land == "end" {
-                    assert_eq!(conflict["reason"], json!("content"), "{self:?}: {finished}");
+                    assert!(is_content, "{self:?}: {finished}");
                     assert_eq!(conflict["with"], json!(winner), "{self:?}: {finished}");
+                } else if is_content {
+                    // Of those that wrote the file, the one that landed last is named.
+                    assert!(conflict["with"].is_string(), "{self:?}: {finished}");
+                } else {
+                    // What no commit has is told before who landed.
+                    assert_eq!(conflict["reason"], json!("uncommitted"), "{self:?}: {finished}");
+                    assert!(self.is_dirty && self.merge != "patch", "{self:?}: {finished}");
                 }
             }
             _ => {

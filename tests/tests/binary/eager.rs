@@ -121,6 +121,55 @@ fn a_task_that_conflicts_is_told_once_and_those_that_build_on_it_are_kept() {
 }
 
 #[test]
+fn a_conflict_with_what_landed_before_names_its_task_in_every_mode() {
+    for merge in ["--merge patch", "--merge stack", "--onto main", "--onto side"] {
+        let place = sandbox();
+        let repository = place.repository();
+        repository.write("colour.txt", "white\n");
+        repository.commit("colour");
+        repository.git(&["branch", "side"]);
+        let shown = match merge {
+            "--merge patch" | "--onto main" => "cat \"$REGATTA_REPO/colour.txt\"",
+            "--merge stack" => "git -C \"$REGATTA_REPO\" show regatta/$REGATTA_RUN:colour.txt",
+            _ => "git -C \"$REGATTA_REPO\" show side:colour.txt",
+        };
+        let there = until(&format!("test \"$({shown} 2>/dev/null)\" = red"));
+        let plan = Plan::default()
+            .top("jobs = 4")
+            .task("red", "echo red > colour.txt; echo red > new.txt; mkdir x; echo red > x/1")
+            .task(
+                "blue",
+                &format!("{there}; echo blue > colour.txt; echo blue > new.txt; echo x > x"),
+            );
+        let run = place.run_plan(&repository, &plan).words(merge).words("--land eager");
+        let finished = run.run().expect_code(4);
+        let check = |conflicts: &serde_json::Value, at: &str| {
+            let told: Vec<_> = conflicts.as_array().into_iter().flatten().collect();
+            let reasons: Vec<_> = told.iter().map(|conflict| &conflict["reason"]).collect();
+            assert_eq!(
+                reasons,
+                ["content", "both_added", "in_the_way"],
+                "{merge} {at}: {finished}"
+            );
+            let with: Vec<_> = told.iter().map(|conflict| &conflict["with"]).collect();
+            assert_eq!(with, ["red"; 3], "{merge} {at}: {finished}");
+        };
+        check(&finished.events_of("task_conflicted")[0]["conflicts"], "in the run");
+        let listed = place.regatta(repository.root()).words("conflicts --json").run();
+        check(&listed.expect_code(0).json()["conflicts"], "later");
+        let dry = place.regatta(repository.root()).words("apply --dry-run").run().expect_code(4);
+        assert!(dry.stdout.contains("with red"), "{merge}: {dry}");
+        assert!(!dry.stdout.contains("an edit in your tree"), "{merge}: {dry}");
+        if merge == "--merge patch" {
+            repository.write("colour.txt", "green\n");
+            let dry = place.regatta(repository.root()).words("apply --dry-run").run();
+            let edited = "colour.txt, with an edit in your tree";
+            assert!(dry.stdout.contains(edited), "{dry}");
+        }
+    }
+}
+
+#[test]
 fn a_run_that_is_stopped_keeps_what_has_landed_and_lands_nothing_more() {
     let place = sandbox();
     let repository = place.repository().watched();

@@ -162,6 +162,43 @@ pub(super) const CASES: &[Case] = &[
     ),
 ];
 
+/// Conflicts of a file with a folder, and of all files of a folder.
+pub(super) const FOLDERS: &[Case] = &[
+    case(
+        ["a file for their folder", "in_the_way", "docs/new.md"],
+        ["echo ours > docs", "mkdir docs; echo new > docs/new.md"],
+        Judge::Stages,
+        Lines::NotBoth,
+    ),
+    case(
+        ["a folder for their file", "in_the_way", "docs"],
+        ["mkdir docs; echo new > docs/new.md", "echo theirs > docs; echo x > other.txt"],
+        Judge::Stages,
+        Lines::NotBoth,
+    ),
+    case(
+        ["an edit of what is a folder for them", "changed_and_removed", "lines.txt"],
+        [
+            "echo ours >> lines.txt",
+            "rm lines.txt; mkdir lines.txt; echo new > lines.txt/new; echo more > lines.txt/more",
+        ],
+        Judge::Stages,
+        Lines::NotBoth,
+    ),
+    case(
+        ["a folder for what they edit", "changed_and_removed", "lines.txt"],
+        ["rm lines.txt; mkdir lines.txt; echo new > lines.txt/new", "echo theirs >> lines.txt"],
+        Judge::Stages,
+        Lines::NotBoth,
+    ),
+    case(
+        ["two names of a folder", "renamed_twice", "theirs/main.rs"],
+        ["git mv src ours", "git mv src theirs"],
+        Judge::Stages,
+        Lines::NotBoth,
+    ),
+];
+
 /// How a conflict is settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
@@ -220,9 +257,19 @@ impl Case {
         place.run_plan(repository, &plan).run().expect_code(4)
     }
 
-    /// Returns the id of the tree that git makes of the same conflict with the same choice, and says
-    /// what it has merged.
+    /// Returns the id of the tree that git makes of the same conflict with the same choice.
     pub(super) fn tree_in_git(&self, place: &Sandbox, choice: Choice, form: Form) -> String {
+        let git = self.merged_in_git(place, choice, form);
+        match choice {
+            Choice::Ours | Choice::Theirs => self.take_side(&git, choice),
+            Choice::Union => {}
+            Choice::Markers => relabel(&git),
+        }
+        git.tree_id()
+    }
+
+    /// Returns a repository in which git has merged the same two sides, as far as it could.
+    pub(super) fn merged_in_git(&self, place: &Sandbox, choice: Choice, form: Form) -> Repository {
         let root = place.folder().join("judge");
         let _none_yet = std::fs::remove_dir_all(&root);
         let git = Repository::init(&root);
@@ -245,12 +292,7 @@ impl Case {
             git.write(".git/info/attributes", "* merge=union\n");
         }
         let _conflicts = git.try_git(&["-c", "merge.directoryRenames=true", "merge", "theirs"]);
-        match choice {
-            Choice::Ours | Choice::Theirs => self.take_side(&git, choice),
-            Choice::Union => {}
-            Choice::Markers => relabel(&git),
-        }
-        git.tree_id()
+        git
     }
 
     fn take_side(&self, git: &Repository, choice: Choice) {
@@ -280,7 +322,7 @@ impl Case {
 }
 
 /// Replaces git's name of our side in the files and their names.
-fn relabel(git: &Repository) {
+pub(super) fn relabel(git: &Repository) {
     let bases = git.git(&["log", "--format=%h", "main"]);
     for entry in std::fs::read_dir(git.root()).expect("it is a folder") {
         let entry = entry.expect("it can be read");

@@ -76,6 +76,39 @@ fn a_file_in_the_place_of_a_folder_is_kept_replaced_or_put_beside_it() {
 }
 
 #[test]
+fn what_is_in_the_way_is_told_beside_every_other_conflict_and_both_are_settled_at_once() {
+    for (name, ours, theirs, path) in [
+        ("content", "echo a >> f.txt", "echo b >> f.txt", "f.txt"),
+        ("two names", "git mv f.txt a.txt", "git mv f.txt b.txt", "b.txt"),
+    ] {
+        let place = sandbox();
+        let repository = place.repository().watched();
+        repository.write("f.txt", "first\nsecond\nthird\n");
+        repository.commit("files");
+        let plan = Plan::default()
+            .task("ours", &format!("{ours}; mkdir x; echo 1 > x/1"))
+            .task("theirs", &format!("{theirs}; echo file > x"));
+        let run = place.run_plan(&repository, &plan).run().expect_code(4);
+        let conflicts = run.events_of("task_conflicted")[0]["conflicts"].clone();
+        let told: Vec<_> = conflicts.as_array().into_iter().flatten().collect();
+        let told: Vec<_> =
+            told.iter().map(|it| (&it["path"], &it["reason"], &it["with"])).collect();
+        assert_eq!(told.len(), 2, "{name}: {run}");
+        assert_eq!((told[0].0, told[0].2), (&path.into(), &"ours".into()), "{name}: {run}");
+        let in_the_way = (&"x".into(), &"in_the_way".into(), &"ours".into());
+        assert_eq!(told[1], in_the_way, "{name}: {run}");
+        // The folder is not removed for the file, and the hint is one that works.
+        apply(&place, &repository, "--theirs").expect_refusal(&["with `--theirs`", "--ours x"]);
+        let words = format!("--theirs {path} --ours x");
+        let applied = apply(&place, &repository, &words).expect_code(0);
+        assert_eq!(repository.text("x/1"), "1\n", "{name}: {applied}");
+        let settled =
+            if path == "f.txt" { repository.text("f.txt") } else { repository.text(path) };
+        assert!(settled.starts_with("first\nsecond\nthird\n"), "{name}: {applied}");
+    }
+}
+
+#[test]
 fn a_folder_of_the_users_is_never_removed_for_a_file() {
     let place = sandbox();
     let repository = place.repository().watched();

@@ -19,6 +19,7 @@ use crate::branch::keep_in_memory;
 use crate::error::{OrCannot, Result};
 use crate::landing::attempt::LandingRules;
 use crate::landing::cut_off::finish_others;
+use crate::landing::earlier_work::EarlierWork;
 use crate::landing::finish::LandingContext;
 use crate::landing::finish_open::finish_open;
 use crate::landing::journal::Journals;
@@ -158,7 +159,8 @@ fn rules<'a>(
     request: &'a UndoRequest,
 ) -> Result<LandingRules<'a>> {
     let files = MergeRules::of(repo, &[])?.without_joining();
-    Ok(LandingRules { files, moves: UserMoves::of(repo, paths, &request.run) })
+    let moves = UserMoves::of(repo, paths, &request.run);
+    Ok(LandingRules { files, moves, earlier: EarlierWork::of(paths, &request.run) })
 }
 
 /// Returns whether all the work of a capture is in the tree.

@@ -1,0 +1,180 @@
+//! The tasks of a run whose work an earlier landing has put into the tree or on the branch, for the
+//! conflicts with it.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+
+use engine::fault::Faults;
+use git2::{Commit, ObjectType, Oid, Repository};
+use protocol::{
+    Conflict, ConflictReason, Landed, LandingReport, RepoPath, RunName, Side, TaskName,
+};
+
+use crate::file_entry::Entry;
+use crate::landing::journal::{Journals, State, is_of};
+use crate::landing::journal_content::Journal;
+use crate::landing::on_branch::BranchMove;
+use crate::paths::RepoPaths;
+
+/// The earlier landings of a run. Nothing is read until there is a conflict.
+pub(super) struct EarlierWork<'a> {
+    paths: &'a RepoPaths,
+    run: &'a RunName,
+    /// The journals, the latest first.
+    journals: OnceCell<Vec<Journal>>,
+}
+
+impl<'a> EarlierWork<'a> {
+    pub(super) fn of(paths: &'a RepoPaths, run: &'a RunName) -> Self {
+        Self { paths, run, journals: OnceCell::new() }
+    }
+
+    /// Names the other task of each conflict of a report.
+    pub(super) fn name_in(&self, git: &Repository, report: &mut LandingReport) {
+        for landing in &mut report.tasks {
+            if let Landed::Conflicted { conflicts } = &mut landing.landed {
+                self.name(git, conflicts);
+            }
+        }
+    }
+
+    /// Names the other task of each conflict with what a landing of the run has left at the path. A
+    /// conflict with a later change of the user's stays as it is.
+    pub(super) fn name(&self, git: &Repository, conflicts: &mut [Conflict]) {
+        for conflict in conflicts.iter_mut().filter(|conflict| conflict.with.is_none()) {
+            if is_with_the_tree(conflict.reason) {
+                conflict.with = self.author(git, conflict);
+            }
+        }
+    }
+
+    fn author(&self, git: &Repository, conflict: &Conflict) -> Option<TaskName> {
+        let names = conflict.renamed.as_ref();
+        let ours = names.and_then(|names| names.ours.as_ref()).unwrap_or(&conflict.path);
+        let from = names.map(|names| &names.from);
+        let in_the_way = conflict.reason == ConflictReason::InTheWay;
+        let is_near = |path: &RepoPath| {
+            in_the_way && (path.is_below(&conflict.path) || conflict.path.is_below(path))
+        };
+        for journal in self.journals() {
+            for change in &journal.changes {
+                let is_gone = change.new.is_none() && from == Some(&change.path);
+                if change.path != *ours && !is_gone && !is_near(&change.path) {
+                    continue;
+                }
+                let as_landed = change.path != *ours
+                    || in_the_way
+                    || change.new.map(Entry::to_side) == conflict.ours;
+                let is_in_force = journal.undo.is_none() && as_landed;
+                return change.by.last().filter(|_| is_in_force).cloned();
+            }
+            let Some(branch) = journal.branch.as_ref().filter(|_| journal.changes.is_empty())
+            else {
+                continue;
+            };
+            let folders = ours.folders().filter(|_| in_the_way);
+            let paths: Vec<RepoPath> =
+                [Some(ours), from].into_iter().flatten().cloned().chain(folders).collect();
+            let stands = if in_the_way { None } else { conflict.ours.as_ref() };
+            if let Some(commit) = commit_of(git, branch, &paths, (ours, stands)) {
+                let is_in_force = journal.undo.is_none();
+                return is_in_force.then(|| self.task_of(&commit, journal)).flatten();
+            }
+        }
+        None
+    }
+
+    /// Returns the task whose work a commit of a landing has.
+    fn task_of(&self, commit: &Commit<'_>, journal: &Journal) -> Option<TaskName> {
+        let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();
+        let of_run = format!("Regatta-Run: {}", self.run);
+        if message.lines().any(|line| line == of_run) {
+            let task = message.lines().find_map(|line| line.strip_prefix("Regatta-Task: "));
+            return task.and_then(|task| task.parse().ok());
+        }
+        // The commits that a task made itself do not name it.
+        let landed = journal.report.tasks.iter();
+        let mut landed = landed.filter(|task| matches!(task.landed, Landed::Landed { .. }));
+        let only = landed.next().map(|landing| landing.task.clone());
+        only.filter(|_| landed.next().is_none())
+    }
+
+    /// Returns the journals of the landings that are over. One that cannot be read names nobody: the
+    /// conflict is the same without it.
+    fn journals(&self) -> &[Journal] {
+        self.journals.get_or_init(|| {
+            let faults = Faults::default();
+            let journals = Journals::in_folder(&self.paths.landings, &faults);
+            let done = journals.done(self.run).unwrap_or_default().into_iter();
+            let open = journals.open().unwrap_or_default().into_iter();
+            let open =
+                open.filter(|(id, state)| *state == State::Unreported && is_of(id, self.run));
+            let mut found = BTreeMap::new();
+            for (id, state) in done.map(|id| (id, State::Done)).chain(open) {
+                let number = id.rsplit_once('-').and_then(|(_, number)| number.parse::<u64>().ok());
+                if let (Some(number), Ok(Some(journal))) = (number, journals.read(&id, state)) {
+                    found.insert(number, journal);
+                }
+            }
+            found.into_values().rev().collect()
+        })
+    }
+}
+
+/// Returns whether a conflict of this kind is one with what stands in the tree or on the branch.
+fn is_with_the_tree(reason: ConflictReason) -> bool {
+    match reason {
+        ConflictReason::Content
+        | ConflictReason::Binary
+        | ConflictReason::BothAdded
+        | ConflictReason::ChangedAndRemoved
+        | ConflictReason::Kind
+        | ConflictReason::Mode
+        | ConflictReason::TooLarge
+        | ConflictReason::RenamedTwice
+        | ConflictReason::RenamedAndRemoved
+        | ConflictReason::SameName
+        | ConflictReason::FolderSplit
+        | ConflictReason::Case
+        | ConflictReason::InTheWay => true,
+        ConflictReason::Uncommitted
+        | ConflictReason::Submodule
+        | ConflictReason::MissingCommit
+        | ConflictReason::Untracked
+        | ConflictReason::Filter
+        | ConflictReason::Contested
+        | ConflictReason::GitmodulesLink
+        | ConflictReason::Unwritable
+        | ConflictReason::Setup => false,
+    }
+}
+
+/// Returns the last commit of a landing that changed one of `paths`, if what stands at a path is what
+/// the landing left there.
+fn commit_of<'g>(
+    git: &'g Repository,
+    branch: &BranchMove,
+    paths: &[RepoPath],
+    (path, stands): (&RepoPath, Option<&Side>),
+) -> Option<Commit<'g>> {
+    let entry = |commit: &Commit<'_>, path: &RepoPath| {
+        let entry = commit.tree().ok()?.get_path(path.as_path()).ok()?;
+        // Of a folder above the path, only a file in its place counts.
+        let is_above = entry.kind() == Some(ObjectType::Tree) && path != &paths[0];
+        (!is_above)
+            .then(|| Side { mode: entry.filemode().cast_unsigned(), oid: entry.id().to_string() })
+    };
+    let from = branch.from.as_deref().and_then(|from| Oid::from_str(from).ok());
+    let mut commit = git.find_commit(Oid::from_str(&branch.to).ok()?).ok()?;
+    if stands.is_some() && entry(&commit, path).as_ref() != stands {
+        return None;
+    }
+    while Some(commit.id()) != from {
+        let parent = commit.parent(0).ok()?;
+        if paths.iter().any(|path| entry(&commit, path) != entry(&parent, path)) {
+            return Some(commit);
+        }
+        commit = parent;
+    }
+    None
+}
