@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use actors::SessionStates;
+use actors::{SessionState, SessionStates};
 use engine::prompt::{Environment, Role, SystemPrompt};
 use protocol::{Message, QueueKind, SessionEvent};
 use tests::fakes::{TestEngine, TestSession, input, silent};
@@ -11,9 +11,9 @@ async fn open(engine: &TestEngine) -> TestSession {
     TestSession::open(engine, "/sessions/one.jsonl".as_ref()).await
 }
 
-/// Waits until the session works, or does not.
-async fn until_streaming(states: &mut SessionStates, is_streaming: bool) {
-    while states.changed().await.expect("the session is open").is_streaming != is_streaming {}
+/// Waits until the state of the session is as wanted.
+async fn until(states: &mut SessionStates, is_wanted: fn(&SessionState) -> bool) {
+    while !is_wanted(&states.changed().await.expect("the session is open")) {}
 }
 
 #[test(flavor = "multi_thread")]
@@ -24,13 +24,13 @@ async fn who_follows_the_state_sees_that_the_session_begins_to_work_and_ends() {
     let idle = states.current();
     assert!(idle.is_idle() && !idle.is_streaming);
     it.session.prompt(input("call wait; say done"));
-    until_streaming(&mut states, true).await;
+    until(&mut states, |it| it.is_streaming).await;
     engine.tools.until_busy().await; // it may be called before it runs
     while states.current().pending_tool_calls.is_empty() {
         states.changed().await.expect("it is open");
     }
     engine.tools.release();
-    until_streaming(&mut states, false).await;
+    until(&mut states, |it| !it.is_streaming).await;
     let end = states.current();
     assert_eq!((end.messages, end.is_idle()), (4, true), "a prompt, a call, a result, an answer");
     assert_eq!(Some(end), it.session.state().await, "it is the state that the session has");

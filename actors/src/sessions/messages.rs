@@ -48,6 +48,18 @@ pub(crate) struct OpenedSession {
     pub(super) sessions: ActorRef<SessionsMessage>,
 }
 
+/// A change of a session.
+pub(crate) enum SessionChange {
+    /// How waiting inputs are given out.
+    Modes(QueueModes),
+    /// The system prompt.
+    System(Arc<SystemPrompt>),
+    /// The tools that the model may use; all if absent.
+    Tools(Option<Arc<BTreeSet<String>>>),
+    /// How much the model thinks, which the session has set.
+    Thinking(ThinkingLevel),
+}
+
 pub(crate) enum SessionsMessage {
     /// Opens a session.
     Open(Box<SessionOpening>, SessionsReply),
@@ -59,13 +71,8 @@ pub(crate) enum SessionsMessage {
     State(SessionKey, RpcReplyPort<SessionState>),
     /// Returns a reader of the state of a session.
     ReadState(SessionKey, RpcReplyPort<watch::Receiver<SessionState>>),
-    SetModes(SessionKey, QueueModes),
-    /// The session has this system prompt from the next request on, also after a restart.
-    SetSystem(SessionKey, Arc<SystemPrompt>),
-    /// The model may use these of the tools, or all of them, also after a restart.
-    SetTools(SessionKey, Option<Arc<BTreeSet<String>>>),
-    /// The session thinks this much from the next request on, also after a restart.
-    ThinkingSet(SessionKey, ThinkingLevel),
+    /// Changes a session from the next request on, also after a restart.
+    Change(SessionKey, SessionChange),
     /// A message for the actor of a session.
     Forward(SessionKey, Box<SessionMessage>),
     Abort(SessionKey, CancelLevel),

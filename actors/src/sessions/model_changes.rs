@@ -1,29 +1,39 @@
 //! Changes of what a session asks its model with. A restart takes them again.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use protocol::{Failure, ModelRoute};
 use ractor::{ActorRef, RpcReplyPort};
 
-use super::messages::{SessionKey, SessionsMessage};
+use super::messages::{SessionChange, SessionKey, SessionsMessage};
 use super::supervisor::SessionsState;
 use crate::job::Job;
 use crate::messaging::{NoAnswer, ask};
-use crate::session::{SessionMessage, SessionSpec};
-
-/// The names of the tools that a model may use; all if absent.
-type AllowedTools = Option<Arc<BTreeSet<String>>>;
+use crate::session::SessionMessage;
 
 impl SessionsState {
-    /// Changes what a session is started with, and sends its actor the message that `change` returns.
-    pub(super) fn change(
-        &mut self,
-        key: SessionKey,
-        change: impl FnOnce(&mut SessionSpec, &mut AllowedTools) -> Option<SessionMessage>,
-    ) {
+    /// Changes what a session is started with, and tells its actor.
+    pub(super) fn change(&mut self, key: SessionKey, change: SessionChange) {
         let Some(record) = self.open_record(key) else { return };
-        if let Some(message) = change(&mut record.spec, &mut record.only) {
+        let message = match change {
+            SessionChange::Modes(modes) => {
+                record.spec.modes = modes;
+                Some(SessionMessage::SetModes(modes))
+            }
+            SessionChange::System(system) => {
+                record.spec.system = Arc::clone(&system);
+                Some(SessionMessage::SetSystem(system))
+            }
+            SessionChange::Tools(only) => {
+                record.only.clone_from(&only);
+                Some(SessionMessage::SetTools(only))
+            }
+            SessionChange::Thinking(level) => {
+                record.spec.model.thinking = Some(level);
+                None // the session has set it
+            }
+        };
+        if let Some(message) = message {
             record.forward(message);
         }
         record.publish_state();

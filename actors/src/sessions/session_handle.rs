@@ -12,7 +12,7 @@ use protocol::{
 };
 use ractor::{ActorRef, RpcReplyPort};
 
-use super::messages::{OpenedSession, PromptError, SessionKey, SessionsMessage};
+use super::messages::{OpenedSession, PromptError, SessionChange, SessionKey, SessionsMessage};
 use super::session_state::SessionState;
 use super::session_states::SessionStates;
 use crate::events::Events;
@@ -125,26 +125,25 @@ impl SessionHandle {
 
     /// Changes the system prompt, beginning with the next request. It is not written to the log.
     pub fn set_system_prompt(&self, system: SystemPrompt) {
-        let _closed = self.sessions.cast(SessionsMessage::SetSystem(self.key, Arc::new(system)));
+        self.change(SessionChange::System(Arc::new(system)));
     }
 
     /// Lets the model use only these of the tools of the session, or all of them, beginning with the next
     /// request. Names that none of the tools has count for nothing.
     pub fn set_tools(&self, only: Option<BTreeSet<String>>) {
-        let only = only.map(Arc::new);
-        let _closed = self.sessions.cast(SessionsMessage::SetTools(self.key, only));
+        self.change(SessionChange::Tools(only.map(Arc::new)));
     }
 
     /// Changes how waiting inputs are given out.
     pub fn set_queue_modes(&self, modes: QueueModes) {
-        let _closed = self.sessions.cast(SessionsMessage::SetModes(self.key, modes));
+        self.change(SessionChange::Modes(modes));
     }
 
     /// Changes how much the model thinks, beginning with the next request. Returns the level that the
     /// model has in place of the given one; `None` if the session is closed.
     pub async fn set_thinking_level(&self, level: ThinkingLevel) -> Option<ThinkingLevel> {
         let level = self.ask(|reply| SessionMessage::SetThinking(level, reply)).await?;
-        let _closed = self.sessions.cast(SessionsMessage::ThinkingSet(self.key, level));
+        self.change(SessionChange::Thinking(level));
         Some(level)
     }
 
@@ -228,6 +227,10 @@ impl SessionHandle {
     ) -> Option<T> {
         let forward = |reply| SessionsMessage::Forward(self.key, Box::new(question(reply)));
         answer(&self.sessions, forward).await
+    }
+
+    fn change(&self, change: SessionChange) {
+        let _closed = self.sessions.cast(SessionsMessage::Change(self.key, change));
     }
 
     fn say(&self, input: SessionInput) {

@@ -101,22 +101,7 @@ impl Actor for Sessions {
                     let _gone = reply.send(states);
                 }
             }
-            SessionsMessage::SetModes(key, modes) => state.change(key, |spec, _only| {
-                spec.modes = modes;
-                Some(SessionMessage::SetModes(modes))
-            }),
-            SessionsMessage::SetSystem(key, system) => state.change(key, |spec, _only| {
-                spec.system = Arc::clone(&system);
-                Some(SessionMessage::SetSystem(system))
-            }),
-            SessionsMessage::SetTools(key, allowed) => state.change(key, |_spec, only| {
-                only.clone_from(&allowed);
-                Some(SessionMessage::SetTools(allowed))
-            }),
-            SessionsMessage::ThinkingSet(key, level) => state.change(key, |spec, _only| {
-                spec.model.thinking = Some(level);
-                None // the session has set it
-            }),
+            SessionsMessage::Change(key, change) => state.change(key, change),
             SessionsMessage::Forward(key, message) => {
                 // Without a session, the message is dropped with its reply port.
                 if let Some(record) = state.open_record(key) {

@@ -201,7 +201,10 @@ mod tests {
             assert!(gone.recv().is_err(), "the sender is dropped");
             Ok(())
         });
-        removals.run(move |_| Ok(done.send(()).expect("somebody waits")));
+        removals.run(move |_| {
+            done.send(()).expect("somebody waits");
+            Ok(())
+        });
         removals.wait();
         assert!(is_done.try_recv().is_err(), "it has not waited for the end");
         drop(go);

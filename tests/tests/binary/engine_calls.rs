@@ -94,6 +94,6 @@ fn the_engine_never_forks_and_starts_only_the_launcher() {
     // Everything else was seen, too: the launcher forks reapers, and these start shells.
     assert!(calls.iter().filter(|call| call.text.contains("\"/bin/sh\"")).count() >= 8, "{log}");
     for task in 0..8 {
-        assert_eq!(repository.text(&format!("{task}.txt")), format!("{task}\n"), "{finished}");
+        assert_eq!(repository.text(format!("{task}.txt")), format!("{task}\n"), "{finished}");
     }
 }

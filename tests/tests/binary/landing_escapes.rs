@@ -242,8 +242,9 @@ impl Way {
             assert_eq!(dot_git, Vec::<String>::new(), "{shown}");
             let twins = TWINS.iter().filter(|twin| ***twin != *b".git");
             let twins: Vec<_> = twins.map(|twin| String::from_utf8_lossy(twin)).collect();
-            for entry in fs::read_dir(repository.root()).unwrap() {
-                let name = entry.unwrap().file_name().to_string_lossy().into_owned();
+            for entry in fs::read_dir(repository.root()).expect("it can be listed") {
+                let entry = entry.expect("it can be read");
+                let name = entry.file_name().to_string_lossy().into_owned();
                 let is_left =
                     twins.contains(&name.as_str().into()) || name.starts_with(".regatta-");
                 assert!(!is_left, "{name}: {shown}");

@@ -50,12 +50,7 @@ impl Compat {
             return Self {
                 call_ids: CallIds::Nine,
                 result_names: Presence::Included,
-                thinking: if ["mistral-small", "mistral-medium"].iter().any(|it| model.contains(it))
-                {
-                    ThinkingFormat::OpenAi
-                } else {
-                    ThinkingFormat::Unsupported
-                },
+                thinking: effort_of(&["mistral-small", "mistral-medium"], &model),
                 replay: ThinkingReplay::Text,
                 ..standard
             };
@@ -71,12 +66,8 @@ impl Compat {
             };
         }
         if is("xai", "api.x.ai") {
-            let effort = if model.contains("grok-3-mini") || model.contains("grok-4.3") {
-                ThinkingFormat::OpenAi
-            } else {
-                ThinkingFormat::Unsupported
-            };
-            return Self { thinking: effort, ..standard };
+            let thinking = effort_of(&["grok-3-mini", "grok-4.3"], &model);
+            return Self { thinking, ..standard };
         }
         if is("groq", "api.groq.com") && model.contains("qwen") {
             // It knows `none` and `default` only.
@@ -104,6 +95,13 @@ impl Compat {
         }
         standard
     }
+}
+
+/// Returns how a model of a server is told how much to think, of which only those with these names can
+/// be.
+fn effort_of(names: &[&str], model: &str) -> ThinkingFormat {
+    let has_effort = names.iter().any(|name| model.contains(name));
+    if has_effort { ThinkingFormat::OpenAi } else { ThinkingFormat::Unsupported }
 }
 
 #[cfg(test)]
