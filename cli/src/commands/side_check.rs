@@ -101,14 +101,14 @@ impl<'a> Places<'a> {
         let own: Vec<&[u8]> = side.iter().filter(own).copied().collect();
         if !own.is_empty() {
             let others: BTreeSet<&[u8]> =
-                base.iter().chain(&other).flat_map(|line| words(line)).collect();
+                base.iter().chain(&other).flat_map(|line| split_words(line)).collect();
             let own_words: BTreeSet<&[u8]> = own
                 .iter()
-                .flat_map(|line| words(line))
+                .flat_map(|line| split_words(line))
                 .filter(|word| !others.contains(word))
                 .collect();
             let is_of_side = |line: &&[u8]| {
-                own_words.is_empty() || words(line).any(|word| own_words.contains(word))
+                own_words.is_empty() || split_words(line).any(|word| own_words.contains(word))
             };
             return !own.iter().any(|line| self.written.contains(line))
                 && !self.new_lines().any(|line| is_of_side(&line));
@@ -133,7 +133,7 @@ fn lines_of(side: &[Vec<u8>]) -> Vec<&[u8]> {
 }
 
 /// Returns the words of a line.
-fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn split_words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     let is_of_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii();
     line.split(move |byte| !is_of_word(byte)).filter(|word| !word.is_empty())
 }

@@ -29,6 +29,7 @@ mod preflight;
 mod price_tiers;
 mod printable;
 mod provider;
+mod rate;
 mod rate_limits;
 mod retry_after;
 mod sse;
@@ -53,7 +54,8 @@ pub use oauth::{
     PlainHttp, RedirectListener, Tokens, renewed,
 };
 pub use price_tiers::{PriceTier, PriceTiers};
-pub use usage::{Price, PriceSource, Rate};
+pub use rate::Rate;
+pub use usage::{Price, PriceSource};
 pub use user_provider::{NamedKey, NoUserProviders, UserProvider, UserProviders};
 
 #[cfg(test)]

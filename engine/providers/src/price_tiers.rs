@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::usage::Rate;
+use crate::rate::Rate;
 
 /// The price of requests in which a model reads more than a number of tokens, cached ones included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

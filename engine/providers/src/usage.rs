@@ -1,10 +1,11 @@
 //! The tokens that a request used, as a provider reports them, and what they cost.
 
 use protocol::{CacheSaving, Cost, Usage};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::price_tiers::PriceTiers;
+use crate::rate::Rate;
 
 /// The price of a model, in US dollars per million tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,47 +38,6 @@ pub enum PriceSource {
     /// The catalogue of models.
     #[default]
     Catalogue,
-}
-
-/// A price per token, exact to a millionth of a dollar per million tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rate {
-    picodollars: u64,
-}
-
-impl Rate {
-    /// Returns a rate of `dollars` per million tokens; `None` if negative, too large or NaN.
-    #[must_use]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
-    pub fn per_million(dollars: f64) -> Option<Self> {
-        let sane = (0.0..=1e9).contains(&dollars);
-        sane.then(|| Self { picodollars: (dollars * 1e6).round() as u64 })
-    }
-
-    /// Returns the rate in US dollars per million tokens.
-    #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "to be shown, far below 2^53")]
-    pub fn as_dollars(self) -> f64 {
-        self.picodollars as f64 / 1e6
-    }
-
-    fn of(self, tokens: u64) -> u128 {
-        u128::from(self.picodollars) * u128::from(tokens)
-    }
-}
-
-impl Serialize for Rate {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(self.as_dollars())
-    }
-}
-
-impl<'de> Deserialize<'de> for Rate {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let dollars = f64::deserialize(deserializer)?;
-        let refused = || de::Error::custom("a price is a number of dollars per million tokens");
-        Self::per_million(dollars).ok_or_else(refused)
-    }
 }
 
 impl Price {

@@ -28,14 +28,15 @@ pub(super) fn variable(wire: Wire) -> &'static str {
 const MOST_MEMORY: u64 = 200;
 const MOST_TIME: Duration = Duration::from_secs(30);
 
-/// Writes a file of models in which the provider `gate` speaks an API.
+/// Writes a file of models in which the provider `gate` speaks an API. Even endless answers fit into the
+/// window of its model: nothing is to be compacted.
 fn write_gate(place: &Sandbox, model: &LoopbackModel, wire: Wire) {
     let (api, url) = (wire.name(), model.url_of(wire));
     write_models(
         place,
         &format!(
             "providers:\n  gate:\n    baseUrl: {url}\n    api: {api}\n    apiKey: GATE_KEY\n    models:\n      \
-             - {{ id: {}, reasoning: true, maxTokens: 64000, cost: {{ input: 1000, output: 1000 }} }}\n",
+             - {{ id: {}, reasoning: true, contextWindow: 4000000, maxTokens: 64000, cost: {{ input: 1000, output: 1000 }} }}\n",
             id_of(wire)
         ),
     );

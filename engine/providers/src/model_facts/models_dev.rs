@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 use super::facts::{ModelFacts, is_text};
 use super::table::{FactsTable, ProviderFacts};
 use crate::price_tiers::{PriceTier, PriceTiers};
-use crate::usage::{Price, PriceSource, Rate};
+use crate::rate::Rate;
+use crate::usage::{Price, PriceSource};
 
 /// The names that models.dev has for providers that are called otherwise here.
 const NAMES: [(&str, &str); 3] =

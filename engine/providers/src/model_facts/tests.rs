@@ -3,7 +3,7 @@ use protocol::ThinkingLevel;
 use super::*;
 use crate::known_providers::known_providers;
 use crate::price_tiers::PriceTier;
-use crate::usage::Rate;
+use crate::rate::Rate;
 use serde_json::json;
 
 fn rate(dollars: f64) -> Rate {

@@ -4,7 +4,7 @@ use engine::ports::{AttemptFailure, ModelAnswer, ModelEvent};
 use protocol::FailureClass;
 use serde_json::Value;
 
-use super::text_cleanup::{Piece, TextCleanup};
+use super::text_cleanup::{CleanText, TextCleanup};
 use super::tool_calls::ToolCalls;
 use crate::answer_parser::{AnswerParser, Flow, ParseContext};
 use crate::blocks::{Blocks, Events, Full, Stop};
@@ -187,10 +187,10 @@ impl CompletionParser {
         self.cleanup.finish().map_or(Ok(()), |piece| self.push_piece(&piece, events))
     }
 
-    fn push_piece(&mut self, piece: &Piece, events: &mut Events) -> Result<(), Full> {
+    fn push_piece(&mut self, piece: &CleanText, events: &mut Events) -> Result<(), Full> {
         match piece {
-            Piece::Text(text) => self.push_plain(text, events),
-            Piece::Thinking(thinking) => self.push_thinking(thinking, events),
+            CleanText::Text(text) => self.push_plain(text, events),
+            CleanText::Thinking(thinking) => self.push_thinking(thinking, events),
         }
     }
 

@@ -13,7 +13,7 @@ pub(super) struct TextCleanup {
 
 /// A piece of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum CleanText {
     Text(String),
     Thinking(String),
 }
@@ -63,11 +63,11 @@ impl TextCleanup {
     }
 
     /// Returns the pieces in more of the text.
-    pub(super) fn push(&mut self, text: &str) -> Vec<Piece> {
+    pub(super) fn push(&mut self, text: &str) -> Vec<CleanText> {
         self.held.push_str(text);
         let mut pieces = Vec::new();
         while let Some(piece) = self.next() {
-            let (Piece::Text(text) | Piece::Thinking(text)) = &piece;
+            let (CleanText::Text(text) | CleanText::Thinking(text)) = &piece;
             if !text.is_empty() {
                 pieces.push(piece);
             }
@@ -76,24 +76,24 @@ impl TextCleanup {
     }
 
     /// Returns the rest, because nothing follows.
-    pub(super) fn finish(&mut self) -> Option<Piece> {
+    pub(super) fn finish(&mut self) -> Option<CleanText> {
         let rest = std::mem::take(&mut self.held);
         let piece = match self.state {
-            State::Thinking => Piece::Thinking(rest),
+            State::Thinking => CleanText::Thinking(rest),
             State::AfterThinking => return None,
-            State::Text | State::BeforeThinking | State::Templated => Piece::Text(rest),
+            State::Text | State::BeforeThinking | State::Templated => CleanText::Text(rest),
         };
-        let (Piece::Text(text) | Piece::Thinking(text)) = &piece;
+        let (CleanText::Text(text) | CleanText::Thinking(text)) = &piece;
         (!text.is_empty()).then_some(piece)
     }
 
     /// Returns the next piece of what is held, which may be empty; `None` if more has to come first.
-    fn next(&mut self) -> Option<Piece> {
+    fn next(&mut self) -> Option<CleanText> {
         if self.held.is_empty() {
             return None;
         }
         match self.state {
-            State::Text => Some(Piece::Text(std::mem::take(&mut self.held))),
+            State::Text => Some(CleanText::Text(std::mem::take(&mut self.held))),
             State::BeforeThinking => {
                 let begun = self.held.trim_start();
                 if let Some(rest) = begun.strip_prefix(TAGS.0) {
@@ -104,17 +104,17 @@ impl TextCleanup {
                 } else {
                     self.state = State::Text;
                 }
-                Some(Piece::Text(String::new()))
+                Some(CleanText::Text(String::new()))
             }
             State::Thinking => {
                 if let Some((thinking, rest)) = self.held.split_once(TAGS.1) {
                     let thinking = thinking.to_owned();
                     self.held = rest.to_owned();
                     self.state = State::AfterThinking;
-                    return Some(Piece::Thinking(thinking));
+                    return Some(CleanText::Thinking(thinking));
                 }
                 let whole = self.held.len() - open_end(&self.held, TAGS.1);
-                self.take(whole).map(Piece::Thinking)
+                self.take(whole).map(CleanText::Thinking)
             }
             State::AfterThinking => {
                 self.held = self.held.trim_start().to_owned();
@@ -122,27 +122,27 @@ impl TextCleanup {
                     return None;
                 }
                 self.state = State::Text;
-                Some(Piece::Text(std::mem::take(&mut self.held)))
+                Some(CleanText::Text(std::mem::take(&mut self.held)))
             }
             State::Templated => self.next_templated(),
         }
     }
 
-    fn next_templated(&mut self) -> Option<Piece> {
+    fn next_templated(&mut self) -> Option<CleanText> {
         let Some(at) = self.held.find(TOKEN.0) else {
             let whole = self.held.len() - open_end(&self.held, TOKEN.0);
-            return self.take(whole).map(Piece::Text);
+            return self.take(whole).map(CleanText::Text);
         };
         if at > 0 {
-            return self.take(at).map(Piece::Text);
+            return self.take(at).map(CleanText::Text);
         }
         match self.held.find(TOKEN.1).map(|end| end + TOKEN.1.len()) {
             Some(end) if end <= LONGEST_TOKEN => {
                 self.held.drain(..end);
-                Some(Piece::Text(String::new()))
+                Some(CleanText::Text(String::new()))
             }
             None if self.held.len() <= LONGEST_TOKEN => None,
-            Some(_) | None => self.take(TOKEN.0.len()).map(Piece::Text),
+            Some(_) | None => self.take(TOKEN.0.len()).map(CleanText::Text),
         }
     }
 
@@ -169,13 +169,13 @@ mod tests {
         let model = model.to_owned();
         let endpoint = Endpoint { model, ..test_support::endpoint(Api::OpenAiCompletions) };
         let mut cleanup = TextCleanup::of(&endpoint);
-        let mut all: Vec<Piece> = pieces.iter().flat_map(|piece| cleanup.push(piece)).collect();
+        let mut all: Vec<CleanText> = pieces.iter().flat_map(|piece| cleanup.push(piece)).collect();
         all.extend(cleanup.finish());
         let (mut text, mut thinking) = (String::new(), String::new());
         for piece in all {
             match piece {
-                Piece::Text(more) => text += &more,
-                Piece::Thinking(more) => thinking += &more,
+                CleanText::Text(more) => text += &more,
+                CleanText::Thinking(more) => thinking += &more,
             }
         }
         (text, thinking)

@@ -542,7 +542,7 @@ async fn two_hundred_sessions_that_write_at_the_same_time_share_syncs() {
     assert!(written.iter().all(|(entries, _)| *entries == EACH));
     // As long as the logs are open, the journal has one record for each group that was synced.
     let journal = folder.path().join("sessions.journal");
-    let mut journal = group_log::open_locked(&journal).unwrap().unwrap();
+    let mut journal = fs::File::open(journal).unwrap();
     let syncs = group_log::read(&mut journal).unwrap().records.len();
     assert!((1..=SESSIONS * EACH / 4).contains(&syncs), "{syncs} syncs");
     drop(journal); // whoever closes the logs waits for it

@@ -94,11 +94,10 @@ pub(super) fn add(
             Err(reason) => reasons.push(reason),
         }
     }
-    if reasons.is_empty() {
-        let changed = changes.keys().filter(|path| after.get(*path) != tree.get(*path));
-        let blocked = changed.filter(|path| is_blocked(&after, taken, path));
-        reasons.extend(blocked.map(|_| "in_the_way"));
-    }
+    // A path in conflict stays as it is in the tree.
+    let changed = changes.keys().filter(|path| after.get(*path) != tree.get(*path));
+    let blocked = changed.filter(|path| is_blocked(&after, taken, path));
+    reasons.extend(blocked.map(|_| "in_the_way"));
     if !reasons.is_empty() {
         reasons.sort_unstable();
         return Err(reasons);
