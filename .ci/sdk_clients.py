@@ -257,7 +257,10 @@ def read_completions(url, name, prompt):
     said, calls, reason, usage = {"text": "", "thinking": "", "redacted": ""}, {}, None, None
     with client.chat.completions.create(
         model=name,
-        messages=[{"role": "user", "content": [{"type": "text", "text": prompt}, image]}],
+        messages=[
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": [{"type": "text", "text": prompt}, image]},
+        ],
         tools=[{"type": "function", "function": function}],
         tool_choice="required",
         stream=True,
