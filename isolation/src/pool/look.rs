@@ -157,8 +157,14 @@ pub(crate) fn look(look: &Look<'_>) -> Result<Differences> {
 /// # Errors
 /// Something cannot be looked at, or belongs to another mount.
 pub(super) fn has_same_folders(look: &Look<'_>, differences: &Differences) -> Result<bool> {
+    // Where times are whole seconds, a change in the same second has the same time.
+    let is_clear = |seen: &FolderStat| seen.ctime_ns % 1_000_000_000 != 0;
     let states = look.states(&folders(look.snapshot))?;
-    Ok(states.into_iter().map(|(_, seen)| seen).eq(differences.seen.iter().copied()))
+    let can_tell = |(state, seen): &(FolderState, Option<FolderStat>)| {
+        *state == FolderState::Same || seen.as_ref().is_none_or(is_clear)
+    };
+    Ok(states.iter().all(can_tell)
+        && states.into_iter().map(|(_, seen)| seen).eq(differences.seen.iter().copied()))
 }
 
 impl Look<'_> {

@@ -1,6 +1,6 @@
 //! What tasks do to their workspaces, and what a task sees of one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -38,16 +38,13 @@ impl std::fmt::Debug for Seen {
     }
 }
 
-/// Whether the times of files are compared.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Times {
-    Compared,
-    /// The work of predecessors has the time at which it was written.
-    Vary,
-}
-
-/// Takes down everything in `folder`. `own` is written as `OWN` where it is in a file.
-pub(super) fn observe(folder: &Path, own: &str, times: Times) -> BTreeMap<PathBuf, Seen> {
+/// Takes down everything in `folder`. `own` is written as `OWN` where it is in a file. The work of
+/// predecessors, at the paths in `written` below the tree, has the time at which it was written.
+pub(super) fn observe(
+    folder: &Path,
+    own: &str,
+    written: &BTreeSet<PathBuf>,
+) -> BTreeMap<PathBuf, Seen> {
     let mut seen = BTreeMap::new();
     let mut waiting = vec![folder.to_path_buf()];
     while let Some(path) = waiting.pop() {
@@ -67,9 +64,10 @@ pub(super) fn observe(folder: &Path, own: &str, times: Times) -> BTreeMap<PathBu
         }
         // The link is written for each task, and most of what is git's for each run.
         let is_tree = name.starts_with("tree") && name != Path::new("tree/.git");
-        let is_dated = !meta.is_dir()
-            && (is_tree || name == Path::new("git/index"))
-            && times == Times::Compared;
+        let is_dated = match name.strip_prefix("tree") {
+            Ok(below) => is_tree && !meta.is_dir() && !written.contains(below),
+            Err(_) => name == Path::new("git/index") && written.is_empty(),
+        };
         let entry = Seen {
             mode: meta.mode(),
             owner: (meta.uid(), meta.gid()),
