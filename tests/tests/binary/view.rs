@@ -247,7 +247,7 @@ fn a_conversation_says_where_it_works_and_refuses_commands_that_are_not_there_by
     let mut screen = start(&place, &model, (24, 160));
     let folder = place.folder().join("work").canonicalize().unwrap();
     let intro = format!("loopback/loop uses its tools in {}, in place · /help\n", folder.display());
-    assert!(screen.text().contains(&intro), "{}", screen.text());
+    screen.until("the place", |text| text.contains(&intro));
     screen.press("/tree now\r");
     screen.until("the refusal", |text| text.contains("`/tree` takes no value"));
     screen.press(&format!("{CTRL_C}/nope\r"));
