@@ -3,7 +3,8 @@
 //! Work begins and ends once, turns are nested in it, messages in turns, blocks in answers. The pieces
 //! of a block are its content. Each call starts once, in the order of the answer, ends once, and has
 //! one result, in the order of the answer. Each input that was queued is taken or dropped once. Each
-//! retry follows the one before it, and their end says how often it was tried.
+//! retry follows the one before it, and their end says how often it was tried. A model that answers in
+//! place of another one is announced before it is asked, and again when it has answered.
 
 use std::collections::BTreeMap;
 
@@ -41,6 +42,8 @@ struct Grammar {
     whole: Option<MessageRole>,
     answer: Option<OpenAnswer>,
     retry: Retry,
+    /// What is asked in place of a model that cannot be had.
+    fallback: Option<String>,
     queue: BTreeMap<InputId, (QueueKind, String)>,
     /// The text of an input that was taken, whose message has to follow.
     taken: Option<String>,
@@ -102,6 +105,8 @@ impl Grammar {
                 let open = self.turn.take().ok_or("a turn ends that has started")?;
                 rule(open.number == *turn, "the turn that ends is the one that started")?;
                 rule(self.answer.is_none(), "an answer ends before its turn")?;
+                let is_told = self.fallback.take().is_none() || !open.answered;
+                rule(is_told, "a fallback that has answered is announced")?;
                 open.calls.end()?;
                 self.answered += u32::from(open.answered);
             }
@@ -134,9 +139,17 @@ impl Grammar {
             SessionEvent::AutoRetryStart { .. } | SessionEvent::AutoRetryEnd { .. } => {
                 self.retries(event)?;
             }
-            SessionEvent::RetryFallbackApplied { .. }
-            | SessionEvent::RetryFallbackSucceeded { .. }
-            | SessionEvent::RequestWait { .. } => {
+            SessionEvent::RetryFallbackApplied { from, to, .. } => {
+                rule(self.is_before_answer(), "a fallback is asked before the answer")?;
+                let last = self.fallback.replace(to.clone());
+                rule(last.is_none_or(|last| last == *from), "fallbacks follow each other")?;
+            }
+            SessionEvent::RetryFallbackSucceeded { .. } => {
+                let answered = self.turn.as_ref().is_some_and(|turn| turn.answered);
+                let is_asked = self.fallback.take().is_some();
+                rule(answered && is_asked, "a fallback that was asked has answered")?;
+            }
+            SessionEvent::RequestWait { .. } => {
                 rule(self.turn.is_some(), "a request is a part of a turn")?;
             }
             SessionEvent::ToolExecutionStart { tool_call_id, tool_name, args } => {

@@ -1,11 +1,12 @@
-//! The events of random sessions: models that fail and stall, calls side by side that fail or are not
-//! there, steering, follow-ups and aborts at any moment. Each stream is within the grammar, and hardly
+//! The events of random sessions: models that fail, stall and are replaced by others, calls side by side
+//! that fail or are not there, steering, follow-ups and aborts at any moment. Each stream is within the grammar, and hardly
 //! any stream that was tampered with is.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use actors::SessionSpec;
 use async_trait::async_trait;
 use engine::agent::{InterruptMode, QueueMode, QueueModes};
 use engine::ports::{
@@ -21,7 +22,7 @@ use protocol::{
 };
 use serde_json::{Map, Value, json};
 use tests::event_grammar;
-use tests::fakes::{TestEngine, TestSession, input, spec};
+use tests::fakes::{TestEngine, TestSession, input, session, spec};
 use tests::fuzz::Random;
 
 /// How many random scripts each of the eight tests plays.
@@ -67,8 +68,12 @@ impl Provider for RandomProvider {
         match random.below(100) {
             0..6 => {
                 events.truncate(random.below(events.len() + 1));
-                let class =
-                    if random.chance(80) { FailureClass::Transient } else { FailureClass::Refused };
+                let class = match random.below(10) {
+                    0..6 => FailureClass::Transient,
+                    // Another model is asked.
+                    6..8 => FailureClass::Quota,
+                    _ => FailureClass::Refused,
+                };
                 events.push(ModelEvent::Failed(AttemptFailure::new(class, "it failed")));
             }
             6..8 => {
@@ -199,7 +204,9 @@ enum Act {
 /// Plays one random script and returns the events of its session.
 async fn play(engine: &TestEngine, random: &mut Random, number: usize) -> Vec<SessionEvent> {
     let log = format!("/sessions/{number}.jsonl");
-    let mut it = TestSession::open(engine, log.as_ref()).await;
+    let fallbacks = vec!["fake/second".parse().expect("it is a route")];
+    let spec = SessionSpec { fallbacks, ..session(&log) };
+    let mut it = TestSession::of(engine, spec).await.expect("it opens");
     let mode = |all| if all { QueueMode::All } else { QueueMode::OneAtATime };
     it.session.set_queue_modes(QueueModes {
         steering: mode(random.chance(50)),
@@ -289,8 +296,10 @@ async fn expect_grammar(seed: u64) {
     }
     let all: Vec<_> = streams.iter().flatten().collect();
     let seen = |wanted: Wanted| all.iter().filter(|it| wanted(it)).count();
-    let kinds: [(&str, Wanted); 5] = [
+    let kinds: [(&str, Wanted); 7] = [
         ("retries", |it| matches!(it, SessionEvent::AutoRetryEnd { success: true, .. })),
+        ("fallbacks", |it| matches!(it, SessionEvent::RetryFallbackApplied { .. })),
+        ("answers of fallbacks", |it| matches!(it, SessionEvent::RetryFallbackSucceeded { .. })),
         ("aborts", |it| matches!(it, SessionEvent::AgentEnd { end: protocol::AgentEnd::Aborted })),
         ("failures", |it| {
             matches!(it, SessionEvent::AgentEnd { end: protocol::AgentEnd::Failed(_) })

@@ -71,7 +71,14 @@ impl TestSession {
     /// # Errors
     /// Why it was refused.
     pub async fn try_open(engine: &TestEngine, log: &Path) -> Result<Self, OpenSessionError> {
-        let spec = SessionSpec { log: log.to_owned(), ..session("") };
+        Self::of(engine, SessionSpec { log: log.to_owned(), ..session("") }).await
+    }
+
+    /// Opens this session.
+    ///
+    /// # Errors
+    /// Why it was refused.
+    pub async fn of(engine: &TestEngine, spec: SessionSpec) -> Result<Self, OpenSessionError> {
         let session = engine.engine.open_session(spec, session_tools()).await?;
         Ok(Self { events: session.listen().await, session })
     }

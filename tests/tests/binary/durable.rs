@@ -313,6 +313,29 @@ fn a_prompt_is_on_the_disk_before_the_first_byte_of_its_request_and_an_answer_be
 }
 
 #[test]
+fn a_session_that_need_not_be_durable_waits_for_no_sync_and_its_messages_are_in_the_file() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    model.talk("s", |asked: &Asked| match asked.answers() {
+        0 => Answer::call("bash", &json!({ "command": "true" })),
+        _ => Answer::text("done"),
+    });
+    place.home().configure("sessions:\n  durable: false\n");
+    let folder = place.folder().join("work");
+    std::fs::create_dir_all(&folder).expect("a folder can be made");
+    let session = place.regatta(&folder).arg("-p").arg("--model").arg(model.route());
+    let session = session.arg("--base-url").arg(model.base_url());
+    let (finished, seen) = witnessed(&place, session.arg(format!("Run it. {}", marker("s"))), 0);
+    assert_eq!(finished.stdout, "done\n");
+    let files = place.home().session_files();
+    let [file] = files.as_slice() else { panic!("one session, not {files:?}") };
+    let name = file.display().to_string();
+    assert!(!seen.iter().any(|(what, at)| what == "sync" && *at == name), "{seen:?}");
+    assert!(seen.iter().any(|(what, _)| what == "post"), "the witness saw nothing: {seen:?}");
+    let text = std::fs::read_to_string(file).expect("the session has a file");
+    assert_eq!(text.matches("\"type\":\"message\"").count(), 4, "{text}");
+}
+
+#[test]
 fn a_clock_that_was_set_back_between_a_kill_and_the_next_start_changes_nothing() {
     let place = sandbox();
     let repository = place.repository();

@@ -201,6 +201,35 @@ fn a_damaged_line_costs_that_line_only_and_is_told_with_its_number() {
 }
 
 #[test]
+fn a_session_of_a_later_version_is_neither_continued_nor_forked_and_stays_as_it_is() {
+    let (place, model) = (sandbox(), counting());
+    let _first = session(&place, &model, "work").arg(marker("s")).run().expect_code(0);
+    let [file] = &files(&place)[..] else { panic!("one session") };
+    let id = header(file)["id"].as_str().unwrap().to_owned();
+    let text = fs::read_to_string(file).unwrap();
+    let later = text.replacen("\"version\":3", "\"version\":4", 1);
+    assert_ne!(later, text);
+    fs::write(file, &later).unwrap();
+    for words in [&["--fork", &id][..], &["-r", &id], &["-c"]] {
+        let mut call = session(&place, &model, "work");
+        for word in words {
+            call = call.arg(word);
+        }
+        let refused = call.arg("more").run().expect_code(1);
+        let why = &refused.stderr;
+        assert!(why.contains("error: ") && why.contains("newer version"), "{words:?}: {refused}");
+        assert!(why.contains(&file.display().to_string()), "{words:?}: {refused}");
+        assert_eq!(refused.stdout, "", "{words:?}");
+    }
+    assert_eq!(fs::read_to_string(file).unwrap(), later);
+    assert_eq!((files(&place).len(), model.requests()), (1, 1), "nothing was begun or asked");
+    // It can still be read.
+    let shown = place.regatta(&place.folder().join("work")).arg("logs").arg(&id).run();
+    let shown = shown.expect_code(0);
+    assert!(shown.stdout.contains("answer 1"), "{shown}");
+}
+
+#[test]
 fn a_session_whose_model_cannot_be_used_any_more_says_which_one_that_is() {
     let (place, model) = (sandbox(), counting());
     let _first = session(&place, &model, "work").arg(marker("s")).run().expect_code(0);

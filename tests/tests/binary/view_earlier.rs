@@ -36,7 +36,7 @@ fn what_was_said_before_is_printed_when_a_session_is_continued_or_forked() {
     let said = "> hello\n\nA first paragraph.\n\n• one\n• two\n\n● bash seq 9\n  … 4 more lines, in \
                 the session's log\n  5\n  6\n  7\n  8\n  9\n\nDone.\n\n> stop\n\nHalf of it\nstopped\n";
     let mut screen = go_on(&place, &model, "-c", "stopped");
-    assert!(screen.text().contains(said), "{}", screen.text());
+    screen.until("all that was said", |text| text.contains(said));
     screen.press("and?\r");
     let third = model.next();
     assert_eq!(third.prompts(), ["hello", "stop", "and?"]);

@@ -131,7 +131,7 @@ fn sessions_are_listed_filtered_and_continued_at_every_size() {
         screen.until("the end of the turn", |text| {
             text.contains("cost unknown\n>") || text.contains("cost unknown\n\n>")
         });
-        assert!(screen.all_lines().contains(&"Yes.".to_owned()), "{}", screen.text());
+        screen.until("the answer", |_| screen.all_lines().contains(&"Yes.".to_owned()));
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 3, "no other session was begun");
         screen.press("\u{4}");
         assert_eq!(screen.wait().code(), Some(0));

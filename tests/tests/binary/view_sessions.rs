@@ -73,7 +73,8 @@ fn a_new_session_is_begun_and_the_one_before_is_gone_on_with_by_its_name() {
     screen.until("the first session", |text| {
         text.contains("the first one · loopback/loop · thinking low") && text.contains("> slowly")
     });
-    assert!(screen.text().contains("another session:\n\n> hello\n\nHello.\n"), "{}", screen.text());
+    let earlier = "another session:\n\n> hello\n\nHello.\n";
+    screen.until("what was said in it", |text| text.contains(earlier));
     assert_eq!(talk(&screen, &model, "again", "Once more."), ["hello", "slowly", "again"]);
     screen.press(&format!("/resume {id}\r"));
     screen.until("no way", |text| text.contains("that is this session"));
