@@ -6,11 +6,11 @@
 //! retry follows the one before it, and their end says how often it was tried. A model that answers in
 //! place of another one is announced before it is asked, and again when it has answered.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use protocol::{
-    AgentEnd, AssistantMessage, InputId, Message, MessageRole, Part, QueueKind, SessionEvent,
-    StopReason,
+    AgentEnd, AssistantMessage, FailureClass, InputId, Message, MessageRole, Part, QueueKind,
+    SessionEvent, StopReason,
 };
 
 mod answer;
@@ -24,20 +24,22 @@ use calls::Calls;
 /// # Errors
 /// Which event breaks which rule.
 pub fn check(events: &[SessionEvent]) -> Result<(), String> {
-    let mut grammar = Grammar::default();
+    let mut grammar = Grammar { answered: Some(0), ..Grammar::default() };
     for (at, event) in events.iter().enumerate() {
-        grammar.step(event).map_err(|rule| format!("event {at}: {rule}: {event:?}"))?;
+        grammar.event(event).map_err(|rule| format!("event {at}: {rule}"))?;
     }
     grammar.end()
 }
 
 /// A stream of events so far.
 #[derive(Debug, Default)]
-struct Grammar {
+pub struct Grammar {
+    /// Whether the session may have been opened before, so that its log is not empty.
+    is_later: bool,
     work: Work,
     turn: Option<Turn>,
-    /// How many turns have an answer.
-    answered: u32,
+    /// How many turns have an answer. The first turn tells it of a session that was opened before.
+    answered: Option<u32>,
     /// A message that has started, and is none of a model.
     whole: Option<MessageRole>,
     answer: Option<OpenAnswer>,
@@ -47,9 +49,13 @@ struct Grammar {
     queue: BTreeMap<InputId, (QueueKind, String)>,
     /// The text of an input that was taken, whose message has to follow.
     taken: Option<String>,
+    /// The inputs that were taken. One that comes again is taken, and not said again.
+    said: BTreeSet<InputId>,
     compacting: bool,
     /// Whether the last work did not come to its end, so that it can go on without an input.
     is_resumed: bool,
+    /// Whether the session was restarted, and can be aborted before it works again.
+    is_restarted: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,6 +87,20 @@ fn rule(holds: bool, rule: &str) -> Result<(), String> {
 }
 
 impl Grammar {
+    /// Returns the grammar of a session that may have been opened before.
+    #[must_use]
+    pub fn later() -> Self {
+        Self { is_later: true, ..Self::default() }
+    }
+
+    /// Checks the next event of the stream.
+    ///
+    /// # Errors
+    /// Which rule it breaks.
+    pub fn event(&mut self, event: &SessionEvent) -> Result<(), String> {
+        self.step(event).map_err(|rule| format!("{rule}: {event:?}"))
+    }
+
     #[expect(clippy::too_many_lines, reason = "it has one arm for each event")]
     fn step(&mut self, event: &SessionEvent) -> Result<(), String> {
         self.expect_nothing_between(event)?;
@@ -89,7 +109,17 @@ impl Grammar {
                 rule(self.work == Work::Idle, "work begins when the session is idle")?;
                 let is_input = !self.queue.is_empty() || self.is_resumed;
                 rule(is_input, "work begins for an input that waits, or goes on")?;
-                self.work = Work::Begun;
+                (self.work, self.is_restarted) = (Work::Begun, false);
+            }
+            // A session that is not restarted any more ends wherever it was.
+            SessionEvent::AgentEnd { end: AgentEnd::Failed(failure) }
+                if failure.class == FailureClass::Crashed =>
+            {
+                let is_at_work = self.work == Work::Begun || self.is_restarted;
+                rule(is_at_work, "only work crashes")?;
+                let queue = std::mem::take(&mut self.queue);
+                let (answered, is_later) = (self.answered, self.is_later);
+                *self = Self { queue, answered, is_later, ..Self::default() };
             }
             SessionEvent::AgentEnd { end } => {
                 self.is_resumed = matches!(end, AgentEnd::Failed(_));
@@ -98,7 +128,8 @@ impl Grammar {
             SessionEvent::TurnStart { turn } => {
                 rule(self.work == Work::Begun, "a turn is a part of work")?;
                 rule(self.turn.is_none(), "turns do not overlap")?;
-                rule(*turn == self.answered + 1, "turns are counted by their answers")?;
+                let answered = *self.answered.get_or_insert(turn.saturating_sub(1));
+                rule(*turn == answered + 1, "turns are counted by their answers")?;
                 self.turn = Some(Turn { number: *turn, ..Turn::default() });
             }
             SessionEvent::TurnEnd { turn } => {
@@ -108,7 +139,7 @@ impl Grammar {
                 let is_told = self.fallback.take().is_none() || !open.answered;
                 rule(is_told, "a fallback that has answered is announced")?;
                 open.calls.end()?;
-                self.answered += u32::from(open.answered);
+                self.answered = self.answered.map(|count| count + u32::from(open.answered));
             }
             SessionEvent::InputQueued { input_id, queue, text } => {
                 let earlier = self.queue.insert(*input_id, (*queue, text.clone()));
@@ -117,7 +148,10 @@ impl Grammar {
             SessionEvent::InputTaken { input_id } => {
                 rule(self.is_before_answer(), "an input is taken before a request")?;
                 let queued = self.queue.remove(input_id);
-                self.taken = Some(queued.ok_or("an input is taken that waits")?.1);
+                let text = queued.ok_or("an input is taken that waits")?.1;
+                // The first one of a session that goes on may be in its log.
+                let may_be_said = self.is_later && self.said.is_empty();
+                self.taken = (self.said.insert(*input_id) && !may_be_said).then_some(text);
             }
             SessionEvent::InputDropped { input_id } => {
                 rule(self.queue.remove(input_id).is_some(), "an input is dropped that waits")?;
@@ -174,8 +208,10 @@ impl Grammar {
                 let queue = std::mem::take(&mut self.queue);
                 // The answer of a turn that was interrupted is in the log.
                 let has_answer = self.turn.as_ref().is_some_and(|turn| turn.answered);
-                let (answered, is_resumed) = (self.answered + u32::from(has_answer), true);
-                *self = Self { queue, answered, is_resumed, ..Self::default() };
+                let answered = self.answered.map(|count| count + u32::from(has_answer));
+                let said = std::mem::take(&mut self.said);
+                let again = Self { is_resumed: true, is_restarted: true, ..Self::default() };
+                *self = Self { queue, answered, said, is_later: self.is_later, ..again };
             }
             SessionEvent::ToolUnavailable { .. }
             | SessionEvent::Notice { .. }
@@ -294,7 +330,8 @@ impl Grammar {
     }
 
     fn end_work(&mut self) -> Result<(), String> {
-        rule(self.work == Work::Begun, "work ends that has begun")?;
+        let is_restarted = std::mem::take(&mut self.is_restarted);
+        rule(self.work == Work::Begun || is_restarted, "work ends that has begun")?;
         rule(self.turn.is_none(), "turns end before the work")?;
         rule(!self.compacting, "a compaction ends before the work")?;
         rule(self.retry.last.0 == 0, "retries end before the work")?;

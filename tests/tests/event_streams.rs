@@ -241,7 +241,7 @@ async fn play(engine: &TestEngine, random: &mut Random, number: usize) -> Vec<Se
             }
         }
     }
-    let TestSession { session, events: mut rest } = it;
+    let TestSession { session, events: mut rest, .. } = it;
     session.close().await;
     while let Some(event) = rest.recv().await {
         if let EventKind::SessionEvent { event, .. } = &event.kind {

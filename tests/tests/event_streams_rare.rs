@@ -1,80 +1,14 @@
 //! The events of what sessions rarely do: crash, be compacted, go on from an earlier entry, and get
 //! entries of programs. Each stream is within the grammar, and without one of its events it is not.
 
-use std::sync::Arc;
-
 use actors::Events;
 use engine::agent::{Navigation, SummaryOfLeft};
-use engine::ports::{
-    CancelLevel, ModelEvent, ModelRequest, ModelStream, Models, Provider, ProviderInfo,
-};
-use engine::request::RequestPolicy;
-use futures_util::{StreamExt, stream};
-use protocol::{EventKind, Failure, ModelRoute, Part, SessionEntry, SessionEvent};
-use serde_json::Value;
+use engine::ports::CancelLevel;
+use protocol::{EventKind, SessionEntry, SessionEvent};
 use tests::event_grammar;
-use tests::fakes::{FakeModels, HANGING_SUMMARY, TestEngine, TestSession, input, silent};
+use tests::fakes::{HANGING_SUMMARY, TestEngine, TestSession, input, silent};
 
 const LOG: &str = "/sessions/one.jsonl";
-
-/// The models of the other tests, whose answers come in pieces.
-struct InPieces(FakeModels);
-
-impl Models for InPieces {
-    fn open(&self, route: &ModelRoute) -> Result<Arc<dyn Provider>, Failure> {
-        Ok(Arc::new(PiecesOf(self.0.open(route)?)))
-    }
-}
-
-struct PiecesOf(Arc<dyn Provider>);
-
-impl Provider for PiecesOf {
-    fn info(&self) -> &ProviderInfo {
-        self.0.info()
-    }
-
-    fn stream(&self, request: &ModelRequest) -> ModelStream {
-        let ModelStream { request_bytes, events } = self.0.stream(request);
-        let events = events.flat_map(|event| {
-            let said = match &event {
-                ModelEvent::Text { .. } => Vec::new(), // no piece of the answer
-                ModelEvent::Ended(answer) => {
-                    let mut said = pieces(&answer.content);
-                    said.push(event);
-                    said
-                }
-                _other => vec![event],
-            };
-            stream::iter(said)
-        });
-        ModelStream { request_bytes, events: events.boxed() }
-    }
-}
-
-/// Returns the pieces of an answer.
-fn pieces(content: &[Part]) -> Vec<ModelEvent> {
-    let mut pieces = Vec::new();
-    for (block, part) in content.iter().enumerate() {
-        match part {
-            Part::ToolCall(call) => {
-                let (id, tool) = (call.id.clone(), call.name.clone());
-                pieces.push(ModelEvent::Calling { block, id, tool });
-                let json = Value::Object(call.arguments.clone()).to_string();
-                pieces.push(ModelEvent::Arguments { block, json });
-            }
-            Part::Text { text, .. } => pieces.push(ModelEvent::Text { block, text: text.clone() }),
-            other => panic!("the models of the tests do not say {other:?}"),
-        }
-    }
-    pieces
-}
-
-/// Returns an engine, and its models.
-async fn engine() -> (TestEngine, FakeModels) {
-    let models = FakeModels::default();
-    let in_pieces = Arc::new(InPieces(models.clone()));
-    (TestEngine::with_models(1, in_pieces, RequestPolicy::default(), "").await, models)
-}
 
 /// Opens a session, and a second reader of its events.
 async fn open(engine: &TestEngine) -> (TestSession, Events) {
@@ -116,7 +50,7 @@ fn expect_grammar(events: &[SessionEvent], wanted: &[Wanted]) {
 
 #[test(flavor = "multi_thread")]
 async fn a_crash_and_what_follows_it_are_within_the_grammar() {
-    let (engine, _models) = engine().await;
+    let engine = TestEngine::with_concurrency(1).await;
     let (mut it, all) = open(&engine).await;
     it.session.prompt(input("call fatal cling; call read; say done; say later"));
     it.session.follow_up(input("more"));
@@ -132,7 +66,7 @@ async fn a_crash_and_what_follows_it_are_within_the_grammar() {
 
 #[test(flavor = "multi_thread")]
 async fn compactions_that_end_and_that_are_aborted_are_within_the_grammar() {
-    let (engine, models) = engine().await;
+    let engine = TestEngine::with_concurrency(1).await;
     let (mut it, all) = open(&engine).await;
     let long = "word ".repeat(24_000);
     for text in [format!("say one; say two; say three; {long}"), format!("more {long}")] {
@@ -141,7 +75,7 @@ async fn compactions_that_end_and_that_are_aborted_are_within_the_grammar() {
     }
     let compacting = it.session.compact(Some(HANGING_SUMMARY.to_owned()));
     let aborting = async {
-        models.until_asked(3).await;
+        engine.models.until_asked(3).await;
         it.session.abort(CancelLevel::Gently);
     };
     let (aborted, ()) = tokio::join!(compacting, aborting);
@@ -163,7 +97,7 @@ async fn compactions_that_end_and_that_are_aborted_are_within_the_grammar() {
 
 #[test(flavor = "multi_thread")]
 async fn moves_and_entries_of_programs_are_within_the_grammar_only_while_nothing_works() {
-    let (engine, _models) = engine().await;
+    let engine = TestEngine::with_concurrency(1).await;
     let (mut it, all) = open(&engine).await;
     for text in ["say one; say two; say three", "a second"] {
         it.session.prompt(input(text));

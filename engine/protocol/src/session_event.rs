@@ -38,7 +38,8 @@ pub enum SessionEvent {
         /// Its text.
         text: String,
     },
-    /// An input was added to the log and is part of the next request.
+    /// An input is in the log and part of the next request. Its message follows, unless the log had it
+    /// already: an input is said once.
     InputTaken {
         /// The input.
         input_id: InputId,

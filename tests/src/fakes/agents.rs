@@ -196,12 +196,23 @@ impl FakeModels {
             }
             _ => vec![Part::text(rest.to_owned())],
         };
-        let events = [
-            ModelEvent::Text { block: 0, text: "thinks".into() },
-            ModelEvent::Used(Usage { input: 10, output: 1, ..Usage::ZERO }),
-            ModelEvent::Ended(ModelAnswer { content, stop_reason: StopReason::Stop }),
-        ];
+        let mut events: Vec<_> = content.iter().enumerate().flat_map(pieces).collect();
+        events.push(ModelEvent::Used(Usage { input: 10, output: 1, ..Usage::ZERO }));
+        events.push(ModelEvent::Ended(ModelAnswer { content, stop_reason: StopReason::Stop }));
         stream::iter(events).boxed()
+    }
+}
+
+/// Returns how a block of an answer comes.
+fn pieces((block, part): (usize, &Part)) -> Vec<ModelEvent> {
+    match part {
+        Part::ToolCall(call) => {
+            let json = Value::Object(call.arguments.clone()).to_string();
+            let begun = ModelEvent::Calling { block, id: call.id.clone(), tool: call.name.clone() };
+            vec![begun, ModelEvent::Arguments { block, json }]
+        }
+        Part::Text { text, .. } => vec![ModelEvent::Text { block, text: text.clone() }],
+        Part::Thinking { .. } | Part::RedactedThinking { .. } => Vec::new(),
     }
 }
 

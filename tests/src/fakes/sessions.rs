@@ -11,6 +11,7 @@ use engine::prompt::{Environment, Role, SystemPrompt};
 use protocol::{AgentEnd, EventKind, EventScope, InputId, SessionEvent, UserInput};
 
 use super::TestEngine;
+use crate::event_grammar::Grammar;
 use crate::view_memory::MemoryView;
 
 /// Returns a session of the model `fake/m` whose log is at `log`.
@@ -63,6 +64,8 @@ pub struct TestSession {
     pub session: SessionHandle,
     /// What happens in it.
     pub events: Events,
+    /// The rules that its events keep to.
+    grammar: Grammar,
 }
 
 impl TestSession {
@@ -80,7 +83,12 @@ impl TestSession {
     /// Why it was refused.
     pub async fn of(engine: &TestEngine, spec: SessionSpec) -> Result<Self, OpenSessionError> {
         let session = engine.engine.open_session(spec, session_tools()).await?;
-        Ok(Self { events: session.listen().await, session })
+        Ok(Self::new(session).await)
+    }
+
+    /// Listens to a session that was opened.
+    pub async fn new(session: SessionHandle) -> Self {
+        Self { events: session.listen().await, session, grammar: Grammar::later() }
     }
 
     /// Opens a session whose log is at `log`.
@@ -103,14 +111,17 @@ impl TestSession {
     /// Waits for the next event; none comes when the session is closed.
     ///
     /// # Panics
-    /// When none comes within a minute, or one that is not of the session.
+    /// When none comes within a minute, or one that is not of the session or breaks a rule.
     pub async fn next(&mut self) -> Option<SessionEvent> {
         let minute = Duration::from_secs(60);
         let event = tokio::time::timeout(minute, self.events.recv()).await;
         let event = event.expect("an event comes in time")?;
         assert_eq!(event.scope, Some(EventScope::Session(self.session.id())));
         match &event.kind {
-            EventKind::SessionEvent { task: None, event } => Some(event.clone()),
+            EventKind::SessionEvent { task: None, event } => {
+                self.grammar.event(event).unwrap_or_else(|why| panic!("{why}"));
+                Some(event.clone())
+            }
             other => panic!("{other:?}"),
         }
     }

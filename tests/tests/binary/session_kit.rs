@@ -115,7 +115,7 @@ impl SessionEngine {
             request_hooks: RequestHooks::default(),
         };
         let session = self.engine.open_session(spec, self.tools()).await.expect("it opens");
-        TestSession { events: session.listen().await, session }
+        TestSession::new(session).await
     }
 
     /// Returns the folder in which sessions work.
