@@ -13,7 +13,6 @@ use config::{
 use protocol::ModelRoute;
 use providers::{
     FactsTable, KnownProvider, ModelFacts, Price, PriceSource, PriceTier, PriceTiers, Rate,
-    ThinkingMode,
 };
 
 use super::key_command;
@@ -328,7 +327,7 @@ pub(crate) fn facts_of(entry: &ModelEntry) -> ModelFacts {
         tools: entry.tools,
         thinking: entry.thinking,
         levels: entry.levels.clone(),
-        thinking_mode: entry.thinking_mode.and_then(|mode| ThinkingMode::find(mode.as_str())),
+        thinking_mode: entry.thinking_mode,
         default_level: entry.default_level.clone(),
         cache_minimum: None,
         price: price_of_entry(entry),

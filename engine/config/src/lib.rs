@@ -26,7 +26,7 @@ pub use key_store::{
 };
 pub use models_file::{
     ApiName, AuthKind, CompatSwitches, DiscoveryKind, Equivalence, ModelEntry, ModelsFault,
-    ModelsFile, OauthEntry, ProviderEntry, ThinkingModeName,
+    ModelsFile, OauthEntry, ProviderEntry,
 };
 pub use prices::ModelPrice;
 pub use quantity::{QuantityError, parse_cost, parse_count, parse_duration, parse_size};

@@ -24,7 +24,6 @@ use self::fields::{Fields, Mistake};
 pub use self::model::ModelEntry;
 pub use self::oauth::OauthEntry;
 pub use self::provider::{AuthKind, DiscoveryKind, ProviderEntry};
-pub use self::thinking::ThinkingModeName;
 use crate::layer::{LARGEST, read_bounded};
 use crate::yaml::{self, Malformed, Value};
 

@@ -25,6 +25,7 @@ mod session_message;
 mod spec;
 mod tagged;
 mod thinking_level;
+mod thinking_mode;
 mod timestamp;
 mod timings;
 mod usage;
@@ -68,6 +69,7 @@ pub use spec::{
     YieldPlaceholder,
 };
 pub use thinking_level::{ThinkingLevel, ThinkingLevelError};
+pub use thinking_mode::ThinkingMode;
 pub use timestamp::Timestamp;
 pub use timings::{TaskTimings, TimedPhase};
 pub use usage::{CacheSaving, Cost, Usage};

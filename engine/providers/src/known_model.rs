@@ -3,9 +3,10 @@
 use std::num::NonZeroU32;
 
 use protocol::ThinkingLevel::{self, High, Low, Medium, Off};
+use protocol::ThinkingMode;
 
 use crate::history::Images;
-use crate::model_facts::{ModelFacts, ThinkingMode};
+use crate::model_facts::ModelFacts;
 
 /// What is known about a model, by the catalogue or its user. It goes before what the name of the
 /// model says.

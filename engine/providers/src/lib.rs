@@ -46,8 +46,7 @@ pub use known_providers::{
 };
 pub use local_servers::{LocalFound, LocalServer, local_servers};
 pub use model_facts::{
-    FactsError, FactsTable, ModelFacts, ModelsDevError, ProviderFacts, Refreshed, ThinkingMode,
-    parse_models_dev,
+    FactsError, FactsTable, ModelFacts, ModelsDevError, ProviderFacts, Refreshed, parse_models_dev,
 };
 pub use oauth::{
     BrowserLogin, DeviceLogin, Granted, LoginError, LoginService, OauthConfig, OauthTexts,

@@ -1,4 +1,4 @@
-use protocol::{FailureClass, ModelRoute};
+use protocol::{FailureClass, ModelRoute, ThinkingMode};
 use providers::UserProviders as _;
 
 use super::*;

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use protocol::ThinkingMode;
+
 use super::api_name::ApiName;
 use super::compat::{CompatSwitches, compat};
 use super::fields::{Fields, Mistake};
 use super::provider::headers;
-use super::thinking::{ModelThinking, ThinkingModeName};
+use super::thinking::ModelThinking;
 use crate::prices::{ModelPrice, nanodollars};
 use crate::secret::ValueSource;
 use crate::yaml::{Node, Value};
@@ -23,7 +25,7 @@ pub struct ModelEntry {
     /// The thinking levels that it knows.
     pub levels: Vec<String>,
     /// How it is told how much to think.
-    pub thinking_mode: Option<ThinkingModeName>,
+    pub thinking_mode: Option<ThinkingMode>,
     /// How much it is to think where nobody says so.
     pub default_level: Option<String>,
     /// Whether it reads images.

@@ -365,7 +365,7 @@ providers:
     assert_eq!((&file.faults, &file.warnings), (&vec![], &vec![]));
     let said = |id: &str| {
         let entry = &file.providers["gate"].overrides[id];
-        let mode = entry.thinking_mode.map(ThinkingModeName::as_str);
+        let mode = entry.thinking_mode.map(protocol::ThinkingMode::as_str);
         (entry.thinking, entry.levels.join(" "), mode, entry.default_level.as_deref())
     };
     assert_eq!(said("a"), (Some(true), String::new(), Some("budget"), None));

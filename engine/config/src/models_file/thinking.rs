@@ -1,5 +1,7 @@
 //! How much a model of the file of models thinks, and how it is told.
 
+use protocol::ThinkingMode;
+
 use super::fields::{Fields, Mistake};
 use crate::yaml::Value;
 
@@ -11,57 +13,9 @@ pub(super) struct ModelThinking {
     /// Its levels, in ascending order; empty if the user does not say which it has.
     pub(super) levels: Vec<String>,
     /// How it is told how much to think.
-    pub(super) mode: Option<ThinkingModeName>,
+    pub(super) mode: Option<ThinkingMode>,
     /// How much it is to think where nobody says so.
     pub(super) default_level: Option<String>,
-}
-
-/// How a model is told how much to think.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ThinkingModeName {
-    /// By an effort.
-    Effort,
-    /// By a number of tokens.
-    Budget,
-    /// By the levels of Google.
-    GoogleLevel,
-    /// By the effort of Anthropic; the model itself decides when to think.
-    AnthropicAdaptive,
-    /// By a number of tokens and the effort of Anthropic.
-    AnthropicBudgetEffort,
-}
-
-impl ThinkingModeName {
-    /// Every mode.
-    const ALL: [Self; 5] = [
-        Self::Effort,
-        Self::Budget,
-        Self::GoogleLevel,
-        Self::AnthropicAdaptive,
-        Self::AnthropicBudgetEffort,
-    ];
-
-    /// Returns its name in the file.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Effort => "effort",
-            Self::Budget => "budget",
-            Self::GoogleLevel => "google-level",
-            Self::AnthropicAdaptive => "anthropic-adaptive",
-            Self::AnthropicBudgetEffort => "anthropic-budget-effort",
-        }
-    }
-
-    fn read(value: &Value) -> Result<Self, &'static str> {
-        let found = match value {
-            Value::Text(text) => Self::ALL.into_iter().find(|mode| mode.as_str() == text),
-            _ => None,
-        };
-        found.ok_or(
-            "one of effort, budget, google-level, anthropic-adaptive, anthropic-budget-effort",
-        )
-    }
 }
 
 /// The names of thinking levels, in ascending order.
@@ -86,7 +40,7 @@ impl ModelThinking {
             _ => Err("a list of thinking levels"),
         })?;
         let default = thinking.read("defaultLevel", level)?;
-        let mode = thinking.read("mode", ThinkingModeName::read)?;
+        let mode = thinking.read("mode", mode)?;
         thinking.rest(&[], warnings);
         let mut levels: Vec<usize> = match (listed, least, most) {
             (Some(listed), _, _) => listed,
@@ -114,4 +68,13 @@ fn level(value: &Value) -> Result<usize, &'static str> {
         Value::Bool(false) => Ok(0),
         _ => Err(EXPECTED),
     }
+}
+
+/// Parses the name of a mode.
+fn mode(value: &Value) -> Result<ThinkingMode, &'static str> {
+    let found = match value {
+        Value::Text(text) => ThinkingMode::find(text),
+        _ => None,
+    };
+    found.ok_or("one of effort, budget, google-level, anthropic-adaptive, anthropic-budget-effort")
 }

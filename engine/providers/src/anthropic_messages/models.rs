@@ -2,10 +2,9 @@
 
 use std::num::NonZeroU32;
 
-use protocol::ThinkingLevel;
+use protocol::{ThinkingLevel, ThinkingMode};
 
 use crate::endpoint::Endpoint;
-use crate::model_facts::ThinkingMode;
 
 /// What a request has to know of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

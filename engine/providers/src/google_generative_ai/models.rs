@@ -1,10 +1,10 @@
 //! What differs between Gemini models: how they are told how much to think.
 
 use protocol::ThinkingLevel::{self, High, Low, Medium, Minimal, Off, XHigh};
+use protocol::ThinkingMode;
 use serde_json::{Value, json};
 
 use crate::endpoint::Endpoint;
-use crate::model_facts::ThinkingMode;
 
 /// The generation of a model, as far as requests depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,8 @@
 //! The facts about one model.
 
-use protocol::ThinkingLevel;
+use protocol::{ThinkingLevel, ThinkingMode};
 use serde::{Deserialize, Serialize};
 
-use super::thinking_mode::ThinkingMode;
 use crate::usage::Price;
 
 /// What is known about a model. What is absent is not known.

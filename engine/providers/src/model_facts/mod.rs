@@ -8,9 +8,7 @@ mod models_dev;
 mod table;
 #[cfg(test)]
 mod tests;
-mod thinking_mode;
 
 pub use facts::ModelFacts;
 pub use models_dev::{ModelsDevError, Refreshed, parse_models_dev};
 pub use table::{FactsError, FactsTable, ProviderFacts};
-pub use thinking_mode::ThinkingMode;

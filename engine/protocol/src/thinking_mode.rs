@@ -20,7 +20,7 @@ pub enum ThinkingMode {
 
 impl ThinkingMode {
     /// Every mode.
-    const ALL: [Self; 5] = [
+    pub const ALL: [Self; 5] = [
         Self::Effort,
         Self::Budget,
         Self::GoogleLevel,
