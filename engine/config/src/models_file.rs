@@ -10,6 +10,7 @@ mod fields;
 mod model;
 mod oauth;
 mod provider;
+mod sound_part;
 mod thinking;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ use self::fields::{Fields, Mistake};
 pub use self::model::ModelEntry;
 pub use self::oauth::OauthEntry;
 pub use self::provider::{AuthKind, DiscoveryKind, ProviderEntry};
+use self::sound_part::{SoundPart, sound_part};
 use crate::layer::{LARGEST, read_bounded};
 use crate::yaml::{self, Malformed, Value};
 
@@ -90,19 +92,22 @@ impl ModelsFile {
     /// Parses the text of the file.
     #[must_use]
     pub fn of_text(text: &str, file: &Path) -> Self {
-        let root = match yaml::read(text) {
-            Ok(root) => root,
-            Err(Malformed { line, message }) => {
-                let tab = text.lines().nth(usize::try_from(line).unwrap_or(1).saturating_sub(1));
-                let tab = tab.is_some_and(|line| line.trim_start_matches(' ').starts_with('\t'));
-                let hint = if tab { "; a tab cannot indent YAML, use spaces" } else { "" };
-                return Self::of_fault(file, line, format!("{message}{hint}"));
+        let read = yaml::read(text).map(|root| SoundPart { root, unreadable: Vec::new() });
+        let read = read.or_else(|malformed| sound_part(text).ok_or(malformed));
+        let SoundPart { root, unreadable } = match read {
+            Ok(part) => part,
+            Err(malformed) => {
+                return Self::of_fault(file, malformed.line, syntax_error(text, &malformed));
             }
         };
         if root.value == Value::Null {
             return Self::default();
         }
         let mut read = Self::default();
+        for (name, malformed) in &unreadable {
+            let message = format!("`providers.{name}`: {}", syntax_error(text, malformed));
+            read.faults.push(fault(file, Some(name), Mistake { line: malformed.line, message }));
+        }
         let mut warnings = Vec::new();
         let providers = Fields::of(&root, String::new()).and_then(|mut top| {
             let providers = top.take_map("providers")?;
@@ -164,6 +169,15 @@ impl ModelsFile {
         let fault = fault(file, None, Mistake { line, message });
         Self { faults: vec![fault], ..Self::default() }
     }
+}
+
+/// Returns what is wrong with the syntax of a text.
+fn syntax_error(text: &str, malformed: &Malformed) -> String {
+    let at = usize::try_from(malformed.line).unwrap_or(1).saturating_sub(1);
+    let line = text.lines().nth(at).unwrap_or_default();
+    let is_tab = line.trim_start_matches(' ').starts_with('\t');
+    let hint = if is_tab { "; a tab cannot indent YAML, use spaces" } else { "" };
+    format!("{}{hint}", malformed.message)
 }
 
 fn fault(file: &Path, provider: Option<&str>, mistake: Mistake) -> ModelsFault {

@@ -18,6 +18,7 @@ use crate::body_parser::BodyParser;
 use crate::endpoint::Endpoint;
 use crate::exchange::Exchange;
 use crate::rate_limits::rate_limits;
+use crate::retry_after::server_time;
 use crate::usage::Price;
 
 /// How long the stream may go on after the answer is complete: the usage may still follow.
@@ -125,7 +126,10 @@ impl Attempt {
             AttemptState::Ended => return None,
             AttemptState::NotSent => match self.exchange.send().await {
                 Ok(response) => {
-                    let limits = rate_limits(response.headers(), self.exchange.clock.now());
+                    let headers = response.headers();
+                    // Times in the response are those of the server's clock.
+                    let now = server_time(headers).unwrap_or_else(|| self.exchange.clock.now());
+                    let limits = rate_limits(headers, now);
                     self.ready.extend(limits.map(Box::new).map(ModelEvent::Limits));
                     self.state = AttemptState::Reading(Box::new(self.reading(response)));
                     return Some(());

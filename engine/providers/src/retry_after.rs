@@ -61,9 +61,10 @@ fn passed_on(error: &Value, now: Timestamp) -> Option<Duration> {
     retry_after(&headers.collect(), now)
 }
 
-/// Interprets a number: seconds to wait, or a Unix timestamp in seconds or milliseconds.
+/// Interprets a number: seconds to wait, or a Unix timestamp in seconds or milliseconds. A negative
+/// number says nothing.
 fn span(seconds: f64, now: Timestamp) -> Option<Duration> {
-    if !seconds.is_finite() {
+    if !seconds.is_finite() || seconds < 0.0 {
         return None;
     }
     if seconds >= TIMESTAMP * 100.0 {
@@ -73,7 +74,7 @@ fn span(seconds: f64, now: Timestamp) -> Option<Duration> {
     if seconds >= TIMESTAMP {
         return until((seconds * 1000.0) as i64, now);
     }
-    let span = Duration::try_from_secs_f64(seconds.max(0.0)).ok()?;
+    let span = Duration::try_from_secs_f64(seconds).ok()?;
     Some(span.min(MAX_LEN))
 }
 
@@ -105,7 +106,7 @@ mod tests {
 
     #[test]
     fn every_header_that_asks_to_wait_is_understood() {
-        let cases: [(Headers, Option<u128>); 13] = [
+        let cases: [(Headers, Option<u128>); 15] = [
             (&[], None),
             (&[("retry-after", "2")], Some(2000)),
             (&[("retry-after", "0.5")], Some(500)),
@@ -116,7 +117,9 @@ mod tests {
             (&[("x-ratelimit-reset-ms", "250")], Some(250)),
             (&[("x-ratelimit-reset", "1784111777")], Some(34_560_000_000)),
             (&[("x-ratelimit-reset", "1784111777000")], Some(34_560_000_000)),
-            (&[("retry-after", "-3")], Some(0)),
+            (&[("retry-after", "0")], Some(0)),
+            (&[("retry-after", "-3")], None),
+            (&[("retry-after", "-1"), ("x-ratelimit-reset", "9")], Some(9000)),
             (&[("retry-after", "nan")], None),
             (&[("retry-after", "1e300")], Some(34_560_000_000)),
         ];

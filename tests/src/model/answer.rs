@@ -46,6 +46,8 @@ pub enum Cut {
     InCharacter,
     /// Before the reason of its end is told; the body just ends.
     BeforeFinish,
+    /// In its middle; the connection is reset.
+    Reset,
 }
 
 /// What is said in one answer.

@@ -34,7 +34,9 @@ pub(super) async fn respond(answer: Answer, wire: Wire, model: &str, pace: Pace)
             let body = think(&said, wire, model).await;
             let mut steps: Vec<_> = steps(cut(&body, place, wire.end()), pace).collect();
             match place {
-                super::Cut::AtOnce | super::Cut::InCharacter => steps.push(Step::Break),
+                super::Cut::AtOnce | super::Cut::InCharacter | super::Cut::Reset => {
+                    steps.push(Step::Break);
+                }
                 super::Cut::BeforeFinish => {}
             }
             spoken(steps.into_iter())

@@ -2,7 +2,7 @@
 //! have it, and ends when it is dropped.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -10,22 +10,22 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
-use axum::extract::{Request, State};
-use axum::http::StatusCode;
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use axum::serve::ListenerExt;
 use serde_json::json;
-use tokio::net::TcpSocket;
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
 use super::cache::PromptCache;
+use super::connection::{Connections, ResetSwitch};
 use super::quota::Quota;
 use super::respond::respond;
 use super::script::talk_of;
+use super::stated_limits::StatedLimits;
 use super::talk::Talk;
 use super::wire::{self, Wire};
-use super::{Answer, Asked, Script, Tokens};
+use super::{Answer, Asked, Cut, Script, Tokens};
 
 /// The largest request that is read.
 const LARGEST: usize = 64 << 20;
@@ -64,6 +64,7 @@ struct Server {
     shared: Mutex<Shared>,
     /// Apart from the rest, so that nothing holds up the clock by which requests are judged.
     quota: Mutex<Option<Quota>>,
+    stated: Mutex<Option<StatedLimits>>,
 }
 
 struct Shared {
@@ -100,7 +101,8 @@ impl LoopbackModel {
             order: Vec::new(),
             violations: Vec::new(),
         });
-        let server = Arc::new(Server { shared, quota: Mutex::new(None) });
+        let (quota, stated) = (Mutex::new(None), Mutex::new(None));
+        let server = Arc::new(Server { shared, quota, stated });
         let (tell, told) = std::sync::mpsc::channel();
         let (stop, stopped) = oneshot::channel();
         let state = Arc::clone(&server);
@@ -146,6 +148,13 @@ impl LoopbackModel {
     /// refused, and come within `grace`, break no rule.
     pub fn limit_many(&self, most: usize, window: Duration, grace: Duration) {
         *lock(&self.server.quota) = Some(Quota::new(most, window, grace));
+    }
+
+    /// States in its answers, as the provider of each API does, that `most` requests may come in each
+    /// `window`, by a clock that is `behind`. Who comes when nothing is left breaks a rule: that can
+    /// be known to one request at a time.
+    pub fn state_limits(&self, most: u32, window: Duration, behind: Duration) {
+        *lock(&self.server.stated) = Some(StatedLimits::new(most, window, behind));
     }
 
     /// Returns how many requests were refused because of the limit.
@@ -229,6 +238,8 @@ impl LoopbackModel {
     pub fn take_violations(&self) -> Vec<String> {
         let mut violations = std::mem::take(&mut self.lock().violations);
         violations.extend(lock(&self.server.quota).iter_mut().flat_map(Quota::take_violations));
+        let mut stated = lock(&self.server.stated);
+        violations.extend(stated.iter_mut().flat_map(StatedLimits::take_violations));
         violations
     }
 
@@ -260,19 +271,12 @@ fn serve(tell: &Sender<SocketAddr>, state: Arc<Server>, stopped: oneshot::Receiv
     let runtime = runtime.max_blocking_threads(1).enable_all().build();
     let runtime = runtime.expect("a runtime can be had");
     runtime.block_on(async move {
-        let socket = TcpSocket::new_v4().expect("a socket can be had");
-        socket.bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port can be had");
-        // Hundreds may come at once; whom the queue has no room for comes again a second later.
-        let listener = socket.listen(4096).expect("a port can be listened on");
-        let address = listener.local_addr().expect("a bound socket has an address");
-        tell.send(address).expect("somebody waits for it");
-        // A piece must not wait for the acknowledgement of the one before.
-        let listener = listener.tap_io(|connection| {
-            let _slower = connection.set_nodelay(true); // and nothing worse
-        });
+        let listener = Connections::listen();
+        tell.send(listener.address()).expect("somebody waits for it");
         let router = Router::new().fallback(answer).with_state(state);
+        let service = router.into_make_service_with_connect_info::<ResetSwitch>();
         tokio::select! {
-            served = async { axum::serve(listener, router).await } => {
+            served = async { axum::serve(listener, service).await } => {
                 served.expect("the loopback can be listened on");
             }
             _dropped = stopped => {}
@@ -280,7 +284,11 @@ fn serve(tell: &Sender<SocketAddr>, state: Arc<Server>, stopped: oneshot::Receiv
     });
 }
 
-async fn answer(State(server): State<Arc<Server>>, request: Request) -> Response {
+async fn answer(
+    State(server): State<Arc<Server>>,
+    ConnectInfo(reset): ConnectInfo<ResetSwitch>,
+    request: Request,
+) -> Response {
     let came = Instant::now();
     let (parts, body) = request.into_parts();
     let key = wire::key(&parts.headers);
@@ -300,6 +308,11 @@ async fn answer(State(server): State<Arc<Server>>, request: Request) -> Response
             if let Some(refusal) = refusal {
                 return respond(refusal, wire, "", Pace::Events).await;
             }
+            let stated = lock(&server.stated).as_mut().map(|limits| limits.take(wire));
+            let stated = match stated.transpose() {
+                Ok(headers) => headers.unwrap_or_default(),
+                Err(refusal) => return respond(refusal, wire, "", Pace::Events).await,
+            };
             // To hold many requests against all rules takes a while, in which others come.
             let judged = spawn_blocking(move || {
                 let mut shared = lock(&server.shared);
@@ -307,7 +320,15 @@ async fn answer(State(server): State<Arc<Server>>, request: Request) -> Response
                 (answer, model, shared.pace)
             });
             let (answer, model, pace) = judged.await.expect("a script that panics is caught");
-            respond(answer, wire, &model, pace).await
+            if let Answer::Cut(_, Cut::Reset) = answer {
+                reset.set();
+            }
+            let mut response = respond(answer, wire, &model, pace).await;
+            for (name, value) in stated {
+                let value = HeaderValue::from_str(&value).expect("a limit is a sound header");
+                response.headers_mut().insert(name, value);
+            }
+            response
         }
         (method, path, _) => {
             lock(&server.shared).refuse(format!("{method} {path} was asked for"));

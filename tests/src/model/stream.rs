@@ -76,6 +76,7 @@ pub(super) fn cut<'body>(body: &'body str, cut: Cut, end: &str) -> &'body [u8] {
             let first = bytes.iter().position(|byte| *byte >= 0x80);
             first.expect("an answer that is cut in a character has one of several bytes") + 1
         }
+        Cut::Reset => bytes.len() / 2,
         Cut::BeforeFinish => {
             let finish = body.find(end).expect("each answer has an end");
             let before = &body[..finish];

@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tests::model::{Answer, Asked, LoopbackModel, marker};
+use tests::model::{Answer, Asked, LoopbackModel, Wire, marker};
 use tests::sandbox::Plan;
 
 use super::agents::run_with;
+use super::models::write_models;
 use super::sandbox;
 
 #[test]
@@ -44,5 +45,50 @@ fn a_retry_after_that_one_agent_gets_holds_for_all_of_its_account() {
     for event in &told {
         let message = event["errorMessage"].as_str().unwrap_or_default();
         assert!(message.contains("429 Too Many Requests"), "{event}");
+    }
+}
+
+#[test]
+fn a_run_honours_the_limits_that_a_provider_states_in_its_answers() {
+    // Anthropic tells times by its own clock, and says what that shows.
+    let hour = Duration::from_secs(3600);
+    for (wire, behind) in [
+        (Wire::Completions, Duration::ZERO),
+        (Wire::Responses, Duration::ZERO),
+        (Wire::Messages, hour),
+    ] {
+        let place = sandbox();
+        let repository = place.repository();
+        let model = LoopbackModel::start();
+        model.otherwise(|_| Box::new(|_: &Asked| Answer::yields(&json!("done"))));
+        // One more in each second, after two.
+        model.state_limits(2, Duration::from_secs(2), behind);
+        write_models(
+            &place,
+            &format!(
+                "providers:\n  gate: {{ baseUrl: '{}', auth: none, api: {}, \
+                 limits: {{ concurrency: 1 }}, models: [{{ id: m }}] }}\n",
+                model.url_of(wire),
+                wire.name()
+            ),
+        );
+        let plan = (1..=5).fold(Plan::default(), |plan, at| {
+            let name = format!("t{at}");
+            plan.agent(&name, &marker(&name))
+        });
+        let began = Instant::now();
+        let run = place.run_plan(&repository, &plan).words("--model gate/m").run();
+        let took = began.elapsed();
+        assert_eq!(model.take_violations(), Vec::<String>::new(), "{wire:?}: {run}");
+        let finished = run.expect_code(0);
+        assert_eq!(model.requests(), 5, "{wire:?}: {finished}");
+        assert_eq!(finished.events_of("run_finished")[0]["done"], 5, "{wire:?}");
+        // Times in whole seconds make each of three waits up to a second longer.
+        assert!(took >= Duration::from_secs(3) - Duration::from_millis(100), "{wire:?}: {took:?}");
+        let says = |event: &serde_json::Value| {
+            event["event"]["errorMessage"].as_str() == Some("its limit is used up")
+        };
+        assert!(finished.events().iter().any(says), "{wire:?}: {finished}");
+        assert!(took < Duration::from_secs(30), "{wire:?}: {took:?}");
     }
 }

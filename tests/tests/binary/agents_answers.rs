@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tests::model::{Answer, Asked, Call, Cut, LoopbackModel, Said, Script};
 use tests::sandbox::{ClosedPort, Finished, Invocation, Repository, Sandbox};
@@ -134,6 +135,63 @@ fn a_far_reset_is_quota_with_its_time_and_is_not_waited_for() {
     assert_eq!(failure["detail"]["type"], "until", "{failure}");
     assert_eq!(asked, 1);
     assert!(began.elapsed() < Duration::from_secs(300), "{finished}");
+}
+
+#[test]
+fn a_retry_after_that_is_no_time_says_nothing_and_one_of_a_year_is_quota() {
+    let limit = Answer::error(429, "rate_limit_exceeded", "Too many requests");
+    let spent = Answer::error(429, "insufficient_quota", "You exceeded your current quota");
+    for (odd, after, class, code, requests) in [
+        (&limit, "-1", "transient", 5, 5),
+        (&limit, "soon", "transient", 5, 5),
+        (&limit, "31536000", "quota", 6, 1),
+        (&spent, "-1", "quota", 6, 1),
+        (&spent, "soon", "quota", 6, 1),
+    ] {
+        let place = sandbox();
+        let repository = place.repository();
+        let model = LoopbackModel::start();
+        place.home().configure("retry:\n  baseDelayMs: 10\n");
+        let odd = odd.clone().with_header("retry-after", after);
+        let began = Instant::now();
+        let finished = run_one(&place, &repository, &model, move |_: &Asked| odd.clone()).run();
+        assert!(began.elapsed() < Duration::from_secs(60), "{after}: {finished}");
+        let finished = finished.expect_code(code);
+        let failure = finished.task("t1")["failure"].clone();
+        says(&failure, class, &["429 Too Many Requests"]);
+        assert_eq!(failure["detail"]["type"] == "until", after == "31536000", "{failure}");
+        assert_eq!(model.asked("t1").len(), requests, "{after}: {finished}");
+        assert!(finished.stderr.matches("error:").count() <= 1, "{finished}");
+        place.expect_nothing_left(&repository);
+    }
+}
+
+#[test]
+fn how_long_a_quota_is_waited_for_is_a_setting() {
+    let limit = Answer::error(429, "rate_limit_exceeded", "Too many requests");
+    let begin = |after: &str, setting: &str| {
+        let place = sandbox();
+        place.home().configure(setting);
+        let (repository, model) = (place.repository(), LoopbackModel::start());
+        let odd = limit.clone().with_header("retry-after", after);
+        let run = run_one(&place, &repository, &model, move |_: &Asked| odd.clone());
+        (place, repository, model, run)
+    };
+    let (_place, _repository, model, run) = begin("120", "quota:\n  wait: 90s\n");
+    let finished = run.run().expect_code(6);
+    says(&finished.task("t1")["failure"], "quota", &["it asks to wait 120 s"]);
+    assert_eq!(model.requests(), 1);
+    // Seven hours are more than it is without a setting.
+    let (_place, _repository, model, run) = begin("25200", "quota:\n  wait: 8h\n");
+    let mut running = run.start();
+    let wait = running.until_event("it waits", |event| event["waits_for"].is_object());
+    let at = |time: &Value| serde_json::from_value::<protocol::Timestamp>(time.clone());
+    let until = at(&wait["waits_for"]["until"]).expect("it is known").as_millisecond();
+    let left = until - at(&wait["at"]).expect("each event has a time").as_millisecond();
+    assert!((25_100_000..25_300_000).contains(&left), "{wait}");
+    running.signal(Signal::INT);
+    let finished = running.wait().expect_code(130);
+    assert_eq!((model.requests(), &finished.task("t1")["outcome"]), (1, &json!("cancelled")));
 }
 
 #[test]

@@ -72,7 +72,8 @@ fn streams(wire: Wire) {
         ("no text", no_text(wire), again),
         ("an empty id", wire.say(&no_id), again),
         ("comments", Answer::Again(b": here\n\n".to_vec(), Duration::from_millis(50)), again),
-        ("a reset", Answer::Cut(said(), Cut::AtOnce), again),
+        ("a connection that breaks", Answer::Cut(said(), Cut::AtOnce), again),
+        ("a reset", Answer::Cut(said(), Cut::Reset), again),
         ("a filter", stream("filter"), refused),
         ("a refusal", stream("refusal"), if by_text { again } else { refused }),
         ("an error", stream("error"), again),
@@ -83,6 +84,8 @@ fn streams(wire: Wire) {
     for (what, odd, expected) in cases {
         ends(wire, what, &odd, 1, expected);
     }
+    let reset = Answer::Cut(said(), Cut::Reset);
+    ends(wire, "resets", &reset, 9, Ends::Fails("transient", 3));
 }
 
 #[test]

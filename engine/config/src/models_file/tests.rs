@@ -169,6 +169,52 @@ fn a_file_that_cannot_be_read_is_one_fault() {
 }
 
 #[test]
+fn a_syntax_error_in_one_provider_leaves_the_others_alone() {
+    let good = "  good: { baseUrl: https://h/v1, auth: none, api: openai-completions, models: [{ id: m }] }\n";
+    let entry =
+        "{ baseUrl: https://h/v1, auth: none, api: openai-completions, models: [{ id: m }] }";
+    for (bad, expected) in [
+        ("  bad:\n\tbaseUrl: https://h\n".to_owned(), "models.yml:4: `providers.bad`: tabs"),
+        (
+            "  bad:\n    # no\n    baseUrl: https://h\n\t api: x\n".to_owned(),
+            "models.yml:5: `providers.bad`: ",
+        ),
+        ("  bad: { baseUrl: 'https://h\n".to_owned(), "`providers.bad`: "),
+        ("  bad: { baseUrl: https://h\n".to_owned(), "`providers.bad`: "),
+        ("  bad: *gone\n".to_owned(), "models.yml:3: `providers.bad`: "),
+        (
+            format!("  bad: {entry}\n  bad: {entry}\n"),
+            "models.yml:4: `providers.bad`: it is there twice",
+        ),
+    ] {
+        let other = "  other: { modelOverrides: { m: { contextWindow: 0 } } }\n";
+        let text = format!("providers:\n{good}{bad}{other}equivalence: {{ exclude: [good/m] }}\n");
+        let file = read(&text);
+        let told: Vec<_> = file.faults.iter().map(ToString::to_string).collect();
+        assert_eq!(told.len(), 2, "{bad}: {told:?}");
+        assert!(told[0].contains(expected), "{bad}: {told:?}");
+        let line = 3 + bad.lines().count();
+        assert!(
+            told[1].starts_with(&format!("models.yml:{line}: `providers.other.modelOverrides.m")),
+            "{bad}: {told:?}"
+        );
+        assert_eq!(file.providers.keys().collect::<Vec<_>>(), ["good"], "{bad}");
+        assert_ne!(file.equivalence, Equivalence::default(), "{bad}");
+    }
+    // Where nobody can tell which provider it is, it is the whole file.
+    for text in [
+        "providers: { good: {}, bad: { }\n".to_owned(),
+        format!("providers:\n{good}equivalence: {{\n"),
+        format!("providers:\n{good} bad: {{}}\n"),
+        format!("providers:\n{good}  'a b': {{\n"),
+    ] {
+        let file = read(&text);
+        assert_eq!((file.providers.len(), file.faults.len()), (0, 1), "{text}: {:?}", file.faults);
+        assert_eq!(file.faults[0].provider, None, "{text}");
+    }
+}
+
+#[test]
 fn unknown_keys_are_warnings_with_the_nearest_one_and_planned_ones_are_told() {
     let file = read(
         "providers:\n  a:\n    baseURL: https://h\n    apiKey: K\n    modelOverrides: { m: { premiumMultiplier: 2 } }\n",

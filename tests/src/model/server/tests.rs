@@ -75,3 +75,20 @@ fn streams_are_cut_refused_and_listed_as_told() {
     model.demand_key("k");
     assert!(list(&model).contains("401"));
 }
+
+#[test]
+fn a_connection_is_reset_and_not_closed_where_the_script_says_so() {
+    let model = LoopbackModel::start();
+    let said = || Said { text: "Straße".to_owned(), ..Said::default() };
+    for (cut, expected) in
+        [(Cut::Reset, Err(std::io::ErrorKind::ConnectionReset)), (Cut::AtOnce, Ok(()))]
+    {
+        model.talk("t1", steps(vec![Answer::Cut(said(), cut)]));
+        let mut connection = TcpStream::connect(model.address).unwrap();
+        let body = json!({ "model": "loop", "stream": true, "messages": begin("t1") }).to_string();
+        let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length:";
+        connection.write_all(format!("{head} {}\r\n\r\n{body}", body.len()).as_bytes()).unwrap();
+        let ended = connection.read_to_end(&mut Vec::new());
+        assert_eq!(ended.map(drop).map_err(|error| error.kind()), expected, "{cut:?}");
+    }
+}
