@@ -196,8 +196,8 @@ fn start(
 fn merged(snapshot: &Snapshot, tasks: &[LandingTask]) -> Result<(Vec<TaskLanding>, Changes)> {
     let target = SnapshotTarget::open(snapshot)?;
     let rules = snapshot.context.merge_rules()?;
-    let store = ContentReader::open(snapshot)?.store;
-    let mut merger = Merger::over(&target, &store).under(&rules);
+    let store = target.store();
+    let mut merger = Merger::over(&target, store).under(&rules);
     let changes_of = |capture: &CaptureRef| store.changes(capture);
     let landings = merge_tasks(&mut merger, tasks, &changes_of);
     let changes = merger.finish().into_iter().map(|(path, merged)| (path, merged.after));

@@ -46,7 +46,8 @@ impl fmt::Display for CaptureRef {
 pub struct ChangeSummary {
     /// The number of files that were added, changed or removed.
     pub files: u64,
-    /// The number of lines that were added. Binary files do not count.
+    /// The number of lines that were added. Binary files do not count, and a renamed file only by what
+    /// has changed in it.
     pub added: u64,
     /// The number of lines that were removed.
     pub removed: u64,

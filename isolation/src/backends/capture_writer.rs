@@ -6,7 +6,7 @@ use engine::ports::AttemptEnd;
 use protocol::{CaptureRef, Captured, ChangeSummary, LeftOut, RepoPath, RunName, TaskName};
 
 use crate::backends::RunContext;
-use crate::capture::count_lines;
+use crate::capture::{count_lines, count_renames};
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Change, Entry, Mode};
 use crate::nested::NestedWork;
@@ -161,6 +161,7 @@ impl ChangeList {
                 return self.put(context, store, capture, &title);
             }
             if store.changes(&capture)? == self.changes {
+                count_renames(&mut self.summary, store, &self.changes)?;
                 return Ok(self.captured(capture));
             }
             free = free.saturating_add(1);
@@ -188,6 +189,7 @@ impl ChangeList {
         title: &CaptureTitle<'_>,
     ) -> Result<Captured> {
         self.sort();
+        count_renames(&mut self.summary, store, &self.changes)?;
         context.faults.failpoint("capture.ref").or_cannot(|| format!("write {capture}"))?;
         // Tests switch this step off to prove that they detect its absence.
         if !context.faults.is_off("F272") {

@@ -92,6 +92,12 @@ impl ContentReader {
         Ok(Self { git: context.repo.git()?, nested, tree, store })
     }
 
+    /// Returns the reader with the captures that are in the journal of the task store now, which are
+    /// read where they are.
+    pub(crate) fn with_journal(self) -> Result<Self> {
+        Ok(Self { store: self.store.with_journal()?, ..self })
+    }
+
     /// Returns the bytes of a file, or the target of a symlink.
     pub(crate) fn of(&self, path: &RepoPath, frozen: &FrozenEntry) -> Result<Vec<u8>> {
         let blob = match frozen.source {

@@ -14,6 +14,7 @@ use crate::capture::compare::{Compared, compare, count_lines};
 use crate::capture::damage::{self, DamageCheck};
 use crate::capture::nested_works::nested_works;
 use crate::capture::own_commit::{head, is_folder, own_commit_message};
+use crate::capture::renamed_lines::count_renames;
 use crate::capture::series::series;
 use crate::capture::walk;
 use crate::capture::without_setup::Basis;
@@ -78,12 +79,14 @@ pub(crate) fn recapture(
 pub(crate) fn summary(store: &TaskStore, capture: CaptureRef) -> Result<Captured> {
     let what = || format!("read {capture} from the task store");
     let bytes = |entry: Option<Entry>| entry.map_or(Ok(Vec::new()), |entry| store.read(entry.oid));
-    let mut changes = ChangeSummary::default();
-    for change in store.changes(&capture)? {
+    let mut summary = ChangeSummary::default();
+    let changes = store.changes(&capture)?;
+    for change in &changes {
         let (before, after) = (bytes(change.base)?, bytes(change.task)?);
-        count_lines(&mut changes, &before, &after).or_cannot(what)?;
+        count_lines(&mut summary, &before, &after).or_cannot(what)?;
     }
-    Ok(Captured::whole(capture, changes))
+    count_renames(&mut summary, store, &changes)?;
+    Ok(Captured::whole(capture, summary))
 }
 
 /// Finds the changes, and writes their bytes to the task store.

@@ -8,6 +8,7 @@ mod left_out;
 mod nested_works;
 mod own_commit;
 mod own_objects;
+mod renamed_lines;
 mod series;
 mod setup;
 #[cfg(test)]
@@ -19,4 +20,5 @@ mod work_rules;
 pub(crate) use capture_workspace::{Known, capture, checkpoint, recapture, summary};
 pub(crate) use changed_paths::{ChangedPath, changed_paths};
 pub(crate) use compare::count_lines;
+pub(crate) use renamed_lines::count_renames;
 pub(crate) use setup::{accept_setup, after_setup};

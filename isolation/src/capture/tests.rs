@@ -129,6 +129,33 @@ fn a_summary_counts_what_git_diff_numstat_counts() {
 }
 
 #[test]
+fn a_renamed_file_is_counted_by_the_lines_that_have_changed_in_it() {
+    let lines = |range: std::ops::Range<u32>| {
+        range.map(|line| format!("line {line}\n")).collect::<String>()
+    };
+    let (pure, edited) = (lines(0..30), lines(100..140));
+    let sample = Sample::with(&[("pure", &pure), ("edited", &edited), ("gone", "gone\n")]);
+    let snapshot = sample.freeze("raaaa");
+    let workspace = prepare(&snapshot, "a");
+    let at = |name: &str| workspace.root.join(name);
+    fs::create_dir(at("new")).unwrap();
+    fs::rename(at("pure"), at("new/pure")).unwrap();
+    let alone = captured(&snapshot, &workspace);
+    assert_eq!(alone.changes, ChangeSummary { files: 2, added: 0, removed: 0 });
+    let kept = crate::capture::summary(&sample.store(), alone.capture.clone()).unwrap();
+    assert_eq!(kept, alone, "what is read later is the same");
+    fs::remove_file(at("edited")).unwrap();
+    write(&workspace.root, "new/edited", edited.replace("line 120\n", "one\ntwo\n"));
+    write(&workspace.root, "new/other", "added\n");
+    fs::remove_file(at("gone")).unwrap();
+    let changes = captured(&snapshot, &workspace).changes;
+    git(&workspace.root, &["add", "-A"]);
+    let shown = git(&workspace.root, &["diff", "--cached", "--shortstat", "-M"]);
+    assert_eq!(shown.trim(), "4 files changed, 3 insertions(+), 2 deletions(-)");
+    assert_eq!(changes, ChangeSummary { files: 6, added: 3, removed: 2 });
+}
+
+#[test]
 fn a_task_that_changes_nothing_is_captured_too() {
     let sample = Sample::with(&[("file", "x\n")]);
     let snapshot = sample.freeze("raaaa");

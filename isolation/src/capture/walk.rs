@@ -76,7 +76,8 @@ pub(super) fn candidates<'a>(
     let same = same.unwrap_or_default();
     let changed = differences.map(|differences| differences.changed_files(snapshot));
     let changed = changed.unwrap_or_default();
-    let mut walk = Walk::new(snapshot, manifest, tree, rules, force_added);
+    let visits = differences.map_or(Visits::Everything, |_| Visits::Differing);
+    let mut walk = Walk::new(snapshot, manifest, tree, rules, force_added, visits);
     let mut visited = BTreeSet::new();
     let mut waiting = vec![Vec::new()];
     while let Some(path) = waiting.pop() {
@@ -105,11 +106,21 @@ pub(super) fn candidates<'a>(
     Ok(walk.finish(tree))
 }
 
+/// The files of the snapshot that a walk visits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Visits {
+    /// All of them. Their times show which have certainly not changed.
+    Everything,
+    /// Those that are not as they were copied.
+    Differing,
+}
+
 struct Walk<'a, 'g> {
     snapshot: &'a Snapshot,
     manifest: &'a Manifest,
     rules: &'g WorkRules<'g>,
     force_added: &'g ForceAdded<'g>,
+    visits: Visits,
     found: Vec<Candidate<'a>>,
     left_out: LeftOutCollector<'g>,
     /// The paths of the predecessors' changes that were seen.
@@ -125,6 +136,7 @@ impl<'a, 'g> Walk<'a, 'g> {
         tree: &'g Tree,
         rules: &'g WorkRules<'g>,
         force_added: &'g ForceAdded<'g>,
+        visits: Visits,
     ) -> Self
     where
         'a: 'g,
@@ -134,6 +146,7 @@ impl<'a, 'g> Walk<'a, 'g> {
             manifest,
             rules,
             force_added,
+            visits,
             found: Vec::new(),
             left_out: LeftOutCollector::new(tree, &manifest.setup),
             seen_predecessors: BTreeSet::new(),
@@ -271,10 +284,12 @@ impl<'a, 'g> Walk<'a, 'g> {
     }
 
     /// Returns whether a file certainly has not changed since the workspace was made. The change
-    /// time (ctime) reveals a file that was written and then given its old modification time.
+    /// time (ctime) reveals a file that was written and then given its old modification time, unless
+    /// the clock was set back meanwhile: a file that is known to differ counts as changed.
     fn is_untouched(&self, frozen: &FrozenEntry, stat: &Stat) -> bool {
         let kind = |mode: u32| mode & !0o7000;
-        stat.size == frozen.stat.size
+        self.visits == Visits::Everything
+            && stat.size == frozen.stat.size
             && stat.mtime_ns == frozen.stat.mtime_ns
             && kind(stat.mode) == kind(frozen.stat.mode)
             && stat.ctime_ns < self.manifest.marker_ns

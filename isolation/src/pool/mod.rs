@@ -9,6 +9,8 @@ mod look;
 mod pooled_copy;
 mod restore;
 mod run_table;
+#[cfg(test)]
+mod tests;
 mod written;
 
 pub(crate) use copies::{Pool, Source, is_in_pool};

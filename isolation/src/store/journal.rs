@@ -1,6 +1,6 @@
 //! The journal of a task store: captures that are durable, but not in git's format yet. Captures
-//! that end at the same time share one sync. When a run has ended,
-//! and before anything but a landing reads captures, the journal is moved into git's objects and
+//! that end at the same time share one sync. When a run has ended, and before anything but a landing or
+//! a workspace on the work of predecessors reads captures, the journal is moved into git's objects and
 //! references, as one pack.
 
 use std::fmt;

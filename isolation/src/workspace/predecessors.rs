@@ -23,9 +23,15 @@ pub(crate) struct SnapshotTarget<'a> {
 }
 
 impl<'a> SnapshotTarget<'a> {
-    /// Returns the snapshot as a target.
+    /// Returns the snapshot as a target for the captures that there are now. Those in the journal of
+    /// the task store stay there.
     pub(crate) fn open(snapshot: &'a Snapshot) -> Result<Self> {
-        Ok(Self { snapshot, bytes: ContentReader::open(snapshot)? })
+        Ok(Self { snapshot, bytes: ContentReader::open(snapshot)?.with_journal()? })
+    }
+
+    /// Returns the task store with these captures.
+    pub(crate) fn store(&self) -> &TaskStore {
+        &self.bytes.store
     }
 }
 
@@ -63,7 +69,7 @@ pub(super) fn apply_predecessors_to(
     }
     let target = SnapshotTarget::open(snapshot)?;
     let rules = snapshot.context.merge_rules()?;
-    apply_predecessors(tree, &target, (&target.bytes.store, &rules), predecessors)
+    apply_predecessors(tree, &target, (target.store(), &rules), predecessors)
 }
 
 /// Merges the predecessors' captures over `target` and writes the result to its copy at `tree`.

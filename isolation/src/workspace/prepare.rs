@@ -194,6 +194,7 @@ pub(crate) fn mark(folder: &Path) -> Result<i64> {
     }
     let mut marker = File::create_new(&file).or_cannot(what)?;
     let began = Instant::now();
+    // Nothing that was written before has a later time.
     let first = changed_ns(&marker).or_cannot(what)?;
     let mut now = first;
     // From Linux 6.13 on, the next change of a file whose time was read has a finer time.
@@ -204,7 +205,13 @@ pub(crate) fn mark(folder: &Path) -> Result<i64> {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
-    Ok(now)
+    Ok(boundary(first, now))
+}
+
+/// Returns the time that separates what has changed up to `first` from what changes after `now`. It is
+/// the earliest one, because a clock can go back a little: some kernels correct the time of files so.
+fn boundary(first: i64, now: i64) -> i64 {
+    if now > first { first.saturating_add(1) } else { now }
 }
 
 fn changed_ns(file: &File) -> std::io::Result<i64> {
@@ -238,5 +245,18 @@ fn holds_only(folder: &Path, own: &[&str]) -> bool {
             entry.is_ok_and(|entry| own.iter().any(|name| entry.file_name() == *name))
         }),
         Err(error) => error.kind() == ErrorKind::NotFound,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_workspace_is_later_than_its_files_and_leaves_room_before_the_first_change() {
+        assert_eq!(boundary(1_000, 5_000), 1_001);
+        // Where the clock stands still, nothing is certain about the files of that time.
+        assert_eq!(boundary(1_000, 1_000), 1_000);
+        assert_eq!(boundary(1_000, 900), 900);
     }
 }

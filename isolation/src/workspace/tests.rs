@@ -8,7 +8,9 @@ use std::path::Path;
 use engine::ports::CancelToken;
 
 use crate::backends::LandingWait;
-use crate::testing::{Sample, faults, freeze_at, git, prepare, raw, write};
+use crate::testing::{
+    Sample, captured, faults, freeze_at, git, prepare, prepare_after, raw, write,
+};
 use crate::workspace::{discard, tree_of};
 
 /// Everything below `root` that is not git's: mode, time and bytes.
@@ -212,6 +214,35 @@ fn a_full_disk_while_copying_is_told_as_such_and_leaves_nothing() {
 }
 
 #[test]
+fn work_of_predecessors_in_the_journal_stays_there_when_a_workspace_begins_with_it() {
+    let sample = Sample::with(&[("file", "0\n"), ("other", "0\n")]);
+    let snapshot = sample.freeze("raaaa");
+    let journal = sample.paths().store.join("captures.journal");
+    let references = || git(&sample.paths().store, &["for-each-ref", "refs/tasks"]);
+    let mut before: Vec<(String, protocol::CaptureRef)> = Vec::new();
+    for number in 0..8 {
+        let predecessors: Vec<_> =
+            before.iter().map(|(task, capture)| (task.as_str(), capture)).collect();
+        let size = fs::metadata(&journal).map_or(0, |file| file.len());
+        let task = format!("t{number}");
+        let workspace = prepare_after(&snapshot, &task, &predecessors).unwrap();
+        assert_eq!(
+            fs::read(workspace.root.join("file")).unwrap(),
+            format!("{number}\n").as_bytes()
+        );
+        assert_eq!(fs::metadata(&journal).map_or(0, |file| file.len()), size, "before {task}");
+        write(&workspace.root, "file", format!("{}\n", number + 1));
+        let captured = captured(&snapshot, &workspace);
+        assert_eq!(captured.changes.files, 1, "{task}");
+        before.push((task, captured.capture));
+    }
+    assert_eq!(references(), "", "git does not have them yet");
+    assert_eq!(sample.store().captures(&"raaaa".parse().unwrap()).unwrap().len(), before.len());
+    assert_eq!(references().lines().count(), before.len());
+    git(&sample.paths().store, &["fsck", "--full", "--strict", "--no-dangling"]);
+}
+
+#[test]
 fn a_workspace_that_stands_is_never_made_over() {
     let sample = dirty();
     let snapshot = sample.freeze("raaaa");
@@ -282,7 +313,7 @@ fn flags_that_hide_edits_and_a_sparse_checkout_deceive_nobody() {
     assert!(!workspace.root.join("out").exists());
     let status = ["status", "--porcelain=v2"];
     assert_eq!(git(&workspace.root, &status), sample.git(&status));
-    assert_eq!(crate::testing::captured(&snapshot, &workspace).changes.files, 0);
+    assert_eq!(captured(&snapshot, &workspace).changes.files, 0);
 }
 
 #[test]

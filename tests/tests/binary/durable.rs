@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::json;
 use tests::model::{Answer, Asked, LoopbackModel, marker};
-use tests::sandbox::{Finished, Invocation, Sandbox};
+use tests::sandbox::{Finished, Invocation, Plan, Sandbox};
 
 use super::sandbox_on_disk as sandbox;
 
@@ -229,6 +229,40 @@ fn captures_that_end_together_share_syncs_and_are_moved_at_once_when_the_run_has
     assert_eq!(below.count(), 0, "nothing is synced that can be made again: {seen:?}");
     let kept = place.home().captures();
     assert_eq!(kept.len(), TASKS, "{kept:?}");
+    let _clean = place.home().store_git(&["fsck", "--full", "--strict", "--no-dangling"]);
+}
+
+#[test]
+fn tasks_on_the_work_of_others_read_it_from_the_journal_which_is_moved_when_the_run_has_landed() {
+    const TASKS: usize = 8;
+    let place = sandbox();
+    let repository = place.repository();
+    let mut plan = Plan::default().task("t0", "echo 0 > file");
+    for number in 1..TASKS {
+        let command = format!("grep {} file && echo {number} > file", number - 1);
+        plan = plan.task(&format!("t{number}"), &command).after(&[&format!("t{}", number - 1)]);
+    }
+    let (finished, seen) = witnessed(&place, place.run_plan(&repository, &plan), 0);
+    assert_eq!(finished.landed().len(), TASKS, "{finished}");
+    assert_eq!(repository.text("file"), format!("{}\n", TASKS - 1));
+    let store = place.home().stores()[0].display().to_string();
+    let at = |what: &str, path: &dyn Fn(&str) -> bool| {
+        let found = seen.iter().position(|(kind, at)| kind == what && path(at));
+        found.unwrap_or_else(|| panic!("no {what}: {seen:?}"))
+    };
+    let made = at("rename", &|path| path == store);
+    let landed = at("rename", &|path| path.ends_with("-1.committed"));
+    let synced = |part: &str| {
+        let is_it = |(what, path): &&(String, String)| {
+            what == "sync" && path.starts_with(&store) && path.contains(part)
+        };
+        seen[made..landed].iter().filter(is_it).count()
+    };
+    assert_eq!(synced("/captures.journal"), TASKS, "{seen:?}");
+    // The landing protects what it needs.
+    let moved = synced("/refs/tasks") + synced("/packed-refs") + synced("/objects/pack");
+    assert_eq!(moved, 0, "a task waits for no capture to be moved: {seen:?}");
+    assert_eq!(place.home().captures().len(), TASKS);
     let _clean = place.home().store_git(&["fsck", "--full", "--strict", "--no-dangling"]);
 }
 

@@ -258,6 +258,22 @@ fn a_task_in_the_files_of_another_sees_and_captures_what_it_would_in_new_files()
     });
 }
 
+#[test]
+fn what_git_does_to_an_edit_in_place_does_not_depend_on_the_second_in_which_it_runs() {
+    let bench = Bench::new();
+    let workspace = bench.prepare(&bench.fresh, "one", None, WorkspaceStart::AtOnce);
+    let file = workspace.root.join("one");
+    let earlier = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    let opened = fs::File::options().write(true).open(&file).expect("it is there");
+    opened.set_modified(earlier).expect("it is the test's");
+    let task = RandomTask { root: &workspace.root, random: &mut Random::new(1) };
+    task.run_git("add -A").expect("git can be run");
+    task.overwrite(&file).expect("it is the test's");
+    assert_ne!(fs::read(&file).expect("it is there"), b"one\n");
+    task.run_git("reset -q --hard").expect("git can be run");
+    assert_eq!(fs::read(&file).expect("it is there"), b"one\n");
+}
+
 /// A file system whose times are whole seconds, unmounted when dropped.
 struct CoarseDisk(tempfile::TempDir);
 

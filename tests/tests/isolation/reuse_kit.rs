@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{CWD, FileType, Mode, XattrFlags, lgetxattr, llistxattr, lsetxattr, mknodat};
 use tests::fuzz::Random;
@@ -204,7 +204,7 @@ impl RandomTask<'_> {
     }
 
     /// Writes as many other bytes, and gives the file its time back.
-    fn overwrite(&self, path: &Path) -> std::io::Result<()> {
+    pub(super) fn overwrite(&self, path: &Path) -> std::io::Result<()> {
         let meta = fs::symlink_metadata(path)?;
         if !meta.is_file() {
             return Ok(());
@@ -221,6 +221,18 @@ impl RandomTask<'_> {
 
     fn git(&mut self) -> std::io::Result<()> {
         let command = *self.random.pick(GIT);
+        self.run_git(command)
+    }
+
+    /// Runs git so that it does the same at any time: it compares the files with an index that is older
+    /// than all of them. Otherwise an edit that keeps size and time is one for it only if the index was
+    /// written in the second of the file.
+    pub(super) fn run_git(&self, command: &str) -> std::io::Result<()> {
+        let index = self.root.with_file_name("git").join("index");
+        if fs::symlink_metadata(&index).is_ok_and(|meta| meta.is_file()) {
+            let first = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
+            fs::File::open(index)?.set_modified(first)?;
+        }
         let mut git = Command::new("git");
         git.args(command.split(' ')).current_dir(self.root).stdin(Stdio::null());
         for name in ["GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"] {

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use protocol::{RepoPath, quote_path};
 use rustix::io::Errno;
 
-use super::{Original, Walk, Walked};
+use super::{Original, Visits, Walk, Walked};
 use crate::baseline::{Snapshot, split_path};
 use crate::capture::capture_workspace::ForceAdded;
 use crate::capture::work_rules::WorkRules;
@@ -25,7 +25,7 @@ pub(in crate::capture) fn written<'a>(
     force_added: &ForceAdded<'_>,
     paths: &BTreeSet<Vec<u8>>,
 ) -> Result<Option<Walked<'a>>> {
-    let mut walk = Walk::new(snapshot, manifest, tree, rules, force_added);
+    let mut walk = Walk::new(snapshot, manifest, tree, rules, force_added, Visits::Everything);
     for path in paths.iter().filter(|path| !path.is_empty()) {
         // A name that git does not accept is reported by a walk.
         let Some(path) = RepoPath::new(path.as_slice()) else { return Ok(None) };
