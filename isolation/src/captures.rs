@@ -16,7 +16,7 @@ use crate::landing::{LandingLock, WorkInTree, work_in_tree};
 use crate::merge::MergeRules;
 use crate::paths::{IsolationPaths, RepoPaths};
 use crate::repository::Repo;
-use crate::settle::{check_can_stage, conflict_hunks, marked_text, stage_merge};
+use crate::settle::{check_can_stage, conflict_hunks, keep_sides, marked_text, stage_merge};
 use crate::store::{PatchNeeds, TaskStore};
 use crate::tree::join;
 
@@ -173,7 +173,7 @@ impl Captures {
         branch: (&str, &str),
     ) -> Result<String> {
         let store = self.existing(|| format!("make the branch {}", branch.0))?;
-        not_nested(&store, work.1, "no branch can be made of this work alone")?;
+        not_nested(&store, work.1, ("no branch can be made of this work alone", PLAIN))?;
         let (repo, faults) = (Repo::open(root)?, Faults::default());
         let folders = || Ok(vec![repo.common_dir.clone()]);
         let _lock = LandingLock::acquire(&folders, &faults, &CancelToken::default(), &|_| {})?;
@@ -202,7 +202,7 @@ impl Captures {
         conflicts: &[Conflict],
     ) -> Result<()> {
         let store = self.existing(|| format!("read {capture}"))?;
-        not_nested(&store, capture, "cannot leave the index as git merge would")?;
+        not_nested(&store, capture, ("cannot leave the index as git merge would", PLAIN))?;
         check_can_stage(&Repo::open(root)?, &store.changes(capture)?, conflicts)
     }
 
@@ -219,6 +219,27 @@ impl Captures {
     ) -> Result<()> {
         let store = self.existing(|| "write the index".to_owned())?;
         stage_merge(&Repo::open(root)?, &store, capture, conflicts)
+    }
+
+    /// Checks that all of the work in a capture is in the user's own repository, so that its conflicts
+    /// can be settled on a branch.
+    ///
+    /// # Errors
+    /// If a part of it is in a nested repository, or there is no such capture.
+    pub fn check_in_one_repository(&self, capture: &CaptureRef) -> Result<()> {
+        let store = self.existing(|| format!("read {capture}"))?;
+        let hint = "regatta diff RUN/TASK | git apply --3way";
+        not_nested(&store, capture, ("its conflicts cannot be settled on a branch", hint))
+    }
+
+    /// Writes to the task store the sides of conflicts that it lacks: what came into the repository at
+    /// `root` after the conflicts were recorded.
+    ///
+    /// # Errors
+    /// If the repository cannot be read, or the task store cannot be written.
+    pub fn keep_sides(&self, root: &Path, conflicts: &[Conflict]) -> Result<()> {
+        let store = self.existing(|| "keep the sides of conflicts".to_owned())?;
+        keep_sides(&store, &Repo::open(root)?, conflicts)
     }
 
     /// Captures what a resolver wrote for conflicts of a task, and returns the capture.
@@ -298,14 +319,17 @@ impl Captures {
     }
 }
 
+/// What lands work in nested repositories.
+const PLAIN: &str = "regatta apply RUN/TASK, without --branch and --index";
+
 /// Refuses work in nested repositories, each of which has its own index and branches.
-fn not_nested(store: &TaskStore, capture: &CaptureRef, what: &str) -> Result<()> {
+fn not_nested(store: &TaskStore, capture: &CaptureRef, (what, hint): (&str, &str)) -> Result<()> {
     match store.nested_roots(capture)?.first() {
         None => Ok(()),
         Some(root) => Err(IsolationError::Refused {
             what: what.to_owned(),
             because: format!("a part of it is in {root}, which is a repository of its own"),
-            hint: "regatta apply RUN/TASK, without --branch and --index".to_owned(),
+            hint: hint.to_owned(),
         }),
     }
 }

@@ -114,6 +114,8 @@ mod binary {
     mod session_options;
     mod settle;
     mod settle_agents;
+    mod settle_branches;
+    mod settle_branches_odd;
     mod settle_cases;
     mod settle_index;
     mod settle_odd;

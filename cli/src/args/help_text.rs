@@ -299,12 +299,12 @@ The work of a task lands whole or not at all. The work of a failed task lands on
 named.
 
 Conflicts of one task:
-  ours is what stands in your tree, from you or from other tasks; theirs is what the task wants; as
-  in git merge.
+  ours is what stands in your tree or, where the run lands on branches, on the branch; theirs is what
+  the task wants; as in git merge. On branches, what is settled becomes a commit.
   --ours       the file stays as it is in your tree, as with git checkout --ours
   --theirs     the file becomes that of the task, as with git checkout --theirs
   --union      of the lines that both changed, both stay, ours first, as with git merge-file --union
-  --markers    the file gets git's conflict markers; what has no lines is left as git merge leaves it
+  --markers    the file gets git's conflict markers, as git merge leaves it; never on branches
   --tool       merge.tool of your own git configuration writes it; never that of the repository
   --resolve    a command writes it, or with agent or agent:MODEL a model; of each side something must
                be left, unless --allow-loss

@@ -90,9 +90,9 @@ pub(super) async fn settle(
 pub(super) fn settle_request(
     context: &CommandContext,
     target: &Target,
-    settle: SettleRequest,
+    (again, settle): (LandAgain, SettleRequest),
 ) -> Result<LandingRequest, Error> {
-    let work = LandableWork::of(context, target, LandAgain::No)?;
+    let work = LandableWork::of(context, target, again)?;
     if work.chosen.is_empty() {
         return Err(no_work(target));
     }

@@ -1,8 +1,8 @@
 //! `regatta conflicts`: lists what could not land, path by path, and why.
 
 use protocol::{
-    Conflict, ConflictReason, ExitCode, Landed, MergeMode, RenamedFile, RepoPath, RunName, Side,
-    TaskName,
+    CaptureRef, Conflict, ConflictReason, ExitCode, Landed, MergeMode, RenamedFile, RepoPath,
+    RunName, Side, TaskName,
 };
 use serde::Serialize;
 
@@ -42,7 +42,8 @@ pub fn run(
                 let task = &row.name;
                 let each = conflicts.iter().map(|conflict| {
                     let with = other_side_text(conflict, &labels);
-                    ConflictEntry { task, label: label(row), with, conflict }
+                    let capture = row.captured.as_ref().map(|captured| &captured.capture);
+                    ConflictEntry { task, label: label(row), with, capture, conflict }
                 });
                 listed.conflicts.extend(each);
             }
@@ -80,6 +81,8 @@ struct ConflictEntry<'a> {
     /// What this task conflicts with: the label of another task, or an edit of the user.
     #[serde(skip)]
     with: Option<String>,
+    #[serde(skip)]
+    capture: Option<&'a CaptureRef>,
     #[serde(flatten)]
     conflict: &'a Conflict,
 }
@@ -131,8 +134,10 @@ impl ConflictsDocument<'_> {
             let look = context.hints.command(&format!("diff {}/{task}", self.run));
             lines.push(format!("what it wanted  {look}"));
         }
-        if let Some(ConflictEntry { task, conflict, .. }) = self.conflicts.first() {
-            lines.extend(self.settle_lines(context, task, conflict));
+        if let Some(entry) =
+            self.conflicts.first().filter(|entry| self.can_be_settled(context, entry))
+        {
+            lines.extend(self.settle_lines(context, entry.task, entry.conflict));
         }
         let again = context.hints.command(&format!("apply {}", self.run));
         lines.push(format!("try again       {again}"));
@@ -142,6 +147,17 @@ impl ConflictsDocument<'_> {
             lines.push(format!("with git        {diff} | git apply --3way  ({first})"));
         }
         lines.join("\n")
+    }
+
+    /// Returns whether `apply` settles a conflict: on branches not that of work in several repositories.
+    fn can_be_settled(&self, context: &CommandContext, entry: &ConflictEntry<'_>) -> bool {
+        match (self.merge, entry.capture) {
+            (MergeMode::Branch | MergeMode::Stack, Some(capture)) => {
+                entry.conflict.reason == ConflictReason::MissingCommit
+                    || context.captured.check_in_one_repository(capture).is_ok()
+            }
+            (MergeMode::Branch | MergeMode::Stack | MergeMode::Patch | MergeMode::None, _) => true,
+        }
     }
 
     /// Returns the lines with the commands that settle a conflict.
@@ -161,25 +177,33 @@ impl ConflictsDocument<'_> {
             (ConflictReason::MissingCommit, _) => {
                 ("--ours", "or fetch the commit into the repository there, and try again")
             }
-            // What is settled path by path lands in the working tree.
+            (ConflictReason::Uncommitted, _) => {
+                ("--ours", "keeps what stands; what is not committed becomes no commit")
+            }
+            (ConflictReason::Filter, _) => {
+                ("--ours", "keeps what stands; git has to run the filter")
+            }
+            // Markers are never committed.
             (_, MergeMode::Branch | MergeMode::Stack) => {
-                let branch = command(&format!("apply {name} --branch NAME"));
-                return vec![
-                    format!("settle it       {branch}"),
-                    "                and git merge NAME, where the run lands; then try again"
-                        .to_owned(),
-                ];
+                ("--theirs", "or --ours, --union, --tool; without a path, for all")
             }
             (_, MergeMode::Patch | MergeMode::None) => {
                 ("--theirs", "or --ours, --union, --markers, --tool; without a path, for all")
             }
         };
         let settle = command(&format!("apply {name} {choice}{path}"));
-        vec![
+        let mut lines = vec![
             format!("settle it       {settle}"),
             format!("                {others}"),
             format!("the rest now    {}", command(&format!("apply {name} --clean"))),
-        ]
+        ];
+        if matches!(self.merge, MergeMode::Branch | MergeMode::Stack) {
+            let branch = command(&format!("apply {name} --branch NAME"));
+            lines.push(format!("by hand         {branch}"));
+            let merge = "git merge NAME, where the run lands; then try again";
+            lines.push(format!("                and {merge}"));
+        }
+        lines
     }
 }
 

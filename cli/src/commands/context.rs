@@ -90,6 +90,19 @@ pub trait CapturedWork: Send + Sync {
         conflicts: &[Conflict],
     ) -> Result<(), IsolationError>;
 
+    /// Checks that all of the work in a capture is in the user's own repository, so that its conflicts
+    /// can be settled on a branch.
+    ///
+    /// # Errors
+    /// A part of it is in a nested repository.
+    fn check_in_one_repository(&self, capture: &CaptureRef) -> Result<(), IsolationError>;
+
+    /// Writes to the task store the sides of conflicts that it lacks.
+    ///
+    /// # Errors
+    /// The repository cannot be read, or the task store cannot be written.
+    fn keep_sides(&self, root: &Path, conflicts: &[Conflict]) -> Result<(), IsolationError>;
+
     /// Captures what a resolver wrote for conflicts of a task.
     ///
     /// # Errors
@@ -193,6 +206,14 @@ impl CapturedWork for isolation::Captures {
         conflicts: &[Conflict],
     ) -> Result<(), IsolationError> {
         self.stage_merge(root, capture, conflicts)
+    }
+
+    fn keep_sides(&self, root: &Path, conflicts: &[Conflict]) -> Result<(), IsolationError> {
+        self.keep_sides(root, conflicts)
+    }
+
+    fn check_in_one_repository(&self, capture: &CaptureRef) -> Result<(), IsolationError> {
+        self.check_in_one_repository(capture)
     }
 
     fn keep_resolution(

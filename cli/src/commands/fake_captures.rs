@@ -74,6 +74,14 @@ impl CapturedWork for FakeCaptures {
         unreachable!("the tests stage nothing")
     }
 
+    fn check_in_one_repository(&self, _capture: &CaptureRef) -> Result<(), IsolationError> {
+        Ok(())
+    }
+
+    fn keep_sides(&self, _root: &Path, _conflicts: &[Conflict]) -> Result<(), IsolationError> {
+        Ok(())
+    }
+
     fn keep_resolution(
         &self,
         _work: (&RunName, &TaskName),

@@ -21,15 +21,16 @@ use crate::render::printable_json;
 /// Checks that the conflicts of a run can be resolved.
 ///
 /// # Errors
-/// There is no such program, or the run does not land in the working tree.
+/// There is no such program, or the run does not land.
 pub(super) fn check(resolver: &Resolver, spec: &RunSpec) -> Result<(), Error> {
     if let ResolverKind::Command(script) = &resolver.kind {
         refuse_missing(script)?;
     }
     match spec.merge {
-        MergeMode::Patch => Ok(()),
-        _ => Err(Error::usage("`--resolve` needs `--merge patch`")
-            .because("what is resolved lands in the working tree")),
+        MergeMode::Patch | MergeMode::Branch | MergeMode::Stack => Ok(()),
+        MergeMode::None => Err(Error::usage("`--resolve` needs a run that lands")
+            .because("`--merge none` keeps everything, and nothing conflicts")
+            .hint("--merge patch, branch or stack, or --onto BRANCH")),
     }
 }
 

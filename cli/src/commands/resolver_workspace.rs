@@ -8,7 +8,7 @@ use protocol::{Conflict, TaskName};
 
 use super::context::CommandContext;
 use super::programs::{AboutTask, about_task};
-use super::side_bytes::{NO_SIDES, SideBytes};
+use super::side_bytes::{SideBytes, no_sides};
 use crate::error::Error;
 use crate::render::{one_line, shell_word};
 
@@ -37,7 +37,9 @@ pub(super) fn cases<'a>(
             let path = one_line(&conflict.path.to_string());
             Err(Error::usage(format!("the resolver did not settle {path}")).because(why))
         };
-        let Some(sides) = SideBytes::read(context, conflict)? else { return failed(NO_SIDES) };
+        let Some(sides) = SideBytes::read(context, conflict)? else {
+            return failed(no_sides(conflict));
+        };
         let Some(path) = conflict.path.as_path().to_str() else {
             return failed("its name is not UTF-8; choose --ours, --theirs or --markers");
         };

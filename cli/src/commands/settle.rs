@@ -41,13 +41,17 @@ pub(super) async fn run(
     let target = one_task(context, target)?;
     let row = &target.tasks[0];
     check(&target, row)?;
-    let request = |settle| apply::settle_request(context, &target, settle);
+    let again = args.land_again();
+    let request = |settle| apply::settle_request(context, &target, (again, settle));
     let mut conflicts = conflicts_now(repository, request(SettleRequest::default())?).await?;
     apply::keep_other_tasks(row, &mut conflicts);
-    check_settles_here(context, &target, &conflicts)?;
+    check_settles_here(context, &target, (&conflicts, &args.settle))?;
     let options = args.settle.options();
     let folder = folder_below(&context.root);
     let choices = Choices::of(&options, &conflicts, &folder)?;
+    if options.iter().any(|(option, _)| plain_choice(*option).is_none()) {
+        context.captured.keep_sides(&context.root, &conflicts)?;
+    }
     let chosen = (&choices, &args.settle);
     if args.execution() == Execution::DryRun {
         let planned = planned(context, chosen, &conflicts)?;
@@ -118,24 +122,37 @@ fn check(target: &Target, row: &TaskRow) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks that the conflicts of a task can be settled where its run lands: of those on branches, only
-/// submodules without their commit can.
+/// Checks that the conflicts of a task can be settled so where its run lands. Markers are for a person
+/// who goes on in the file, and become no commit. Work in several repositories lands on branches as a
+/// whole: of its conflicts, only submodules without their commit can be settled.
 fn check_settles_here(
     context: &CommandContext,
     target: &Target,
-    conflicts: &[Conflict],
+    (conflicts, args): (&[Conflict], &SettleArgs),
 ) -> Result<(), Error> {
-    let is_submodule = |conflict: &Conflict| conflict.reason == ConflictReason::MissingCommit;
-    let is_possible = !conflicts.is_empty() && conflicts.iter().all(is_submodule);
-    let lands_on_branches = matches!(target.run.spec.merge, MergeMode::Branch | MergeMode::Stack);
-    if lands_on_branches && !is_possible {
-        let name = format!("{}/{}", target.run.name, target.tasks[0].name);
-        let branch = context.hints.command(&format!("apply {name} --branch NAME"));
-        return Err(Error::usage(format!("cannot settle the conflicts of task {name} here"))
-            .because("its run lands on branches, and what is settled lands in the working tree")
-            .hint(format!("{branch}, and merge that with git")));
+    if !matches!(target.run.spec.merge, MergeMode::Branch | MergeMode::Stack) {
+        return Ok(());
     }
-    Ok(())
+    let row = &target.tasks[0];
+    let name = format!("{}/{}", target.run.name, row.name);
+    if args.options().iter().any(|(option, _)| *option == SettleOption::Markers) {
+        let tool = context.hints.command(&format!("apply {name} --tool"));
+        let what = format!("cannot settle the conflicts of task {name} with `--markers`");
+        return Err(Error::usage(what)
+            .because("its run lands on branches, and markers are never committed")
+            .hint(format!(
+                "{tool}, or --ours, --theirs, --union, --resolve; or --branch NAME, and merge that \
+                 with git"
+            )));
+    }
+    let is_submodule = |conflict: &Conflict| conflict.reason == ConflictReason::MissingCommit;
+    let has_others = conflicts.is_empty() || !conflicts.iter().all(is_submodule);
+    match &row.captured {
+        Some(captured) if has_others => {
+            Ok(context.captured.check_in_one_repository(&captured.capture)?)
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Returns the conflicts that the request would have now.

@@ -15,9 +15,13 @@ pub(super) struct SideBytes {
     pub(super) hunks: Vec<ConflictHunk>,
 }
 
-/// Why nothing can write the file of a conflict.
-pub(super) const NO_SIDES: &str =
-    "it is not a conflict of the content of a file; choose --ours or --theirs";
+/// Returns why nothing can write the file of a conflict.
+pub(super) fn no_sides(conflict: &Conflict) -> &'static str {
+    if conflict.reason == ConflictReason::Uncommitted {
+        return "it has a change that is not committed; commit that, or choose --ours";
+    }
+    "it is not a conflict of the content of a file; choose --ours or --theirs"
+}
 
 impl SideBytes {
     /// Reads the sides; `None` if the conflict is not one of the content of a file.

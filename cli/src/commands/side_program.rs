@@ -14,7 +14,7 @@ use protocol::{Conflict, ExitCode, ResolverRecord, SettledBy};
 use rustix::fs::OFlags;
 
 use super::context::CommandContext;
-use super::side_bytes::{NO_SIDES, SideBytes};
+use super::side_bytes::{SideBytes, no_sides};
 use super::side_check::{Allowed, check_written};
 use super::tool_terminal::{self, ToolEnd};
 use super::unsettled::{Unsettled, shortened};
@@ -57,7 +57,7 @@ pub(super) async fn write(
     conflict: &Conflict,
 ) -> Result<WrittenFile, Unsettled> {
     let Some(sides) = SideBytes::read(context, conflict)? else {
-        return Err(not_settled(&program.name, conflict, NO_SIDES.to_owned()).into());
+        return Err(not_settled(&program.name, conflict, no_sides(conflict).to_owned()).into());
     };
     let folder = tempfile::Builder::new().prefix("regatta-settle-").tempdir();
     let folder = folder.map_err(|error| machine("cannot make a folder for the sides", &error))?;
@@ -122,7 +122,7 @@ pub(super) fn check_sides(
 ) -> Result<(), Error> {
     match SideBytes::read(context, conflict)? {
         Some(_sides) => Ok(()),
-        None => Err(not_settled(name, conflict, NO_SIDES.to_owned())),
+        None => Err(not_settled(name, conflict, no_sides(conflict).to_owned())),
     }
 }
 

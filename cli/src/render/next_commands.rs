@@ -217,9 +217,9 @@ fn kept_commands(
             MergeMode::Patch | MergeMode::None => {
                 ("--markers", "settles it; or --ours, --theirs, --union, --tool")
             }
-            // What is settled so lands in the working tree.
+            // Markers are never committed.
             MergeMode::Branch | MergeMode::Stack => {
-                ("--branch NAME", "makes a branch of it, to merge with git")
+                ("--theirs", "settles it; or --ours, --union, --tool, --branch NAME")
             }
         };
         lines.push((hints.command(&format!("apply {run}/{task} {how}")), why));

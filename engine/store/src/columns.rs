@@ -40,7 +40,7 @@ pub(crate) const SELECT_TASKS: &str = "
                 WHERE step.seq = landing.transition
                 AND json_extract(one.value, '$.task') = task.name)
            END AS unverified,
-           CASE WHEN landing.result <> 'unwritten' AND landing.message IS NOT NULL THEN
+           CASE WHEN landing.message IS NOT NULL THEN
                (SELECT json_extract(one.value, '$.settled')
                 FROM transition AS step, json_each(step.entry, '$.report.tasks') AS one
                 WHERE step.seq = landing.transition

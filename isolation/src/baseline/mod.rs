@@ -5,6 +5,7 @@ mod conversion;
 mod index;
 mod listing;
 mod pins;
+mod run_files;
 mod scan;
 mod scan_nested;
 mod snapshot;
@@ -17,6 +18,7 @@ pub use listing::TreeListing;
 pub(crate) use conversion::{Conversion, conversion};
 pub(crate) use listing::{list_tree, list_whole_tree, some_of};
 pub(crate) use pins::{reference as pins_reference, size_text};
+pub(crate) use run_files::RunFiles;
 pub(crate) use scan::{IgnoredEntry, now_ns, printable};
 pub(crate) use snapshot::{
     ContentReader, Snapshot, TABLE, keep_file_list, read_file_list, read_whole, remove_file_list,

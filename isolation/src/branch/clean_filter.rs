@@ -1,13 +1,12 @@
 //! Converts the work of tasks to the blobs that git would commit, with the clean filters of
 //! libgit2. A path that needs a filter program is a conflict.
 
-use std::io::Write as _;
-
-use git2::Repository;
+use git2::{Oid, Repository};
 use protocol::{Conflict, ConflictReason, RepoPath};
 
 use crate::baseline::{Conversion, conversion};
 use crate::branch::commit_tree::RepoBlobs;
+use crate::branch::conversions::committed_bytes;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Change, Entry, Mode};
 use crate::merge::{Blobs as _, EntryState, MergeTarget as _};
@@ -22,13 +21,17 @@ pub(super) struct Cleaner<'a> {
     pub(super) head: crate::branch::commit_tree::CommitTree<'a>,
 }
 
+/// The changes of a task as git would commit them.
+pub(super) struct Cleaned {
+    /// The changes with the blobs that git would commit.
+    pub(super) changes: Vec<Change>,
+    /// A conflict for each path that cannot be committed.
+    pub(super) conflicts: Vec<Conflict>,
+}
+
 impl Cleaner<'_> {
-    /// Returns the changes with the blobs that git would commit, or a conflict for each path that
-    /// cannot be committed.
-    pub(super) fn clean(
-        &self,
-        changes: &[Change],
-    ) -> Result<std::result::Result<Vec<Change>, Vec<Conflict>>> {
+    /// Returns the changes as git would commit them.
+    pub(super) fn clean(&self, changes: &[Change]) -> Result<Cleaned> {
         let (mut clean, mut conflicts) = (Vec::with_capacity(changes.len()), Vec::new());
         for change in changes {
             match self.clean_one(change)? {
@@ -44,7 +47,18 @@ impl Cleaner<'_> {
                 }),
             }
         }
-        Ok(if conflicts.is_empty() { Ok(clean) } else { Err(conflicts) })
+        Ok(Cleaned { changes: clean, conflicts })
+    }
+
+    /// Returns the blob that git would commit for bytes of the working tree; `None` if a program would
+    /// have to make it.
+    pub(super) fn clean_bytes(&self, path: &RepoPath, bytes: &[u8]) -> Result<Option<Oid>> {
+        let found = conversion(self.git, path);
+        match found.or_cannot(|| format!("read the attributes of {path}"))? {
+            Conversion::Program(_) => Ok(None),
+            Conversion::None => RepoBlobs(self.git).write(bytes).map(Some),
+            Conversion::BuiltIn => committed_bytes(self.git, path, Mode::File, bytes).map(Some),
+        }
     }
 
     fn clean_one(&self, change: &Change) -> Result<Option<Change>> {
@@ -82,10 +96,7 @@ impl Cleaner<'_> {
         if entry.mode == Mode::Link || *conversion == Conversion::None {
             return Ok(Entry { oid: RepoBlobs(self.git).write(&bytes)?, ..entry });
         }
-        let what = || format!("make a blob of {path}");
-        let mut writer = self.git.blob_writer(Some(path.as_path())).or_cannot(what)?;
-        writer.write_all(&bytes).or_cannot(what)?;
-        Ok(Entry { oid: writer.commit().or_cannot(what)?, ..entry })
+        Ok(Entry { oid: committed_bytes(self.git, path, entry.mode, &bytes)?, ..entry })
     }
 
     /// Returns the entry at `path` in the commit that the branches start from.

@@ -1,44 +1,42 @@
-//! Explains conflicts between git trees with the contents that the user sees in the working tree.
+//! Explains conflicts between git trees: which of them are with changes that no commit has.
 
 use std::cell::OnceCell;
 
-use git2::{ObjectType, Oid, Repository};
+use git2::{ObjectType, Repository};
 use protocol::{Conflict, ConflictReason};
 
 use crate::branch::clean_filter::Cleaner;
 use crate::branch::commit_tree::RepoBlobs;
 use crate::error::{OrCannot, Result};
-use crate::file_entry::{Change, Entry};
+use crate::file_entry::Change;
 use crate::merge::Blobs as _;
+use crate::settle::entry_of;
 
 impl Cleaner<'_> {
-    /// Converts conflicts between git trees to conflicts with the contents that the user sees in
-    /// the working tree. `changes` are those of the task, and `clean` the same ones as git would
-    /// commit them.
+    /// Gives conflicts between git trees their reason, and writes their versions to the task store,
+    /// from which they are read. `changes` are those of the task as git would commit them.
     pub(super) fn explain(
         &self,
-        conflicts: Vec<Conflict>,
+        mut conflicts: Vec<Conflict>,
         changes: &[Change],
-        clean: &[Change],
     ) -> Result<Vec<Conflict>> {
-        let mut explained = Vec::with_capacity(conflicts.len());
         let real = OnceCell::new();
-        for mut conflict in conflicts {
-            let own = changes.iter().zip(clean).find(|(change, _)| change.path == conflict.path);
-            if let Some((change, clean)) = own {
-                conflict.base = change.base.map(Entry::to_side);
-                conflict.theirs = change.task.map(Entry::to_side);
-                if conflict.with.is_none() && self.is_uncommitted(&real, clean)? {
-                    conflict.reason = ConflictReason::Uncommitted;
+        for conflict in &mut conflicts {
+            let own = changes.iter().find(|change| change.path == conflict.path);
+            if let Some(change) = own
+                && conflict.with.is_none()
+                && self.is_uncommitted(&real, change)?
+            {
+                conflict.reason = ConflictReason::Uncommitted;
+            }
+            for side in [&conflict.base, &conflict.ours, &conflict.theirs] {
+                // A submodule has no content.
+                if let Some(entry) = entry_of(side.as_ref()) {
+                    self.store.write(&RepoBlobs(self.git).read(entry.oid)?)?;
                 }
             }
-            if let Some(ours) = &conflict.ours {
-                let oid = Oid::from_str(&ours.oid).or_cannot(|| "read a conflict")?;
-                self.store.write(&RepoBlobs(self.git).read(oid)?)?;
-            }
-            explained.push(conflict);
         }
-        Ok(explained)
+        Ok(conflicts)
     }
 
     /// Returns whether the task changed a path whose content at the start of the run was not

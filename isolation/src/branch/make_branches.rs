@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use git2::{Commit, DiffOptions, Oid, Repository};
-use protocol::{Conflict, Landed, LandingReport, TaskLanding};
+use protocol::{Conflict, Landed, LandingReport, Settled, TaskLanding};
 
 use engine::fault::Faults;
 use engine::ports::{LandingRequest, LandingTask, Notice};
 
+use crate::baseline::RunFiles;
 use crate::branch::ancestry::{Ancestry, Lineage};
 use crate::branch::clean_filter::Cleaner;
 use crate::branch::commit_tree::{CommitTree, RepoBlobs, write_changed_tree};
@@ -17,9 +18,12 @@ use crate::branch::merged_by_hand::is_merged;
 use crate::branch::publish::Branches;
 use crate::branch::publish::keep_in_memory;
 use crate::branch::replay::{MergedWork, Replay, Replayed};
+use crate::branch::settled_work::{
+    InTheWay, SettledMerge, SettledWork, Settler, as_one_commit, kept, landed_on, unwritten,
+};
 use crate::error::{OrCannot, Result, error_text};
 use crate::file_entry::{Change, Entry, Mode};
-use crate::merge::{MergeRules, Merger, mark_setup_conflicts, missing_predecessors};
+use crate::merge::{MergeRules, Merger, missing_predecessors};
 use crate::nested::{Part, with_git_links};
 use crate::repository::Repo;
 use crate::store::{Contents, Series, TaskStore};
@@ -37,7 +41,7 @@ pub(crate) enum Publish {
 /// or from the branches of the task's predecessors. Returns notices for the user, too.
 pub(crate) fn make_branches(
     repo: &Repo,
-    (store, part): (&TaskStore, Part<'_>),
+    (store, part, began): (&TaskStore, Part<'_>, Option<&RunFiles<'_>>),
     faults: &Faults,
     prefix: &str,
     request: &LandingRequest,
@@ -53,7 +57,7 @@ pub(crate) fn make_branches(
     let base = CommitTree { git: &git, tree: head.as_ref().map(Commit::tree_id) };
     let cleaner = Cleaner { repo, git: &git, store, head: base };
     let (lineage, rules) = (Lineage::default(), MergeRules::of(repo, &request.union)?);
-    let moves = CommittedMoves::of(repo, &git, head.as_ref().map(Commit::id));
+    let moves = CommittedMoves::of(&git, began, head.as_ref().map(Commit::id));
     let notices = Vec::new();
     let mut maker = Maker {
         git: &git,
@@ -70,10 +74,9 @@ pub(crate) fn make_branches(
     };
     let mut landings: Vec<TaskLanding> = Vec::with_capacity(request.tasks.len());
     for task in &request.tasks {
-        let landed = maker
-            .land(task, &landings)
-            .unwrap_or_else(|error| Landed::Unwritten { message: error_text(&error) });
-        landings.push(TaskLanding::of(task.task.clone(), landed));
+        let landed = maker.land(task, &landings);
+        let (landed, settled) = landed.unwrap_or_else(|error| unwritten(task, error_text(&error)));
+        landings.push(TaskLanding { task: task.task.clone(), landed, settled });
     }
     Ok((LandingReport { tasks: landings }, maker.notices))
 }
@@ -108,75 +111,132 @@ struct Maker<'a> {
     notices: Vec<Notice>,
 }
 
+/// Where the work of a task is committed.
+struct BranchTarget {
+    /// The name of the branch.
+    name: String,
+    /// The commit of the branch, if there is one.
+    existing: Option<Oid>,
+    /// The same, if it has a part of the work.
+    begun: Option<Oid>,
+    parent: Option<Oid>,
+    /// The tree with all of the work.
+    tree: Oid,
+    /// Whether the parent has this tree.
+    is_same: bool,
+}
+
 impl Maker<'_> {
-    fn land(&mut self, task: &LandingTask, landings: &[TaskLanding]) -> Result<Landed> {
+    fn land(&mut self, task: &LandingTask, landings: &[TaskLanding]) -> Result<(Landed, Settled)> {
         let part = self.part;
         let contents = part.of(self.store.contents(&task.capture)?, self.git);
-        let Contents { changes, setup, .. } = &contents;
         let links = part.links(&task.task);
+        let without_choice = |landed| Ok((landed, Settled::default()));
         let on = missing_predecessors(task, landings);
-        if changes.is_empty() && links.is_empty() {
+        if contents.changes.is_empty() && links.is_empty() {
             if on.is_empty() {
                 let ancestry = self.ancestry(task)?;
                 self.lineage.add_empty(&task.task, ancestry);
             }
-            return Ok(Landed::Unchanged);
+            return without_choice(Landed::Unchanged);
         }
         if !on.is_empty() {
-            return Ok(Landed::Waiting { on });
+            return without_choice(Landed::Waiting { on });
         }
-        let clean = match self.cleaner.clean(changes)? {
-            Ok(clean) => clean,
-            Err(conflicts) => return Ok(Landed::Conflicted { conflicts }),
-        };
-        let branch = self.branches.name(&task.task);
-        let existing = self.branches.find(&branch)?.map(|commit| commit.id());
+        let name = self.branches.name(&task.task);
+        let existing = self.branches.find(&name)?.map(|commit| commit.id());
+        // The branch has a part of the work if conflicts were left.
+        let begun = existing.filter(|_| !task.settle.landed.is_empty());
         let ancestry = self.ancestry(task)?;
-        let parent = match self.parent(&ancestry, existing, contents.start)? {
+        let parent = match begun {
+            Some(begun) => Ok(Some(begun)),
+            None => self.parent(&ancestry, existing, contents.start)?,
+        };
+        let parent = match parent {
             Ok(parent) => parent,
             Err(conflicts) => {
-                let conflicts = self.cleaner.explain(conflicts, changes, &clean)?;
-                return Ok(Landed::Conflicted { conflicts });
+                let conflicts = self.cleaner.explain(conflicts, &[])?;
+                return without_choice(Landed::Conflicted { conflicts });
             }
         };
         let target = CommitTree { git: self.git, tree: tree_of(self.git, parent)? };
         let blobs = RepoBlobs(self.git);
         let mut merger = Merger::over(&target, &blobs).under(&self.rules).beside(&self.moves);
-        let joined = match merger.add(&task.task, &BTreeSet::new(), &clean)? {
-            Ok(joined) => joined,
-            Err(_) if is_merged(self.git, self.head.as_ref().map(Commit::id), &task.capture)? => {
+        let by_hand = || is_merged(self.git, self.head.as_ref().map(Commit::id), &task.capture);
+        let mut settler = Settler { cleaner: &self.cleaner, merger: &mut merger };
+        let (known, none) = (InTheWay::default(), BTreeSet::new());
+        match settler.merge((task, &none), &contents, known, &by_hand)? {
+            SettledMerge::Merged(work) => {
+                let tree = self.changed(target.tree, merger)?;
+                let tree = with_git_links(self.git, tree, links)?;
+                let is_same = target.tree == Some(tree);
+                let place = BranchTarget { name, existing, begun, parent, tree, is_same };
+                self.commit(task, contents, work, (place, ancestry))
+            }
+            SettledMerge::Conflicted(conflicts) => Ok(kept(task, conflicts)),
+            SettledMerge::ByHand => {
                 self.lineage.add_empty(&task.task, ancestry);
-                return Ok(Landed::Unchanged);
+                without_choice(Landed::Unchanged)
             }
-            Err(conflicts) => {
-                let mut conflicts = self.cleaner.explain(conflicts, changes, &clean)?;
-                mark_setup_conflicts(&mut conflicts, setup);
-                return Ok(Landed::Conflicted { conflicts });
-            }
-        };
-        let tree = with_git_links(self.git, self.changed(target.tree, merger)?, links)?;
-        if matches!(self.part, Part::Nested(_)) && target.tree == Some(tree) {
-            // The task has only checked out another commit of the user's.
-            return Ok(Landed::Unchanged);
         }
+    }
+
+    /// Commits the merged work of a task to its branch.
+    fn commit(
+        &mut self,
+        task: &LandingTask,
+        mut contents: Contents,
+        SettledWork { clean, added }: SettledWork,
+        (target, ancestry): (BranchTarget, Ancestry),
+    ) -> Result<(Landed, Settled)> {
+        let BranchTarget { name, existing, begun, parent, tree, is_same } = target;
+        if is_same && matches!(self.part, Part::Nested(_)) {
+            // The task has only checked out another commit of the user's.
+            return Ok((Landed::Unchanged, Settled::default()));
+        }
+        let is_plain = added.settled.is_empty() && begun.is_none();
+        if is_same && begun.is_none() && !is_plain {
+            // Nothing of the work is left to be committed.
+            if added.conflicts.is_empty() {
+                self.lineage.add_empty(&task.task, ancestry);
+                return Ok((Landed::Unchanged, added.settled));
+            }
+            return Ok(landed_on(&name, added));
+        }
+        as_one_commit(&mut contents, task, &added);
         let parents: Vec<Oid> = parent.into_iter().collect();
-        let tip = match existing {
-            Some(existing) if self.is_made(existing, tree, &parents, &contents.series)? => existing,
-            Some(_) => return Ok(Landed::Unwritten { message: taken(&branch) }),
-            None => {
+        let tip = match (existing, begun) {
+            (Some(existing), Some(_)) if is_same => existing,
+            (Some(existing), None) => {
+                if !self.is_made(existing, tree, &parents, &contents.series)? {
+                    return Ok(unwritten(task, taken(&name)));
+                }
+                existing
+            }
+            (Some(_) | None, _) => {
                 let (git, store, rules) = (self.git, self.store, &self.rules);
                 let (contents, clean, parents) = (&contents, &clean[..], &parents[..]);
                 let work = MergedWork { task, contents, clean, tree, parents };
                 let Replayed { tip, notices } = Replay { git, store, rules }.commits(&work)?;
                 if self.publish == Publish::Yes {
-                    self.branches.publish(&branch, tip)?;
+                    self.branches.publish(&name, begun, tip)?;
                     self.notices.extend(notices);
                 }
                 tip
             }
         };
-        self.lineage.add(&task.task, ancestry, tip, clean);
-        Ok(Landed::Landed { branch: Some(branch), joined })
+        if added.conflicts.is_empty() {
+            let changes = match is_plain {
+                true => clean,
+                // The others would conflict again.
+                false => {
+                    let tip = self.git.find_commit(tip).or_cannot(|| "read a commit")?;
+                    self.since_head(&tip)?
+                }
+            };
+            self.lineage.add(&task.task, ancestry, tip, changes);
+        }
+        Ok(landed_on(&name, added))
     }
 
     /// Returns the ancestry of a task. Includes the branches of predecessors that an earlier

@@ -15,6 +15,7 @@ mod merged_by_hand;
 mod one_branch;
 mod publish;
 mod replay;
+mod settled_work;
 mod stack;
 mod stack_branch;
 #[cfg(test)]
@@ -25,5 +26,6 @@ pub(crate) use conversions::{committed_bytes, working_bytes};
 pub(crate) use make_branches::{Publish, head_tree, make_branches};
 pub(crate) use one_branch::make_branch;
 pub(crate) use publish::{find_branch, keep_in_memory, must_be_possible, write_pack};
+pub(crate) use settled_work::InTheWay;
 pub(crate) use stack::{Stacked, make_stack};
 pub(crate) use stack_branch::{Checkout, StackTarget, checkout};

@@ -7,7 +7,7 @@ use engine::ports::IsolationError;
 use git2::{Commit, ErrorCode, Oid, Repository, Signature};
 use protocol::{CaptureRef, RepoPath, RunName, quote_path};
 
-use crate::branch::clean_filter::Cleaner;
+use crate::branch::clean_filter::{Cleaned, Cleaner};
 use crate::branch::commit_tree::{CommitTree, write_changed_tree};
 use crate::branch::merged_by_hand::naming;
 use crate::branch::publish::{Branches, keep_in_memory};
@@ -51,14 +51,13 @@ pub(crate) fn make_branch(
     };
     let changes = store.changes(capture)?;
     let base = CommitTree { git: &git, tree: Some(head.tree_id()) };
-    let clean = match (Cleaner { repo, git: &git, store, head: base }).clean(&changes)? {
-        Ok(clean) => clean,
-        Err(conflicts) => {
-            let path = conflicts.first().map(|found| found.path.to_string()).unwrap_or_default();
-            let because = format!("git would have to run a filter program to commit {path}");
-            return Err(refused(because, "regatta apply RUN/TASK --markers"));
-        }
-    };
+    let cleaner = Cleaner { repo, git: &git, store, head: base };
+    let Cleaned { changes: clean, conflicts } = cleaner.clean(&changes)?;
+    if let Some(found) = conflicts.first() {
+        let path = &found.path;
+        let because = format!("git would have to run a filter program to commit {path}");
+        return Err(refused(because, "regatta apply RUN/TASK --markers"));
+    }
     let parent = match parent(&git, &head, &clean)? {
         Ok(parent) => parent,
         Err(path) => {
@@ -71,7 +70,7 @@ pub(crate) fn make_branch(
         (change.path, merged)
     });
     let commit = commit(&git, &parent, &merged.collect(), &naming(message, capture))?;
-    branches.publish(name, commit)?;
+    branches.publish(name, None, commit)?;
     Ok(commit)
 }
 

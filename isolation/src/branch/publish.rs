@@ -13,7 +13,7 @@ use protocol::{RunName, TaskName};
 use rustix::io::Errno;
 
 use crate::branch::commits::identity;
-use crate::branch::stack_branch::StackTarget;
+use crate::branch::stack_branch::{Checkout, StackTarget, checkout};
 use crate::disk_room::{Room, room_for_pack};
 use crate::error::{OrCannot, Result, cannot};
 use crate::repository::{RefUpdate, RefUpdated, Repo, new_pack_folder};
@@ -64,17 +64,24 @@ impl Branches<'_> {
         find_branch(self.git, branch)
     }
 
-    /// Makes a branch that does not exist yet.
-    pub(super) fn publish(&self, branch: &str, commit: Oid) -> Result<()> {
+    /// Makes a branch that does not exist yet, or moves one on that is at `from`.
+    pub(super) fn publish(&self, branch: &str, from: Option<Oid>, commit: Oid) -> Result<()> {
+        if from.is_some() && checkout(self.repo, branch)? != Checkout::Nowhere {
+            let why = "it is checked out; git switch - first";
+            return Err(cannot(format!("add a commit to the branch {branch}"), why));
+        }
         self.failpoint()?;
         write_pack(self.git, self.repo, commit)?;
         self.failpoint()?;
         let real = self.repo.git()?;
         let reference = format!("refs/heads/{branch}");
         let why = format!("branch: made by regatta run {}", self.run);
-        let update = RefUpdate { reference: &reference, from: None, to: Some(commit), why: &why };
+        let update = RefUpdate { reference: &reference, from, to: Some(commit), why: &why };
         match update.carry_out(&real)? {
             RefUpdated::Yes => Ok(()),
+            RefUpdated::Contested if from.is_some() => {
+                Err(cannot(format!("move the branch {branch}"), "somebody else has moved it"))
+            }
             RefUpdated::Contested => {
                 Err(cannot(format!("make the branch {branch}"), "it is there already"))
             }

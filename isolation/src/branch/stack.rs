@@ -3,22 +3,24 @@
 use std::collections::BTreeMap;
 
 use git2::{Oid, Repository};
-use protocol::{Conflict, Landed, LandingReport, RepoPath, Settled, TaskLanding, TaskName};
+use protocol::{Landed, LandingReport, RepoPath, Settled, TaskLanding, TaskName};
 
 use engine::ports::{LandingRequest, LandingTask, Notice};
 
+use crate::baseline::RunFiles;
 use crate::branch::clean_filter::Cleaner;
 use crate::branch::commit_tree::{CommitTree, RepoBlobs, write_changed_tree};
 use crate::branch::commits::{identity, tree_of};
+use crate::branch::committed_moves::CommittedMoves;
 use crate::branch::make_branches::head;
 use crate::branch::merged_by_hand::is_merged;
 use crate::branch::replay::{MergedWork, Replay, Replayed};
+use crate::branch::settled_work::{
+    InTheWay, SettledMerge, SettledWork, Settler, as_one_commit, kept, landed_on, unwritten,
+};
 use crate::branch::stack_branch::StackTarget;
 use crate::error::{OrCannot, Result, error_text};
-use crate::file_entry::Change;
-use crate::merge::{
-    MergeRules, MergedPath, Merger, mark_setup_conflicts, missing_predecessors, predecessors,
-};
+use crate::merge::{MergeRules, MergedPath, Merger, missing_predecessors, predecessors};
 use crate::nested::{Part, with_git_links};
 use crate::repository::Repo;
 use crate::store::{Contents, TaskStore};
@@ -37,15 +39,15 @@ pub(crate) struct Stacked {
     pub(crate) notices: Vec<Notice>,
 }
 
-/// Makes the commits of the tasks of `request`, on top of `target`, in `git`. The tasks of
-/// `in_the_way` are left out, with these conflicts.
+/// Makes the commits of the tasks of `request`, on top of `target`, in `git`. `in_the_way` are the
+/// conflicts of tasks that are known already, and `began` the files with which the run began.
 pub(crate) fn make_stack(
     repo: &Repo,
     git: &Repository,
-    (store, part): (&TaskStore, Part<'_>),
+    (store, part, began): (&TaskStore, Part<'_>, Option<&RunFiles<'_>>),
     target: &StackTarget,
     request: &LandingRequest,
-    in_the_way: &BTreeMap<TaskName, Vec<Conflict>>,
+    in_the_way: &BTreeMap<TaskName, InTheWay>,
 ) -> Result<Stacked> {
     identity(git)?;
     let head = CommitTree { git, tree: head(git)?.map(|head| head.tree_id()) };
@@ -53,7 +55,8 @@ pub(crate) fn make_stack(
     let rules = MergeRules::of(repo, &request.union)?;
     let start = CommitTree { git, tree: tree_of(git, target.base)? };
     let blobs = RepoBlobs(git);
-    let merger = Merger::over(&start, &blobs).under(&rules);
+    let moves = CommittedMoves::of(git, began, target.base);
+    let merger = Merger::over(&start, &blobs).under(&rules).beside(&moves);
     let tip = target.base;
     let replay = Replay { git, store, rules: &rules };
     let notices = Vec::new();
@@ -62,17 +65,13 @@ pub(crate) fn make_stack(
         Stacker { git, store, part, cleaner, merger, replay, tip, tips, target, notices };
     let mut landings: Vec<TaskLanding> = Vec::with_capacity(request.tasks.len());
     for task in &request.tasks {
-        let merged = match in_the_way.get(&task.task).cloned() {
-            Some(conflicts) => Ok(Merged::Not(Landed::Conflicted { conflicts })),
-            None => stacker.merge(task, &request.tasks, &landings),
-        };
-        let landed = match merged {
-            Ok(Merged::Not(landed)) => landed,
+        let known = in_the_way.get(&task.task).cloned().unwrap_or_default();
+        let (landed, settled) = match stacker.merge(task, &request.tasks, &landings, known) {
+            Ok(Merged::Not(landed, settled)) => (landed, settled),
             // After this error the merged trees are not those of the report.
-            Ok(Merged::Work(work)) => stacker.commit(task, work)?,
-            Err(error) => Landed::Unwritten { message: error_text(&error) },
+            Ok(Merged::Work(work)) => stacker.commit(task, *work)?,
+            Err(error) => unwritten(task, error_text(&error)),
         };
-        let settled = Settled::default();
         landings.push(TaskLanding { task: task.task.clone(), landed, settled });
     }
     let tip = stacker.tip.filter(|tip| Some(*tip) != target.base);
@@ -85,17 +84,15 @@ pub(crate) fn make_stack(
 /// The result of merging the work of one task.
 enum Merged {
     /// It is merged, and becomes commits.
-    Work(Work),
+    Work(Box<Work>),
     /// It is not merged.
-    Not(Landed),
+    Not(Landed, Settled),
 }
 
 /// The merged work of one task.
 struct Work {
     contents: Contents,
-    /// The changes with the blobs that git would commit.
-    clean: Vec<Change>,
-    joined: Vec<RepoPath>,
+    settled: SettledWork,
 }
 
 struct Stacker<'a> {
@@ -121,35 +118,33 @@ impl Stacker<'_> {
         task: &LandingTask,
         tasks: &[LandingTask],
         landings: &[TaskLanding],
+        known: InTheWay,
     ) -> Result<Merged> {
         let contents = self.part.of(self.store.contents(&task.capture)?, self.git);
         if contents.changes.is_empty() && self.part.links(&task.task).is_empty() {
-            return Ok(Merged::Not(Landed::Unchanged));
+            return Ok(Merged::Not(Landed::Unchanged, Settled::default()));
         }
         let on = missing_predecessors(task, landings);
         if !on.is_empty() {
-            return Ok(Merged::Not(Landed::Waiting { on }));
+            return Ok(Merged::Not(Landed::Waiting { on }, Settled::default()));
         }
-        let clean = match self.cleaner.clean(&contents.changes)? {
-            Ok(clean) => clean,
-            Err(conflicts) => return Ok(Merged::Not(Landed::Conflicted { conflicts })),
-        };
-        match self.merger.add(&task.task, &predecessors(task, tasks), &clean)? {
-            Ok(joined) => Ok(Merged::Work(Work { contents, clean, joined })),
-            Err(_) if is_merged(self.git, self.target.base, &task.capture)? => {
-                Ok(Merged::Not(Landed::Unchanged))
+        let (git, base) = (self.git, self.target.base);
+        let by_hand = || is_merged(git, base, &task.capture);
+        let predecessors = predecessors(task, tasks);
+        let mut settler = Settler { cleaner: &self.cleaner, merger: &mut self.merger };
+        Ok(match settler.merge((task, &predecessors), &contents, known, &by_hand)? {
+            SettledMerge::Merged(settled) => Merged::Work(Box::new(Work { contents, settled })),
+            SettledMerge::Conflicted(conflicts) => {
+                let (landed, settled) = kept(task, conflicts);
+                Merged::Not(landed, settled)
             }
-            Err(conflicts) => {
-                let mut conflicts = self.cleaner.explain(conflicts, &contents.changes, &clean)?;
-                mark_setup_conflicts(&mut conflicts, &contents.setup);
-                Ok(Merged::Not(Landed::Conflicted { conflicts }))
-            }
-        }
+            SettledMerge::ByHand => Merged::Not(Landed::Unchanged, Settled::default()),
+        })
     }
 
     /// Commits the merged work of a task.
-    fn commit(&mut self, task: &LandingTask, work: Work) -> Result<Landed> {
-        let Work { contents, clean, joined } = work;
+    fn commit(&mut self, task: &LandingTask, work: Work) -> Result<(Landed, Settled)> {
+        let Work { mut contents, settled: SettledWork { clean, added } } = work;
         let what = || "write a tree";
         let last = tree_of(self.git, self.tip)?;
         let before = last.map(|tree| self.git.find_tree(tree)).transpose().or_cannot(what)?;
@@ -157,9 +152,15 @@ impl Stacker<'_> {
         let tree = write_changed_tree(self.git, before.as_ref(), &changes).or_cannot(what)?;
         let tree = with_git_links(self.git, tree, self.part.links(&task.task))?;
         if last == Some(tree) {
-            // An earlier landing, or somebody else, has made the same changes.
-            return Ok(Landed::Unchanged);
+            let is_there = self.target.tip.is_some() || self.tip != self.target.base;
+            // Without a choice, an earlier landing or somebody else has made the same changes.
+            let is_settled = is_there && !added.settled.is_empty();
+            return Ok(match is_settled || !added.conflicts.is_empty() {
+                true => landed_on(&self.target.name, added),
+                false => (Landed::Unchanged, added.settled),
+            });
         }
+        as_one_commit(&mut contents, task, &added);
         let parents: Vec<Oid> = self.tip.into_iter().collect();
         let (contents, clean, parents) = (&contents, &clean[..], &parents[..]);
         let work = MergedWork { task, contents, clean, tree, parents };
@@ -167,6 +168,6 @@ impl Stacker<'_> {
         self.tip = Some(tip);
         self.tips.insert(task.task.clone(), tip);
         self.notices.extend(notices);
-        Ok(Landed::Landed { branch: Some(self.target.name.clone()), joined })
+        Ok(landed_on(&self.target.name, added))
     }
 }

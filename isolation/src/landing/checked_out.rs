@@ -7,8 +7,8 @@ use engine::ports::{Completion, IsolationError, LandingNotice, LandingRequest, N
 use git2::Repository;
 use protocol::{Conflict, ConflictReason, LandingReport, RepoPath, TaskName};
 
-use crate::baseline::{Conversion, conversion};
-use crate::branch::{StackTarget, Stacked, committed_bytes, make_stack, working_bytes};
+use crate::baseline::{Conversion, RunFiles, conversion};
+use crate::branch::{InTheWay, StackTarget, Stacked, committed_bytes, make_stack, working_bytes};
 use crate::error::{OrCannot, Result, error_text};
 use crate::file_entry::{Entry, Mode};
 use crate::landing::apply::{Applied, Applier};
@@ -52,27 +52,28 @@ impl CheckedOut {
     pub(super) fn make(
         places: Places<'_>,
         target: &StackTarget,
-        request: &LandingRequest,
+        (request, began): (&LandingRequest, &RunFiles<'_>),
     ) -> Result<Self> {
         let Places { repo, git, store, .. } = places;
         let part = Part::Root(&NO_LINKS);
-        let mut in_the_way: BTreeMap<TaskName, Vec<Conflict>> = BTreeMap::new();
+        let mut in_the_way: BTreeMap<TaskName, InTheWay> = BTreeMap::new();
         loop {
-            let stacked = make_stack(repo, git, (store, part), target, request, &in_the_way)?;
+            let stacked =
+                make_stack(repo, git, (store, part, Some(began)), target, request, &in_the_way)?;
             let mut files = BTreeMap::new();
-            let known = in_the_way.len();
+            let mut is_met = false;
             for (path, merged) in &stacked.changed {
                 match places.file(path, merged)? {
                     Ok(file) => drop(files.insert(path.clone(), file)),
                     Err(conflict) => {
+                        is_met = true;
                         for task in &merged.by {
-                            let conflicts = in_the_way.entry(task.clone()).or_default();
-                            conflicts.push(conflict.clone());
+                            in_the_way.entry(task.clone()).or_default().add(&conflict);
                         }
                     }
                 }
             }
-            if in_the_way.len() == known {
+            if !is_met {
                 return Ok(Self { stacked, files });
             }
         }

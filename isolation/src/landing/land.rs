@@ -10,6 +10,7 @@ use engine::ports::{
 };
 use protocol::{Landed, LandingId, LandingReport, RepoPath, RunName, TaskLanding};
 
+use crate::baseline::RunFiles;
 use crate::branch::keep_in_memory;
 use crate::error::{OrCannot, Result};
 use crate::landing::attempt::{Attempt, Exclusions, LandingRules, attempt, merge};
@@ -71,12 +72,14 @@ pub(crate) fn land(
         && !faults.is_off("F158")
     {
         let owner = Some((&journals, landing));
-        let made = nested_branches::make(repo, &store, (faults, prefix), &request, owner);
+        let began = RunFiles::of(repo, paths, &request.run);
+        let place = (faults, prefix.as_str(), &began);
+        let made = nested_branches::make(repo, &store, place, &request, owner);
         let (report, notices) = made?;
         for notice in notices {
             notify(LandingNotice::Degraded(notice));
         }
-        record_branches(repo, paths, faults, (&request.run, landing), &report)?;
+        record_branches(repo, paths, faults, (&request.run, landing, prefix), &report)?;
         return Ok(report);
     }
     let tree = Tree::open_at(&repo.root)?;
@@ -86,7 +89,8 @@ pub(crate) fn land(
     if let LandingTarget::Stack { prefix, branch } = &request.target
         && !faults.is_off("F158")
     {
-        let own = (prefix.as_str(), branch.as_ref());
+        let began = RunFiles::of(repo, paths, &request.run);
+        let own = (prefix.as_str(), branch.as_ref(), &began);
         let mut report = nested_branches::stack(&context, repo, landing, &request, own)?;
         EarlierWork::of(paths, &request.run).name_in(&repo.git()?, &mut report);
         return Ok(report);
@@ -100,12 +104,19 @@ fn record_branches(
     repo: &Repo,
     paths: &RepoPaths,
     faults: &Faults,
-    (run, landing): (&RunName, LandingId),
+    (run, landing, prefix): (&RunName, LandingId, &str),
     report: &LandingReport,
 ) -> Result<()> {
     let (git, mut made) = (repo.git()?, Vec::new());
-    for TaskLanding { task, landed, .. } in &report.tasks {
-        let Landed::Landed { branch: Some(branch), .. } = landed else { continue };
+    for TaskLanding { task, landed, settled } in &report.tasks {
+        let branch = match landed {
+            Landed::Landed { branch: Some(branch), .. } => branch.clone(),
+            // The rest of the work has landed, beside conflicts that are left.
+            Landed::Conflicted { .. } if !settled.landed.is_empty() => {
+                format!("{prefix}/{run}/{task}")
+            }
+            _ => continue,
+        };
         let reference = format!("refs/heads/{branch}");
         if let Some(commit) = tip(&git, &reference)? {
             let commit = commit.to_string();
@@ -133,11 +144,14 @@ pub(crate) fn dry_run(
     let odb = store.odb()?;
     let _memory = keep_in_memory(&odb)?;
     if let LandingTarget::Branches { prefix } = &request.target {
-        let made = nested_branches::make(repo, &store, (faults, prefix), request, None);
+        let began = RunFiles::of(repo, paths, &request.run);
+        let place = (faults, prefix.as_str(), &began);
+        let made = nested_branches::make(repo, &store, place, request, None);
         return made.map(|(report, _told_when_it_lands)| report);
     }
     if let LandingTarget::Stack { prefix, branch } = &request.target {
-        let own = (prefix.as_str(), branch.as_ref());
+        let began = RunFiles::of(repo, paths, &request.run);
+        let own = (prefix.as_str(), branch.as_ref(), &began);
         let mut report = nested_branches::dry_run_stack(repo, &store, request, own)?;
         EarlierWork::of(paths, &request.run).name_in(&repo.git()?, &mut report);
         return Ok(report);

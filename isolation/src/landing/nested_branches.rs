@@ -5,11 +5,12 @@
 use std::collections::BTreeMap;
 
 use engine::fault::Faults;
-use engine::ports::{LandingNotice, LandingRequest, Notice};
+use engine::ports::{LandingNotice, LandingRequest, Notice, SettleRequest};
 use protocol::{
     Landed, LandingId, LandingReport, RepoPath, RunName, StackBranch, TaskLanding, TaskName,
 };
 
+use crate::baseline::RunFiles;
 use crate::branch::{
     Publish, StackTarget, find_branch, keep_in_memory, make_branches, make_stack, write_pack,
 };
@@ -31,7 +32,7 @@ use crate::store::TaskStore;
 pub(super) fn make(
     repo: &Repo,
     store: &TaskStore,
-    (faults, prefix): (&Faults, &str),
+    (faults, prefix, began): (&Faults, &str, &RunFiles<'_>),
     request: &LandingRequest,
     recorded: Option<(&Journals<'_>, LandingId)>,
 ) -> Result<(LandingReport, Vec<Notice>)> {
@@ -39,10 +40,12 @@ pub(super) fn make(
     let roots = nested_roots(store, &request.tasks);
     if roots.is_empty() {
         let part = Part::Root(&NO_LINKS);
-        return make_branches(repo, (store, part), faults, prefix, request, publish);
+        let work = (store, part, Some(began));
+        return make_branches(repo, work, faults, prefix, request, publish);
     }
     let land: &LandPart<'_> = &|repo, part, request, publish| {
-        let work = (store, part);
+        let began = matches!(part, Part::Root(_)).then_some(began);
+        let (work, request) = ((store, part, began), &unsettled(request));
         let (report, notices) = make_branches(repo, work, faults, prefix, request, publish)?;
         let git = repo.git()?;
         let (mut tips, mut made) = (BTreeMap::new(), Vec::new());
@@ -69,19 +72,20 @@ pub(super) fn make(
 }
 
 /// Lands the tasks of `request` on one branch in each repository in which they worked. `own` are the
-/// prefix of the run's own branch and the branch of the user's repository, if it is another one.
+/// prefix of the run's own branch, the branch of the user's repository, if it is another one, and the files
+/// with which the run began.
 pub(super) fn stack(
     context: &LandingContext<'_>,
     repo: &Repo,
     landing: LandingId,
     request: &LandingRequest,
-    own: (&str, Option<&StackBranch>),
+    own: (&str, Option<&StackBranch>, &RunFiles<'_>),
 ) -> Result<LandingReport> {
-    let (prefix, branch) = own;
+    let (prefix, branch, began) = own;
     let store = context.store;
     let roots = nested_roots(store, &request.tasks);
     if roots.is_empty() {
-        let named = NamedBranch { prefix, branch, links: &NO_LINKS };
+        let named = NamedBranch { prefix, branch, links: &NO_LINKS, began };
         return land_on_branch(context, repo, landing, request, named);
     }
     let land: &LandPart<'_> = &|repo, part, request, publish| match part {
@@ -90,7 +94,8 @@ pub(super) fn stack(
             nested_stack(repo, (store, part), prefix, request, recorded)
         }
         Part::Root(links) => {
-            let named = NamedBranch { prefix, branch, links };
+            let named = NamedBranch { prefix, branch, links, began };
+            let request = &unsettled(request);
             let report = match publish {
                 Publish::Yes => land_on_branch(context, repo, landing, request, named)?,
                 Publish::No => dry_run_on_branch(repo, store, request, named)?,
@@ -111,20 +116,34 @@ pub(super) fn dry_run_stack(
     repo: &Repo,
     store: &TaskStore,
     request: &LandingRequest,
-    own: (&str, Option<&StackBranch>),
+    own: (&str, Option<&StackBranch>, &RunFiles<'_>),
 ) -> Result<LandingReport> {
-    let (prefix, branch) = own;
+    let (prefix, branch, began) = own;
+    let roots = nested_roots(store, &request.tasks);
+    if roots.is_empty() {
+        let named = NamedBranch { prefix, branch, links: &NO_LINKS, began };
+        return dry_run_on_branch(repo, store, request, named);
+    }
     let land: &LandPart<'_> = &|repo, part, request, _| match part {
         Part::Nested(_) => nested_stack(repo, (store, part), prefix, request, None),
         Part::Root(links) => {
-            let named = NamedBranch { prefix, branch, links };
-            let report = dry_run_on_branch(repo, store, request, named)?;
+            let named = NamedBranch { prefix, branch, links, began };
+            let report = dry_run_on_branch(repo, store, &unsettled(request), named)?;
             Ok(PartLanding { report, tips: BTreeMap::new(), notices: Vec::new() })
         }
     };
-    let roots = nested_roots(store, &request.tasks);
     let parts = Parts { repo, store, roots: &roots, land };
     Ok(parts.land(request, Publish::No)?.0)
+}
+
+/// Returns the request without its choices, whose paths are those of the user's repository. Work in
+/// several repositories lands as a whole or not at all.
+fn unsettled(request: &LandingRequest) -> LandingRequest {
+    let mut request = request.clone();
+    for task in &mut request.tasks {
+        task.settle = SettleRequest::default();
+    }
+    request
 }
 
 /// Records the branches of a nested repository, so that they can be taken back. The report of the
@@ -160,7 +179,8 @@ fn nested_stack(
     let _memory = keep_in_memory(&odb)?;
     let target = StackTarget::find(repo, &git, (prefix, &request.run), None)?;
     target.check()?;
-    let stacked = make_stack(repo, &git, work, &target, request, &BTreeMap::new())?;
+    let (request, none) = (&unsettled(request), BTreeMap::new());
+    let stacked = make_stack(repo, &git, (work.0, work.1, None), &target, request, &none)?;
     if let (Part::Nested(root), Some(recorded), Some(tip)) = (work.1, recorded, stacked.tip) {
         write_pack(&git, repo, tip)?;
         let reference = target.reference();

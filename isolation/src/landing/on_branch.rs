@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use engine::fault::Faults;
 use engine::ports::{Completion, IsolationError, LandingNotice, LandingRequest};
 use git2::{ErrorCode, Oid, Repository};
-use protocol::{Landed, LandingId, LandingReport, StackBranch};
+use protocol::{Landed, LandingId, LandingReport, Settled, StackBranch};
 use serde::{Deserialize, Serialize};
 
+use crate::baseline::RunFiles;
 use crate::branch::{Checkout, StackTarget, keep_in_memory, make_stack, write_pack};
 use crate::error::{OrCannot, Result, cannot};
 use crate::landing::checked_out::{CheckedOut, Places, finish_checked_out};
@@ -79,6 +80,8 @@ pub(super) struct NamedBranch<'a> {
     pub(super) branch: Option<&'a StackBranch>,
     /// The new commits of submodules.
     pub(super) links: &'a GitLinks,
+    /// The files with which the run began.
+    pub(super) began: &'a RunFiles<'a>,
 }
 
 /// Lands the tasks of `request` on one branch.
@@ -108,7 +111,7 @@ pub(super) fn land_on_branch(
         let owner = (request.run.clone(), landing);
         let (landed, notices) = if target.checkout == Checkout::Here {
             let places = Places { repo, git: &git, store: context.store, tree: context.tree };
-            let mut made = CheckedOut::make(places, &target, request)?;
+            let mut made = CheckedOut::make(places, &target, (request, named.began))?;
             let Some(tip) = made.stacked.tip else { return Ok(made.stacked.report) };
             let (index, notices) = (made.index(), std::mem::take(&mut made.stacked.notices));
             write(context.faults, &git, repo, tip)?;
@@ -120,7 +123,7 @@ pub(super) fn land_on_branch(
             (made.land(context, places, journal, &id, is_still_there)?, notices)
         } else {
             let none = BTreeMap::new();
-            let work = (context.store, Part::Root(named.links));
+            let work = (context.store, Part::Root(named.links), Some(named.began));
             let stacked = make_stack(repo, &git, work, &target, request, &none)?;
             let Some(tip) = stacked.tip else { return Ok(stacked.report) };
             write(context.faults, &git, repo, tip)?;
@@ -183,9 +186,9 @@ pub(super) fn dry_run_on_branch(
     if target.checkout == Checkout::Here {
         let tree = &Tree::open_at(&repo.root)?;
         let places = Places { repo, git: &git, store, tree };
-        return Ok(CheckedOut::make(places, &target, request)?.stacked.report);
+        return Ok(CheckedOut::make(places, &target, (request, named.began))?.stacked.report);
     }
-    let work = (store, Part::Root(named.links));
+    let work = (store, Part::Root(named.links), Some(named.began));
     Ok(make_stack(repo, &git, work, &target, request, &BTreeMap::new())?.report)
 }
 
@@ -223,8 +226,9 @@ pub(super) fn finish_move(
 /// Reports that nothing has landed.
 fn give_up(report: &mut LandingReport, message: &str) {
     for landing in &mut report.tasks {
-        if let landed @ Landed::Landed { .. } = &mut landing.landed {
-            *landed = Landed::Unwritten { message: message.to_owned() };
+        if matches!(landing.landed, Landed::Landed { .. }) || !landing.settled.is_empty() {
+            landing.landed = Landed::Unwritten { message: message.to_owned() };
+            landing.settled = Settled::default();
         }
     }
 }

@@ -4,11 +4,9 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::fault::Faults;
 use protocol::{RepoPath, RunName};
 
-use crate::backends::RunContext;
-use crate::baseline::{ContentReader, Snapshot, Table, list_whole_tree, read_file_list};
+use crate::baseline::{ContentReader, RunFiles, list_whole_tree};
 use crate::error::Result;
 use crate::file_entry::Entry;
 use crate::merge::OutsideChanges;
@@ -21,45 +19,28 @@ const MOST: usize = 5_000;
 
 /// What the user removed and added since a run began. Nothing is read until a merge needs it.
 pub(super) struct UserMoves<'a> {
-    repo: &'a Repo,
-    paths: &'a RepoPaths,
-    run: &'a RunName,
-    table: OnceCell<Option<Table>>,
+    began: RunFiles<'a>,
     found: OnceCell<BTreeMap<RepoPath, Option<Entry>>>,
 }
 
 impl<'a> UserMoves<'a> {
     pub(super) fn of(repo: &'a Repo, paths: &'a RepoPaths, run: &'a RunName) -> Self {
-        Self { repo, paths, run, table: OnceCell::new(), found: OnceCell::new() }
-    }
-
-    fn context(&self) -> RunContext {
-        RunContext::of(self.repo, self.paths, &Faults::default(), self.run)
-    }
-
-    /// Returns the files with which the run began; `None` if that is not known any more.
-    fn table(&self) -> Option<&Table> {
-        let read = || match Snapshot::load(&self.context()) {
-            Ok(Some(snapshot)) => Some(snapshot.table),
-            // The list of a run that has ended is kept elsewhere. Without it, nothing is paired.
-            _ => read_file_list(self.paths, self.run).ok().flatten(),
-        };
-        self.table.get_or_init(read).as_ref()
+        Self { began: RunFiles::of(repo, paths, run), found: OnceCell::new() }
     }
 
     fn find(&self) -> Result<BTreeMap<RepoPath, Option<Entry>>> {
         let mut found = BTreeMap::new();
-        let Some(table) = self.table() else { return Ok(found) };
-        let tree = Tree::open_at(&self.repo.root)?;
+        let Some(table) = self.began.table() else { return Ok(found) };
+        let tree = Tree::open_at(&self.began.repo.root)?;
         let now: BTreeSet<RepoPath> =
-            list_whole_tree(&self.context(), &tree)?.files.into_iter().collect();
+            list_whole_tree(&self.began.context(), &tree)?.files.into_iter().collect();
         let before: BTreeSet<RepoPath> = table.files().filter_map(RepoPath::new).collect();
         let removed: Vec<&RepoPath> = before.difference(&now).collect();
         let added: Vec<&RepoPath> = now.difference(&before).collect();
         if removed.len() > MOST || added.len() > MOST {
             return Ok(found);
         }
-        let reader = ContentReader::of_run(&self.context(), &table.nested())?;
+        let reader = ContentReader::of_run(&self.began.context(), &table.nested())?;
         for path in removed {
             let Some(frozen) = table.get(path) else { continue };
             // A version that git has no copy of is no candidate.
@@ -74,7 +55,7 @@ impl<'a> UserMoves<'a> {
 
 impl OutsideChanges for UserMoves<'_> {
     fn had_folder(&self, folder: &RepoPath) -> bool {
-        self.table().is_some_and(|table| table.folders.contains_key(folder.as_bytes()))
+        self.began.table().is_some_and(|table| table.folders.contains_key(folder.as_bytes()))
     }
 
     fn bases(&self) -> Result<&BTreeMap<RepoPath, Option<Entry>>> {

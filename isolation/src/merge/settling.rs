@@ -100,7 +100,13 @@ impl<'a> Settling<'a> {
         self.conflicts.sort_by(|one, other| one.path.cmp(&other.path));
         self.conflicts.dedup_by(|one, other| one.path == other.path && one.reason == other.reason);
         if self.is_refused() {
-            return (Wanted::new(), Added { conflicts: self.conflicts, ..Added::default() });
+            // What has landed earlier stays so.
+            let landed = self.request.landed.iter().cloned().collect();
+            let settled = Settled { landed, ..Settled::default() };
+            return (
+                Wanted::new(),
+                Added { conflicts: self.conflicts, settled, ..Added::default() },
+            );
         }
         self.settled.sort_by(|one, other| one.path.cmp(&other.path));
         let mut landed = Vec::new();

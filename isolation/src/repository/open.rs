@@ -82,12 +82,6 @@ impl Repo {
         git.workdir().map_or_else(|| Err(refusals::bare(git.path())), canonical)
     }
 
-    /// Returns the commit that was checked out when the repository was opened; `None` before the first
-    /// commit.
-    pub(crate) fn opened_at(&self) -> Option<Oid> {
-        self.head.commit
-    }
-
     /// Returns where HEAD was when the repository was opened.
     pub(crate) fn git_state(&self) -> GitState {
         self.git().map(|git| git_state(&git)).unwrap_or_default()

@@ -2,6 +2,7 @@
 
 mod conflict_paths;
 mod index_reasons;
+mod keep_sides;
 mod resolution;
 mod settle_conflict;
 mod stage;
@@ -9,8 +10,9 @@ mod texts;
 mod unmerged;
 mod user_tool;
 
-pub(crate) use conflict_paths::concerned_paths;
+pub(crate) use conflict_paths::{concerned_paths, entry_of};
 pub(crate) use index_reasons::mark_by_index;
+pub(crate) use keep_sides::keep_sides;
 pub(crate) use settle_conflict::{Sides, settle};
 pub(crate) use stage::{check_can_stage, stage_merge};
 pub(crate) use texts::{conflict_hunks, marked_text};

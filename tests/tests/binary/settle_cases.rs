@@ -257,6 +257,33 @@ impl Case {
         place.run_plan(repository, &plan).run().expect_code(4)
     }
 
+    /// Lets two tasks of a run with these options make the conflict; `None` if only a file that git does
+    /// not track makes it.
+    pub(super) fn run_with(
+        &self,
+        place: &Sandbox,
+        repository: &Repository,
+        words: &str,
+    ) -> Option<Finished> {
+        let plan = Plan::default().task("ours", self.ours).task("theirs", self.theirs);
+        let run = || place.run_plan(repository, &plan).words(words).run().expect_code(4);
+        (self.judge != Judge::Untracked).then(run)
+    }
+
+    /// Lets a task and a commit that the user makes meanwhile make the conflict.
+    pub(super) fn run_beside_a_commit(
+        &self,
+        place: &Sandbox,
+        repository: &Repository,
+        words: &str,
+    ) -> Option<Finished> {
+        let user = "git add --all; git commit --quiet --message ours";
+        let task = format!("(cd \"$REGATTA_REPO\"; {}; {user})\n{}", self.ours, self.theirs);
+        let plan = Plan::default().task("theirs", &task);
+        let run = || place.run_plan(repository, &plan).words(words).run().expect_code(4);
+        (self.judge != Judge::Untracked).then(run)
+    }
+
     /// Returns the id of the tree that git makes of the same conflict with the same choice.
     pub(super) fn tree_in_git(&self, place: &Sandbox, choice: Choice, form: Form) -> String {
         let git = self.merged_in_git(place, choice, form);

@@ -292,7 +292,7 @@ fn a_resolver_that_fails_in_a_run_leaves_the_work_kept() {
     assert_eq!(repository.text("list.txt"), "first\nours\n");
     for (words, said) in [
         ("run --exec true --resolve nosuchagent", "there is no program `nosuchagent`"),
-        ("run --exec true --merge branch --resolve ./x", "`--resolve` needs `--merge patch`"),
+        ("run --exec true --merge none --resolve ./x", "`--resolve` needs a run that lands"),
         ("run --exec true --allow-loss", "--resolve <CMD|agent[:MODEL]>"),
     ] {
         place.regatta(repository.root()).words(words).run().expect_refusal(&[said]);

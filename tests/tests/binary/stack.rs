@@ -96,7 +96,7 @@ fn a_conflicting_task_of_a_stack_is_kept_with_those_that_build_on_it_and_the_res
     assert_eq!(repository.text("colour.txt"), "white\n");
 
     let closing = regatta(&place, &repository, "runs show").expect_code(0).stdout;
-    assert!(closing.contains("/blue --branch NAME") && !closing.contains("--markers"), "{closing}");
+    assert!(closing.contains("/blue --theirs") && !closing.contains("--markers"), "{closing}");
     let by_hand = regatta(&place, &repository, "apply @ blue --branch by-hand").expect_code(0);
     let blue = repository.git(&["show", "by-hand:colour.txt"]);
     assert_eq!(blue, "blue\n", "{by_hand}");

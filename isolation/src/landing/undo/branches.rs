@@ -7,7 +7,7 @@ use engine::ports::{BranchEnd, UndoReport, UndoneBranch};
 use git2::Repository;
 use protocol::{LandingId, RepoPath, RunName, TaskName};
 
-use super::history::{History, PastLanding};
+use super::history::History;
 use super::record::{MadeBranch, TakenBranch, UndoRecord};
 use super::report::taken_back;
 use crate::branch::{Checkout, checkout};
@@ -79,25 +79,29 @@ pub(super) fn steps(
     wanted: &dyn Fn(&TaskName) -> bool,
 ) -> Result<Vec<BranchStep>> {
     let git = repo.git()?;
-    let mut steps = Vec::new();
+    // The latest of several landings that brought parts of a work to its branch has its commit.
+    let mut latest: Vec<(&MadeBranch, Vec<String>)> = Vec::new();
     for landing in history.landings.iter().rev() {
         for made in landing.made.iter().filter(|made| wanted(&made.task)) {
-            steps.push(step(repo, &git, landing, made)?);
+            match latest.iter_mut().find(|(known, _)| known.reference == made.reference) {
+                Some((_, landings)) => landings.push(landing.id.clone()),
+                None => latest.push((made, vec![landing.id.clone()])),
+            }
         }
     }
-    Ok(steps)
+    latest.into_iter().map(|(made, landings)| step(repo, &git, landings, made)).collect()
 }
 
 fn step(
     repo: &Repo,
     git: &Repository,
-    landing: &PastLanding,
+    landings: Vec<String>,
     made: &MadeBranch,
 ) -> Result<BranchStep> {
     let MadeBranch { task, reference, commit } = made;
     let name = short(reference);
     let step = |at: Option<String>, end| {
-        let (landings, tasks) = (vec![landing.id.clone()], vec![task.clone()]);
+        let (landings, tasks) = (landings.clone(), vec![task.clone()]);
         let reference = reference.clone();
         let taken = TakenBranch { landings, tasks, root: None, reference, at, back: None };
         BranchStep::taking(taken, end)

@@ -60,9 +60,16 @@ impl Chain {
                 _ => taken.push(landing),
             }
         }
+        let mut tasks: Vec<TaskName> = Vec::new();
+        for task in taken.iter().flat_map(|landing| landing.tasks) {
+            // Of work that has landed in parts, each landing names the task.
+            if !tasks.contains(task) {
+                tasks.push(task.clone());
+            }
+        }
         let taken = TakenBranch {
             landings: taken.iter().map(|landing| landing.id.to_owned()).collect(),
-            tasks: taken.iter().flat_map(|landing| landing.tasks.iter().cloned()).collect(),
+            tasks,
             root: root.cloned(),
             reference: reference.to_owned(),
             at: now.filter(|_| back != now).map(|now| now.to_string()),

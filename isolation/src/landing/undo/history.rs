@@ -121,7 +121,10 @@ impl PastLanding {
         };
         let writers = changes.values().flat_map(|change| change.by.iter().cloned()).collect();
         let landed = journal.report.tasks.iter();
-        let landed = landed.filter(|task| matches!(task.landed, Landed::Landed { .. }));
+        // Of work with conflicts that are left, the rest has landed.
+        let landed = landed.filter(|task| {
+            matches!(task.landed, Landed::Landed { .. }) || !task.settled.landed.is_empty()
+        });
         Self {
             landed: landed.map(|landing| landing.task.clone()).collect(),
             id: journal.id,
