@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::file_entry::{Change, Entry};
 use crate::merge::added_files::AddedFiles;
 use crate::merge::obstacles::entries_below;
-use crate::merge::settling::{Added, Settling};
+use crate::merge::settling::{Added, Met, Settling};
 use crate::merge::tree_merge::{Untouched, Versions, follow_renames};
 use crate::merge::{
     Blobs, EntryState, Joined, MarkerForm, MergeRule, MergeRules, MergeTarget, MergedEntry,
@@ -154,7 +154,7 @@ impl<'a> Merger<'a> {
         }
         let mut settling = Settling::new(request, changes, wanted);
         for conflict in conflicts {
-            settling.meet(self, self.blobs, conflict)?;
+            let _either = settling.meet(self, self.blobs, conflict)?;
         }
         // Obstacles are checked once the new entries of all paths are known. Those beside another
         // conflict are told with it, so that all can be settled at once.
@@ -164,8 +164,15 @@ impl<'a> Merger<'a> {
             if obstacles.is_empty() {
                 break;
             }
+            // What stands below a file that was put beside its folder may not be in the way any more.
+            let mut moved: Vec<RepoPath> = Vec::new();
             for obstacle in obstacles {
-                settling.meet(self, self.blobs, obstacle)?;
+                let path = obstacle.path.clone();
+                if !moved.iter().any(|file| path.is_below(file))
+                    && settling.meet(self, self.blobs, obstacle)? == Met::Settled
+                {
+                    moved.push(path);
+                }
             }
         }
         let (wanted, added) = settling.finish(joined);

@@ -20,6 +20,8 @@ mod target;
 mod tests;
 mod text;
 mod three_way;
+#[cfg(test)]
+mod tree_judge;
 mod tree_merge;
 #[cfg(test)]
 mod tree_samples;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::ports::{ConflictingRest, SettleRequest};
-use protocol::{Conflict, RepoPath, Settled, SettledConflict};
+use protocol::{Conflict, ConflictReason, RepoPath, Settled, SettledConflict};
 
 use crate::error::Result;
 use crate::file_entry::{Change, Entry};
@@ -24,6 +24,15 @@ pub(crate) struct Added {
     pub(crate) settled: Settled,
 }
 
+/// What became of a conflict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Met {
+    /// A choice settled it.
+    Settled,
+    /// It is left.
+    Kept,
+}
+
 /// The conflicts of one task, and the entries that its paths get.
 pub(super) struct Settling<'a> {
     request: &'a SettleRequest,
@@ -32,25 +41,28 @@ pub(super) struct Settling<'a> {
     pub(super) wanted: Wanted,
     conflicts: Vec<Conflict>,
     settled: Vec<SettledConflict>,
-    /// The paths of conflicts that were met.
-    met: BTreeSet<RepoPath>,
+    /// The conflicts that were met.
+    met: Vec<(RepoPath, ConflictReason)>,
 }
 
 impl<'a> Settling<'a> {
     pub(super) fn new(request: &'a SettleRequest, changes: &'a [Change], wanted: Wanted) -> Self {
         let own = changes.iter().map(|change| (&change.path, change.task)).collect();
-        let (conflicts, settled, met) = (Vec::new(), Vec::new(), BTreeSet::new());
+        let (conflicts, settled, met) = (Vec::new(), Vec::new(), Vec::new());
         Self { request, own, wanted, conflicts, settled, met }
     }
 
-    /// Settles a conflict if a choice is given for it, and keeps it otherwise.
+    /// Settles a conflict if a choice is given for it, and keeps it otherwise. Returns which.
     pub(super) fn meet(
         &mut self,
         merger: &Merger<'_>,
         blobs: &dyn Blobs,
         conflict: Conflict,
-    ) -> Result<()> {
-        let is_new = self.met.insert(conflict.path.clone());
+    ) -> Result<Met> {
+        // A path can be in two conflicts, for instance of its name and of its content.
+        let met = (conflict.path.clone(), conflict.reason);
+        let is_new = !self.met.contains(&met);
+        self.met.push(met);
         let concerned = concerned_paths(&conflict);
         let named = concerned.iter().find_map(|path| self.request.paths.get(path));
         let choice = named.or(self.request.all.as_ref()).filter(|_| is_new);
@@ -76,11 +88,11 @@ impl<'a> Settling<'a> {
                     by: choice.reported(),
                     resolver: choice.resolver().cloned(),
                 });
-                return Ok(());
+                return Ok(Met::Settled);
             }
         }
         self.conflicts.push(conflict);
-        Ok(())
+        Ok(Met::Kept)
     }
 
     /// Returns whether a conflict keeps the whole work from being merged.

@@ -88,8 +88,11 @@ impl SideRenames {
                 (Some(base), None) if base.oid != empty => {
                     let is_changed = versions.sides[other] != Some(base);
                     let in_wanted_folder = wanted_folders.contains(folder_of(path.as_bytes()));
-                    let wanted =
-                        if is_changed || in_wanted_folder { Wanted::Yes } else { Wanted::No };
+                    let wanted = match (is_changed, in_wanted_folder) {
+                        (true, _) => Wanted::Content,
+                        (false, true) => Wanted::Place,
+                        (false, false) => Wanted::No,
+                    };
                     removed.push(Removed { path: path.clone(), entry: base, wanted });
                 }
                 (None, Some(entry)) => {
@@ -102,7 +105,7 @@ impl SideRenames {
             }
         }
         let mut counts = FolderCounts::new(removed_folders);
-        let is_any_wanted = removed.iter().any(|file| file.wanted == Wanted::Yes);
+        let is_any_wanted = removed.iter().any(|file| file.wanted != Wanted::No);
         let files = match is_any_wanted {
             true => detect(blobs, &removed, &added, limit, &mut counts)?,
             false => Vec::new(),

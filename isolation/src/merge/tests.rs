@@ -1,6 +1,7 @@
 //! Merging against trees and bytes in memory.
 
 mod renames;
+mod settled;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -330,12 +330,17 @@ impl Following<'_> {
             return;
         };
         if is_link(Some(source)) != is_link(renamed) {
-            let mut sides = [Some(from), Some(from)];
-            sides[by.at()] = Some(to);
-            self.conflict(ConflictReason::Kind, from, sides);
+            // The file goes on at its new name, and what replaced it stays at the old one.
+            if collides {
+                self.paths.entry(to.clone()).or_default().base = old.base;
+            } else {
+                let mut sides = [Some(from), Some(from)];
+                sides[by.at()] = Some(to);
+                self.conflict(ConflictReason::Kind, from, sides);
+            }
+            self.paths.insert(from.clone(), Versions { base: None, sides: old.sides });
             return;
         }
-        self.result.add_move(Move { from: from.clone(), to: to.clone(), by: *by });
         // A file that followed a renamed folder to the old path stays there.
         let mut left = Versions::default();
         left.sides[by.at()] = old.sides[by.at()];
@@ -344,10 +349,12 @@ impl Following<'_> {
             self.paths.insert(from.clone(), left);
             return;
         }
+        self.result.add_move(Move { from: from.clone(), to: to.clone(), by: *by });
         if collides {
             let mut sides = [Some(to), Some(to)];
             sides[other.at()] = Some(from);
             self.conflict(ConflictReason::SameName, from, sides);
+            self.paths.insert(from.clone(), left);
             return;
         }
         self.paths.insert(from.clone(), left);

@@ -1,183 +1,96 @@
-//! Random trees, merged here and by `git merge-tree`.
+//! Random trees, merged here and by `git merge-tree`: the merged trees, which paths conflict, and what
+//! markers leave of them.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::collections::BTreeSet;
 
-use git2::{ObjectType, Oid, Repository};
-use protocol::{Conflict, RepoPath, TaskName};
+use engine::ports::{ConflictingRest, SettleChoice, SettleRequest};
+use protocol::{Conflict, ConflictReason, RenamedFile, RepoPath, TaskName};
 
 use crate::error::Result;
-use crate::file_entry::{Change, Entry, Mode};
+use crate::file_entry::{Change, Entry};
 use crate::merge::random::{Random, cases};
-use crate::merge::tree_samples::{Files, three_trees};
-use crate::merge::{Blobs, EntryState, MergeTarget, Merger};
+use crate::merge::tree_judge::{Entries, Judge, Outcome};
+use crate::merge::tree_samples::{Counted, Sample, sample};
+use crate::merge::{Blobs as _, EntryState, MergeTarget, Merger};
+use crate::settle::concerned_paths;
 
-type Entries = BTreeMap<String, Entry>;
-
-/// A bare repository that holds all trees and blobs.
-struct Judge {
-    git: Repository,
-    folder: tempfile::TempDir,
-    written: RefCell<BTreeMap<Oid, Vec<u8>>>,
+/// What a merge comes to here.
+struct Here {
+    /// The merged tree, where each conflict that markers settle is settled so.
+    tree: Entries,
+    /// The conflicts.
+    conflicts: Vec<Conflict>,
+    /// Those that markers do not settle.
+    left: Vec<Conflict>,
 }
 
-impl Blobs for Judge {
-    fn read(&self, oid: Oid) -> Result<Vec<u8>> {
-        Ok(self.written.borrow()[&oid].clone())
-    }
-
-    fn write(&self, bytes: &[u8]) -> Result<Oid> {
-        let oid = Oid::hash_object(ObjectType::Blob, bytes).unwrap();
-        self.written.borrow_mut().insert(oid, bytes.to_vec());
-        Ok(oid)
-    }
-}
-
-/// What a merge comes to: the merged tree, or the kinds of its conflicts.
-#[derive(Debug, PartialEq, Eq)]
-enum Outcome {
-    Merged(Entries),
-    Conflicts(String),
-}
-
-/// The note of a conflict about a file that renamed folders bring back to its old name.
-const BACK: &str = " (back at its old name)";
-
-impl Judge {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let git = Repository::init_bare(folder.path()).unwrap();
-        Self { git, folder, written: RefCell::default() }
-    }
-
-    /// Returns the trees of a seed.
-    fn sample(&self, seed: u64) -> [Entries; 3] {
-        three_trees(&mut Random::new(seed)).each_ref().map(|files| self.entries(files))
-    }
-
-    /// Commits three trees, and returns the commits of the two sides.
-    fn commits(&self, [base, ours, theirs]: &[Entries; 3]) -> [Oid; 2] {
-        let base = self.commit(base, &[]);
-        [self.commit(ours, &[base]), self.commit(theirs, &[base])]
-    }
-
-    fn entries(&self, files: &Files) -> Entries {
-        let entry = |(mode, bytes): &(Mode, Vec<u8>)| {
-            self.git.blob(bytes).unwrap();
-            Entry { mode: *mode, oid: self.write(bytes).unwrap() }
-        };
-        files.iter().map(|(path, file)| (path.clone(), entry(file))).collect()
-    }
-
-    fn tree(&self, entries: &Entries) -> Oid {
-        let mut index = git2::Index::new().unwrap();
-        for (path, entry) in entries {
-            let time = git2::IndexTime::new(0, 0);
-            let entry = git2::IndexEntry {
-                ctime: time,
-                mtime: time,
-                dev: 0,
-                ino: 0,
-                mode: entry.mode.to_git(),
-                uid: 0,
-                gid: 0,
-                file_size: 0,
-                id: entry.oid,
-                flags: 0,
-                flags_extended: 0,
-                path: path.clone().into_bytes(),
-            };
-            index.add(&entry).unwrap();
-        }
-        index.write_tree_to(&self.git).unwrap()
-    }
-
-    fn commit(&self, entries: &Entries, parents: &[Oid]) -> Oid {
-        let tree = self.git.find_tree(self.tree(entries)).unwrap();
-        let author = git2::Signature::new("a", "a@b", &git2::Time::new(0, 0)).unwrap();
-        let parents: Vec<_> = parents.iter().map(|id| self.git.find_commit(*id).unwrap()).collect();
-        let parents: Vec<_> = parents.iter().collect();
-        self.git.commit(None, &author, &author, "m", &tree, &parents).unwrap()
-    }
-
-    /// Merges each pair of commits with git.
-    fn gits(&self, pairs: &[[Oid; 2]]) -> Vec<Outcome> {
-        let mut git = Command::new("git")
-            .current_dir(self.folder.path())
-            .args(["-c", "merge.directoryRenames=true", "merge-tree", "--stdin"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines: String = pairs.iter().map(|[one, two]| format!("{one} {two}\n")).collect();
-        let mut input = git.stdin.take().unwrap();
-        let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()).unwrap());
-        let output = git.wait_with_output().unwrap();
-        writer.join().unwrap();
-        assert!(output.status.success(), "{:?}", output.status);
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let words: Vec<&str> = text.split('\0').collect();
-        // Each merge begins with its status and the id of a tree, after an empty word.
-        let begins = |at: &usize| {
-            let is_id = |word: &&str| word.len() == 40 && word.parse::<Oid>().is_ok();
-            matches!(words[*at], "0" | "1")
-                && words.get(*at + 1).is_some_and(is_id)
-                && (*at == 0 || words[*at - 1].is_empty())
-        };
-        let starts: Vec<usize> = (0..words.len()).filter(begins).collect();
-        assert_eq!(starts.len(), pairs.len(), "{text}");
-        let outcome = |(number, start): (usize, &usize)| {
-            let end = starts.get(number + 1).copied().unwrap_or(words.len());
-            match words[*start] {
-                "1" => Outcome::Merged(self.read_tree(words[start + 1].parse().unwrap())),
-                _ => Outcome::Conflicts(words[start + 2..end].join(" ")),
-            }
-        };
-        starts.iter().enumerate().map(outcome).collect()
-    }
-
-    fn read_tree(&self, tree: Oid) -> Entries {
-        let mut entries = Entries::new();
-        let tree = self.git.find_tree(tree).unwrap();
-        tree.walk(git2::TreeWalkMode::PreOrder, |folder, entry| {
-            if let Some(mode) = Mode::from_git(entry.filemode().cast_unsigned()) {
-                let name = format!("{folder}{}", entry.name().unwrap());
-                entries.insert(name, Entry { mode, oid: entry.id() });
-            }
-            git2::TreeWalkResult::Ok
-        })
-        .unwrap();
-        entries
-    }
-
-    fn ours(&self, [base, ours, theirs]: [&Entries; 3]) -> Outcome {
+impl Here {
+    fn of(judge: &Judge, [base, ours, theirs]: [&Entries; 3]) -> Self {
         let target = TreeTarget(base.clone());
-        let mut merger = Merger::over(&target, self);
         let none = BTreeSet::new();
-        let added = merger.add(&name(0), &none, &changes(base, ours)).unwrap();
-        assert_eq!(added, Ok(Vec::new()), "the first task has nothing to conflict with");
-        if let Err(conflicts) = merger.add(&name(1), &none, &changes(base, theirs)).unwrap() {
-            // Here git loses the file, which is mended in later versions of git.
-            let is_back = |conflict: &Conflict| {
-                let renamed = conflict.renamed.as_ref();
-                renamed.is_some_and(|renamed| renamed.from == conflict.path)
-            };
-            let show = |conflict: &Conflict| {
-                let note = if is_back(conflict) { BACK } else { "" };
-                format!("{:?} {}{note}", conflict.reason, conflict.path)
-            };
-            return Outcome::Conflicts(conflicts.iter().map(show).collect::<Vec<_>>().join("\n"));
-        }
-        let mut merged = base.clone();
+        let merge = |request: &SettleRequest| {
+            let mut merger = Merger::over(&target, judge);
+            let added = merger.add(&name(0), &none, &changes(base, ours)).unwrap();
+            assert_eq!(added, Ok(Vec::new()), "the first task has nothing to conflict with");
+            let task = (&name(1), &none);
+            let added = merger.add_settled(task, &changes(base, theirs), request).unwrap();
+            (added.conflicts, merger)
+        };
+        let (conflicts, _) = merge(&SettleRequest::default());
+        let (left, merger) = merge(&SettleRequest {
+            all: Some(SettleChoice::Markers),
+            rest: ConflictingRest::LandClean,
+            ..SettleRequest::default()
+        });
+        let mut tree = base.clone();
         for (path, now) in merger.finish() {
             match now.after {
-                Some(entry) => drop(merged.insert(path.to_string(), entry)),
-                None => drop(merged.remove(&path.to_string())),
+                Some(entry) => drop(tree.insert(path.to_string(), entry)),
+                None => drop(tree.remove(&path.to_string())),
             }
         }
-        Outcome::Merged(merged)
+        Self { tree, conflicts, left }
+    }
+
+    /// Returns the paths that git calls unmerged.
+    fn unmerged(&self, base: &Entries) -> BTreeSet<String> {
+        let beside = self.tree.keys().filter_map(|path| path.split_once('~'));
+        let beside = beside.map(|(path, _)| path.to_owned());
+        let conflicts = self.conflicts.iter();
+        beside.chain(conflicts.flat_map(|conflict| unmerged(conflict, base))).collect()
+    }
+
+    /// Returns the paths that are a new name of a renamed file and in another conflict besides. git puts
+    /// markers between markers there.
+    fn in_two_conflicts(&self) -> impl Iterator<Item = String> {
+        let is_twice = |conflict: &Conflict| conflict.reason == ConflictReason::RenamedTwice;
+        let twice = self.conflicts.iter().filter(move |conflict| is_twice(conflict));
+        let paths = twice.flat_map(concerned_paths).filter(move |name| {
+            self.conflicts.iter().any(|other| !is_twice(other) && other.path == *name)
+        });
+        paths.flat_map(|path| ["", "~ours", "~theirs"].map(|end| format!("{path}{end}")))
+    }
+}
+
+/// Returns the paths that git calls unmerged for a conflict.
+fn unmerged(conflict: &Conflict, base: &Entries) -> Vec<String> {
+    let new_names = |names: &RenamedFile| -> Vec<String> {
+        let both = [&names.ours, &names.theirs].into_iter().flatten();
+        both.filter(|name| **name != names.from).map(ToString::to_string).collect()
+    };
+    match (conflict.reason, &conflict.renamed) {
+        (ConflictReason::RenamedTwice, Some(names)) => {
+            [vec![names.from.to_string()], new_names(names)].concat()
+        }
+        (ConflictReason::Kind, Some(names)) => new_names(names),
+        (ConflictReason::SameName, Some(names)) if base.contains_key(&names.from.to_string()) => {
+            new_names(names)
+        }
+        // Such a conflict is only told. What is beside a folder has a name that says so.
+        (ConflictReason::FolderSplit | ConflictReason::SameName | ConflictReason::InTheWay, _) => {
+            Vec::new()
+        }
+        _ => vec![conflict.path.to_string()],
     }
 }
 
@@ -248,69 +161,150 @@ fn a_fifth_share_of_trees_merges_as_git_merges_them() {
     compare(4);
 }
 
+/// What the comparisons of one test have met.
+#[derive(Debug, Default)]
+struct Met {
+    cases: u64,
+    conflicts: u64,
+    /// The cases in which git has lost a file.
+    lost: u64,
+    samples: Counted,
+}
+
 /// Compares the trees of every fifth seed, in groups of which git merges all at once.
 fn compare(share: u64) {
-    let cases = cases(300) / SHARES;
-    let (mut conflicts, mut different) = (0, Vec::new());
-    let seeds: Vec<u64> = (0..cases).map(|case| case * SHARES + share).collect();
+    let mut met = Met { cases: cases(300) / SHARES, ..Met::default() };
+    let mut different = Vec::new();
+    let seeds: Vec<u64> = (0..met.cases).map(|case| case * SHARES + share).collect();
     for seeds in seeds.chunks(200) {
         let judge = Judge::new();
-        let odb = judge.git.odb().unwrap();
-        // One pack is written faster than a file for each object.
-        let objects = odb.add_new_mempack_backend(1_000).unwrap();
-        let trees: Vec<[Entries; 3]> = seeds.iter().map(|seed| judge.sample(*seed)).collect();
-        let commits: Vec<[Oid; 2]> = trees.iter().map(|trees| judge.commits(trees)).collect();
-        let mut pack = git2::Buf::new();
-        objects.dump(&judge.git, &mut pack).unwrap();
-        let mut writer = odb.packwriter().unwrap();
-        writer.write_all(&pack).unwrap();
-        writer.commit().unwrap();
-        for ((seed, trees), git) in seeds.iter().zip(&trees).zip(judge.gits(&commits)) {
-            let here = judge.ours(trees.each_ref());
-            let both = [&git, &here].map(|outcome| matches!(outcome, Outcome::Conflicts(_)));
-            conflicts += u64::from(both[0]);
-            if both != [true, true] && git != here && !git_loses_a_file(trees, &git, &here) {
-                different.push(described(*seed, trees, &git, &here));
+        let samples: Vec<Sample> =
+            seeds.iter().map(|seed| sample(&mut Random::new(*seed))).collect();
+        samples.iter().for_each(|sample| met.samples.add(sample));
+        let entries = |sample: &Sample| sample.trees().map(|files| judge.entries(files));
+        let trees: Vec<[Entries; 3]> = samples.iter().map(entries).collect();
+        let commits = judge.commit_all(&trees);
+        for ((seed, trees), git) in seeds.iter().zip(&trees).zip(judge.merge_all(&commits)) {
+            let here = Here::of(&judge, trees.each_ref());
+            met.conflicts += u64::from(!git.is_clean);
+            let exempt = lost_by_git(trees, &git, &here);
+            met.lost += u64::from(!exempt.is_empty());
+            let found = differences(&judge, trees, (&git, &here), &exempt);
+            if !found.is_empty() {
+                different.push(described(*seed, trees, &git, &here, &found));
             }
         }
     }
     let some = different.iter().take(4).cloned().collect::<Vec<_>>().join("\n");
     assert!(different.is_empty(), "{} differ\n{some}", different.len());
-    assert!(conflicts * 10 >= cases * 3, "{conflicts} conflicts in {cases} cases");
+    assert!(met.conflicts * 10 >= met.cases * 3, "too few conflicts: {met:?}");
+    assert!(met.lost <= 2 + met.cases / 100, "too many are not compared: {met:?}");
+    let Counted { alike, unlike, between } = met.samples;
+    assert!(alike * 2 >= met.cases && unlike * 4 >= met.cases, "too few renames: {met:?}");
+    // Few of them have a score near the one that decides.
+    assert!(between > 0 || met.cases < 500, "{met:?}");
 }
 
-/// Returns whether git lost a file. Here there is a conflict if renamed folders bring the file back to
-/// its old name, or put another file where its folder is. A file that follows a folder to where
-/// another was renamed away is there.
-fn git_loses_a_file([base, ours, theirs]: &[Entries; 3], git: &Outcome, here: &Outcome) -> bool {
-    let Outcome::Merged(merged) = git else { return false };
-    let is_in = |tree: &Entries, oid: Oid| tree.values().any(|entry| entry.oid == oid);
-    let is_lost = |oid: Oid| {
-        let is_new = |side: &Entries| {
-            side.iter().any(|(path, entry)| entry.oid == oid && !base.contains_key(path))
-        };
-        [ours, theirs].into_iter().any(is_new) && !is_in(base, oid) && !is_in(merged, oid)
+/// Returns in what git and this merge differ, except at paths that git has lost.
+fn differences(
+    judge: &Judge,
+    [base, ..]: &[Entries; 3],
+    (git, here): (&Outcome, &Here),
+    lost: &BTreeSet<String>,
+) -> Vec<String> {
+    let mut found = Vec::new();
+    let concerns = |conflict: &Conflict| {
+        concerned_paths(conflict).iter().map(ToString::to_string).collect::<Vec<_>>()
     };
-    match here {
-        Outcome::Conflicts(here) => {
-            let mut added = ours.values().chain(theirs.values());
-            let any_lost = added.any(|entry| is_lost(entry.oid));
-            here.lines()
-                .all(|line| line.ends_with(BACK) || line.starts_with("InTheWay ") && any_lost)
-        }
-        Outcome::Merged(here) => {
-            let mut rest = here.clone();
-            rest.retain(|_, entry| !is_lost(entry.oid));
-            rest.len() < here.len() && rest == *merged
+    let is_lost = |conflict: &Conflict| concerns(conflict).iter().any(|path| lost.contains(path));
+    let is_clean = here.conflicts.is_empty();
+    if git.is_clean != is_clean && (is_clean || !here.conflicts.iter().all(is_lost)) {
+        found.push(format!("only one is clean: git {}", git.is_clean));
+    }
+    let without = |paths: BTreeSet<String>| &paths - lost;
+    let unmerged = [without(git.unmerged.clone()), without(here.unmerged(base))];
+    if unmerged[0] != unmerged[1] {
+        found.push(format!("unmerged: git {:?} here {:?}", unmerged[0], unmerged[1]));
+    }
+    // What markers do not settle is as it was.
+    let mut left: BTreeSet<String> = here.left.iter().flat_map(concerns).collect();
+    left.extend(here.in_two_conflicts());
+    let paths: BTreeSet<&String> = git.tree.keys().chain(here.tree.keys()).collect();
+    for path in paths.into_iter().filter(|path| !lost.contains(*path) && !left.contains(*path)) {
+        let sides = [git.tree.get(path), here.tree.get(path)];
+        let is_same = match sides {
+            [Some(git), Some(here)] => {
+                git.mode == here.mode
+                    && (git.oid == here.oid || unlabelled(judge, git) == unlabelled(judge, here))
+            }
+            _ => false,
+        };
+        if !is_same {
+            found.push(format!("{path}: git {:?} here {:?}", sides[0], sides[1]));
         }
     }
+    found
+}
+
+/// Returns a text without the names of the file behind its markers: git has the one that the file has on
+/// each side, also where a renamed folder gives it another.
+fn unlabelled(judge: &Judge, entry: &Entry) -> Vec<u8> {
+    let bytes = judge.read(entry.oid).unwrap();
+    let line = |line: &[u8]| {
+        let is_marker = line.starts_with(b"<<<<<<<") || line.starts_with(b">>>>>>>");
+        let end = line.iter().position(|byte| is_marker && *byte == b':');
+        line[..end.unwrap_or(line.len())].to_vec()
+    };
+    bytes.split(|byte| *byte == b'\n').map(line).collect::<Vec<_>>().join(&b'\n')
+}
+
+/// Returns the paths of files that git has lost: those that renamed folders bring back to their old
+/// names, and those that are put where another file has its folder, or at a name from which the same side
+/// renamed another away.
+fn lost_by_git(
+    [base, ours, theirs]: &[Entries; 3],
+    git: &Outcome,
+    here: &Here,
+) -> BTreeSet<String> {
+    let mut paths = BTreeSet::new();
+    for conflict in &here.conflicts {
+        let Some(names) = &conflict.renamed else { continue };
+        let from = Some(&names.from);
+        if conflict.reason == ConflictReason::SameName
+            && [names.ours.as_ref(), names.theirs.as_ref()] == [from, from]
+        {
+            paths.insert(names.from.to_string());
+        }
+    }
+    let is_in = |tree: &Entries, oid| tree.values().any(|entry| entry.oid == oid);
+    let sides = [ours, theirs];
+    let new = sides.iter().flat_map(|side| side.iter()).filter(|(path, entry)| {
+        !base.contains_key(*path) && !is_in(base, entry.oid) && !is_in(&git.tree, entry.oid)
+    });
+    for (_, entry) in new {
+        // A file that has lines of both sides is not the one that either has added.
+        for (path, _) in here.tree.iter().filter(|(_, here)| here.oid == entry.oid) {
+            if git.tree.get(path).is_none_or(|git| is_in(base, git.oid)) {
+                paths.insert(path.clone());
+            }
+        }
+    }
+    // A file that git has at the name of a folder is beside it here. Some versions leave both in one tree.
+    for path in git.tree.keys().chain(&paths.clone()) {
+        let folders = path.match_indices('/').map(|(at, _)| &path[..at]);
+        for folder in folders.filter(|folder| git.tree.contains_key(*folder)) {
+            paths.extend(["", "~ours", "~theirs"].map(|end| format!("{folder}{end}")));
+        }
+    }
+    paths
 }
 
 fn described(
     seed: u64,
     [base, ours, theirs]: &[Entries; 3],
     git: &Outcome,
-    here: &Outcome,
+    here: &Here,
+    found: &[String],
 ) -> String {
     let side = |side: &Entries| {
         let short = |entry: Option<Entry>| {
@@ -323,5 +317,20 @@ fn described(
     };
     let names: Vec<_> = base.keys().collect();
     let (ours, theirs) = (side(ours), side(theirs));
-    format!("seed {seed}\nbase {names:?}\nours\n{ours}theirs\n{theirs}git {git:?}\nhere {here:?}\n")
+    let show = |conflicts: &[Conflict]| {
+        let show = |conflict: &Conflict| {
+            let path = |path: &RepoPath| path.to_string();
+            let names = conflict.renamed.as_ref().map(|names| {
+                (path(&names.from), names.ours.as_ref().map(path), names.theirs.as_ref().map(path))
+            });
+            format!("{:?} {} {names:?}", conflict.reason, conflict.path)
+        };
+        conflicts.iter().map(show).collect::<Vec<_>>()
+    };
+    let (conflicts, left) = (show(&here.conflicts), show(&here.left));
+    format!(
+        "seed {seed}\nbase {names:?}\nours\n{ours}theirs\n{theirs}git {:?}\nhere {conflicts:?}\n\
+         left {left:?}\n{found:#?}\n",
+        git.said
+    )
 }

@@ -179,14 +179,18 @@ fn take(folder: &Path, mark: &str, path: &Path) -> Result<()> {
             }
             // Git has removed the empty folder meanwhile.
             Err(error) if error.kind() == ErrorKind::NotFound && tried < TRIES => {}
-            Err(_no_hard_links) => {
-                fs::write(folder.join(COPIED), "").or_cannot(what)?;
-                let file = OpenOptions::new().write(true).create_new(true).open(path);
-                let content = fs::read(&marked).or_cannot(what)?;
-                return file.and_then(|mut file| file.write_all(&content)).or_cannot(what);
-            }
+            Err(_no_hard_links) => return copy(folder, mark, path).or_cannot(what),
         }
     }
+}
+
+/// Makes a copy of the file `mark` of the record at `path`, which must not exist. Without hard links,
+/// the lock may have a part of its content only.
+fn copy(folder: &Path, mark: &str, path: &Path) -> std::io::Result<()> {
+    fs::write(folder.join(COPIED), "")?;
+    let content = fs::read(folder.join(mark))?;
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(&content)
 }
 
 /// Returns whether a lock is that of the record, and not one that git has taken.
@@ -234,5 +238,64 @@ fn remove_folder(folder: &Path) -> Result<()> {
             Err(error).or_cannot(|| format!("remove {}", folder.display()))
         }
         _gone => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BRANCH: &str = "refs/heads/work";
+
+    /// A git folder with the record of a lock that was copied, for want of hard links.
+    fn copied() -> (tempfile::TempDir, PathBuf) {
+        let git = tempfile::tempdir().unwrap();
+        let folder = git.path().join(FOLDER);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join(NAME), BRANCH).unwrap();
+        fs::write(folder.join(LOCK), "the new commit\n").unwrap();
+        let lock = lock_path(git.path(), BRANCH);
+        fs::create_dir_all(lock.parent().unwrap()).unwrap();
+        copy(&folder, LOCK, &lock).unwrap();
+        (git, lock)
+    }
+
+    #[test]
+    fn without_hard_links_a_lock_is_copied_and_becomes_the_branch() {
+        let (git, lock) = copied();
+        assert_eq!(fs::read_to_string(&lock).unwrap(), "the new commit\n");
+        let own = RefLock { common_dir: git.path(), reference: BRANCH };
+        own.publish().unwrap();
+        assert_eq!(fs::read_to_string(git.path().join(BRANCH)).unwrap(), "the new commit\n");
+        assert!(!lock.exists() && !is_cut_off(git.path()));
+    }
+
+    #[test]
+    fn a_copied_lock_of_a_process_that_died_is_removed_also_if_only_a_part_was_written() {
+        for written in ["the new commit\n", "the new", ""] {
+            let (git, lock) = copied();
+            fs::write(&lock, written).unwrap();
+            release_cut_off(git.path()).unwrap();
+            assert!(!lock.exists() && !is_cut_off(git.path()), "{written}");
+        }
+    }
+
+    #[test]
+    fn a_lock_that_another_git_has_taken_stays_where_locks_are_copied() {
+        let (git, lock) = copied();
+        fs::write(&lock, "another commit\n").unwrap();
+        release_cut_off(git.path()).unwrap();
+        assert_eq!(fs::read_to_string(&lock).unwrap(), "another commit\n");
+        // Nor is one taken that is there already.
+        let folder = git.path().join(FOLDER);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join(LOCK), "mine\n").unwrap();
+        let refused = copy(&folder, LOCK, &lock).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::AlreadyExists);
+        // Without the word that it was copied, a lock with the same content is another's.
+        let (git, lock) = copied();
+        fs::remove_file(git.path().join(FOLDER).join(COPIED)).unwrap();
+        release_cut_off(git.path()).unwrap();
+        assert!(lock.exists());
     }
 }

@@ -41,6 +41,9 @@ pub(crate) fn settle(
         return written(conflict, file, sides);
     }
     match conflict.reason {
+        ConflictReason::Kind if conflict.renamed.is_some() => {
+            renamed_and_replaced(conflict, choice)
+        }
         ConflictReason::Content
         | ConflictReason::Binary
         | ConflictReason::BothAdded
@@ -116,9 +119,11 @@ fn content(
                     let mode = merged_mode(base, our, their);
                     one(Some(Entry { mode, oid: sides.blobs.write(&text)? }))
                 }
-                // git leaves our version in the tree.
                 ConflictText::NoLines if is_union => Ok(None),
-                ConflictText::NoLines => one(ours),
+                // git leaves our version in the tree, with the merged mode.
+                ConflictText::NoLines => {
+                    one(Some(Entry { mode: merged_mode(base, our, their), ..our }))
+                }
             }
         }
         SettleChoice::Written(_) => Ok(None),
@@ -182,6 +187,26 @@ fn free_name(path: &RepoPath, side: &str, sides: &Sides<'_>) -> Result<Option<Re
     Ok(None)
 }
 
+/// Settles a conflict of a file that one side renamed and the other replaced; as in git, both can stay.
+fn renamed_and_replaced(conflict: &Conflict, choice: &SettleChoice) -> Result<Option<Entries>> {
+    let Some(RenamedFile { ours: Some(our_name), theirs: Some(their_name), .. }) =
+        &conflict.renamed
+    else {
+        return Ok(None);
+    };
+    let [ours, theirs] = [&conflict.ours, &conflict.theirs].map(|side| entry_of(side.as_ref()));
+    let [keeps_ours, keeps_theirs] = match choice {
+        SettleChoice::Ours => [true, false],
+        SettleChoice::Theirs => [false, true],
+        SettleChoice::Markers => [true, true],
+        SettleChoice::Union | SettleChoice::Written(_) => return Ok(None),
+    };
+    Ok(Some(Entries::from([
+        (our_name.clone(), ours.filter(|_| keeps_ours)),
+        (their_name.clone(), theirs.filter(|_| keeps_theirs)),
+    ])))
+}
+
 /// Settles a conflict of two names: the file has the merged content at the chosen name.
 fn renamed_twice(
     conflict: &Conflict,
@@ -210,8 +235,8 @@ fn renamed_twice(
             Entries::from([at(their_name, merged.unwrap_or(theirs)), (our_name.clone(), left)])
         }
         SettleChoice::Markers => {
-            let both = match merged {
-                Some(merged) => merged,
+            let [at_ours, at_theirs] = match merged {
+                Some(merged) => [merged, merged],
                 None => match conflict_text(
                     sides.blobs,
                     conflict.renamed.as_ref(),
@@ -219,14 +244,15 @@ fn renamed_twice(
                     [ours, theirs],
                     ConflictLines::Marked((sides.markers)(attributes_path(conflict))?),
                 )? {
-                    ConflictText::Text(text) => Entry {
-                        mode: merged_mode(base, ours, theirs),
-                        oid: sides.blobs.write(&text)?,
-                    },
-                    ConflictText::NoLines => ours,
+                    ConflictText::Text(text) => {
+                        let mode = merged_mode(base, ours, theirs);
+                        [Entry { mode, oid: sides.blobs.write(&text)? }; 2]
+                    }
+                    // Each name keeps its own version, as in git.
+                    ConflictText::NoLines => [ours, theirs],
                 },
             };
-            Entries::from([at(our_name, both), at(their_name, both)])
+            Entries::from([at(our_name, at_ours), at(their_name, at_theirs)])
         }
         SettleChoice::Union | SettleChoice::Written(_) => return Ok(None),
     }))
@@ -339,9 +365,9 @@ fn in_the_way(
                 }
             } else if is_markers {
                 // The file of the task is put beside the folder.
+                let Some(theirs) = theirs else { return Ok(None) };
                 let Some(beside) = free_name(path, "theirs", sides)? else { return Ok(None) };
-                entries.insert(path.clone(), stands);
-                entries.insert(beside, theirs);
+                entries.extend([(path.clone(), stands), (beside, Some(theirs))]);
             } else {
                 // A folder of the user's is not removed for a file.
                 return Ok(None);

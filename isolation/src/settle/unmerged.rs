@@ -40,6 +40,18 @@ pub(super) fn unmerged(
         let merged = names.map(|(stage, name)| (stage, name, Staged::AsInTheTree));
         return Ok(base.map(|base| at(1, from, base)).into_iter().chain(merged).collect());
     }
+    if let (ConflictReason::Kind, Some(names)) = (conflict.reason, &conflict.renamed) {
+        // What replaced the file is there at the old name, and only the new one is unmerged.
+        let renamed = [(2, &names.ours, ours), (3, &names.theirs, theirs)].into_iter();
+        let renamed = renamed.filter(|(_, name, _)| name.as_ref() != Some(&names.from));
+        let renamed =
+            renamed.filter_map(|(stage, name, entry)| Some((stage, name.clone()?, entry?)));
+        let entries = renamed.flat_map(|(stage, name, entry)| {
+            let base = base.map(|base| at(1, &name, base));
+            base.into_iter().chain([at(stage, &name, entry)]).collect::<Vec<_>>()
+        });
+        return Ok(entries.collect());
+    }
     if conflict.reason == ConflictReason::InTheWay {
         return beside_a_folder(repo, store, conflict, theirs);
     }

@@ -23,8 +23,10 @@ pub(crate) struct Removed {
 /// Whether anything depends on where a removed file went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// The other side changed the file, or the folder may be renamed.
-    Yes,
+    /// The other side changed the file.
+    Content,
+    /// Its folder may be renamed.
+    Place,
     /// Only a file with the same content is of interest.
     No,
 }
@@ -186,8 +188,16 @@ impl Pairing<'_> {
 
     /// Pairs the most similar files.
     fn similar(&mut self, limit: usize, counts: &mut FolderCounts<'_>) -> Result<()> {
-        let wanted = |at: &usize| !self.used[*at] && self.removed[*at].wanted == Wanted::Yes;
-        let sources: Vec<usize> = (0..self.removed.len()).filter(wanted).collect();
+        let removed = self.removed;
+        let is_open = |at: &usize| !self.used[*at] && removed[*at].wanted != Wanted::No;
+        let open: Vec<usize> = (0..removed.len()).filter(is_open).collect();
+        let undecided = counts.undecided(open.iter().map(|at| &removed[*at].path));
+        let is_wanted = |at: &usize| match removed[*at].wanted {
+            Wanted::Content => true,
+            Wanted::Place => undecided.has_above(&removed[*at].path),
+            Wanted::No => false,
+        };
+        let sources: Vec<usize> = open.into_iter().filter(is_wanted).collect();
         let targets: Vec<usize> =
             (0..self.added.len()).filter(|at| self.from[*at].is_none()).collect();
         if sources.len().saturating_mul(targets.len()) > limit * limit {
@@ -262,7 +272,7 @@ mod tests {
         let entry = Entry { mode: Mode::File, oid };
         let path = |folder: &str, at: usize| RepoPath::new(format!("{folder}/{at:06}")).unwrap();
         let removed: Vec<_> = (0..100_000)
-            .map(|at| Removed { path: path("old", at), entry, wanted: Wanted::Yes })
+            .map(|at| Removed { path: path("old", at), entry, wanted: Wanted::Place })
             .collect();
         // Every second file has a name of its own.
         let added: Vec<_> = (0..100_000)

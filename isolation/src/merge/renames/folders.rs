@@ -75,10 +75,35 @@ impl<'a> FolderCounts<'a> {
     pub(super) fn guesses(&self) -> Guesses {
         let best = |targets: &BTreeMap<Folder, usize>| {
             let most = targets.values().max().copied()?;
-            targets.iter().find(|(_, count)| **count == most).map(|(target, _)| target.clone())
+            let best =
+                targets.iter().filter(|(_, count)| **count == most).map(|(target, _)| target);
+            best.min_by_key(|target| place_in_git(target)).cloned()
         };
         let guesses = self.counts.iter().filter_map(|(old, new)| Some((old.clone(), best(new)?)));
         Guesses(guesses.collect())
+    }
+
+    /// Returns the folders of which it matters where they went, and of which too many files are `open`
+    /// to say so already.
+    pub(super) fn undecided<'p>(&self, open: impl Iterator<Item = &'p RepoPath>) -> Undecided<'a> {
+        let mut unknown: BTreeMap<&[u8], usize> = BTreeMap::new();
+        for path in open {
+            let mut folder = folder_of(path.as_bytes());
+            while matters(self.removed, folder) {
+                *unknown.entry(folder).or_default() += 1;
+                folder = folder_of(folder);
+            }
+        }
+        let is_undecided = |folder: &Folder| {
+            let mut counts: Vec<usize> =
+                self.counts.get(folder).into_iter().flat_map(BTreeMap::values).copied().collect();
+            counts.sort_unstable_by(|one, other| other.cmp(one));
+            let at = |place: usize| counts.get(place).copied().unwrap_or_default();
+            at(0) <= at(1) + unknown.get(&folder[..]).copied().unwrap_or_default()
+        };
+        let own = self.removed.iter().filter(|(_, relevance)| **relevance == Relevance::ForItself);
+        let folders = own.map(|(folder, _)| folder).filter(|folder| is_undecided(folder)).cloned();
+        Undecided { removed: self.removed, folders: folders.collect() }
     }
 
     /// Returns the renamed folders, and those of which it is not clear where they went.
@@ -97,6 +122,40 @@ impl<'a> FolderCounts<'a> {
             }
         }
         renames
+    }
+}
+
+/// Returns where a folder is in the tables in which git counts: of several with the same count, it takes
+/// the first.
+fn place_in_git(folder: &[u8]) -> u32 {
+    let hash = folder
+        .iter()
+        .fold(0x811c_9dc5_u32, |hash, byte| hash.wrapping_mul(0x0100_0193) ^ u32::from(*byte));
+    hash % 64
+}
+
+/// Returns whether it matters where a folder went.
+fn matters(removed: &RemovedFolders, folder: &[u8]) -> bool {
+    matches!(removed.get(folder), Some(Relevance::ForItself | Relevance::ForAncestor))
+}
+
+/// The folders of which it is not decided yet where they went.
+pub(super) struct Undecided<'a> {
+    removed: &'a RemovedFolders,
+    folders: BTreeSet<Folder>,
+}
+
+impl Undecided<'_> {
+    /// Returns whether one of the folders above a file is undecided, so that its place counts.
+    pub(super) fn has_above(&self, path: &RepoPath) -> bool {
+        let mut folder = folder_of(path.as_bytes());
+        while matters(self.removed, folder) {
+            if self.folders.contains(folder) {
+                return true;
+            }
+            folder = folder_of(folder);
+        }
+        false
     }
 }
 

@@ -1,0 +1,161 @@
+//! Conflicts of renamed files and folders that are settled by markers, in memory.
+
+use engine::ports::{ConflictingRest, SettleChoice};
+
+use super::*;
+
+/// The files of a tree: mode and content by path.
+type Files = BTreeMap<String, (Mode, String)>;
+
+fn lines(name: &str) -> String {
+    (0..20).map(|line| format!("{name} {line}\n")).collect()
+}
+
+/// Merges two tasks, the conflicts of the second settled by `choice`. Returns the tree, and the
+/// conflicts that the second has without a choice and with it.
+fn settled(
+    memory: &Memory,
+    [ours, theirs]: [&[Change]; 2],
+    choice: SettleChoice,
+) -> (Files, [Vec<Conflict>; 2]) {
+    let merge = |request: &SettleRequest| {
+        let mut merger = Merger::over(memory, &memory.bytes);
+        merger.add(&task(0), &none(), ours).unwrap().unwrap();
+        let second = (&task(1), &none());
+        let conflicts = merger.add_settled(second, theirs, request).unwrap().conflicts;
+        (conflicts, merger.finish())
+    };
+    let (conflicts, _) = merge(&SettleRequest::default());
+    let rest = ConflictingRest::LandClean;
+    let (left, merged) =
+        merge(&SettleRequest { all: Some(choice), rest, ..SettleRequest::default() });
+    let mut tree = memory.entries.clone();
+    tree.extend(merged.into_iter().map(|(path, merged)| (path, merged.after)));
+    let text = |entry: Entry| String::from_utf8(memory.bytes.read(entry.oid).unwrap()).unwrap();
+    let files = tree.into_iter().filter_map(|(path, entry)| Some((path, entry?)));
+    let files = files.map(|(path, entry)| (path.to_string(), (entry.mode, text(entry))));
+    (files.collect(), [conflicts, left])
+}
+
+fn file(text: &str) -> (Mode, String) {
+    (Mode::File, text.to_owned())
+}
+
+#[test]
+fn a_file_that_one_side_renamed_and_the_other_made_a_symlink_is_one_conflict_and_both_are_kept() {
+    let old = lines("old");
+    let memory = Memory::of(&[("old", &old)]);
+    let renamed = [memory.change("old", &old, ""), memory.change("new", "", &old)];
+    let link = [Change {
+        path: path("old"),
+        base: memory.entry(Mode::File, &old),
+        task: memory.entry(Mode::Link, "target"),
+    }];
+    let link_there = ("old".to_owned(), (Mode::Link, "target".to_owned()));
+    let file_there = ("new".to_owned(), file(&old));
+    let both = [link_there.clone(), file_there.clone()];
+    for (sides, [ours, theirs]) in [
+        ([&renamed[..], &link[..]], [&file_there, &link_there]),
+        ([&link[..], &renamed[..]], [&link_there, &file_there]),
+    ] {
+        let (files, [conflicts, left]) = settled(&memory, sides, SettleChoice::Markers);
+        assert_eq!(conflicts.len(), 1, "{conflicts:?}");
+        assert_eq!(conflicts[0].reason, ConflictReason::Kind);
+        assert_eq!((files, left), (both.clone().into(), Vec::new()));
+        for (choice, kept) in [(SettleChoice::Ours, ours), (SettleChoice::Theirs, theirs)] {
+            let (files, [_, left]) = settled(&memory, sides, choice);
+            assert_eq!((files, left), ([kept.clone()].into(), Vec::new()));
+        }
+    }
+}
+
+#[test]
+fn a_file_without_lines_that_has_two_new_names_keeps_each_version_at_its_own() {
+    let [old, one, two] = ["", "one", "two"].map(|end| format!("\0{}{end}\n", lines("old")));
+    let memory = Memory::of(&[("old", &old)]);
+    let renamed =
+        |name: &str, text: &str| [memory.change("old", &old, ""), memory.change(name, "", text)];
+    let (ours, theirs) = (renamed("ours", &one), renamed("theirs", &two));
+    let (files, [conflicts, left]) = settled(&memory, [&ours, &theirs], SettleChoice::Markers);
+    assert_eq!(conflicts[0].reason, ConflictReason::RenamedTwice);
+    let kept = [("ours".to_owned(), file(&one)), ("theirs".to_owned(), file(&two))];
+    assert_eq!((files, left), (kept.into(), Vec::new()));
+}
+
+#[test]
+fn a_file_without_lines_that_both_sides_changed_has_the_mode_that_one_of_them_gave_it() {
+    let memory = Memory::of(&[("data", "\0")]);
+    let ours = [memory.change("data", "\0", "\0ours")];
+    let mut theirs = [memory.change("data", "\0", "\0theirs")];
+    theirs[0].task = memory.entry(Mode::Executable, "\0theirs");
+    let (files, [conflicts, left]) = settled(&memory, [&ours, &theirs], SettleChoice::Markers);
+    assert_eq!(conflicts[0].reason, ConflictReason::Binary);
+    let merged = ("data".to_owned(), (Mode::Executable, "\0ours".to_owned()));
+    assert_eq!((files, left), ([merged].into(), Vec::new()));
+}
+
+#[test]
+fn a_path_in_two_conflicts_is_settled_in_both() {
+    let [old, ours, theirs] = [lines("old"), lines("ours"), format!("{}more\n", lines("old"))];
+    let memory = Memory::of(&[("old", &old)]);
+    let removed = [memory.change("old", &old, ""), memory.change("new", "", &ours)];
+    let renamed = [memory.change("old", &old, ""), memory.change("new", "", &theirs)];
+    let (files, [conflicts, left]) = settled(&memory, [&removed, &renamed], SettleChoice::Markers);
+    let reasons: Vec<_> = conflicts.iter().map(|conflict| conflict.reason).collect();
+    assert_eq!(reasons, [ConflictReason::RenamedAndRemoved, ConflictReason::BothAdded]);
+    let marked = file(&format!("<<<<<<< ours\n{ours}=======\n{theirs}>>>>>>> theirs\n"));
+    assert_eq!((files, left), ([("new".to_owned(), marked)].into(), Vec::new()));
+}
+
+#[test]
+fn what_follows_a_folder_to_below_a_file_is_kept_and_the_file_is_put_beside_it() {
+    let [file_of_base, other] = ["file", "other"].map(lines);
+    let edited = format!("{file_of_base}edited\n");
+    let memory = Memory::of(&[("c/f", &file_of_base), ("c/g", &other)]);
+    let folder = [
+        memory.change("c/f", &file_of_base, ""),
+        memory.change("c/f/inside", "", "inside\n"),
+        memory.change("c/new", "", "new\n"),
+    ];
+    let renamed = [
+        memory.change("c/f", &file_of_base, ""),
+        memory.change("c/g", &other, ""),
+        memory.change("moved/f", "", &edited),
+        memory.change("moved/g", "", &other),
+    ];
+    let (files, [_, left]) = settled(&memory, [&folder, &renamed], SettleChoice::Markers);
+    let kept = [
+        ("moved/f/inside".to_owned(), file("inside\n")),
+        ("moved/f~theirs".to_owned(), file(&edited)),
+        ("moved/g".to_owned(), file(&other)),
+        ("moved/new".to_owned(), file("new\n")),
+    ];
+    assert_eq!((files, left), (kept.into(), Vec::new()));
+}
+
+#[test]
+fn a_folder_whose_place_is_known_is_not_split_by_a_file_that_went_elsewhere() {
+    let [one, two, three, four] = ["one", "two", "three", "four"].map(lines);
+    let elsewhere = format!("{one}edited\n");
+    let memory = Memory::of(&[
+        ("a/kept", "kept\n"),
+        ("a/x/deep/1", &one),
+        ("a/x/deep/2", &two),
+        ("a/x/3", &three),
+        ("a/x/4", &four),
+    ]);
+    let moved = [
+        memory.change("a/other", "", &elsewhere),
+        memory.change("a/x/deep/1", &one, ""),
+        memory.change("a/x/deep/2", &two, ""),
+        memory.change("a/x/3", &three, ""),
+        memory.change("a/x/4", &four, ""),
+        memory.change("new/deep/2", "", &two),
+        memory.change("new/3", "", &three),
+        memory.change("new/4", "", &four),
+    ];
+    let added = [memory.change("a/x/new", "", "new\n")];
+    let (after, conflicts) = memory.merge_all(&[moved.to_vec(), added.to_vec()]);
+    assert!(conflicts.iter().all(Vec::is_empty), "{conflicts:?}");
+    assert_eq!(after["new/new"], "new\n");
+}
