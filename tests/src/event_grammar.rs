@@ -52,10 +52,19 @@ pub struct Grammar {
     /// The inputs that were taken. One that comes again is taken, and not said again.
     said: BTreeSet<InputId>,
     compacting: bool,
-    /// Whether the last work did not come to its end, so that it can go on without an input.
-    is_resumed: bool,
-    /// Whether the session was restarted, and can be aborted before it works again.
-    is_restarted: bool,
+    last: Last,
+}
+
+/// How the last work ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Last {
+    /// It came to its end.
+    #[default]
+    Done,
+    /// It did not, and can go on without an input.
+    Failed,
+    /// The session was restarted in it: it goes on, or is aborted before.
+    Restarted,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,23 +116,25 @@ impl Grammar {
         match event {
             SessionEvent::AgentStart => {
                 rule(self.work == Work::Idle, "work begins when the session is idle")?;
-                let is_input = !self.queue.is_empty() || self.is_resumed;
+                let is_input = !self.queue.is_empty() || self.last != Last::Done;
                 rule(is_input, "work begins for an input that waits, or goes on")?;
-                (self.work, self.is_restarted) = (Work::Begun, false);
+                (self.work, self.last) = (Work::Begun, Last::Done);
             }
             // A session that is not restarted any more ends wherever it was.
             SessionEvent::AgentEnd { end: AgentEnd::Failed(failure) }
                 if failure.class == FailureClass::Crashed =>
             {
-                let is_at_work = self.work == Work::Begun || self.is_restarted;
+                let is_at_work = self.work == Work::Begun || self.last == Last::Restarted;
                 rule(is_at_work, "only work crashes")?;
                 let queue = std::mem::take(&mut self.queue);
                 let (answered, is_later) = (self.answered, self.is_later);
                 *self = Self { queue, answered, is_later, ..Self::default() };
             }
             SessionEvent::AgentEnd { end } => {
-                self.is_resumed = matches!(end, AgentEnd::Failed(_));
                 self.end_work()?;
+                if matches!(end, AgentEnd::Failed(_)) {
+                    self.last = Last::Failed;
+                }
             }
             SessionEvent::TurnStart { turn } => {
                 rule(self.work == Work::Begun, "a turn is a part of work")?;
@@ -210,8 +221,8 @@ impl Grammar {
                 let has_answer = self.turn.as_ref().is_some_and(|turn| turn.answered);
                 let answered = self.answered.map(|count| count + u32::from(has_answer));
                 let said = std::mem::take(&mut self.said);
-                let again = Self { is_resumed: true, is_restarted: true, ..Self::default() };
-                *self = Self { queue, answered, said, is_later: self.is_later, ..again };
+                let (is_later, last) = (self.is_later, Last::Restarted);
+                *self = Self { queue, answered, said, is_later, last, ..Self::default() };
             }
             SessionEvent::ToolUnavailable { .. }
             | SessionEvent::Notice { .. }
@@ -330,8 +341,8 @@ impl Grammar {
     }
 
     fn end_work(&mut self) -> Result<(), String> {
-        let is_restarted = std::mem::take(&mut self.is_restarted);
-        rule(self.work == Work::Begun || is_restarted, "work ends that has begun")?;
+        let last = std::mem::take(&mut self.last);
+        rule(self.work == Work::Begun || last == Last::Restarted, "work ends that has begun")?;
         rule(self.turn.is_none(), "turns end before the work")?;
         rule(!self.compacting, "a compaction ends before the work")?;
         rule(self.retry.last.0 == 0, "retries end before the work")?;
