@@ -46,6 +46,11 @@ fn failed(ticket: u64) -> GateInput {
     GateInput::Ended(Ticket(ticket), GateEnd::Failed { wait: None, reason: "down".into() })
 }
 
+fn overloaded(ticket: u64, seconds: Option<u64>) -> GateInput {
+    let wait = seconds.map(Duration::from_secs);
+    GateInput::Ended(Ticket(ticket), GateEnd::Overloaded { wait, reason: "full".into() })
+}
+
 fn admitted(effects: &[GateEffect]) -> Vec<u64> {
     let tickets = effects.iter().filter_map(|effect| match effect {
         GateEffect::Admit(Ticket(ticket)) => Some(*ticket),
@@ -173,6 +178,42 @@ fn a_rejection_without_a_time_pauses_longer_each_time_until_one_is_accepted() {
     queue.step(arrived(51), now);
     queue.step(rejected(51, None), now);
     assert_eq!(notified(&queue.step(arrived(52), now)), [(52, SECOND)]);
+}
+
+#[test]
+fn an_overload_halves_the_window_once_and_what_is_accepted_widens_it() {
+    let mut queue = queue(None);
+    let now = Duration::ZERO;
+    (0..8).for_each(|ticket| assert_eq!(admitted(&queue.step(arrived(ticket), now)), [ticket]));
+    assert_eq!(queue.step(overloaded(0, None), now), []);
+    let limit = NonZeroUsize::new(4).unwrap();
+    let busy = |ticket| [GateEffect::Notify(Ticket(ticket), GateWait::Busy { limit })];
+    assert_eq!(queue.step(arrived(8), now), busy(8));
+    // It was sent when nobody knew.
+    assert_eq!(queue.step(overloaded(1, None), now), []);
+    assert_eq!(queue.step(arrived(9), now), busy(9));
+    assert_eq!(queue.step(answered(2), now), []);
+    assert_eq!(queue.step(answered(3), now), []);
+    assert_eq!(admitted(&queue.step(answered(4), now)), [8]);
+    let accepted = |ticket| GateInput::Accepted(Ticket(ticket), None);
+    (5..8).for_each(|ticket| assert_eq!(queue.step(accepted(ticket), now), []));
+    assert_eq!(admitted(&queue.step(accepted(8), now)), [9]);
+    // With a time, the account pauses, and begins with one after that.
+    queue.step(overloaded(9, Some(10)), now);
+    assert_eq!(notified(&queue.step(arrived(10), now)), [(10, SECOND * 10)]);
+    queue.step(arrived(11), now);
+    (5..9).for_each(|ticket| drop(queue.step(answered(ticket), now)));
+    assert_eq!(admitted(&queue.step(GateInput::Woken(Duration::ZERO), SECOND * 10)), [10]);
+}
+
+#[test]
+fn overloads_in_a_row_are_an_outage() {
+    let mut queue = queue(None);
+    (0..3).for_each(|ticket| drop(queue.step(arrived(ticket), Duration::ZERO)));
+    (0..3).for_each(|ticket| drop(queue.step(overloaded(ticket, None), Duration::ZERO)));
+    let reason = "full".to_owned();
+    let told = GateEffect::Notify(Ticket(3), GateWait::Outage { reason });
+    assert_eq!(queue.step(arrived(3), Duration::ZERO), [told, GateEffect::WakeAt(SECOND)]);
 }
 
 #[test]
