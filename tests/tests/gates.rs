@@ -105,6 +105,29 @@ async fn no_more_requests_of_an_account_are_under_way_than_may_be() {
 }
 
 #[test(start_paused = true)]
+async fn a_task_says_for_which_reason_it_waits_now() {
+    let models = FakeAccounts::new(SECOND, |_, before| match before {
+        0 => limited(),
+        _ => yields(),
+    });
+    let mut engine = TestEngine::with_models(8, Arc::new(models.clone()), at_a_time(1), "").await;
+    engine.submit(engine.spec(vec![asks("acme", "a"), asks("acme", "b")])).await;
+    let mut lines = Vec::new();
+    loop {
+        match &engine.next().await.kind {
+            EventKind::TaskProgress { line, waits_for: Some(wait), .. } if wait.until.is_some() => {
+                lines.push(line.clone().unwrap_or_default());
+            }
+            EventKind::RunFinished { totals, .. } if totals.done == 2 => break,
+            _ => {}
+        }
+    }
+    // One of them has waited until the other was answered before.
+    assert!(lines.len() >= 2, "{lines:?}");
+    assert!(lines.iter().all(|line| line == "waits for acme: slow down"), "{lines:?}");
+}
+
+#[test(start_paused = true)]
 async fn without_a_limit_all_ask_at_once() {
     let models = FakeAccounts::new(SECOND, |_, _| yields());
     let requests = RequestPolicy::default();

@@ -105,6 +105,10 @@ impl AgentActivity {
             SessionEvent::RequestWait { reason, .. } => {
                 (self.tool, self.line) = (None, Some(reason.clone()));
             }
+            SessionEvent::AutoRetryStart { waits_for: Some(wait), error_message, .. } => {
+                let line = format!("waits for {}: {error_message}", wait.account);
+                (self.tool, self.line) = (None, Some(line));
+            }
             SessionEvent::ToolExecutionUpdate { line, .. } => self.line = Some(line.clone()),
             SessionEvent::CompactionStart { .. } => {
                 (self.tool, self.line) = (None, Some("compacts its conversation".to_owned()));
