@@ -3,8 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::json;
+use test_limit::eventually;
 use tests::model::{Answer, Asked, LoopbackModel};
 use tests::sandbox::{Finished, Repository, Sandbox};
 
@@ -86,6 +88,26 @@ fn the_key_given_goes_before_the_stored_one_the_environment_and_the_file_and_non
     let files = files_with(place.home().folder(), "canary-");
     assert_eq!(files, ["auth.json", "models.yml"]);
     assert_eq!(files_with(repository.root(), "canary-"), Vec::<String>::new());
+}
+
+#[test]
+fn a_key_that_is_typed_at_a_terminal_is_not_shown() {
+    const KEY: &str = "canary-typed-1";
+    let place = sandbox();
+    let repository = place.repository();
+    let login = place.regatta(repository.root()).words("login openai");
+    // The key is asked for at the terminal of the process, which another program makes it.
+    let mut screen = login.shell("exec setsid --ctty \"$0\" \"$@\"").on_a_keyboard(24, 100);
+    screen.until("it asks", |text| text.contains("API key of openai (as in OPENAI_API_KEY), not"));
+    eventually(Duration::from_secs(60), "nothing is shown any more", || !screen.echoes());
+    screen.type_line(KEY);
+    let status = screen.wait();
+    let shown = screen.bytes();
+    assert!(status.success() && !shown.contains("canary"), "{status}: {shown}");
+    assert!(shown.contains("the key `default` of openai is stored"), "{shown}");
+    assert!(screen.echoes(), "the terminal is as it was");
+    let stored = fs::read_to_string(keys_file(&place)).expect("it was written");
+    assert!(stored.contains(KEY), "it is what was typed");
 }
 
 #[test]

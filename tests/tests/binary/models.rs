@@ -3,6 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tests::model::{Answer, Asked, LoopbackModel, marker};
@@ -206,7 +207,9 @@ fn without_a_name_the_default_of_the_only_provider_with_a_key_is_chosen_and_told
     run().run().expect_code(1).expect_refusal(&[
         "no model is named",
         "found: no key of a provider",
-        "try: ",
+        "try: a model on this machine",
+        "try: a hosted model, with a key",
+        "try: a scripted model",
     ]);
 }
 
@@ -261,6 +264,163 @@ fn a_model_that_is_unknown_without_tools_or_of_two_providers_is_one_clear_error(
         "claude-opus-5",
         &["cannot use the model anthropic/claude-opus-5", "no key: regatta login anthropic"],
     );
+}
+
+#[test]
+fn a_fault_of_the_users_file_names_its_place_and_costs_only_its_provider() {
+    let place = sandbox();
+    let repository = place.repository();
+    let model = LoopbackModel::start();
+    let gate = format!("baseUrl: '{}', auth: none, api: openai-completions", model.base_url());
+    for (bad, told) in [
+        ("bad:\n\tbaseUrl: https://h/v1".to_owned(), "models.yml:4: `providers.bad`: tabs"),
+        (
+            format!("bad: {{ {gate}, models: [{{ id: m }}, {{ id: m }}] }}"),
+            "models.yml:3: `providers.bad.models[1].id`: two models have the id `m`",
+        ),
+        (
+            format!("bad: {{ {gate}, models: [{{ id: m, cost: {{ input: -1, output: 1 }} }}] }}"),
+            "models.yml:3: `providers.bad.models[0].cost.input` must be a number of US dollars",
+        ),
+        (
+            format!("bad:\n    baseUrl: {}\n    api: soap", model.base_url()),
+            "models.yml:5: `providers.bad.api` must be a known API",
+        ),
+        (
+            format!("bad: {{ {gate}, models: [{{ id: m }}] }}\n  bad: {{ apiKey: K }}"),
+            "models.yml:4: `providers.bad`: it is there twice",
+        ),
+    ] {
+        let good = format!("good: {{ {gate}, models: [{{ id: m }}] }}");
+        let yaml = format!("providers:\n  {good}\n  {bad}{NO_SERVERS}");
+        write_models(&place, &yaml);
+        let listed = document(place.regatta(repository.root()).words("models --json"));
+        assert_eq!(names(&listed), ["good/m"]);
+        let warnings = listed["warnings"].as_array().expect("there is a list");
+        let [warning] = warnings.as_slice() else { panic!("one warning, not {warnings:?}") };
+        let warning = warning.as_str().expect("it is a text");
+        assert!(warning.contains(told) && warning.ends_with("`bad` is not used"), "{warning}");
+        let refused = run_model(&place, &repository, "bad/m").run().expect_code(1);
+        refused.expect_refusal(&["cannot use the model bad/m", told]);
+        model.talk("t1", |_: &Asked| Answer::yields(&json!("done")));
+        let ran = run_model(&place, &repository, "good/m").run().expect_code(0);
+        assert_eq!(ran.stderr.matches(told).count(), 1, "{ran}");
+        let file = place.home().config_file().with_file_name("models.yml");
+        assert_eq!(std::fs::read_to_string(file).expect("it is there"), yaml);
+    }
+}
+
+/// Answers each request to an address of this machine with what `answer` makes of its first line.
+fn serve(answer: impl Fn(&str) -> String + Send + 'static) -> std::net::SocketAddr {
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = server.local_addr().expect("it is bound");
+    std::thread::spawn(move || {
+        for stream in server.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let mut bytes = [0; 4096];
+            let read = stream.read(&mut bytes).unwrap_or(0);
+            let text = String::from_utf8_lossy(&bytes[..read]).into_owned();
+            let body = answer(text.lines().next().unwrap_or_default());
+            let (status, body) = match body.is_empty() {
+                true => ("404 Not Found", "<html>".to_owned()),
+                false => ("200 OK", body),
+            };
+            let length = body.len();
+            let head =
+                format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}");
+            let _gone = write!(stream, "{head}\r\n\r\n{body}"); // the test may have ended
+        }
+    });
+    address
+}
+
+#[test]
+fn facts_about_models_are_fetched_when_asked_for_and_only_then() {
+    let place = sandbox();
+    let repository = place.repository();
+    let model = LoopbackModel::start();
+    let (saw, seen) = mpsc::channel();
+    // Whatever is asked of another machine goes through it.
+    let proxy = serve(move |line| {
+        let _gone = saw.send(line.to_owned()); // the test may have ended
+        String::new()
+    });
+    let call = |words: &str| {
+        let call = place.regatta(repository.root()).words(words);
+        let variables = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
+        variables.into_iter().fold(call, |call, name| call.env(name, format!("http://{proxy}")))
+    };
+    for words in ["models --all", "models --json", "--list-models opus", "gates", "-p hello"] {
+        let _any = call(words).run();
+    }
+    model.talk("t1", |_: &Asked| Answer::yields(&json!("done")));
+    let run = call("run --json --model").arg(model.route()).arg("--base-url").arg(model.base_url());
+    let _done = run.arg(marker("t1")).run().expect_code(0);
+    let keyed = call("run --dry-run --model claude-opus-5 x").env("ANTHROPIC_API_KEY", "canary");
+    let _done = keyed.run().expect_code(0);
+    assert_eq!(seen.try_iter().collect::<Vec<_>>(), [""; 0]);
+    let refused = call("models refresh").run().expect_code(1);
+    refused.expect_refusal(&["cannot take facts about models from https://models.dev/api.json"]);
+    let asked: Vec<String> = seen.try_iter().collect();
+    assert_eq!(asked, ["CONNECT models.dev:443 HTTP/1.1"], "{refused}");
+    let api = json!({ "groq": { "models": { "new-one": { "tool_call": true,
+        "limit": { "context": 7000, "output": 70 }, "cost": { "input": 9, "output": 9 },
+        "modalities": { "input": ["text"], "output": ["text"] } } } } });
+    let address = serve(move |line| match line {
+        "GET /api.json HTTP/1.1" => api.to_string(),
+        "GET /page.json HTTP/1.1" => "<html>".to_owned(),
+        _ => String::new(),
+    });
+    let refresh =
+        |path: &str| call("models refresh --from").arg(format!("http://{address}/{path}")).run();
+    let from = format!("http://{address}/api.json");
+    let fetched = call("models refresh --json --from").arg(&from).run().expect_code(0);
+    assert_eq!((&fetched.json()["models"], &fetched.json()["from"]), (&json!(1), &json!(from)));
+    let listed = document(call("models new-one --all --json"));
+    assert_eq!(names(&listed), ["groq/new-one"]);
+    let facts = place.home().data().join("models.json");
+    let before = std::fs::read(&facts).expect("it was written");
+    for (path, why) in [("page.json", "because"), ("gone", "the server answered 404")] {
+        let refused = refresh(path).expect_code(1);
+        refused.expect_refusal(&["cannot take facts about models from", why]);
+        assert_eq!(std::fs::read(&facts).expect("it is there"), before, "{path}");
+    }
+}
+
+#[test]
+fn three_silent_servers_on_this_machine_cost_a_start_300_milliseconds_at_most() {
+    let place = sandbox();
+    let repository = place.repository();
+    let listen = |_| TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let silent = [(); 3].map(listen);
+    let addresses = silent.iter().map(|it| it.local_addr().expect("it is bound").to_string());
+    let servers = addresses.fold(NO_SERVERS.to_owned(), |text, address| {
+        text.replacen("127.0.0.1:9/", &format!("{address}/"), 1)
+    });
+    let start = |servers: &str| {
+        write_models(&place, &format!("providers:{servers}"));
+        let run = place.regatta(repository.root()).words("run --dry-run").arg("Do it.");
+        let began = Instant::now();
+        let finished = run.run();
+        (began.elapsed(), finished.expect_code(1))
+    };
+    let mut fastest = [Duration::MAX; 2];
+    for _ in 0..7 {
+        let (without, _none) = start(NO_SERVERS);
+        let (with, told) = start(&servers);
+        fastest = [fastest[0].min(without), fastest[1].min(with)];
+        told.expect_refusal(&[
+            "no model is named",
+            "ollama did not answer",
+            "llama.cpp did not answer",
+            "lm-studio did not answer",
+        ]);
+    }
+    let [without, with] = fastest;
+    assert!(with <= without + Duration::from_millis(300), "{without:?} without, {with:?} with");
+    for server in silent {
+        let _asked = server.accept().expect("each was asked");
+    }
 }
 
 #[test]
