@@ -288,7 +288,7 @@ fn where_the_ledger_is_full_when_a_run_has_landed_its_end_says_so_and_the_next_s
     assert!(full.stderr.contains(said), "{full}");
     assert_eq!(repository.text("work.txt"), "work\n");
     let recorded = place.regatta(repository.root()).words("runs").run().expect_code(0);
-    assert!(recorded.stderr.contains("is recorded now"), "{recorded}");
+    assert!(recorded.stdout.contains("1 landed"), "{recorded}");
     place.expect_nothing_left(&repository);
 }
 
