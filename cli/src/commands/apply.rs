@@ -155,15 +155,19 @@ async fn land(
 /// Returns the error of a landing that is complete and could not be recorded.
 fn unrecorded(report: &LandingReport, error: LedgerError) -> Error {
     let landed = report.tasks.iter().filter(|task| matches!(task.landed, Landed::Landed { .. }));
-    let landed: Vec<&str> = landed.map(|task| task.task.as_str()).collect();
+    let landed: Vec<TaskName> = landed.map(|task| task.task.clone()).collect();
     let error = Error::from(error);
     match landed[..] {
         [] => error,
-        _ => error.because(format!(
-            "the work of {} has landed; the next command of regatta here records it",
-            landed.join(", ")
-        )),
+        _ => error.because(landed_unrecorded(&landed)),
     }
+}
+
+/// Says that the work of these tasks has landed although the ledger may not have it.
+pub(super) fn landed_unrecorded(landed: &[TaskName]) -> String {
+    let names: Vec<&str> = landed.iter().map(TaskName::as_str).collect();
+    let names = names.join(", ");
+    format!("the work of {names} has landed; the next command of regatta here records it")
 }
 
 /// Checks that work which has landed before lands again without a conflict. Otherwise the ledger

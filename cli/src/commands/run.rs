@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::app_context::{AppContext, EngineNeeds, isolation_places};
+use crate::commands::apply::landed_unrecorded;
 use crate::display_thread::{Display, Notes, until};
 use crate::error::{Error, ErrorKind};
 use crate::model::check_models;
@@ -87,6 +88,13 @@ pub async fn execute(
         }
     };
     log.begin(&app.places.log(&submitted.name));
+    let mut landed = Vec::new();
+    let also: &mut (dyn FnMut(&Event) + Send) = &mut |event| {
+        if let EventKind::TaskLanded { task, .. } = &event.kind {
+            landed.push(task.clone());
+        }
+        also(event);
+    };
     let ended = follow(&engine, &submitted, &mut events, &mut display, also).await;
     let failure = engine.close().await;
     app.user_models.finish_renewals().await;
@@ -98,7 +106,11 @@ pub async fn execute(
     tracing::info!("the run is over; its reader may still read");
     let shown = display.finish().await;
     if let Some(failure) = failure {
-        return Err(engine_failed(app, &submitted.name, &failure));
+        let error = engine_failed(app, &submitted.name, &failure);
+        return Err(match landed[..] {
+            [] => error,
+            _ => error.because(landed_unrecorded(&landed)),
+        });
     }
     let exit_code = match ended {
         FollowEnd::With(exit_code) => exit_code,

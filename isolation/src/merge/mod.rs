@@ -21,7 +21,7 @@ mod tests;
 mod text;
 mod three_way;
 #[cfg(test)]
-mod tree_judge;
+mod tree_judge_tests;
 mod tree_merge;
 #[cfg(test)]
 mod tree_samples;

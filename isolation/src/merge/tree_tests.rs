@@ -9,7 +9,7 @@ use protocol::{Conflict, ConflictReason, RenamedFile, RepoPath, TaskName};
 use crate::error::Result;
 use crate::file_entry::{Change, Entry};
 use crate::merge::random::{Random, cases};
-use crate::merge::tree_judge::{Entries, Judge, Outcome};
+use crate::merge::tree_judge_tests::{Entries, Judge, Outcome};
 use crate::merge::tree_samples::{Counted, Sample, sample};
 use crate::merge::{Blobs as _, EntryState, MergeTarget, Merger};
 use crate::settle::concerned_paths;

@@ -50,6 +50,11 @@ impl Rounds {
         report(&format!("{test}: {count} rounds from seed {seed}"));
     }
 
+    /// Says how much was tried.
+    pub fn report(self, done: &str) {
+        report(done);
+    }
+
     /// Runs every round with the random numbers of its own seed, on behalf of the test that runs on
     /// this thread.
     ///

@@ -7,7 +7,7 @@ use super::sandbox;
 #[test]
 fn a_task_sees_staged_unstaged_and_untracked_changes_and_its_patch_holds_none_of_them() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     repository.make_dirty();
     let (dirt, git) = (repository.dirt(), repository.dot_git());
 

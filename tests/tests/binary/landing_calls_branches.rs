@@ -277,6 +277,22 @@ fn where_the_ledger_is_full_after_a_landing_it_says_what_has_landed_and_the_next
 }
 
 #[test]
+fn where_the_ledger_is_full_when_a_run_has_landed_its_end_says_so_and_the_next_start_records_it() {
+    let place = sandbox();
+    let repository = place.repository().watched();
+    // The last entry before the end of the run is that its work has landed.
+    let run = place.run_in(&repository).exec("echo work > work.txt");
+    let full = run.fault("full@ledger.append:7").run().expect_code(70);
+    assert_eq!(full.landed(), ["t1"], "{full}");
+    let said = "the work of t1 has landed; the next command of regatta here records it";
+    assert!(full.stderr.contains(said), "{full}");
+    assert_eq!(repository.text("work.txt"), "work\n");
+    let recorded = place.regatta(repository.root()).words("runs").run().expect_code(0);
+    assert!(recorded.stdout.contains("1 landed"), "{recorded}");
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
 fn a_landing_that_cannot_be_completed_says_why_and_keeps_no_other_from_landing() {
     let place = sandbox();
     let repository = place.repository();
