@@ -218,7 +218,10 @@ impl Captures {
         conflicts: &[Conflict],
     ) -> Result<()> {
         let store = self.existing(|| "write the index".to_owned())?;
-        stage_merge(&Repo::open(root)?, &store, capture, conflicts)
+        let (repo, faults) = (Repo::open(root)?, Faults::default());
+        let folders = || Ok(vec![repo.common_dir.clone()]);
+        let _lock = LandingLock::acquire(&folders, &faults, &CancelToken::default(), &|_| {})?;
+        stage_merge(&repo, &store, capture, conflicts)
     }
 
     /// Checks that all of the work in a capture is in the user's own repository, so that its conflicts

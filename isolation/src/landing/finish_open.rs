@@ -85,10 +85,30 @@ pub(super) fn finish_open(
                 (context.notify)(LandingNotice::Degraded(stuck_notice(&id, &error)));
                 finished.stuck.push((run, error));
             }
-            Err(error) => return Err(error),
+            // Parts of it are in the tree, so nothing else lands before.
+            Err(error) => return Err(of_landing(&run, error)),
         }
     }
     Ok(finished)
+}
+
+/// Says in an error that it is of an earlier landing.
+fn of_landing(run: &RunName, error: IsolationError) -> IsolationError {
+    let of_it = |what: String| {
+        format!("complete the landing of run {run}, which was cut short: cannot {what}")
+    };
+    match error {
+        IsolationError::Resources { what, source } => {
+            IsolationError::Resources { what: of_it(what), source }
+        }
+        IsolationError::Failed { what, source } => {
+            IsolationError::Failed { what: of_it(what), source }
+        }
+        IsolationError::Refused { .. }
+        | IsolationError::Predecessors { .. }
+        | IsolationError::Vanished { .. }
+        | IsolationError::Withdrawn => error,
+    }
 }
 
 /// Finishes one landing. Returns `None` if everything is as before it.

@@ -1,5 +1,6 @@
 //! The user's repository: opening it, and checking that it is in a state that can be worked on.
 
+mod index_change;
 mod notices;
 mod open;
 mod ref_lock;
@@ -8,6 +9,7 @@ mod refusals;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use index_change::change_index;
 pub(crate) use open::Repo;
 pub use open::git_state_at;
 pub(crate) use ref_lock::{is_cut_off, new_pack_folder, release_cut_off};

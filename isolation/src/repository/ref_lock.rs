@@ -1,4 +1,4 @@
-//! The lock of a branch, as git takes it. A record beside it lets the next landing recognize and remove
+//! The lock of a branch or of an index, as git takes it. A record beside it lets the next landing recognize and remove
 //! the lock of a process that has died.
 
 use std::fs::{self, File, OpenOptions};
@@ -21,10 +21,10 @@ const FOLDER: &str = "regatta-refs";
 /// The folder in which a new pack is written, in the git folder.
 const PACKS: &str = "regatta-pack";
 
-/// The file with the name of the branch.
+/// The file with the name of the branch, or of the index in the git folder.
 const NAME: &str = "name";
 
-/// The file that is the lock of the branch as well.
+/// The file that is the lock of the branch or the index as well.
 const LOCK: &str = "lock";
 
 /// The file that is the lock of the packed references as well.
@@ -33,14 +33,14 @@ const PACKED_LOCK: &str = "packed";
 /// A file that is there if the file system has no hard links. A lock is known by its content then.
 const COPIED: &str = "copied";
 
-/// The lock of one branch. The landing lock of the repository is held meanwhile.
+/// The lock of one branch or index. The landing lock of the repository is held meanwhile.
 pub(super) struct RefLock<'a> {
     common_dir: &'a Path,
     reference: &'a str,
 }
 
 impl<'a> RefLock<'a> {
-    /// Takes the lock of a branch. `content` is the content of its file if it is published.
+    /// Takes the lock of a branch or an index. `content` is the content of its file if it is published.
     pub(super) fn acquire(
         common_dir: &'a Path,
         reference: &'a str,
@@ -55,6 +55,11 @@ impl<'a> RefLock<'a> {
         write_synced(&folder.join(LOCK), content).or_cannot(what)?;
         take(&folder, LOCK, &lock_path(common_dir, reference))?;
         Ok(lock)
+    }
+
+    /// Returns the folder of the record, in which a new version can be made.
+    pub(super) fn folder(&self) -> PathBuf {
+        self.common_dir.join(FOLDER)
     }
 
     /// Makes the lock the branch, and so releases it.
@@ -123,7 +128,8 @@ pub(crate) fn is_cut_off(common_dir: &Path) -> bool {
 pub(crate) fn release_cut_off(common_dir: &Path) -> Result<()> {
     let folder = common_dir.join(FOLDER);
     let reference = fs::read_to_string(folder.join(NAME)).unwrap_or_default();
-    if reference.starts_with("refs/") && Reference::is_valid_name(&reference) {
+    let is_branch = reference.starts_with("refs/") && Reference::is_valid_name(&reference);
+    if is_branch || is_index(&reference) {
         let locks =
             [(LOCK, lock_path(common_dir, &reference)), (PACKED_LOCK, packed_lock(common_dir))];
         for (mark, path) in locks {
@@ -131,10 +137,19 @@ pub(crate) fn release_cut_off(common_dir: &Path) -> Result<()> {
                 fs::remove_file(&path).or_cannot(|| format!("remove {}", path.display()))?;
             }
         }
+    }
+    if is_branch {
         remove_empty_parents(common_dir, &reference);
     }
     remove_folder(&folder)?;
     remove_folder(&common_dir.join(PACKS))
+}
+
+/// Returns whether this is the index of the repository, or that of another working tree of it.
+fn is_index(name: &str) -> bool {
+    let tree = name.strip_prefix("worktrees/").and_then(|name| name.strip_suffix("/index"));
+    let is_of_tree = tree.is_some_and(|tree| !tree.is_empty() && !tree.contains(['/', '\0']));
+    name == "index" || (is_of_tree && !matches!(tree, Some("." | "..")))
 }
 
 /// Makes the folder in which a new pack is written, on the file system of the others.

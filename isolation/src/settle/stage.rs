@@ -12,7 +12,7 @@ use super::unmerged::{Staged, unmerged};
 use crate::baseline::{Conversion, conversion};
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Change, Entry, Mode};
-use crate::repository::Repo;
+use crate::repository::{Repo, change_index};
 use crate::store::TaskStore;
 
 /// The bits of an entry's flags that hold its stage.
@@ -26,25 +26,40 @@ pub(crate) fn stage_merge(
     capture: &CaptureRef,
     conflicts: &[Conflict],
 ) -> Result<()> {
-    let what = || "write the index";
     let git = repo.git()?;
-    let mut index = git.index().or_cannot(what)?;
-    index.read(true).or_cannot(what)?;
     let paths = staged_paths(&store.changes(capture)?, conflicts);
     // The work may have brought the attribute.
     check_filters(&git, &paths)?;
-    for path in paths.keys() {
-        add(&mut index, repo, path).or_cannot(what)?;
-    }
+    let own: Vec<_> = paths.into_keys().collect();
+    change_index(repo, &git, |index| {
+        let what = || "write the index";
+        for path in &own {
+            add(index, repo, path).or_cannot(what)?;
+        }
+        let entries = unmerged_entries((repo, &git), store, index, conflicts)?;
+        for (path, _) in entries.keys() {
+            index.remove_path(path.as_path()).or_cannot(what)?;
+        }
+        entries.values().try_for_each(|entry| index.add(entry).or_cannot(what))
+    })
+}
+
+/// Returns the unmerged entries of these conflicts, by their paths and stages.
+fn unmerged_entries(
+    (repo, git): (&Repo, &Repository),
+    store: &TaskStore,
+    index: &mut Index,
+    conflicts: &[Conflict],
+) -> Result<BTreeMap<(RepoPath, u16), IndexEntry>> {
     let mut entries = BTreeMap::new();
     for conflict in conflicts {
         for (stage, path, staged) in unmerged(repo, store, conflict)? {
             let entry = match staged {
                 Staged::Version(entry) => {
-                    Some(index_entry(&path, entry.mode, blob(&git, store, &path, entry)?, stage))
+                    Some(index_entry(&path, entry.mode, blob(git, store, &path, entry)?, stage))
                 }
                 Staged::AsInTheTree => {
-                    add(&mut index, repo, &path).or_cannot(what)?;
+                    add(index, repo, &path).or_cannot(|| "write the index")?;
                     let entry = index.get_path(path.as_path(), 0);
                     entry.map(|entry| IndexEntry { flags: stage << STAGE_SHIFT, ..entry })
                 }
@@ -54,13 +69,7 @@ pub(crate) fn stage_merge(
             }
         }
     }
-    for (path, _) in entries.keys() {
-        index.remove_path(path.as_path()).or_cannot(what)?;
-    }
-    for entry in entries.values() {
-        index.add(entry).or_cannot(what)?;
-    }
-    index.write().or_cannot(what)
+    Ok(entries)
 }
 
 /// Refuses to stage a merge over changes that the user has staged at the same paths, and one of files

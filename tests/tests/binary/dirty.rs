@@ -63,7 +63,7 @@ fn a_tasks_edit_of_a_dirty_file_lands_as_that_edit_alone() {
 #[test]
 fn untracked_files_beyond_the_limit_are_refused_with_their_sizes_before_anything_is_copied() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     repository.write("big.bin", vec![7; 700_000]);
     repository.write("small.bin", vec![7; 600_000]);
     place.home().configure("isolation:\n  untrackedLimit: 1 MiB\n");
@@ -77,7 +77,7 @@ fn untracked_files_beyond_the_limit_are_refused_with_their_sizes_before_anything
 #[test]
 fn ignored_files_are_not_in_the_workspace_and_that_is_told() {
     let place = sandbox();
-    let repository = place.repository();
+    let repository = place.repository().watched();
     repository.write(".gitignore", "target/\n");
     repository.commit("ignore");
     repository.write("target/built", "big\n");

@@ -79,6 +79,29 @@ fn a_head_that_moved_during_the_run_is_told_and_the_work_lands_in_the_tree() {
 }
 
 #[test]
+fn a_landing_that_cannot_be_completed_is_named_and_later_work_is_kept_until_it_can() {
+    let place = sandbox();
+    let repository = place.repository().watched();
+    for path in ["one.txt", "two.txt"] {
+        repository.write(path, "white\n");
+    }
+    repository.commit("files");
+    let script = "echo red > one.txt; echo red > two.txt";
+    let run = place.run_in(&repository).exec(script).fault("kill@landing.exchange:2").run();
+    let cut_short = run.expect_code(137).run_name();
+    let all = "fail@landing.exchange:*";
+    let later = place.run_in(&repository).exec("echo blue > three.txt").fault(all).run();
+    let later = later.expect_code(4);
+    let told = format!("cannot complete the landing of run {cut_short}, which was cut short: ");
+    assert!(later.stdout.contains(&told), "{later}");
+    assert!(!repository.has("three.txt"), "{later}");
+    let _applied = place.regatta(repository.root()).words("apply").run().expect_code(0);
+    let texts = ["one.txt", "two.txt", "three.txt"].map(|path| repository.text(path));
+    assert_eq!(texts, ["red\n", "red\n", "blue\n"]);
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
 fn a_switch_of_branches_during_the_run_is_told_with_both_branches() {
     let place = sandbox();
     let repository = place.repository();

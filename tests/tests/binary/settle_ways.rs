@@ -38,7 +38,7 @@ fn tree_of_a_tool(case: &Case, place: &Sandbox, cmd: &str) -> Option<String> {
 #[test]
 fn what_a_tool_writes_gives_the_tree_that_git_mergetool_gives() {
     let place = sandbox();
-    let repository = repository(&place);
+    let repository = repository(&place).watched();
     let cmd = "cat \"$LOCAL\" \"$REMOTE\" > \"$MERGED\"";
     let escaped = cmd.replace('"', "\\\"");
     let config = format!("[merge]\n\ttool = t\n[mergetool \"t\"]\n\tcmd = \"{escaped}\"\n");
@@ -60,7 +60,7 @@ fn what_a_tool_writes_gives_the_tree_that_git_mergetool_gives() {
 #[test]
 fn what_a_resolver_writes_gives_the_tree_that_git_mergetool_gives() {
     let place = sandbox();
-    let repository = repository(&place);
+    let repository = repository(&place).watched();
     let script = "cat \"$REGATTA_OURS\" \"$REGATTA_THEIRS\" > \"$REGATTA_RESULT\"";
     for case in CASES {
         let run = case.run(&place, &repository);
@@ -81,7 +81,7 @@ fn what_a_resolver_writes_gives_the_tree_that_git_mergetool_gives() {
 #[test]
 fn what_lands_without_the_conflicts_leaves_their_paths_as_git_leaves_those_of_our_commit() {
     let place = sandbox();
-    let repository = repository(&place);
+    let repository = repository(&place).watched();
     for case in CASES {
         let run = case.run(&place, &repository);
         let applied = place.regatta(repository.root()).words("apply @ theirs --clean").run();
