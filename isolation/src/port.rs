@@ -55,7 +55,10 @@ impl Repositories {
 impl Isolation for Repositories {
     async fn open(&self, at: &Path) -> Result<Arc<dyn Repository>> {
         let at: PathBuf = at.to_path_buf();
-        let repo = blocking(move || Repo::open(&at)).await?;
+        let repo = blocking(move || {
+            Repo::open(&at).inspect_err(|_refused| landing::release_left_locks(&at))
+        });
+        let repo = repo.await?;
         let facts = RepositoryFacts {
             root: repo.root.clone(),
             subfolder: repo.subfolder.clone(),

@@ -2,6 +2,7 @@
 //! open are finished first.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use engine::fault::Faults;
 use engine::ports::{
@@ -213,6 +214,21 @@ pub(crate) fn is_any_open(paths: &RepoPaths) -> Result<bool> {
     let faults = Faults::default();
     let journals = Journals::in_folder(&paths.landings, &faults);
     Ok(!journals.open()?.is_empty() || !journals.unfinished()?.is_empty())
+}
+
+/// Removes the locks that a process left when it died, in a repository that cannot be opened: the
+/// unmerged paths that it has staged may be why.
+pub(crate) fn release_left_locks(at: &Path) {
+    let released = Repo::locate_common_dir(at).and_then(|common_dir| {
+        if is_cut_off(&common_dir) {
+            // Who takes the lock removes them.
+            LandingLock::try_acquire(&|| Ok(vec![common_dir.clone()]))?;
+        }
+        Ok(())
+    });
+    if let Err(error) = released {
+        tracing::debug!(%error, "locks of a dead process may be left");
+    }
 }
 
 /// Marks the landings of `run` as recorded in the ledger.

@@ -36,7 +36,9 @@ mod user_moves;
 mod working_tree;
 mod write_file;
 
-pub(crate) use land::{acknowledge, done, dry_run, finish_cut_short, is_any_open, land, recover};
+pub(crate) use land::{
+    acknowledge, done, dry_run, finish_cut_short, is_any_open, land, recover, release_left_locks,
+};
 pub(crate) use landing_lock::LandingLock;
 pub(crate) use locked_folders::git_folders;
 pub use presence::WorkInTree;

@@ -82,6 +82,15 @@ impl Repo {
         git.workdir().map_or_else(|| Err(refusals::bare(git.path())), canonical)
     }
 
+    /// Returns the git directory that contains the objects and references, whatever the state of the
+    /// repository. Writes nothing.
+    pub(crate) fn locate_common_dir(at: &Path) -> Result<PathBuf> {
+        let none: [&std::ffi::OsStr; 0] = [];
+        let git = Repository::open_ext(at, RepositoryOpenFlags::empty(), none)
+            .map_err(|error| refusals::of_open(at, &error))?;
+        canonical(git.commondir())
+    }
+
     /// Returns where HEAD was when the repository was opened.
     pub(crate) fn git_state(&self) -> GitState {
         self.git().map(|git| git_state(&git)).unwrap_or_default()

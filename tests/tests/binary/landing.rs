@@ -89,7 +89,7 @@ fn a_landing_that_cannot_be_completed_is_named_and_later_work_is_kept_until_it_c
     let script = "echo red > one.txt; echo red > two.txt";
     let run = place.run_in(&repository).exec(script).fault("kill@landing.exchange:2").run();
     let cut_short = run.expect_code(137).run_name();
-    let all = "fail@landing.exchange:*";
+    let all = "fail@landing.move:*";
     let later = place.run_in(&repository).exec("echo blue > three.txt").fault(all).run();
     let later = later.expect_code(4);
     let told = format!("cannot complete the landing of run {cut_short}, which was cut short: ");
