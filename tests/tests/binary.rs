@@ -129,6 +129,7 @@ mod binary {
     mod small_runs;
     mod source;
     mod stack;
+    mod strace;
     mod timing;
     mod undo;
     mod undo_branches;

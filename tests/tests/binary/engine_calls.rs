@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tests::sandbox::Plan;
 
-use super::landing_calls::can_strike;
 use super::sandbox;
+use super::strace::can_strike;
 
 /// A call by which a thread or a process begins, or by which a process becomes another program.
 struct Call<'a> {

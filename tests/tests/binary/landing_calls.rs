@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
-use tests::sandbox::{Fingerprint, Finished, Repository, Sandbox, skip};
+use tests::sandbox::{Fingerprint, Finished};
 
 use super::sandbox;
+use super::strace::{Straced, can_strike};
 
 /// The calls by which files, folders and names change, and which may want room on the disk.
 const CALLS: [&str; 19] = [
@@ -38,15 +38,10 @@ const REMOVALS: [&str; 3] = ["unlink", "unlinkat", "rmdir"];
 
 /// A repository and a home with the work of one task that waits to land, and a copy of both.
 struct Scene {
-    place: Sandbox,
-    repository: Repository,
+    straced: Straced,
     /// The tree before the landing and after it.
     trees: [Fingerprint; 2],
     dot_git: Fingerprint,
-    /// The option of strace that names the files and folders of the landing.
-    only: String,
-    /// The command that lands, or takes back.
-    words: &'static str,
 }
 
 impl Scene {
@@ -78,11 +73,10 @@ impl Scene {
         let _ended = run.run().expect_code(0);
         let trees = [repository.tree(), repository.tree()];
         let dot_git = repository.dot_git();
-        let mut scene = Self { place, repository, trees, dot_git, only: String::new(), words };
-        scene.copy("app home", ".", "kept");
-        let (landed, log) = scene.apply(&format!("-y -e trace={}", CALLS.join(",")));
+        let mut scene = Self { straced: Straced::of(place, repository, words), trees, dot_git };
+        let (landed, log) = scene.straced.run(&format!("-y -e trace={}", CALLS.join(",")));
         let _landed = landed.expect_code(0);
-        scene.trees[1] = scene.repository.tree();
+        scene.trees[1] = scene.straced.repository.tree();
         if words.starts_with("undo") {
             let differences = at_first.differences(&scene.trees[1]);
             assert_eq!(differences, Vec::<String>::new(), "taken back");
@@ -92,15 +86,16 @@ impl Scene {
                 "it has landed"
             );
         }
-        scene.only = scene.concerned(&log).iter().map(|path| format!(" -P '{path}'")).collect();
+        let concerned = scene.concerned(&log);
+        scene.straced.only = concerned.iter().map(|path| format!(" -P '{path}'")).collect();
         scene
     }
 
     /// Returns which of a thread's calls of a name write, for the thread that lands. Strace counts
     /// those of each thread for itself.
     fn writing(&self, call: &str) -> Vec<usize> {
-        self.restore();
-        let (landed, log) = self.apply(&format!("-e trace={call}"));
+        self.straced.restore();
+        let (landed, log) = self.straced.run(&format!("-e trace={call}"));
         let _landed = landed.expect_code(0);
         let mut threads: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for line in log.lines().filter(|line| line.contains('(')) {
@@ -114,37 +109,10 @@ impl Scene {
         (1..=lands.len()).filter(|number| writes(lands[number - 1])).collect()
     }
 
-    fn copy(&self, what: &str, from: &str, to: &str) {
-        let script = format!("mkdir -p {to} && cd {from} && cp -a {what} \"$OLDPWD/{to}\"");
-        let mut shell = Command::new("sh");
-        let status = shell.arg("-c").arg(script).current_dir(self.place.folder()).status();
-        assert!(status.expect("a program can be run").success());
-    }
-
-    fn restore(&self) {
-        for folder in [self.repository.root().to_owned(), self.place.home().folder().to_owned()] {
-            std::fs::remove_dir_all(folder).expect("a file can be written");
-        }
-        self.copy("app home", "kept", ".");
-    }
-
-    /// Lands the work below strace with further options, and returns what strace wrote.
-    fn apply(&self, options: &str) -> (Finished, String) {
-        let log = self.place.folder().join("strace.log");
-        let script = format!(
-            "exec strace -f -qq -o {}{} {options} \"$0\" \"$@\"",
-            log.display(),
-            self.only,
-        );
-        let finished =
-            self.place.regatta(self.repository.root()).words(self.words).shell(&script).run();
-        (finished, std::fs::read_to_string(log).expect("the place has a plain name"))
-    }
-
     /// Returns the files and folders of the tree and of the journal that strace has seen.
     fn concerned(&self, log: &str) -> BTreeSet<String> {
-        let journals = self.place.home().data().join("landings");
-        let roots = [self.repository.root().to_owned(), journals];
+        let journals = self.straced.place.home().data().join("landings");
+        let roots = [self.straced.repository.root().to_owned(), journals];
         let words = log.split(['<', '>', '"']);
         let is_concerned = |word: &&str| {
             let is_below = roots.iter().any(|root| PathBuf::from(word).starts_with(root));
@@ -159,9 +127,9 @@ impl Scene {
         let mut struck = 0;
         for call in calls {
             for number in self.writing(call) {
-                self.restore();
+                self.straced.restore();
                 let inject = format!("-e trace={call} -e inject={call}:{how}:when={number}");
-                let (ended, log) = self.apply(&inject);
+                let (ended, log) = self.straced.run(&inject);
                 let last = log.lines().rfind(|line| line.contains('(')).unwrap_or_default();
                 let line = log.lines().find(|line| line.contains("INJECTED")).unwrap_or(last);
                 let at = format!("{how} at {call} {number}: {line}");
@@ -178,34 +146,26 @@ impl Scene {
 
     /// Starts the next command, and checks that the landing is complete or not begun.
     fn expect_all_or_nothing(&self, at: &str) {
-        let next = self.place.regatta(self.repository.root()).words("runs").run();
-        let _next = next.expect_code(0);
-        let tree = self.repository.tree();
+        let _next = self.straced.regatta("runs").expect_code(0);
+        let tree = self.straced.repository.tree();
         let differences = self.trees.each_ref().map(|tree_then| tree_then.differences(&tree));
         assert!(differences.iter().any(Vec::is_empty), "{at}: {differences:?}");
         assert_eq!(
-            self.dot_git.differences(&self.repository.dot_git()),
+            self.dot_git.differences(&self.straced.repository.dot_git()),
             Vec::<String>::new(),
             "{at}"
         );
-        self.place.expect_nothing_left(&self.repository);
-        let _landed =
-            self.place.regatta(self.repository.root()).words(self.words).run().expect_code(0);
-        let after = self.trees[1].differences(&self.repository.tree());
+        self.straced.place.expect_nothing_left(&self.straced.repository);
+        let _landed = self
+            .straced
+            .place
+            .regatta(self.straced.repository.root())
+            .words(self.straced.words)
+            .run()
+            .expect_code(0);
+        let after = self.trees[1].differences(&self.straced.repository.tree());
         assert_eq!(after, Vec::<String>::new(), "{at}");
     }
-}
-
-/// Returns whether strace can be used here.
-pub(crate) fn can_strike(test: &str) -> bool {
-    let run = Command::new("strace").args(["-qq", "-e", "trace=none", "true"]).output();
-    let why = match run {
-        Ok(run) if run.status.success() => return true,
-        Ok(run) => String::from_utf8_lossy(&run.stderr).trim().to_owned(),
-        Err(error) => format!("cannot run strace: {error}"),
-    };
-    skip(test, &why);
-    false
 }
 
 #[test]
@@ -249,7 +209,7 @@ fn an_undo_without_room_at_any_call_is_as_it_says_complete_or_not_begun() {
 /// Lets each call that may want room on the disk have none.
 fn strike_without_room(scene: &Scene) {
     let strikes = scene.strike(&CALLS, "error=ENOSPC", |ended, at| {
-        let tree = scene.repository.tree();
+        let tree = scene.straced.repository.tree();
         let then = if ended.code == 0 { &scene.trees[1] } else { &scene.trees[0] };
         let mut differences = then.differences(&tree);
         if ended.code == 0 {
@@ -277,8 +237,8 @@ fn where_files_cannot_be_exchanged_the_landing_is_the_same_and_that_is_told() {
         return;
     }
     let scene = Scene::new();
-    scene.restore();
-    let (landed, log) = scene.apply("-e trace=renameat2 -e inject=renameat2:error=EINVAL");
+    scene.straced.restore();
+    let (landed, log) = scene.straced.run("-e trace=renameat2 -e inject=renameat2:error=EINVAL");
     assert!(log.contains("INJECTED"), "{log}");
     let landed = landed.expect_code(0);
     assert!(landed.stderr.contains("cannot exchange two files"), "{landed}");
@@ -291,23 +251,23 @@ fn where_the_kernel_cannot_confine_a_path_it_is_opened_folder_by_folder() {
         return;
     }
     let scene = Scene::new();
-    scene.restore();
-    let outside = scene.place.folder().join("outside");
+    scene.straced.restore();
+    let outside = scene.straced.place.folder().join("outside");
     std::fs::create_dir(&outside).expect("a folder can be made");
     let refused = "-e trace=openat2 -e inject=openat2:error=ENOSYS";
     // The user has put a symlink in the place of a folder: nothing is written through it.
-    std::fs::remove_dir_all(scene.repository.path("folder-to-be")).unwrap_or_default();
-    let _file = std::fs::remove_file(scene.repository.path("folder-to-be"));
-    std::os::unix::fs::symlink(&outside, scene.repository.path("folder-to-be"))
+    std::fs::remove_dir_all(scene.straced.repository.path("folder-to-be")).unwrap_or_default();
+    let _file = std::fs::remove_file(scene.straced.repository.path("folder-to-be"));
+    std::os::unix::fs::symlink(&outside, scene.straced.repository.path("folder-to-be"))
         .expect("a link can be made");
-    let before = scene.repository.tree();
-    let (conflict, log) = scene.apply(refused);
+    let before = scene.straced.repository.tree();
+    let (conflict, log) = scene.straced.run(refused);
     assert!(log.contains("INJECTED"), "{log}");
     let _conflict = conflict.expect_code(4);
-    assert_eq!(before.differences(&scene.repository.tree()), Vec::<String>::new());
+    assert_eq!(before.differences(&scene.straced.repository.tree()), Vec::<String>::new());
     assert_eq!(std::fs::read_dir(&outside).expect("it is there").count(), 0);
-    scene.restore();
-    let (landed, log) = scene.apply(refused);
+    scene.straced.restore();
+    let (landed, log) = scene.straced.run(refused);
     assert!(log.contains("INJECTED"), "{log}");
     let _landed = landed.expect_code(0);
     scene.expect_all_or_nothing("without openat2");
@@ -319,8 +279,8 @@ fn new_folders_are_on_the_disk_before_a_landing_counts_as_landed() {
         return;
     }
     let scene = Scene::new();
-    scene.restore();
-    let (landed, log) = scene.apply("-y -e trace=fsync,rename,renameat2");
+    scene.straced.restore();
+    let (landed, log) = scene.straced.run("-y -e trace=fsync,rename,renameat2");
     let _landed = landed.expect_code(0);
     let lines: Vec<&str> = log.lines().collect();
     let end = lines.iter().position(|line| line.contains(".committed") && line.contains(".landed"));
@@ -328,7 +288,7 @@ fn new_folders_are_on_the_disk_before_a_landing_counts_as_landed() {
     let moved = lines[..end].iter().rposition(|line| line.contains("renameat2("));
     let moved = moved.expect("new files are moved into place");
     for folder in ["", "/new", "/new/deep", "/folder-to-be"] {
-        let synced = format!("<{}{folder}>)", scene.repository.root().display());
+        let synced = format!("<{}{folder}>)", scene.straced.repository.root().display());
         let is_synced = |line: &&str| line.contains("fsync(") && line.contains(&synced);
         assert!(lines[moved..end].iter().any(is_synced), "{folder}: {log}");
     }

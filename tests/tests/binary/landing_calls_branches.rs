@@ -3,13 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
-use tests::sandbox::{Finished, Repository, Sandbox};
+use tests::sandbox::Finished;
 
-use super::landing_calls::can_strike;
 use super::sandbox;
+use super::strace::{Straced, can_strike};
 
 /// The calls by which files, folders and names change.
 const CALLS: [&str; 16] = [
@@ -37,14 +36,9 @@ const REMOVALS: [&str; 3] = ["unlink", "unlinkat", "rmdir"];
 /// A repository and a home with work that waits to land on a branch, or to be taken back, and a copy
 /// of both.
 struct Scene {
-    place: Sandbox,
-    repository: Repository,
+    straced: Straced,
     /// The branches, each with its tree, and the state of the files, before and after.
     states: [String; 2],
-    /// The option of strace that names the files that are concerned; empty for all.
-    only: String,
-    /// The command that lands, or takes back.
-    words: &'static str,
 }
 
 impl Scene {
@@ -61,11 +55,9 @@ impl Scene {
             repository.git(&["pack-refs", "--all"]);
         }
         let states = [String::new(), String::new()];
-        let only = String::new();
-        let mut scene = Self { place, repository, states, only, words };
+        let mut scene = Self { straced: Straced::of(place, repository, words), states };
         scene.states[0] = scene.state();
-        scene.copy(".", "kept");
-        let _done = scene.go("-e trace=none").0.expect_code(0);
+        let _done = scene.straced.run("-e trace=none").0.expect_code(0);
         scene.states[1] = scene.state();
         assert_ne!(scene.states[0], scene.states[1]);
         scene
@@ -73,58 +65,31 @@ impl Scene {
 
     /// Returns the branches, each with its tree, and what git says about the files.
     fn state(&self) -> String {
-        let refs = self.repository.git(&["for-each-ref", "--format=%(refname) %(tree)"]);
-        format!("{refs}{}", self.repository.git(&["status", "--porcelain"]))
-    }
-
-    fn copy(&self, from: &str, to: &str) {
-        let script = format!("mkdir -p {to} && cd {from} && cp -a app home \"$OLDPWD/{to}\"");
-        let mut shell = Command::new("sh");
-        let status = shell.arg("-c").arg(script).current_dir(self.place.folder()).status();
-        assert!(status.expect("a program can be run").success());
-    }
-
-    fn restore(&self) {
-        for folder in [self.repository.root().to_owned(), self.place.home().folder().to_owned()] {
-            std::fs::remove_dir_all(folder).expect("a file can be written");
-        }
-        self.copy("kept", ".");
-    }
-
-    /// Runs the command below strace with further options, and returns what strace wrote.
-    fn go(&self, options: &str) -> (Finished, String) {
-        let log = self.place.folder().join("strace.log");
-        let script = format!(
-            "exec strace -f -y -qq -o {}{} {options} \"$0\" \"$@\"",
-            log.display(),
-            self.only
-        );
-        let call = self.place.regatta(self.repository.root()).words(self.words);
-        let finished = call.shell(&script).run();
-        (finished, std::fs::read_to_string(log).expect("the place has a plain name"))
+        let refs = self.straced.repository.git(&["for-each-ref", "--format=%(refname) %(tree)"]);
+        format!("{refs}{}", self.straced.repository.git(&["status", "--porcelain"]))
     }
 
     /// Leaves out the calls that are not about a file of `.git` with a name that is always the same:
     /// a runtime that cannot write to its own pipes waits for ever.
     fn only_dot_git(mut self) -> Self {
-        self.restore();
-        let (_done, log) = self.go(&format!("-e trace={}", CALLS.join(",")));
-        let dot_git = self.repository.path(".git");
+        self.straced.restore();
+        let (_done, log) = self.straced.run(&format!("-y -e trace={}", CALLS.join(",")));
+        let dot_git = self.straced.repository.path(".git");
         let paths: BTreeSet<&str> = log.split(['<', '>', '"']).collect();
         let paths = paths
             .into_iter()
             .filter(|path| PathBuf::from(path).starts_with(&dot_git) && !path.contains("pack"));
-        self.only = paths.map(|path| format!(" -P '{path}'")).collect();
+        self.straced.only = paths.map(|path| format!(" -P '{path}'")).collect();
         self
     }
 
     /// Returns which calls of this name change `.git`, of the thread that does so: strace counts
     /// those of each thread for itself.
     fn writing(&self, call: &str) -> Vec<usize> {
-        self.restore();
-        let (done, log) = self.go(&format!("-e trace={call}"));
+        self.straced.restore();
+        let (done, log) = self.straced.run(&format!("-y -e trace={call}"));
         let _done = done.expect_code(0);
-        let dot_git = self.repository.path(".git").display().to_string();
+        let dot_git = self.straced.repository.path(".git").display().to_string();
         let mut threads: BTreeMap<&str, Vec<bool>> = BTreeMap::new();
         for line in log.lines().filter(|line| line.contains(&format!(" {call}("))) {
             let thread = line.split_whitespace().next().unwrap_or_default();
@@ -143,9 +108,9 @@ impl Scene {
         let mut struck = 0;
         for call in calls {
             for number in self.writing(call) {
-                self.restore();
-                let inject = format!("-e trace={call} -e inject={call}:{how}:when={number}");
-                let (ended, log) = self.go(&inject);
+                self.straced.restore();
+                let inject = format!("-y -e trace={call} -e inject={call}:{how}:when={number}");
+                let (ended, log) = self.straced.run(&inject);
                 let last = log.lines().rfind(|line| line.contains('(')).unwrap_or_default();
                 let line = log.lines().find(|line| line.contains("INJECTED")).unwrap_or(last);
                 let at = format!("{how} at {call} {number}: {line}");
@@ -163,28 +128,33 @@ impl Scene {
     /// Starts the next command, and checks that the branch has moved or not, that nothing is locked,
     /// and that git goes on.
     fn expect_all_or_nothing(&self, at: &str) {
-        let _next = self.place.regatta(self.repository.root()).words("runs").run().expect_code(0);
+        let _next = self.straced.regatta("runs").expect_code(0);
         self.expect_nothing_left(at);
         let state = self.state();
         assert!(self.states.contains(&state), "{at}: {state}\n{:?}", self.states);
-        self.repository.git(&["commit", "--quiet", "--allow-empty", "--message", "mine"]);
-        self.repository.git(&["reset", "--quiet", "--soft", "HEAD^"]);
-        let _done = self.place.regatta(self.repository.root()).words(self.words).run();
+        self.straced.repository.git(&["commit", "--quiet", "--allow-empty", "--message", "mine"]);
+        self.straced.repository.git(&["reset", "--quiet", "--soft", "HEAD^"]);
+        let _done = self
+            .straced
+            .place
+            .regatta(self.straced.repository.root())
+            .words(self.straced.words)
+            .run();
         assert_eq!(self.states[1], self.state(), "{at}");
         self.expect_nothing_left(at);
-        assert_eq!(self.repository.faults(), "", "{at}");
+        assert_eq!(self.straced.repository.faults(), "", "{at}");
     }
 
     fn expect_nothing_left(&self, at: &str) {
-        assert_eq!(self.repository.leftovers(), Vec::<String>::new(), "{at}");
-        let dot_git = self.repository.dot_git();
+        assert_eq!(self.straced.repository.leftovers(), Vec::<String>::new(), "{at}");
+        let dot_git = self.straced.repository.dot_git();
         let ours = |path: &&std::path::Path| {
             let first = path.components().next().map(|first| first.as_os_str().to_string_lossy());
             first.is_some_and(|first| first.starts_with("regatta-"))
         };
         let left: Vec<PathBuf> = dot_git.paths().filter(ours).map(PathBuf::from).collect();
         assert_eq!(left, Vec::<PathBuf>::new(), "{at}");
-        self.place.expect_nothing_left(&self.repository);
+        self.straced.place.expect_nothing_left(&self.straced.repository);
     }
 
     fn kill_everywhere(&self) {
@@ -239,12 +209,12 @@ fn a_landing_on_the_branch_that_is_checked_out_without_room_says_what_has_landed
     let scene = Scene::of("--merge stack --onto main", "apply").only_dot_git();
     let calls: Vec<&str> = CALLS.into_iter().filter(|call| !REMOVALS.contains(call)).collect();
     let strikes = scene.strike(&calls, "error=ENOSPC", |ended, at| {
-        let branch = scene.repository.git(&["for-each-ref", "--format=%(refname) %(tree)"]);
+        let branch = scene.straced.repository.git(&["for-each-ref", "--format=%(refname) %(tree)"]);
         let then = &scene.states[usize::from(ended.code == 0)];
         assert!(then.starts_with(&branch), "{at}: {branch}\n{ended}");
         if ended.code != 0 {
             assert!(ended.to_string().contains("No space left"), "{at}: {ended}");
-        } else if scene.repository.has(".git/index.lock") {
+        } else if scene.straced.repository.has(".git/index.lock") {
             assert!(
                 ended.stderr.contains("the work has landed on refs/heads/main"),
                 "{at}: {ended}"

@@ -1,12 +1,14 @@
 //! With `--index`, the index is left as `git merge` leaves it, or nothing is done.
 
-use std::process::Command;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
 
 use tests::sandbox::{Plan, Repository};
 
-use super::landing_calls::can_strike;
 use super::sandbox;
 use super::settle_cases::{CASES, Choice, FOLDERS, Form, begin, relabel};
+use super::strace::{Straced, can_strike};
 
 /// Returns the entries of the index, sorted. git's name of our side is replaced, also in the content
 /// of unmerged entries.
@@ -102,38 +104,26 @@ fn a_kill_while_the_index_is_staged_leaves_no_lock_and_a_whole_index() {
         .task("ours", "echo ours >> list.txt")
         .task("theirs", "echo theirs >> list.txt; echo new > new.txt");
     let _run = place.run_plan(&repository, &plan).run().expect_code(4);
-    let copy = |from: &str, to: &str| {
-        let script = format!("mkdir -p {to} && cp -a {from}/app {from}/home {to}");
-        let status = Command::new("sh").arg("-c").arg(script).current_dir(place.folder()).status();
-        assert!(status.expect("a program can be run").success());
-    };
-    copy(".", "kept");
     let git = repository.path(".git");
-    let only: String = ["index", "index.lock", "regatta-refs", "regatta-refs/index"]
-        .iter()
-        .map(|name| format!(" -P '{}'", git.join(name).display()))
-        .collect();
-    let (mut kills, mut indexes) = (0, std::collections::BTreeSet::new());
+    let mut straced = Straced::of(place, repository, "apply @ theirs --markers --index");
+    let concerned = ["index", "index.lock", "regatta-refs", "regatta-refs/index"].iter();
+    straced.only = concerned.map(|name| format!(" -P '{}'", git.join(name).display())).collect();
+    let (mut kills, mut indexes) = (0, BTreeSet::new());
     for call in ["mkdir", "link", "linkat", "openat", "rename", "fsync", "unlink", "unlinkat"] {
         for number in 1..40 {
-            for folder in [repository.root(), place.home().folder()] {
-                std::fs::remove_dir_all(folder).expect("it can be removed");
-            }
-            copy("kept", ".");
+            straced.restore();
             let inject = format!("-e trace={call} -e inject={call}:signal=KILL:when={number}");
-            let script = format!("exec strace -f -qq -o /dev/null {only} {inject} \"$0\" \"$@\"");
-            let apply = place.regatta(repository.root()).words("apply @ theirs --markers --index");
-            let ended = apply.shell(&script).run();
-            let _next = place.regatta(repository.root()).words("runs").run().expect_code(0);
+            let (ended, _log) = straced.run(&inject);
+            let _next = straced.regatta("runs").expect_code(0);
             let at = format!("{call} {number}: {ended}");
-            let left = std::fs::read_dir(&git).expect("it can be read");
+            let left = fs::read_dir(&git).expect("it can be read");
             let left: Vec<_> = left.map(|it| it.expect("it can be read").file_name()).collect();
-            let is_left = |name: &std::ffi::OsString| {
+            let is_left = |name: &OsString| {
                 let name = name.to_string_lossy();
                 name.ends_with(".lock") || name.starts_with("regatta-")
             };
             assert!(!left.iter().any(is_left), "{at}: {left:?}");
-            indexes.insert(repository.git(&["ls-files", "-s"]));
+            indexes.insert(straced.repository.git(&["ls-files", "-s"]));
             if ended.code == 0 {
                 break;
             }
