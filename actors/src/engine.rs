@@ -51,7 +51,7 @@ impl Engine {
         let timer = Arc::new(RuntimeTimer::start());
         let commands = Arc::clone(&deps.commands);
         let models = Arc::new(LedModels::new(Arc::clone(&deps.models), timer));
-        let deps = Deps { models, ..deps };
+        let deps = Arc::new(Deps { models, ..deps });
         let arguments = RootArguments { deps, failure: sender };
         #[expect(clippy::disallowed_methods, reason = "the root is the one that nobody supervises")]
         let (root, join) = Actor::spawn(None, Root, arguments).await?;

@@ -18,6 +18,8 @@ mod wait_clock;
 use gate::{Gate, GateArguments, GateMessage};
 pub(crate) use wait_clock::WaitClock;
 
+use crate::child::start_child;
+
 pub(crate) struct Gates;
 
 #[derive(Clone)]
@@ -112,7 +114,7 @@ impl GatesState {
             ..policy
         };
         let arguments = GateArguments { account: account.clone(), policy, store, faults };
-        let (gate, _join) = Actor::spawn_linked(None, Gate, arguments, myself.get_cell()).await?;
+        let gate = start_child(Gate, arguments, myself.get_cell()).await?;
         self.gates.insert(account.identity().to_owned(), gate.clone());
         Ok(gate)
     }

@@ -23,7 +23,7 @@ pub(crate) struct LedgerArguments {
 
 pub(crate) enum LedgerMessage {
     /// Records a run, gives it its name and locks it.
-    OpenRun(RunSpec, LockRun, RpcReplyPort<Result<(RunName, RunLock), LedgerError>>),
+    OpenRun(Box<RunSpec>, LockRun, RpcReplyPort<Result<(RunName, RunLock), LedgerError>>),
     /// Answers when the entry is durable. Entries are written, and answered, in their order.
     Record(LedgerEntry, Receipt),
     /// Result of the actor's own job.

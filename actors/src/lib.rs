@@ -1,6 +1,7 @@
 //! The actors of the engine: what each owns and whom it supervises. Each module holds one actor: its
 //! messages, its arguments, its state and the code that connects it to the rules of the engine.
 
+mod child;
 mod contracts;
 mod deps;
 mod engine;

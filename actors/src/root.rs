@@ -12,6 +12,7 @@ use ractor::{
 };
 use tokio::sync::watch;
 
+use crate::child::start_child;
 use crate::deps::Deps;
 use crate::events::{EventBus, Events};
 use crate::executors::{Executors, ExecutorsMessage};
@@ -30,7 +31,7 @@ use crate::shutdown_limits::{self, ActivityCounter};
 pub(crate) struct Root;
 
 pub(crate) struct RootArguments {
-    pub(crate) deps: Deps,
+    pub(crate) deps: Arc<Deps>,
     /// Set to the reason why the engine cannot continue: the name and error of a critical actor
     /// that failed, or what a shutdown has given up waiting for.
     pub(crate) failure: watch::Sender<Option<String>>,
@@ -102,19 +103,19 @@ impl Actor for Root {
             clock: Arc::clone(&deps.clock),
             faults: deps.faults.clone(),
         };
-        let (ledger, _join) = Actor::spawn_linked(None, Ledger, arguments, cell()).await?;
+        let ledger = start_child(Ledger, arguments, cell()).await?;
         let activity = ActivityCounter::default();
         let events = EventBus::new(activity.clone());
         let arguments =
             IsolatorArguments { activity: activity.clone(), faults: deps.faults.clone() };
-        let (isolator, _join) = Actor::spawn_linked(None, Isolator, arguments, cell()).await?;
-        let (executors, _join) = Actor::spawn_linked(None, Executors, deps.clone(), cell()).await?;
+        let isolator = start_child(Isolator, arguments, cell()).await?;
+        let executors = start_child(Executors, deps.clone(), cell()).await?;
         let arguments = GatesArguments {
             policy: GatePolicy::from(&deps.policy.requests),
             store: deps.gates.clone(),
             faults: deps.faults.clone(),
         };
-        let (gates, _join) = Actor::spawn_linked(None, Gates, arguments, cell()).await?;
+        let gates = start_child(Gates, arguments, cell()).await?;
         let gate = Arc::new(GateHandle(gates.clone()));
         let arguments = SessionsArguments {
             executors: executors.clone(),
@@ -122,7 +123,7 @@ impl Actor for Root {
             gate: gate.clone(),
             events: events.clone(),
         };
-        let (sessions, _join) = Actor::spawn_linked(None, Sessions, arguments, cell()).await?;
+        let sessions = start_child(Sessions, arguments, cell()).await?;
         let arguments = RunsArguments {
             isolator: isolator.clone(),
             executors: executors.clone(),
@@ -131,7 +132,7 @@ impl Actor for Root {
             deps,
             events: events.clone(),
         };
-        let (runs, _join) = Actor::spawn_linked(None, Runs, arguments, cell()).await?;
+        let runs = start_child(Runs, arguments, cell()).await?;
         Ok(RootState {
             ledger,
             isolator,

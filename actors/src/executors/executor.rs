@@ -22,7 +22,7 @@ use crate::messaging::answer;
 pub(crate) struct ToolExecutor;
 
 pub(crate) struct ToolExecutorArguments {
-    pub(crate) deps: Deps,
+    pub(crate) deps: Arc<Deps>,
     pub(crate) setup: ExecutorSetup,
     /// The owner of every process of the executor.
     pub(crate) commands: Arc<dyn CommandOwner>,
@@ -194,7 +194,7 @@ impl ToolExecutorState {
         }
     }
 
-    fn build(&mut self, myself: &ActorRef<ToolExecutorMessage>, deps: Deps, setup: ToolSetup) {
+    fn build(&mut self, myself: &ActorRef<ToolExecutorMessage>, deps: Arc<Deps>, setup: ToolSetup) {
         self.unfinished += 1;
         self.tools = Tools::Building(Vec::new());
         let (stop, commands) = (self.stop.clone(), Arc::clone(&self.commands));

@@ -48,7 +48,7 @@ pub(crate) struct SessionTools {
 impl SessionTools {
     /// Builds the tools of a session. Tools that cannot be built are listed in `left_out`.
     pub(super) async fn build(
-        deps: Deps,
+        deps: Arc<Deps>,
         commands: Arc<dyn CommandOwner>,
         setup: ToolSetup,
     ) -> Self {

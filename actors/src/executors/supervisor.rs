@@ -10,6 +10,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent
 
 use super::executor::{ExecutorLease, ExecutorSetup, ToolExecutor, ToolExecutorArguments};
 use super::launch_meter::LaunchMeter;
+use crate::child::start_child;
 use crate::deps::Deps;
 
 pub(crate) struct Executors;
@@ -21,8 +22,8 @@ pub(crate) enum ExecutorsMessage {
 
 impl Actor for Executors {
     type Msg = ExecutorsMessage;
-    type State = Deps;
-    type Arguments = Deps;
+    type State = Arc<Deps>;
+    type Arguments = Arc<Deps>;
 
     async fn pre_start(
         &self,
@@ -46,8 +47,8 @@ impl Actor for Executors {
         let commands = launches.over(owner);
         let arguments =
             ToolExecutorArguments { deps: deps.clone(), setup, commands: Arc::clone(&commands) };
-        let started = Actor::spawn_linked(None, ToolExecutor, arguments, myself.get_cell()).await;
-        if let Ok((executor, _join)) = started {
+        let started = start_child(ToolExecutor, arguments, myself.get_cell()).await;
+        if let Ok(executor) = started {
             // If the caller is gone, the lease comes back in the error and is dropped here.
             let _gone = reply.send(ExecutorLease { executor, launches, commands });
         }

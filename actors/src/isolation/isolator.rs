@@ -8,6 +8,7 @@ use engine::fault::Faults;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
 use super::repository::{Repository, RepositoryArguments, RepositoryMessage};
+use crate::child::start_child;
 use crate::shutdown_limits::ActivityCounter;
 
 pub(crate) struct Isolator;
@@ -59,8 +60,7 @@ impl Actor for Isolator {
                         let supervisor = myself.get_cell();
                         let IsolatorArguments { activity, faults } = state.arguments.clone();
                         let arguments = RepositoryArguments { port: repository, activity, faults };
-                        let (actor, _join) =
-                            Actor::spawn_linked(None, Repository, arguments, supervisor).await?;
+                        let actor = start_child(Repository, arguments, supervisor).await?;
                         state.repositories.insert(root, actor.clone());
                         actor
                     }

@@ -11,6 +11,7 @@ use engine::ports::{
 use protocol::{Captured, LandingReport, RunName, TaskName};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
+use crate::child::start_child;
 use crate::job::Job;
 use crate::jobs::Jobs;
 use crate::messaging::Notifier;
@@ -250,8 +251,7 @@ impl RepositoryState {
         let in_use = InUse { task: request.task.clone(), place: None };
         let made = Notifier::to(myself, |(owner, place)| RepositoryMessage::Made(owner, place));
         let arguments = WorkspaceArguments { baseline, request, made, faults: self.faults.clone() };
-        let (actor, _join) =
-            Actor::spawn_linked(None, Workspace, arguments, myself.get_cell()).await?;
+        let actor = start_child(Workspace, arguments, myself.get_cell()).await?;
         open.workspaces.insert(actor.get_id().pid(), in_use);
         actor.cast(WorkspaceMessage::Prepare(reply))?;
         Ok(())

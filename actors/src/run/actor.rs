@@ -9,7 +9,8 @@ use protocol::{EventKind, TimedPhase};
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 
 use super::messages::{CheckedTasks, EndedLanding, RunArguments, RunMessage, RunRequest};
-use super::state::{RunState, crashed};
+use super::state::RunState;
+use super::steps::crashed;
 use crate::isolation::SettledRun;
 use crate::messaging::Durability;
 use crate::task::TaskState;

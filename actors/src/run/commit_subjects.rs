@@ -41,7 +41,7 @@ pub(super) struct SubjectWriter {
     /// The tasks of the run, with what their models have used.
     tasks: Vec<(TaskSpec, Option<Usage>)>,
     repository: ActorRef<RepositoryMessage>,
-    deps: Deps,
+    deps: Arc<Deps>,
     cancel: CancelToken,
     events: Notifier<EventKind>,
 }

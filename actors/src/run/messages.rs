@@ -33,7 +33,7 @@ pub(crate) struct RunArguments {
     pub(crate) executors: ActorRef<ExecutorsMessage>,
     pub(crate) gate: Arc<dyn Gate>,
     pub(crate) ledger: ActorRef<LedgerMessage>,
-    pub(crate) deps: Deps,
+    pub(crate) deps: Arc<Deps>,
     pub(crate) events: EventBus,
     pub(crate) schedule: Notifier<ScheduleRequest>,
 }

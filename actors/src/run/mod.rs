@@ -7,6 +7,7 @@ mod landing_ports;
 mod messages;
 mod publishing;
 mod state;
+mod steps;
 mod times;
 mod verifier;
 

@@ -41,7 +41,7 @@ pub(super) struct VerifierArguments {
     /// The maximum number of bytes of output to keep of each command.
     pub(super) keep: u64,
     pub(super) repository: ActorRef<RepositoryMessage>,
-    pub(super) deps: Deps,
+    pub(super) deps: Arc<Deps>,
     pub(super) cancel: CancelToken,
     pub(super) events: Notifier<EventKind>,
 }

@@ -26,7 +26,7 @@ use super::run_prompt::run_prompt;
 pub(super) struct Services {
     pub(super) isolator: ActorRef<IsolatorMessage>,
     pub(super) ledger: ActorRef<LedgerMessage>,
-    pub(super) deps: Deps,
+    pub(super) deps: Arc<Deps>,
 }
 
 /// Everything a run needs to begin.
@@ -91,7 +91,7 @@ pub(super) async fn open(
     let lock = LockRun::new(move |run| port.lock_run(run));
     let adopt = |reply| IsolatorMessage::Adopt(repository, reply);
     let repository = asked(&engine.isolator, adopt).await?;
-    let opening = |reply| LedgerMessage::OpenRun(spec.clone(), lock, reply);
+    let opening = |reply| LedgerMessage::OpenRun(Box::new(spec.clone()), lock, reply);
     let (name, lock) = asked(&engine.ledger, opening).await?.map_err(SubmitError::Ledger)?;
     let request = FreezeRequest {
         run: name.clone(),

@@ -8,8 +8,9 @@ use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, Gate};
 use engine::schedule::{Admission, Schedule};
 use protocol::RunId;
-use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef};
+use ractor::{ActorId, ActorProcessingErr, ActorRef};
 
+use crate::child::start_child;
 use crate::deps::Deps;
 use crate::events::EventBus;
 use crate::executors::ExecutorsMessage;
@@ -148,7 +149,7 @@ impl RunsState {
             events: self.arguments.events.clone(),
             schedule: Notifier::to(myself, RunsMessage::Schedule),
         };
-        let (actor, _join) = Actor::spawn_linked(None, Run, arguments, myself.get_cell()).await?;
+        let actor = start_child(Run, arguments, myself.get_cell()).await?;
         actor.cast(RunMessage::Begin)?;
         self.runs.insert(submitted.id, actor);
         Ok(submitted)
@@ -216,7 +217,7 @@ pub(crate) struct RunsArguments {
     pub(crate) executors: ActorRef<ExecutorsMessage>,
     pub(crate) gate: Arc<dyn Gate>,
     pub(crate) ledger: ActorRef<LedgerMessage>,
-    pub(crate) deps: Deps,
+    pub(crate) deps: Arc<Deps>,
     pub(crate) events: EventBus,
 }
 

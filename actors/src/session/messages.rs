@@ -52,7 +52,7 @@ pub struct SessionSpec {
 #[derive(Clone)]
 pub(crate) struct SessionArguments {
     pub(crate) spec: SessionSpec,
-    pub(crate) deps: Deps,
+    pub(crate) deps: Arc<Deps>,
     pub(crate) gate: Arc<dyn Gate>,
     pub(crate) executor: ActorRef<ToolExecutorMessage>,
     pub(crate) events: Notifier<SessionEvent>,

@@ -15,6 +15,7 @@ use super::messages::{
     OpenedSession, PromptError, SessionKey, SessionOpening, SessionsMessage, SessionsReply,
 };
 use super::record::{Record, State};
+use crate::child::start_child;
 use crate::deps::Deps;
 use crate::events::EventBus;
 use crate::executors::{ExecutorLease, ExecutorSetup, ExecutorsMessage, ToolExecutorMessage};
@@ -30,7 +31,7 @@ pub(crate) struct Sessions;
 
 pub(crate) struct SessionsArguments {
     pub(crate) executors: ActorRef<ExecutorsMessage>,
-    pub(crate) deps: Deps,
+    pub(crate) deps: Arc<Deps>,
     pub(crate) gate: Arc<dyn Gate>,
     pub(crate) events: EventBus,
 }
@@ -246,8 +247,7 @@ impl SessionsState {
             events: Notifier::to(myself, move |event| SessionsMessage::Happened(key, event)),
             span: tracing::info_span!(parent: None, "session", log = %record.spec.log.display()),
         };
-        let (session, _join) =
-            Actor::spawn_linked(None, Session, arguments, myself.get_cell()).await?;
+        let session = start_child(Session, arguments, myself.get_cell()).await?;
         record.executor = Some(executor);
         record.session = Some(session.clone());
         if record.opening.is_some() {

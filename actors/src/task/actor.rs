@@ -23,7 +23,7 @@ impl Actor for Task {
     ) -> Result<Self::State, ActorProcessingErr> {
         let (state, effects) = TaskState::begin(*arguments, *record);
         let mut state = Box::new(state);
-        state.perform(&myself, effects).await?;
+        state.perform(&myself, effects).await;
         Ok(state)
     }
 
@@ -62,7 +62,8 @@ impl Actor for Task {
                 return Ok(());
             }
         };
-        state.step(&myself, input).await
+        state.step(&myself, input).await;
+        Ok(())
     }
 
     async fn handle_supervisor_evt(
@@ -73,7 +74,7 @@ impl Actor for Task {
     ) -> Result<(), ActorProcessingErr> {
         // Only crashes matter here: a worker that ended by itself has reported its end.
         if let SupervisionEvent::ActorFailed(_session, error) = event {
-            return state.step(&myself, crashed(error.to_string())).await;
+            state.step(&myself, crashed(error.to_string())).await;
         }
         Ok(())
     }

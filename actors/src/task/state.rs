@@ -13,7 +13,7 @@ use protocol::{
     AgentEnd, CaptureRef, Captured, EventKind, Failure, LedgerEntry, RunName, TaskName, TaskReport,
     TaskSpec, TaskTimings,
 };
-use ractor::{ActorProcessingErr, ActorRef};
+use ractor::ActorRef;
 use tokio::time::Instant;
 
 use super::agent_activity::AgentActivity;
@@ -33,7 +33,7 @@ pub(crate) struct TaskArguments {
     /// The times of its phases until now.
     pub(crate) timings: TaskTimings,
     pub(crate) contract: YieldContract,
-    pub(crate) run: RunFacts,
+    pub(crate) run: Arc<RunFacts>,
     /// The captures of its predecessors, in the order in which they build on each other.
     pub(crate) predecessors: Vec<(TaskName, CaptureRef)>,
     /// The yields of its predecessors as files; `None` if it has no predecessors. The files are
@@ -46,18 +46,17 @@ pub(crate) struct TaskArguments {
     pub(crate) ledger: Notifier<(LedgerEntry, Receipt)>,
     /// Tells the run that the work has ended and that nothing of it runs any more.
     pub(crate) work_ended: Notifier<()>,
-    pub(crate) deps: Deps,
+    pub(crate) deps: Arc<Deps>,
     pub(crate) events: Notifier<EventKind>,
 }
 
 /// Facts about the run that its tasks need.
-#[derive(Clone)]
 pub(crate) struct RunFacts {
     pub(crate) name: RunName,
     pub(crate) repo: PathBuf,
     pub(crate) subfolder: PathBuf,
     /// The scripts that set up each workspace.
-    pub(crate) setup: Arc<[String]>,
+    pub(crate) setup: Vec<String>,
     /// What the system prompts of its tasks are made of.
     pub(crate) prompt: Arc<SystemPrompt>,
 }
@@ -88,7 +87,7 @@ pub(crate) enum TaskMessage {
 pub(crate) struct TaskState {
     pub(super) lifecycle: TaskMachine,
     /// Set once, just before the actor stops. The run reads it from the actor's last state.
-    pub(super) report: Option<TaskReport>,
+    pub(super) report: Option<Box<TaskReport>>,
     pub(super) began: Instant,
     pub(super) lease: Option<Lease>,
     pub(super) writers: Writers,
@@ -147,17 +146,18 @@ impl TaskState {
     }
 
     /// Returns the report of the ended task and its record.
-    pub(crate) fn into_end(self) -> Option<(TaskReport, TaskRecord)> {
+    pub(crate) fn into_end(self) -> Option<(Box<TaskReport>, TaskRecord)> {
         Some((self.report?, self.lifecycle.into_record()))
     }
 
-    pub(super) async fn step(
+    /// Feeds the machine an input, and returns what performs its effects.
+    pub(super) fn step(
         &mut self,
         myself: &ActorRef<TaskMessage>,
         input: Input,
-    ) -> Result<(), ActorProcessingErr> {
+    ) -> impl Future<Output = ()> + Send {
         self.clock.on_input(&input);
         let effects = self.lifecycle.step(input);
-        self.perform(myself, effects).await
+        self.perform(myself, effects)
     }
 }

@@ -10,10 +10,11 @@ use engine::ports::{
 };
 use engine::task::{Effect, Input, Reminder, Timer};
 use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use protocol::{
     AgentEnd, Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport, Work,
 };
-use ractor::{ActorProcessingErr, ActorRef};
+use ractor::ActorRef;
 use tracing::Instrument as _;
 
 use super::state::TaskMessage;
@@ -26,11 +27,21 @@ use crate::messaging::{Receipt, ask};
 use crate::worker::{self, RunningWorker, WorkerDeps};
 
 impl TaskState {
-    pub(super) async fn perform(
-        &mut self,
-        myself: &ActorRef<TaskMessage>,
-        effects: Vec<Effect>,
-    ) -> Result<(), ActorProcessingErr> {
+    /// Performs the effects in their order. An actor holds a future of this size for all of its
+    /// life, and moves it with each message: what is awaited is on the heap.
+    pub(super) async fn perform(&mut self, myself: &ActorRef<TaskMessage>, effects: Vec<Effect>) {
+        let mut effects = effects.into_iter();
+        while let Some(start) = self.perform_until_start(myself, &mut effects) {
+            start.await;
+        }
+    }
+
+    /// Performs effects until a worker is to be started, and returns the start.
+    fn perform_until_start<'a>(
+        &'a mut self,
+        myself: &'a ActorRef<TaskMessage>,
+        effects: &mut impl Iterator<Item = Effect>,
+    ) -> Option<BoxFuture<'a, ()>> {
         for effect in effects {
             self.clock.on_effect(&effect);
             match effect {
@@ -39,8 +50,7 @@ impl TaskState {
                 Effect::LeaseExecutor => self.lease_executor(myself),
                 Effect::SetUp(workspace) => self.set_up(myself, &workspace),
                 Effect::StartWorker { workspace, attempt, reminder } => {
-                    // On the heap: the actor would hold as much for all of its life.
-                    self.start_worker(myself, &workspace, attempt, reminder).boxed().await;
+                    return Some(self.start_worker(myself, workspace, attempt, reminder).boxed());
                 }
                 Effect::Remind(reminder) => self.remind(myself, reminder),
                 Effect::StopWorker(level) => {
@@ -73,7 +83,7 @@ impl TaskState {
                 Effect::Finish(outcome, captured) => self.finish(myself, outcome, captured),
             }
         }
-        Ok(())
+        None
     }
 
     /// Asks the run to write an entry to the ledger.
@@ -153,7 +163,7 @@ impl TaskState {
     async fn start_worker(
         &mut self,
         myself: &ActorRef<TaskMessage>,
-        place: &Place,
+        place: Place,
         attempt: u32,
         reminder: Option<Reminder>,
     ) {
@@ -167,7 +177,7 @@ impl TaskState {
             span: self.span.clone(),
         };
         let task = myself.clone();
-        let start = worker_setup::start(&self.arguments, place, attempt, move |report| {
+        let start = worker_setup::start(&self.arguments, &place, attempt, move |report| {
             let _gone = task.cast(TaskMessage::Reported(report)); // the task may be gone
         });
         match worker::open(&self.arguments.spec.work, start, deps).await {
@@ -275,7 +285,7 @@ impl TaskState {
         let report =
             TaskReport { outcome, captured, ms, setup_ms, usage, fallbacks, turns, timings };
         self.span.in_scope(|| tracing::info!(outcome = word(&report.outcome), ms, "finished"));
-        self.report = Some(report);
+        self.report = Some(Box::new(report));
         myself.stop(None);
     }
 

@@ -42,7 +42,7 @@ impl CommandWorker {
             short: ShortOutput::FileUnlessEmpty,
         };
         let WorkerDeps { deps, executor, span, .. } = deps;
-        Self { request, reports: start.reports, executor, faults: deps.faults, span }
+        Self { request, reports: start.reports, executor, faults: deps.faults.clone(), span }
     }
 
     async fn run(&self) -> AgentEnd {

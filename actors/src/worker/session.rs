@@ -10,9 +10,10 @@ use engine::ports::{
 use engine::prompt::SystemPrompt;
 use engine::task::Reminder;
 use protocol::{Agent, AgentEnd, Failure, FailureClass, InputId, SessionEvent, TaskId, UserInput};
-use ractor::{Actor, ActorRef};
+use ractor::ActorRef;
 use serde_json::Value;
 
+use crate::child::start_child;
 use crate::messaging::{Notifier, answer};
 use crate::session::{Session, SessionArguments, SessionMessage, SessionSpec};
 
@@ -45,8 +46,8 @@ impl SessionWorker {
             events: events(reports),
             span: deps.span,
         };
-        let started = Actor::spawn_linked(None, Session, arguments, deps.supervisor).await;
-        let (session, _join) =
+        let started = start_child(Session, arguments, deps.supervisor).await;
+        let session =
             started.map_err(|error| Failure::new(FailureClass::Crashed, error.to_string()))?;
         Ok(Self { task, attempt, session })
     }

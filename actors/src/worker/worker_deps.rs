@@ -11,7 +11,7 @@ use crate::executors::ToolExecutorMessage;
 
 /// The dependencies of a worker.
 pub(crate) struct WorkerDeps {
-    pub(crate) deps: Deps,
+    pub(crate) deps: Arc<Deps>,
     pub(crate) gate: Arc<dyn Gate>,
     /// The executor that owns the processes of the task.
     pub(crate) executor: ActorRef<ToolExecutorMessage>,

@@ -233,7 +233,7 @@ impl Bench {
                 turns,
                 timings,
             };
-            entries.push(LedgerEntry::TaskFinished { task, report });
+            entries.push(LedgerEntry::TaskFinished { task, report: Box::new(report) });
         }
         let run = spec.id;
         if !open {

@@ -183,7 +183,7 @@ pub enum EventKind {
         task: TaskName,
         /// How the task ended, and what it changed.
         #[serde(flatten)]
-        report: TaskReport,
+        report: Box<TaskReport>,
     },
     /// The merged work of tasks is being verified before it lands.
     VerificationStarted {

@@ -60,7 +60,7 @@ pub enum LedgerEntry {
         /// The task.
         task: TaskId,
         /// How the task ended, and what it changed.
-        report: TaskReport,
+        report: Box<TaskReport>,
     },
     /// The work of the run was verified, and what has passed is about to land.
     WorkVerified {

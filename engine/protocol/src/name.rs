@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,7 @@ const SEGMENT: usize = 48;
     Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(try_from = "String", into = "String")]
-pub struct RunName(String);
+pub struct RunName(Arc<str>);
 
 impl RunName {
     /// The minimum number of digits after the `r`.
@@ -41,7 +42,7 @@ impl RunName {
             name.push(char::from(CROCKFORD[usize::try_from(bits & 31).unwrap_or_default()]));
             bits >>= 5;
         }
-        Self(name)
+        Self(name.into())
     }
 
     /// Returns the name as a string.
@@ -60,7 +61,7 @@ impl FromStr for RunName {
             (Self::SHORTEST..=12).contains(&digits.len())
                 && digits.bytes().all(|digit| CROCKFORD.contains(&digit))
         });
-        if valid { Ok(Self(lower)) } else { Err(NameError::Run(text.to_owned())) }
+        if valid { Ok(Self(lower.into())) } else { Err(NameError::Run(text.to_owned())) }
     }
 }
 
@@ -70,7 +71,7 @@ impl FromStr for RunName {
     Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(try_from = "String", into = "String")]
-pub struct TaskName(String);
+pub struct TaskName(Arc<str>);
 
 impl TaskName {
     /// Returns the name as a string.
@@ -99,7 +100,7 @@ impl TaskName {
         let slug = slug.trim_start_matches(['-', '_']);
         let slug: String = slug.chars().take(SEGMENT).collect();
         let slug = slug.trim_end_matches('-');
-        Self(if slug.is_empty() { "task".to_owned() } else { slug.to_owned() })
+        Self(if slug.is_empty() { "task" } else { slug }.into())
     }
 
     /// Returns this name with the suffix `-number`. The name is cut before the suffix if its last
@@ -109,7 +110,7 @@ impl TaskName {
         let suffix = format!("-{number}");
         let last = self.0.rsplit('.').next().map_or(0, str::len);
         let cut = (last + suffix.len()).saturating_sub(SEGMENT);
-        Self(format!("{}{suffix}", &self.0[..self.0.len() - cut]))
+        Self(format!("{}{suffix}", &self.0[..self.0.len() - cut]).into())
     }
 }
 
@@ -124,7 +125,7 @@ impl FromStr for TaskName {
         };
         let locked = text.to_ascii_lowercase().ends_with(".lock");
         if text.split('.').all(segment) && !locked && text.len() <= 4 * SEGMENT {
-            Ok(Self(text.to_owned()))
+            Ok(Self(text.into()))
         } else {
             Err(NameError::Task { name: text.to_owned(), nearest: Self::nearest(text) })
         }
@@ -168,7 +169,7 @@ macro_rules! text_type {
 
         impl From<$name> for String {
             fn from(name: $name) -> Self {
-                name.0
+                (*name.0).to_owned()
             }
         }
     };

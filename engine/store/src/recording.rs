@@ -185,7 +185,7 @@ mod tests {
         let mut entries: Vec<_> = ends
             .map(|(task, usage)| LedgerEntry::TaskFinished {
                 task: task.id,
-                report: TaskReport { usage, ..done(None) },
+                report: Box::new(TaskReport { usage, ..done(None) }),
             })
             .collect();
         let usage = usages.into_iter().flatten().sum();
@@ -236,7 +236,7 @@ mod tests {
             .append(vec![
                 LedgerEntry::TaskFinished {
                     task: priced.tasks[0].id,
-                    report: TaskReport { usage: Some(usage), ..done(None) },
+                    report: Box::new(TaskReport { usage: Some(usage), ..done(None) }),
                 },
                 started(&priced, 1),
                 LedgerEntry::TaskUsed { task: priced.tasks[1].id, usage },

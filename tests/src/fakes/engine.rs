@@ -308,7 +308,7 @@ impl TestEngine {
                 EventKind::TaskFinished { task, report } => {
                     let twice = reports.iter().any(|(name, _)| name == task);
                     assert!(!twice, "{task} finished twice");
-                    reports.push((task.clone(), report.clone()));
+                    reports.push((task.clone(), (**report).clone()));
                 }
                 EventKind::RunFinished { totals, .. } => return (reports, totals.clone()),
                 _ => {}

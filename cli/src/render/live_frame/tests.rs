@@ -47,7 +47,7 @@ fn run_view(tasks: usize, running: usize) -> RunView {
         turns: None,
         timings: None,
     };
-    tell(3, EventKind::TaskFinished { task: "broken".parse().unwrap(), report });
+    tell(3, EventKind::TaskFinished { task: "broken".parse().unwrap(), report: Box::new(report) });
     run
 }
 
@@ -243,7 +243,10 @@ fn who_was_cancelled_has_not_failed() {
             turns: None,
             timings: None,
         };
-        tell(EventKind::TaskFinished { task: format!("t{at}").parse().unwrap(), report });
+        tell(EventKind::TaskFinished {
+            task: format!("t{at}").parse().unwrap(),
+            report: Box::new(report),
+        });
     }
     let line = total_line(&run, run.head().unwrap(), at, 60, Palette::Plain);
     assert!(line.ends_with("  3 of 3 · 1 failed · 2 cancelled · 0.0s"), "{line}");

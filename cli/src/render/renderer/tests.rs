@@ -40,7 +40,7 @@ fn events() -> Vec<Event> {
     let report = |name: &str, outcome| {
         let changes = ChangeSummary { files: 3, added: 41, removed: 7 };
         let capture = CaptureRef::of(&"r7k3f".parse().unwrap(), &task(name), 1);
-        TaskReport {
+        Box::new(TaskReport {
             outcome,
             captured: Some(Captured::whole(capture, changes)),
             ms: 31_000,
@@ -49,7 +49,7 @@ fn events() -> Vec<Event> {
             fallbacks: Vec::new(),
             turns: None,
             timings: None,
-        }
+        })
     };
     let done = || Outcome::Done { value: serde_json::Value::Null };
     let failure =
@@ -218,7 +218,7 @@ fn events_of_an_agent() -> Vec<Event> {
         }),
         EventKind::ContractReminded { task: task(), complaint: "no yield".into() },
         EventKind::TaskYielded { task: task() },
-        EventKind::TaskFinished { task: task(), report },
+        EventKind::TaskFinished { task: task(), report: Box::new(report) },
         EventKind::RunFinished {
             totals: Totals { done: 1, ms: 31_500, usage, ..Totals::default() },
             exit_code: ExitCode::Success,

@@ -241,7 +241,7 @@ impl RunMachine {
     }
 
     /// Records the end of a task, and what follows from it for others.
-    fn finish(&mut self, task: TaskId, report: TaskReport, effects: &mut Vec<Effect>) {
+    fn finish(&mut self, task: TaskId, report: Box<TaskReport>, effects: &mut Vec<Effect>) {
         let outcome = report.outcome.clone();
         self.record_end(task, report, effects);
         if self.cancels_others(&outcome) {
@@ -250,7 +250,7 @@ impl RunMachine {
         self.fail_unstarted(task, &outcome, effects);
     }
 
-    fn record_end(&mut self, task: TaskId, report: TaskReport, effects: &mut Vec<Effect>) {
+    fn record_end(&mut self, task: TaskId, report: Box<TaskReport>, effects: &mut Vec<Effect>) {
         self.set(task, LiveState::Finishing);
         effects.push(Effect::Record(LedgerEntry::TaskFinished { task, report }));
     }
@@ -312,7 +312,7 @@ impl RunMachine {
         }
     }
 
-    fn finished(&mut self, task: TaskId, report: TaskReport, effects: &mut Vec<Effect>) {
+    fn finished(&mut self, task: TaskId, report: Box<TaskReport>, effects: &mut Vec<Effect>) {
         let left = match report.outcome {
             Outcome::Done { .. } => TaskEnd::Succeeded,
             Outcome::Failed { .. } | Outcome::Cancelled => TaskEnd::NotSucceeded,
@@ -374,8 +374,8 @@ fn queued(spec: &TaskSpec) -> EventKind {
 }
 
 /// Returns the report of a task that ended before it started.
-fn unstarted(outcome: Outcome) -> TaskReport {
-    TaskReport {
+fn unstarted(outcome: Outcome) -> Box<TaskReport> {
+    Box::new(TaskReport {
         outcome,
         captured: None,
         ms: 0,
@@ -384,7 +384,7 @@ fn unstarted(outcome: Outcome) -> TaskReport {
         fallbacks: Vec::new(),
         turns: None,
         timings: None,
-    }
+    })
 }
 
 #[cfg(test)]

@@ -108,7 +108,7 @@ impl TaskRecord {
                     self.keep(captured);
                 }
                 self.usage = report.usage.map(Box::new);
-                self.status = TaskStatus::Finished(Box::new(report.clone()));
+                self.status = TaskStatus::Finished(report.clone());
             }
             LedgerEntry::TaskDiscarded { .. } => self.is_discarded = true,
             LedgerEntry::TaskCollected { .. }

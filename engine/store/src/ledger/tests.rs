@@ -50,7 +50,7 @@ async fn each_transition_of_a_task_shows_in_its_row() {
     assert_eq!((row().captured, row().report), (Some(work.clone()), None));
 
     let report = done(Some(work.clone()));
-    let finished = LedgerEntry::TaskFinished { task: task.id, report: report.clone() };
+    let finished = LedgerEntry::TaskFinished { task: task.id, report: Box::new(report.clone()) };
     house.append(vec![finished]).await.unwrap();
     assert_eq!((row().state, row().finished), (TaskState::Done, Some(at(1))));
     assert_eq!(row().report, Some(report));
@@ -92,7 +92,7 @@ async fn every_way_a_task_can_end_reads_back() {
     let ends = asked.tasks.iter().zip(&reports);
     let finished = |(task, report): (&protocol::TaskSpec, &TaskReport)| LedgerEntry::TaskFinished {
         task: task.id,
-        report: report.clone(),
+        report: Box::new(report.clone()),
     };
     house.append(ends.map(finished).collect()).await.unwrap();
     let rows = house.reader().tasks(asked.id).unwrap();
@@ -133,7 +133,7 @@ async fn a_run_whose_engine_died_is_interrupted_and_so_is_what_had_not_ended() {
     let first = &asked.tasks[0];
     let entries = vec![
         started(&asked, 0),
-        LedgerEntry::TaskFinished { task: first.id, report: done(None) },
+        LedgerEntry::TaskFinished { task: first.id, report: Box::new(done(None)) },
         started(&asked, 1),
         LedgerEntry::LandingStarted { run: asked.id, landing: None },
         LedgerEntry::RunInterrupted { run: asked.id },
@@ -180,7 +180,7 @@ async fn every_transition_reads_back_from_a_row_of_its_own_in_order() {
         started(&asked, 0),
         LedgerEntry::SessionStarted { task: task.id, attempt: 1, workspace },
         LedgerEntry::TaskCaptured { task: task.id, attempt: 1, captured: work.clone() },
-        LedgerEntry::TaskFinished { task: task.id, report: done(Some(work)) },
+        LedgerEntry::TaskFinished { task: task.id, report: Box::new(done(Some(work))) },
         LedgerEntry::LandingStarted { run: id, landing: None },
         LedgerEntry::LandingFinished {
             run: id,

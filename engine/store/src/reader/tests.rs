@@ -139,7 +139,7 @@ async fn tasks_can_be_read_without_what_they_yielded() {
     let house = TestLedger::new();
     let asked = run(&["a", "b"]);
     house.open(&asked).await;
-    let end = LedgerEntry::TaskFinished { task: asked.tasks[0].id, report: done(None) };
+    let end = LedgerEntry::TaskFinished { task: asked.tasks[0].id, report: Box::new(done(None)) };
     house.append(vec![end]).await.unwrap();
     let rows = house.reader().tasks_without_yields(asked.id).unwrap();
     let mut whole = house.reader().tasks(asked.id).unwrap();

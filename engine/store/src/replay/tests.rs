@@ -36,12 +36,12 @@ fn entries(asked: &RunSpec, name: &RunName, added: &RunSpec) -> Vec<LedgerEntry>
             tasks: added.tasks.clone(),
         },
         LedgerEntry::TaskCaptured { task: task(0), attempt: 1, captured: work.clone() },
-        LedgerEntry::TaskFinished { task: task(0), report: done(Some(work.clone())) },
+        LedgerEntry::TaskFinished { task: task(0), report: Box::new(done(Some(work.clone()))) },
         started(asked, 1),
         session(1, 1),
         LedgerEntry::TaskFinished {
             task: task(1),
-            report: TaskReport {
+            report: Box::new(TaskReport {
                 outcome: Outcome::Failed { failure },
                 captured: None,
                 ms: 3,
@@ -50,7 +50,7 @@ fn entries(asked: &RunSpec, name: &RunName, added: &RunSpec) -> Vec<LedgerEntry>
                 fallbacks: Vec::new(),
                 turns: None,
                 timings: None,
-            },
+            }),
         },
         LedgerEntry::TaskDiscarded { task: task(0) },
         LedgerEntry::TaskStarted { run: asked.id, task: task(1), attempt: 2 },
@@ -59,7 +59,7 @@ fn entries(asked: &RunSpec, name: &RunName, added: &RunSpec) -> Vec<LedgerEntry>
         LedgerEntry::TaskStarted { run: asked.id, task: added.tasks[0].id, attempt: 1 },
         LedgerEntry::TaskFinished {
             task: added.tasks[0].id,
-            report: TaskReport {
+            report: Box::new(TaskReport {
                 outcome: Outcome::Cancelled,
                 captured: None,
                 ms: 0,
@@ -68,7 +68,7 @@ fn entries(asked: &RunSpec, name: &RunName, added: &RunSpec) -> Vec<LedgerEntry>
                 fallbacks: Vec::new(),
                 turns: None,
                 timings: None,
-            },
+            }),
         },
         LedgerEntry::LandingStarted { run: asked.id, landing: None },
         LedgerEntry::LandingFinished { run: asked.id, landing: None, report },

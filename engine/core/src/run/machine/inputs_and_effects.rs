@@ -42,7 +42,7 @@ pub enum Input {
     /// The work of a started task has ended, and nothing of it runs any more. It is captured next.
     WorkEnded(TaskId),
     /// A started task has ended.
-    TaskEnded(TaskId, TaskReport),
+    TaskEnded(TaskId, Box<TaskReport>),
     /// An entry of this run is durable. Entries of its tasks are included. They come in the order
     /// of the ledger.
     Recorded(LedgerEntry),

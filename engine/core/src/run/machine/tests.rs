@@ -75,7 +75,7 @@ impl Play {
         self.write()
     }
 
-    fn end(&mut self, at: usize, report: TaskReport) -> Vec<Effect> {
+    fn end(&mut self, at: usize, report: Box<TaskReport>) -> Vec<Effect> {
         self.tell(Input::TaskEnded(self.id(at), report));
         self.write()
     }
@@ -100,11 +100,11 @@ impl Play {
     }
 }
 
-fn changed(task: &str) -> TaskReport {
-    done(Some(captured(task, 1)))
+fn changed(task: &str) -> Box<TaskReport> {
+    Box::new(done(Some(captured(task, 1))))
 }
 
-fn failed(class: FailureClass) -> TaskReport {
+fn failed(class: FailureClass) -> Box<TaskReport> {
     unstarted(Outcome::Failed { failure: Failure::new(class, "no") })
 }
 
@@ -371,7 +371,7 @@ fn a_parent_that_waits_lends_its_permit_until_its_children_have_ended() {
     let [Effect::AnswerAwaitChildren(RequestId(3), Ok(ended))] = &effects[..] else {
         panic!("{effects:?}");
     };
-    assert_eq!((ended[0].task.as_str(), &ended[0].report), ("child", &changed("child")));
+    assert_eq!((ended[0].task.as_str(), &ended[0].report), ("child", &*changed("child")));
 
     play.end(0, changed("parent"));
     play.tell(wait(4));

@@ -8,7 +8,7 @@ use crate::run::test_support::{captured, done, id, run, run_of, spec, started};
 use crate::task::TaskStatus;
 
 fn finished(run: &RunRecord, at: usize, report: TaskReport) -> LedgerEntry {
-    LedgerEntry::TaskFinished { task: id(run, at), report }
+    LedgerEntry::TaskFinished { task: id(run, at), report: Box::new(report) }
 }
 
 #[test]
