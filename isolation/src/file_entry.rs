@@ -68,14 +68,30 @@ pub(crate) struct Change {
     pub(crate) base: Option<Entry>,
     /// The entry when the task ended; `None` if the task removed the path.
     pub(crate) task: Option<Entry>,
+    /// The old path of a new file, if git recorded in the workspace that the task renamed it. The
+    /// old path is a change of its own. Other renames are found by similarity.
+    pub(crate) from: Option<RepoPath>,
 }
 
-/// A path that a task renamed. The list of changes contains both paths as well: the old path as
-/// removed and the new path as added.
+impl Change {
+    /// Returns a change without a recorded rename.
+    pub(crate) fn new(path: RepoPath, base: Option<Entry>, task: Option<Entry>) -> Self {
+        Self { path, base, task, from: None }
+    }
+}
+
+/// A recorded rename, as a capture stores it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Rename {
     /// The old path.
     pub(crate) from: RepoPath,
     /// The new path.
     pub(crate) to: RepoPath,
+}
+
+impl Rename {
+    /// Returns the rename of a change, if there is one.
+    pub(crate) fn of(change: &Change) -> Option<Self> {
+        Some(Self { from: change.from.clone()?, to: change.path.clone() })
+    }
 }

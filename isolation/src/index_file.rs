@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
 
+use git2::Oid;
 use sha1::{Digest as _, Sha1};
 
 /// The largest index that is read: that of some million files.
@@ -13,8 +14,9 @@ const LARGEST: u64 = 512 << 20;
 /// The bytes of an entry before its path: times, numbers, mode, id and flags.
 const FIXED: usize = 62;
 
-/// Where its mode and its flags are among them.
+/// Where its mode, its id and its flags are among them.
 const MODE: usize = 24;
+const OBJECT: usize = 40;
 const FLAGS: usize = 60;
 
 /// In the first byte of the flags: that two more bytes of them follow, and the side of a merge that the
@@ -63,6 +65,8 @@ pub(crate) struct ReadEntry<'a> {
     pub(crate) path: &'a [u8],
     /// Its mode, as in a tree.
     pub(crate) mode: u32,
+    /// The id of its object.
+    pub(crate) id: Oid,
     /// Whether it is a side of a merge that is not settled.
     pub(crate) is_conflict: bool,
 }
@@ -109,7 +113,8 @@ fn parse(bytes: &[u8], mut see: impl FnMut(ReadEntry<'_>)) -> Option<Whole> {
             path.clear();
         }
         path.extend_from_slice(until(&mut rest, 0)?);
-        see(ReadEntry { path: &path, mode, is_conflict: fixed[FLAGS] & STAGE != 0 });
+        let id = Oid::from_bytes(fixed.get(OBJECT..OBJECT + ID)?).ok()?;
+        see(ReadEntry { path: &path, mode, id, is_conflict: fixed[FLAGS] & STAGE != 0 });
         if version < 4 {
             // An entry has a multiple of eight bytes, at least one of them NUL at its end.
             let length = entry.len() - rest.len();
@@ -199,7 +204,7 @@ fn take<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
 
 #[cfg(test)]
 mod tests {
-    use git2::{Index, IndexEntry, IndexTime, Oid};
+    use git2::{Index, IndexEntry, IndexTime};
 
     use super::*;
 
@@ -285,7 +290,11 @@ mod tests {
         index.write().unwrap();
         let bytes = read(&file).unwrap();
         let mut found = Vec::new();
-        entries(&bytes, |it| found.push((it.path.to_vec(), it.mode, it.is_conflict))).unwrap();
+        let mut see = |it: ReadEntry<'_>| {
+            assert_eq!(it.id, id);
+            found.push((it.path.to_vec(), it.mode, it.is_conflict));
+        };
+        entries(&bytes, &mut see).unwrap();
         let entry = |path: &str, mode, is_conflict| (path.as_bytes().to_vec(), mode, is_conflict);
         assert_eq!(
             found,

@@ -1,6 +1,6 @@
 //! Writes the changes of a task to the task store. All backends use this writer.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::ports::AttemptEnd;
 use protocol::{CaptureRef, Captured, ChangeSummary, LeftOut, RepoPath, RunName, TaskName};
@@ -52,7 +52,7 @@ impl<'a> CaptureWriter<'a> {
         let base = before.map(|version| self.write(version)).transpose()?;
         let task = after.map(|version| self.write(version)).transpose()?;
         let bytes = |version: Option<&FileVersion>| version.map_or(vec![], |it| it.bytes.clone());
-        self.list.add(self.context, Change { path, base, task }, &bytes(before), &bytes(after))
+        self.list.add(self.context, Change::new(path, base, task), &bytes(before), &bytes(after))
     }
 
     /// Sets the report of the task's files that no capture can contain.
@@ -114,6 +114,13 @@ impl ChangeList {
     /// Returns the changes that were added so far.
     pub(crate) fn changes(&self) -> &[Change] {
         &self.changes
+    }
+
+    /// Sets the old path of each new file that git recorded as renamed, by its new path.
+    pub(crate) fn set_renames(&mut self, mut from: BTreeMap<RepoPath, RepoPath>) {
+        for change in &mut self.changes {
+            change.from = from.remove(&change.path);
+        }
     }
 
     /// Adds a change whose bytes are in the task store already.

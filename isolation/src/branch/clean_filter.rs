@@ -74,7 +74,7 @@ impl Cleaner<'_> {
             entry.map(|entry| self.through(&conversion, path, entry)).transpose()
         };
         let (base, task) = (entry(change.base)?, entry(change.task)?);
-        Ok(Some(Change { path: path.clone(), base, task }))
+        Ok(Some(Change { base, task, ..change.clone() }))
     }
 
     /// Converts a change without running the filter program. Returns `None` unless the task left
@@ -88,7 +88,7 @@ impl Cleaner<'_> {
             }
             _ => return Ok(None),
         };
-        Ok(Some(Change { path: change.path.clone(), base: Some(head), task }))
+        Ok(Some(Change { base: Some(head), task, ..change.clone() }))
     }
 
     fn through(&self, conversion: &Conversion, path: &RepoPath, entry: Entry) -> Result<Entry> {

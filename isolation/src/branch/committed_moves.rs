@@ -103,4 +103,8 @@ impl OutsideChanges for CommittedMoves<'_> {
         };
         Ok(self.found.get_or_init(|| found))
     }
+
+    fn old_path(&self, path: &RepoPath) -> Option<RepoPath> {
+        self.began?.old_path(path)
+    }
 }

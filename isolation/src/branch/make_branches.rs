@@ -281,7 +281,7 @@ impl Maker<'_> {
         let changes = diff.deltas().filter_map(|delta| {
             let path = delta.new_file().path_bytes().or_else(|| delta.old_file().path_bytes())?;
             let path = protocol::RepoPath::new(path)?;
-            Some(Change { path, base: side(delta.old_file()), task: side(delta.new_file()) })
+            Some(Change::new(path, side(delta.old_file()), side(delta.new_file())))
         });
         Ok(changes.collect())
     }

@@ -111,7 +111,7 @@ impl Replay<'_> {
                 if let Some(entry) = entry {
                     RepoBlobs(self.git).write(&self.store.read(entry.oid)?)?;
                 }
-                changes.push(Change { path: path.clone(), base: *state, task: *entry });
+                changes.push(Change::new(path.clone(), *state, *entry));
                 *state = *entry;
             }
             if changes.is_empty() {

@@ -14,6 +14,7 @@ use crate::capture::compare::{Compared, compare, count_lines};
 use crate::capture::damage::{self, DamageCheck};
 use crate::capture::nested_works::nested_works;
 use crate::capture::own_commit::{head, is_folder, own_commit_message};
+use crate::capture::recorded_renames::note_renames;
 use crate::capture::renamed_lines::count_renames;
 use crate::capture::series::series;
 use crate::capture::walk;
@@ -135,15 +136,24 @@ fn take(
     if matches!(known, Known::Written(_)) {
         return Ok((bytes, list)); // nobody has run git
     }
-    let template = snapshot.context.folder.join(GIT_TEMPLATE);
+    note_commits(snapshot, folder, manifest, (&mut list, &bytes.store))?;
+    note_renames(snapshot, folder, (&mut list, &bytes.store))?;
+    Ok((bytes, list))
+}
+
+/// Notes the commits that the task made itself in the repository of its workspace.
+fn note_commits(
+    snapshot: &Snapshot,
+    folder: &Path,
+    manifest: &Manifest,
+    (list, store): (&mut ChangeList, &TaskStore),
+) -> Result<()> {
+    let (git_dir, template) = (folder.join(GIT), snapshot.context.folder.join(GIT_TEMPLATE));
     let before = match &manifest.setup {
         SetupState::Done(changes) => changes.head,
         SetupState::None | SetupState::Pending => head(&template),
     };
-    let git_dir = folder.join(GIT);
-    let Some(after) = head(&git_dir).filter(|after| Some(*after) != before) else {
-        return Ok((bytes, list));
-    };
+    let Some(after) = head(&git_dir).filter(|after| Some(*after) != before) else { return Ok(()) };
     list.message = own_commit_message(&git_dir, &template, before, after);
     let was_there = |path: &RepoPath| {
         let by_setup = matches!(
@@ -153,8 +163,8 @@ fn take(
         by_setup || snapshot.table.get(path).is_some()
     };
     let (folders, heads) = ((&*git_dir, &*template), (before, after));
-    list.series = series(folders, heads, list.changes(), &was_there, &bytes.store)?;
-    Ok((bytes, list))
+    list.series = series(folders, heads, list.changes(), &was_there, store)?;
+    Ok(())
 }
 
 /// A workspace in which candidates are looked for.

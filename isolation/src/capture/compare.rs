@@ -64,7 +64,7 @@ fn compare_with_original(
         None => Vec::new(),
     };
     bytes.store.write(&after)?;
-    let change = Change { path: path.clone(), base, task: Some(entry) };
+    let change = Change::new(path.clone(), base, Some(entry));
     Ok(Some(Compared { change, before, after, basis: Basis::Original }))
 }
 
@@ -76,7 +76,7 @@ fn removed(
     let Some(original) = original else { return Ok(None) };
     let Some(base) = begin(bytes, path, original)? else { return Ok(None) };
     let before = bytes.store.read(base.oid)?;
-    let change = Change { path: path.clone(), base: Some(base), task: None };
+    let change = Change::new(path.clone(), Some(base), None);
     Ok(Some(Compared { change, before, after: Vec::new(), basis: Basis::Original }))
 }
 

@@ -8,6 +8,7 @@ mod left_out;
 mod nested_works;
 mod own_commit;
 mod own_objects;
+mod recorded_renames;
 mod renamed_lines;
 mod series;
 mod setup;

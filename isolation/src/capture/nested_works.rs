@@ -31,7 +31,8 @@ pub(super) fn nested_works(
         let own = changes.iter().filter(|change| root_of(roots.iter(), &change.path) == Some(path));
         let own: Vec<Change> = own
             .filter_map(|change| {
-                Some(Change { path: below(path, &change.path)?, ..change.clone() })
+                let from = change.from.as_ref().and_then(|from| below(path, from));
+                Some(Change { path: below(path, &change.path)?, from, ..change.clone() })
             })
             .collect();
         if own.is_empty() && from == to {

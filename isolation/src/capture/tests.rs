@@ -28,7 +28,9 @@ fn read(sample: &Sample, capture: &CaptureRef) -> Vec<(String, String, String)> 
         }
     };
     let changes = store.changes(capture).unwrap().into_iter();
-    changes.map(|Change { path, base, task }| (path.to_string(), side(base), side(task))).collect()
+    changes
+        .map(|Change { path, base, task, .. }| (path.to_string(), side(base), side(task)))
+        .collect()
 }
 
 #[test]

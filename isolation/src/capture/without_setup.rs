@@ -28,7 +28,7 @@ pub(super) fn without_setup(
     else {
         return Ok(Some(compared));
     };
-    let Change { path, base, task } = compared.change.clone();
+    let Change { path, base, task, .. } = compared.change.clone();
     let Some(start) = begin(bytes, &path, before_setup)? else { return Ok(Some(compared)) };
     let text = || Ok(MergeRule::Text);
     let task = match task {
@@ -44,6 +44,6 @@ pub(super) fn without_setup(
     }
     let after = task.map_or(Ok(Vec::new()), |entry| bytes.store.read(entry.oid))?;
     let before = bytes.store.read(start.oid)?;
-    let change = Change { path, base: Some(start), task };
+    let change = Change::new(path, Some(start), task);
     Ok(Some(Compared { change, before, after, basis: Basis::Original }))
 }

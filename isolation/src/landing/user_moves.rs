@@ -65,4 +65,8 @@ impl OutsideChanges for UserMoves<'_> {
         let found = self.find()?;
         Ok(self.found.get_or_init(|| found))
     }
+
+    fn old_path(&self, path: &RepoPath) -> Option<RepoPath> {
+        self.began.old_path(path)
+    }
 }

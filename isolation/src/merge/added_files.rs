@@ -68,7 +68,7 @@ mod tests {
 
     fn versions(base: &str, ours: &str, theirs: &str) -> Versions {
         let side = |content: &str| if content.is_empty() { None } else { entry(content) };
-        Versions { base: side(base), sides: [side(ours), side(theirs)] }
+        Versions::new(side(base), [side(ours), side(theirs)])
     }
 
     #[test]

@@ -20,7 +20,7 @@ impl Merger<'_> {
             let Some(entry) = *entry else { continue };
             let stands = self.entry(path)?;
             if entry.mode == Mode::Link && path.names_gitmodules() && stands != Some(entry) {
-                let versions = Versions { base: None, sides: [stands, Some(entry)] };
+                let versions = Versions::new(None, [stands, Some(entry)]);
                 let about = (path, ConflictReason::GitmodulesLink);
                 conflicts.push(self.conflict_of(about, &versions, None, &[Some(path)]));
                 continue;
@@ -34,7 +34,7 @@ impl Merger<'_> {
                 Some(other) => *other,
                 None => self.entry(&twin)?,
             };
-            let versions = Versions { base: None, sides: [ours, Some(entry)] };
+            let versions = Versions::new(None, [ours, Some(entry)]);
             let renamed = RenamedFile {
                 from: twin.clone(),
                 ours: Some(twin.clone()),

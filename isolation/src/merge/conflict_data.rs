@@ -16,7 +16,7 @@ impl Merger<'_> {
         for (path, entry) in wanted {
             let Some(by) = in_the_way(self, wanted, path)? else { continue };
             let versions = pathwise.paths.get(path).cloned();
-            let versions = versions.unwrap_or(Versions { base: None, sides: [None, *entry] });
+            let versions = versions.unwrap_or(Versions::new(None, [None, *entry]));
             let conflict = self.conflict(path, &versions, ConflictReason::InTheWay, pathwise);
             conflicts.push(Conflict { with: by.or(conflict.with.clone()), ..conflict });
         }
@@ -54,7 +54,7 @@ impl Merger<'_> {
             let named = to[side].as_ref().and_then(|path| pathwise.paths.get(path));
             versions.sides[side].or(named.and_then(|versions| versions.sides[side]))
         };
-        let versions = Versions { base: versions.base, sides: [at(0), at(1)] };
+        let versions = Versions::new(versions.base, [at(0), at(1)]);
         let [ours, theirs] = to.clone();
         let path = theirs.as_ref().or(ours.as_ref()).unwrap_or(from);
         let paths = [ours.clone(), Some(from.clone())];

@@ -40,6 +40,8 @@ pub(super) struct ChangedEntry {
     pub(super) entry: Option<Entry>,
     /// The entry with which the first of the tasks began.
     base: Option<Entry>,
+    /// The old path, if the first of the tasks is known to have renamed the file to this path.
+    from: Option<RepoPath>,
     /// The tasks that changed it, in their order.
     pub(super) by: Vec<TaskName>,
 }
@@ -176,8 +178,8 @@ impl<'a> Merger<'a> {
             }
         }
         let (wanted, added) = settling.finish(joined);
-        let bases = changes.iter().map(|change| (&change.path, change.base)).collect();
-        self.keep(task, wanted, &bases)?;
+        let own = changes.iter().map(|change| (&change.path, change)).collect();
+        self.keep(task, wanted, &own)?;
         Ok(added)
     }
 
@@ -188,20 +190,22 @@ impl<'a> Merger<'a> {
         by.cloned()
     }
 
-    /// Keeps the merged entries of a task.
+    /// Keeps the merged entries of a task, whose `own` changes are these.
     fn keep(
         &mut self,
         task: &TaskName,
         wanted: Wanted,
-        bases: &BTreeMap<&RepoPath, Option<Entry>>,
+        own: &BTreeMap<&RepoPath, &Change>,
     ) -> Result<()> {
         for (path, entry) in wanted {
             let before = self.entry(&path)?;
             if before == entry {
                 continue;
             }
-            let base = bases.get(&path).copied().unwrap_or(before);
-            let new = || ChangedEntry { entry, base, by: Vec::new() };
+            let own = own.get(&path);
+            let base = own.map_or(before, |change| change.base);
+            let from = own.and_then(|change| change.from.clone());
+            let new = || ChangedEntry { entry, base, from, by: Vec::new() };
             let changed = self.changed.entry(path).or_insert_with(new);
             changed.entry = entry;
             changed.by.push(task.clone());
@@ -219,13 +223,16 @@ impl<'a> Merger<'a> {
         let mut paths = BTreeMap::new();
         for change in changes {
             let sides = [self.entry(&change.path)?, change.task];
-            paths.insert(change.path.clone(), Versions { base: change.base, sides });
+            let earlier = self.changed.get(&change.path).and_then(|changed| changed.from.clone());
+            let from = [earlier, change.from.clone()];
+            paths.insert(change.path.clone(), Versions { base: change.base, sides, from });
         }
         for (path, changed) in &self.changed {
             let is_known = changed.by.iter().all(|task| predecessors.contains(task));
             if !is_known && changed.entry != changed.base && !paths.contains_key(path) {
                 let sides = [changed.entry, changed.base];
-                paths.insert(path.clone(), Versions { base: changed.base, sides });
+                let from = [changed.from.clone(), None];
+                paths.insert(path.clone(), Versions { base: changed.base, sides, from });
             }
         }
         if let Some(outside) = self.outside
@@ -234,7 +241,9 @@ impl<'a> Merger<'a> {
             for (path, base) in outside.bases()? {
                 if !paths.contains_key(path) && !self.changed.contains_key(path) {
                     let sides = [self.entry(path)?, *base];
-                    paths.insert(path.clone(), Versions { base: *base, sides });
+                    let from = if base.is_none() { outside.old_path(path) } else { None };
+                    let from = [from, None];
+                    paths.insert(path.clone(), Versions { base: *base, sides, from });
                 }
             }
         }

@@ -35,7 +35,7 @@ pub(crate) use merger::{MergedPath, Merger};
 pub(crate) use renames::Rename;
 pub(crate) use rules::{MarkerForm, MergeRules};
 pub(crate) use settling::Added;
-pub(crate) use side_renames::renames_of;
+pub(crate) use side_renames::{renames_of, same_files};
 pub(crate) use target::{Blobs, EntryState, MergeTarget, OutsideChanges};
 pub(crate) use text::{
     Budget, Favor, Labels, MARKER_LENGTH, MarkerStyle, Refinement, TextMerge, merge_text,

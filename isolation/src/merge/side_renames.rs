@@ -6,7 +6,7 @@ use git2::Oid;
 use protocol::{RepoPath, TaskName};
 
 use crate::error::Result;
-use crate::file_entry::Change;
+use crate::file_entry::{Change, Entry};
 use crate::merge::Blobs;
 use crate::merge::renames::{
     Added, Folder, FolderCounts, FolderRenames, Removed, RemovedFolders, Rename, Wanted, detect,
@@ -21,11 +21,34 @@ const DIFF_LIMIT: usize = 1_000;
 
 /// Returns the renames among the changes of one task, as `git diff` finds them.
 pub(crate) fn renames_of(blobs: &dyn Blobs, changes: &[Change]) -> Result<Vec<Rename>> {
-    let versions = |change: &Change| Versions { base: change.base, sides: [None, change.task] };
+    let versions = |change: &Change| Versions {
+        base: change.base,
+        sides: [None, change.task],
+        from: [None, change.from.clone()],
+    };
     let paths = changes.iter().map(|change| (change.path.clone(), versions(change))).collect();
     let folders = (&RemovedFolders::default(), &BTreeSet::new());
     // The other side has removed everything, so that the place of each file is of interest.
     Ok(SideRenames::find(blobs, &paths, SideName::Theirs, folders, DIFF_LIMIT)?.files)
+}
+
+/// Returns which of the removed files are which of the added ones, because their content is the
+/// same. Both are sorted by path.
+pub(crate) fn same_files(
+    blobs: &dyn Blobs,
+    removed: Vec<(RepoPath, Entry)>,
+    added: Vec<(RepoPath, Entry)>,
+) -> Result<Vec<Rename>> {
+    let empty = empty_blob();
+    let wanted = Wanted::No;
+    let removed: Vec<_> = removed
+        .into_iter()
+        .filter(|(_, entry)| entry.oid != empty)
+        .map(|(path, entry)| Removed { path, entry, wanted })
+        .collect();
+    let added: Vec<_> =
+        added.into_iter().map(|(path, entry)| Added { path, entry, from: None }).collect();
+    detect(blobs, &removed, &added, 0, &mut FolderCounts::new(&RemovedFolders::default()))
 }
 
 /// Returns the id of an empty file. Empty files are alike whatever they are for, so that none counts
@@ -98,7 +121,8 @@ impl SideRenames {
                 (None, Some(entry)) => {
                     all_added.push(path.clone());
                     if entry.oid != empty {
-                        added.push(Added { path: path.clone(), entry });
+                        let from = versions.from[at].clone();
+                        added.push(Added { path: path.clone(), entry, from });
                     }
                 }
                 _ => {}
@@ -171,7 +195,7 @@ pub(crate) struct RemovedSide {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file_entry::{Entry, Mode};
+    use crate::file_entry::Mode;
     use crate::merge::renames::Relevance;
     use crate::store::TaskStore;
 
@@ -181,7 +205,7 @@ mod tests {
         let store = TaskStore::open(&folder.path().join("store")).unwrap();
         let oid = Oid::hash_object(git2::ObjectType::Blob, b"same").unwrap();
         let entry = Some(Entry { mode: Mode::File, oid });
-        let removed = Versions { base: entry, sides: [None, entry] };
+        let removed = Versions::new(entry, [None, entry]);
         let path = |task: usize, at: usize| RepoPath::new(format!("t{task:02}/{at:04}/f")).unwrap();
         let paths: BTreeMap<_, _> =
             (0..50_000).map(|at| (path(at % 50, at / 50), removed.clone())).collect();

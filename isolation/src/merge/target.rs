@@ -67,6 +67,9 @@ pub(crate) trait OutsideChanges {
 
     /// Returns the paths that were removed, each with the entry it had, and those that were added.
     fn bases(&self) -> Result<&BTreeMap<RepoPath, Option<Entry>>>;
+
+    /// Returns the old path of an added file, if it is known that the file was renamed.
+    fn old_path(&self, path: &RepoPath) -> Option<RepoPath>;
 }
 
 /// A store of blobs.

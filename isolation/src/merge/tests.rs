@@ -57,7 +57,7 @@ impl Memory {
         let side = |content: &str| {
             if content.is_empty() { None } else { self.entry(Mode::File, content) }
         };
-        Change { path: path(name), base: side(base), task: side(task) }
+        Change::new(path(name), side(base), side(task))
     }
 
     /// Folds tasks `t0`, `t1`, … and returns the tree afterwards and each task's conflicts.

@@ -18,9 +18,16 @@ pub(crate) struct Versions {
     pub(crate) base: Option<Entry>,
     /// The entries of both sides, ours first.
     pub(crate) sides: [Option<Entry>; 2],
+    /// The old path, for each side that is known to have renamed the file to this path.
+    pub(crate) from: [Option<RepoPath>; 2],
 }
 
 impl Versions {
+    /// Returns versions of which no rename is known.
+    pub(crate) fn new(base: Option<Entry>, sides: [Option<Entry>; 2]) -> Self {
+        Self { base, sides, from: [None, None] }
+    }
+
     /// Returns whether a side removed the file.
     pub(super) fn removed_by(&self, side: SideName) -> bool {
         self.base.is_some() && self.sides[side.at()].is_none()
@@ -338,7 +345,7 @@ impl Following<'_> {
                 sides[by.at()] = Some(to);
                 self.conflict(ConflictReason::Kind, from, sides);
             }
-            self.paths.insert(from.clone(), Versions { base: None, sides: old.sides });
+            self.paths.insert(from.clone(), Versions::new(None, old.sides));
             return;
         }
         // A file that followed a renamed folder to the old path stays there.

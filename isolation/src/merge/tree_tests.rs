@@ -125,10 +125,9 @@ fn name(number: usize) -> TaskName {
 
 fn changes(base: &Entries, task: &Entries) -> Vec<Change> {
     let paths: BTreeSet<&String> = base.keys().chain(task.keys()).collect();
-    let change = |path: &String| Change {
-        path: RepoPath::new(path.as_str()).unwrap(),
-        base: base.get(path).copied(),
-        task: task.get(path).copied(),
+    let change = |path: &String| {
+        let (base, task) = (base.get(path).copied(), task.get(path).copied());
+        Change::new(RepoPath::new(path.as_str()).unwrap(), base, task)
     };
     paths.into_iter().map(change).filter(|change| change.base != change.task).collect()
 }

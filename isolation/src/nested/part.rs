@@ -3,7 +3,7 @@
 use git2::Repository;
 use protocol::{Conflict, RenamedFile, RepoPath, TaskName};
 
-use crate::file_entry::{Change, Rename};
+use crate::file_entry::Change;
 use crate::nested::work::root_of;
 use crate::nested::{GitLink, GitLinks, NestedRepo, NestedWork, is_reachable};
 use crate::store::Contents;
@@ -29,7 +29,7 @@ impl Part<'_> {
                 Self::Nested(_) => Contents::default(),
             };
         }
-        let Contents { changes, renames, message, setup, series, nested, start } = contents;
+        let Contents { changes, message, setup, series, nested, start } = contents;
         let roots = || nested.iter().map(|nested| &nested.path);
         let own = |path: &RepoPath| match (self, root_of(roots(), path)) {
             (Self::Root(_), None) => Some(path.clone()),
@@ -38,17 +38,16 @@ impl Part<'_> {
         };
         let changes: Vec<Change> = changes
             .into_iter()
-            .filter_map(|change| Some(Change { path: own(&change.path)?, ..change }))
-            .collect();
-        let renames = renames
-            .iter()
-            .filter_map(|rename| Some(Rename { from: own(&rename.from)?, to: own(&rename.to)? }))
+            .filter_map(|change| {
+                let from = change.from.as_ref().and_then(own);
+                Some(Change { path: own(&change.path)?, from, ..change })
+            })
             .collect();
         let setup = setup.iter().filter_map(own).collect();
         match self {
-            Self::Root(_) => Contents { changes, renames, message, setup, series, nested, start },
+            Self::Root(_) => Contents { changes, message, setup, series, nested, start },
             Self::Nested(root) => {
-                let part = Contents { changes, renames, setup, ..Contents::default() };
+                let part = Contents { changes, setup, ..Contents::default() };
                 let found = nested.into_iter().find(|nested| nested.path == *root);
                 let Some(NestedWork { from, to, message, series, .. }) = found else { return part };
                 let start = to.filter(|to| Some(*to) != from && is_reachable(git, *to));

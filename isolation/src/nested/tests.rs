@@ -45,7 +45,7 @@ fn a_capture_says_what_was_done_in_nested_repositories() {
     };
     let nested = vec![work("lib", Series::default()), work("lib/odd \n", series)];
     let task = Some(entry(b"work\n"));
-    let changes = vec![Change { path: path("lib/odd \n/deep/a"), base: None, task }];
+    let changes = vec![Change::new(path("lib/odd \n/deep/a"), None, task)];
     let contents = Contents { changes, nested, ..Contents::default() };
     let capture = CaptureRef::of(&run("raaaa"), &"a".parse().unwrap(), 1);
     store.put_capture(&capture, &contents, "raaaa/a 1").unwrap();

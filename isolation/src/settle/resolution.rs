@@ -25,7 +25,7 @@ impl TaskStore {
             let ours = entry_of(conflict.ours.as_ref());
             let mode = ours.map_or(Mode::File, |ours| ours.mode);
             let task = Some(Entry { mode, oid: self.write(bytes)? });
-            changes.push(Change { path: conflict.path.clone(), base: ours, task });
+            changes.push(Change::new(conflict.path.clone(), ours, task));
         }
         for attempt in 1..MOST {
             let capture = CaptureRef::of(run, &name, attempt);

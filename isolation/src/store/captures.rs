@@ -44,10 +44,9 @@ const SETUP_KEY: &str = "Capture-Setup: ";
 /// The changes in a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Contents {
-    /// The changed paths, sorted. A rename is two of them, a removed and an added path.
+    /// The changed paths, sorted. A rename is two of them, a removed and an added path; the added
+    /// one names the other if git recorded the rename.
     pub(crate) changes: Vec<Change>,
-    /// The renames.
-    pub(crate) renames: Vec<Rename>,
     /// The message of the only commit that the task made itself.
     pub(crate) message: Option<String>,
     /// The paths on which the task has changed the same lines as its set-up.
@@ -97,8 +96,8 @@ impl TaskStore {
             (_, false) => VERSION,
         };
         let mut message = format!("{title}\n\n{VERSION_KEY}{version}\n");
-        for rename in &contents.renames {
-            let rename = serde_json::to_string(rename).or_cannot(|| format!("write {capture}"))?;
+        for rename in contents.changes.iter().filter_map(Rename::of) {
+            let rename = serde_json::to_string(&rename).or_cannot(|| format!("write {capture}"))?;
             message.push_str(&format!("{RENAME_KEY}{rename}\n"));
         }
         if let Some(own) = &contents.message {
@@ -137,7 +136,7 @@ impl TaskStore {
             let (side, path) = path.split_at(path.len().min("base/".len()));
             let path = RepoPath::new(path).ok_or("a path in it is none").or_cannot(what)?;
             let change = changes.entry(path.clone());
-            let change = change.or_insert(Change { path, base: None, task: None });
+            let change = change.or_insert(Change::new(path, None, None));
             match side {
                 b"base/" => change.base = Some(entry),
                 b"task/" => change.task = Some(entry),
@@ -146,19 +145,20 @@ impl TaskStore {
         }
         let renames = renames(&commit).or_cannot(what)?;
         let message = own_message(&commit);
-        for Rename { from, to } in &renames {
-            let is = |path, side: fn(&Change) -> [bool; 2]| changes.get(path).map(side);
-            let sides = |change: &Change| [change.base.is_some(), change.task.is_some()];
-            if is(from, sides) != Some([true, false]) || is(to, sides) != Some([false, true]) {
+        for Rename { from, to } in renames {
+            let is_gone = changes.get(&from).is_some_and(|change| change.task.is_none());
+            let new = changes.get_mut(&to).filter(|change| change.base.is_none());
+            let Some(new) = new.filter(|_| is_gone) else {
                 let because = format!("{from} and {to} are not what is gone and what is new");
                 return Err(because).or_cannot(what);
-            }
+            };
+            new.from = Some(from);
         }
         let setup = setup_paths(&commit);
         let series = Series::read(&commit, of_series);
         let nested = nested_lines::read(&commit, &of_nested).or_cannot(what)?;
         let changes = changes.into_values().collect();
-        Ok(Contents { changes, renames, message, setup, series, nested, start: None })
+        Ok(Contents { changes, message, setup, series, nested, start: None })
     }
 
     /// Returns the changes of a capture, sorted by path.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use test_limit::eventually;
 
 use crate::backends::RunContext;
-use crate::file_entry::{Change, Entry, Mode, Rename};
+use crate::file_entry::{Change, Entry, Mode};
 use crate::store::{Contents, Durability, OwnCommit, Series, TaskStore};
 use crate::testing::{Sample, captured, git, path, prepare, raw, run, write};
 use crate::{Captures, FrozenFile, PathFilter};
@@ -101,7 +101,7 @@ fn many_threads_make_and_fill_one_store_at_once() {
                 for attempt in 0..10 {
                     let oid = store.write(format!("{number}").as_bytes()).unwrap();
                     let task = Some(Entry { mode: Mode::File, oid });
-                    let changes = vec![Change { path: path("f"), base: None, task }];
+                    let changes = vec![Change::new(path("f"), None, task)];
                     let contents = Contents { changes, ..Contents::default() };
                     let task = format!("t{number}").parse().unwrap();
                     let name = protocol::CaptureRef::of(&run("raaaa"), &task, attempt);
@@ -185,13 +185,10 @@ fn capture_with(store: &TaskStore, contents: &Contents, message: &str) -> protoc
 fn renamed(store: &TaskStore) -> Contents {
     let entry = |bytes: &[u8]| Some(Entry { mode: Mode::File, oid: store.write(bytes).unwrap() });
     let (old, new) = (path(b"old \xff"), path("new"));
-    let changes = vec![
-        Change { path: new.clone(), base: None, task: entry(b"x\n") },
-        Change { path: old.clone(), base: entry(b"x\n"), task: None },
-    ];
+    let added = Change { from: Some(old.clone()), ..Change::new(new, None, entry(b"x\n")) };
+    let changes = vec![added, Change::new(old, entry(b"x\n"), None)];
     Contents {
         changes,
-        renames: vec![Rename { from: old, to: new }],
         message: Some("Move it\n\nall\n".to_owned()),
         setup: [path(b"set \xff")].into(),
         nested: Vec::new(),
@@ -225,7 +222,7 @@ fn a_capture_of_the_first_version_is_read_and_one_of_a_later_version_is_refused(
         store.write_reference(name.as_str(), &held, message, Durability::Buffered).unwrap();
         store.contents(&name).map_err(|error| error.to_failure().message)
     };
-    let change = Change { path: path("new"), base: None, task: Some(entry) };
+    let change = Change::new(path("new"), None, Some(entry));
     let plain = Contents { changes: vec![change], ..Contents::default() };
     assert_eq!(read("raaaa/a 1\n"), Ok(plain));
     let later = read("raaaa/a 1\n\nCapture-Version: 5\n").unwrap_err();

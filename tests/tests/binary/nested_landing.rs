@@ -204,3 +204,28 @@ fn a_submodule_whose_new_commit_is_gone_is_a_conflict_that_says_so_and_the_rest_
         assert_eq!(nest.outer.git(&["show", &format!("{branch}:x.txt")]), "x\n", "{applied}");
     }
 }
+
+#[test]
+fn an_edit_follows_a_nested_file_that_was_renamed_with_git_and_written_anew() {
+    let rename =
+        "cd lib && git mv list.txt numbers.txt && sed -i '4,$s/.*/another text/' numbers.txt";
+    let rename_in_a_commit = "cd lib && git mv list.txt numbers.txt && git commit -q -m move && \
+         sed -i '4,$s/.*/another text/' numbers.txt && git commit -q -a -m anew";
+    for (rename, mode) in [rename, rename_in_a_commit]
+        .into_iter()
+        .flat_map(|rename| ["patch", "stack"].map(|mode| (rename, mode)))
+    {
+        let place = sandbox();
+        let nest = Nest::of(&place, Kind::Submodule);
+        let plan =
+            Plan::default().task("rename", rename).task("edit", "sed -i s/^2$/two/ lib/list.txt");
+        let run = place.run_plan(&nest.outer, &plan).words("--merge").words(mode);
+        let finished = run.run().expect_code(0);
+        assert_eq!(finished.landed(), ["edit", "rename"], "{finished}");
+        let landed = match mode {
+            "patch" => nest.lib.text("numbers.txt"),
+            _ => nest.lib.git(&["show", &format!("regatta/{}:numbers.txt", finished.run_name())]),
+        };
+        assert_eq!(landed, format!("1\ntwo\n3\n{}", "another text\n".repeat(17)), "{mode}");
+    }
+}

@@ -218,3 +218,66 @@ fn diff_shows_a_rename_and_git_applies_it() {
     assert_eq!(repository.text("a b.txt"), lines("two"));
     assert!(!repository.path("single.txt").exists());
 }
+
+/// Renames a file with git and writes nearly all of it anew.
+const REWRITE: &str = "git mv single.txt renamed.txt; \
+    sed -i '4,$s/.*/this is another text, which has nothing of what was here/' renamed.txt";
+
+/// The file after [`REWRITE`], and [`EDIT`] besides.
+fn rewritten_and_edited() -> String {
+    let other = "this is another text, which has nothing of what was here\n";
+    format!("single line 1\ntop\nsingle line 3\n{}", other.repeat(27))
+}
+
+#[test]
+fn an_edit_follows_a_file_that_was_renamed_with_git_and_written_anew_wherever_both_meet() {
+    let orders = [[REWRITE, EDIT], [EDIT, REWRITE]];
+    for (scripts, words) in orders.into_iter().flat_map(|order| {
+        ["", "--land eager -j 1", "--merge stack", "--merge stack --land eager -j 1"]
+            .map(|words| (order, words))
+    }) {
+        let place = sandbox();
+        let repository = repository(&place);
+        let plan = Plan::default().task("a", scripts[0]).task("b", scripts[1]);
+        let run = place.run_plan(&repository, &plan).words(words);
+        let run =
+            if words.contains("stack") { repository.changing_git(|| run.run()) } else { run.run() };
+        let run = run.expect_code(0);
+        assert_eq!(run.landed(), ["a", "b"], "{words}: {run}");
+        let renamed = match words.contains("stack") {
+            true => repository.git(&["show", &format!("regatta/{}:renamed.txt", run.run_name())]),
+            false => repository.text("renamed.txt"),
+        };
+        assert_eq!(renamed.trim_end(), rewritten_and_edited().trim_end(), "{words}");
+    }
+    // The user's own edit during the run.
+    let place = sandbox();
+    let repository = repository(&place);
+    let script = format!("{REWRITE}; cd \"$REGATTA_REPO\"; {EDIT}");
+    let _finished = place.run_in(&repository).exec(&script).run().expect_code(0);
+    assert_eq!(repository.text("renamed.txt"), rewritten_and_edited());
+    assert!(!repository.path("single.txt").exists());
+}
+
+#[test]
+fn a_file_that_was_renamed_with_git_and_written_anew_is_shown_as_renamed() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let words = place.run_in(&repository).exec(REWRITE).words("--merge none");
+    let _run = words.run().expect_code(0);
+    let shown = place.regatta(repository.root()).words("diff").run().expect_code(0);
+    let head = "rename from single.txt\nrename to renamed.txt\n";
+    assert!(shown.stdout.contains(head), "{shown}");
+    repository.changing_git(|| {
+        let mut git = Command::new("git")
+            .args(["apply", "--3way"])
+            .current_dir(repository.root())
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        git.stdin.take().unwrap().write_all(shown.stdout.as_bytes()).unwrap();
+        assert!(git.wait().unwrap().success());
+    });
+    assert!(!repository.path("single.txt").exists());
+    assert_eq!(repository.text("renamed.txt").lines().count(), 30);
+}

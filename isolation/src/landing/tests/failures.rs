@@ -49,7 +49,7 @@ fn a_path_that_cannot_be_written_is_the_misfortune_of_the_tasks_that_want_it() {
     let mut contents = store.contents(&bad.capture).unwrap();
     let path = RepoPath::new(format!("{long}n")).unwrap();
     let task = contents.changes[0].task;
-    contents.changes.push(Change { path, base: None, task });
+    contents.changes.push(Change::new(path, None, task));
     store.put_capture(&bad.capture, &contents, "bad").unwrap();
     let report = kit.land(&[bad, next, good]);
     let [Landed::Unwritten { .. }, Landed::Waiting { .. }, good] = landed(&report)[..] else {

@@ -129,10 +129,9 @@ impl Kit {
             Some(Entry { mode: kind, oid: store.write(bytes).unwrap() })
         };
         let paths: BTreeSet<&Vec<u8>> = before.keys().chain(after.keys()).collect();
-        let changes = paths.into_iter().map(|path| Change {
-            path: RepoPath::new(path.clone()).unwrap(),
-            base: entry(before.get(path)),
-            task: entry(after.get(path)),
+        let changes = paths.into_iter().map(|path| {
+            let sides = (entry(before.get(path)), entry(after.get(path)));
+            Change::new(RepoPath::new(path.clone()).unwrap(), sides.0, sides.1)
         });
         changes.filter(|change| change.base != change.task).collect()
     }

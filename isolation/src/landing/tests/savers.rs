@@ -182,7 +182,7 @@ fn task(kit: &Kit, style: Style, round: u32) -> LandingTask {
     let rest = rest.split_once("\n\n\n\n").map_or(rest.as_str(), |(_, rest)| rest);
     let after = format!("{}{rest}", heading(round));
     let path = RepoPath::new(style.name()).unwrap();
-    let change = Change { path, base: Some(entry(&before)), task: Some(entry(after.as_bytes())) };
+    let change = Change::new(path, Some(entry(&before)), Some(entry(after.as_bytes())));
     kit.captured(&format!("{}-{round}", style.name()), &[], &[change])
 }
 

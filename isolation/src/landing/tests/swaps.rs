@@ -24,8 +24,7 @@ fn a_thousand_landings_into_a_folder_that_is_swapped_with_a_symlink_write_nothin
     let entry = |content: &str| {
         Some(Entry { mode: Mode::File, oid: store.write(content.as_bytes()).unwrap() })
     };
-    let change =
-        |path: String, base, task| Change { path: RepoPath::new(path).unwrap(), base, task };
+    let change = |path: String, base, task| Change::new(RepoPath::new(path).unwrap(), base, task);
     let (mut landed, stop) = (0, AtomicBool::new(false));
     std::thread::scope(|scope| {
         let (folder, link) = (kit.root.join("d"), kit.root.join("link"));

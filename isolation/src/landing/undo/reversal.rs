@@ -53,7 +53,7 @@ fn whole(landing: &PastLanding, is_meant: impl Fn(&PastChange) -> bool) -> Rever
     let (mut changes, mut tasks) = (Vec::new(), BTreeMap::new());
     for (path, PastChange { before, after, by }) in meant {
         let (base, task) = (*after, *before);
-        changes.push(Change { path: path.clone(), base, task });
+        changes.push(Change::new(path.clone(), base, task));
         tasks.insert(path.clone(), by.clone());
     }
     Reversal { landing: landing.id.clone(), changes, tasks, stuck: Vec::new() }
@@ -78,7 +78,7 @@ fn of_task(landing: &PastLanding, store: &TaskStore, wanted: &UndoTask) -> Resul
         match own.iter().find(|own| own.path == *path) {
             Some(own) => {
                 let (base, task) = (own.task, own.base);
-                reversal.changes.push(Change { path: path.clone(), base, task });
+                reversal.changes.push(Change::new(path.clone(), base, task));
             }
             None => reversal.stuck.push(Conflict {
                 path: path.clone(),

@@ -36,6 +36,8 @@ pub(crate) enum Wanted {
 pub(crate) struct Added {
     pub(crate) path: RepoPath,
     pub(crate) entry: Entry,
+    /// The path of the removed file that it is known to be.
+    pub(crate) from: Option<RepoPath>,
 }
 
 /// A renamed file.
@@ -71,6 +73,7 @@ pub(crate) fn detect(
         pieces: HashMap::new(),
         blobs,
     };
+    pairing.known(counts)?;
     pairing.same_content(counts);
     pairing.same_name(counts)?;
     pairing.similar(limit, counts)?;
@@ -126,6 +129,30 @@ impl Pairing<'_> {
         counts.add(&self.removed[removed].path, &self.added[added].path);
     }
 
+    /// Pairs files of which it is known, however little they are alike.
+    fn known(&mut self, counts: &mut FolderCounts<'_>) -> Result<()> {
+        for at in 0..self.added.len() {
+            let added = &self.added[at];
+            let Some(from) = &added.from else { continue };
+            let Ok(from) = self.removed.binary_search_by(|file| file.path.cmp(from)) else {
+                continue;
+            };
+            let removed = &self.removed[from];
+            let is_link = |entry: Entry| entry.mode == Mode::Link;
+            if self.used[from] || is_link(removed.entry) != is_link(added.entry) {
+                continue;
+            }
+            let score = match removed.wanted {
+                _ if removed.entry.oid == added.entry.oid => MAX_SCORE,
+                Wanted::Content => self.score(from, at)?,
+                // Nobody asks how much they are alike.
+                Wanted::Place | Wanted::No => MIN_SCORE,
+            };
+            self.pair(from, at, score, counts);
+        }
+        Ok(())
+    }
+
     /// Pairs files with the same content, those of the same name first.
     fn same_content(&mut self, counts: &mut FolderCounts<'_>) {
         let removed = self.removed;
@@ -138,6 +165,9 @@ impl Pairing<'_> {
         }
         for at in 0..self.added.len() {
             let added = &self.added[at];
+            if self.from[at].is_some() {
+                continue;
+            }
             let is_link = added.entry.mode == Mode::Link;
             let Some(same) = by_content.get_mut(&(added.entry.oid, is_link)) else { continue };
             if let Some(best) = same.take(name_of(&added.path), &self.used) {
@@ -279,6 +309,7 @@ mod tests {
             .map(|at| Added {
                 path: path("new", if at % 2 == 0 { at } else { at + 100_000 }),
                 entry,
+                from: None,
             })
             .collect();
         let folders = RemovedFolders::default();

@@ -46,6 +46,10 @@ impl OutsideChanges for Edited {
     fn bases(&self) -> Result<&BTreeMap<RepoPath, Option<Entry>>> {
         Ok(&self.0)
     }
+
+    fn old_path(&self, _: &RepoPath) -> Option<RepoPath> {
+        None
+    }
 }
 
 #[test]
@@ -69,4 +73,35 @@ fn a_new_file_of_the_user_stays_where_it_is_when_a_task_renames_its_folder() {
     let paths: Vec<_> = merged.keys().map(RepoPath::to_string).collect();
     assert_eq!(paths, ["c/w", "d1/a", "d1/b", "d2/a", "d2/b"]);
     assert_eq!(merged[&path("c/w")].after, memory.entry(Mode::File, &edited));
+}
+
+#[test]
+fn a_recorded_rename_meets_an_edit_however_little_the_file_is_alike() {
+    let base = lines("x");
+    let head = "x 0\nx 1\n";
+    let body: String = (2..20).map(|line| format!("another text in line {line}\n")).collect();
+    let rewritten = format!("{head}{body}");
+    let edited = base.replace("x 0\n", "edited\n");
+    let memory = Memory::of(&[("old", &base), ("other", "other\n")]);
+    let edit = vec![memory.change("old", &base, &edited)];
+    let gone = memory.change("old", &base, "");
+    let new = memory.change("new", "", &rewritten);
+    let similar = vec![new.clone(), gone.clone()];
+    let recorded = vec![Change { from: Some(path("old")), ..new }, gone];
+    let both = rewritten.replace("x 0\n", "edited\n");
+    let expected = Memory::of(&[("new", &both), ("other", "other\n")]).merge_all(&[]).0;
+    for tasks in [[recorded.clone(), edit.clone()], [edit.clone(), recorded.clone()]] {
+        let (after, conflicts) = memory.merge_all(&tasks);
+        assert!(conflicts.iter().all(Vec::is_empty), "{conflicts:?}");
+        assert_eq!(after, expected);
+    }
+    // Without the record it is another file, and the edit has lost its own.
+    let conflicts = memory.merge_all(&[similar, edit]).1;
+    assert_eq!(conflicts[1].len(), 1, "{conflicts:?}");
+    // Two tasks that renamed it to different names are told with both, alike or not.
+    let elsewhere = Change { from: Some(path("old")), ..memory.change("third", "", &rewritten) };
+    let twice = [recorded, vec![memory.change("old", &base, ""), elsewhere]];
+    let conflicts = memory.merge_all(&twice).1;
+    let reasons: Vec<_> = conflicts[1].iter().map(|conflict| conflict.reason).collect();
+    assert_eq!(reasons, [ConflictReason::RenamedTwice], "{conflicts:?}");
 }

@@ -46,11 +46,8 @@ fn a_file_that_one_side_renamed_and_the_other_made_a_symlink_is_one_conflict_and
     let old = lines("old");
     let memory = Memory::of(&[("old", &old)]);
     let renamed = [memory.change("old", &old, ""), memory.change("new", "", &old)];
-    let link = [Change {
-        path: path("old"),
-        base: memory.entry(Mode::File, &old),
-        task: memory.entry(Mode::Link, "target"),
-    }];
+    let link = memory.entry(Mode::Link, "target");
+    let link = [Change::new(path("old"), memory.entry(Mode::File, &old), link)];
     let link_there = ("old".to_owned(), (Mode::Link, "target".to_owned()));
     let file_there = ("new".to_owned(), file(&old));
     let both = [link_there.clone(), file_there.clone()];

@@ -34,7 +34,7 @@ impl Stage {
         store.begin_capture(&self.journal);
         let oid = store.write(bytes).unwrap();
         let task = Some(Entry { mode: Mode::File, oid });
-        let changes = vec![Change { path: path("a/f"), base: None, task }];
+        let changes = vec![Change::new(path("a/f"), None, task)];
         let name = CaptureRef::of(&run("raaaa"), &format!("t{number}").parse().unwrap(), 1);
         store.put_capture(&name, &Contents { changes, ..Contents::default() }, "x").unwrap();
         name
@@ -112,10 +112,8 @@ fn a_patch_of_a_capture_in_the_journal_shows_its_rename() {
     store.begin_capture(&stage.journal);
     let oid = store.write(b"one\ntwo\nthree\n").unwrap();
     let entry = Some(Entry { mode: Mode::File, oid });
-    let changes = vec![
-        Change { path: path("new"), base: None, task: entry },
-        Change { path: path("old"), base: entry, task: None },
-    ];
+    let changes =
+        vec![Change::new(path("new"), None, entry), Change::new(path("old"), entry, None)];
     let name = CaptureRef::of(&run("raaaa"), &"t1".parse().unwrap(), 1);
     store.put_capture(&name, &Contents { changes, ..Contents::default() }, "x").unwrap();
     assert!(stage.waiting() > 0);
@@ -232,7 +230,7 @@ fn a_capture_of_many_files_is_in_packs_and_one_record() {
         // What was written is there before the capture is complete.
         assert_eq!(store.read(oid).unwrap().len(), size + 8);
         let task = Some(Entry { mode: Mode::File, oid });
-        changes.push(Change { path: path(format!("a/{number:03}")), base: None, task });
+        changes.push(Change::new(path(format!("a/{number:03}")), None, task));
     }
     assert_eq!((packs(&stage.store()), stage.waiting()), (2, 0));
     let name = CaptureRef::of(&run("raaaa"), &"t1".parse().unwrap(), 1);
