@@ -51,7 +51,7 @@ struct Worked<'a> {
 }
 
 /// The files after a step by their paths, `None` for those that are not there.
-type Step = BTreeMap<RepoPath, Option<Entry>>;
+type FilesAfter = BTreeMap<RepoPath, Option<Entry>>;
 
 /// What became of files, step by step.
 struct Trail {
@@ -61,7 +61,7 @@ struct Trail {
 }
 
 impl Trail {
-    fn follow(&mut self, store: &TaskStore, step: Step) -> Result<()> {
+    fn follow(&mut self, store: &TaskStore, step: FilesAfter) -> Result<()> {
         let (mut removed, mut added) = (Vec::new(), Vec::new());
         for (path, now) in step {
             match (self.files.get(&path).copied(), now) {
@@ -109,10 +109,10 @@ impl Worked<'_> {
         if gone.is_empty() || new.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let commits = self.series.commits.iter().map(|commit| -> Step {
+        let commits = self.series.commits.iter().map(|commit| -> FilesAfter {
             commit.paths.iter().map(|(path, entry)| (self.whole(path), *entry)).collect()
         });
-        let commits: Vec<Step> = commits.collect();
+        let commits: Vec<FilesAfter> = commits.collect();
         let in_commits = commits.iter().flat_map(BTreeMap::keys);
         let seen: BTreeSet<RepoPath> = gone.iter().chain(&new).chain(in_commits).cloned().collect();
         let files = self.index(self.template, &seen).unwrap_or_default();
