@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use benches::{
-    Bound, Limit, Report, Rounds, SampleTree, median, ms, release_binary, scratch, spread_folders,
-    timed,
+    Bound, Limit, Report, Rounds, SampleTree, median, ms, plan_of_agents, release_binary, scratch,
+    spread_folders, timed,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
+use tests::model::{Answer, Asked, Call, LoopbackModel, Script};
 
 /// How many tasks are merged, and how many files each of them edits.
 const TASKS: usize = 8;
@@ -38,7 +39,7 @@ fn main() -> ExitCode {
     let mut report = Report::new(
         "landing",
         "Eight tasks that edit ten files each: the capture of one, as `regatta runs show --timing` \
-         has it, and the merge of all, as `regatta apply --dry-run` does it from its start to its \
+         has it, of commands and of agents that use the tools for files only, and the merge of all, as `regatta apply --dry-run` does it from its start to its \
          end, beside the stat of every file, one `git merge-tree --write-tree` for each and the cherry-picks in a worktree \
          that is there already. And the landing of many files by `regatta apply`, beside `cp` of \
          them and the same two syncs of the file system, in turns, medians.",
@@ -138,12 +139,27 @@ impl<'a> Place<'a> {
         let script = "xargs sed -i '2s/is only here/was edited/' < {{item}}";
         let mut run = self.regatta(&format!("run --json --jobs 1 --merge {merge} --each"));
         run.arg(format!("@{}", items.display())).args(["--exec", script]);
-        let output = run.stdout(Stdio::piped()).output().expect("the binary can be started");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let name = events.filter_map(|event| Some(event["run"].as_str()?.to_owned())).next();
-        name.expect("events name their run")
+        started_run(run)
+    }
+
+    /// Runs agents that each write the next files with tools, and lands nothing. Returns the run.
+    fn run_of_agents(&self) -> String {
+        let model = LoopbackModel::start();
+        let files = self.tree.files(TASKS * EDITS);
+        model.otherwise(move |talk| {
+            let number: usize = talk.trim_start_matches('t').parse().expect("it is numbered");
+            let own = files[number * EDITS..][..EDITS].to_vec();
+            Box::new(move |asked: &Asked| match asked.answers() {
+                0 => Answer::calls(own.iter().map(|path| writes(path)).collect()),
+                _ => Answer::yields(&json!({ "summary": "They are written." })),
+            }) as Box<dyn Script>
+        });
+        let plan = self.folder.join("agents.toml");
+        let agents = plan_of_agents(TASKS, "Write these files.");
+        std::fs::write(&plan, agents.text()).expect("a file can be written");
+        let mut run = self.regatta("run --json --jobs 1 --merge none --plan");
+        run.arg(plan).args(["--model", &model.route(), "--base-url", &model.base_url()]);
+        started_run(run)
     }
 
     /// Returns the median of a phase of a run, in milliseconds.
@@ -169,6 +185,10 @@ impl<'a> Place<'a> {
         report.figure(&format!("{files} files: the stat of each"), walk, "ms", Bound::None);
         let bound = Bound::AtMost(TIMES_STATS);
         report.figure(&format!("{what} / stats"), captured / walk, "×", bound);
+        let by_tools = self.phase(&self.run_of_agents(), "capture");
+        let what =
+            format!("{files} files: capture of {EDITS} files that an agent wrote with tools");
+        report.figure(&what, by_tools, "ms", Bound::Aim(capture));
         let list = self.run(1, LIST.min(files / 2), "none");
         let what = format!("{files} files: capture of {LIST} changes");
         let bound = Bound::AtMost(LIST_CAPTURE);
@@ -207,6 +227,21 @@ impl<'a> Place<'a> {
         report.figure(&what("git merge-tree"), ms(median(&trees)), "ms", Bound::None);
         report.figure(&what("git cherry-pick"), ms(median(&picks)), "ms", Bound::None);
     }
+}
+
+/// Returns the call that writes a file anew.
+fn writes(path: &str) -> Call {
+    Call::new("write", &json!({ "path": path, "content": format!("{path} is new.\n") }))
+}
+
+/// Runs what prints events, and returns the run that they name.
+fn started_run(mut run: Command) -> String {
+    let output = run.stdout(Stdio::piped()).output().expect("the binary can be started");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let name = events.filter_map(|event| Some(event["run"].as_str()?.to_owned())).next();
+    name.expect("events name their run")
 }
 
 /// Copies files into a folder, with a sync of the file system where a landing has one: when the new
