@@ -26,10 +26,10 @@ const ROUNDS_OF_MORE: usize = 3;
 const GROWTH: f64 = 12.0;
 
 /// How many seconds the quietest round may take.
-const SLOWEST: Limit = Limit { aim: 0.6, most: 1.3 };
+const SLOWEST: Limit = Limit { aim: 0.6, most: 1.0 };
 
 /// How many kilobytes a running task may take, with its share of those that wait.
-const MEMORY: Limit = Limit { aim: 48.0, most: 72.0 };
+const MEMORY: Limit = Limit { aim: 48.0, most: 60.0 };
 
 fn main() -> ExitCode {
     let mut report = Report::new(

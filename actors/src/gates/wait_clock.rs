@@ -14,8 +14,8 @@ use crate::tokio_timer::RuntimeTimer;
 /// the task, and is told by its [`MeasuredGate`].
 pub(crate) struct WaitClock {
     timer: RuntimeTimer,
-    sender: UnboundedSender<WaitChange>,
-    changes: UnboundedReceiver<WaitChange>,
+    /// Made with the first gate: a command asks none.
+    changes: Option<(UnboundedSender<WaitChange>, UnboundedReceiver<WaitChange>)>,
     /// How long the task was prolonged.
     granted: Duration,
     /// How many requests wait, and since when at least one does.
@@ -36,11 +36,9 @@ enum WaitChange {
 
 impl WaitClock {
     pub(crate) fn start() -> Self {
-        let (sender, changes) = unbounded_channel();
         Self {
             timer: RuntimeTimer::start(),
-            sender,
-            changes,
+            changes: None,
             granted: Duration::ZERO,
             waiting: 0,
             since: Duration::ZERO,
@@ -49,13 +47,17 @@ impl WaitClock {
     }
 
     /// Returns a gate that tells this clock how long requests wait.
-    pub(crate) fn measured(&self, gate: Arc<dyn Gate>) -> MeasuredGate {
-        MeasuredGate { gate, timer: self.timer, sender: self.sender.clone() }
+    pub(crate) fn measured(&mut self, gate: Arc<dyn Gate>) -> MeasuredGate {
+        let (sender, _) = self.changes.get_or_insert_with(unbounded_channel);
+        MeasuredGate { gate, timer: self.timer, sender: sender.clone() }
     }
 
     /// Returns for how long a request has waited since this was called last, if at all.
     pub(crate) fn grant(&mut self) -> Option<Duration> {
-        while let Ok(change) = self.changes.try_recv() {
+        let next = |changes: &mut Option<(_, UnboundedReceiver<WaitChange>)>| {
+            changes.as_mut().and_then(|(_, changes)| changes.try_recv().ok())
+        };
+        while let Some(change) = next(&mut self.changes) {
             self.count(&change);
         }
         let current = match self.waiting {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::{
-    AttemptEnd, IsolationError, ModelWork, Worker, Workspace as Place, WorkspaceRequest,
+    AttemptEnd, Gate, IsolationError, ModelWork, Worker, Workspace as Place, WorkspaceRequest,
     WorkspaceStart,
 };
 use engine::task::{Effect, Input, Reminder, Timer};
@@ -168,9 +168,14 @@ impl TaskState {
         reminder: Option<Reminder>,
     ) {
         let Some(executor) = &self.executor else { return }; // always there: leased before
+        let gate = Arc::clone(&self.arguments.gate);
+        let gate: Arc<dyn Gate> = match self.arguments.spec.work {
+            Work::Agent(_) => Arc::new(self.waits.measured(gate)),
+            Work::Command(_) | Work::External(_) => gate,
+        };
         let deps = WorkerDeps {
             deps: self.arguments.deps.clone(),
-            gate: Arc::new(self.waits.measured(Arc::clone(&self.arguments.gate))),
+            gate,
             executor: executor.executor().clone(),
             prompt: Arc::clone(&self.arguments.run.prompt),
             supervisor: myself.get_cell(),
