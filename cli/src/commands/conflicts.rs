@@ -5,6 +5,7 @@ use protocol::{
     RunName, Side, TaskName,
 };
 use serde::Serialize;
+use store::TaskRow;
 
 use super::context::{CommandContext, Out, print_json, say};
 use super::kept_work::{kept_reason, label, labels_of, table_row};
@@ -43,7 +44,8 @@ pub fn run(
                 let each = conflicts.iter().map(|conflict| {
                     let with = other_side_text(conflict, &labels);
                     let capture = row.captured.as_ref().map(|captured| &captured.capture);
-                    ConflictEntry { task, label: label(row), with, capture, conflict }
+                    let has_rest = has_rest(row, conflicts.len());
+                    ConflictEntry { task, label: label(row), with, capture, has_rest, conflict }
                 });
                 listed.conflicts.extend(each);
             }
@@ -83,6 +85,9 @@ struct ConflictEntry<'a> {
     with: Option<String>,
     #[serde(skip)]
     capture: Option<&'a CaptureRef>,
+    /// Whether the task has changed files that do not conflict and have not landed.
+    #[serde(skip)]
+    has_rest: bool,
     #[serde(flatten)]
     conflict: &'a Conflict,
 }
@@ -137,7 +142,7 @@ impl ConflictsDocument<'_> {
         if let Some(entry) =
             self.conflicts.first().filter(|entry| self.can_be_settled(context, entry))
         {
-            lines.extend(self.settle_lines(context, entry.task, entry.conflict));
+            lines.extend(self.settle_lines(context, entry));
         }
         let again = context.hints.command(&format!("apply {}", self.run));
         lines.push(format!("try again       {again}"));
@@ -164,8 +169,7 @@ impl ConflictsDocument<'_> {
     fn settle_lines(
         &self,
         context: &CommandContext,
-        task: &TaskName,
-        conflict: &Conflict,
+        &ConflictEntry { task, conflict, has_rest, .. }: &ConflictEntry<'_>,
     ) -> Vec<String> {
         let name = format!("{}/{task}", self.run);
         let command = |words: &str| context.hints.command(words);
@@ -192,11 +196,11 @@ impl ConflictsDocument<'_> {
             }
         };
         let settle = command(&format!("apply {name} {choice}{path}"));
-        let mut lines = vec![
-            format!("settle it       {settle}"),
-            format!("                {others}"),
-            format!("the rest now    {}", command(&format!("apply {name} --clean"))),
-        ];
+        let mut lines =
+            vec![format!("settle it       {settle}"), format!("                {others}")];
+        if has_rest {
+            lines.push(format!("the rest now    {}", command(&format!("apply {name} --clean"))));
+        }
         if matches!(self.merge, MergeMode::Branch | MergeMode::Stack) {
             let branch = command(&format!("apply {name} --branch NAME"));
             lines.push(format!("by hand         {branch}"));
@@ -205,6 +209,13 @@ impl ConflictsDocument<'_> {
         }
         lines
     }
+}
+
+/// Returns whether a task with so many conflicts has changed more, which has not landed.
+fn has_rest(row: &TaskRow, conflicts: usize) -> bool {
+    let files = row.captured.as_ref().map_or(0, |captured| captured.changes.files);
+    let settled = u64::try_from(row.settled.landed.len() + conflicts);
+    settled.is_ok_and(|settled| settled < files)
 }
 
 /// Returns the line with the names of a renamed file.

@@ -147,6 +147,10 @@ fn what_does_not_conflict_lands_now_and_the_rest_stays_kept() {
     assert!(applied.stdout.contains("ours kept: lines.txt; 2 other paths landed"), "{applied}");
     assert_eq!(repository.text("src/new.rs"), "new\n");
     assert_eq!(repository.text("list.txt"), "first\nours\n");
+    // There is no rest any more that could land.
+    let listed = place.regatta(repository.root()).words("conflicts").run().expect_code(0);
+    assert!(listed.stdout.contains("--theirs list.txt"), "{listed}");
+    assert!(!listed.stdout.contains("--clean"), "{listed}");
     assert!(repository.text("lines.txt").contains("line 4\nours\nline 6\n"));
 
     // What has landed is the user's from now on.

@@ -199,6 +199,9 @@ fn what_does_not_conflict_is_committed_then_the_rest_then_what_waits_and_an_undo
         // Without a choice nothing more lands, and what has landed stays so.
         let still = regatta(&place, &repository, "apply").expect_code(4);
         assert!(still.stdout.contains("list.txt"), "{mode:?}: {still}");
+        let listed = regatta(&place, &repository, "conflicts").expect_code(0);
+        assert!(listed.stdout.contains("--theirs l"), "{mode:?}: {listed}");
+        assert!(!listed.stdout.contains("--clean"), "{mode:?}: {listed}");
         assert_eq!(commits(&repository, &format!("{}..{branch}", begin.trim())), 1, "{mode:?}");
 
         let words = "apply @ theirs --union list.txt --theirs";
