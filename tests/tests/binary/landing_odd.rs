@@ -111,3 +111,25 @@ fn a_file_of_more_than_two_gigabytes_is_kept_in_its_workspace_and_the_others_lan
     assert_eq!(kept.metadata().expect("it is there").len(), 2_049 << 20, "{run}");
     assert!(!repository.has("big.bin") && !repository.has("x.txt"));
 }
+
+#[test]
+fn work_on_a_path_where_the_user_has_a_file_of_more_than_two_gigabytes_is_kept_until_it_is_gone() {
+    let place = sandbox();
+    let repository = place.repository().watched();
+    repository.write("data.bin", "small\n");
+    repository.commit("data");
+    let script = "echo task > data.bin; echo x > x.txt; truncate -s 2049M $REGATTA_REPO/data.bin";
+    let run = place.run_in(&repository).exec(script).run().expect_code(4);
+    assert!(run.stdout.contains("cannot read data.bin"), "{run}");
+    assert!(run.stdout.contains("File too large"), "{run}");
+    let huge = || repository.path("data.bin").metadata().expect("it is there").len();
+    assert!(huge() == 2_049 << 20 && !repository.has("x.txt"), "{run}");
+    for words in ["apply", "apply @ t1 --theirs"] {
+        let _kept = place.regatta(repository.root()).words(words).run();
+        assert!(huge() == 2_049 << 20 && !repository.has("x.txt"), "{words}");
+    }
+    repository.write("data.bin", "small\n");
+    let landed = place.regatta(repository.root()).words("apply").run().expect_code(0);
+    assert_eq!(repository.text("data.bin"), "task\n", "{landed}");
+    assert_eq!(repository.text("x.txt"), "x\n");
+}
