@@ -1,7 +1,7 @@
 //! The renames that git recorded in a workspace: in the commits that the task made, and in its index,
 //! as `git mv` does. A file that was renamed so and then written anew is not found by similarity.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use protocol::RepoPath;
@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::file_entry::{Change, Entry, Mode};
 use crate::index_file;
 use crate::merge::same_files;
-use crate::nested::{git_folder_of, within};
+use crate::nested::{below, git_folder_of, within};
 use crate::store::{Series, TaskStore};
 use crate::workspace::{GIT, GIT_TEMPLATE};
 
@@ -61,21 +61,17 @@ struct Trail {
 }
 
 impl Trail {
-    fn follow(&mut self, store: &TaskStore, step: FilesAfter) -> Result<()> {
+    fn follow(&mut self, store: &TaskStore, step: &FilesAfter) -> Result<()> {
         let (mut removed, mut added) = (Vec::new(), Vec::new());
         for (path, now) in step {
-            match (self.files.get(&path).copied(), now) {
-                (Some(old), None) => {
-                    self.files.remove(&path);
-                    removed.push((path, old));
-                }
-                (old, Some(now)) => {
-                    self.files.insert(path.clone(), now);
-                    if old.is_none() {
-                        added.push((path, now));
-                    }
-                }
-                (None, None) => {}
+            let old = match now {
+                Some(now) => self.files.insert(path.clone(), *now),
+                None => self.files.remove(path),
+            };
+            match (old, now) {
+                (Some(old), None) => removed.push((path.clone(), old)),
+                (None, Some(now)) => added.push((path.clone(), *now)),
+                (Some(_), Some(_)) | (None, None) => {}
             }
         }
         let removed_paths: Vec<RepoPath> = removed.iter().map(|(path, _)| path.clone()).collect();
@@ -99,55 +95,59 @@ impl Worked<'_> {
         store: &TaskStore,
         changes: &[Change],
     ) -> Result<BTreeMap<RepoPath, RepoPath>> {
-        let is_here = |change: &&Change| self.root.is_none_or(|root| change.path.is_below(root));
         let paths = |is_it: fn(&&Change) -> bool| -> BTreeSet<RepoPath> {
-            let here = changes.iter().filter(is_here).filter(is_it);
-            here.map(|change| change.path.clone()).collect()
+            changes.iter().filter(is_it).filter_map(|change| self.own(&change.path)).collect()
         };
         let gone = paths(|change| change.task.is_none());
         let new = paths(|change| change.base.is_none());
         if gone.is_empty() || new.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let commits = self.series.commits.iter().map(|commit| -> FilesAfter {
-            commit.paths.iter().map(|(path, entry)| (self.whole(path), *entry)).collect()
-        });
-        let commits: Vec<FilesAfter> = commits.collect();
-        let in_commits = commits.iter().flat_map(BTreeMap::keys);
+        let commits = &self.series.commits;
+        let in_commits = commits.iter().flat_map(|commit| commit.paths.keys());
         let seen: BTreeSet<RepoPath> = gone.iter().chain(&new).chain(in_commits).cloned().collect();
-        let files = self.index(self.template, &seen).unwrap_or_default();
+        let files = index(self.template, &seen).unwrap_or_default();
         let mut trail = Trail { files, from: BTreeMap::new() };
         for commit in commits {
-            trail.follow(store, commit)?;
+            trail.follow(store, &commit.paths)?;
         }
-        if let Some(last) = self.index(self.git_dir, &seen) {
+        if let Some(last) = index(self.git_dir, &seen) {
             let now = |path: RepoPath| (path.clone(), last.get(&path).copied());
-            trail.follow(store, seen.into_iter().map(now).collect())?;
+            trail.follow(store, &seen.into_iter().map(now).collect())?;
         }
         let known = trail.from.into_iter();
-        Ok(known.filter(|(to, from)| new.contains(to) && gone.contains(from)).collect())
+        let known = known.filter(|(to, from)| new.contains(to) && gone.contains(from));
+        Ok(known.map(|(to, from)| (self.whole(to), self.whole(from))).collect())
     }
 
-    /// Reads these files of the index in a git folder. Returns `None` if it cannot be read or has
-    /// conflicts.
-    fn index(&self, git_dir: &Path, of: &BTreeSet<RepoPath>) -> Option<BTreeMap<RepoPath, Entry>> {
-        let bytes = is_folder(git_dir).then(|| index_file::read(&git_dir.join("index")))??;
-        let (mut files, mut has_conflicts) = (BTreeMap::new(), false);
-        let read = index_file::entries(&bytes, |entry| {
-            has_conflicts |= entry.is_conflict;
-            let path = RepoPath::new(entry.path).map(|path| self.whole(&path));
-            let path = path.filter(|path| of.contains(path));
-            if let (Some(path), Some(mode)) = (path, Mode::from_git(entry.mode)) {
-                files.insert(path, Entry { mode, oid: entry.id });
-            }
-        });
-        (read.is_ok() && !has_conflicts).then_some(files)
+    /// Returns a path as it is in the repository; `None` if it is not in its folder.
+    fn own(&self, path: &RepoPath) -> Option<RepoPath> {
+        self.root.map_or_else(|| Some(path.clone()), |root| below(root, path))
     }
 
     /// Returns a path of the repository as it is in the user's repository.
-    fn whole(&self, path: &RepoPath) -> RepoPath {
-        self.root.map_or_else(|| path.clone(), |root| within(root, path))
+    fn whole(&self, path: RepoPath) -> RepoPath {
+        match self.root {
+            Some(root) => within(root, &path),
+            None => path,
+        }
     }
+}
+
+/// Reads the entries of these files in the index of a git folder. Returns `None` if it cannot be read
+/// or has conflicts.
+fn index(git_dir: &Path, of: &BTreeSet<RepoPath>) -> Option<BTreeMap<RepoPath, Entry>> {
+    let bytes = is_folder(git_dir).then(|| index_file::read(&git_dir.join("index")))??;
+    let wanted: HashMap<&[u8], &RepoPath> = of.iter().map(|path| (path.as_bytes(), path)).collect();
+    let (mut files, mut has_conflicts) = (BTreeMap::new(), false);
+    let read = index_file::entries(&bytes, |entry| {
+        has_conflicts |= entry.is_conflict;
+        let path = wanted.get(entry.path);
+        if let (Some(path), Some(mode)) = (path, Mode::from_git(entry.mode)) {
+            files.insert((*path).clone(), Entry { mode, oid: entry.id });
+        }
+    });
+    (read.is_ok() && !has_conflicts).then_some(files)
 }
 
 #[cfg(test)]
