@@ -80,3 +80,14 @@ fn tries_go_on_until_as_many_as_wanted_were_in_time_and_no_longer_on_a_busy_mach
         assert_eq!(tries.go_on(), go_on);
     }
 }
+
+#[test]
+fn no_test_begins_beside_one_that_runs_alone() {
+    test_limit::alone("this is what is tested");
+    let (sender, begun) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let _watched = test_limit::begin("runner::time_limit", "begins_beside_another");
+        let _first_has_ended = sender.send(());
+    });
+    assert!(begun.recv_timeout(Duration::from_millis(300)).is_err());
+}

@@ -8,6 +8,8 @@
 //! extern crate test_limit;
 //! ```
 //!
+//! A test that leaves no processor to others runs [`alone`].
+//!
 //! A test that runs for longer than 100 seconds ends the process: it is named on standard error,
 //! with every other test that is still running. `REGATTA_TEST_LIMIT` is another limit in seconds,
 //! for a slow machine. A test that needs longer calls [`raise`] with the reason.
@@ -26,5 +28,5 @@ mod yardstick;
 pub use skipping::skip;
 pub use test_limit_macros::test;
 pub use waiting::{eventually, within};
-pub use watchdog::{Watched, begin, raise};
+pub use watchdog::{Watched, alone, begin, raise};
 pub use yardstick::{InTime, Tries, crowd};

@@ -15,12 +15,20 @@ static RUNNING: Mutex<Vec<Running>> = Mutex::new(Vec::new());
 /// Wakes the watchdog when [`RUNNING`] has changed.
 static CHANGED: Condvar = Condvar::new();
 
+/// The thread of the test that runs alone, or will when the others have ended.
+static ALONE: Mutex<Option<ThreadId>> = Mutex::new(None);
+
+/// Wakes the tests that wait for [`ALONE`], and the one that waits for the others.
+static ENDED: Condvar = Condvar::new();
+
 struct Running {
     module: &'static str,
     name: &'static str,
     thread: ThreadId,
     began: Instant,
     limit: Duration,
+    /// Whether it waits until it can run alone.
+    waits: bool,
 }
 
 /// A test that is watched until this is dropped.
@@ -34,10 +42,47 @@ pub struct Watched {
 pub fn begin(module: &'static str, name: &'static str) -> Watched {
     static WATCHDOG: Once = Once::new();
     WATCHDOG.call_once(|| drop(std::thread::spawn(watch)));
-    let (thread, began) = (std::thread::current().id(), Instant::now());
-    running().push(Running { module, name, thread, began, limit: default_limit() });
+    let thread = std::thread::current().id();
+    let alone = until_alone(|alone| alone.is_none_or(|alone| alone == thread));
+    let (began, limit) = (Instant::now(), default_limit());
+    running().push(Running { module, name, thread, began, limit, waits: false });
+    drop(alone);
     CHANGED.notify_one();
     Watched { began }
+}
+
+/// Waits until no other test of this program runs, and lets none begin before the one that runs on
+/// this thread has ended. For tests that leave no processor to others.
+///
+/// # Panics
+/// When no test runs on this thread, or the reason is empty.
+pub fn alone(reason: &str) {
+    assert!(!reason.is_empty(), "a test that runs alone has a reason");
+    let thread = std::thread::current().id();
+    let waits = |it: bool| {
+        let mut running = running();
+        let test = running.iter_mut().rfind(|test| test.thread == thread);
+        test.expect("a test asks on the thread that it began on").waits = it;
+    };
+    let alone = until_alone(|_| true);
+    waits(true);
+    ENDED.notify_all();
+    let is_another = |alone: &mut Option<ThreadId>| alone.is_some_and(|alone| alone != thread);
+    let waited = ENDED.wait_while(alone, is_another);
+    let mut alone = waited.unwrap_or_else(PoisonError::into_inner);
+    *alone = Some(thread);
+    waits(false);
+    let is_last = || running().iter().all(|test| test.thread == thread || test.waits);
+    while !is_last() {
+        alone = ENDED.wait(alone).unwrap_or_else(PoisonError::into_inner);
+    }
+}
+
+/// Waits until the thread of the test that runs alone is as it must be.
+fn until_alone(holds: impl Fn(&Option<ThreadId>) -> bool) -> MutexGuard<'static, Option<ThreadId>> {
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let waited = ENDED.wait_while(alone, |alone| !holds(alone));
+    waited.unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Lets the test that runs on this thread take up to `limit`.
@@ -60,8 +105,14 @@ impl Drop for Watched {
         let mine = |test: &Running| test.thread == thread && test.began == self.began;
         if let Some(at) = running.iter().position(mine) {
             let ended = running.remove(at);
+            let is_last_here = running.iter().all(|test| test.thread != thread);
             drop(running);
             record(&ended);
+            let mut alone = until_alone(|_| true);
+            if is_last_here && *alone == Some(thread) {
+                *alone = None;
+            }
+            ENDED.notify_all();
         }
     }
 }

@@ -140,6 +140,7 @@ fn what_a_task_leaves_behind_is_gone_before_its_work_is_captured() {
 #[test]
 fn a_bomb_of_two_hundred_forking_processes_is_gone_before_the_work_of_its_task_is_captured() {
     test_limit::raise(Duration::from_secs(300), "on a busy machine a bomb is long in the making");
+    test_limit::alone("processes that fork for ever leave no processor to other tests");
     // They begin when the other lock is released, all at once.
     let bomb = r#"
         exec 9>>$HELD; flock -s 9; exec 8>gate; flock -x 8

@@ -164,6 +164,7 @@ async fn nobody_knows_what_is_left_when_a_reaper_and_its_launcher_were_killed() 
 
 #[test]
 async fn a_bomb_of_two_hundred_forking_processes_is_gone_in_a_second() {
+    test_limit::alone("processes that fork for ever leave no processor to other tests");
     let harness = Harness::new();
     // They begin when the lock is released, all at once.
     let bomb = "exec 8>gate; flock -x 8
