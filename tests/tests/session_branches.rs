@@ -23,6 +23,8 @@ async fn talked(engine: &TestEngine) -> TestSession {
         it.session.prompt(input(prompt));
         assert_eq!(it.end().await, silent());
     }
+    // The last event comes before the session is idle.
+    it.session.wait_for_idle().await;
     it
 }
 
