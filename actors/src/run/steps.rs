@@ -206,14 +206,5 @@ pub(super) fn crashed(message: String) -> Box<TaskReport> {
 
 /// Returns the report of a task that could not start, or of which nothing else is known.
 fn unstarted(failure: Failure) -> Box<TaskReport> {
-    Box::new(TaskReport {
-        outcome: Outcome::Failed { failure },
-        captured: None,
-        ms: 0,
-        setup_ms: None,
-        usage: None,
-        fallbacks: Vec::new(),
-        turns: None,
-        timings: None,
-    })
+    Box::new(TaskReport::unstarted(Outcome::Failed { failure }))
 }

@@ -204,3 +204,20 @@ pub struct TaskReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timings: Option<Box<TaskTimings>>,
 }
+
+impl TaskReport {
+    /// Returns the report of a task that ended so before it did anything.
+    #[must_use]
+    pub fn unstarted(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            captured: None,
+            ms: 0,
+            setup_ms: None,
+            usage: None,
+            fallbacks: Vec::new(),
+            turns: None,
+            timings: None,
+        }
+    }
+}

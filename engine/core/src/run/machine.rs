@@ -375,16 +375,7 @@ fn queued(spec: &TaskSpec) -> EventKind {
 
 /// Returns the report of a task that ended before it started.
 fn unstarted(outcome: Outcome) -> Box<TaskReport> {
-    Box::new(TaskReport {
-        outcome,
-        captured: None,
-        ms: 0,
-        setup_ms: None,
-        usage: None,
-        fallbacks: Vec::new(),
-        turns: None,
-        timings: None,
-    })
+    Box::new(TaskReport::unstarted(outcome))
 }
 
 #[cfg(test)]
