@@ -26,6 +26,7 @@ use crate::repository::Repo;
 use crate::run_lock::NewRunLock;
 use crate::view::DiskThreads;
 
+use ahead::Ahead;
 use merged::MergedInRun;
 use turns::Turns;
 
@@ -150,6 +151,7 @@ impl Repository for OpenedRepository {
             capabilities,
             disk,
             turns: Turns::default(),
+            ahead: Arc::default(),
         }))
     }
 
@@ -236,6 +238,7 @@ struct FrozenBaseline {
     capabilities: Capabilities,
     disk: DiskThreads,
     turns: Turns,
+    ahead: Arc<Ahead>,
 }
 
 impl FrozenBaseline {
@@ -261,6 +264,10 @@ impl Baseline for FrozenBaseline {
     async fn read_file(&self, path: &RepoPath) -> Result<Option<Vec<u8>>> {
         let (run, path) = (Arc::clone(&self.run), path.clone());
         blocking(move || files::read_file(run.tree.as_ref(), &path)).await
+    }
+
+    fn make_ahead(&self, at_once: usize) {
+        self.ahead.begin(&self.run, at_once);
     }
 
     async fn prepare(&self, request: WorkspaceRequest) -> Result<Workspace> {
@@ -320,8 +327,12 @@ impl Baseline for FrozenBaseline {
     }
 
     async fn close(&self) -> Result<()> {
-        let run = Arc::clone(&self.run);
-        blocking(move || run.close()).await
+        let (run, ahead) = (Arc::clone(&self.run), Arc::clone(&self.ahead));
+        blocking(move || {
+            ahead.end();
+            run.close()
+        })
+        .await
     }
 }
 
@@ -339,6 +350,7 @@ async fn blocking<T: Send + 'static>(
     }
 }
 
+mod ahead;
 mod files;
 mod merged;
 mod turns;

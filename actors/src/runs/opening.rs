@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use engine::dependencies;
 use engine::exit_code::Interruption;
 use engine::landing::landing_target;
 use engine::ports::{
@@ -110,6 +111,9 @@ pub(super) async fn open(
         Ok(mut notices) => {
             let baseline = RepositoryMessage::Baseline;
             let baseline = asked(&repository, |reply| baseline(name.clone(), reply)).await?;
+            if let Some(at_once) = later_at_once(&spec) {
+                baseline.make_ahead(at_once);
+            }
             let prompt =
                 run_prompt(&spec, baseline.as_ref(), git, &engine.deps, &mut notices).await;
             Ok(OpenedRun { name, spec, contracts, notices, prompt: Arc::new(prompt), repository })
@@ -120,6 +124,20 @@ pub(super) async fn open(
             Err(SubmitError::Isolation(error))
         }
     }
+}
+
+/// Returns how many tasks may run at the same time once others have ended; `None` if that many begin at
+/// the start.
+fn later_at_once(spec: &RunSpec) -> Option<usize> {
+    if spec.tasks.iter().all(|task| task.depends_on.is_empty()) {
+        return None;
+    }
+    let tasks: Vec<_> =
+        spec.tasks.iter().map(|task| (&task.name, task.depends_on.as_slice())).collect();
+    let levels = dependencies::levels(&tasks);
+    let at_once = |tasks: &usize| spec.jobs.get().min(*tasks);
+    let most = levels.iter().map(at_once).max()?;
+    levels.first().map(at_once).filter(|first| *first < most).map(|_| most)
 }
 
 /// Returns where the work of a run lands, if it becomes commits.

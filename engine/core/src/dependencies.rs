@@ -66,6 +66,24 @@ pub fn in_order(tasks: &[(&TaskName, &[TaskName])]) -> Result<Vec<usize>, OrderE
     Ok(order)
 }
 
+/// Returns how many of `tasks` have no dependencies, how many depend only on those, how many on these
+/// too, and so on. Nothing is returned for tasks that cannot be ordered.
+#[must_use]
+pub fn levels(tasks: &[(&TaskName, &[TaskName])]) -> Vec<usize> {
+    let order = in_order(tasks).unwrap_or_default();
+    let mut level_of = BTreeMap::new();
+    let mut levels = Vec::new();
+    for at in order {
+        let (name, depends_on) = tasks[at];
+        let above = depends_on.iter().filter_map(|on| level_of.get(&on.folded()).copied());
+        let level: usize = above.map(|above: usize| above + 1).max().unwrap_or(0);
+        let _first = level_of.insert(name.folded(), level);
+        levels.resize(levels.len().max(level + 1), 0);
+        levels[level] += 1;
+    }
+    levels
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mark {
     Unseen,
@@ -77,14 +95,24 @@ enum Mark {
 mod tests {
     use super::*;
 
-    fn order(tasks: &[(&str, &[&str])]) -> Result<Vec<String>, OrderError> {
+    type Named = Vec<(TaskName, Vec<TaskName>)>;
+
+    fn named(tasks: &[(&str, &[&str])]) -> Named {
         let name = |text: &str| text.parse::<TaskName>().unwrap();
-        let tasks: Vec<(TaskName, Vec<TaskName>)> = tasks
+        tasks
             .iter()
             .map(|(task, on)| (name(task), on.iter().copied().map(name).collect()))
-            .collect();
-        let view: Vec<_> = tasks.iter().map(|(task, on)| (task, on.as_slice())).collect();
-        Ok(in_order(&view)?.into_iter().map(|at| tasks[at].0.to_string()).collect())
+            .collect()
+    }
+
+    fn view(tasks: &Named) -> Vec<(&TaskName, &[TaskName])> {
+        tasks.iter().map(|(task, on)| (task, on.as_slice())).collect()
+    }
+
+    fn order(tasks: &[(&str, &[&str])]) -> Result<Vec<String>, OrderError> {
+        let tasks = named(tasks);
+        let order = in_order(&view(&tasks))?;
+        Ok(order.into_iter().map(|at| tasks[at].0.to_string()).collect())
     }
 
     #[test]
@@ -97,6 +125,19 @@ mod tests {
         let tasks: &[(&str, &[&str])] =
             &[("last", &["left", "right"]), ("left", &["top"]), ("right", &["TOP"]), ("top", &[])];
         assert_eq!(order(tasks).unwrap(), ["top", "left", "right", "last"]);
+    }
+
+    #[test]
+    fn a_task_is_one_level_below_the_lowest_that_it_depends_on() {
+        let tasks: &[(&str, &[&str])] = &[
+            ("last", &["left", "top"]),
+            ("left", &["top"]),
+            ("right", &["TOP"]),
+            ("top", &[]),
+            ("alone", &[]),
+        ];
+        assert_eq!(levels(&view(&named(tasks))), [2, 2, 1]);
+        assert_eq!(levels(&view(&named(&[("a", &["a"])]))), [0; 0]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The traits that an isolation backend implements, and the table of all backends.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use engine::ports::{
     AttemptEnd, FreezeRequest, Notice, Reuse, Workspace, WorkspaceRequest, WorkspaceView,
@@ -50,6 +51,10 @@ pub trait FrozenTree: Send + Sync {
     /// # Errors
     /// It cannot be read.
     fn read(&self, path: &RepoPath) -> Result<Option<(Mode, Vec<u8>)>>;
+
+    /// Makes what workspaces are made of, for as many of them as `at_once`. Returns when that is done,
+    /// when something fails, or soon after `stop` is set. Does nothing if the backend has no use for it.
+    fn make_ahead(&self, _at_once: usize, _stop: &AtomicBool) {}
 
     /// Makes a workspace that contains the snapshot and the work of the predecessors. An incomplete
     /// workspace is removed again when this fails.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use engine::ports::{
     AttemptEnd, FreezeRequest, Notice, Reuse, Workspace, WorkspaceRequest, WorkspaceView,
@@ -14,6 +15,7 @@ use crate::capture::{self, Known};
 use crate::error::{Result, cannot};
 use crate::file_entry::Mode;
 use crate::merged_workspace::MergedCopies;
+use crate::pool;
 use crate::view::{DirectoryView, DiskThreads};
 use crate::workspace::{self, Manifest, SetupState};
 
@@ -54,6 +56,10 @@ impl FrozenTree for Snapshot {
         })
     }
 
+    fn make_ahead(&self, at_once: usize, stop: &AtomicBool) {
+        pool::make_ahead(self, at_once, stop);
+    }
+
     fn prepare(&self, request: &WorkspaceRequest) -> Result<Workspace> {
         workspace::prepare(self, request)
     }
@@ -66,20 +72,9 @@ impl FrozenTree for Snapshot {
 
     fn capture(&self, workspace: &Workspace, end: &AttemptEnd) -> Result<Captured> {
         self.pool.expect(&workspace.task);
-        let manifest = self.manifest(workspace)?;
-        if let Some(written) = self.written(workspace, &manifest) {
-            let known = Known::Written(&written);
-            let captured = capture::capture(self, &workspace.folder, &manifest, (known, end))?;
-            self.pool.keep_written(self, &workspace.task, &written);
-            return Ok(captured);
-        }
-        let differences = self.pool.differences(self, workspace);
-        let known = differences.as_ref().map_or(Known::Nothing, Known::Differences);
-        let captured = capture::capture(self, &workspace.folder, &manifest, (known, end))?;
-        if let Some(differences) = differences {
-            self.pool.keep_differences(&workspace.task, differences);
-        }
-        Ok(captured)
+        // A workspace that is not captured is kept.
+        self.capture_expected(workspace, end)
+            .inspect_err(|_not_captured| self.pool.unexpect(&workspace.task))
     }
 
     fn checkpoint(&self, workspace: &Workspace) -> Result<Captured> {
@@ -120,6 +115,24 @@ impl FrozenTree for Snapshot {
 }
 
 impl Snapshot {
+    /// Captures a workspace whose copy the pool expects back.
+    fn capture_expected(&self, workspace: &Workspace, end: &AttemptEnd) -> Result<Captured> {
+        let manifest = self.manifest(workspace)?;
+        if let Some(written) = self.written(workspace, &manifest) {
+            let known = Known::Written(&written);
+            let captured = capture::capture(self, &workspace.folder, &manifest, (known, end))?;
+            self.pool.keep_written(self, &workspace.task, &written);
+            return Ok(captured);
+        }
+        let differences = self.pool.differences(self, workspace);
+        let known = differences.as_ref().map_or(Known::Nothing, Known::Differences);
+        let captured = capture::capture(self, &workspace.folder, &manifest, (known, end))?;
+        if let Some(differences) = differences {
+            self.pool.keep_differences(&workspace.task, differences);
+        }
+        Ok(captured)
+    }
+
     /// Returns every path of a workspace that may have changed, if only views have written to it.
     fn written(&self, workspace: &Workspace, manifest: &Manifest) -> Option<BTreeSet<Vec<u8>>> {
         // Tests and measurements switch this off to compare with a walk.

@@ -55,14 +55,14 @@ impl Snapshot {
             written => written.or_cannot(what)?,
         };
         let table = decode_table(&written).ok_or("it is damaged").or_cannot(what)?;
-        let carried = Carried::read(&context.folder)?;
+        let (carried, pool) = (Carried::read(&context.folder)?, Pool::of(&table));
         Ok(Some(Self {
             context: context.clone(),
             nested: table.nested(),
             table,
             notices: Vec::new(),
             carried,
-            pool: Pool::default(),
+            pool,
         }))
     }
 }
@@ -189,7 +189,7 @@ impl Scanned {
         write_templates(folder, nested.values())?;
         carried.write(folder)?;
         write_whole(&folder.join(TABLE), &encode_table(&table))?;
-        let (context, pool) = (context.clone(), Pool::default());
+        let (context, pool) = (context.clone(), Pool::of(&table));
         let nested = nested.into_keys().collect();
         Ok(Snapshot { context, table, notices, carried, nested, pool })
     }

@@ -1,12 +1,13 @@
 //! The copies of a run that no task uses, and what is known about those in use.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
-use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use engine::ports::Workspace;
 use protocol::TaskName;
@@ -15,15 +16,19 @@ use rustix::io::Errno;
 use super::lent::{Found, Lent};
 use super::look::Differences;
 use super::pooled_copy::PooledCopy;
-use crate::baseline::Snapshot;
+use crate::baseline::{Snapshot, Table};
 use crate::error::{OrCannot, Result, is_exhausted};
 use crate::tree::Tree;
 use crate::view::WriteRecord;
-use crate::workspace::{COPY_THREADS, FileCopier, Manifest, keep_carried, set_aside};
+use crate::workspace::{FileCopier, FileWork, Manifest, cores, keep_carried, set_aside};
 
 /// The prefix of the folders of copies that no task uses. The name is also the mark that the work of
 /// the last task is durable in the task store: only then a workspace gets it.
 const POOLED: &str = ".pool-";
+
+fn pooled_name(number: u32) -> OsString {
+    [POOLED, &number.to_string()].concat().into()
+}
 
 /// Returns whether an entry of a run's folder is a copy that no task uses. There is no work in it
 /// that is not captured.
@@ -37,23 +42,29 @@ pub(crate) fn is_in_pool(entry: &fs::DirEntry) -> bool {
 pub(crate) struct Pool {
     state: Mutex<State>,
     /// Notified when a copy comes back, or is made.
-    changed: Condvar,
+    pub(super) changed: Condvar,
     /// The run's copy of the carried files, once it is made; `None` in it if no file is carried.
     carried: Mutex<Option<Option<PathBuf>>>,
     copier: Mutex<Option<Arc<FileCopier>>>,
+    /// Whether a task can work while a copy is captured: there are more cores than look at it.
+    pub(super) leaves_a_core: bool,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    idle: Vec<PooledCopy>,
+pub(super) struct State {
+    pub(super) idle: Vec<PooledCopy>,
     lent: BTreeMap<TaskName, Lent>,
     /// How many copies are being made.
-    making: usize,
+    pub(super) making: usize,
     /// The tasks whose copies are expected back soon, because they are being captured.
-    ending: BTreeSet<TaskName>,
-    /// For how long others may still wait for such a copy. It is how long it took to make one, less
-    /// the time that was waited since: then another copy is worth its time.
-    patience: Duration,
+    pub(super) ending: BTreeSet<TaskName>,
+    /// How many others wait for such a copy.
+    pub(super) waiting: usize,
+    /// For how long one of them waits at most: as long as it took to make a copy. Where a core is left
+    /// meanwhile, less the time that was waited since: then another copy is worth its time.
+    pub(super) patience: Duration,
+    /// How many copies were made in this run, or are being made.
+    pub(super) made: usize,
     /// How many tasks have ended that may have had processes. These could have written to all copies.
     ended: u64,
     /// Whether processes may run of which nothing is known.
@@ -76,61 +87,11 @@ impl State {
     }
 }
 
-/// What a new workspace is made of.
-pub(crate) enum Source<'a> {
-    /// A copy that no task uses any more.
-    Pooled(Box<PooledCopy>),
-    /// A new copy, which may be made until this is dropped.
-    New(Turn<'a>),
-}
-
-/// The turn of one thread to make a copy.
-pub(crate) struct Turn<'a> {
-    pool: &'a Pool,
-    began: Instant,
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        let mut state = self.pool.state();
-        state.making -= 1;
-        state.patience = self.began.elapsed();
-        self.pool.changed.notify_all();
-    }
-}
-
-/// Returns how many copies are made at the same time: each takes as many threads as copy best. More
-/// would let all tasks wait for the last copy.
-fn turns() -> usize {
-    // The system is asked once: the answer is in several files.
-    static CORES: LazyLock<usize> =
-        LazyLock::new(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
-    CORES.div_ceil(COPY_THREADS)
-}
-
 impl Pool {
-    /// Returns a copy that no task uses, or the turn to make one. Waits for one or the other: so that
-    /// no more copies are made than are needed, also for a copy that is being captured, until that
-    /// has taken as long as making one.
-    pub(crate) fn take(&self) -> Source<'_> {
-        let (mut state, turns) = (self.state(), turns());
-        loop {
-            if let Some(pooled) = state.idle.pop() {
-                return Source::Pooled(Box::new(pooled));
-            }
-            let began = Instant::now();
-            if !state.ending.is_empty() && !state.patience.is_zero() {
-                let patience = state.patience;
-                let waited = self.changed.wait_timeout(state, patience);
-                state = waited.unwrap_or_else(PoisonError::into_inner).0;
-                state.patience = state.patience.saturating_sub(began.elapsed());
-            } else if state.making < turns {
-                state.making += 1;
-                return Source::New(Turn { pool: self, began });
-            } else {
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-            }
-        }
+    /// Returns the pool of a run with the snapshot `table`. It is empty.
+    pub(crate) fn of(table: &Table) -> Self {
+        let files = table.folders.values().map(|folder| folder.files.len()).sum();
+        Self { leaves_a_core: FileWork::LookAt(files).threads() < cores(), ..Self::default() }
     }
 
     /// Expects the copy of a task back: its work has ended and is being captured.
@@ -145,7 +106,7 @@ impl Pool {
     }
 
     /// Expects the copy of a task no more: it is idle now, or will not be.
-    fn unexpect(&self, task: &TaskName) {
+    pub(crate) fn unexpect(&self, task: &TaskName) {
         self.state().ending.remove(task);
         self.changed.notify_all();
     }
@@ -280,8 +241,7 @@ impl Pool {
         let (folder, context) = (&workspace.folder, &snapshot.context);
         let what = || format!("put the workspace {} back", folder.display());
         context.faults.failpoint("capture.discard").or_cannot(what)?;
-        let named = |number: u32| [POOLED, &number.to_string()].concat().into();
-        let pooled = match set_aside(folder, &context.folder, named) {
+        let pooled = match set_aside(folder, &context.folder, pooled_name) {
             Ok(Some(pooled)) => pooled,
             Ok(None) => return Ok(false),
             Err(error) if is_exhausted(&error) => return Ok(false),
@@ -302,41 +262,19 @@ impl Pool {
         self.unexpect(task);
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+    /// Returns how many tasks have ended that may have had processes.
+    pub(super) fn ended(&self) -> u64 {
+        self.state().ended
+    }
+
+    /// Adds a new copy in `folder`, which gets a name of the pool.
+    pub(super) fn add(&self, run: &Path, folder: &Path, lent: Lent) -> std::io::Result<()> {
+        let pooled = set_aside(folder, run, pooled_name)?;
+        self.state().idle.extend(pooled.map(|folder| PooledCopy { folder, lent }));
+        Ok(())
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn expecting(patience: Duration) -> (Pool, TaskName) {
-        let (pool, task) = (Pool::default(), TaskName::nearest("one"));
-        {
-            let mut state = pool.state();
-            (state.patience, _) = (patience, state.ending.insert(task.clone()));
-        }
-        (pool, task)
-    }
-
-    #[test]
-    fn who_has_waited_for_a_copy_as_long_as_making_one_takes_makes_one() {
-        let (pool, _) = expecting(Duration::from_millis(1));
-        let made = pool.take();
-        assert!(matches!(made, Source::New(_)));
-        assert_eq!(pool.state().patience, Duration::ZERO);
-        drop(made);
-        assert!(!pool.state().patience.is_zero(), "it is how long that copy took");
-    }
-
-    #[test]
-    fn an_expected_copy_is_waited_for_until_it_is_certain_that_it_does_not_come() {
-        let (pool, task) = expecting(Duration::from_secs(3600));
-        std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| matches!(pool.take(), Source::New(_)));
-            pool.forget(&task);
-            assert!(waiting.join().unwrap());
-        });
     }
 }

@@ -3,14 +3,15 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use engine::ports::{AttemptEnd, Reuse, Workspace};
 
-use super::CopyStats;
 use super::look::{Look, look};
+use super::{CopyStats, is_in_pool, make_ahead};
 use crate::backends::{FrozenRun, FrozenTree as _};
 use crate::baseline::Snapshot;
-use crate::testing::{Sample, prepare};
+use crate::testing::{Sample, faults, git, prepare};
 use crate::tree::Tree;
 use crate::workspace::Manifest;
 
@@ -62,6 +63,46 @@ fn an_edit_in_place_after_the_clock_was_set_back_is_captured() {
         assert_eq!(changed(&frozen, &workspace), 1 + u64::from(replaced));
         frozen.discard(&workspace, Reuse::Allowed).unwrap();
     }
+}
+
+#[test]
+fn a_copy_that_was_made_ahead_is_as_new_and_no_task_makes_another() {
+    let sample = Sample::with(&[("one", "one\n"), ("sub/other", "other\n")]);
+    let frozen = sample.freeze("raaaa");
+    make_ahead(&frozen, 3, &AtomicBool::new(false));
+    let copies = || fs::read_dir(&frozen.context.folder).unwrap().flatten().filter(is_in_pool);
+    let made: Vec<_> = copies().map(|copy| copy.metadata().unwrap().ino()).collect();
+    assert_eq!(made.len(), 3);
+    // What a process of another task writes to one of them is no part of it.
+    frozen.pool.lend_unknown();
+    let written = copies().next().unwrap().path().join("tree/sub/of-another");
+    fs::write(written, "x").unwrap();
+    for task in ["a", "b", "c"] {
+        let workspace = prepare(&frozen, task);
+        assert!(made.contains(&fs::metadata(&workspace.folder).unwrap().ino()), "{task}");
+        assert!(!workspace.root.join("sub/of-another").exists(), "{task}");
+        assert_eq!(git(&workspace.root, &["status", "--porcelain"]), "", "{task}");
+        overwrite(&workspace.root.join("sub/other"));
+        assert_eq!(changed(&frozen, &workspace), 1, "{task}");
+    }
+    assert_eq!(copies().count(), 0);
+    make_ahead(&frozen, 3, &AtomicBool::new(false));
+    assert_eq!(copies().count(), 0, "three were made");
+}
+
+#[test]
+fn what_is_made_ahead_stops_when_nobody_needs_it_and_leaves_nothing() {
+    let sample = Sample::with(&[("one", "one\n"), ("sub/other", "other\n")]);
+    let faults = faults("fail@prepare.copy:2");
+    let frozen = sample.try_freeze("raaaa", 1 << 28, &faults).unwrap();
+    let entries = || fs::read_dir(&frozen.context.folder).unwrap().count();
+    let before = entries();
+    make_ahead(&frozen, 2, &AtomicBool::new(true));
+    assert_eq!(entries(), before);
+    make_ahead(&frozen, 2, &AtomicBool::new(false));
+    assert_eq!(entries(), before, "the first copy has failed");
+    let workspace = prepare(&frozen, "a");
+    assert_eq!(fs::read(workspace.root.join("sub/other")).unwrap(), b"other\n");
 }
 
 #[test]

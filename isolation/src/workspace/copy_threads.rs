@@ -1,5 +1,7 @@
 //! The threads that copy files into a workspace, look at those in it, remove copies, or land files.
 
+use std::num::NonZero;
+use std::sync::LazyLock;
 use std::thread;
 
 use crate::error::{Result, cannot};
@@ -12,6 +14,13 @@ pub(crate) const COPY_THREADS: usize = 2;
 const FEW_TO_COPY: usize = 64;
 const FEW_TO_LOOK_AT: usize = 2_048;
 const FEW_TO_LAND: usize = 256;
+
+/// Returns the number of cores. The system is asked once: the answer is in several files.
+pub(crate) fn cores() -> usize {
+    static CORES: LazyLock<usize> =
+        LazyLock::new(|| thread::available_parallelism().map_or(1, NonZero::get));
+    *CORES
+}
 
 /// What a thread does with files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,10 +21,15 @@ use crate::workspace::copy_threads::{FileWork, in_threads};
 
 /// Fills the empty folder `target` with the snapshot and the carried files. `carried_files` is the
 /// run's copy of these.
-pub(super) fn copy_tree(
+///
+/// # Errors
+/// Something cannot be copied, or `stop` says that the copy is not needed any more. It is set after
+/// any other error.
+pub(crate) fn copy_tree(
     snapshot: &Snapshot,
     target: &Path,
     carried_files: Option<&Path>,
+    stop: &AtomicBool,
 ) -> Result<()> {
     let what = || format!("copy the working tree to {}", target.display());
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -34,15 +39,11 @@ pub(super) fn copy_tree(
     let folders: Vec<(&Vec<u8>, &Folder)> =
         snapshot.table.folders.iter().filter(|(_, folder)| !folder.files.is_empty()).collect();
     let files: usize = folders.iter().map(|(_, folder)| folder.files.len()).sum();
-    let job = CopyJob {
-        snapshot,
-        root,
-        copier: &copier,
-        folders,
-        next: AtomicUsize::new(0),
-        failed: AtomicBool::new(false),
-    };
+    let job = CopyJob { snapshot, root, copier: &copier, folders, next: AtomicUsize::new(0), stop };
     in_threads(FileWork::Copy(files), &|| job.run())?;
+    if stop.load(Ordering::Relaxed) {
+        return Err("it is not needed any more").or_cannot(what);
+    }
     if let Some(carried_files) = carried_files {
         copy_carried(snapshot, carried_files, &job.root, &copier)?;
     }
@@ -77,18 +78,19 @@ struct CopyJob<'a> {
     copier: &'a FileCopier,
     folders: Vec<(&'a Vec<u8>, &'a Folder)>,
     next: AtomicUsize,
-    failed: AtomicBool,
+    stop: &'a AtomicBool,
 }
 
 impl CopyJob<'_> {
-    /// Copies one folder after the other, until none is left or a thread has failed.
+    /// Copies one folder after the other, until none is left, a thread has failed or it is time to
+    /// stop.
     fn run(&self) -> Result<()> {
         let mut files = FrozenFiles::open(self.snapshot, self.copier)?;
-        while !self.failed.load(Ordering::Relaxed) {
+        while !self.stop.load(Ordering::Relaxed) {
             let next = self.next.fetch_add(1, Ordering::Relaxed);
             let Some((path, folder)) = self.folders.get(next) else { break };
             if let Err(error) = self.folder(&mut files, path, folder) {
-                self.failed.store(true, Ordering::Relaxed);
+                self.stop.store(true, Ordering::Relaxed);
                 return Err(error);
             }
         }

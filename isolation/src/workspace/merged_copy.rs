@@ -10,9 +10,8 @@ use protocol::TaskName;
 use crate::baseline::Snapshot;
 use crate::error::{OrCannot, Result};
 use crate::pool::{GitFolder, Source};
-use crate::workspace::copy_tree::copy_tree;
 use crate::workspace::manifest::{Manifest, tree_of};
-use crate::workspace::prepare::{GIT, NewWorkspace, complete, mark};
+use crate::workspace::prepare::{GIT, NewWorkspace, complete, copy_new, mark};
 use crate::workspace::{GitTemplate, SetupState, git_dir};
 
 /// The prefix of the folders in which work is verified. No task can have such a name.
@@ -51,8 +50,7 @@ pub(crate) fn make_merged_copy(snapshot: &Snapshot) -> Result<(Workspace, Manife
                 break complete(folder, workspace, |new| {
                     fs::create_dir(&new.tree)
                         .or_cannot(|| format!("make {}", new.tree.display()))?;
-                    let carried = snapshot.pool.carried_files(snapshot)?;
-                    copy_tree(snapshot, &new.tree, carried.as_deref())?;
+                    copy_new(snapshot, &new.tree)?;
                     drop(turn);
                     marker_ns = furnish(snapshot, new, None)?;
                     Ok(())

@@ -19,14 +19,14 @@ pub use prepare::NewWorkspace;
 
 pub(crate) use copy_carried::keep_carried;
 pub(crate) use copy_file::FileCopier;
-pub(crate) use copy_threads::{COPY_THREADS, FileWork, in_threads};
-pub(crate) use copy_tree::FrozenFiles;
+pub(crate) use copy_threads::{COPY_THREADS, FileWork, cores, in_threads};
+pub(crate) use copy_tree::{FrozenFiles, copy_tree};
 pub(crate) use git_dir::{GIT_TEMPLATE, GitTemplate};
 pub(crate) use manifest::{MANIFESTS, Manifest, is_workspace, task_of, tree_of};
 pub(crate) use merged_copy::{is_merged_copy, make_merged_copy};
 pub(crate) use predecessors::{SnapshotTarget, apply_predecessors, remove_file, write_file};
 pub(crate) use prepare::{
-    GIT, is_unfinished, make, mark, must_be_there, must_be_there_beside, prepare,
+    GIT, is_unfinished, make, make_unfinished, mark, must_be_there, must_be_there_beside, prepare,
 };
 pub(crate) use removals::{Removals, folders_set_aside, remove_set_aside, set_aside_run};
 pub(crate) use remove_tree::{

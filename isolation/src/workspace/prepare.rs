@@ -6,6 +6,7 @@ use std::io::{ErrorKind, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use engine::ports::{IsolationError, Workspace, WorkspaceRequest, WorkspaceStart};
@@ -51,16 +52,27 @@ pub(crate) fn make(
     fill: impl FnOnce(&NewWorkspace) -> Result<()>,
 ) -> Result<Workspace> {
     let workspace = free_place(context, request)?;
-    let unfinished = tempfile::Builder::new()
-        .prefix(&format!("{UNFINISHED}{}-", request.task))
-        .permissions(fs::Permissions::from_mode(0o700))
-        .tempdir_in(&context.folder)
-        .or_cannot(|| format!("make the workspace {}", workspace.folder.display()))?
-        .keep();
+    let unfinished = make_unfinished(context, request.task.as_str())
+        .or_cannot(|| format!("make the workspace {}", workspace.folder.display()))?;
     complete(unfinished, workspace, |new| {
         fs::create_dir(&new.tree).or_cannot(|| format!("make {}", new.tree.display()))?;
         fill(new)
     })
+}
+
+/// Makes an empty folder with a temporary name, for a workspace or a copy, and returns its path.
+pub(crate) fn make_unfinished(context: &RunContext, whose: &str) -> std::io::Result<PathBuf> {
+    let folder = tempfile::Builder::new()
+        .prefix(&format!("{UNFINISHED}{whose}-"))
+        .permissions(fs::Permissions::from_mode(0o700))
+        .tempdir_in(&context.folder)?;
+    Ok(folder.keep())
+}
+
+/// Copies the snapshot and the carried files to the empty folder `tree`.
+pub(crate) fn copy_new(snapshot: &Snapshot, tree: &Path) -> Result<()> {
+    let carried = snapshot.pool.carried_files(snapshot)?;
+    copy_tree(snapshot, tree, carried.as_deref(), &AtomicBool::new(false))
 }
 
 /// Returns the workspace that `request` asks for, which does not exist yet.
@@ -116,7 +128,7 @@ pub(crate) fn prepare(snapshot: &Snapshot, request: &WorkspaceRequest) -> Result
             }
             Source::New(turn) => {
                 break make(&snapshot.context, request, |new| {
-                    copy_tree(snapshot, &new.tree, pool.carried_files(snapshot)?.as_deref())?;
+                    copy_new(snapshot, &new.tree)?;
                     drop(turn);
                     let record = |tree: &Tree| Ok(CopyStats::record(snapshot, &new.folder, tree));
                     lent = furnish(snapshot, new, request, None, record)?;

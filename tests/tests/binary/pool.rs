@@ -33,6 +33,49 @@ fn a_run_makes_at_most_one_copy_more_than_tasks_run_at_once_and_each_task_has_it
 }
 
 #[test]
+fn copies_for_tasks_that_begin_later_are_made_while_others_work() {
+    let place = sandbox();
+    let repository = place.repository();
+    // One of three copies is that of the first task.
+    let wait = "while ! test -e ../../.pool-1; do sleep 0.01; done; \
+                echo \"[$(stat -c %i . ../../.pool-*/tree | paste -sd,)]\"";
+    let first = Plan::default().top("jobs = 3").task("first", wait);
+    let plan = (0..6)
+        .fold(first, |plan, task| plan.task(&format!("t{task}"), WHICH_COPY).after(&["first"]));
+    let finished = place.run_plan(&repository, &plan).run().expect_code(0);
+    let made = finished.task("first")["yield"].as_array().expect("three numbers").clone();
+    assert_eq!(made.len(), 3, "{finished}");
+    for task in 0..3 {
+        let used = &finished.task(&format!("t{task}"))["yield"];
+        assert!(made.contains(used), "{used}: {finished}");
+    }
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn a_run_that_ends_or_is_killed_while_copies_are_made_ahead_leaves_nothing() {
+    let faults = [
+        ("fail@prepare.copy:30", "false", 5),
+        ("slow@prepare.copy:*", "false", 5),
+        ("kill@prepare.copy:30", "sleep 60", 128 + 9),
+    ];
+    for (fault, script, code) in faults {
+        let place = sandbox();
+        let repository = place.repository();
+        for folder in 0..20 {
+            repository.write(format!("{folder}/file.txt"), "x\n");
+        }
+        repository.commit("folders");
+        let first = Plan::default().top("jobs = 8").task("first", script);
+        let plan = (0..8)
+            .fold(first, |plan, task| plan.task(&format!("t{task}"), "true").after(&["first"]));
+        let _ended = place.run_plan(&repository, &plan).fault(fault).run().expect_code(code);
+        let _started = place.regatta(repository.root()).words("runs").run().expect_code(0);
+        place.expect_nothing_left(&repository);
+    }
+}
+
+#[test]
 fn a_copy_that_cannot_be_restored_is_removed_and_a_new_one_is_made() {
     let place = sandbox();
     let repository = place.repository();

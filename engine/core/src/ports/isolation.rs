@@ -106,6 +106,11 @@ pub trait Baseline: Send + Sync {
         Ok(None)
     }
 
+    /// Begins to make what workspaces are made of, in the background, until there is enough for as many
+    /// workspaces as `at_once`. It ends with [`Self::close`], or when the handle is dropped. A later
+    /// [`Self::prepare`] takes no longer than without it.
+    fn make_ahead(&self, _at_once: usize) {}
+
     /// Creates a workspace. If this fails, an incomplete workspace is removed.
     async fn prepare(&self, request: WorkspaceRequest) -> Result<Workspace, IsolationError>;
 
