@@ -221,23 +221,22 @@ impl Look<'_> {
         state: FolderState,
     ) -> Result<Option<FolderDifference>> {
         let what = || format!("look into {}", printable(folder.path));
-        let files = folder.files();
         let stamps = &self.stats.folders[place].files;
         let mut difference = FolderDifference { state, files: Vec::new(), extra: Vec::new() };
         match state {
-            FolderState::Missing => difference.files.extend(0..files.len()),
+            FolderState::Missing => difference.files.extend(0..stamps.len()),
             FolderState::Same => {
                 let fd = self.tree.open(folder.path).or_cannot(what)?;
-                for (at, (file, stamp)) in files.iter().zip(stamps).enumerate() {
+                for (at, (file, stamp)) in folder.each_file().zip(stamps).enumerate() {
                     let seen = Seen::at(&fd, file.name).or_cannot(what)?;
-                    if !self.is_same(folder, file, *stamp, seen.as_ref())? {
+                    if !self.is_same(folder, &file, *stamp, seen.as_ref())? {
                         difference.files.push(at);
                     }
                 }
             }
             FolderState::Changed => {
                 let fd = self.tree.open_readable(folder.path)?;
-                self.changed(folders, folder, (&files, stamps), &fd, &mut difference)?;
+                self.changed(folders, folder, stamps, &fd, &mut difference)?;
             }
         }
         let differs = state != FolderState::Same || !difference.files.is_empty();
@@ -249,11 +248,12 @@ impl Look<'_> {
         &self,
         folders: &[TableFolder<'_>],
         folder: &TableFolder<'_>,
-        (files, stamps): (&[TableFile<'_>], &[Option<FileStamp>]),
+        stamps: &[Option<FileStamp>],
         fd: &OwnedFd,
         difference: &mut FolderDifference,
     ) -> Result<()> {
         let what = || format!("look into {}", printable(folder.path));
+        let files = folder.files();
         let mut present = vec![false; files.len()];
         for name in names(fd).or_cannot(what)? {
             if (folder.path.is_empty() || folder.nested.is_some()) && name == ".git" {

@@ -47,18 +47,24 @@ impl<'a> TableFolder<'a> {
 
     /// Returns its files and symlinks, sorted by name.
     pub(super) fn files(&self) -> Vec<TableFile<'a>> {
-        let mut files: Vec<TableFile<'a>> = Vec::new();
-        if let Some(folder) = self.frozen {
-            let frozen = folder.files.iter();
-            files.extend(
-                frozen.map(|(name, entry)| TableFile { name, origin: Origin::Frozen(entry) }),
-            );
-        }
+        let mut files: Vec<TableFile<'a>> = self.frozen().collect();
         if let Some(names) = self.carried {
             files.extend(names.iter().map(|name| TableFile { name, origin: Origin::Carried }));
             files.sort_by_key(|file| file.name);
         }
         files
+    }
+
+    /// Goes through the same files, which most folders need not be sorted for.
+    pub(super) fn each_file(&self) -> impl Iterator<Item = TableFile<'a>> {
+        let sorted = self.carried.map(|_| self.files());
+        let frozen = sorted.is_none().then(|| self.frozen());
+        sorted.into_iter().flatten().chain(frozen.into_iter().flatten())
+    }
+
+    fn frozen(&self) -> impl Iterator<Item = TableFile<'a>> + use<'a> {
+        let files = self.frozen.into_iter().flat_map(|folder| &folder.files);
+        files.map(|(name, entry)| TableFile { name, origin: Origin::Frozen(entry) })
     }
 }
 

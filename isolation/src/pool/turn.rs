@@ -100,9 +100,8 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(3600);
 
-    fn expecting(patience: Duration, leaves_a_core: bool) -> (Pool, TaskName) {
-        let (mut pool, task) = (Pool::default(), TaskName::nearest("one"));
-        pool.leaves_a_core = leaves_a_core;
+    fn expecting(patience: Duration) -> (Pool, TaskName) {
+        let (pool, task) = (Pool::default(), TaskName::nearest("one"));
         {
             let mut state = pool.state();
             state.patience = patience;
@@ -118,7 +117,8 @@ mod tests {
     #[test]
     fn who_has_waited_for_a_copy_as_long_as_making_one_takes_makes_one() {
         for leaves_a_core in [true, false] {
-            let (pool, _) = expecting(Duration::from_millis(1), leaves_a_core);
+            let (mut pool, _) = expecting(Duration::from_millis(1));
+            pool.leaves_a_core = leaves_a_core;
             let made = pool.take();
             assert!(matches!(made, Source::New(_)));
             // Where a capture takes all cores, the next one waits as long.
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn an_expected_copy_is_waited_for_until_it_is_certain_that_it_does_not_come() {
-        let (pool, task) = expecting(LONG, true);
+        let (pool, task) = expecting(LONG);
         thread::scope(|scope| {
             let waiting = scope.spawn(|| makes_one(&pool));
             pool.forget(&task);
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn one_waits_for_each_copy_that_is_expected_and_the_others_make_their_own() {
-        let (pool, task) = expecting(LONG, false);
+        let (pool, task) = expecting(LONG);
         thread::scope(|scope| {
             let waiting = scope.spawn(|| makes_one(&pool));
             while pool.state().waiting == 0 {
