@@ -1,6 +1,4 @@
-//! Whether a file system has room for a pack. libgit2 writes packs through a memory map. It has only
-//! the last page of each piece allocated first, and any other page that finds no room is no error: it
-//! kills the process (SIGBUS).
+//! How much room a file system has.
 
 use std::io;
 use std::path::Path;
@@ -20,14 +18,25 @@ pub(crate) enum Room {
     Scarce,
 }
 
+/// Returns how many bytes are free for the user on the file system of `folder`.
+///
+/// # Errors
+/// The file system cannot be examined.
+pub(crate) fn free_bytes(folder: &Path) -> io::Result<u64> {
+    let disk = statvfs(folder)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
 /// Returns whether a pack with objects of `bytes` bytes can be written to `folder`. Twice the size
 /// must be free, because others write to the disk as well.
+///
+/// libgit2 writes packs through a memory map. It has only the last page of each piece allocated first,
+/// and any other page that finds no room is no error: it kills the process (SIGBUS).
 ///
 /// # Errors
 /// The file system cannot be examined.
 pub(crate) fn room_for_pack(folder: &Path, bytes: u64) -> io::Result<Room> {
-    let disk = statvfs(folder)?;
-    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let free = free_bytes(folder)?;
     if free < bytes.saturating_mul(2).saturating_add(MARGIN) {
         return Ok(Room::Scarce);
     }
@@ -48,8 +57,7 @@ mod tests {
     fn there_is_room_for_a_small_pack_and_none_for_one_as_large_as_the_disk() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(room_for_pack(folder.path(), 1).unwrap(), Room::Enough);
-        let disk = statvfs(folder.path()).unwrap();
-        let free = disk.f_bavail * disk.f_frsize;
+        let free = free_bytes(folder.path()).unwrap();
         assert_eq!(room_for_pack(folder.path(), free / 2 + 1).unwrap(), Room::Scarce);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "the probe is gone");
     }

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use engine::ports::IsolationError;
 use protocol::RepoPath;
-use rustix::fs::{Mode, OFlags, ioctl_ficlone, openat, statvfs};
+use rustix::fs::{Mode, OFlags, ioctl_ficlone, openat};
 
 use super::carried::Carried;
 use crate::baseline::size_text;
+use crate::disk_room::free_bytes;
 use crate::error::{OrCannot, Result};
 use crate::tree::{Parent, Tree, join};
 
@@ -22,8 +23,7 @@ pub(super) fn check_room(
     run_folder: &Path,
 ) -> Result<()> {
     let what = || format!("look for free space in {}", run_folder.display());
-    let disk = statvfs(run_folder).or_cannot(what)?;
-    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let free = free_bytes(run_folder).or_cannot(what)?;
     let copies = u64::try_from(workspaces).unwrap_or(u64::MAX);
     let needed = bytes.saturating_mul(copies.saturating_add(1));
     if needed <= free || can_share_blocks(tree, carried, run_folder) {

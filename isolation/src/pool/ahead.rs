@@ -7,15 +7,26 @@ use std::sync::atomic::AtomicBool;
 use super::copy_stats::CopyStats;
 use super::lent::{Found, Lent};
 use crate::baseline::Snapshot;
+use crate::disk_room::free_bytes;
 use crate::error::{OrCannot, Result};
 use crate::tree::Tree;
 use crate::workspace::{copy_tree, make_unfinished, mark, remove_tree, tree_of};
 
 /// Makes copies until `copies` were made in this run, with those that its tasks have made meanwhile.
-/// Ends at the next folder after `stop` is set, and at the first copy that cannot be made: the next
+/// Ends at the next file after `stop` is set, at the first copy that cannot be made, and at the
+/// first that would take more than half of the free space, which the tasks at work may need: the next
 /// task that needs one makes it then, or fails with the reason.
 pub(crate) fn make_ahead(snapshot: &Snapshot, copies: usize, stop: &AtomicBool) {
+    let folders = snapshot.table.folders.values();
+    let files = folders.flat_map(|folder| folder.files.values());
+    let bytes = files.fold(0_u64, |bytes, file| bytes.saturating_add(file.stat.size));
     while let Some(_turn) = snapshot.pool.turn_ahead(copies, stop) {
+        // Room for the carried files was looked for when they were selected.
+        let free = free_bytes(&snapshot.context.folder).unwrap_or_default();
+        if bytes > free / 2 {
+            tracing::info!(bytes, free, "no more copies are made ahead: there is little room");
+            return;
+        }
         if let Err(error) = make_one(snapshot, stop) {
             tracing::info!(%error, "no more copies are made ahead");
             return;

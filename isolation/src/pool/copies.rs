@@ -63,7 +63,7 @@ pub(super) struct State {
     /// For how long one of them waits at most: as long as it took to make a copy. Where a core is left
     /// meanwhile, less the time that was waited since: then another copy is worth its time.
     pub(super) patience: Duration,
-    /// How many copies were made in this run, or are being made.
+    /// How many copies were begun in this run.
     pub(super) made: usize,
     /// How many tasks have ended that may have had processes. These could have written to all copies.
     ended: u64,

@@ -1,5 +1,6 @@
 //! Edits in place that keep the size and the modification time of a file.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -91,16 +92,27 @@ fn a_copy_that_was_made_ahead_is_as_new_and_no_task_makes_another() {
 }
 
 #[test]
-fn what_is_made_ahead_stops_when_nobody_needs_it_and_leaves_nothing() {
+fn copies_are_made_ahead_while_they_are_needed_and_there_is_room() {
     let sample = Sample::with(&[("one", "one\n"), ("sub/other", "other\n")]);
     let faults = faults("fail@prepare.copy:2");
-    let frozen = sample.try_freeze("raaaa", 1 << 28, &faults).unwrap();
-    let entries = || fs::read_dir(&frozen.context.folder).unwrap().count();
+    let mut frozen = sample.try_freeze("raaaa", 1 << 28, &faults).unwrap();
+    let run = frozen.context.folder.clone();
+    let entries = || fs::read_dir(&run).unwrap().count();
     let before = entries();
     make_ahead(&frozen, 2, &AtomicBool::new(true));
     assert_eq!(entries(), before);
     make_ahead(&frozen, 2, &AtomicBool::new(false));
     assert_eq!(entries(), before, "the first copy has failed");
+    let one = |frozen: &mut FrozenRun<Snapshot>, size| {
+        let root = frozen.tree.table.folders.get_mut(&b""[..]).unwrap();
+        std::mem::replace(&mut root.files.get_mut(OsStr::new("one")).unwrap().stat.size, size)
+    };
+    let size = one(&mut frozen, u64::MAX);
+    make_ahead(&frozen, 3, &AtomicBool::new(false));
+    assert_eq!(entries(), before, "there is no room");
+    one(&mut frozen, size);
+    make_ahead(&frozen, 3, &AtomicBool::new(false));
+    assert_eq!(entries(), before + 1, "two were begun in vain");
     let workspace = prepare(&frozen, "a");
     assert_eq!(fs::read(workspace.root.join("sub/other")).unwrap(), b"other\n");
 }

@@ -68,7 +68,7 @@ impl Pool {
     }
 
     /// Returns the turn to make a copy of which no task waits, after waiting for it. Returns `None` if
-    /// `copies` were made in this run, or are being made, or if it is time to `stop`.
+    /// `copies` were begun in this run, or if it is time to `stop`.
     pub(super) fn turn_ahead(&self, copies: usize, stop: &AtomicBool) -> Option<Turn<'_>> {
         let mut state = self.state();
         loop {

@@ -41,20 +41,21 @@ pub(crate) fn keep_carried(snapshot: &Snapshot) -> Result<Option<PathBuf>> {
     }
     let root = open_folder(&target).or_cannot(what)?;
     let copier = snapshot.pool.copier(&root).or_cannot(what)?;
-    copy_files(snapshot, &snapshot.context.repo.root, &root, &copier)?;
+    copy_files(snapshot, &snapshot.context.repo.root, &root, &copier, &AtomicBool::new(false))?;
     Ok(Some(target))
 }
 
 /// Copies the carried files from the run's folder to the tree at `root`, with their permissions and
-/// times.
+/// times. After `stop` is set, or an error, the rest is missing.
 pub(super) fn copy_carried(
     snapshot: &Snapshot,
     carried_files: &Path,
     root: &OwnedFd,
     copier: &FileCopier,
+    stop: &AtomicBool,
 ) -> Result<()> {
     make_folders(&snapshot.carried, root)?;
-    copy_files(snapshot, carried_files, root, copier)?;
+    copy_files(snapshot, carried_files, root, copier, stop)?;
     close_folders(&snapshot.carried, root)
 }
 
@@ -63,7 +64,13 @@ fn open_folder(path: &Path) -> std::result::Result<OwnedFd, Errno> {
     openat(CWD, path, flags, Mode::empty())
 }
 
-fn copy_files(snapshot: &Snapshot, from: &Path, root: &OwnedFd, copier: &FileCopier) -> Result<()> {
+fn copy_files(
+    snapshot: &Snapshot,
+    from: &Path,
+    root: &OwnedFd,
+    copier: &FileCopier,
+    stop: &AtomicBool,
+) -> Result<()> {
     let carried = &snapshot.carried;
     let mut chunks = Vec::new();
     let mut files = 0;
@@ -80,7 +87,7 @@ fn copy_files(snapshot: &Snapshot, from: &Path, root: &OwnedFd, copier: &FileCop
         chunks,
         next: AtomicUsize::new(0),
         bytes: AtomicU64::new(0),
-        failed: AtomicBool::new(false),
+        stop,
     };
     in_threads(FileWork::Copy(files), &|| job.run())
 }
@@ -122,19 +129,19 @@ struct CarryJob<'a> {
     next: AtomicUsize,
     /// The number of bytes that were copied.
     bytes: AtomicU64,
-    failed: AtomicBool,
+    stop: &'a AtomicBool,
 }
 
 impl CarryJob<'_> {
-    /// Copies files until none is left or a thread has failed.
+    /// Copies files until none is left, a thread has failed or it is time to stop.
     fn run(&self) -> Result<()> {
         let tree = Tree::open_at(self.from)?;
         let mut buffer = Vec::new();
-        while !self.failed.load(Ordering::Relaxed) {
+        while !self.stop.load(Ordering::Relaxed) {
             let next = self.next.fetch_add(1, Ordering::Relaxed);
             let Some((folder, names)) = self.chunks.get(next) else { break };
             if let Err(error) = self.chunk(&tree, folder, names, &mut buffer) {
-                self.failed.store(true, Ordering::Relaxed);
+                self.stop.store(true, Ordering::Relaxed);
                 return Err(error);
             }
         }

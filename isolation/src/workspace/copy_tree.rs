@@ -41,11 +41,11 @@ pub(crate) fn copy_tree(
     let files: usize = folders.iter().map(|(_, folder)| folder.files.len()).sum();
     let job = CopyJob { snapshot, root, copier: &copier, folders, next: AtomicUsize::new(0), stop };
     in_threads(FileWork::Copy(files), &|| job.run())?;
+    if let Some(carried_files) = carried_files {
+        copy_carried(snapshot, carried_files, &job.root, &copier, stop)?;
+    }
     if stop.load(Ordering::Relaxed) {
         return Err("it is not needed any more").or_cannot(what);
-    }
-    if let Some(carried_files) = carried_files {
-        copy_carried(snapshot, carried_files, &job.root, &copier)?;
     }
     write_links(&job.root, &snapshot.nested)?;
     close_folders(snapshot, &job.root).or_cannot(what)
@@ -83,7 +83,7 @@ struct CopyJob<'a> {
 
 impl CopyJob<'_> {
     /// Copies one folder after the other, until none is left, a thread has failed or it is time to
-    /// stop.
+    /// stop: then the last one is not complete.
     fn run(&self) -> Result<()> {
         let mut files = FrozenFiles::open(self.snapshot, self.copier)?;
         while !self.stop.load(Ordering::Relaxed) {
@@ -105,6 +105,9 @@ impl CopyJob<'_> {
         let to = openat(&self.root, place, flags, Permissions::empty()).or_cannot(printable)?;
         let from = files.open_folder(path)?;
         for (name, frozen) in &folder.files {
+            if self.stop.load(Ordering::Relaxed) {
+                break;
+            }
             files.copy(from.as_ref(), &to, (path, name), frozen)?;
         }
         Ok(())
