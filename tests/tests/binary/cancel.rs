@@ -102,7 +102,9 @@ fn a_terminal_that_closes_cancels_unless_that_was_to_be_ignored_as_nohup_has_it(
         running.signal(Signal::HUP);
         running
     };
-    let heard = hung_up(":").wait().expect_code(143);
+    // The tests may run below a `nohup` themselves.
+    let hears = "exec env --default-signal=HUP \"$0\" \"$@\"";
+    let heard = hung_up(hears).wait().expect_code(143);
     assert_eq!(heard.task("t1")["outcome"], "cancelled", "{heard}");
     assert!(!repository.has("x.txt"), "{heard}");
 
