@@ -49,6 +49,10 @@ impl PlanText<'_> {
     /// Converts an error of the TOML parser. The result does not contain the names of Rust types.
     pub(super) fn parse_error(&self, error: &toml::de::Error) -> Error {
         let message = error.message().trim_end();
+        if message == "missing field `version`" {
+            let what = "the plan does not say for which version of the format it is written";
+            return self.error(&(0..0), what).hint("version = 1");
+        }
         let what = match message.rsplit_once("expected ") {
             Some((before, "i64" | "i32" | "u64" | "u32")) => {
                 format!("{before}expected a whole number")
