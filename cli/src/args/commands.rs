@@ -237,6 +237,10 @@ pub struct DiffArgs {
     /// What to look at.
     #[command(flatten)]
     pub target: TargetArgs,
+
+    /// List the changed files with their numbers of lines, instead of the patch
+    #[arg(long)]
+    pub(crate) stat: bool,
 }
 
 /// The arguments of `regatta conflicts`.

@@ -263,7 +263,7 @@ pub(super) const DIFF: &str = "\
 Shows the captured work of tasks as a patch.
 
 Examples:
-  regatta diff                 every task of the latest run
+  regatta diff --stat          the files of every task of the latest run
   regatta diff @ src/auth.rs   one task, by its item
   regatta diff r7k3f/auth | git apply --3way   (git add or commit those files first)";
 

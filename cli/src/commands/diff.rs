@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use engine::ports::IsolationError;
-use protocol::{CaptureRef, ChangeSummary, ExitCode, TaskName};
+use protocol::{CaptureRef, Captured, ChangeSummary, ExitCode, TaskName};
 use serde::Serialize;
 
 use super::context::{CommandContext, Out, print_json, say};
@@ -12,11 +12,12 @@ use super::target::{Target, TargetKind};
 use crate::args::{DiffArgs, Form};
 use crate::error::Error;
 use crate::render::{
-    Meaning, OutputWidth, changed_lines, count, one_line, shell_word, write_patch,
+    ChangedFile, Meaning, OutputWidth, changed_lines, count, file_lines, one_line, shell_word,
+    write_patch,
 };
 
-/// Writes the captured work of one task, or of all tasks of a run one after the other. If standard
-/// output is a pipe, the output is the unmodified patch.
+/// Writes the captured work of one task, or of all tasks of a run one after the other, or lists its
+/// files. If standard output is a pipe, a patch is not modified.
 ///
 /// # Errors
 /// There is no such run or task, its work was discarded, or it cannot be read.
@@ -41,21 +42,34 @@ pub fn run(context: &CommandContext, args: &DiffArgs, out: Out<'_>) -> Result<Ex
             task: &row.name,
             capture: &captured.capture,
             changes: captured.changes,
-            patch: String::from_utf8_lossy(patch),
+            shown: match args.stat {
+                true => Shown::Files(ChangedFile::of_patch(patch)),
+                false => Shown::Patch(String::from_utf8_lossy(patch)),
+            },
         });
         let work: Vec<_> = work.collect();
         print_json(out, &work)?;
         return Ok(ExitCode::Success);
     }
+    let heading = |row, captured: &Captured| {
+        let outcome = table_row(&target.run, row, NAMES).outcome.word;
+        let (files, lines) =
+            (count(captured.changes.files, "file"), changed_lines(captured.changes));
+        format!("{} · {outcome} · {files} · {lines}", label(row))
+    };
+    if args.stat {
+        let files = works.iter().map(|(row, captured, patch)| {
+            let heading = (target.kind == TargetKind::Run).then(|| heading(row, captured));
+            (heading, ChangedFile::of_patch(patch))
+        });
+        for line in file_lines(&files.collect::<Vec<_>>(), context.view.palette) {
+            say(out, &line)?;
+        }
+        return Ok(ExitCode::Success);
+    }
     for (row, captured, patch) in &works {
         if target.kind == TargetKind::Run && context.view.room() != OutputWidth::Pipe {
-            let outcome = table_row(&target.run, row, NAMES).outcome.word;
-            let files = count(captured.changes.files, "file");
-            let title = format!(
-                "{} · {outcome} · {files} · {}",
-                label(row),
-                changed_lines(captured.changes)
-            );
+            let title = heading(row, captured);
             say(out, &context.view.palette.paint(Meaning::Heading, &title))?;
         }
         write_patch(out, patch, &context.view).map_err(|error| Error::output(&error))?;
@@ -102,7 +116,16 @@ struct Work<'a> {
     task: &'a TaskName,
     capture: &'a CaptureRef,
     changes: ChangeSummary,
-    patch: std::borrow::Cow<'a, str>,
+    #[serde(flatten)]
+    shown: Shown<'a>,
+}
+
+/// What is shown of it.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Shown<'a> {
+    Patch(std::borrow::Cow<'a, str>),
+    Files(Vec<ChangedFile>),
 }
 
 fn unread(error: IsolationError, task: &TaskName) -> Error {

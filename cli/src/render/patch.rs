@@ -43,13 +43,13 @@ fn visible(letter: char) -> char {
 
 /// The part of a patch that a line belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum DiffPart {
+pub(super) enum DiffPart {
     Header,
     Hunk,
 }
 
 impl DiffPart {
-    fn after(self, line: &str) -> Self {
+    pub(super) fn after(self, line: &str) -> Self {
         if line.starts_with("@@") {
             return Self::Hunk;
         }

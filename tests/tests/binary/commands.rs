@@ -169,6 +169,50 @@ fn diff_prints_a_patch_that_git_takes() {
 }
 
 #[test]
+fn diff_lists_the_files_with_their_lines_as_git_counts_them() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("bin.dat", [0, 1, 2, 3, 255]);
+    repository.write("two words.txt", "x\n");
+    repository.write("k\u{e4}se.txt", "-- x\n++ y\n");
+    repository.write("gone.txt", "gone\n");
+    repository.write("old.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    repository.commit("more");
+    let script = "printf '\\000\\377' >> bin.dat; echo y >> 'two words.txt'; rm gone.txt
+        printf 'diff --git a/x b/x\\n++ y' > k\u{e4}se.txt; chmod +x src/main.rs; ln -s README.md link
+        : > empty.txt; printf 'a\\n' > \"$(printf 'a\\tb')\"; mv old.txt new.txt; echo 10 >> new.txt";
+    let run = place.run_in(&repository).words("--merge none").exec(script);
+    let _kept = run.run().expect_code(0);
+    let patch = place.folder().join("patch");
+    let diff = regatta(&place, &repository, "diff").expect_code(0).stdout;
+    std::fs::write(&patch, diff).unwrap();
+    let counted = repository.git(&["apply", "--numstat", patch.to_str().unwrap()]);
+
+    let told = regatta(&place, &repository, "diff --stat --json").expect_code(0).json();
+    let files = told[0]["files"].as_array().expect("the files of one task");
+    let told: Vec<String> = files
+        .iter()
+        .map(|file| match file["binary"] == true {
+            true => format!("-\t-\t{}", file["path"].as_str().unwrap()),
+            false => {
+                format!(
+                    "{}\t{}\t{}",
+                    file["added"],
+                    file["removed"],
+                    file["path"].as_str().unwrap()
+                )
+            }
+        })
+        .collect();
+    assert_eq!(told, counted.lines().collect::<Vec<_>>());
+
+    let lines = regatta(&place, &repository, "diff --stat").expect_code(0).stdout;
+    assert!(lines.contains("\n  old.txt → new.txt"), "{lines}");
+    assert!(lines.lines().any(|line| line.starts_with("  gone.txt ") && line.ends_with("removed")));
+    assert!(lines.ends_with(&format!("{} files · +6 −3\n", told.len())), "{lines}");
+}
+
+#[test]
 fn conflicts_lists_path_reason_and_the_three_sides() {
     let place = sandbox();
     let repository = place.repository();

@@ -85,10 +85,11 @@ async fn programs_get_one_document_with_the_run_and_its_tasks() {
 #[test]
 async fn a_patch_comes_out_of_a_pipe_byte_for_byte() {
     let (bench, name) = bench().await;
-    let one = DiffArgs { target: Some("search".to_owned()).into() };
+    let one = DiffArgs { target: Some("search".to_owned()).into(), stat: false };
     let patch = format!("patch of refs/tasks/{name}/search/1\n\u{1b}[2J");
     assert_eq!(text(|out| diff::run(&bench.context, &one, out)), patch);
-    let all = text(|out| diff::run(&bench.context, &DiffArgs { target: None.into() }, out));
+    let all =
+        text(|out| diff::run(&bench.context, &DiffArgs { target: None.into(), stat: false }, out));
     assert_eq!(all.matches("patch of").count(), 3);
 }
 

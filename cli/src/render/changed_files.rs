@@ -1,0 +1,220 @@
+//! The files of a patch, with the number of lines that changed in each.
+
+use serde::Serialize;
+
+use super::numbers::count;
+use super::patch::DiffPart;
+use super::printable::{fit, one_line, width};
+use super::terminal::{Meaning, Palette};
+
+/// One changed file of a patch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ChangedFile {
+    /// Its path, quoted as git does where it has odd letters.
+    path: String,
+    /// Its path before, if it was renamed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+    /// What became of it.
+    change: FileChange,
+    /// Whether it has no lines.
+    binary: bool,
+    /// How many lines were added.
+    added: u64,
+    /// How many lines were removed.
+    removed: u64,
+}
+
+/// What became of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum FileChange {
+    Changed,
+    Added,
+    Removed,
+    Renamed,
+    Mode,
+}
+
+impl ChangedFile {
+    /// Returns the files of a patch in git's format, in its order.
+    #[must_use]
+    pub fn of_patch(patch: &[u8]) -> Vec<Self> {
+        let mut files: Vec<Self> = Vec::new();
+        let mut part = DiffPart::Header;
+        for line in patch.split(|byte| *byte == b'\n') {
+            if let Some(names) = line.strip_prefix(b"diff --git ") {
+                part = DiffPart::Header;
+                files.push(Self::new(names));
+                continue;
+            }
+            let Some(file) = files.last_mut() else { continue };
+            let text = String::from_utf8_lossy(line);
+            part = part.after(&text);
+            match (part, line.first()) {
+                (DiffPart::Hunk, Some(b'+')) => file.added += 1,
+                (DiffPart::Hunk, Some(b'-')) => file.removed += 1,
+                (DiffPart::Hunk, _) => {}
+                (DiffPart::Header, _) => file.read_header(&text),
+            }
+        }
+        files
+    }
+
+    /// Returns the file of a header, which has its name twice.
+    fn new(names: &[u8]) -> Self {
+        let second = names.get(names.len() / 2 + 1..).unwrap_or_default();
+        let second = String::from_utf8_lossy(second);
+        let path = match second.strip_prefix("\"b/") {
+            Some(quoted) => format!("\"{quoted}"),
+            None => second.strip_prefix("b/").unwrap_or(&second).to_owned(),
+        };
+        let change = FileChange::Changed;
+        Self { path, from: None, change, binary: false, added: 0, removed: 0 }
+    }
+
+    fn read_header(&mut self, line: &str) {
+        if let Some(path) = line.strip_prefix("rename from ") {
+            (self.from, self.change) = (Some(path.to_owned()), FileChange::Renamed);
+        } else if let Some(path) = line.strip_prefix("rename to ") {
+            path.clone_into(&mut self.path);
+        } else if line.starts_with("new file mode ") {
+            self.change = FileChange::Added;
+        } else if line.starts_with("deleted file mode ") {
+            self.change = FileChange::Removed;
+        } else if line.starts_with("new mode ") {
+            self.change = FileChange::Mode;
+        } else if line.starts_with("GIT binary patch") || line.starts_with("Binary files ") {
+            self.binary = true;
+        }
+    }
+
+    fn name(&self) -> String {
+        match &self.from {
+            Some(from) => one_line(&format!("{from} → {}", self.path)),
+            None => one_line(&self.path),
+        }
+    }
+
+    /// Returns what is said beside the numbers of lines.
+    fn note(&self) -> &'static str {
+        match (self.change, self.binary) {
+            (FileChange::Changed | FileChange::Renamed, false) => "",
+            (FileChange::Changed | FileChange::Renamed, true) => "binary",
+            (FileChange::Added, false) => "added",
+            (FileChange::Added, true) => "added, binary",
+            (FileChange::Removed, false) => "removed",
+            (FileChange::Removed, true) => "removed, binary",
+            (FileChange::Mode, false) => "mode",
+            (FileChange::Mode, true) => "mode, binary",
+        }
+    }
+}
+
+/// Returns the lines of the files of several tasks, each below its heading if it has one, and the sum of
+/// more than one file. A task without files is left out.
+#[must_use]
+pub fn file_lines(works: &[(Option<String>, Vec<ChangedFile>)], palette: Palette) -> Vec<String> {
+    let files: Vec<&ChangedFile> = works.iter().flat_map(|(_, files)| files).collect();
+    let widest = files.iter().map(|file| width(&file.name())).max().unwrap_or(0);
+    let digits = |number: fn(&ChangedFile) -> u64| {
+        files.iter().map(|file| number(file).to_string().len()).max().unwrap_or(0)
+    };
+    let (of_added, of_removed) = (digits(|file| file.added), digits(|file| file.removed));
+    let line = |file: &ChangedFile| {
+        let added = format!("+{:<of_added$}", file.added);
+        let removed = format!("−{:<of_removed$}", file.removed);
+        let (added, removed) =
+            (palette.paint(Meaning::Good, &added), palette.paint(Meaning::Bad, &removed));
+        let name = fit(&file.name(), widest);
+        format!("{name}  {added} {removed}  {}", file.note()).trim_end().to_owned()
+    };
+    let mut lines = Vec::new();
+    for (heading, files) in works.iter().filter(|(_, files)| !files.is_empty()) {
+        lines.extend(heading.as_ref().map(|heading| palette.paint(Meaning::Heading, heading)));
+        let indent = if heading.is_some() { "  " } else { "" };
+        lines.extend(files.iter().map(|file| format!("{indent}{}", line(file))));
+    }
+    if files.len() > 1 {
+        let sum = |number: fn(&ChangedFile) -> u64| files.iter().copied().map(number).sum::<u64>();
+        let (added, removed) = (sum(|file| file.added), sum(|file| file.removed));
+        lines.push(format!("{} · +{added} −{removed}", count(files.len(), "file")));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATCH: &str = "\
+diff --git a/a b/c.txt b/a b/c.txt
+index 1..2 100644
+--- a/a b/c.txt
++++ b/a b/c.txt
+@@ -1,2 +1,3 @@
+ same
+--- a line that was removed
+++++ one that was added
++diff --git a/x b/x
+\\ No newline at end of file
+diff --git a/old.rs b/new.rs
+similarity index 90%
+rename from old.rs
+rename to new.rs
+diff --git \"a/t\\tab\" \"b/t\\tab\"
+new file mode 100644
+index 0..1
+GIT binary patch
+literal 3
+Kc${Nk
+
+diff --git a/run b/run
+old mode 100644
+new mode 100755
+diff --git a/gone b/gone
+deleted file mode 100644
+--- a/gone
++++ /dev/null
+@@ -1 +0,0 @@
+-x
+";
+
+    #[test]
+    fn files_are_listed_with_their_lines_and_what_became_of_them() {
+        let files = ChangedFile::of_patch(PATCH.as_bytes());
+        let lines = file_lines(&[(None, files)], Palette::Plain);
+        let expected = [
+            "a b/c.txt        +2 −1",
+            "old.rs → new.rs  +0 −0",
+            "\"t\\tab\"          +0 −0  added, binary",
+            "run              +0 −0  mode",
+            "gone             +0 −1  removed",
+            "5 files · +2 −2",
+        ];
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn files_of_tasks_are_below_their_headings() {
+        let files = |patch: &str| ChangedFile::of_patch(patch.as_bytes());
+        let long = files("diff --git a/a-long-name b/a-long-name\n@@\n+x\n");
+        let short = files("diff --git a/x b/x\n@@\n-x\n");
+        let works = [(Some("one".to_owned()), long), (Some("none".to_owned()), Vec::new())];
+        assert_eq!(file_lines(&works, Palette::Plain), ["one", "  a-long-name  +1 −0"]);
+        let [one, none] = works;
+        let lines = file_lines(&[one, none, (Some("two".to_owned()), short)], Palette::Plain);
+        let expected =
+            ["one", "  a-long-name  +1 −0", "two", "  x            +0 −1", "2 files · +1 −1"];
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn what_is_no_patch_has_no_files() {
+        for text in ["", "diff --git", "+x\n-y\n@@\n+z", "\u{1b}[2J"] {
+            assert_eq!(ChangedFile::of_patch(text.as_bytes()), [], "{text:?}");
+        }
+        let short = ChangedFile::of_patch(b"diff --git \n@@\n+x");
+        assert_eq!((short.len(), short[0].added), (1, 1));
+    }
+}
