@@ -75,19 +75,44 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> 
     Ok(Parsed::Command(Box::new(arguments)))
 }
 
-/// Refuses a single word that is almost a command: it would be sent to a model.
+/// Words that are commands of other programs, and what does the same here.
+const COMMANDS_ELSEWHERE: [(&str, &str); 16] = [
+    ("cancel", "Ctrl-C in the terminal of the run"),
+    ("clean", "regatta gc"),
+    ("delete", "regatta discard"),
+    ("kill", "Ctrl-C in the terminal of the run"),
+    ("land", "regatta apply"),
+    ("list", "regatta runs"),
+    ("log", "regatta logs"),
+    ("ls", "regatta runs"),
+    ("merge", "regatta apply"),
+    ("ps", "regatta runs"),
+    ("retry", "regatta runs retry RUN"),
+    ("revert", "regatta undo"),
+    ("rm", "regatta discard"),
+    ("status", "regatta runs"),
+    ("stop", "Ctrl-C in the terminal of the run"),
+    ("version", "regatta --version"),
+];
+
+/// Refuses a single word that is almost a command, or one of other programs: it would be sent to a
+/// model.
 fn refuse_mistyped_command(command: &Command) -> Result<(), Error> {
     let Command::Launch(args) = command else { return Ok(()) };
     let [word] = args.prompts.as_slice() else { return Ok(()) };
     let Some(word) = word.to_str().filter(|word| !args.is_print() && !word.starts_with('@')) else {
         return Ok(());
     };
+    let elsewhere = COMMANDS_ELSEWHERE.iter().find(|(command, _)| command == &word);
     let names = command_names();
-    let near = nearest(word, names.iter().map(String::as_str));
-    let near = near.filter(|_| !word.contains(char::is_whitespace));
-    near.map_or(Ok(()), |near| {
+    let near = || {
+        let near = nearest(word, names.iter().map(String::as_str))?;
+        (!word.contains(char::is_whitespace)).then(|| format!("regatta {near}"))
+    };
+    let instead = elsewhere.map(|(_, instead)| (*instead).to_owned()).or_else(near);
+    instead.map_or(Ok(()), |instead| {
         Err(Error::usage(format!("no such command: `{word}`"))
-            .hint(format!("regatta {near}"))
+            .hint(instead)
             .hint(format!("regatta -p {}, which asks a model", shell_word(word))))
     })
 }

@@ -112,7 +112,8 @@ impl ItemSource {
     /// Parses the value of `--each`.
     pub(crate) fn parse(spec: &str) -> Self {
         match (spec, spec.strip_prefix('@')) {
-            ("-", _) => Self::Standard,
+            // The second is how curl spells it.
+            ("-" | "@-", _) => Self::Standard,
             (_, Some(path)) => Self::List(path.into()),
             (glob, None) => Self::Glob(glob.to_owned()),
         }
@@ -332,6 +333,7 @@ mod tests {
     #[test]
     fn a_list_has_an_item_per_line_or_per_nul() {
         assert_eq!(items("-", b"a b\r\n\nc\n", b'\n', "").unwrap(), ["a b", "c"]);
+        assert_eq!(items("@-", b"a\n", b'\n', "").unwrap(), ["a"]);
         assert_eq!(items("-", b"a\nb\0\0c\0", 0, "").unwrap(), ["a\nb", "c"]);
         assert!(items("-", b"\n\n", b'\n', "").is_err());
         let error = items("-", b"a\0b", b'\n', "").unwrap_err().to_string();

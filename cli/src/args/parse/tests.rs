@@ -130,7 +130,7 @@ fn destructive_commands_can_be_tried_and_need_a_name() {
 
 #[test]
 fn a_usage_error_is_in_our_own_form() {
-    let cases: [(&[&str], &str); 11] = [
+    let cases: [(&[&str], &str); 13] = [
         (&["runs", "--bogus"], "error: no such option: `--bogus`\n  try: regatta runs --help"),
         (
             &["run", "--jobs", "0"],
@@ -166,6 +166,14 @@ fn a_usage_error_is_in_our_own_form() {
         (
             &["rnus"],
             "error: no such command: `rnus`\n  try: regatta runs\n  try: regatta -p rnus, which asks a model",
+        ),
+        (
+            &["status"],
+            "error: no such command: `status`\n  try: regatta runs\n  try: regatta -p status, which asks a model",
+        ),
+        (
+            &["stop"],
+            "error: no such command: `stop`\n  try: Ctrl-C in the terminal of the run\n  try: regatta -p stop, which asks a model",
         ),
         (
             &["--model", "a/b", "lgos"],
