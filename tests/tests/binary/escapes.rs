@@ -144,7 +144,7 @@ fn a_bomb_of_two_hundred_forking_processes_is_gone_before_the_work_of_its_task_i
     // Each has forked before the other lock is released, and they fork for ever at once. From then on
     // a fork may fail for want of process numbers, which ends a shell: the first of them forks no more.
     let bomb = r#"
-        exec 9>>$HELD; flock -s 9; exec 8>gate; flock -x 8; : >again
+        exec 9>>$HELD; flock -s 9; exec 8>gate; flock -x 8; : >forked; : >again
         i=0; while [ $i -lt 200 ]; do
             setsid sh -c 'echo $$ >>$ALL; (: &); echo >>forked; flock -s gate true
                 (: &); echo >>again; while :; do (: &); done' 8<&- &
