@@ -17,7 +17,7 @@ const BOMBS: usize = 1;
 
 /// How many times as long as a crowd of processes that are killed at once a bomb may live, on a busy
 /// machine.
-const CROWDS: u32 = 10;
+const CROWDS: u32 = 20;
 
 /// What ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
