@@ -78,16 +78,7 @@ async fn every_way_a_task_can_end_reads_back() {
             turns: None,
             timings: None,
         },
-        TaskReport {
-            outcome: Outcome::Cancelled,
-            captured: None,
-            ms: 0,
-            setup_ms: None,
-            usage: None,
-            fallbacks: Vec::new(),
-            turns: None,
-            timings: None,
-        },
+        TaskReport::unstarted(Outcome::Cancelled),
     ];
     let ends = asked.tasks.iter().zip(&reports);
     let finished = |(task, report): (&protocol::TaskSpec, &TaskReport)| LedgerEntry::TaskFinished {

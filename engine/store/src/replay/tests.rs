@@ -59,16 +59,7 @@ fn entries(asked: &RunSpec, name: &RunName, added: &RunSpec) -> Vec<LedgerEntry>
         LedgerEntry::TaskStarted { run: asked.id, task: added.tasks[0].id, attempt: 1 },
         LedgerEntry::TaskFinished {
             task: added.tasks[0].id,
-            report: Box::new(TaskReport {
-                outcome: Outcome::Cancelled,
-                captured: None,
-                ms: 0,
-                setup_ms: None,
-                usage: None,
-                fallbacks: Vec::new(),
-                turns: None,
-                timings: None,
-            }),
+            report: Box::new(TaskReport::unstarted(Outcome::Cancelled)),
         },
         LedgerEntry::LandingStarted { run: asked.id, landing: None },
         LedgerEntry::LandingFinished { run: asked.id, landing: None, report },
