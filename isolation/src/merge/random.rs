@@ -1,4 +1,4 @@
-//! Repeatable random numbers for tests, and how many cases they try.
+//! Repeatable random numbers for tests.
 
 /// A sequence of numbers that only its seed decides.
 pub(crate) struct Random(u64);
@@ -17,10 +17,4 @@ impl Random {
         mixed ^= mixed >> 31;
         usize::try_from(mixed % bound as u64).unwrap()
     }
-}
-
-/// Returns how many cases a comparison with git tries: `few`, or the number in
-/// `REGATTA_MERGE_CASES`.
-pub(crate) fn cases(few: u64) -> u64 {
-    std::env::var("REGATTA_MERGE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(few)
 }

@@ -2,15 +2,33 @@
 
 use std::time::{Duration, Instant};
 
+use crate::yardstick::slowdown;
+
 /// How long passes between two looks.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Waits until `holds` answers yes, and fails with `what` after `patience`.
+/// Waits until `holds` returns true. After `limit`, which is later on a busy machine, it fails with
+/// `what`.
 ///
 /// # Panics
 /// When the time is over.
-pub fn eventually(patience: Duration, what: &str, holds: impl FnMut() -> bool) {
-    assert!(within(patience, holds), "{what}: not within {patience:?}");
+#[track_caller]
+pub fn eventually(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
+    let more = || limit.mul_f64(slowdown()).saturating_sub(limit);
+    assert!(within(limit, &mut holds) || within(more(), holds), "{what}: not within {limit:?}");
+}
+
+/// Checks that something took at most `limit`, which is longer on a busy machine. For limits that
+/// are several times as long as what a quiet machine takes.
+///
+/// # Panics
+/// If it took longer.
+#[track_caller]
+pub fn took_at_most(took: Duration, limit: Duration, what: impl std::fmt::Display) {
+    if took > limit {
+        let slowdown = slowdown();
+        assert!(took <= limit.mul_f64(slowdown), "{took:?} of {limit:?} × {slowdown:.1}: {what}");
+    }
 }
 
 /// Waits until `holds` answers yes, and returns whether it did within `patience`.

@@ -6,6 +6,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
+use crate::permits::Permit;
+use crate::yardstick::slowdown;
+
 /// How long a test may run that asks for nothing else.
 const LIMIT: Duration = Duration::from_secs(100);
 
@@ -35,6 +38,8 @@ struct Running {
 #[derive(Debug)]
 pub struct Watched {
     began: Instant,
+    /// `None` if the thread had a permit before.
+    _permit: Option<Permit>,
 }
 
 /// Watches the test `name` of `module`, which runs on this thread, until the result is dropped.
@@ -43,12 +48,13 @@ pub fn begin(module: &'static str, name: &'static str) -> Watched {
     static WATCHDOG: Once = Once::new();
     WATCHDOG.call_once(|| drop(std::thread::spawn(watch)));
     let thread = std::thread::current().id();
+    let permit = Permit::acquire();
     let alone = until_alone(|alone| alone.is_none_or(|alone| alone == thread));
     let (began, limit) = (Instant::now(), default_limit());
     running().push(Running { module, name, thread, began, limit, waits: false });
     drop(alone);
     CHANGED.notify_one();
-    Watched { began }
+    Watched { began, _permit: permit }
 }
 
 /// Waits until no other test of this program runs, and lets none begin before the one that runs on
@@ -117,14 +123,20 @@ impl Drop for Watched {
     }
 }
 
-/// Waits for the first limit that is reached. Ends with the process.
+/// Waits for the first limit that is reached, which is later on a busy machine. Ends with the
+/// process.
 fn watch() {
     let mut running = running();
     loop {
         let now = Instant::now();
-        if running.iter().any(|test| test.is_late(now)) {
-            report(&running, now);
-            std::process::abort();
+        if running.iter().any(|test| test.is_late(now, 1.0)) {
+            let slowdown = slowdown();
+            if running.iter().any(|test| test.is_late(now, slowdown)) {
+                report(&running, now);
+                std::process::abort();
+            }
+            let late = running.iter_mut().filter(|test| test.is_late(now, 1.0));
+            late.for_each(|test| test.limit = test.limit.mul_f64(slowdown));
         }
         let next = running.iter().map(|test| (test.began + test.limit) - now).min();
         let next = next.unwrap_or(LIMIT);
@@ -134,8 +146,9 @@ fn watch() {
 }
 
 impl Running {
-    fn is_late(&self, now: Instant) -> bool {
-        now.duration_since(self.began) >= self.limit
+    /// Returns whether it runs for too long, on a machine that is slower by `slowdown`.
+    fn is_late(&self, now: Instant, slowdown: f64) -> bool {
+        now.duration_since(self.began) >= self.limit.mul_f64(slowdown)
     }
 
     /// Returns the name as the test harness has it, which is without the crate.
@@ -152,13 +165,13 @@ fn report(running: &[Running], now: Instant) {
     let line = |test: &Running| {
         let seconds = now.duration_since(test.began).as_secs_f32();
         let name = test.full_name();
-        if test.is_late(now) {
+        if test.is_late(now, 1.0) {
             format!("TEST TOO LONG {name} after {seconds:.0} s\n")
         } else {
             format!("still running: {name} for {seconds:.0} s\n")
         }
     };
-    let (late, others): (Vec<_>, Vec<_>) = running.iter().partition(|test| test.is_late(now));
+    let (late, others): (Vec<_>, Vec<_>) = running.iter().partition(|test| test.is_late(now, 1.0));
     let lines: String = late.into_iter().chain(others).map(line).collect();
     let _unread = write!(std::io::stderr(), "\n{lines}"); // the process ends all the same
 }

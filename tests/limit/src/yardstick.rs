@@ -1,15 +1,21 @@
 //! How fast the machine is at the moment, for tests of how long something takes.
 
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::rounds::Rounds;
 use crate::waiting::within;
 
-/// How many processes a yardstick starts and kills. Where nothing else runs, that takes ten
-/// milliseconds.
+/// How many processes a yardstick starts and kills.
 const PROCESSES: usize = 8;
+
+/// How long a yardstick takes on a machine on which nothing else runs.
+const QUIET_YARDSTICK: Duration = Duration::from_millis(10);
+
+/// How often the yardstick is measured for one slowdown.
+const MEASUREMENTS: usize = 3;
 
 /// How many yardsticks long something may take that is to take a second at most, before that is a
 /// failure on a busy machine, too.
@@ -62,65 +68,72 @@ impl InTime {
     }
 }
 
-/// How many tries may be late where no number of tries was asked for.
-const LATE: usize = 2;
-
-/// Counts tries of which so many are to be over in time.
-#[derive(Debug)]
-pub struct Tries {
-    wanted: usize,
-    /// Whether that many were asked for: then all of them must be in time.
-    is_asked_for: bool,
-    in_time: usize,
-    late: usize,
+/// Returns how many times as long as on a quiet machine things take now; 1 at least.
+///
+/// # Panics
+/// When a process cannot be started.
+#[must_use]
+pub fn slowdown() -> f64 {
+    let measured = (0..MEASUREMENTS).map(|_| yardstick()).max().unwrap_or_default();
+    measured.div_duration_f64(QUIET_YARDSTICK).max(1.0)
 }
 
+/// Counts tries that are to be over in time. As [`Rounds`], but those that were late on a busy
+/// machine do not count, and are repeated.
+#[derive(Debug)]
+pub struct Tries {
+    rounds: Rounds,
+    in_time: u64,
+    late: u64,
+}
+
+/// How many tries may be late on a busy machine before that is a failure: so many, or one for each
+/// that was in time.
+const LATE: u64 = 3;
+
 impl Tries {
-    /// Returns the count of none yet: `REGATTA_TEST_TRIES` are wanted, or `usual`.
-    ///
-    /// # Panics
-    /// When the variable is no number.
+    /// Returns the tries of the test `test`: `quick` or `full` many, or those of a time box.
     #[must_use]
-    pub fn wanted(usual: usize) -> Self {
-        let asked = std::env::var("REGATTA_TEST_TRIES").ok();
-        let is_asked_for = asked.is_some();
-        let wanted = asked.map_or(usual, |tries| tries.parse().expect("it is a number"));
-        Self { wanted, is_asked_for, in_time: 0, late: 0 }
+    pub fn new(test: &'static str, quick: u64, full: u64) -> Self {
+        Self { rounds: Rounds::new(test, quick, full), in_time: 0, late: 0 }
     }
 
-    /// Returns whether another try is needed. Where no number was asked for, a machine that stays
-    /// busy is not waited for.
-    #[must_use]
-    pub fn go_on(&self) -> bool {
-        self.in_time < self.wanted && (self.is_asked_for || self.late < LATE)
+    /// Returns whether another try is to be made.
+    pub fn go_on(&mut self) -> bool {
+        self.rounds.next().is_some()
     }
 
     /// Counts a try of `what`.
     ///
     /// # Panics
-    /// When it was late on a machine that is not busy, or more were late than were asked for.
+    /// If it was late on a machine that is not busy, or too many were late.
     pub fn count(&mut self, what: &str, try_: InTime) {
         match try_ {
             InTime::Yes => self.in_time += 1,
-            InTime::LateAsEverything => self.late += 1,
+            InTime::LateAsEverything => {
+                self.late += 1;
+                self.rounds.repeat();
+            }
             InTime::No => panic!("{what}: a try was late, {self}, and the machine is not busy"),
         }
-        assert!(!self.is_asked_for || self.late <= self.wanted, "{what}: {self}");
+        assert!(self.late <= self.in_time.max(LATE), "{what}: {self}");
     }
 
-    /// Says how many there were of `what` where a number of tries was asked for.
-    pub fn print(&self, what: &str) {
-        if self.is_asked_for {
-            // Not through what the test harness captures.
-            let _unseen = write!(std::io::stderr(), "\n{what}: {self}\n");
-        }
+    /// Prints how many tries of `what` were in time, in full depth and in a time box.
+    pub fn report(self, figure: &str, what: &str) {
+        let late = self.late;
+        self.rounds.done().report(
+            figure,
+            1,
+            &format!("{what} in time ({late} late on a busy machine)"),
+        );
     }
 }
 
 impl std::fmt::Display for Tries {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { wanted, in_time, late, .. } = self;
-        write!(f, "{in_time} of {wanted} in time, {late} more on a busy machine")
+        let Self { in_time, late, .. } = self;
+        write!(f, "{in_time} in time, {late} late on a busy machine")
     }
 }
 

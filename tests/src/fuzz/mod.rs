@@ -7,9 +7,12 @@ pub mod kills;
 pub mod landing;
 mod points;
 mod random;
-mod rounds;
+
+use std::io::Write as _;
 
 pub use random::Random;
-pub use rounds::Rounds;
 
-use rounds::report;
+/// Prints a line about a round that the test harness does not capture.
+fn report(line: &str) {
+    let _unread = writeln!(std::io::stderr(), "\n{line}"); // a test passes without it, too
+}

@@ -65,7 +65,7 @@ fn sixty_four(place: &Sandbox, grace: Duration, most: Duration) {
     assert_eq!(model.take_violations(), Vec::<String>::new(), "{took:?}");
     assert_eq!(finished.events_of("run_finished")[0]["done"], 64);
     assert_eq!(model.requests(), 64 * 3, "each turn was answered once");
-    assert!(took < most, "{took:?}, {}", model.refused());
+    test_limit::took_at_most(took, most, model.refused());
 }
 
 /// 192 requests begin in four windows of three seconds, the last of which need not be over.
@@ -188,7 +188,7 @@ fn in_an_outage_one_request_at_a_time_asks_and_all_end_soon() {
     model.otherwise(|_| Box::new(|_: &Asked| Answer::error(503, "server_error", "down")));
     let began = Instant::now();
     let finished = begin(&place, &repository, &model, ("t", 32)).run().expect_code(5);
-    assert!(began.elapsed() < Duration::from_secs(60), "{finished}");
+    test_limit::took_at_most(began.elapsed(), Duration::from_secs(60), &finished);
     let failures = finished.events_of("task_finished");
     assert_eq!(failures.len(), 32);
     assert!(failures.iter().all(|end| end["failure"]["class"] == "transient"), "{finished}");

@@ -53,7 +53,7 @@ fn ends(what: &str, odd: Answer, expected: Ends) {
         .env("REGATTA_STREAM_FIRST_EVENT_TIMEOUT_MS", patience)
         .env("REGATTA_STREAM_IDLE_TIMEOUT_MS", patience)
         .run();
-    assert!(began.elapsed() < Duration::from_secs(30), "{what}: {:?}", began.elapsed());
+    test_limit::took_at_most(began.elapsed(), Duration::from_secs(30), what);
     assert_eq!(model.take_violations(), Vec::<String>::new(), "{what}: {finished}");
     let end = finished.task("t1");
     let requests = model.requests() - 1;

@@ -125,7 +125,7 @@ fn a_second_ctrl_c_grants_no_grace_and_still_captures() {
     running.interrupt("stopping at once");
     expect_cancelled(&place, &repository, running, 130);
     let took = began.elapsed();
-    assert!(took < Duration::from_secs(30), "{took:?}");
+    test_limit::took_at_most(took, Duration::from_secs(30), "it waits for something");
 }
 
 #[test]

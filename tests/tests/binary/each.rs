@@ -160,7 +160,7 @@ fn a_hundred_thousand_items_are_planned_in_seconds() {
     assert_eq!(finished.code, 0, "{}", finished.stderr);
     assert!(finished.stdout.contains("src-file-99999-rs"));
     let took = began.elapsed();
-    assert!(took < Duration::from_secs(90), "{took:?}");
+    test_limit::took_at_most(took, Duration::from_secs(90), "it waits for something");
 }
 
 #[test]

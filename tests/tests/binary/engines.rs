@@ -1,6 +1,7 @@
 //! Two engines in one repository at once.
 
-use tests::fuzz::{Random, Rounds};
+use test_limit::Rounds;
+use tests::fuzz::Random;
 use tests::sandbox::{Plan, Repository};
 
 use super::sandbox;
@@ -42,14 +43,13 @@ fn remove_all(repository: &Repository, round: usize) {
 
 #[test]
 fn two_engines_land_in_one_repository_at_once_and_nothing_is_lost() {
-    // `REGATTA_ROUNDS` makes it more: each round is eight pairs of landings that may meet.
-    let rounds = Rounds::from_environment(10);
-    rounds.announce("two_engines_land_in_one_repository_at_once");
-    let mut random = Random::new(rounds.seed);
+    // Each round is eight pairs of landings that may meet.
+    let mut rounds = Rounds::new("engines", 2, 125);
     let place = sandbox();
     let repository = place.repository().watched();
     let lines: String = (1..=900).map(|line| format!("line {line}\n")).collect();
-    for round in 0..usize::try_from(rounds.count).expect("it is a number of rounds") {
+    for (round, seed) in rounds.by_ref().enumerate() {
+        let mut random = Random::new(seed);
         repository.write("shared.txt", &lines);
         if round > 0 {
             // The files of the last round would make each next one slower.
@@ -72,7 +72,7 @@ fn two_engines_land_in_one_repository_at_once_and_nothing_is_lost() {
         assert!(place.home().ledger_is_sound());
         place.expect_nothing_left(&repository);
     }
-    rounds.report(&format!("{} pairs of tasks have landed", rounds.count * 8));
+    rounds.done().report("R16", 8, "pairs of tasks of two engines");
 }
 
 #[test]

@@ -8,7 +8,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use tests::fuzz::{Random, Rounds};
+use test_limit::Rounds;
+use tests::fuzz::Random;
 use tests::sandbox::{Finished, Plan, Repository, Sandbox};
 
 use super::sandbox;
@@ -76,11 +77,8 @@ fn rescued(place: &Sandbox, repository: &Repository, runs: &[Finished]) -> Vec<R
 
 #[test]
 fn every_byte_that_the_user_saves_while_two_engines_land_is_there() {
-    // How often each engine runs.
-    let rounds = Rounds::from_environment(4);
-    rounds.announce("every_byte_that_the_user_saves_while_two_engines_land_is_there");
-    let pauses = Mutex::new(Random::new(rounds.seed));
-    let rounds = usize::try_from(rounds.count).expect("it is a number of rounds");
+    let rounds = Mutex::new(Rounds::new("engines_and_saves", 4, 50));
+    let pauses = Mutex::new(Random::new(test_limit::seed()));
     let place = sandbox();
     let repository = place.repository().watched();
     for file in FILES {
@@ -107,10 +105,11 @@ fn every_byte_that_the_user_saves_while_two_engines_land_is_there() {
             }
         });
         let engines = ["left", "right"].map(|engine| {
-            let (place, repository) = (&place, &repository);
+            let (place, repository, rounds) = (&place, &repository, &rounds);
             scope.spawn(move || {
+                let has_next = |_: &usize| rounds.lock().is_ok_and(|mut it| it.next().is_some());
                 let run = |round| place.run_plan(repository, &plan(engine, round)).run();
-                (0..rounds).map(run).collect::<Vec<Finished>>()
+                (0..).take_while(has_next).map(run).collect::<Vec<Finished>>()
             })
         });
         let runs: Vec<Finished> =
@@ -149,4 +148,6 @@ fn every_byte_that_the_user_saves_while_two_engines_land_is_there() {
         fs::remove_file(repository.path(file)).expect("it is there");
     }
     place.expect_nothing_left(&repository);
+    let rounds = rounds.into_inner().expect("no engine panicked");
+    rounds.done().report("R16", 4, "pairs of tasks of two engines while the user saves");
 }

@@ -9,11 +9,11 @@ use tests::sandbox::{Plan, Process, Processes, User};
 
 use super::escapes_kit::{GONE, PATIENCE, SIX, Scene, launcher, users};
 
-/// How often each of these ends is tried, unless `REGATTA_TEST_TRIES` says otherwise.
-const TRIES: usize = 2;
+/// How often each of these ends is tried, in quick and in full depth.
+const TRIES: (u64, u64) = (1, 50);
 
 /// How many bombs are tried.
-const BOMBS: usize = 1;
+const BOMBS: (u64, u64) = (1, 2);
 
 /// How many times as long as a crowd of processes that are killed at once a bomb may live, on a busy
 /// machine.
@@ -40,7 +40,7 @@ fn six_do_not_outlive(death: Death, user: Option<User>) {
         plan.task(&number.to_string(), "true").after(&[&(number - 1).to_string()])
     });
     let what = format!("{death:?}, {}", if user.is_some() { "ordinary user" } else { "own user" });
-    let mut tries = Tries::wanted(TRIES);
+    let mut tries = Tries::new("escapes", TRIES.0, TRIES.1);
     while tries.go_on() {
         let engine = match death {
             Death::EnginePanicked => scene.run(&others).fault("crash@ledger.append:12").start(),
@@ -80,7 +80,7 @@ fn six_do_not_outlive(death: Death, user: Option<User>) {
         }
         tries.count(&what, scene.all_gone(&processes, since));
     }
-    tries.print(&what);
+    tries.report("R2", &what);
 }
 
 /// Does it as root, or whoever runs the tests, and as an ordinary user.
@@ -157,7 +157,7 @@ fn a_bomb_of_two_hundred_forking_processes_is_gone_before_the_work_of_its_task_i
     "#;
     let scene = Scene::new(None);
     let what = "a bomb";
-    let mut tries = Tries::wanted(BOMBS);
+    let mut tries = Tries::new("bombs", BOMBS.0, BOMBS.1);
     while tries.go_on() {
         let before = test_limit::crowd(200);
         let mut engine = scene.start(&Plan::default().task("bomb", bomb));
@@ -171,7 +171,7 @@ fn a_bomb_of_two_hundred_forking_processes_is_gone_before_the_work_of_its_task_i
         let finished = engine.wait().expect_code(0);
         assert_eq!(finished.task("bomb")["outcome"], "done");
     }
-    tries.print(what);
+    tries.report("R2", what);
 }
 
 #[test]

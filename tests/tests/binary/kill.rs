@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use test_limit::Rounds;
+use tests::fuzz::Random;
 use tests::sandbox::{Plan, Repository, Sandbox};
 
 use super::sandbox;
@@ -126,17 +128,14 @@ fn expect_work_kept(place: &Sandbox, told: &[Value], death: Death<'_>) {
 }
 
 #[test]
-fn killed_at_ten_random_moments_nothing_is_lost_and_nothing_is_left() {
-    // A run tells about 130 events. The seed decides at which of them the ten deaths are; the
-    // rest of the chance is the machine's.
-    let seed = std::env::var("REGATTA_SEED").ok().and_then(|seed| seed.parse().ok());
-    let mut state: u64 = seed.unwrap_or(0x5eed_0001);
-    for _ in 0..10 {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let moment = usize::try_from(state >> 33).expect("31 bits are few") % 130;
-        survives(Death::After(1 + moment));
+fn killed_at_random_moments_nothing_is_lost_and_nothing_is_left() {
+    // A run reports about 130 events. The seed decides after which of them the engine is killed; the
+    // rest is left to the machine.
+    let mut rounds = Rounds::new("kill_moments", 2, 10);
+    for seed in rounds.by_ref() {
+        survives(Death::After(Random::new(seed).between(1, 130)));
     }
+    rounds.done().report("R1", 1, "runs killed at a random event");
 }
 
 #[test]

@@ -188,7 +188,7 @@ pub(super) fn ends(wire: Wire, what: &str, odd: &Answer, times: usize, expected:
             _ => Answer::yields(&json!("done")),
         }
     });
-    assert!(began.elapsed() <= MOST_TIME, "{wire:?}, {what}: {:?}", began.elapsed());
+    test_limit::took_at_most(began.elapsed(), MOST_TIME, format!("{wire:?}, {what}"));
     assert_eq!(model.take_violations(), Vec::<String>::new(), "{wire:?}, {what}: {finished}");
     let end = finished.task("t1");
     let requests = model.asked("t1").len() - 1;

@@ -14,7 +14,8 @@ use engine::ports::{
 };
 use isolation::{Captures, IsolationPaths, PathFilter, Repositories};
 use protocol::{CaptureRef, Captured, IsolationMode, RunName};
-use tests::fuzz::{Random, Rounds};
+use test_limit::Rounds;
+use tests::fuzz::Random;
 use tests::sandbox::{Repository as UserRepository, skip};
 use tokio::runtime::{Builder, Runtime};
 
@@ -243,10 +244,10 @@ fn compare(again: &Workspace, new: &Workspace, written: &BTreeSet<PathBuf>) {
 
 #[test]
 fn a_task_in_the_files_of_another_sees_and_captures_what_it_would_in_new_files() {
-    let rounds = Rounds::from_environment(200);
+    let rounds = Rounds::new("reuse", 40, 2_000);
     let benches: Mutex<Vec<Bench>> = Mutex::default();
-    let test = "a_task_in_the_files_of_another_sees_and_captures_what_it_would_in_new_files";
-    rounds.run(test, |random| {
+    let done = rounds.run(2, |seed| {
+        let random = &mut Random::new(seed);
         let idle = benches.lock().expect("nothing panics here").pop();
         let bench = idle.unwrap_or_else(Bench::new);
         let reused = (0..TRIES).any(|_| compare_a_pair(&bench, random));
@@ -256,6 +257,7 @@ fn a_task_in_the_files_of_another_sees_and_captures_what_it_would_in_new_files()
             benches.lock().expect("nothing panics here").push(bench);
         }
     });
+    done.report("P8", 1, "tasks in the files of another");
 }
 
 #[test]

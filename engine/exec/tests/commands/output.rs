@@ -84,7 +84,7 @@ async fn who_leaves_the_group_with_the_pipe_holds_nobody_up() {
     let script = "setsid sh -c 'echo $$ >left; while :; do echo flood; done' & while [ ! -s left ]; do :; done; echo ok";
     let end = harness.run(script).await;
     assert_eq!(end.cause, EndCause::Exited(0));
-    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    test_limit::took_at_most(began.elapsed(), Duration::from_secs(15), "it waits for something");
     // It writes into a pipe that nobody reads any more.
     crate::harness::wait_until(|| !crate::harness::runs(harness.read("left").trim()));
 
@@ -92,7 +92,7 @@ async fn who_leaves_the_group_with_the_pipe_holds_nobody_up() {
     let began = Instant::now();
     let end = harness.run(script).await;
     assert_eq!(end.last_line.as_deref(), Some("ok"));
-    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    test_limit::took_at_most(began.elapsed(), Duration::from_secs(15), "it waits for something");
     let left = harness.read("silent").trim().parse().unwrap();
     let left = rustix::process::Pid::from_raw(left).unwrap();
     rustix::process::kill_process(left, rustix::process::Signal::KILL).unwrap();

@@ -18,8 +18,9 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use super::kit::{self, Kit, LANDED};
 use crate::file_entry::{Change, Entry, Mode};
 
-/// How often what was saved is looked for. Together the programs save 2,000 times.
-const ROUNDS: u32 = 50;
+/// How often what was saved is looked for, in quick and in full depth. In full depth the programs save
+/// 2,000 times together.
+const ROUNDS: (u32, u32) = (6, 50);
 
 /// How often each saves per round.
 const SAVES: usize = 8;
@@ -213,20 +214,16 @@ fn printable(git_dir: &str, object: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn seed() -> u64 {
-    let now = std::time::UNIX_EPOCH.elapsed().unwrap().subsec_nanos();
-    std::env::var("REGATTA_SEED").map_or(u64::from(now), |seed| seed.parse().unwrap())
-}
-
 #[test]
-fn two_thousand_saves_in_five_styles_are_in_the_tree_or_a_conflict_or_a_rescue_that_was_told() {
-    let seed = seed();
+fn saves_in_five_styles_are_in_the_tree_or_a_conflict_or_a_rescue_that_was_told() {
+    let seed = test_limit::seed();
+    let rounds = test_limit::by_depth(ROUNDS.0, ROUNDS.1);
     let heading = heading(0);
     let kit = Kit::in_memory(&STYLES.map(|style| (style.name(), heading.as_str())));
     let start = |(seed, style)| Program::start(&kit, style, seed);
     let programs: Vec<_> = (seed..).zip(STYLES).map(start).collect();
     let (mut landings, mut landed, mut span) = (0, 0, Duration::from_millis(10));
-    for round in 1..=ROUNDS {
+    for round in 1..=rounds {
         programs.iter().for_each(|program| program.begin.send(span).unwrap());
         let (mut done, mut reports) = (Vec::new(), Vec::new());
         while done.len() < programs.len() {

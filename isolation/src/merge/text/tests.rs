@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use super::{Budget, Favor, Labels, MARKER_LENGTH, MarkerStyle, Refinement, TextMerge, merge_text};
-use crate::merge::random::{Random, cases};
+use crate::merge::random::Random;
+use test_limit::Rounds;
 
 /// The result of a merge: the text, and whether it has conflicts.
 #[derive(Debug, PartialEq, Eq)]
@@ -124,9 +125,9 @@ fn three_texts(random: &mut Random) -> [Vec<u8>; 3] {
 #[test]
 fn texts_merge_as_git_merges_them_with_histogram_diff_and_zealous_refinement() {
     let folder = tempfile::tempdir().unwrap();
-    let cases = cases(400).min(2_000);
+    let mut rounds = Rounds::new("texts", 100, 2_000);
     let mut conflicts = 0;
-    for seed in 0..cases {
+    for seed in rounds.by_ref() {
         let texts = three_texts(&mut Random::new(seed));
         let git = gits(folder.path(), &texts, Favor::Conflicts);
         assert_eq!(ours(&texts, Favor::Conflicts), git, "seed {seed}");
@@ -136,14 +137,17 @@ fn texts_merge_as_git_merges_them_with_histogram_diff_and_zealous_refinement() {
             assert_eq!(ours(&texts, Favor::Union), git, "union, seed {seed}");
         }
     }
-    assert!(conflicts * 10 >= cases * 3, "{conflicts} conflicts in {cases} cases");
+    let done = rounds.done();
+    assert!(conflicts * 10 >= done.count * 2, "{conflicts} conflicts in {} cases", done.count);
+    done.report("R20", 1, "texts merged as git merges them");
 }
 
 #[test]
 fn markers_of_each_style_and_length_are_those_of_git() {
     let folder = tempfile::tempdir().unwrap();
     let mut conflicts = 0;
-    for seed in 0..cases(400).min(2_000) {
+    let mut rounds = Rounds::new("markers", 50, 2_000);
+    for seed in rounds.by_ref() {
         let random = &mut Random::new(seed);
         let length = [1, 3, 7, 12, 200][random.below(5)];
         let texts = three_texts(random);
@@ -155,13 +159,15 @@ fn markers_of_each_style_and_length_are_those_of_git() {
             conflicts += u64::from(git.has_conflicts);
         }
     }
-    assert!(conflicts > 100, "{conflicts}");
+    let done = rounds.done();
+    assert!(conflicts * 10 >= done.count * 4, "{conflicts} conflicts in {} cases", done.count);
+    done.report("R20", 2, "texts with markers as git has them");
 }
 
 #[test]
 fn long_texts_of_frequent_lines_merge_as_in_git() {
     let folder = tempfile::tempdir().unwrap();
-    for seed in 0..cases(400).min(2_000) / 20 {
+    for seed in Rounds::new("long_texts", 5, 100) {
         let random = &mut Random::new(seed);
         let base: Vec<String> = (0..400).map(|_| line(random, 4)).collect();
         let (one, two) = (edited(random, &base), edited(random, &base));

@@ -3,13 +3,10 @@
 use std::fs;
 
 use rustix::time::{ClockId, clock_gettime};
+use test_limit::Rounds;
 
 use super::scenarios::folder;
 use super::*;
-
-/// How many streams of each API are changed at random, if the environment does not say it. All
-/// together take some ten seconds without optimisation.
-const MUTATIONS: u64 = 2_500;
 
 /// The most time that one stream may take of a processor.
 const MOST_TIME: Duration = Duration::from_secs(1);
@@ -17,10 +14,15 @@ const MOST_TIME: Duration = Duration::from_secs(1);
 /// The most memory in KiB that all of them may take.
 const MOST_MEMORY: u64 = 64 << 10;
 
-/// A generator of numbers, the same in every run.
+/// A generator of numbers, the same for each seed.
 struct Random(u64);
 
 impl Random {
+    fn new(seed: u64) -> Self {
+        // It may not begin at zero, and seeds beside each other are to give other numbers.
+        Self(seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
     fn below(&mut self, most: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -77,16 +79,17 @@ struct Outcome {
     failures: u64,
 }
 
-/// Changes so many streams of an API, which are in turn the sample and those of its documentation.
-fn change(api: Api, many: u64) -> Outcome {
+/// Changes a stream of an API for each seed: the sample and those of its documentation, in turn.
+fn change(api: Api, seeds: &mut Rounds) -> Outcome {
     let mut wholes = vec![sample(api, &SAID).0.into_bytes()];
     let files = fs::read_dir(folder().join(api.name())).unwrap();
     let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
     files.retain(|file| file.extension().is_some_and(|it| it == "sse"));
     files.sort();
     wholes.extend(files.iter().map(|file| fs::read(file).unwrap()));
-    let (mut random, mut outcome) = (Random(0x9e37_79b9_7f4a_7c15), Outcome::default());
-    for whole in wholes.iter().cycle().zip(0..many).map(|(whole, _)| whole) {
+    let mut outcome = Outcome::default();
+    for (whole, seed) in wholes.iter().cycle().zip(seeds) {
+        let mut random = Random::new(seed);
         let mut stream = whole.clone();
         mutate(&mut stream, &mut random);
         let size = 1 + random.below(300);
@@ -120,19 +123,24 @@ fn memory(name: &str) -> u64 {
 
 #[test]
 fn streams_changed_at_random_have_one_end_each() {
-    let many = std::env::var("REGATTA_MUTATED_STREAMS").ok().and_then(|it| it.parse().ok());
     let before = memory("VmRSS");
+    let rounds = APIS.map(|_| Rounds::new("streams", 500, 25_000));
+    let mut done = Vec::new();
     let outcomes = std::thread::scope(|scope| {
-        let all = APIS.map(|api| scope.spawn(move || change(api, many.unwrap_or(MUTATIONS))));
-        all.map(|one| one.join().unwrap())
+        let all = APIS.iter().zip(rounds).map(|(api, mut rounds)| {
+            scope.spawn(move || (change(*api, &mut rounds), rounds.done()))
+        });
+        let all: Vec<_> = all.collect();
+        let joined = all.into_iter().map(|one| one.join().unwrap());
+        joined.map(|(outcome, rounds)| (done.push(rounds), outcome).1).collect::<Vec<_>>()
     });
     let grown = memory("VmHWM").saturating_sub(before);
-    for (api, outcome) in APIS.iter().zip(&outcomes) {
-        let told = format!("{api:?}: {outcome:?}, {grown} KiB in all\n");
-        std::io::stderr().write_all(told.as_bytes()).unwrap();
+    for ((api, outcome), done) in APIS.iter().zip(&outcomes).zip(done) {
+        done.report("R5", 1, &format!("changed streams of {}", api.name()));
         assert!(outcome.answers > 0 && outcome.failures > 0, "{api:?}: {outcome:?}");
         assert!(outcome.slowest <= MOST_TIME, "{api:?}: {outcome:?}");
     }
-    // With a number given, no other test takes memory at the same time.
-    assert!(many.is_none() || grown <= MOST_MEMORY, "{grown} KiB");
+    // In quick depth, other tests take memory at the same time.
+    let is_alone = test_limit::depth() != test_limit::Depth::Quick;
+    assert!(!is_alone || grown <= MOST_MEMORY, "{grown} KiB");
 }

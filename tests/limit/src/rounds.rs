@@ -1,0 +1,189 @@
+//! Tests that repeat something with random numbers: how often, and with which seeds.
+
+use std::collections::VecDeque;
+use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use crate::depth::{Depth, depth, fixed_seed, given_seed, root, seed};
+use crate::watchdog::raise;
+
+/// How long a round may take on a slow machine. The limit of a test is that of all its rounds.
+const ROUND: Duration = Duration::from_secs(3);
+
+/// How much longer than its time box a test may take, for the round that ends last.
+const AFTER_THE_BOX: Duration = Duration::from_secs(100);
+
+/// The rounds of a test. As an iterator, it yields the seed of each.
+///
+/// The seeds that `tests/seeds.txt` lists for the test come first, then those from the first seed
+/// on: that of the commit ([`seed`](crate::seed)), in quick depth the same for all commits. A round
+/// that panics is reported with its line for that file.
+#[derive(Debug)]
+pub struct Rounds {
+    test: &'static str,
+    /// The seeds of `tests/seeds.txt` that have not been tried yet.
+    listed: VecDeque<u64>,
+    /// The first of the seeds that follow them, and the next one.
+    first: u64,
+    next: u64,
+    planned: Planned,
+    begun: u64,
+    began: Instant,
+    current: Option<u64>,
+}
+
+/// When the rounds end.
+#[derive(Clone, Copy, Debug)]
+enum Planned {
+    Count(u64),
+    Until(Instant),
+}
+
+impl Rounds {
+    /// Returns the rounds of the test that runs on this thread: `quick` or `full` many, or as many
+    /// as fit into a time box, by [`Depth`]. `test` names it in `tests/seeds.txt`.
+    ///
+    /// # Panics
+    /// If no test runs on this thread.
+    #[must_use]
+    pub fn new(test: &'static str, quick: u64, full: u64) -> Self {
+        let now = Instant::now();
+        let (planned, limit) = match depth() {
+            Depth::Quick => (Planned::Count(quick), times(quick)),
+            Depth::Full => (Planned::Count(full), times(full)),
+            Depth::TimeBox(time) => (Planned::Until(now + time), time + AFTER_THE_BOX),
+        };
+        raise(limit, "it repeats something many times");
+        let listed = if given_seed().is_some() { VecDeque::new() } else { listed_seeds(test) };
+        let first = if depth() == Depth::Quick { fixed_seed() } else { seed() };
+        Self { test, listed, first, next: first, planned, begun: 0, began: now, current: None }
+    }
+
+    /// Runs all rounds, `threads` at a time, and returns how many there were.
+    ///
+    /// # Panics
+    /// If a round does, after the others that had begun.
+    pub fn run(mut self, threads: usize, round: impl Fn(u64) + Sync) -> Done {
+        let (test, panics) = (self.test, Mutex::new(Vec::new()));
+        let state = Mutex::new(&mut self);
+        let next = || {
+            let mut rounds = state.lock().expect("drawing a seed does not panic");
+            panics.lock().is_ok_and(|panics| panics.is_empty()).then(|| rounds.next()).flatten()
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    while let Some(seed) = next() {
+                        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| round(seed))) {
+                            report_failure(test, seed);
+                            panics.lock().expect("pushing does not panic").push(panic);
+                        }
+                    }
+                });
+            }
+        });
+        self.current = None;
+        if let Some(panic) = panics.into_inner().expect("pushing does not panic").pop() {
+            resume_unwind(panic);
+        }
+        self.done()
+    }
+
+    /// Takes the round that has just ended out of the count.
+    pub(crate) fn repeat(&mut self) {
+        self.begun = self.begun.saturating_sub(1);
+    }
+
+    /// Returns the count of the rounds that have ended.
+    #[must_use]
+    pub fn done(mut self) -> Done {
+        self.current = None;
+        let planned = match self.planned {
+            Planned::Count(count) => Some(count),
+            Planned::Until(_) => None,
+        };
+        Done { count: self.begun, planned, first: self.first, took: self.began.elapsed() }
+    }
+}
+
+impl Iterator for Rounds {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        self.current = None;
+        let goes_on = match self.planned {
+            Planned::Count(count) => self.begun < count || !self.listed.is_empty(),
+            Planned::Until(end) => self.begun == 0 || Instant::now() < end,
+        };
+        if !goes_on {
+            return None;
+        }
+        let seed = self.listed.pop_front().unwrap_or_else(|| {
+            let seed = self.next;
+            self.next = seed.wrapping_add(1);
+            seed
+        });
+        self.begun += 1;
+        self.current = Some(seed);
+        self.current
+    }
+}
+
+impl Drop for Rounds {
+    fn drop(&mut self) {
+        if let Some(seed) = self.current.filter(|_| std::thread::panicking()) {
+            report_failure(self.test, seed);
+        }
+    }
+}
+
+/// How many rounds a test ran.
+#[derive(Clone, Copy, Debug)]
+pub struct Done {
+    /// How many rounds there were.
+    pub count: u64,
+    planned: Option<u64>,
+    first: u64,
+    took: Duration,
+}
+
+impl Done {
+    /// Prints a line such as `R16: 1000 of 1000 pairs of tasks`, in full depth and in a time box.
+    /// Each round counts as `per_round`.
+    pub fn report(self, figure: &str, per_round: u64, what: &str) {
+        if depth() == Depth::Quick {
+            return;
+        }
+        let count = self.count * per_round;
+        let of = self.planned.map(|planned| format!(" of {}", planned * per_round));
+        let Self { first, took, .. } = self;
+        let of = of.unwrap_or_default();
+        print(&format!("{figure}: {count}{of} {what}, from seed {first}, in {} s", took.as_secs()));
+    }
+}
+
+/// Reports how a failed round can be repeated.
+fn report_failure(test: &str, seed: u64) {
+    print(&format!(
+        "a round failed; its line for tests/seeds.txt, which every run repeats:\n{test} {seed}"
+    ));
+}
+
+/// Returns the seeds that `tests/seeds.txt` lists for a test.
+fn listed_seeds(test: &str) -> VecDeque<u64> {
+    let file = std::fs::read_to_string(root().join("tests/seeds.txt")).unwrap_or_default();
+    let lines = file.lines().filter_map(|line| line.split_once(' '));
+    let seeds = lines.filter(|(name, _)| *name == test).map(|(_, seed)| seed.trim().parse());
+    seeds.map(|seed| seed.expect("a line of tests/seeds.txt is a test and a number")).collect()
+}
+
+/// Prints a line that the test harness does not capture.
+fn print(line: &str) {
+    let _unread = writeln!(std::io::stderr(), "\n{line}"); // a test passes without it, too
+}
+
+fn times(rounds: u64) -> Duration {
+    ROUND.saturating_mul(u32::try_from(rounds).unwrap_or(u32::MAX))
+}
