@@ -1,6 +1,7 @@
 //! Real repositories for the tests of this crate, made and judged by the git program.
 
 use std::ffi::OsStr;
+use std::io::Write as _;
 use std::ops::Deref;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -42,8 +43,9 @@ impl Sample {
         std::fs::create_dir(&root).unwrap();
         let sample = Self { home, root };
         sample.git(&["init", "-q", "-b", "main"]);
-        sample.git(&["config", "user.name", "Ada"]);
-        sample.git(&["config", "user.email", "ada@localhost"]);
+        let config = sample.root.join(".git/config");
+        let mut config = std::fs::File::options().append(true).open(config).unwrap();
+        config.write_all(b"[user]\n\tname = Ada\n\temail = ada@localhost\n").unwrap();
         sample
     }
 

@@ -86,6 +86,7 @@ mod binary {
     mod odd;
     mod onto;
     mod output;
+    mod own_servers;
     mod plans;
     mod pool;
     mod power_cut;

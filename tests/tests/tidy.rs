@@ -1,12 +1,13 @@
 //! The rules of the engine that a compiler does not know.
 
+mod clocks;
 mod compiled_once;
 mod cycles;
+mod depth;
 mod flows;
 mod jobs;
 mod layers;
 mod names;
 mod paper;
-mod sleeps;
 mod sources;
 mod workspace;

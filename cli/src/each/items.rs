@@ -322,6 +322,9 @@ mod tests {
              are looked at, from the folder of --repo on\n  try: --each '**/*.go'"
         );
         assert!(items("src/[", b"", b'\n', "").unwrap_err().to_string().contains("not a pattern"));
+        let deep = format!("{}{}", "{".repeat(300), "}".repeat(300));
+        let error = items(&deep, b"", b'\n', "").unwrap_err().to_string();
+        assert!(error.contains("is too long"), "{error}");
     }
 
     #[test]

@@ -46,3 +46,27 @@ fn part(lines: &mut Vec<String>, part: &[Vec<u8>], meaning: Meaning, palette: Pa
         lines.push(format!("… {}", count(more, "more line")));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn huge_or_hostile_lines_are_shown_bounded_and_printable() {
+        let line = [b"\x1b[2J".as_slice(), &[b'7'; 1000], b"\n"].concat();
+        let hunk = ConflictHunk {
+            line: 2,
+            before: vec![b"begin\n".to_vec()],
+            base: Vec::new(),
+            ours: vec![line.clone(); 1000],
+            theirs: vec![line; 1000],
+            after: Vec::new(),
+        };
+        let lines = three_way_lines(&vec![hunk; 5], Palette::Plain);
+        let more = lines.iter().filter(|line| *line == "… 980 more lines").count();
+        assert_eq!(more, 2 * MOST_HUNKS, "{lines:?}");
+        assert_eq!(lines.last().map(String::as_str), Some("… and 2 more places"));
+        let text = lines.join("\n");
+        assert!(text.len() < 60_000 && !text.contains('\u{1b}'), "{text}");
+    }
+}

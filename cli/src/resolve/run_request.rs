@@ -264,6 +264,18 @@ mod tests {
         };
         assert!(each("fix it").is_some_and(|told| told.contains("the same task")));
         assert_eq!(each("fix {{item.stem}}"), None);
+        let command = |script: &str| {
+            let args = RunArgs { exec: owned(script), each: owned("-"), ..RunArgs::default() };
+            RunRequest::parse(&args, None).unwrap().note()
+        };
+        assert!(command("make docs").is_some_and(|told| told.contains("the same command")));
+        for script in ["echo {{item}}", "echo {{index}}", "echo \"$REGATTA_ITEM\""] {
+            assert_eq!(command(script), None, "{script}");
+        }
+        let tasks = vec!["a".to_owned(), "b".to_owned()];
+        let words = RunArgs { exec: owned("make"), tasks, ..RunArgs::default() };
+        let told = RunRequest::parse(&words, None).unwrap().note();
+        assert!(told.is_some_and(|told| told.contains("the same command")));
     }
 
     #[test]

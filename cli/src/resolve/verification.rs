@@ -55,3 +55,61 @@ pub(super) fn verify_spec(
     let limit = args.verify.timeout.map_or(default, |VerifyTimeout(time)| time);
     Ok(VerifySpec { commands, limit, failing_start })
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: RunArgs,
+    }
+
+    /// Returns what is said about these options of `regatta run`.
+    fn refused(words: &[&str]) -> String {
+        let line = std::iter::once("run").chain(words.iter().copied());
+        let args = match Line::try_parse_from(line) {
+            Ok(line) => line.args,
+            Err(error) => return error.to_string(),
+        };
+        let isolation = if words.contains(&"--isolation") {
+            IsolationMode::None
+        } else {
+            IsolationMode::Worktree
+        };
+        let merge = if words.contains(&"--merge") { MergeMode::None } else { MergeMode::Patch };
+        let spec = verify_spec(&args, None, isolation, merge);
+        spec.expect_err("it makes no sense").to_string()
+    }
+
+    #[test]
+    fn options_that_make_no_sense_are_refused_with_what_to_do() {
+        for (words, said) in [
+            (
+                &["--verify", "true", "--merge", "none"][..],
+                &["--verify", "merge `none`", "--merge patch"][..],
+            ),
+            (
+                &["--verify", "true", "--isolation", "none"],
+                &["--verify", "isolation `none`", "--isolation worktree"],
+            ),
+            (&["--verify-timeout", "5m"], &["--verify-timeout", "without --verify"]),
+            (&["--verify-anyway"], &["--verify-anyway", "without --verify"]),
+            (
+                &["--verify", "true", "--verify-timeout", "0s"],
+                &["--verify-timeout", "longer than 0"],
+            ),
+            (&["--verify", "true", "--verify-timeout", "soon"], &["--verify-timeout", "soon"]),
+            (&["--verify", ""], &["--verify", "empty"]),
+            (&["--verify", " \n"], &["--verify", "empty"]),
+        ] {
+            let error = refused(words);
+            for part in said {
+                assert!(error.contains(part), "{words:?}: `{part}` in {error}");
+            }
+        }
+    }
+}

@@ -173,3 +173,6 @@ fn status_line(view: &ViewState, columns: usize, now: Duration) -> Line<'static>
     }
     Line::from(span(&cut(&one_line(&text), columns), DIM))
 }
+
+#[cfg(test)]
+mod tests;

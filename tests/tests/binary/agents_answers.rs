@@ -4,14 +4,24 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use tests::model::{Answer, Asked, Call, Cut, LoopbackModel, Said, Script};
-use tests::sandbox::{ClosedPort, Finished, Invocation, Repository, Sandbox};
+use tests::model::{Answer, Asked, Call, Cut, LoopbackModel, Said, Script, Wire, marker};
+use tests::sandbox::{ClosedPort, Finished, Invocation, Plan, Repository, Sandbox};
 
-use super::agents::run_one;
+use super::agents::{run_one, run_with};
+use super::own_servers::{Agent, Described, begin_all, expect_no_violation};
 use super::sandbox;
 
 /// A key that may stand nowhere.
 const KEY: &str = "sk-canary-5e1f";
+
+/// Lets a provider be asked again once and at once.
+const RETRIES: &str = "retry:\n  maxRetries: 1\n  baseDelayMs: 10\n";
+
+/// A busy machine is not to be taken for a silent model.
+fn patient(run: Invocation) -> Invocation {
+    run.env("REGATTA_STREAM_FIRST_EVENT_TIMEOUT_MS", "30000")
+        .env("REGATTA_STREAM_IDLE_TIMEOUT_MS", "30000")
+}
 
 /// Begins a run of one task, whose provider is asked again once and at once.
 fn begin(
@@ -20,64 +30,49 @@ fn begin(
     model: &LoopbackModel,
     script: impl Script + 'static,
 ) -> Invocation {
-    place.home().configure("retry:\n  maxRetries: 1\n  baseDelayMs: 10\n");
-    // A busy machine is not to be taken for a silent model.
-    run_one(place, repository, model, script)
-        .env("LOOPBACK_API_KEY", KEY)
-        .env("REGATTA_STREAM_FIRST_EVENT_TIMEOUT_MS", "30000")
-        .env("REGATTA_STREAM_IDLE_TIMEOUT_MS", "30000")
+    place.home().configure(RETRIES);
+    patient(run_one(place, repository, model, script)).env("LOOPBACK_API_KEY", KEY)
+}
+
+/// Runs agents with a server and a key of their own each, which are asked again once and at once.
+fn run_all(place: &Sandbox, repository: &Repository, agents: &[Agent]) -> Finished {
+    place.home().configure(RETRIES);
+    let run = patient(begin_all(place, repository, agents, Described::default()));
+    for agent in agents {
+        agent.server.demand_key(KEY);
+    }
+    let run = agents.iter().fold(run, |run, agent| run.env(&agent.variable(), KEY));
+    let finished = run.run();
+    expect_no_violation(agents, &finished);
+    expect_no_key(place, &finished);
+    place.expect_nothing_left(repository);
+    finished
 }
 
 /// What an agent does that is not disturbed.
-fn work(turn: usize) -> Answer {
+fn work(name: &str, turn: usize) -> Answer {
     match turn {
-        0 => Answer::call("write", &json!({ "path": "new.txt", "content": "new\n" })),
+        0 => Answer::call("write", &json!({ "path": format!("{name}.txt"), "content": "new\n" })),
         1 => Answer::yields(&json!("done")),
         more => panic!("{more} answers"),
     }
 }
 
-/// Works, but says `odd` instead of its yield for the first `times` times that it is asked for it.
-fn disturbed(odd: Answer, times: usize) -> impl Script {
-    let mut left = times;
-    move |asked: &Asked| {
+/// Works, but says `odd` instead of its yield for the first `times` times that it is asked for it. It
+/// may not be asked again before `wait` is over.
+fn disturbed(name: &str, odd: Answer, times: usize, wait: Duration) -> Agent {
+    let (file, mut left, mut told) = (name.to_owned(), times, None::<Instant>);
+    let script = move |asked: &Asked| {
+        if let Some(waited) = told.map(|told| told.elapsed()) {
+            assert!(waited >= wait, "it is asked again after {waited:?}");
+        }
         if asked.answers() > 0 && left > 0 {
-            left -= 1;
+            (left, told) = (left - 1, Some(Instant::now()));
             return odd.clone();
         }
-        work(asked.answers())
-    }
-}
-
-/// Runs an agent whose second turn is always `odd`; its work must be kept. Returns its failure and
-/// how often it was asked.
-fn fails(odd: Answer, code: i32) -> (Value, usize, Finished) {
-    let place = sandbox();
-    let repository = place.repository();
-    let model = LoopbackModel::start();
-    let run = begin(&place, &repository, &model, disturbed(odd, usize::MAX));
-    let finished = run.run().expect_code(code);
-    let capture = format!("{}/t1/1", finished.run_name());
-    assert_eq!(place.home().captured(&capture, "new.txt"), "new\n", "{finished}");
-    assert!(!repository.has("new.txt"), "failed work does not land: {finished}");
-    place.expect_nothing_left(&repository);
-    expect_no_key(&place, &finished);
-    assert_eq!(model.take_violations(), Vec::<String>::new(), "{finished}");
-    let failure = finished.task("t1")["failure"].clone();
-    (failure, model.asked("t1").len() - 1, finished)
-}
-
-/// Runs an agent whose second turn is `odd` once; it must land. Returns how often it was asked.
-fn recovers(odd: Answer) -> usize {
-    let place = sandbox();
-    let repository = place.repository();
-    let model = LoopbackModel::start();
-    let run = begin(&place, &repository, &model, disturbed(odd, 1));
-    let finished = run.run().expect_code(0);
-    assert_eq!(repository.text("new.txt"), "new\n", "{finished}");
-    place.expect_nothing_left(&repository);
-    assert_eq!(model.take_violations(), Vec::<String>::new(), "{finished}");
-    model.asked("t1").len() - 1
+        work(&file, asked.answers())
+    };
+    Agent::new(name, Wire::Completions, script)
 }
 
 /// Checks that the key is nowhere in the home and in nothing that was said.
@@ -99,85 +94,185 @@ fn says(failure: &Value, class: &str, words: &[&str]) {
     }
 }
 
-#[test]
-fn a_refused_key_is_auth_names_its_variable_and_is_not_tried_again() {
-    let refusal = Answer::error(401, "invalid_api_key", "Incorrect API key provided");
-    let (failure, asked, _) = fails(refusal, 5);
-    says(&failure, "auth", &["LOOPBACK_API_KEY", "Incorrect API key"]);
-    assert_eq!(asked, 1);
+fn spoken() -> Said {
+    Said { text: "Die Straße ist lang.".to_owned(), ..Said::default() }
+}
+
+/// A limit of how much may be asked at a time, and a quota that is used up.
+fn limited() -> Answer {
+    Answer::error(429, "rate_limit_exceeded", "Too many requests")
+}
+
+fn spent() -> Answer {
+    Answer::error(429, "insufficient_quota", "You exceeded your current quota")
+}
+
+/// What a provider always says, by the name of its task, the class with which that fails, the words of
+/// the failure, and how often it is asked.
+type Failing = (&'static str, Answer, &'static str, &'static [&'static str], usize);
+
+fn failing() -> Vec<Failing> {
+    let status = Answer::error;
+    let page = b"<!doctype html><html><body>\x1b[31mWelcome to nginx</body></html>".to_vec();
+    let page = Answer::Bytes { content_type: "text/html; charset=utf-8", body: page };
+    let toolless = "registry.ollama.ai/library/gemma:2b does not support tools";
+    let long = "This model's maximum context length is 8192 tokens. However, your messages \
+                resulted in 9000 tokens.";
+    let asked_twice: &[&str] = &["500", "it was asked 2 times"];
+    vec![
+        (
+            "refused",
+            status(401, "invalid_api_key", "Incorrect API key provided"),
+            "auth",
+            &["REFUSED_API_KEY", "Incorrect API key"],
+            1,
+        ),
+        (
+            "missing",
+            status(404, "not_found", "no such model"),
+            "invalid",
+            &["model", "base URL"],
+            1,
+        ),
+        ("far-reset", limited().with_header("retry-after", "25200"), "quota", &[], 1),
+        ("no-credit", spent(), "quota", &[], 1),
+        ("limited", limited(), "transient", &["429", "it was asked 2 times"], 2),
+        ("broken", status(500, "server_error", "oops"), "transient", asked_twice, 2),
+        ("page", page, "invalid", &["base URL", "Welcome to nginx"], 1),
+        (
+            "toolless",
+            status(400, "invalid_request_error", toolless),
+            "invalid",
+            &["does not support tools"],
+            1,
+        ),
+        ("too-long", status(400, "context_length_exceeded", long), "overflow", &[], 1),
+        ("in-character", Answer::Cut(spoken(), Cut::InCharacter), "transient", &[], 2),
+        ("no-finish", Answer::Cut(spoken(), Cut::BeforeFinish), "transient", &[], 2),
+        ("endless", Answer::Endless, "contract", &["too long"], 4),
+    ]
 }
 
 #[test]
-fn the_key_of_the_environment_is_sent_and_stands_nowhere() {
+fn what_a_provider_always_says_instead_of_a_stream_has_one_end_by_its_class_and_the_work_is_kept() {
     let place = sandbox();
     let repository = place.repository();
-    let model = LoopbackModel::start();
-    model.demand_key(KEY);
-    let run = begin(&place, &repository, &model, |asked: &Asked| work(asked.answers()));
-    let finished = run.run().expect_code(0);
-    assert_eq!(model.asked("t1")[0].key.as_deref(), Some(KEY));
-    expect_no_key(&place, &finished);
-}
-
-#[test]
-fn a_404_says_that_the_model_or_the_base_url_may_be_wrong() {
-    let (failure, asked, _) = fails(Answer::error(404, "not_found", "no such model"), 5);
-    says(&failure, "invalid", &["model", "base URL"]);
-    assert_eq!(asked, 1);
-}
-
-#[test]
-fn a_far_reset_is_quota_with_its_time_and_is_not_waited_for() {
-    let limit = Answer::error(429, "rate_limit_exceeded", "Too many requests");
+    let rows = failing();
+    let disturb = |name, odd: &Answer| disturbed(name, odd.clone(), usize::MAX, Duration::ZERO);
+    let mut agents: Vec<_> = rows.iter().map(|(name, odd, ..)| disturb(name, odd)).collect();
+    let elsewhere = Answer::Status {
+        code: 307,
+        headers: vec![("location", "http://127.0.0.1:9/elsewhere".to_owned())],
+        body: String::new(),
+    };
+    agents.push(disturb("redirected", &elsewhere));
     let began = Instant::now();
-    let (failure, asked, finished) = fails(limit.with_header("retry-after", "25200"), 6);
-    says(&failure, "quota", &[]);
-    assert_eq!(failure["detail"]["type"], "until", "{failure}");
-    assert_eq!(asked, 1);
+    let finished = run_all(&place, &repository, &agents).expect_code(6);
     test_limit::took_at_most(began.elapsed(), Duration::from_secs(300), &finished);
+    let failure = |name: &str| finished.task(name)["failure"].clone();
+    for agent in &agents {
+        let name = &agent.name;
+        let capture = format!("{}/{name}/1", finished.run_name());
+        let file = format!("{name}.txt");
+        assert_eq!(place.home().captured(&capture, &file), "new\n", "{name}: {finished}");
+        assert!(!repository.has(&file), "{name}: failed work does not land: {finished}");
+    }
+    for ((name, _, class, words, asked), agent) in rows.iter().zip(&agents) {
+        says(&failure(name), class, words);
+        assert_eq!(agent.requests() - 1, *asked, "{name}: {finished}");
+    }
+    assert_eq!(failure("far-reset")["detail"]["type"], "until", "{finished}");
+    assert!(!failure("page")["message"].as_str().unwrap().contains('\x1b'), "{finished}");
+    assert_ne!(failure("redirected")["class"], "crashed", "{finished}");
+    assert_eq!(agents.last().map(|agent| agent.requests() - 1), Some(1), "it is not followed");
+}
+
+#[test]
+fn what_a_provider_says_once_instead_of_a_stream_is_had_again_after_the_time_it_says_and_lands() {
+    let place = sandbox();
+    let repository = place.repository();
+    let status = Answer::error;
+    let none = Answer::Bytes { content_type: "text/event-stream", body: Vec::new() };
+    let call = Call::new("write", &json!({ "path": "half.txt", "content": "Straße" }));
+    let half = Said { calls: vec![call], ..Said::default() };
+    let rows = [
+        ("broken", status(500, "server_error", "oops"), 0),
+        ("busy", status(503, "server_error", "overloaded"), 0),
+        ("none", none, 0),
+        ("near-reset", limited().with_header("retry-after", "1"), 1),
+        ("quota", spent().with_header("retry-after", "1"), 1),
+        ("in-character", Answer::Cut(spoken(), Cut::InCharacter), 0),
+        ("no-finish", Answer::Cut(spoken(), Cut::BeforeFinish), 0),
+        ("half-a-call", Answer::Cut(half, Cut::BeforeFinish), 0),
+    ];
+    let mut agents: Vec<_> = rows
+        .into_iter()
+        .map(|(name, odd, wait)| disturbed(name, odd, 1, Duration::from_secs(wait)))
+        .collect();
+    agents.push(Agent::new("endless", Wire::Completions, |asked: &Asked| match asked.answers() {
+        0 => work("endless", 0),
+        1 if asked.reminder().is_none() => Answer::Endless,
+        _ => {
+            let reminder = asked.reminder().expect("it is told");
+            assert!(reminder.contains("too long"), "{reminder}");
+            Answer::yields(&json!("done"))
+        }
+    }));
+    let finished = run_all(&place, &repository, &agents).expect_code(0);
+    for agent in &agents {
+        let name = &agent.name;
+        assert_eq!(repository.text(format!("{name}.txt")), "new\n", "{name}: {finished}");
+        assert_eq!(agent.requests() - 1, 2, "{name}: {finished}");
+    }
+    assert!(!repository.has("half.txt"), "a call that is cut is never carried out");
+    let artifacts = place.home().data().join("artifacts").join(finished.run_name());
+    let log = std::fs::metadata(artifacts.join("endless/session.jsonl"));
+    let size = log.expect("there is a log").len();
+    assert!(size < 8_000_000, "{size}");
 }
 
 #[test]
 fn a_retry_after_that_is_no_time_says_nothing_and_one_of_a_year_is_quota() {
-    let limit = Answer::error(429, "rate_limit_exceeded", "Too many requests");
-    let spent = Answer::error(429, "insufficient_quota", "You exceeded your current quota");
-    for (odd, after, class, code, requests) in [
-        (&limit, "-1", "transient", 5, 5),
-        (&limit, "soon", "transient", 5, 5),
-        (&limit, "31536000", "quota", 6, 1),
-        (&spent, "-1", "quota", 6, 1),
-        (&spent, "soon", "quota", 6, 1),
-    ] {
+    let limited = |after: &str| limited().with_header("retry-after", after);
+    let spent = |after: &str| spent().with_header("retry-after", after);
+    let no_time = vec![("negative", limited("-1")), ("a-word", limited("soon"))];
+    let quota = vec![
+        ("a-year", limited("31536000")),
+        ("spent-negative", spent("-1")),
+        ("spent-a-word", spent("soon")),
+    ];
+    for (rows, class, code, requests) in [(no_time, "transient", 5, 5), (quota, "quota", 6, 1)] {
         let place = sandbox();
         let repository = place.repository();
-        let model = LoopbackModel::start();
         place.home().configure("retry:\n  baseDelayMs: 10\n");
-        let odd = odd.clone().with_header("retry-after", after);
+        let agent = |(name, odd): (&str, Answer)| {
+            Agent::new(name, Wire::Completions, move |_: &Asked| odd.clone())
+        };
+        let agents: Vec<_> = rows.into_iter().map(agent).collect();
         let began = Instant::now();
-        let finished = run_one(&place, &repository, &model, move |_: &Asked| odd.clone()).run();
-        test_limit::took_at_most(
-            began.elapsed(),
-            Duration::from_secs(60),
-            format!("{after}: {finished}"),
-        );
+        let finished = begin_all(&place, &repository, &agents, Described::default()).run();
+        test_limit::took_at_most(began.elapsed(), Duration::from_secs(60), &finished);
         let finished = finished.expect_code(code);
-        let failure = finished.task("t1")["failure"].clone();
-        says(&failure, class, &["429 Too Many Requests"]);
-        assert_eq!(failure["detail"]["type"] == "until", after == "31536000", "{failure}");
-        assert_eq!(model.asked("t1").len(), requests, "{after}: {finished}");
+        for agent in &agents {
+            let name = agent.name.as_str();
+            let failure = finished.task(name)["failure"].clone();
+            says(&failure, class, &["429 Too Many Requests"]);
+            assert_eq!(failure["detail"]["type"] == "until", name == "a-year", "{failure}");
+            assert_eq!(agent.requests(), requests, "{name}: {finished}");
+        }
         assert!(finished.stderr.matches("error:").count() <= 1, "{finished}");
+        expect_no_violation(&agents, &finished);
         place.expect_nothing_left(&repository);
     }
 }
 
 #[test]
 fn how_long_a_quota_is_waited_for_is_a_setting() {
-    let limit = Answer::error(429, "rate_limit_exceeded", "Too many requests");
     let begin = |after: &str, setting: &str| {
         let place = sandbox();
         place.home().configure(setting);
         let (repository, model) = (place.repository(), LoopbackModel::start());
-        let odd = limit.clone().with_header("retry-after", after);
+        let odd = limited().with_header("retry-after", after);
         let run = run_one(&place, &repository, &model, move |_: &Asked| odd.clone());
         (place, repository, model, run)
     };
@@ -198,209 +293,77 @@ fn how_long_a_quota_is_waited_for_is_a_setting() {
     assert_eq!((model.requests(), &finished.task("t1")["outcome"]), (1, &json!("cancelled")));
 }
 
-#[test]
-fn a_quota_that_begins_again_is_waited_for_and_each_turn_is_answered_once() {
-    let spent = Answer::error(429, "insufficient_quota", "You exceeded your current quota");
-    let began = Instant::now();
-    assert_eq!(recovers(spent.with_header("retry-after", "2")), 2);
-    assert!(began.elapsed() >= Duration::from_secs(2), "{:?}", began.elapsed());
-}
+/// An agent that makes calls in its second turn, by its name, and what checks what it reads then.
+type Reading = (String, Vec<Call>, Look);
+type Look = fn(&[String]);
 
-#[test]
-fn credit_that_is_gone_is_quota() {
-    let (failure, asked, _) = fails(Answer::error(429, "insufficient_quota", "You exceeded"), 6);
-    says(&failure, "quota", &[]);
-    assert_eq!(asked, 1);
-}
-
-#[test]
-fn a_near_reset_is_waited_for_and_the_task_lands() {
-    let limit = Answer::error(429, "rate_limit_exceeded", "Too many requests");
-    let began = Instant::now();
-    assert_eq!(recovers(limit.with_header("retry-after", "1")), 2);
-    assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
-}
-
-#[test]
-fn a_limit_of_how_much_at_a_time_is_tried_as_often_as_other_troubles() {
-    let limit = Answer::error(429, "rate_limit_exceeded", "Too many requests");
-    let (failure, asked, _) = fails(limit, 5);
-    says(&failure, "transient", &["429", "it was asked 2 times"]);
-    assert_eq!(asked, 2);
-}
-
-#[test]
-fn a_server_error_and_an_overload_are_tried_again() {
-    for odd in [
-        Answer::error(500, "server_error", "oops"),
-        Answer::error(503, "server_error", "overloaded"),
-        Answer::Bytes { content_type: "text/event-stream", body: Vec::new() },
-    ] {
-        assert_eq!(recovers(odd), 2);
+fn readings() -> Vec<Reading> {
+    fn tells_the_fault(results: &[String]) {
+        assert_eq!(results.len(), 1, "{results:?}");
+        assert!(results[0].contains("path") || results[0].contains("JSON"), "{results:?}");
     }
-    let (failure, asked, _) = fails(Answer::error(500, "server_error", "oops"), 5);
-    says(&failure, "transient", &["500", "it was asked 2 times"]);
-    assert_eq!(asked, 2);
-}
-
-#[test]
-fn a_page_for_people_is_invalid_and_asks_about_the_base_url() {
-    let page = b"<!doctype html><html><body>\x1b[31mWelcome to nginx</body></html>".to_vec();
-    let odd = Answer::Bytes { content_type: "text/html; charset=utf-8", body: page };
-    let (failure, asked, _) = fails(odd, 5);
-    says(&failure, "invalid", &["base URL", "Welcome to nginx"]);
-    assert!(!failure["message"].as_str().unwrap().contains('\x1b'), "{failure}");
-    assert_eq!(asked, 1);
-}
-
-#[test]
-fn a_model_without_tools_is_invalid_and_says_so() {
-    let message = "registry.ollama.ai/library/gemma:2b does not support tools";
-    let (failure, asked, _) = fails(Answer::error(400, "invalid_request_error", message), 5);
-    says(&failure, "invalid", &["does not support tools"]);
-    assert_eq!(asked, 1);
-}
-
-#[test]
-fn a_context_that_is_too_long_is_overflow() {
-    let message = "This model's maximum context length is 8192 tokens. However, your messages \
-                   resulted in 9000 tokens.";
-    let (failure, asked, _) = fails(Answer::error(400, "context_length_exceeded", message), 5);
-    says(&failure, "overflow", &[]);
-    assert_eq!(asked, 1);
-}
-
-#[test]
-fn a_redirect_is_not_followed() {
-    let odd = Answer::Status {
-        code: 307,
-        headers: vec![("location", "http://127.0.0.1:9/elsewhere".to_owned())],
-        body: String::new(),
+    fn lists_the_tools(results: &[String]) {
+        assert_eq!(results.len(), 1, "{results:?}");
+        assert!(results[0].contains("edit") && results[0].contains("bash"), "{results:?}");
+        assert!(!results[0].contains('\u{1b}'), "{results:?}");
+    }
+    fn are_two(results: &[String]) {
+        assert_eq!(results.len(), 2, "{results:?}");
+        assert!(results[0].contains("one.txt") && results[1].contains("two.txt"), "{results:?}");
+    }
+    let call = |name: &str, arguments: &str| {
+        vec![Call { id: None, name: name.to_owned(), arguments: arguments.to_owned() }]
     };
-    let (failure, asked, _) = fails(odd, 5);
-    assert_ne!(failure["class"], "crashed", "{failure}");
-    assert_eq!(asked, 1, "{failure}");
-}
-
-#[test]
-fn a_stream_cut_in_a_character_or_before_its_end_is_had_again() {
-    let said = || Said { text: "Die Straße ist lang.".to_owned(), ..Said::default() };
-    for place in [Cut::InCharacter, Cut::BeforeFinish] {
-        assert_eq!(recovers(Answer::Cut(said(), place)), 2, "{place:?}");
-        let (failure, asked, _) = fails(Answer::Cut(said(), place), 5);
-        says(&failure, "transient", &[]);
-        assert_eq!(asked, 2, "{place:?}");
-    }
-}
-
-#[test]
-fn a_call_that_is_cut_is_never_carried_out() {
-    let call = Call::new("write", &json!({ "path": "half.txt", "content": "Straße" }));
-    let said = Said { calls: vec![call], ..Said::default() };
-    let place = sandbox();
-    let repository = place.repository();
-    let model = LoopbackModel::start();
-    let script = disturbed(Answer::Cut(said, Cut::BeforeFinish), 1);
-    let _finished = begin(&place, &repository, &model, script).run().expect_code(0);
-    assert!(!repository.has("half.txt"));
-}
-
-#[test]
-fn an_answer_without_end_is_cut_off_and_the_model_reminded() {
-    let place = sandbox();
-    let repository = place.repository();
-    let model = LoopbackModel::start();
-    let run = begin(&place, &repository, &model, |asked: &Asked| match asked.answers() {
-        0 => work(0),
-        1 if asked.reminder().is_none() => Answer::Endless,
-        _ => {
-            let reminder = asked.reminder().expect("it is told");
-            assert!(reminder.contains("too long"), "{reminder}");
-            Answer::yields(&json!("done"))
-        }
-    });
-    let finished = run.run().expect_code(0);
-    let size = std::fs::metadata(log(&place, &finished)).expect("there is a log").len();
-    assert!(size < 8_000_000, "{size}");
-    place.expect_nothing_left(&repository);
-}
-
-fn log(place: &Sandbox, finished: &Finished) -> std::path::PathBuf {
-    let artifacts = place.home().data().join("artifacts").join(finished.run_name());
-    artifacts.join("t1").join("session.jsonl")
-}
-
-#[test]
-fn a_model_that_goes_on_for_ever_in_every_answer_breaks_its_contract() {
-    let (failure, asked, _) = fails(Answer::Endless, 5);
-    says(&failure, "contract", &["too long"]);
-    assert_eq!(asked, 4);
-}
-
-/// Runs an agent that makes `calls` in its second turn and checks with `look` what it reads then.
-/// Returns the files that it wrote: their names and what is in them.
-fn reads(calls: Vec<Call>, look: impl Fn(&[String]) + Send + 'static) -> Vec<(String, String)> {
-    let place = sandbox();
-    let repository = place.repository();
-    let model = LoopbackModel::start();
-    let run = begin(&place, &repository, &model, move |asked: &Asked| match asked.answers() {
-        0 => work(0),
-        1 => Answer::calls(calls.clone()),
-        2 => {
-            look(&asked.results());
-            Answer::yields(&json!("done"))
-        }
-        more => panic!("{more} answers"),
-    });
-    let finished = run.run();
-    assert_eq!(model.take_violations(), Vec::<String>::new(), "{finished}");
-    let _finished = finished.expect_code(0);
-    place.expect_nothing_left(&repository);
-    let changed = repository.git(&["status", "--porcelain", "--untracked-files=all"]);
-    let paths = changed.lines().map(|line| line[3..].to_owned());
-    paths.map(|path| (path.clone(), repository.text(&path))).collect()
-}
-
-fn file(path: &str, text: &str) -> (String, String) {
-    (path.to_owned(), text.to_owned())
-}
-
-#[test]
-fn arguments_that_are_no_json_are_an_error_that_the_model_reads() {
-    for arguments in ["{\"path\": \"a", "[1]", "", "not at all"] {
-        let call = Call { id: None, name: "read".to_owned(), arguments: arguments.to_owned() };
-        let files = reads(vec![call], |results| {
-            assert_eq!(results.len(), 1, "{results:?}");
-            assert!(results[0].contains("path") || results[0].contains("JSON"), "{results:?}");
-        });
-        assert_eq!(files, [file("new.txt", "new\n")]);
-    }
-}
-
-#[test]
-fn an_unknown_tool_is_an_error_that_lists_those_there_are() {
-    for name in ["search_web", "read file", "", "read\u{1b}[31m", &"x".repeat(300)] {
-        let call = Call { id: None, name: name.to_owned(), arguments: "{}".to_owned() };
-        let files = reads(vec![call], |results| {
-            assert_eq!(results.len(), 1, "{results:?}");
-            assert!(results[0].contains("edit") && results[0].contains("bash"), "{results:?}");
-            assert!(!results[0].contains('\u{1b}'), "{results:?}");
-        });
-        assert_eq!(files, [file("new.txt", "new\n")]);
-    }
-}
-
-#[test]
-fn two_calls_with_one_identity_are_two_calls() {
+    let no_json = ["{\"path\": \"a", "[1]", "", "not at all"];
+    let no_json = no_json.iter().map(|arguments| (call("read", arguments), tells_the_fault as Look));
+    let long = "x".repeat(300);
+    let unknown = ["search_web", "read file", "", "read\u{1b}[31m", &long];
+    let unknown = unknown.iter().map(|name| (call(name, "{}"), lists_the_tools as Look));
+    let rows = no_json.chain(unknown).enumerate();
+    let mut readings: Vec<Reading> =
+        rows.map(|(at, (calls, look))| (format!("row{at}"), calls, look)).collect();
     let write = |path: &str| {
         Call::new("write", &json!({ "path": path, "content": "x\n" })).with_id("twice")
     };
-    let files = reads(vec![write("one.txt"), write("two.txt")], |results| {
-        assert_eq!(results.len(), 2, "{results:?}");
-        assert!(results[0].contains("one.txt") && results[1].contains("two.txt"), "{results:?}");
-    });
-    let new = file("new.txt", "new\n");
-    assert_eq!(files, [new, file("one.txt", "x\n"), file("two.txt", "x\n")]);
+    readings.push(("twice".to_owned(), vec![write("one.txt"), write("two.txt")], are_two));
+    readings
+}
+
+#[test]
+fn odd_arguments_and_unknown_tools_are_errors_that_the_model_reads_and_one_id_may_be_two_calls() {
+    let place = sandbox();
+    let repository = place.repository();
+    let model = LoopbackModel::start();
+    let (mut plan, mut expected) = (Plan::default(), vec!["one.txt".to_owned()]);
+    for (name, calls, look) in readings() {
+        plan = plan.agent(&name, &format!("Do it. {}", marker(&name)));
+        expected.push(format!("{name}.txt"));
+        let file = name.clone();
+        model.talk(&name, move |asked: &Asked| match asked.answers() {
+            0 => work(&file, 0),
+            1 => Answer::calls(calls.clone()),
+            2 => {
+                look(&asked.results());
+                Answer::yields(&json!("done"))
+            }
+            more => panic!("{more} answers"),
+        });
+    }
+    place.home().configure(RETRIES);
+    let finished = patient(run_with(&place, &repository, &plan, &model)).run();
+    assert_eq!(model.take_violations(), Vec::<String>::new(), "{finished}");
+    let finished = finished.expect_code(0);
+    place.expect_nothing_left(&repository);
+    let changed = repository.git(&["status", "--porcelain", "--untracked-files=all"]);
+    let mut changed: Vec<_> = changed.lines().map(|line| line[3..].to_owned()).collect();
+    expected.push("two.txt".to_owned());
+    changed.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(changed, expected, "{finished}");
+    for path in &expected {
+        let text = if ["one.txt", "two.txt"].contains(&path.as_str()) { "x\n" } else { "new\n" };
+        assert_eq!(repository.text(path), text, "{path}");
+    }
 }
 
 #[test]
@@ -495,14 +458,17 @@ fn a_server_that_is_not_there_or_lacks_the_model_is_told_before_anything_starts(
 }
 
 #[test]
-fn a_server_that_lists_nothing_or_other_names_is_asked_all_the_same() {
+fn the_key_of_the_environment_is_sent_whatever_a_server_lists_and_stands_nowhere() {
     for listed in [None, Some(["another-name"].as_slice())] {
         let place = sandbox();
         let repository = place.repository();
         let model = LoopbackModel::start();
         model.list(listed);
-        let run = begin(&place, &repository, &model, |asked: &Asked| work(asked.answers()));
-        let _finished = run.run().expect_code(0);
+        model.demand_key(KEY);
+        let run = begin(&place, &repository, &model, |asked: &Asked| work("new", asked.answers()));
+        let finished = run.run().expect_code(0);
         assert_eq!(repository.text("new.txt"), "new\n", "{listed:?}");
+        assert_eq!(model.asked("t1")[0].key.as_deref(), Some(KEY), "{listed:?}");
+        expect_no_key(&place, &finished);
     }
 }

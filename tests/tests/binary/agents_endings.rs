@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
+use test_limit::by_depth;
 use tests::sandbox::{Finished, Invocation, Plan, Repository, Sandbox};
 
 use super::sandbox;
@@ -156,36 +157,66 @@ fn expect_end(place: &Sandbox, repository: &Repository, finished: &Finished, id:
     }
 }
 
-/// Runs one agent of `kind` between two that work, and checks how all three end.
-fn between_two_that_work(kind: &str) -> Finished {
+/// Runs so many agents of each kind, and checks that there is one end of each.
+fn batch(kinds: &[&str], count: usize) -> (Vec<String>, Finished) {
     let place = sandbox();
     let repository = place.repository();
-    let plan =
-        with(with(with(Plan::default(), "works-x1", "works"), kind, kind), "works-x2", "works");
-    let finished = rehearsal(&place, &repository, &plan).run();
-    for id in ["works-x1", kind, "works-x2"] {
+    let mut ids: Vec<String> = Vec::new();
+    for number in 0..count {
+        ids.extend(kinds.iter().map(|kind| format!("{kind}-x{number}")));
+    }
+    let plan = ids.iter().fold(Plan::default(), |plan, id| {
+        let (kind, _number) = id.rsplit_once("-x").expect("each id ends so");
+        with(plan, id, kind)
+    });
+    let finished = rehearsal(&place, &repository, &plan).run().expect_code(3);
+    assert_eq!(finished.names_in("task_finished").len(), ids.len(), "{finished}");
+    for id in &ids {
         expect_end(&place, &repository, &finished, id);
     }
-    let fails = KINDS.iter().any(|(known, class)| *known == kind && class.is_some());
     place.expect_nothing_left(&repository);
-    finished.expect_code(if fails { 3 } else { 0 })
+    (ids, finished)
 }
 
 #[test]
-fn a_panicking_tool_is_a_tool_error_and_its_task_lands() {
-    let finished = between_two_that_work("panicking-tool");
-    let done = finished.task("panicking-tool")["yield"]["done"].clone();
-    assert_eq!(done, "panicking-tool crashed", "the model read it: {finished}");
-}
-
-#[test]
-fn a_crashing_session_is_restarted_from_its_log_and_lands() {
-    let finished = between_two_that_work("crashes-once");
-    let calls = finished.events_of("session_event").into_iter().filter(|event| {
-        event["task"] == "crashes-once" && event["event"]["type"] == "tool_execution_start"
-    });
+fn each_way_in_which_an_agent_ends_fails_only_its_own_task() {
+    let kinds: Vec<_> = KINDS.iter().map(|(kind, _)| *kind).collect();
+    let (_ids, finished) = batch(&kinds, 1);
+    let done = finished.task("panicking-tool-x0")["yield"]["done"].clone();
+    assert_eq!(done, "panicking-tool-x0 crashed", "the model read it: {finished}");
+    // A session that crashes is restarted from its log.
+    let of = |id: &str, kind: &str| {
+        let events = finished.events_of("session_event").into_iter();
+        let (id, kind) = (id.to_owned(), kind.to_owned());
+        events.filter(move |event| event["task"] == *id && event["event"]["type"] == *kind)
+    };
+    let calls = of("crashes-once-x0", "tool_execution_start");
     let tools: Vec<_> = calls.map(|event| event["event"]["toolName"].clone()).collect();
     assert_eq!(tools, ["bash", "yield"], "nothing is run twice: {finished}");
+    let retries = of("silent-x0", "auto_retry_start").count();
+    assert_eq!(retries, 1, "it is asked again once: {finished}");
+    let reminded = finished.names_in("contract_reminded");
+    let reminded = reminded.iter().filter(|name| *name == "never-yields-x0");
+    assert_eq!(reminded.count(), 3, "{finished}");
+    let message = finished.task("against-the-schema-x0")["failure"]["message"].to_string();
+    assert!(message.contains("done"), "{message}");
+}
+
+#[test]
+fn a_batch_of_many_agents_ends_with_exactly_its_classes() {
+    let each = by_depth(2, 8);
+    let kinds: Vec<_> = KINDS.iter().map(|(kind, _)| *kind).filter(|it| *it != "poison").collect();
+    let (ids, finished) = batch(&kinds, each);
+    assert_eq!(ids.len(), 8 * each);
+    let mut ends: BTreeMap<String, usize> = BTreeMap::new();
+    for event in finished.events_of("task_finished") {
+        let class = event["failure"]["class"].as_str().unwrap_or("done");
+        *ends.entry(class.to_owned()).or_default() += 1;
+    }
+    let expected = [("budget", 1), ("contract", 2), ("crashed", 1), ("done", 3), ("transient", 1)];
+    let expected = BTreeMap::from(expected.map(|(class, kinds)| (class, kinds * each)));
+    assert_eq!(json!(ends), json!(expected), "{finished}");
+    assert_eq!(finished.landed().len(), 3 * each, "{finished}");
 }
 
 #[test]
@@ -195,73 +226,4 @@ fn a_reminder_that_a_crash_swallowed_is_said_again() {
     let run = rehearsal(&place, &repository, &with(Plan::default(), "a", "reminded"));
     let finished = run.fault("crash@session:2").run().expect_code(0);
     assert_eq!(finished.task("a")["yield"]["done"], "Reminder 1 of 3", "{finished}");
-}
-
-#[test]
-fn a_session_that_keeps_crashing_fails_only_its_own_task() {
-    between_two_that_work("keeps-crashing");
-}
-
-#[test]
-fn a_silent_model_fails_only_its_own_task() {
-    let finished = between_two_that_work("silent");
-    let retries = finished
-        .events_of("session_event")
-        .into_iter()
-        .filter(|event| event["task"] == "silent" && event["event"]["type"] == "auto_retry_start");
-    assert_eq!(retries.count(), 1, "it is asked again once: {finished}");
-}
-
-#[test]
-fn a_model_that_never_yields_fails_only_its_own_task() {
-    let finished = between_two_that_work("never-yields");
-    let reminded = finished.names_in("contract_reminded");
-    assert_eq!(reminded, ["never-yields"; 3], "{finished}");
-}
-
-#[test]
-fn a_model_that_loops_fails_only_its_own_task() {
-    between_two_that_work("loops");
-}
-
-#[test]
-fn a_model_that_repeats_a_failing_call_fails_only_its_own_task() {
-    between_two_that_work("poison");
-}
-
-#[test]
-fn a_model_that_yields_against_the_schema_for_ever_fails_only_its_own_task() {
-    let finished = between_two_that_work("against-the-schema");
-    let message = finished.task("against-the-schema")["failure"]["message"].to_string();
-    assert!(message.contains("done"), "{message}");
-}
-
-#[test]
-fn a_batch_of_64_ends_with_exactly_its_classes() {
-    let place = sandbox();
-    let repository = place.repository();
-    let kinds: Vec<_> = KINDS.iter().filter(|(kind, _)| *kind != "poison").collect();
-    let mut ids: Vec<String> = Vec::new();
-    for number in 0..8 {
-        ids.extend(kinds.iter().map(|(kind, _)| format!("{kind}-x{number}")));
-    }
-    let plan = ids.iter().fold(Plan::default(), |plan, id| {
-        let (kind, _number) = id.rsplit_once("-x").expect("each id ends so");
-        with(plan, id, kind)
-    });
-    let finished = rehearsal(&place, &repository, &plan).run().expect_code(3);
-    assert_eq!(finished.names_in("task_finished").len(), 64, "{finished}");
-    let mut ends: BTreeMap<String, usize> = BTreeMap::new();
-    for event in finished.events_of("task_finished") {
-        let class = event["failure"]["class"].as_str().unwrap_or("done");
-        *ends.entry(class.to_owned()).or_default() += 1;
-    }
-    let expected =
-        [("budget", 8), ("contract", 16), ("crashed", 8), ("done", 24), ("transient", 8)];
-    assert_eq!(json!(ends), json!(BTreeMap::from(expected)), "{finished}");
-    for id in &ids {
-        expect_end(&place, &repository, &finished, id);
-    }
-    assert_eq!(finished.landed().len(), 24, "{finished}");
-    place.expect_nothing_left(&repository);
 }

@@ -7,11 +7,11 @@ use serde_json::json;
 use tests::model::{Answer, Asked, LoopbackModel, marker};
 use tests::sandbox::Plan;
 
-use super::agents::{run_one, run_with};
+use super::agents::run_with;
 use super::sandbox;
 
 #[test]
-fn tasks_read_the_context_files_of_the_snapshot_and_the_date_and_branch_of_the_run() {
+fn tasks_read_64_kilobytes_of_the_context_files_of_the_snapshot_and_the_branch_of_the_run() {
     let place = sandbox();
     let repository = place.repository();
     let (home, outside) = (place.home(), place.home().folder().join("outside.md"));
@@ -19,7 +19,8 @@ fn tasks_read_the_context_files_of_the_snapshot_and_the_date_and_branch_of_the_r
     fs::write(home.config_file().with_file_name("AGENTS.md"), "Of the user {{ 7 * 6 }}.").unwrap();
     fs::write(&outside, "a secret").unwrap();
     repository.write("CLAUDE.md", "Of the root.");
-    repository.write("sub/deep/AGENTS.md", "Of the folder.");
+    let long = format!("Of the folder. {}", "word ".repeat(20_000));
+    repository.write("sub/deep/AGENTS.md", long);
     repository.commit("Add notes");
     // What is not committed belongs to the snapshot too.
     repository.write("CLAUDE.md", "Of the root, changed.");
@@ -48,25 +49,13 @@ fn tasks_read_the_context_files_of_the_snapshot_and_the_date_and_branch_of_the_r
     let places: Vec<_> = texts.iter().map(|text| prompt.find(text)).collect();
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?} {prompt}");
     assert!(!prompt.contains("a secret"), "{prompt}");
+    let told = format!("{finished}");
+    assert!(told.contains("all context files together are longer than 64 KB"), "{told}");
+    assert!(prompt.contains("Of the folder. word") && prompt.len() < 70_000, "{}", prompt.len());
+    assert!(prompt.contains("[The rest is left out"), "{prompt}");
     assert!(prompt.contains("\nBranch: main\n") && prompt.contains(" Add notes\n"), "{prompt}");
     let root = repository.root().to_str().expect("the path is a text");
     assert!(!prompt.contains(root), "the folder of a task is its own: {prompt}");
-}
-
-#[test]
-fn context_files_beyond_64_kilobytes_are_cut_and_told() {
-    let place = sandbox();
-    let repository = place.repository();
-    repository.write("AGENTS.md", format!("begin {}", "word ".repeat(20_000)));
-    let model = LoopbackModel::start();
-    let script = |_: &Asked| Answer::yields(&json!("done"));
-    let finished = run_one(&place, &repository, &model, script).run().expect_code(0);
-    let told = format!("{finished}");
-    assert!(told.contains("all context files together are longer than 64 KB"), "{told}");
-    let asked = model.asked("t1").remove(0);
-    let prompt = asked.messages()[0]["content"].as_str().expect("it is a text");
-    assert!(prompt.contains("begin word") && prompt.len() < 70_000, "{}", prompt.len());
-    assert!(prompt.contains("[The rest is left out"), "{prompt}");
 }
 
 /// Returns the system prompt of a request.
@@ -109,7 +98,7 @@ fn a_session_asks_with_the_same_bytes_to_its_end_and_reads_the_files_again_when_
 }
 
 #[test]
-fn a_session_reads_one_file_of_each_folder_from_the_root_down_and_says_what_is_cut() {
+fn a_session_is_told_what_the_options_and_one_file_of_each_folder_say_and_says_what_is_cut() {
     let place = sandbox();
     let repository = place.repository();
     let home = place.home();
@@ -118,52 +107,39 @@ fn a_session_reads_one_file_of_each_folder_from_the_root_down_and_says_what_is_c
     repository.write("CLAUDE.md", format!("Of the root. {}", "a".repeat(40_000)));
     repository.write("sub/AGENTS.md", "Of the folder between.");
     repository.write("sub/CLAUDE.md", "Not this one.");
-    repository.write("sub/deep/CLAUDE.md", format!("Of the folder. {}", "b".repeat(40_000)));
-    let model = LoopbackModel::start();
-    model.talk("s", |_: &Asked| Answer::text("Done."));
-    let session = place.regatta(&repository.path("sub/deep")).arg("-p").arg("--model");
-    let session = session.arg(model.route()).arg("--base-url").arg(model.base_url());
-    let done = session.arg(marker("s")).run().expect_code(0);
-    let prompt = system_of(&model.asked("s")[0]);
-    let texts = ["Of the user.", "Of the root.", "Of the folder between.", "Of the folder. bbb"];
-    let places: Vec<_> = texts.iter().map(|text| prompt.find(text)).collect();
-    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}");
-    assert!(!prompt.contains("Not this one."));
-    let kept = prompt.matches('b').count();
-    assert!((24_000..26_000).contains(&kept), "{kept} of 40,000 are within 64 KB");
-    let told: Vec<_> = done.stderr.lines().filter(|line| line.contains("64 KB in all")).collect();
-    let path = "sub/deep/CLAUDE.md";
-    let expected =
-        format!("warning: the model reads only a part of {path}: context files have 64 KB in all");
-    assert_eq!(told, [expected], "{done}");
-}
-
-#[test]
-fn a_session_is_told_what_the_options_and_the_files_say() {
-    let place = sandbox();
-    let folder = place.folder().join("work");
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("AGENTS.md"), "Of the folder.").unwrap();
-    fs::write(folder.join("own.md"), "Be an owl.").unwrap();
+    repository.write("sub/deep/CLAUDE.md", format!("Of the folder. {}", "#".repeat(40_000)));
+    repository.write("sub/deep/own.md", "Be an owl.");
+    let folder = repository.path("sub/deep");
     let model = LoopbackModel::start();
     model.talk("s", |_: &Asked| Answer::text("Done."));
     let ask = |options: &[&str]| {
         let session = place.regatta(&folder).arg("-p").arg("--model").arg(model.route());
         let session = session.arg("--base-url").arg(model.base_url());
         let session = options.iter().fold(session, |session, option| session.arg(option));
-        let _done = session.arg(marker("s")).run().expect_code(0);
+        let done = session.arg(marker("s")).run().expect_code(0);
         let asked = model.asked("s").pop().expect("it was asked");
         let _other_conversation = model.take_violations();
-        asked.messages()[0]["content"].as_str().expect("it is a text").to_owned()
+        (system_of(&asked), done)
     };
-    let prompt = ask(&[]);
+    let (prompt, done) = ask(&[]);
     assert!(prompt.starts_with("You are a coding agent. You work with the user"), "{prompt}");
     assert!(prompt.contains("Your tools: `read`, `write`, `edit`, `bash`."), "{prompt}");
-    assert!(prompt.contains("Of the folder."), "{prompt}");
     let shown = folder.canonicalize().unwrap();
     assert!(prompt.contains(&format!("\nFolder: {}\n", shown.display())), "{prompt}");
+    let texts = ["Of the user.", "Of the root.", "Of the folder between.", "Of the folder. ###"];
+    let places: Vec<_> = texts.iter().map(|text| prompt.find(text)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}");
+    assert!(!prompt.contains("Not this one."));
+    let kept = prompt.matches('#').count();
+    assert!((24_000..26_000).contains(&kept), "{kept} of 40,000 are within 64 KB");
+    let told: Vec<_> = done.stderr.lines().filter(|line| line.contains("64 KB in all")).collect();
+    let path = "sub/deep/CLAUDE.md";
+    let expected =
+        format!("warning: the model reads only a part of {path}: context files have 64 KB in all");
+    assert_eq!(told, [expected], "{done}");
+
     let own = ["--system-prompt", "own.md", "--append-system-prompt", "And {{ kind }}."];
-    let prompt = ask(&[&own[..], &["--no-context-files"]].concat());
+    let (prompt, _done) = ask(&[&own[..], &["--no-context-files"]].concat());
     assert!(prompt.starts_with("Be an owl.\n"), "{prompt}");
     assert!(prompt.ends_with("\n\nAnd {{ kind }}."), "{prompt}");
     assert!(!prompt.contains("Of the folder."), "{prompt}");

@@ -2,43 +2,26 @@
 
 use std::time::{Duration, Instant};
 
+use test_limit::{by_depth, sample};
+
 use super::sandbox;
 
 #[test]
-fn items_that_no_placeholder_takes_are_warned_about() {
+fn globs_lists_chunks_and_typed_words_make_a_task_per_item() {
     let place = sandbox();
     let repository = place.repository();
-    let told = "warning: each item runs the same command, because {{item}} is not in --exec";
-    let run = |script: &str| {
-        let run = place.regatta(repository.root()).words("run --each - --dry-run").stdin("a\nb\n");
-        run.exec(script).run().expect_code(0)
-    };
-    assert!(run("make docs").stderr.contains(told));
-    for script in ["echo {{item}}", "echo {{index}}", "echo \"$REGATTA_ITEM\""] {
-        assert_eq!(run(script).stderr, "", "{script}");
-    }
-    let words = place.regatta(repository.root()).words("run --exec make a b --dry-run").run();
-    assert!(words.expect_code(0).stderr.contains(told));
-}
-
-#[test]
-fn a_glob_makes_a_task_per_tracked_file() {
-    let place = sandbox();
-    let repository = place.repository();
+    repository.write("-n", "dash\n");
+    repository.commit("a dash");
     repository.write("src/untracked.rs", "not yet\n");
-    let run = place.run_in(&repository).arg("--each").arg("src/**/*.rs");
+    let run = place.run_in(&repository).arg("--each={-*,src/**/*.rs}");
     let finished = run.exec("echo '// {{index}} {{item.stem}} {{item.dir}}' >> {{item}}").run();
     let finished = finished.expect_code(0);
-    assert_eq!(finished.landed(), ["src-main-rs", "src-run-rs"], "{finished}");
-    assert!(repository.text("src/main.rs").ends_with("// 1 main src\n"));
-    assert!(repository.text("src/run.rs").ends_with("// 2 run src\n"));
+    assert_eq!(finished.landed(), ["n", "src-main-rs", "src-run-rs"], "{finished}");
+    assert_eq!(repository.text("-n"), "dash\n// 1 ./-n .\n", "no option of the command");
+    assert!(repository.text("src/main.rs").ends_with("// 2 main src\n"));
+    assert!(repository.text("src/run.rs").ends_with("// 3 run src\n"));
     assert_eq!(repository.text("src/untracked.rs"), "not yet\n");
-}
 
-#[test]
-fn a_list_of_lines_and_one_that_ends_with_nul_make_a_task_per_item() {
-    let place = sandbox();
-    let repository = place.repository();
     std::fs::write(place.folder().join("list.txt"), "one\ntwo words\n\nthree\n").unwrap();
     let list = format!("@{}", place.folder().join("list.txt").display());
     let run = place.run_in(&repository).arg("--each").arg(list);
@@ -50,34 +33,23 @@ fn a_list_of_lines_and_one_that_ends_with_nul_make_a_task_per_item() {
     let finished = run.exec("printf %s {{item}} > nul-{{index}}.txt").run().expect_code(0);
     assert_eq!(finished.landed().len(), 2, "{finished}");
     assert_eq!(repository.text("nul-1.txt"), "a\nb");
-}
 
-#[test]
-fn chunks_give_several_items_to_one_task() {
-    let place = sandbox();
-    let repository = place.repository();
     let run = place.run_in(&repository).words("--each - --chunk 2").stdin("a\nb c\nd\n");
-    let script = "for item in {{items}}; do echo \"<$item>\" >> out-{{index}}.txt; done";
+    let script = "for item in {{items}}; do echo \"<$item>\" >> chunk-{{index}}.txt; done";
     let finished = run.exec(script).run().expect_code(0);
     assert_eq!(finished.landed().len(), 2, "{finished}");
-    assert_eq!(repository.text("out-1.txt"), "<a>\n<b c>\n");
-    assert_eq!(repository.text("out-2.txt"), "<d>\n");
-}
+    assert_eq!(repository.text("chunk-1.txt"), "<a>\n<b c>\n");
+    assert_eq!(repository.text("chunk-2.txt"), "<d>\n");
 
-#[test]
-fn a_glob_that_matches_nothing_is_refused() {
-    let place = sandbox();
-    let repository = place.repository();
-    let finished = place.run_in(&repository).words("--each *.cobol").exec("true").run();
-    finished.expect_refusal(&["*.cobol"]);
-    let finished = place.run_in(&repository).words("--each -").stdin("\n\n").exec("true").run();
-    finished.expect_refusal(&["item"]);
-    let finished = place.run_in(&repository).words("--each @no/such.txt").exec("true").run();
-    finished.expect_refusal(&["no/such.txt"]);
-    let deep = format!("{}{}", "{".repeat(300), "}".repeat(300));
-    let finished = place.run_in(&repository).words("--each").arg(&deep).exec("true").run();
-    finished.expect_refusal(&["too long"]);
-    place.expect_nothing_left(&repository);
+    let run = place.run_in(&repository).arg("say hello").arg("say $(goodbye)");
+    let finished = run.exec("echo {{item}} > word-{{index}}.txt").run().expect_code(0);
+    assert_eq!(finished.landed().len(), 2, "{finished}");
+    assert_eq!(repository.text("word-1.txt"), "say hello\n");
+    assert_eq!(repository.text("word-2.txt"), "say $(goodbye)\n");
+
+    let run = place.regatta(repository.root()).words("run --each - --dry-run").stdin("a\nb\n");
+    let told = "warning: each item runs the same command, because {{item}} is not in --exec";
+    assert!(run.exec("make docs").run().expect_code(0).stderr.contains(told));
 }
 
 #[test]
@@ -100,12 +72,14 @@ fn no_name_is_ever_parsed_as_shell_whatever_quotes_stand_around_it() {
         repository.write(format!("odd/{name}"), format!("{name}\n"));
     }
     repository.commit("odd names");
-    for script in [
+    // The tests of `cli/src/each/shell_quoting` ask the shell for each kind of quotes.
+    let scripts = [
         "cat {{item}} >> seen.txt; echo bare >> {{item}}",
         "cat \"{{item}}\" >> seen.txt; echo double >> \"{{item}}\"",
         "cat '{{item}}' >> seen.txt; echo single >> '{{item}}'",
         "cd {{item.dir}} && cat ./\"$(basename -- {{item}})\" >> ../seen.txt",
-    ] {
+    ];
+    for script in sample(scripts, 1) {
         let run = place.run_in(&repository).arg("--each").arg("odd/*").words("--merge none");
         let finished = run.exec(script).run().expect_code(0);
         assert_eq!(finished.names_in("task_finished").len(), names.len(), "{script}: {finished}");
@@ -125,40 +99,22 @@ fn no_name_is_ever_parsed_as_shell_whatever_quotes_stand_around_it() {
     }
 }
 
-#[test]
-fn a_path_that_begins_with_a_dash_is_no_option() {
-    let place = sandbox();
-    let repository = place.repository();
-    repository.write("-n", "dash\n");
-    repository.commit("a dash");
-    let run = place.run_in(&repository).arg("--each=-*");
-    let finished = run.exec("cat {{item}} > seen.txt").run().expect_code(0);
-    assert_eq!(repository.text("seen.txt"), "dash\n", "{finished}");
-}
-
-#[test]
-fn items_with_the_same_slug_get_numbers() {
-    let place = sandbox();
-    let repository = place.repository();
-    let run = place.run_in(&repository).words("--each -").stdin("a b\na/b\nA-B\n");
-    let finished = run.exec("true").run().expect_code(0);
-    let names: Vec<_> = finished.names_in("task_finished");
-    assert_eq!(names.len(), 3);
-    for name in ["a-b", "a-b-2"] {
-        assert!(names.contains(&name.to_owned()), "{names:?}");
-    }
+/// How many items there are: a hundred thousand in full depth. So many are planned in the tests of
+/// `cli/src/resolve/run_spec`, whatever the depth.
+fn count() -> usize {
+    by_depth(5_000, 100_000)
 }
 
 #[test]
 fn a_hundred_thousand_items_are_planned_in_seconds() {
     let place = sandbox();
     let repository = place.repository();
-    let items: String = (0..100_000).map(|item| format!("src/file-{item}.rs\n")).collect();
+    let items: String = (0..count()).map(|item| format!("src/file-{item}.rs\n")).collect();
     let began = Instant::now();
     let run = place.run_in(&repository).words("--each - --dry-run").stdin(items);
     let finished = run.exec("touch {{item}}").run();
     assert_eq!(finished.code, 0, "{}", finished.stderr);
-    assert!(finished.stdout.contains("src-file-99999-rs"));
+    assert!(finished.stdout.contains(&format!("src-file-{}-rs", count() - 1)));
     let took = began.elapsed();
     test_limit::took_at_most(took, Duration::from_secs(90), "it waits for something");
 }
@@ -167,22 +123,11 @@ fn a_hundred_thousand_items_are_planned_in_seconds() {
 fn a_hundred_thousand_items_can_be_started_and_cancelled() {
     let place = sandbox();
     let repository = place.repository();
-    let items: String = (0..100_000).map(|item| format!("{item}\n")).collect();
+    let items: String = (0..count()).map(|item| format!("{item}\n")).collect();
     let run = place.run_in(&repository).words("--each - --jobs 2 --fail-fast").stdin(items);
     let finished = run.exec("exit 1").run();
     assert_eq!(finished.code, 5, "{}", finished.stderr);
     let ends = finished.stdout.matches("\"type\":\"task_finished\"").count();
-    assert_eq!(ends, 100_000, "each task is reported once");
+    assert_eq!(ends, count(), "each task is reported once");
     place.expect_nothing_left(&repository);
-}
-
-#[test]
-fn a_command_is_run_once_for_each_task_that_was_typed() {
-    let place = sandbox();
-    let repository = place.repository();
-    let run = place.run_in(&repository).arg("say hello").arg("say $(goodbye)");
-    let finished = run.exec("echo {{item}} > out-{{index}}.txt").run().expect_code(0);
-    assert_eq!(finished.landed().len(), 2, "{finished}");
-    assert_eq!(repository.text("out-1.txt"), "say hello\n");
-    assert_eq!(repository.text("out-2.txt"), "say $(goodbye)\n");
 }

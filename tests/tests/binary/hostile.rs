@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tests::sandbox::{Repository, Sandbox};
+use tests::sandbox::{Plan, Repository, Sandbox};
 
 use super::sandbox;
 
@@ -84,7 +84,7 @@ fn make_executable(path: &Path) {
 }
 
 #[test]
-fn hooks_fsmonitor_filters_and_aliases_never_run() {
+fn hooks_fsmonitor_filters_and_aliases_never_run_and_a_filtered_path_is_kept_off_branches() {
     let place = sandbox();
     let (repository, sung) = armed(&place);
     let quiet = Vec::<String>::new();
@@ -103,27 +103,19 @@ fn hooks_fsmonitor_filters_and_aliases_never_run() {
     let branch = branch.expect_code(0);
     assert_eq!(sung(), quiet, "branch mode: {branch}");
 
+    let run = place.run_in(&repository).words("--merge branch").exec("echo more >> a.evil");
+    let finished = run.run().expect_code(4);
+    let conflict = &finished.events_of("task_conflicted")[0]["conflicts"][0];
+    assert_eq!(conflict["path"], "a.evil", "{finished}");
+    assert_eq!(conflict["reason"], "filter", "{finished}");
+    assert_eq!(sung(), quiet, "{finished}");
+
     for words in
         ["runs", "runs show", "diff", "conflicts", "apply --dry-run", "discard @ --dry-run"]
     {
         let said = place.regatta(repository.root()).words(words).run();
         assert_eq!(sung(), quiet, "{said}");
     }
-}
-
-#[test]
-fn a_path_with_a_filter_is_kept_off_branches_with_the_reason() {
-    let place = sandbox();
-    let (repository, sung) = armed(&place);
-    for canary in sung() {
-        std::fs::remove_file(place.folder().join("canaries").join(canary)).unwrap();
-    }
-    let run = place.run_in(&repository).words("--merge branch").exec("echo more >> a.evil");
-    let finished = run.run().expect_code(4);
-    let conflict = &finished.events_of("task_conflicted")[0]["conflicts"][0];
-    assert_eq!(conflict["path"], "a.evil", "{finished}");
-    assert_eq!(conflict["reason"], "filter", "{finished}");
-    assert_eq!(sung(), Vec::<String>::new());
 }
 
 #[test]
@@ -143,18 +135,8 @@ fn the_repositorys_own_settings_are_not_read_and_the_users_are() {
 }
 
 #[test]
-fn what_a_task_prints_cannot_move_the_terminals_cursor() {
-    let place = sandbox();
-    let repository = place.repository();
-    let script = "printf '\\033[2J\\033]0;owned\\007\\302\\233 31m line\\n'; exit 1";
-    let finished = place.regatta(repository.root()).words("run").exec(script).run();
-    let said = format!("{}{}", finished.stdout, finished.stderr);
-    let raw = said.chars().find(|letter| letter.is_control() && *letter != '\n');
-    assert_eq!(raw, None, "{finished:?}");
-}
-
-#[test]
 fn a_run_started_from_a_git_hook_works_on_the_tree_it_was_started_in() {
+    // With the variables of a hook of another repository.
     let place = sandbox();
     let repository = place.repository();
     let other = Repository::init(&place.folder().join("other"));
@@ -171,13 +153,9 @@ fn a_run_started_from_a_git_hook_works_on_the_tree_it_was_started_in() {
     assert_eq!(repository.text("x.txt"), "x\n", "{finished}");
     assert_eq!(before.0.differences(&other.tree()), Vec::<String>::new());
     assert_eq!(before.1.differences(&other.dot_git()), Vec::<String>::new());
-}
 
-#[test]
-fn a_run_from_a_real_hook_works() {
-    let place = sandbox();
-    let repository = place.repository();
-    let call = place.run_in(&repository).exec("echo x > x.txt").into_command();
+    // From a real hook.
+    let call = place.run_in(&repository).exec("echo y > y.txt").into_command();
     let mut script = String::from("#!/bin/sh\nset -e\n");
     for (name, value) in call.get_envs() {
         let (name, value) = (name.to_string_lossy(), value.unwrap_or_default().to_string_lossy());
@@ -196,35 +174,15 @@ fn a_run_from_a_real_hook_works() {
     make_executable(&repository.path(".git/hooks/post-commit"));
     repository.write("README.md", "committed\n");
     repository.git(&["commit", "--quiet", "--all", "--message", "with a hook"]);
-    assert_eq!(repository.text("x.txt"), "x\n", "{}", std::fs::read_to_string(output).unwrap());
-    assert_eq!(repository.git(&["status", "--porcelain"]), "?? x.txt\n");
+    assert_eq!(repository.text("y.txt"), "y\n", "{}", std::fs::read_to_string(output).unwrap());
+    assert_eq!(repository.git(&["status", "--porcelain"]), "?? x.txt\n?? y.txt\n");
     place.expect_nothing_left(&repository);
 }
 
-#[test]
-fn what_a_task_puts_in_place_of_its_own_git_files_holds_up_no_capture_and_leads_nowhere() {
-    let place = sandbox();
-    let repository = place.repository();
-    repository.write(".gitignore", "*.o\n");
-    repository.commit("ignore");
-    // Its commit would be the only one of the task, if it were read.
-    let other = Repository::init(&place.folder().join("other"));
-    let from = repository.root().to_str().expect("the folder has a plain name");
-    other.git(&["pull", "--quiet", from, "main"]);
-    other.write("theirs", "theirs\n");
-    other.commit("of-another-repository");
-    let theirs = other.git(&["rev-parse", "HEAD"]);
-    let (theirs, others) = (theirs.trim(), other.path(".git").display().to_string());
-    let work = "echo work > work; echo o > x.o; d=$(git rev-parse --git-dir)";
-    let subject = |script: &str| {
-        let call = place.run_in(&repository).words("--merge branch");
-        let finished = call.exec(&format!("{work}; {script}")).run().expect_code(0);
-        assert_eq!(finished.task("t1")["changes"]["files"], 1, "{script}: {finished}");
-        place.expect_nothing_left(&repository);
-        let branch = format!("regatta/{}/t1", finished.run_name());
-        repository.git(&["log", "-1", "--format=%s", &branch])
-    };
-    for script in [
+/// What a task puts in the place of files of its git, in a shell where `$d` is its `.git`. `others` is
+/// another repository, whose commit `theirs` would be the only one of the task if it were read.
+fn odd_git_files(others: &str, theirs: &str) -> [String; 10] {
+    [
         // A commit of another repository, which only these alternates lead to.
         format!("echo {others}/objects >> $d/objects/info/alternates; echo {theirs} > $d/HEAD"),
         format!(
@@ -242,10 +200,38 @@ fn what_a_task_puts_in_place_of_its_own_git_files_holds_up_no_capture_and_leads_
         "truncate -s 900G $d/index || truncate -s 4G $d/index".to_owned(),
         "echo DIRC > $d/index".to_owned(),
         "rm $d/HEAD; mkfifo $d/HEAD".to_owned(),
-    ] {
-        let found = subject(&script);
+    ]
+}
+
+#[test]
+fn what_a_task_puts_in_place_of_its_own_git_files_holds_up_no_capture_and_leads_nowhere() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write(".gitignore", "*.o\n");
+    repository.commit("ignore");
+    let other = Repository::init(&place.folder().join("other"));
+    let from = repository.root().to_str().expect("the folder has a plain name");
+    other.git(&["pull", "--quiet", from, "main"]);
+    other.write("theirs", "theirs\n");
+    other.commit("of-another-repository");
+    let theirs = other.git(&["rev-parse", "HEAD"]);
+    let scripts = odd_git_files(&other.path(".git").display().to_string(), theirs.trim());
+    // Each task has a copy of its own.
+    let plan = Plan::default().top(&format!("jobs = {}", scripts.len()));
+    let plan = scripts.iter().enumerate().fold(plan, |plan, (number, script)| {
+        let work = "echo work > work; echo o > x.o; d=$(git rev-parse --git-dir)";
+        plan.task(&format!("t{number}"), &format!("{work}; {script}"))
+    });
+    let run = place.run_plan(&repository, &plan).words("--merge branch");
+    let finished = run.run().expect_code(0);
+    for (number, script) in scripts.iter().enumerate() {
+        let task = format!("t{number}");
+        assert_eq!(finished.task(&task)["changes"]["files"], 1, "{script}: {finished}");
+        let branch = format!("regatta/{}/{task}", finished.run_name());
+        let found = repository.git(&["log", "-1", "--format=%s", &branch]);
         assert!(!found.contains("of-another-repository"), "{script}: {found}");
     }
+    place.expect_nothing_left(&repository);
 }
 
 /// Returns the bytes of an index without entries whose cached trees go down a million levels, and of

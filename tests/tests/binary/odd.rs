@@ -33,82 +33,60 @@ fn works(place: &Sandbox, repository: &Repository) -> Vec<String> {
 }
 
 #[test]
-fn a_sparse_index_is_refused() {
+fn an_index_a_format_or_a_setting_that_is_not_supported_is_refused_with_what_to_type() {
     let place = sandbox();
     let repository = place.repository();
     repository.write("deep/er/file.txt", "x\n");
     repository.commit("deep");
     repository.git(&["sparse-checkout", "set", "--cone", "--sparse-index", "src"]);
-    refused(&place, &repository, &["index", "git -C", "sparse-checkout reapply --no-sparse-index"]);
-}
-
-#[test]
-fn a_split_index_is_refused() {
-    let place = sandbox();
-    let repository = place.repository();
+    let whole = "sparse-checkout reapply --no-sparse-index";
+    refused(&place, &repository, &["index", "git -C", whole]);
+    repository.git(&["sparse-checkout", "disable"]);
     repository.git(&["update-index", "--split-index"]);
     refused(&place, &repository, &["index", "git -C", "update-index --no-split-index"]);
-}
+    repository.git(&["update-index", "--no-split-index"]);
+    repository.git(&["config", "core.bare", "true"]);
+    let finished = place.run_in(&repository).exec("true").run();
+    finished.expect_refusal(&["bare"]);
+    place.expect_nothing_left(&repository);
 
-#[test]
-fn a_reftable_repository_is_refused() {
-    let place = sandbox();
+    let sha = Repository::init_with(&place.folder().join("sha"), &["--object-format=sha256"]);
+    sha.commit("begin");
+    refused(&place, &sha, &["sha"]);
+
     let mut probe = Command::new("git");
     probe.args(["init", "--quiet", "--ref-format=reftable"]).arg(place.folder().join("probe"));
     if !probe.output().is_ok_and(|output| output.status.success()) {
         return skip("a_reftable_repository_is_refused", "this git makes none");
     }
-    let repository = Repository::init_with(&place.folder().join("app"), &["--ref-format=reftable"]);
-    repository.commit("begin");
-    refused(&place, &repository, &["reftable"]);
+    let arguments = ["--ref-format=reftable"];
+    let reftable = Repository::init_with(&place.folder().join("reftable"), &arguments);
+    reftable.commit("begin");
+    refused(&place, &reftable, &["reftable"]);
 }
 
 #[test]
-fn a_sha_256_repository_is_refused() {
-    let place = sandbox();
-    let repository =
-        Repository::init_with(&place.folder().join("app"), &["--object-format=sha256"]);
-    repository.commit("begin");
-    refused(&place, &repository, &["sha"]);
-}
-
-#[test]
-fn a_bare_repository_is_refused() {
+fn a_merge_a_rebase_a_cherry_pick_a_revert_and_a_conflicting_stash_pop_are_refused_by_name() {
     let place = sandbox();
     let repository = place.repository();
-    repository.git(&["config", "core.bare", "true"]);
-    let finished = place.run_in(&repository).exec("true").run();
-    finished.expect_refusal(&["bare"]);
-    place.expect_nothing_left(&repository);
-}
-
-#[test]
-fn a_merge_a_rebase_a_cherry_pick_and_a_revert_in_progress_are_refused_by_name() {
+    repository.git(&["switch", "--quiet", "--create", "side"]);
+    repository.write("README.md", "side\n");
+    repository.commit("side");
+    repository.git(&["switch", "--quiet", "main"]);
+    for text in ["main\n", "main again\n"] {
+        repository.write("README.md", text);
+        repository.commit(text);
+    }
     for (words, name) in [
         (&["merge", "side"][..], "merge"),
         (&["rebase", "side"], "rebase"),
         (&["cherry-pick", "side"], "cherry"),
         (&["revert", "--no-edit", "HEAD~1"], "revert"),
     ] {
-        let place = sandbox();
-        let repository = place.repository();
-        repository.git(&["switch", "--quiet", "--create", "side"]);
-        repository.write("README.md", "side\n");
-        repository.commit("side");
-        repository.git(&["switch", "--quiet", "main"]);
-        for text in ["main\n", "main again\n"] {
-            repository.write("README.md", text);
-            repository.commit(text);
-        }
         assert!(!repository.try_git(words).status.success(), "{name} stops at a conflict");
         refused(&place, &repository, &[name]);
+        repository.git(&[words[0], "--abort"]);
     }
-}
-
-#[test]
-fn a_conflict_after_a_stash_pop_is_refused() {
-    let place = sandbox();
-    let repository = place.repository();
     repository.write("README.md", "stashed\n");
     repository.git(&["stash", "push", "--quiet"]);
     repository.write("README.md", "committed\n");
@@ -129,7 +107,7 @@ fn a_repository_of_another_owner_is_refused_with_the_line_that_allows_it() {
 }
 
 #[test]
-fn a_truncated_index_a_garbage_head_and_alternates_that_are_gone_are_refused() {
+fn a_damaged_repository_a_working_tree_elsewhere_and_a_plain_folder_are_refused() {
     let place = sandbox();
     let repository = place.repository();
     let index = repository.read(".git/index");
@@ -141,31 +119,23 @@ fn a_truncated_index_a_garbage_head_and_alternates_that_are_gone_are_refused() {
     refused(&place, &repository, &["HEAD"]);
     repository.write(".git/HEAD", "ref: refs/heads/main\n");
 
-    let clone = place.folder().join("clone");
-    let source = repository.root().to_str().unwrap();
-    repository.git(&["clone", "--quiet", "--shared", source, clone.to_str().unwrap()]);
-    std::fs::rename(repository.root(), place.folder().join("moved")).unwrap();
-    let clone = Repository::at(&clone);
-    refused(&place, &clone, &["HEAD", "fsck"]);
-}
-
-#[test]
-fn a_working_tree_elsewhere_is_refused_from_the_outside() {
-    let place = sandbox();
-    let repository = place.repository();
     let elsewhere = place.folder().join("elsewhere");
-    std::fs::create_dir(&elsewhere).unwrap();
+    fs::create_dir(&elsewhere).unwrap();
     repository.git(&["config", "core.worktree", elsewhere.to_str().unwrap()]);
     let finished = place.run_in(&repository).exec("true").run();
     finished.expect_refusal(&["core.worktree"]);
-}
+    repository.git(&["-C", ".git", "config", "--unset", "core.worktree"]);
 
-#[test]
-fn a_folder_that_is_no_repository_is_refused() {
-    let place = sandbox();
+    let clone = place.folder().join("clone");
+    let source = repository.root().to_str().unwrap();
+    repository.git(&["clone", "--quiet", "--shared", source, clone.to_str().unwrap()]);
+    fs::rename(repository.root(), place.folder().join("moved")).unwrap();
+    let clone = Repository::at(&clone);
+    refused(&place, &clone, &["HEAD", "fsck"]);
+
     let folder = place.folder().join("plain");
-    std::fs::create_dir(&folder).unwrap();
-    std::fs::write(folder.join("file.txt"), "x\n").unwrap();
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("file.txt"), "x\n").unwrap();
     let before = Fingerprint::of(&folder);
     let finished = place.regatta(&folder).words("run --json").exec("true").run();
     finished.expect_refusal(&["repository", folder.to_str().unwrap(), "git init"]);
@@ -188,7 +158,7 @@ fn a_repository_without_commits_works() {
 }
 
 #[test]
-fn a_detached_head_packed_refs_an_index_of_version_4_and_a_shallow_clone_work() {
+fn a_shallow_clone_a_detached_head_packed_refs_extensions_and_a_bisect_work() {
     let place = sandbox();
     let source = place.repository();
     source.commit("one more");
@@ -201,17 +171,16 @@ fn a_detached_head_packed_refs_an_index_of_version_4_and_a_shallow_clone_work() 
     repository.git(&["config", "feature.manyFiles", "true"]);
     repository.git(&["config", "core.untrackedCache", "false"]);
     repository.git(&["update-index", "--index-version=4", "--force-write-index"]);
-    works(&place, &repository);
-}
-
-#[test]
-fn extensions_that_change_nothing_for_us_work() {
-    let place = sandbox();
-    let repository = place.repository();
+    // Extensions that change nothing for a run.
     repository.git(&["config", "core.repositoryformatversion", "1"]);
     repository.git(&["config", "extensions.preciousObjects", "true"]);
     repository.git(&["config", "extensions.worktreeConfig", "true"]);
-    works(&place, &repository);
+    let _told = works(&place, &repository);
+
+    fs::remove_file(repository.path("x.txt")).unwrap();
+    repository.git(&["bisect", "start"]);
+    let told = works(&place, &repository);
+    assert!(told.iter().any(|line| line.contains("bisect")), "{told:?}");
 }
 
 #[test]
@@ -228,16 +197,6 @@ fn a_partial_clone_works_while_its_objects_are_there() {
     repository.git(&["config", "extensions.partialClone", "origin"]);
     let finished = place.run_in(&repository).exec("echo y > y.txt").run().expect_code(0);
     assert_eq!(repository.text("y.txt"), "y\n", "{finished}");
-}
-
-#[test]
-fn a_bisect_is_told_and_works() {
-    let place = sandbox();
-    let repository = place.repository();
-    repository.commit("one more");
-    repository.git(&["bisect", "start"]);
-    let told = works(&place, &repository);
-    assert!(told.iter().any(|line| line.contains("bisect")), "{told:?}");
 }
 
 #[test]
@@ -296,21 +255,13 @@ fn a_subfolder_works_and_is_where_tasks_begin() {
 }
 
 #[test]
-fn large_files_behind_a_pointer_are_left_as_they_are_and_told() {
+fn large_files_behind_a_pointer_pipes_and_odd_nested_repositories_are_left_and_told() {
     let place = sandbox();
     let repository = place.repository();
     repository.write(".gitattributes", "*.psd filter=lfs diff=lfs merge=lfs -text\n");
     repository
         .write("art.psd", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n");
     repository.commit("a pointer");
-    let told = works(&place, &repository);
-    assert!(told.iter().any(|line| line.contains("lfs") || line.contains("filter")), "{told:?}");
-}
-
-#[test]
-fn files_that_are_no_files_and_odd_nested_repositories_are_skipped_and_told() {
-    let place = sandbox();
-    let repository = place.repository();
     let made = Command::new("mkfifo").arg(repository.path("pipe")).status().unwrap();
     assert!(made.success());
     let nested = Repository::init(&repository.path("nested"));
@@ -318,7 +269,9 @@ fn files_that_are_no_files_and_odd_nested_repositories_are_skipped_and_told() {
     nested.commit("inside");
     fs::rename(nested.path(".git"), place.folder().join("elsewhere")).expect("it can be moved");
     nested.write(".git", format!("gitdir: {}\n", place.folder().join("elsewhere").display()));
-    let told = works(&place, &repository).join("\n");
+    let told = works(&place, &repository);
+    assert!(told.iter().any(|line| line.contains("lfs") || line.contains("filter")), "{told:?}");
+    let told = told.join("\n");
     assert!(told.contains("pipe"), "{told}");
     assert!(told.contains("nested (its .git names"), "{told}");
 }
@@ -338,11 +291,11 @@ fn a_read_only_git_folder_works_in_patch_mode() {
 
 #[test]
 fn a_path_of_sixteen_hundred_folders_becomes_commits() {
+    let place = sandbox();
+    let repository = place.repository();
+    let path = "d/".repeat(1_600);
+    let script = format!("mkdir -p {path} && echo x > {path}x.txt");
     for merge in ["branch", "stack"] {
-        let place = sandbox();
-        let repository = place.repository();
-        let path = "d/".repeat(1_600);
-        let script = format!("mkdir -p {path} && echo x > {path}x.txt");
         let call = place.run_in(&repository).words(&format!("--merge {merge}")).exec(&script);
         let finished = call.run().expect_code(0);
         let branch = match merge {

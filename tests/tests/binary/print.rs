@@ -1,16 +1,12 @@
 //! Print mode: `regatta -p` answers prompts in a folder, and says only the last answer.
 
 use std::fs;
-use std::time::{Duration, Instant};
 
 use protocol::is_unseen;
-use rustix::process::Signal;
 use serde_json::{Value, json};
-use test_limit::eventually;
 use tests::model::{Answer, Asked, LoopbackModel, Script, marker, steps};
 use tests::sandbox::{Invocation, Sandbox};
 
-use super::agents::nonce;
 use super::sandbox;
 
 /// Begins a session in the folder `work` with the loopback model, whose first prompt is `prompt`.
@@ -35,33 +31,6 @@ pub(super) fn session_file(place: &Sandbox) -> String {
     fs::read_to_string(file).expect("it can be read")
 }
 
-/// Returns the entries of the only session file.
-fn entries(place: &Sandbox) -> Vec<Value> {
-    session_file(place)
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("it is JSON"))
-        .collect()
-}
-
-#[test]
-fn what_a_tool_read_reaches_standard_output_and_nothing_else_does() {
-    let (place, nonce) = (sandbox(), nonce(0));
-    let model = model(|asked: &Asked| match asked.answers() {
-        0 => Answer::call("read", &json!({ "path": "secret.txt" })),
-        _ => Answer::text(asked.result().split_whitespace().last().unwrap_or_default()),
-    });
-    let session = session(&place, &model).arg(format!("What is in it? {}", marker("s")));
-    fs::write(place.folder().join("work/secret.txt"), format!("{nonce}\n")).unwrap();
-    let done = session.run().expect_code(0);
-    assert_eq!(done.stdout, format!("{nonce}\n"));
-    assert_eq!(model.take_violations(), [""; 0]);
-    let entries = entries(&place);
-    let roles: Vec<_> = entries.iter().filter_map(|it| it["message"]["role"].as_str()).collect();
-    assert_eq!(roles, ["user", "assistant", "toolResult", "assistant"]);
-    assert_eq!(entries[0]["cwd"], json!(place.folder().join("work").canonicalize().unwrap()));
-    place.expect_no_process(Duration::from_secs(5));
-}
-
 #[test]
 fn what_is_piped_and_named_files_come_before_the_first_prompt_and_each_prompt_is_answered() {
     let place = sandbox();
@@ -84,60 +53,29 @@ fn what_is_piped_and_named_files_come_before_the_first_prompt_and_each_prompt_is
 }
 
 #[test]
-fn a_session_changes_its_folder_in_place_with_the_tools_that_it_is_given() {
+fn a_session_works_in_place_with_the_tools_that_it_is_given_and_says_so_once() {
     let place = sandbox();
     let write = || Answer::call("write", &json!({ "path": "new.txt", "content": "x\n" }));
-    let model = model(steps(vec![write(), Answer::text("done")]));
+    let done = || Answer::text("done");
+    let model = model(steps(vec![write(), done(), done()]));
     let prompt = marker("s");
-    let done = session(&place, &model).arg(&prompt).run().expect_code(0);
-    assert_eq!(done.stdout, "done\n");
-    assert_eq!(fs::read_to_string(place.folder().join("work/new.txt")).unwrap(), "x\n");
+    let first = session(&place, &model).arg(&prompt).arg("more").run().expect_code(0);
+    assert_eq!(first.stdout, "done\n");
+    let folder = fs::canonicalize(place.folder()).unwrap().join("work");
+    assert_eq!(fs::read_to_string(folder.join("new.txt")).unwrap(), "x\n");
     assert_eq!(model.asked("s")[0].tools(), ["read", "write", "edit", "bash"]);
+    let told = format!("note: the session works in {}, in place\n", folder.display());
+    assert_eq!(first.stderr.matches(&told).count(), 1, "{first}");
 
-    for (words, tools) in [("--tools bash,read", vec!["read", "bash"]), ("--no-tools", vec![])] {
-        model.talk("s", steps(vec![Answer::text("done")]));
-        let done = session(&place, &model).words(words).arg(&prompt).run().expect_code(0);
-        assert_eq!(done.stdout, "done\n");
-        assert_eq!(model.asked("s").last().unwrap().tools(), tools);
+    for (words, tools) in
+        [("--quiet --tools bash,read", vec!["read", "bash"]), ("--no-tools", vec![])]
+    {
+        model.talk("s", steps(vec![done()]));
+        let other = session(&place, &model).words(words).arg(&prompt).run().expect_code(0);
+        assert_eq!(other.stdout, "done\n", "{words}");
+        assert_eq!(model.asked("s").last().unwrap().tools(), tools, "{words}");
+        assert!(!other.stderr.contains(&told), "{words}: {other}");
     }
-}
-
-#[test]
-fn a_model_that_does_not_answer_is_an_error_and_exit_code_1() {
-    let place = sandbox();
-    let model = model(steps(vec![Answer::error(400, "invalid_request_error", "no such luck")]));
-    let done = session(&place, &model).arg(marker("s")).run().expect_code(1);
-    assert_eq!(done.stdout, "");
-    assert!(done.stderr.contains("no such luck"), "{}", done.stderr);
-    let nobody = session(&place, &model).stdin("").run().expect_code(1);
-    assert!(nobody.stderr.starts_with("error: there is no prompt"), "{}", nobody.stderr);
-    let missing = session(&place, &model).arg("@missing").run().expect_code(1);
-    assert!(missing.stderr.contains("cannot read the file"), "{}", missing.stderr);
-    assert_eq!(model.requests(), 1);
-}
-
-#[test]
-fn a_signal_ends_a_stalled_answer_at_once_and_keeps_the_prompt() {
-    let place = sandbox();
-    let model = model(steps(vec![Answer::Silence]));
-    let prompt = format!("Wait. {}", marker("s"));
-    let running = session(&place, &model).arg(&prompt).start();
-    eventually(Duration::from_secs(60), "a request", || !model.asked("s").is_empty());
-    let since = Instant::now();
-    running.signal(Signal::INT);
-    let done = running.wait().expect_code(130);
-    test_limit::took_at_most(since.elapsed(), Duration::from_secs(5), "it waits for something");
-    assert_eq!(done.stdout, "");
-    let entries = entries(&place);
-    assert!(entries.iter().any(|it| it["message"]["content"][0]["text"] == json!(prompt)));
-}
-
-#[test]
-fn what_would_control_a_terminal_is_not_in_an_answer() {
-    let place = sandbox();
-    let model = model(steps(vec![Answer::text("a\u{1b}[2Jb\u{7}\n\tc \u{202e}d")]));
-    let done = session(&place, &model).arg(marker("s")).run().expect_code(0);
-    assert_eq!(done.stdout, "ab\u{2407}\n\tc \u{fffd}d\n");
 }
 
 /// Returns the first character of an output that a terminal obeys or hides.
@@ -146,11 +84,12 @@ fn controls(text: &str) -> Option<char> {
 }
 
 #[test]
-fn nothing_in_prompts_paths_files_or_damage_controls_a_terminal_and_each_line_of_json_is_valid() {
+fn nothing_in_prompts_answers_paths_files_or_damage_controls_a_terminal_and_json_stays_valid() {
     let place = sandbox();
     let hostile = "\u{1b}[2J\u{9b}31m\u{7}\u{202e}";
     let model = model(move |asked: &Asked| match asked.answers() {
         0 => Answer::call("read", &json!({ "path": format!("no{hostile}ne") })),
+        1 => Answer::text("a\u{1b}[2Jb\u{7}\n\tc \u{202e}d"),
         _ => Answer::text(format!("said {hostile}")),
     });
     let folder = place.folder().join(format!("work {hostile}"));
@@ -161,6 +100,7 @@ fn nothing_in_prompts_paths_files_or_damage_controls_a_terminal_and_each_line_of
     };
     let prompt = format!("asked {hostile} {}", marker("s"));
     let first = session("").arg(&prompt).run().expect_code(0);
+    assert_eq!(first.stdout, "ab\u{2407}\n\tc \u{fffd}d\n");
     let file = place.home().session_files().remove(0);
     assert!(file.to_string_lossy().contains('\u{1b}'), "the path is hostile: {file:?}");
     let mut text = fs::read(&file).unwrap();
@@ -183,12 +123,4 @@ fn nothing_in_prompts_paths_files_or_damage_controls_a_terminal_and_each_line_of
     }
     assert_eq!(controls(&json.stderr), None, "{json}");
     let _damaged_history = model.take_violations();
-}
-
-#[test]
-fn a_word_that_is_almost_a_command_is_not_sent() {
-    let place = sandbox();
-    let done = place.regatta(place.folder()).arg("rnus").run().expect_code(1);
-    assert!(done.stderr.contains("error: no such command: `rnus`\n  try: regatta runs\n"));
-    assert!(done.stderr.contains("regatta -p rnus"), "{}", done.stderr);
 }

@@ -94,14 +94,16 @@ fn an_output_that_nobody_reads_ends_it_quietly_and_the_answer_is_in_the_file() {
 }
 
 #[test]
-fn a_standard_input_that_is_closed_is_none() {
+fn a_standard_input_that_is_closed_is_none_and_without_a_prompt_it_is_one_error() {
     let scene = Scene::new();
     let script = "\"$0\" \"$@\" <&-";
     let session = scene.session().arg("-q").arg(prompt("first"));
     let done = session.shell(script).run().expect_code(0);
     assert_eq!((&*done.stdout, &*done.stderr), ("answer 1\n", ""));
-    let nothing = refused(scene.session().shell(script).run(), &["there is no prompt"]);
-    assert_eq!(scene.model.requests(), 1, "{nothing}");
+    for nothing in [scene.session().shell(script), scene.session().stdin("")] {
+        let _none = refused(nothing.run(), &["error: there is no prompt"]);
+    }
+    assert_eq!(scene.model.requests(), 1);
 }
 
 #[test]
@@ -125,43 +127,6 @@ fn a_prompt_of_megabytes_is_told_whole_now_and_when_the_session_goes_on() {
     let done = scene.session().arg("x").stdin(b"\xff\xfe".to_vec()).run();
     let _none = refused(done, &["standard input is not UTF-8"]);
     assert_eq!(scene.model.requests(), 0);
-}
-
-#[test]
-fn a_file_that_is_too_large_or_no_text_is_named_and_the_prompt_is_answered() {
-    let scene = Scene::new();
-    fs::write(scene.folder.join("data.bin"), b"\x7fELF\0\0").unwrap();
-    let mut image = File::create(scene.folder.join("shot.png")).unwrap();
-    std::io::Write::write_all(&mut image, b"\x89PNG\r\n\x1a\n").unwrap();
-    image.set_len(26 << 20).unwrap();
-    let session = scene.session().arg("@data.bin").arg("@shot.png").arg(prompt("first"));
-    let done = session.run().expect_code(0);
-    assert_eq!(done.stdout, "answer 1\n");
-    let told = scene.told().remove(0);
-    for (name, why) in [("data.bin", "not a text"), ("shot.png", "too large")] {
-        assert!(told.contains(&format!("{name}\">(skipped: {why}")), "{told}");
-        let warning = done.stderr.lines().find(|line| line.contains(name));
-        assert!(warning.is_some_and(|line| line.contains(why)), "{done}");
-    }
-    let missing = scene.session().arg("@none.txt").arg(prompt("first")).run();
-    let _none = refused(missing, &["cannot read the file", "none.txt"]);
-    assert_eq!(scene.model.requests(), 1);
-}
-
-#[test]
-fn a_key_that_is_not_accepted_is_one_error_without_the_key_and_the_prompt_is_kept() {
-    let scene = Scene::new();
-    let key = "sk-canary-99ab12";
-    scene.model.demand_key(key);
-    let with_key = |key: &str| scene.session().env("LOOPBACK_API_KEY", key);
-    let other = "sk-canary-00cd34";
-    let wrong = refused(with_key(other).arg(prompt("first")).run(), &["api key"]);
-    assert!(!format!("{}{}", wrong.stdout, wrong.stderr).contains(other), "{wrong}");
-    let file = fs::read_to_string(scene.file()).unwrap();
-    assert!(file.contains("first [[s]]") && !file.contains(other), "{file}");
-    let right = with_key(key).arg("-c").arg("again").run().expect_code(0);
-    assert_eq!(right.stdout, "answer 1\n");
-    assert_eq!(scene.told(), [&*prompt("first"), "again"]);
 }
 
 #[test]
@@ -189,39 +154,10 @@ fn a_folder_that_is_gone_is_one_error_and_one_that_goes_meanwhile_is_told_to_the
 }
 
 #[test]
-fn an_id_that_begins_several_sessions_is_the_one_that_was_changed_last() {
-    let scene = Scene::new();
-    for text in ["old", "new"] {
-        scene.listen();
-        let _done = scene.session().arg(prompt(text)).run().expect_code(0);
-    }
-    // Ids begin with their time.
-    let done = scene.session().words("-r 0").arg("and now?").run().expect_code(0);
-    assert_eq!(scene.told(), [&*prompt("new"), "and now?"], "{done}");
-}
-
-#[test]
-fn a_clock_that_was_set_back_changes_no_order_and_loses_nothing() {
-    let scene = Scene::new();
-    let _done = scene.begin();
-    let file = scene.file();
-    let later =
-        fs::read_to_string(&file).unwrap().replace("\"timestamp\":\"20", "\"timestamp\":\"29");
-    fs::write(&file, &later).unwrap();
-    let future = SystemTime::now() + Duration::from_secs(1_000_000_000);
-    File::options().append(true).open(&file).unwrap().set_modified(future).unwrap();
-    let listed = scene.session().arg("--resume").run().expect_code(0);
-    assert!(listed.stdout.contains("just now"), "{listed}");
-    assert_eq!(scene.go_on().stdout, "answer 2\n");
-    assert_eq!(scene.go_on().stdout, "answer 3\n");
-    assert_eq!(scene.told(), [&*prompt("first"), "and now?", "and now?"]);
-    assert!(fs::read_to_string(&file).unwrap().starts_with(&later));
-}
-
-#[test]
-fn a_file_that_another_system_or_a_power_cut_has_changed_goes_on_and_keeps_its_bytes() {
+fn a_file_that_a_clock_another_system_or_a_power_cut_changed_goes_on_and_keeps_its_bytes() {
     type Change = fn(&str) -> String;
-    let changes: [(&str, Change); 4] = [
+    let changes: [(&str, Change); 5] = [
+        ("a later time", |text| text.replace("\"timestamp\":\"20", "\"timestamp\":\"29")),
         ("CRLF", |text| text.replace('\n', "\r\n")),
         ("NULs between", |text| text.replace('\n', &format!("\n{}\n", "\0".repeat(4096)))),
         ("NULs at the end", |text| format!("{text}{}", "\0".repeat(512))),
@@ -230,17 +166,27 @@ fn a_file_that_another_system_or_a_power_cut_has_changed_goes_on_and_keeps_its_b
             text.replace("\"parentId\":null", &format!("\"parentId\":{}", last["id"]))
         }),
     ];
+    let scene = Scene::new();
+    let _done = scene.begin();
+    let file = scene.file();
+    let original = fs::read_to_string(&file).unwrap();
+    let future = SystemTime::now() + Duration::from_secs(1_000_000_000);
     for (what, change) in changes {
-        let scene = Scene::new();
-        let _done = scene.begin();
-        let file = scene.file();
-        let changed = change(&fs::read_to_string(&file).unwrap());
+        scene.listen();
+        let changed = change(&original);
         fs::write(&file, &changed).unwrap();
+        if what == "a later time" {
+            File::options().append(true).open(&file).unwrap().set_modified(future).unwrap();
+            let listed = scene.session().arg("--resume").run().expect_code(0);
+            assert!(listed.stdout.contains("just now"), "{listed}");
+        }
         assert_eq!(scene.go_on().stdout, "answer 2\n", "{what}");
         assert_eq!(scene.told(), [&*prompt("first"), "and now?"], "{what}");
         let kept = changed.trim_end_matches('\0');
         assert!(fs::read_to_string(&file).unwrap().starts_with(kept), "{what}");
         assert_eq!(scene.go_on().stdout, "answer 3\n", "{what}");
+        assert_eq!(scene.told(), [&*prompt("first"), "and now?", "and now?"], "{what}");
+        assert!(fs::read_to_string(&file).unwrap().starts_with(kept), "{what}");
     }
 }
 
@@ -286,22 +232,6 @@ fn a_disk_that_is_full_when_an_answer_came_fails_it_and_keeps_the_prompt() {
     assert!(fs::read_to_string(scene.file()).unwrap().starts_with(&file));
     let lost = scene.model.take_violations();
     assert!(matches!(&lost[..], [only] if only.contains("answer 2")), "only it is lost: {lost:?}");
-}
-
-#[test]
-fn a_file_of_a_later_version_is_shown_but_never_gone_on_with() {
-    let scene = Scene::new();
-    let _done = scene.begin();
-    let file = scene.file();
-    let later = fs::read_to_string(&file).unwrap().replacen("\"version\":3", "\"version\":4", 1);
-    fs::write(&file, &later).unwrap();
-    let shown = scene.place.regatta(&scene.folder).words("logs --color never").arg(&file).run();
-    assert!(shown.expect_code(0).stdout.contains("answer 1"));
-    for words in ["-c", "-r 0"] {
-        let _refused =
-            refused(scene.session().words(words).arg("more").run(), &["its version is 4"]);
-    }
-    assert_eq!((scene.model.requests(), fs::read_to_string(&file).unwrap()), (1, later));
 }
 
 #[test]

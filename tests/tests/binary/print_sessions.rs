@@ -4,9 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rustix::process::Signal;
 use serde_json::{Value, json};
-use test_limit::eventually;
 use tests::json_shapes::{ONLY_OWN, ONLY_RECORDED, recorded, shapes};
 use tests::model::{Answer, Asked, LoopbackModel, marker};
 use tests::sandbox::{Invocation, Sandbox};
@@ -42,10 +40,15 @@ fn header(file: &Path) -> Value {
 }
 
 #[test]
-fn a_session_is_continued_by_the_latest_by_its_id_and_by_its_file() {
+fn a_session_is_listed_and_continued_by_the_latest_by_its_id_and_by_its_file() {
     let (place, model) = (sandbox(), counting());
-    let first = session(&place, &model, "work").arg(marker("s")).run().expect_code(0);
+    let none = session(&place, &model, "work").arg("--resume").run().expect_code(0);
+    assert_eq!(none.stdout, "No sessions found\n");
+    let prompt = format!("What is there? {}", marker("s"));
+    let first = session(&place, &model, "work").arg(&prompt).run().expect_code(0);
     assert_eq!(first.stdout, "answer 1\n");
+    let listed = session(&place, &model, "work").arg("--resume").run().expect_code(0);
+    assert!(listed.stdout.contains("What is there?"), "{listed}");
     let [file] = &files(&place)[..] else { panic!("one session") };
     let id = header(file)["id"].as_str().unwrap().to_owned();
     for (words, answer) in [
@@ -56,17 +59,23 @@ fn a_session_is_continued_by_the_latest_by_its_id_and_by_its_file() {
         let before = fs::read(file).unwrap();
         let more = words.iter().fold(session(&place, &model, "work"), Invocation::arg);
         let done = more.arg("And now?").run().expect_code(0);
-        assert_eq!(done.stdout, answer);
-        assert!(fs::read(file).unwrap().starts_with(&before), "what was said stays");
+        assert_eq!(done.stdout, answer, "{words:?}");
+        assert!(fs::read(file).unwrap().starts_with(&before), "{words:?}: what was said stays");
     }
     assert_eq!(files(&place).len(), 1);
     assert_eq!(model.take_violations(), [""; 0]);
     let none = session(&place, &model, "work").words("-r 7777").arg("x").run().expect_code(1);
     assert!(none.stderr.contains("session `7777` was not found"), "{none}");
+    // Without the address of its model, the model of the session cannot be used.
+    let on = place.regatta(&place.folder().join("work")).words("-p -c more").run();
+    let refused = on.expect_code(1).stderr;
+    let named = refused.contains("error: cannot use the model of the session, loopback/loop");
+    assert!(named && refused.contains("try: --model MODEL"), "{refused}");
+    assert_eq!(model.requests(), 4, "lists and errors ask nothing");
 }
 
 #[test]
-fn the_file_of_a_session_is_in_the_folder_of_its_folder_or_in_the_one_that_is_given() {
+fn the_file_of_a_session_is_in_the_folder_of_its_folder_in_the_one_that_is_given_or_nowhere() {
     let (place, model) = (sandbox(), counting());
     let begin = |words: &str| session(&place, &model, "work").words(words).arg(marker("s"));
     let answer = |words: &str| begin(words).env("KITTY_WINDOW_ID", "1").run().expect_code(0).stdout;
@@ -95,12 +104,16 @@ fn the_file_of_a_session_is_in_the_folder_of_its_folder_or_in_the_one_that_is_gi
     for folder in ["one", "two"] {
         assert_eq!(fs::read_dir(place.folder().join(folder)).unwrap().count(), 1, "{folder}");
     }
-    assert_eq!(files(&place).len(), 1);
-    let _of_three_sessions = model.take_violations();
+    let memory = begin("--no-session").arg("b").run().expect_code(0);
+    assert_eq!(memory.stdout, "answer 2\n");
+    let both = session(&place, &model, "work").words("--no-session --fork x y").run();
+    assert!(both.expect_code(1).stderr.contains("cannot be used with"));
+    assert_eq!(files(&place).len(), 1, "a session in memory has no file");
+    let _of_four_sessions = model.take_violations();
 }
 
 #[test]
-fn each_terminal_continues_its_own_session() {
+fn each_terminal_continues_its_own_session_and_without_one_the_latest_is_continued() {
     let (place, model) = (sandbox(), LoopbackModel::start());
     for talk in ["a", "b"] {
         model.talk(talk, move |asked: &Asked| Answer::text(format!("{talk}{}", asked.answers())));
@@ -116,6 +129,29 @@ fn each_terminal_continues_its_own_session() {
         assert_eq!(more.stdout, answer, "terminal {terminal}");
     }
     assert_eq!(files(&place).len(), 2);
+
+    let of = |talk: &str| {
+        let is_of = |file: &PathBuf| fs::read_to_string(file).unwrap().contains(&marker(talk));
+        files(&place).into_iter().find(is_of).expect("it has a file")
+    };
+    let now = SystemTime::now();
+    // Ids begin with their time, so that `0` begins all of them.
+    for (words, talk, minutes, answer) in [
+        ("-c", "a", 1, "a3\n"),
+        ("-c", "b", 2, "b2\n"),
+        ("-c", "a", 3, "a4\n"),
+        ("-r 0", "b", 4, "b3\n"),
+    ] {
+        let set_time = || {
+            let file = fs::File::options().append(true).open(of(talk)).unwrap();
+            file.set_modified(now + Duration::from_secs(minutes * 60)).unwrap();
+        };
+        set_time();
+        let more = session(&place, &model, "work").words(words).arg("more").run().expect_code(0);
+        assert_eq!(more.stdout, answer, "{words}: the one that was changed last");
+        // What was said sets the time back to now.
+        set_time();
+    }
 }
 
 #[test]
@@ -141,37 +177,6 @@ fn a_session_of_another_folder_is_forked_and_not_continued() {
     assert_eq!((all.len(), &header(copy)["parentSession"]), (2, &id));
     assert_ne!(header(copy)["id"], id);
     assert_eq!(fs::read(file).unwrap(), text);
-}
-
-#[test]
-fn a_session_that_another_process_runs_is_refused_and_can_be_forked() {
-    let (place, model) = (sandbox(), LoopbackModel::start());
-    model.talk("s", |asked: &Asked| match asked.messages().len() {
-        0..=2 => Answer::Silence,
-        _ => Answer::text("from the copy"),
-    });
-    let running = session(&place, &model, "work").arg(marker("s")).start();
-    eventually(Duration::from_secs(60), "a request", || !model.asked("s").is_empty());
-    let second = session(&place, &model, "work").arg("-c").arg("x").run().expect_code(1);
-    assert!(second.stderr.contains("another session has it open"), "{second}");
-    assert!(second.stderr.contains("--fork"), "{second}");
-    let [file] = &files(&place)[..] else { panic!("one session") };
-    let copy = session(&place, &model, "work").arg("--fork").arg(file).arg("x").run();
-    assert_eq!(copy.expect_code(0).stdout, "from the copy\n");
-    running.signal(Signal::INT);
-    let _stopped = running.wait().expect_code(130);
-}
-
-#[test]
-fn without_a_name_the_sessions_are_listed_and_nothing_is_asked() {
-    let (place, model) = (sandbox(), counting());
-    let none = session(&place, &model, "work").arg("--resume").run().expect_code(0);
-    assert_eq!(none.stdout, "No sessions found\n");
-    let prompt = format!("What is there? {}", marker("s"));
-    let _first = session(&place, &model, "work").arg(&prompt).run().expect_code(0);
-    let listed = session(&place, &model, "work").arg("--resume").run().expect_code(0);
-    assert!(listed.stdout.contains("What is there?"), "{listed}");
-    assert_eq!(model.requests(), 1);
 }
 
 #[test]
@@ -218,129 +223,51 @@ fn a_session_of_a_later_version_is_neither_continued_nor_forked_and_stays_as_it_
         let refused = call.arg("more").run().expect_code(1);
         let why = &refused.stderr;
         assert!(why.contains("error: ") && why.contains("newer version"), "{words:?}: {refused}");
+        assert!(why.contains("its version is 4"), "{words:?}: {refused}");
         assert!(why.contains(&file.display().to_string()), "{words:?}: {refused}");
         assert_eq!(refused.stdout, "", "{words:?}");
     }
     assert_eq!(fs::read_to_string(file).unwrap(), later);
     assert_eq!((files(&place).len(), model.requests()), (1, 1), "nothing was begun or asked");
     // It can still be read.
-    let shown = place.regatta(&place.folder().join("work")).arg("logs").arg(&id).run();
-    let shown = shown.expect_code(0);
-    assert!(shown.stdout.contains("answer 1"), "{shown}");
+    for name in [&id, file.to_str().unwrap()] {
+        let logs = place.regatta(&place.folder().join("work")).arg("logs").arg(name);
+        let shown = logs.run().expect_code(0);
+        assert!(shown.stdout.contains("answer 1"), "{name}: {shown}");
+    }
 }
 
 #[test]
-fn a_session_whose_model_cannot_be_used_any_more_says_which_one_that_is() {
-    let (place, model) = (sandbox(), counting());
-    let _first = session(&place, &model, "work").arg(marker("s")).run().expect_code(0);
-    let on = place.regatta(&place.folder().join("work")).words("-p -c more").run();
-    let refused = on.expect_code(1).stderr;
-    let named = refused.contains("error: cannot use the model of the session, loopback/loop");
-    assert!(named && refused.contains("try: --model MODEL"), "{refused}");
-    assert_eq!(model.requests(), 1);
-}
-
-#[test]
-fn a_session_in_memory_leaves_no_file() {
-    let (place, model) = (sandbox(), counting());
-    let done = session(&place, &model, "work").arg("--no-session").arg(marker("s")).arg("b").run();
-    assert_eq!(done.expect_code(0).stdout, "answer 2\n");
-    assert!(files(&place).is_empty());
-    let both = session(&place, &model, "work").words("--no-session --fork x y").run();
-    assert!(both.expect_code(1).stderr.contains("cannot be used with"));
-}
-
-#[test]
-fn json_mode_prints_the_header_and_then_each_event() {
+fn json_mode_prints_the_header_and_then_each_event_as_pi_does_for_the_same_prompt() {
     let (place, model) = (sandbox(), LoopbackModel::start());
-    fs::create_dir_all(place.folder().join("work")).unwrap();
-    fs::write(place.folder().join("work/a.txt"), "x\n").unwrap();
     for (talk, words) in [("s", "--mode json"), ("t", "--json")] {
         model.talk(talk, |asked: &Asked| match asked.answers() {
-            0 => Answer::call("read", &json!({ "path": "a.txt" })),
-            _ => Answer::text("done"),
+            0 => Answer::call("bash", &json!({ "command": "echo tool-ran" })),
+            _ => Answer::text("tool finished"),
         });
         let run = session(&place, &model, "work").words(words);
         let done = run.arg(marker(talk)).run().expect_code(0);
         let lines: Vec<Value> =
             done.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert_eq!((&lines[0]["type"], &lines[0]["version"]), (&json!("session"), &json!(3)));
-        let last = files(&place).pop().unwrap();
-        assert_eq!(
-            (&lines[0]["id"], &lines[0]["cwd"]),
-            (&header(&last)["id"], &header(&last)["cwd"])
-        );
-        let types: Vec<_> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
-        assert_eq!((types[1], types[types.len() - 1]), ("agent_start", "agent_end"));
+        let (first, events) = lines.split_first().expect("there is a header");
+        assert_eq!((&first["type"], &first["version"]), (&json!("session"), &json!(3)));
+        let last = header(&files(&place).pop().unwrap());
+        assert_eq!((&first["id"], &first["cwd"]), (&last["id"], &last["cwd"]));
+        let types: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
+        assert_eq!((types[0], types[types.len() - 1]), ("agent_start", "agent_end"));
         for kind in ["turn_start", "message_update", "tool_execution_end", "turn_end"] {
             assert!(types.contains(&kind), "{kind} in {types:?}");
         }
-        assert_eq!(lines[lines.len() - 1]["messages"].as_array().map(Vec::len), Some(4));
+        assert_eq!(events[events.len() - 1]["messages"].as_array().map(Vec::len), Some(4));
+        let (own, recorded) = (shapes(events, ONLY_OWN), shapes(&recorded(), ONLY_RECORDED));
+        for (own, recorded) in own.iter().zip(&recorded) {
+            assert_eq!(own, recorded, "{words}");
+        }
+        assert_eq!(own.len(), recorded.len(), "{words}");
     }
     model.talk("s", |_: &Asked| Answer::error(401, "authentication_error", "no such key"));
     let failed =
         session(&place, &model, "work").words("--mode json").arg(marker("s")).run().expect_code(1);
     let last: Value = serde_json::from_str(failed.stdout.lines().last().unwrap()).unwrap();
     assert_eq!(last["type"], "agent_end");
-}
-
-#[test]
-fn json_mode_prints_the_lines_that_pi_has_for_the_same_prompt() {
-    let (place, model) = (sandbox(), LoopbackModel::start());
-    model.talk("s", |asked: &Asked| match asked.answers() {
-        0 => Answer::call("bash", &json!({ "command": "echo tool-ran" })),
-        _ => Answer::text("tool finished"),
-    });
-    let run = session(&place, &model, "work").words("--mode json").arg(marker("s"));
-    let done = run.run().expect_code(0);
-    let lines = done.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let (header, lines): (Vec<Value>, Vec<Value>) =
-        lines.partition(|line| line["type"] == "session");
-    assert_eq!(header.len(), 1, "{done}");
-    let (own, recorded) = (shapes(&lines, ONLY_OWN), shapes(&recorded(), ONLY_RECORDED));
-    for (own, recorded) in own.iter().zip(&recorded) {
-        assert_eq!(own, recorded);
-    }
-    assert_eq!(own.len(), recorded.len());
-}
-
-#[test]
-fn without_a_terminal_the_session_that_was_changed_last_is_continued() {
-    let (place, model) = (sandbox(), LoopbackModel::start());
-    for talk in ["a", "b"] {
-        model.talk(talk, move |asked: &Asked| Answer::text(format!("{talk}{}", asked.answers())));
-        let begun = session(&place, &model, "work").arg(marker(talk)).run().expect_code(0);
-        assert_eq!(begun.stdout, format!("{talk}0\n"));
-    }
-    let of = |talk: &str| {
-        let is_of = |file: &PathBuf| fs::read_to_string(file).unwrap().contains(&marker(talk));
-        files(&place).into_iter().find(is_of).expect("it has a file")
-    };
-    let now = SystemTime::now();
-    for (talk, minutes, answer) in [("a", 1, "a1\n"), ("b", 2, "b1\n"), ("a", 3, "a2\n")] {
-        let file = fs::File::options().append(true).open(of(talk)).unwrap();
-        file.set_modified(now + Duration::from_secs(minutes * 60)).unwrap();
-        let more = session(&place, &model, "work").words("-c more").run().expect_code(0);
-        assert_eq!(more.stdout, answer);
-        // What was said sets the time back to now.
-        let file = fs::File::options().append(true).open(of(talk)).unwrap();
-        file.set_modified(now + Duration::from_secs(minutes * 60)).unwrap();
-    }
-}
-
-#[test]
-fn an_image_goes_to_the_model_and_comes_back_from_the_session() {
-    let (place, model) = (sandbox(), counting());
-    let run = session(&place, &model, "work");
-    let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
-    png.extend([7; 2_000]);
-    fs::write(place.folder().join("work/shot.png"), &png).unwrap();
-    let _done = run.arg("@shot.png").arg(marker("s")).run().expect_code(0);
-    let _more = session(&place, &model, "work").arg("-c").arg("again").run().expect_code(0);
-    for asked in model.asked("s") {
-        let text = asked.messages()[0].to_string() + &asked.messages()[1].to_string();
-        assert!(text.contains("data:image/png;base64,iVBORw0KGgoHBwcH"), "{text}");
-    }
-    let [file] = &files(&place)[..] else { panic!("one session") };
-    assert!(fs::read_to_string(file).unwrap().contains("blob:sha256:"));
 }

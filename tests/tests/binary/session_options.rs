@@ -135,22 +135,28 @@ fn the_key_of_the_option_goes_before_that_of_the_environment_and_is_in_no_file_a
     fs::write(file, models).unwrap();
     let (right, wrong) = ("canary-right-1", "canary-wrong-2");
     model.demand_key(right);
-    let ask = |given: &str, variable: &str| {
-        let session = session(&place).words("--model gate/two").env("GATE_API_KEY", variable);
-        session.arg("--api-key").arg(given).arg(marker("s")).run()
+    let ask = |variable: &str| {
+        session(&place).words("--model gate/two").env("GATE_API_KEY", variable)
     };
-    let done = ask(right, wrong).expect_code(0);
-    assert_eq!(done.stdout, "done\n");
-    let refused = ask(wrong, right).expect_code(1);
-    assert!(refused.stderr.to_lowercase().contains("api key"), "{refused}");
-    let files = place.home().session_files();
-    let written = files.iter().map(|file| fs::read_to_string(file).unwrap());
-    let all = written.chain([done, refused].map(|done| format!("{}{}", done.stdout, done.stderr)));
-    for text in all {
+    // A key that is not accepted is one error, and the prompt is kept.
+    let prompt = format!("first {}", marker("s"));
+    let first = ask(wrong).arg(&prompt).run();
+    first.expect_refusal(&["api key"]);
+    let second = ask(right).words("-c second --api-key").arg(wrong).run();
+    second.expect_refusal(&["api key"]);
+    let third = ask(wrong).words("-c third --api-key").arg(right).run().expect_code(0);
+    assert_eq!(third.stdout, "done\n");
+    let asked = model.asked("s").pop().expect("it was asked");
+    let said = asked.messages().iter().filter(|message| message["role"] == "user");
+    let said: Vec<_> = said.map(|message| message["content"].to_string()).collect();
+    assert_eq!(said.len(), 3, "{said:?}");
+    for (said, prompt) in said.iter().zip([&*prompt, "second", "third"]) {
+        assert!(said.contains(prompt), "{said} instead of {prompt}");
+    }
+    let printed = [first, second, third].map(|done| format!("{}{}", done.stdout, done.stderr));
+    for text in [session_file(&place)].iter().chain(&printed) {
         assert!(!text.contains("canary"), "{text}");
     }
-    assert_eq!(files.len(), 2);
-    let _of_two_sessions = model.take_violations();
 }
 
 #[test]
@@ -195,21 +201,7 @@ fn the_version_and_the_list_of_models_end_it_before_a_session_begins() {
 }
 
 #[test]
-fn it_is_told_once_that_a_session_works_in_place_unless_it_has_no_tools() {
-    let (place, model) = known_models();
-    let folder = fs::canonicalize(place.folder()).unwrap().join("work");
-    let told = format!("note: the session works in {}, in place\n", folder.display());
-    for (words, times) in [("", 1), ("--no-tools", 0), ("--quiet", 0)] {
-        let done = session(&place).words("--model gate/two").words(words).arg(marker("s")).arg("b");
-        let done = done.run().expect_code(0);
-        assert_eq!(done.stderr.matches(&told).count(), times, "{words}: {}", done.stderr);
-        assert_eq!(done.stdout, "done\n");
-    }
-    let _of_three_sessions = model.take_violations();
-}
-
-#[test]
-fn an_image_of_a_prompt_reaches_the_model_in_a_size_that_it_takes() {
+fn an_image_of_a_prompt_reaches_the_model_in_a_size_that_it_takes_now_and_from_the_session() {
     let (place, model) = known_models();
     let begin = session(&place).words("--model gate/two");
     let work = place.folder().join("work");
@@ -217,24 +209,37 @@ fn an_image_of_a_prompt_reaches_the_model_in_a_size_that_it_takes() {
     fs::write(work.join("huge.png"), b"\x89PNG\r\n\x1a\n").unwrap();
     let huge = fs::File::options().write(true).open(work.join("huge.png")).unwrap();
     huge.set_len(26 << 20).unwrap();
-    let done = begin.arg("@wide.png").arg("@huge.png").arg(marker("s")).run().expect_code(0);
+    fs::write(work.join("data.bin"), b"\x7fELF\0\0").unwrap();
+    let begin = begin.arg("@wide.png").arg("@huge.png").arg("@data.bin");
+    let done = begin.arg(marker("s")).run().expect_code(0);
+    assert_eq!(done.stdout, "done\n");
+    let warning = done.stderr.lines().find(|line| line.contains("data.bin"));
+    assert!(warning.is_some_and(|line| line.contains("not a text")), "{done}");
     assert!(done.stderr.contains("2500×10 pixels; the model gets it with 2000×8"), "{done}");
     assert!(done.stderr.contains("is not included: too large, 26.0 MiB"), "{done}");
     let message = model.asked("s").remove(0).native["messages"].to_string();
     assert!(message.contains("shown at 2000x8. Multiply coordinates by 1.25"), "{message}");
     assert!(message.contains("(skipped: too large, 26.0 MiB)"), "{message}");
+    assert!(message.contains("(skipped: not a text"), "{message}");
     assert_eq!(message.matches("data:image/png;base64,").count(), 1);
+    let image = |asked: &Asked| {
+        let message = asked.native["messages"].to_string();
+        let (_, data) = message.split_once("data:image/png;base64,").expect("there is an image");
+        data.split('"').next().unwrap_or_default().to_owned()
+    };
+    let _more = session(&place).words("-c again").run().expect_code(0);
+    let asked = model.asked("s");
+    assert_eq!(image(&asked[1]), image(&asked[0]), "it comes back from the session");
+    assert!(session_file(&place).contains("blob:sha256:"));
 
     place.home().configure("images: { autoResize: false }\n");
     let done = session(&place).words("--model gate/two @wide.png").arg(marker("s")).run();
     let done = done.expect_code(0);
     assert!(!done.stderr.contains("the model gets it with"), "{done}");
-    let message = model.asked("s").remove(1).native["messages"].to_string();
+    let asked = model.asked("s").remove(2);
     let size = fs::metadata(work.join("wide.png")).unwrap().len().div_ceil(3) * 4;
-    let data = message.split("data:image/png;base64,").nth(1).expect("there is an image");
-    let data = data.split('"').next().unwrap_or_default();
-    assert_eq!(data.len() as u64, size, "it is as it was");
-    assert!(!message.contains("shown at"), "{message}");
+    assert_eq!(image(&asked).len() as u64, size, "it is as it was");
+    assert!(!asked.native["messages"].to_string().contains("shown at"), "{:?}", asked.native);
     let _of_two_sessions = model.take_violations();
 }
 

@@ -1,10 +1,12 @@
 //! Conflicts are settled with `regatta apply`: each choice gives the tree that it gives in git.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use tests::sandbox::{Plan, Repository, Sandbox};
 
 use super::sandbox;
-use super::settle_cases::{CASES, Choice, Form, Lines, begin};
+use super::settle_cases::{CASES, Case, Choice, Form, Lines, begin, cells};
 
 /// Whose configuration of git says what markers look like.
 #[derive(Clone, Copy)]
@@ -14,8 +16,8 @@ enum StyleFrom {
     Repository,
 }
 
-/// Settles every conflict in the same way, here and in git, and compares the trees.
-fn expect_the_trees_of_git(choice: Choice, form: Form, config: StyleFrom) {
+/// Settles each conflict in the way beside it, here and in git, and compares the trees.
+fn expect_the_trees_of_git(cells: &[(Choice, &Case)], form: Form, config: StyleFrom) {
     let place = sandbox();
     let repository = place.repository().watched();
     begin(&repository);
@@ -32,7 +34,7 @@ fn expect_the_trees_of_git(choice: Choice, form: Form, config: StyleFrom) {
         }
     }
     let mut different = Vec::new();
-    for case in CASES {
+    for &(choice, case) in cells {
         let at = format!("{} {}", case.name, choice.option());
         let run = case.run(&place, &repository);
         let conflict = &run.events_of("task_conflicted")[0]["conflicts"][0];
@@ -55,55 +57,22 @@ fn expect_the_trees_of_git(choice: Choice, form: Form, config: StyleFrom) {
 }
 
 #[test]
-fn what_keeps_ours_gives_the_tree_that_it_gives_in_git() {
-    expect_the_trees_of_git(Choice::Ours, Form::default(), StyleFrom::Nobody);
-}
-
-#[test]
-fn what_takes_theirs_gives_the_tree_that_it_gives_in_git() {
-    expect_the_trees_of_git(Choice::Theirs, Form::default(), StyleFrom::Nobody);
-}
-
-#[test]
-fn what_joins_both_gives_the_tree_that_it_gives_in_git() {
-    expect_the_trees_of_git(Choice::Union, Form::default(), StyleFrom::Nobody);
-}
-
-#[test]
-fn markers_are_byte_for_byte_those_of_git() {
-    expect_the_trees_of_git(Choice::Markers, Form::default(), StyleFrom::Nobody);
+fn each_choice_gives_the_tree_that_it_gives_in_git() {
+    test_limit::raise(Duration::from_secs(300), "in full depth, each choice for each conflict");
+    let choices = [Choice::Ours, Choice::Theirs, Choice::Union, Choice::Markers];
+    expect_the_trees_of_git(&cells(&choices, CASES, 6), Form::default(), StyleFrom::Nobody);
 }
 
 #[test]
 fn markers_have_the_style_of_the_users_configuration_and_the_length_of_the_attribute() {
     let attributes =
         "*.txt conflict-marker-size=12\n*.rs conflict-marker-size\n*.sh conflict-marker-size=3x\n";
+    let cells = cells(&[Choice::Markers], CASES, 3);
     let form = Form { style: "diff3", attributes };
-    expect_the_trees_of_git(Choice::Markers, form, StyleFrom::User);
+    expect_the_trees_of_git(&cells, form, StyleFrom::User);
     // Also that of the repository's own configuration: it is data, and git honours it too.
     let form = Form { style: "zdiff3", attributes: "* conflict-marker-size=-4\n" };
-    expect_the_trees_of_git(Choice::Markers, form, StyleFrom::Repository);
-}
-
-#[test]
-fn a_style_of_markers_that_git_does_not_know_is_named_and_nothing_lands() {
-    let place = sandbox();
-    let repository = two_conflicts(&place);
-    repository.git(&["config", "merge.conflictStyle", "diff4\u{1b}[2J"]);
-    let before = repository.tree();
-    let applied = place.regatta(repository.root()).words("apply @ theirs --markers").run();
-    let applied = applied.expect_code(4);
-    let said = [applied.stdout.as_str(), applied.stderr.as_str()].concat();
-    assert!(said.contains("merge.conflictStyle") && said.contains("zdiff3"), "{applied}");
-    assert!(!said.contains('\u{1b}'), "{applied}");
-    assert_eq!(repository.tree(), before);
-    repository.git(&["config", "merge.conflictStyle", "merge"]);
-    repository.write(".gitattributes", "list.txt conflict-marker-size=99999999999999999999\n");
-    let applied = place.regatta(repository.root()).words("apply @ theirs --markers").run();
-    let _applied = applied.expect_code(0);
-    let marker = format!("\n{} ours\n", "<".repeat(1_000));
-    assert!(repository.text("list.txt").contains(&marker));
-    assert!(repository.text("lines.txt").contains("\n<<<<<<< ours\n"));
+    expect_the_trees_of_git(&cells, form, StyleFrom::Repository);
 }
 
 /// A repository in which the work of the task `theirs` conflicts at two paths, and not at others.
@@ -122,22 +91,6 @@ fn two_conflicts(place: &Sandbox) -> Repository {
 }
 
 #[test]
-fn different_paths_are_settled_in_different_ways_at_once() {
-    let place = sandbox();
-    let repository = two_conflicts(&place);
-    let apply = place.regatta(repository.root()).words("apply @ theirs --union list.txt --theirs");
-    let applied = apply.run().expect_code(0);
-    assert!(applied.stdout.contains("theirs taken: lines.txt; both kept: list.txt"), "{applied}");
-    assert_eq!(repository.text("list.txt"), "first\nours\ntheirs\n");
-    assert!(repository.text("lines.txt").contains("line 4\ntheirs\nline 6\n"));
-    assert_eq!(repository.text("src/new.rs"), "new\n");
-    let again = place.regatta(repository.root()).words("apply @ theirs --ours").run();
-    again.expect_refusal(&["there is no conflict of task", "has landed already"]);
-    let later = place.regatta(repository.root()).words("apply").run().expect_code(0);
-    assert!(later.stdout.contains("has landed already"), "{later}");
-}
-
-#[test]
 fn what_does_not_conflict_lands_now_and_the_rest_stays_kept() {
     let place = sandbox();
     let repository = two_conflicts(&place);
@@ -153,7 +106,8 @@ fn what_does_not_conflict_lands_now_and_the_rest_stays_kept() {
     assert!(!listed.stdout.contains("--clean"), "{listed}");
     assert!(repository.text("lines.txt").contains("line 4\nours\nline 6\n"));
 
-    // What has landed is the user's from now on.
+    // A landing without a choice lands nothing more, and what has landed is the user's from now on.
+    let _still = place.regatta(repository.root()).words("apply").run().expect_code(4);
     repository.write("src/new.rs", "edited\n");
     let listed = place.regatta(repository.root()).words("conflicts --json").run().expect_code(0);
     let listed: Value = serde_json::from_str(&listed.stdout).expect("it is JSON");
@@ -163,12 +117,47 @@ fn what_does_not_conflict_lands_now_and_the_rest_stays_kept() {
     assert_eq!(repository.text("list.txt"), "first\nours\ntheirs\n");
     assert_eq!(repository.text("src/new.rs"), "edited\n");
     assert!(repository.text("lines.txt").contains("line 4\nours\nline 6\n"));
+    let again = place.regatta(repository.root()).words("apply @ theirs --ours").run();
+    again.expect_refusal(&["there is no conflict of task", "has landed already"]);
+    let later = place.regatta(repository.root()).words("apply").run().expect_code(0);
+    assert!(later.stdout.contains("has landed already"), "{later}");
 }
 
 #[test]
-fn a_choice_that_makes_no_sense_changes_nothing_and_is_told() {
+fn conflicts_and_their_sides_are_shown_and_what_makes_no_sense_or_is_staged_changes_nothing() {
     let place = sandbox();
     let repository = two_conflicts(&place);
+    expect_conflicts(&place, &repository);
+    expect_sides(&place, &repository);
+    expect_senseless_choices_are_refused(&place, &repository);
+    expect_staged_changes_stay(&place, &repository);
+    expect_style_is_named(&place, &repository);
+}
+
+/// The list has the three versions of the lines, and what to type next.
+fn expect_conflicts(place: &Sandbox, repository: &Repository) {
+    let shown = place.regatta(repository.root()).words("conflicts").run().expect_code(0);
+    let list = "    @@ line 2 @@\n    first\n    <<<<<<< ours\n    ours\n    ||||||| base\n    =======\n    theirs\n    >>>>>>> theirs\n";
+    let lines = "    line 4\n    <<<<<<< ours\n    ours\n    ||||||| base\n    line 5\n    =======\n    theirs\n    >>>>>>> theirs\n    line 6\n";
+    for expected in [list, lines, "/theirs --theirs lines.txt\n", "/theirs --clean\n"] {
+        assert!(shown.stdout.contains(expected), "{expected}\n{shown}");
+    }
+    let coloured = place.regatta(repository.root()).words("conflicts --color always").run();
+    assert!(coloured.expect_code(0).stdout.contains("\u{1b}[32mours\u{1b}[0m"));
+}
+
+/// Each side of a conflict can be printed.
+fn expect_sides(place: &Sandbox, repository: &Repository) {
+    for (side, expected) in
+        [("--base", "first\n"), ("--ours", "first\nours\n"), ("--theirs", "first\ntheirs\n")]
+    {
+        let shown = place.regatta(repository.root()).words("show theirs:list.txt").arg(side).run();
+        assert_eq!(shown.expect_code(0).stdout, expected);
+    }
+}
+
+/// A choice that makes no sense is refused.
+fn expect_senseless_choices_are_refused(place: &Sandbox, repository: &Repository) {
     let before = repository.tree();
     for (words, said) in [
         ("apply @ theirs --ours nowhere.txt", "`nowhere.txt` is not a path of a conflict"),
@@ -192,46 +181,36 @@ fn a_choice_that_makes_no_sense_changes_nothing_and_is_told() {
     assert_eq!(repository.tree(), before);
 }
 
-#[test]
-fn each_side_of_a_conflict_can_be_printed() {
-    let place = sandbox();
-    let repository = two_conflicts(&place);
-    for (side, expected) in
-        [("--base", "first\n"), ("--ours", "first\nours\n"), ("--theirs", "first\ntheirs\n")]
-    {
-        let shown = place.regatta(repository.root()).words("show theirs:list.txt").arg(side).run();
-        assert_eq!(shown.expect_code(0).stdout, expected);
-    }
+/// What the user has staged at a path of a conflict is never overwritten.
+fn expect_staged_changes_stay(place: &Sandbox, repository: &Repository) {
+    repository.git(&["add", "list.txt"]);
+    let (tree, dot_git) = (repository.tree(), repository.dot_git());
+    let apply = place.regatta(repository.root()).words("apply @ theirs --markers --index").run();
+    apply.expect_refusal(&["list.txt has staged changes"]);
+    assert_eq!((repository.tree(), repository.dot_git()), (tree, dot_git));
+    let apply = place.regatta(repository.root()).words("apply @ theirs --index").run();
+    apply.expect_refusal(&["--markers"]);
+    repository.git(&["reset", "--quiet"]);
 }
 
-#[test]
-fn conflicts_are_shown_with_their_three_versions_and_what_to_type_next() {
-    let place = sandbox();
-    let repository = two_conflicts(&place);
-    let shown = place.regatta(repository.root()).words("conflicts").run().expect_code(0);
-    let list = "    @@ line 2 @@\n    first\n    <<<<<<< ours\n    ours\n    ||||||| base\n    =======\n    theirs\n    >>>>>>> theirs\n";
-    let lines = "    line 4\n    <<<<<<< ours\n    ours\n    ||||||| base\n    line 5\n    =======\n    theirs\n    >>>>>>> theirs\n    line 6\n";
-    for expected in [list, lines, "/theirs --theirs lines.txt\n", "/theirs --clean\n"] {
-        assert!(shown.stdout.contains(expected), "{expected}\n{shown}");
-    }
-    let coloured = place.regatta(repository.root()).words("conflicts --color always").run();
-    assert!(coloured.expect_code(0).stdout.contains("\u{1b}[32mours\u{1b}[0m"));
-}
-
-#[test]
-fn a_conflict_of_huge_or_hostile_lines_is_shown_bounded_and_printable() {
-    let place = sandbox();
-    let repository = place.repository().watched();
-    repository.write("big.txt", "begin\n");
-    repository.commit("big");
-    let line = "printf '\\033[2J%01000d\\n' 7";
-    let script =
-        |word: &str| format!("for i in $(seq 500); do echo {word}; {line}; done >> big.txt");
-    let plan = Plan::default().task("ours", &script("ours")).task("theirs", &script("theirs"));
-    let _run = place.run_plan(&repository, &plan).run().expect_code(4);
-    let shown = place.regatta(repository.root()).words("conflicts").run().expect_code(0);
-    assert!(shown.stdout.contains("… 980 more lines"), "{shown}");
-    assert!(shown.stdout.len() < 20_000 && !shown.stdout.contains('\u{1b}'), "{shown}");
+/// A style of markers that git does not know is named, and nothing lands. The work lands with a style
+/// that git knows, with markers as long as the attributes say, up to a limit.
+fn expect_style_is_named(place: &Sandbox, repository: &Repository) {
+    repository.git(&["config", "merge.conflictStyle", "diff4\u{1b}[2J"]);
+    let before = repository.tree();
+    let applied = place.regatta(repository.root()).words("apply @ theirs --markers").run();
+    let applied = applied.expect_code(4);
+    let said = [applied.stdout.as_str(), applied.stderr.as_str()].concat();
+    assert!(said.contains("merge.conflictStyle") && said.contains("zdiff3"), "{applied}");
+    assert!(!said.contains('\u{1b}'), "{applied}");
+    assert_eq!(repository.tree(), before);
+    repository.git(&["config", "merge.conflictStyle", "merge"]);
+    repository.write(".gitattributes", "list.txt conflict-marker-size=99999999999999999999\n");
+    let applied = place.regatta(repository.root()).words("apply @ theirs --markers").run();
+    let _applied = applied.expect_code(0);
+    let marker = format!("\n{} ours\n", "<".repeat(1_000));
+    assert!(repository.text("list.txt").contains(&marker));
+    assert!(repository.text("lines.txt").contains("\n<<<<<<< ours\n"));
 }
 
 #[test]
@@ -265,7 +244,7 @@ fn a_branch_of_kept_work_can_be_merged_with_git() {
 }
 
 #[test]
-fn git_applies_a_diff_three_way_and_a_fetch_brings_what_it_lacks() {
+fn git_applies_a_diff_three_way_with_what_a_fetch_brings_and_that_of_a_converted_file_names_markers() {
     let place = sandbox();
     let repository = place.repository().watched();
     begin(&repository);
@@ -289,25 +268,24 @@ fn git_applies_a_diff_three_way_and_a_fetch_brings_what_it_lacks() {
     let merged = "<<<<<<< ours\nours\n=======\ntheirs\n>>>>>>> theirs\nuncommitted\n";
     assert_eq!(repository.text("list.txt"), merged);
     assert!(repository.path("moved.txt").exists() && !repository.path("lines.txt").exists());
-}
 
-#[test]
-fn a_diff_of_a_converted_file_names_the_markers_instead() {
-    let place = sandbox();
-    let repository = place.repository().watched();
+
+    // A file that git converts.
+    repository.git(&["reset", "--quiet", "--hard"]);
+    repository.git(&["clean", "-fdq"]);
     repository.git(&["config", "core.autocrlf", "true"]);
-    repository.write("crlf.txt", "a\r\nb\r\n");
+    repository.write("win.txt", "a\r\nb\r\n");
     repository.commit("lines");
     let plan = Plan::default()
-        .task("ours", "printf 'ours\\r\\nb\\r\\n' > crlf.txt")
-        .task("theirs", "printf 'theirs\\r\\nb\\r\\n' > crlf.txt");
+        .task("ours", "printf 'ours\\r\\nb\\r\\n' > win.txt")
+        .task("theirs", "printf 'theirs\\r\\nb\\r\\n' > win.txt");
     let _run = place.run_plan(&repository, &plan).run().expect_code(4);
     let diff = place.regatta(repository.root()).words("diff @ theirs").run().expect_code(0);
     assert!(diff.stderr.contains("apply r") && diff.stderr.contains("/theirs --markers"), "{diff}");
     let apply = place.regatta(repository.root()).words("apply @ theirs --markers").run();
     let _applied = apply.expect_code(0);
     let merged = "<<<<<<< ours\r\nours\r\n=======\r\ntheirs\r\n>>>>>>> theirs\r\nb\r\n";
-    assert_eq!(repository.text("crlf.txt"), merged);
+    assert_eq!(repository.text("win.txt"), merged);
 }
 
 #[test]
@@ -343,19 +321,6 @@ fn the_index_is_left_as_git_merge_leaves_it_only_on_demand() {
     assert!(ours.contains(" 1\tlines.txt") && ours.contains(" 3\tlines.txt"), "{ours}");
     let staged = repository.git(&["show", ":list.txt"]);
     assert_eq!(staged, "staged\n");
-}
-
-#[test]
-fn what_the_user_has_staged_at_the_same_path_is_never_overwritten() {
-    let place = sandbox();
-    let repository = two_conflicts(&place);
-    repository.git(&["add", "list.txt"]);
-    let (tree, dot_git) = (repository.tree(), repository.dot_git());
-    let apply = place.regatta(repository.root()).words("apply @ theirs --markers --index").run();
-    apply.expect_refusal(&["list.txt has staged changes"]);
-    assert_eq!((repository.tree(), repository.dot_git()), (tree, dot_git));
-    let apply = place.regatta(repository.root()).words("apply @ theirs --index").run();
-    apply.expect_refusal(&["--markers"]);
 }
 
 #[test]

@@ -126,11 +126,22 @@ fn an_agent_resolves_conflicts_and_the_ledger_says_which_and_what_it_used() {
 }
 
 #[test]
-fn what_an_agent_makes_of_a_conflict_is_refused_like_what_a_command_makes() {
+fn nothing_lands_without_a_model_or_of_what_an_agent_makes_that_is_refused_of_a_command_too() {
     let place = sandbox();
     let repository = repository(&place);
     let _run = place.run_plan(&repository, &plan()).run().expect_code(4);
     let before = repository.tree();
+    for (resolver, said) in [
+        ("agent", "no model is named"),
+        ("agent:", "a model is PROVIDER/ID"),
+        ("agent:smol", "no model has the role `smol`"),
+        ("agent:offline/gone.toml", "gone.toml"),
+        (" ", "it names no command"),
+    ] {
+        apply(&place, &repository, resolver).expect_refusal(&[said]);
+        assert_eq!(repository.tree(), before, "{resolver}");
+    }
+    place.expect_nothing_left(&repository);
     let both = |text: &str| {
         format!("for file in it*odd.txt list.txt; do printf '{text}' > \"$file\"; done")
     };
@@ -182,23 +193,4 @@ fn a_run_with_an_agent_as_its_resolver_lands_what_conflicts_and_says_so_in_an_ev
     assert_eq!((&resolved["task"], &resolved["landing"]), (&"theirs".into(), &"landed".into()));
     assert_eq!(resolved["seq"].as_u64(), finished["seq"].as_u64().map(|seq| seq + 1), "{run}");
     assert_eq!(resolved["settled"]["conflicts"][1]["resolver"]["program"], *resolver, "{run}");
-}
-
-#[test]
-fn without_a_model_or_with_one_that_cannot_be_had_nothing_lands() {
-    let place = sandbox();
-    let repository = repository(&place);
-    let _run = place.run_plan(&repository, &plan()).run().expect_code(4);
-    let before = repository.tree();
-    for (resolver, said) in [
-        ("agent", "no model is named"),
-        ("agent:", "a model is PROVIDER/ID"),
-        ("agent:smol", "no model has the role `smol`"),
-        ("agent:offline/gone.toml", "gone.toml"),
-        (" ", "it names no command"),
-    ] {
-        apply(&place, &repository, resolver).expect_refusal(&[said]);
-        assert_eq!(repository.tree(), before, "{resolver}");
-    }
-    place.expect_nothing_left(&repository);
 }

@@ -1,10 +1,13 @@
 //! Conflicts of runs that land on branches are settled with `regatta apply`: what is settled becomes a
 //! commit of the task, and each choice gives the tree that it gives in git.
 
+use std::time::Duration;
+
+use test_limit::sample;
 use tests::sandbox::{Finished, Plan, Repository, Sandbox};
 
 use super::sandbox;
-use super::settle_cases::{CASES, Case, Choice, Form, Lines, begin};
+use super::settle_cases::{CASES, Case, Choice, Form, Lines, begin, cells};
 
 pub(super) fn regatta(place: &Sandbox, repository: &Repository, words: &str) -> Finished {
     place.regatta(repository.root()).words(words).run()
@@ -37,6 +40,9 @@ pub(super) enum Mode {
 impl Mode {
     pub(super) const ALL: [Self; 4] = [Self::Stack, Self::Branch, Self::Side, Self::Main];
 
+    /// The same in another order: a sample of them has the others.
+    pub(super) const SHIFTED: [Self; 4] = [Self::Branch, Self::Side, Self::Main, Self::Stack];
+
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Stack => "--merge stack",
@@ -58,7 +64,7 @@ impl Mode {
 
     /// Lets a case conflict: with another task or, where each task has a branch, with a commit of the
     /// user.
-    fn run(self, case: &Case, place: &Sandbox, repository: &Repository) -> Option<Finished> {
+    fn run(self, case: &Case, place: &Sandbox, repository: &Repository) -> Finished {
         match self {
             Self::Branch => case.run_beside_a_commit(place, repository, self.words()),
             Self::Stack | Self::Side | Self::Main => case.run_with(place, repository, self.words()),
@@ -66,90 +72,76 @@ impl Mode {
     }
 }
 
-/// Settles every conflict in the same way, here and in git, and compares the trees of the commits.
-fn expect_the_trees_of_git(mode: Mode, choice: Choice) {
+/// Where work lands, and how its conflicts are settled.
+const WAYS: [(Mode, Choice); 7] = [
+    (Mode::Stack, Choice::Ours),
+    (Mode::Branch, Choice::Theirs),
+    (Mode::Side, Choice::Union),
+    (Mode::Main, Choice::Theirs),
+    (Mode::Stack, Choice::Theirs),
+    (Mode::Branch, Choice::Ours),
+    (Mode::Stack, Choice::Union),
+];
+
+/// Conflicts are settled here and in git, and the trees of the commits compared.
+#[test]
+fn each_choice_gives_the_commit_of_each_kind_of_branch_the_tree_that_it_gives_in_git() {
+    test_limit::raise(Duration::from_secs(600), "in full depth, seven ways for each conflict");
     let place = sandbox();
     let repository = place.repository();
     begin(&repository);
     let base = repository.git(&["rev-parse", "HEAD"]);
     let mut different = Vec::new();
-    for case in CASES {
+    for (way, case) in cells(&WAYS, CASES.iter().filter(|case| case.is_of_tasks()), WAYS.len()) {
         repository.git(&["reset", "--quiet", "--hard", base.trim()]);
         repository.git(&["branch", "--quiet", "--force", "side"]);
-        let Some(run) = mode.run(case, &place, &repository) else { continue };
-        let at = format!("{} {mode:?} {}", case.name, choice.option());
-        let branch = mode.branch(&run, "theirs");
-        let before = match mode {
-            Mode::Branch => repository.git(&["rev-parse", "HEAD"]),
-            Mode::Stack | Mode::Side | Mode::Main => repository.git(&["rev-parse", &branch]),
-        };
-        let tree = (repository.tree(), repository.read(".git/index"));
-        let apply = place.regatta(repository.root()).words("apply @ theirs");
-        let applied = apply.arg(choice.option()).arg(case.path).run();
-        if choice == Choice::Union && case.lines == Lines::NotBoth {
-            applied.expect_refusal(&["with `--union`"]);
-            assert_eq!((repository.tree(), repository.read(".git/index")), tree, "{at}");
-            continue;
-        }
-        let applied = applied.expect_code(0);
-        let expected = case.tree_in_git(&place, choice, Form::default());
-        if mode == Mode::Branch && in_ledger(&place, "theirs") == "unchanged" {
-            // Nothing of the work was taken, and it has no branch.
-            let ours = repository.git(&["rev-parse", "HEAD^{tree}"]);
-            assert_eq!(ours.trim(), expected, "{at}: {applied}");
-            continue;
-        }
-        let found = repository.git(&["rev-parse", &format!("{branch}^{{tree}}")]);
-        if found.trim() != expected {
-            different.push(format!("{at}: {applied}"));
-        }
-        let range = format!("{}..{branch}", before.trim());
-        assert!(commits(&repository, &range) <= 1, "{at}: {applied}");
-        assert_eq!(in_ledger(&place, "theirs"), "landed", "{at}: {applied}");
-        if mode == Mode::Main {
-            assert_eq!(repository.git(&["status", "--porcelain"]), "", "{at}: {applied}");
-            assert_eq!(repository.tree_id(), expected, "{at}: {applied}");
-        } else {
-            assert_eq!((repository.tree(), repository.read(".git/index")), tree, "{at}");
-        }
+        different.extend(difference_to_git(&place, &repository, way, case));
     }
     assert!(different.is_empty(), "{}", different.join("\n"));
     assert_eq!(repository.faults(), "");
 }
 
-#[test]
-fn what_keeps_ours_gives_a_stack_the_tree_that_it_gives_in_git() {
-    expect_the_trees_of_git(Mode::Stack, Choice::Ours);
-}
-
-#[test]
-fn what_takes_theirs_gives_a_stack_the_tree_that_it_gives_in_git() {
-    expect_the_trees_of_git(Mode::Stack, Choice::Theirs);
-}
-
-#[test]
-fn what_joins_both_gives_a_stack_the_tree_that_it_gives_in_git() {
-    expect_the_trees_of_git(Mode::Stack, Choice::Union);
-}
-
-#[test]
-fn what_takes_theirs_gives_the_branch_of_a_task_the_tree_that_it_gives_in_git() {
-    expect_the_trees_of_git(Mode::Branch, Choice::Theirs);
-}
-
-#[test]
-fn what_keeps_ours_gives_the_branch_of_a_task_the_tree_that_it_gives_in_git() {
-    expect_the_trees_of_git(Mode::Branch, Choice::Ours);
-}
-
-#[test]
-fn what_joins_both_gives_a_branch_of_the_user_the_tree_that_it_gives_in_git() {
-    expect_the_trees_of_git(Mode::Side, Choice::Union);
-}
-
-#[test]
-fn what_takes_theirs_brings_files_and_index_of_the_branch_that_is_checked_out_along() {
-    expect_the_trees_of_git(Mode::Main, Choice::Theirs);
+/// Settles a conflict, here and in git. Returns what was said if the trees differ.
+fn difference_to_git(
+    place: &Sandbox,
+    repository: &Repository,
+    (mode, choice): (Mode, Choice),
+    case: &Case,
+) -> Option<String> {
+    let run = mode.run(case, place, repository);
+    let at = format!("{} {mode:?} {}", case.name, choice.option());
+    let branch = mode.branch(&run, "theirs");
+    let before = match mode {
+        Mode::Branch => repository.git(&["rev-parse", "HEAD"]),
+        Mode::Stack | Mode::Side | Mode::Main => repository.git(&["rev-parse", &branch]),
+    };
+    let tree = (repository.tree(), repository.read(".git/index"));
+    let apply = place.regatta(repository.root()).words("apply @ theirs");
+    let applied = apply.arg(choice.option()).arg(case.path).run();
+    if choice == Choice::Union && case.lines == Lines::NotBoth {
+        applied.expect_refusal(&["with `--union`"]);
+        assert_eq!((repository.tree(), repository.read(".git/index")), tree, "{at}");
+        return None;
+    }
+    let applied = applied.expect_code(0);
+    let expected = case.tree_in_git(place, choice, Form::default());
+    if mode == Mode::Branch && in_ledger(place, "theirs") == "unchanged" {
+        // Nothing of the work was taken, and it has no branch.
+        let ours = repository.git(&["rev-parse", "HEAD^{tree}"]);
+        assert_eq!(ours.trim(), expected, "{at}: {applied}");
+        return None;
+    }
+    let found = repository.git(&["rev-parse", &format!("{branch}^{{tree}}")]);
+    let range = format!("{}..{branch}", before.trim());
+    assert!(commits(repository, &range) <= 1, "{at}: {applied}");
+    assert_eq!(in_ledger(place, "theirs"), "landed", "{at}: {applied}");
+    if mode == Mode::Main {
+        assert_eq!(repository.git(&["status", "--porcelain"]), "", "{at}: {applied}");
+        assert_eq!(repository.tree_id(), expected, "{at}: {applied}");
+    } else {
+        assert_eq!((repository.tree(), repository.read(".git/index")), tree, "{at}");
+    }
+    (found.trim() != expected).then(|| format!("{at}: {applied}"))
 }
 
 /// A repository in which the work of the task `theirs` conflicts at two paths of a run, and not at two
@@ -181,7 +173,7 @@ fn file(repository: &Repository, branch: &str, path: &str) -> String {
 
 #[test]
 fn what_does_not_conflict_is_committed_then_the_rest_then_what_waits_and_an_undo_takes_all_back() {
-    for mode in Mode::ALL {
+    for mode in sample(Mode::ALL, 2) {
         let place = sandbox();
         let (repository, run) = two_conflicts(&place, mode, "");
         let run = run.expect_code(4);
@@ -235,11 +227,13 @@ fn what_does_not_conflict_is_committed_then_the_rest_then_what_waits_and_an_undo
 }
 
 #[test]
-fn an_undo_takes_the_clean_part_of_a_work_back_alone() {
-    for mode in Mode::ALL {
+fn markers_are_refused_on_branches_and_an_undo_takes_the_clean_part_of_a_work_back_alone() {
+    for mode in sample(Mode::SHIFTED, 2) {
         let place = sandbox();
         let (repository, run) = two_conflicts(&place, mode, "");
-        let branch = mode.branch(&run.expect_code(4), "theirs");
+        let run = run.expect_code(4);
+        let branch = mode.branch(&run, "theirs");
+        expect_markers_are_refused(&place, &repository, &run);
         let _clean = regatta(&place, &repository, "apply @ theirs --clean").expect_code(4);
         assert_eq!(file(&repository, &branch, "src/new.rs"), "new\n");
         let undone = regatta(&place, &repository, "undo @").expect_code(0);
@@ -252,6 +246,33 @@ fn an_undo_takes_the_clean_part_of_a_work_back_alone() {
     }
 }
 
+/// Markers are refused with the ways that work, and nothing changes.
+fn expect_markers_are_refused(place: &Sandbox, repository: &Repository, run: &Finished) {
+    let name = run.run_name();
+    let before = (repository.tree(), repository.git(&["for-each-ref"]));
+    for words in ["--markers", "--markers --index", "--theirs lines.txt --markers list.txt"] {
+        let refused = regatta(place, repository, &format!("apply @ theirs {words}"));
+        refused.expect_refusal(&[
+            "with `--markers`",
+            "markers are never committed",
+            &format!("apply {name}/theirs --tool"),
+            "--branch NAME",
+        ]);
+    }
+    let after = (repository.tree(), repository.git(&["for-each-ref"]));
+    assert_eq!(before, after, "{run}");
+    let listed = regatta(place, repository, "conflicts").expect_code(0);
+    for expected in [
+        format!("settle it       regatta apply {name}/theirs --theirs lines.txt\n"),
+        "or --ours, --union, --tool; without a path, for all\n".to_owned(),
+        format!("the rest now    regatta apply {name}/theirs --clean\n"),
+        format!("by hand         regatta apply {name}/theirs --branch NAME\n"),
+    ] {
+        assert!(listed.stdout.contains(&expected), "{expected} {listed}");
+    }
+    assert!(!listed.stdout.contains("--markers"), "{listed}");
+}
+
 /// A tool, and the same as a resolver, which keeps the lines of both sides.
 const BOTH: &str = "cat \"$REGATTA_OURS\" \"$REGATTA_THEIRS\" > \"$REGATTA_RESULT\"";
 
@@ -259,40 +280,38 @@ const BOTH: &str = "cat \"$REGATTA_OURS\" \"$REGATTA_THEIRS\" > \"$REGATTA_RESUL
 const BOTH_LISTS: &str = "first\nours\nfirst\ntheirs\n";
 
 #[test]
-fn a_tool_and_a_resolver_write_what_is_committed() {
-    for mode in Mode::ALL {
-        for by in ["tool", "resolver"] {
-            let place = sandbox();
-            let (repository, run) = two_conflicts(&place, mode, "");
-            let branch = mode.branch(&run.expect_code(4), "theirs");
-            let escaped = BOTH.replace('"', "\\\"");
-            let config = format!("[merge]\n\ttool = t\n[mergetool \"t\"]\n\tcmd = \"{escaped}\"\n");
-            std::fs::write(place.folder().join("user/.gitconfig"), config).expect("it is written");
-            let apply = place.regatta(repository.root()).words("apply @ theirs");
-            let applied = match by {
-                "tool" => apply.words("--ours lines.txt --tool list.txt").run(),
-                _ => apply.words("--ours lines.txt --resolve").arg(BOTH).run(),
-            };
-            let applied = applied.expect_code(0);
-            let text = file(&repository, &branch, "list.txt");
-            assert_eq!(text, BOTH_LISTS, "{mode:?} {by}: {applied}");
-            assert!(file(&repository, &branch, "lines.txt").contains("line 4\nours\nline 6\n"));
-            assert_eq!(in_ledger(&place, "theirs"), "landed", "{mode:?} {by}");
-        }
-    }
-}
-
-#[test]
-fn a_run_on_branches_lets_a_resolver_settle_its_conflicts_and_lands_what_waited() {
-    for mode in Mode::ALL {
+fn a_tool_and_a_resolver_write_what_is_committed_also_the_resolver_of_a_run() {
+    let by_whom = ["tool", "resolver", "resolver of the run"];
+    let all: Vec<_> =
+        Mode::SHIFTED.iter().flat_map(|mode| by_whom.map(|by| (*mode, by))).collect();
+    // Each fourth of the twelve is another of the three, in another mode.
+    for (mode, by) in sample(all, 3) {
         let place = sandbox();
-        let (repository, run) = two_conflicts(&place, mode, &format!("--resolve {RESOLVE}"));
-        let run = run.expect_code(0);
-        let branch = mode.branch(&run, "theirs");
-        assert_eq!(file(&repository, &branch, "list.txt"), BOTH_LISTS, "{mode:?}: {run}");
-        let last = mode.branch(&run, "after");
-        assert_eq!(file(&repository, &last, "after.txt"), "after\n", "{mode:?}: {run}");
-        assert_eq!(in_ledger(&place, "theirs"), "landed", "{mode:?}: {run}");
+        let (more, code) = match by {
+            "resolver of the run" => (format!("--resolve {RESOLVE}"), 0),
+            _ => (String::new(), 4),
+        };
+        let (repository, run) = two_conflicts(&place, mode, &more);
+        let run = run.expect_code(code);
+        let [branch, last] = ["theirs", "after"].map(|task| mode.branch(&run, task));
+        let escaped = BOTH.replace('"', "\\\"");
+        let config = format!("[merge]\n\ttool = t\n[mergetool \"t\"]\n\tcmd = \"{escaped}\"\n");
+        std::fs::write(place.folder().join("user/.gitconfig"), config).expect("it is written");
+        let apply = place.regatta(repository.root()).words("apply @ theirs");
+        let at = match by {
+            "tool" => apply.words("--ours lines.txt --tool list.txt").run(),
+            "resolver" => apply.words("--ours lines.txt --resolve").arg(BOTH).run(),
+            _ => run,
+        };
+        let at = format!("{mode:?} {by}: {}", at.expect_code(0));
+        assert_eq!(file(&repository, &branch, "list.txt"), BOTH_LISTS, "{at}");
+        assert_eq!(in_ledger(&place, "theirs"), "landed", "{at}");
+        if more.is_empty() {
+            let lines = file(&repository, &branch, "lines.txt");
+            assert!(lines.contains("line 4\nours\nline 6\n"), "{at}");
+        } else {
+            assert_eq!(file(&repository, &last, "after.txt"), "after\n", "{at}");
+        }
     }
 }
 

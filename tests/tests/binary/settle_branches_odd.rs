@@ -1,6 +1,9 @@
-//! What cannot be settled on a branch, or only in part: markers, changes that are not committed, filter
+//! What cannot be settled on a branch, or only in part: changes that are not committed, filter
 //! programs; and landings of settled work that are killed.
 
+use std::time::Duration;
+
+use test_limit::{Depth, depth, sample};
 use tests::sandbox::Plan;
 
 use super::nested_kit::{Kind, Nest};
@@ -8,39 +11,8 @@ use super::sandbox;
 use super::settle_branches::{Mode, in_ledger, regatta, two_conflicts};
 
 #[test]
-fn markers_are_refused_on_branches_with_the_ways_that_work_and_nothing_changes() {
-    for mode in Mode::ALL {
-        let place = sandbox();
-        let (repository, run) = two_conflicts(&place, mode, "");
-        let name = run.expect_code(4).run_name();
-        let before = (repository.tree(), repository.git(&["for-each-ref"]));
-        for words in ["--markers", "--markers --index", "--theirs lines.txt --markers list.txt"] {
-            let refused = regatta(&place, &repository, &format!("apply @ theirs {words}"));
-            refused.expect_refusal(&[
-                "with `--markers`",
-                "markers are never committed",
-                &format!("apply {name}/theirs --tool"),
-                "--branch NAME",
-            ]);
-        }
-        let after = (repository.tree(), repository.git(&["for-each-ref"]));
-        assert_eq!(before, after, "{mode:?}");
-        let listed = regatta(&place, &repository, "conflicts").expect_code(0);
-        for expected in [
-            format!("settle it       regatta apply {name}/theirs --theirs lines.txt\n"),
-            "or --ours, --union, --tool; without a path, for all\n".to_owned(),
-            format!("the rest now    regatta apply {name}/theirs --clean\n"),
-            format!("by hand         regatta apply {name}/theirs --branch NAME\n"),
-        ] {
-            assert!(listed.stdout.contains(&expected), "{mode:?}: {expected} {listed}");
-        }
-        assert!(!listed.stdout.contains("--markers"), "{mode:?}: {listed}");
-    }
-}
-
-#[test]
 fn what_is_not_committed_becomes_no_commit_whatever_the_choice() {
-    for mode in Mode::ALL {
+    for mode in sample(Mode::ALL, 2) {
         let place = sandbox();
         let repository = place.repository();
         repository.write("list.txt", "first\n");
@@ -99,48 +71,42 @@ fn a_path_that_git_would_filter_stays_as_it_is_and_the_rest_is_committed() {
 }
 
 #[test]
-fn own_commits_of_a_work_whose_conflicts_were_settled_become_one_which_is_told() {
+fn settled_work_is_one_commit_and_sides_with_windows_lines_are_those_of_the_commits() {
     let place = sandbox();
     let repository = place.repository();
     repository.write("list.txt", "first\n");
-    repository.commit("list");
+    repository.write(".gitattributes", "*.win text eol=crlf\n");
+    repository.write("a.win", "one\r\ntwo\r\n");
+    repository.commit("files");
     let own = "echo x > x.txt; git add x.txt; git commit -qm 'Add x'
         echo theirs >> list.txt; git commit -qam 'Add to the list'";
-    let plan = Plan::default().task("ours", "echo ours >> list.txt").task("theirs", own);
+    let plan = Plan::default()
+        .task("ours", "echo ours >> list.txt; printf 'one\\r\\nours\\r\\n' > a.win")
+        .task("theirs", own)
+        .task("windows", "printf 'one\\r\\ntheirs\\r\\n' > a.win");
     let run = place.run_plan(&repository, &plan).words("--merge stack").run().expect_code(4);
+    let branch = Mode::Stack.branch(&run, "theirs");
     let applied = regatta(&place, &repository, "apply @ theirs --union").expect_code(0);
     assert!(applied.stderr.contains("its work is one commit"), "{applied}");
     assert!(applied.stderr.contains("its conflicts were settled path by path"), "{applied}");
-    let branch = Mode::Stack.branch(&run, "theirs");
     let count = repository.git(&["rev-list", "--count", &format!("HEAD..{branch}")]);
     assert_eq!(count, "2\n", "{applied}");
     let text = repository.git(&["show", &format!("{branch}:list.txt")]);
     assert_eq!(text, "first\nours\ntheirs\n");
-}
 
-#[test]
-fn sides_of_a_file_with_windows_lines_are_those_of_the_commits_and_so_is_what_is_written() {
-    let place = sandbox();
-    let repository = place.repository();
-    repository.write(".gitattributes", "*.win text eol=crlf\n");
-    repository.write("a.win", "one\r\ntwo\r\n");
-    repository.commit("windows");
-    let plan = Plan::default()
-        .task("ours", "printf 'one\\r\\nours\\r\\n' > a.win")
-        .task("theirs", "printf 'one\\r\\ntheirs\\r\\n' > a.win");
-    let run = place.run_plan(&repository, &plan).words("--merge stack").run().expect_code(4);
-    let side = regatta(&place, &repository, "show theirs:a.win --theirs").expect_code(0);
+    let side = regatta(&place, &repository, "show windows:a.win --theirs").expect_code(0);
     assert_eq!(side.stdout, "one\ntheirs\n", "{side}");
     let write = "printf 'one\\r\\nours theirs\\r\\n' > \"$REGATTA_RESULT\"";
-    let resolve = place.regatta(repository.root()).words("apply @ theirs --resolve").arg(write);
+    let resolve = place.regatta(repository.root()).words("apply @ windows --resolve").arg(write);
     let applied = resolve.run().expect_code(0);
-    let branch = Mode::Stack.branch(&run, "theirs");
     let text = repository.git(&["show", &format!("{branch}:a.win")]);
     assert_eq!(text, "one\nours theirs\n", "{applied}");
 }
 
 #[test]
 fn sides_that_came_after_the_conflict_was_met_are_read_all_the_same() {
+    let script = "cat \"$REGATTA_OURS\" \"$REGATTA_THEIRS\" > \"$REGATTA_RESULT\"";
+    let expected = "first\nlater\nfirst\ntheirs\n";
     for mode in [Mode::Stack, Mode::Main] {
         let place = sandbox();
         let (repository, run) = two_conflicts(&place, mode, "");
@@ -151,16 +117,12 @@ fn sides_that_came_after_the_conflict_was_met_are_read_all_the_same() {
         if mode == Mode::Stack {
             repository.git(&["switch", "--quiet", "main"]);
         }
-        let script = "cat \"$REGATTA_OURS\" \"$REGATTA_THEIRS\" > \"$REGATTA_RESULT\"";
         let apply = place.regatta(repository.root()).words("apply @ theirs --theirs lines.txt");
         let applied = apply.words("--resolve").arg(script).run().expect_code(0);
         let text = repository.git(&["show", &format!("{branch}:list.txt")]);
-        assert_eq!(text, "first\nlater\nfirst\ntheirs\n", "{mode:?}: {applied}");
+        assert_eq!(text, expected, "{mode:?}: {applied}");
     }
-}
-
-#[test]
-fn an_edit_that_came_after_the_conflict_was_met_is_a_side_for_a_resolver_too() {
+    // An edit in the tree is a side, too.
     let place = sandbox();
     let repository = place.repository();
     repository.write("list.txt", "first\n");
@@ -170,10 +132,8 @@ fn an_edit_that_came_after_the_conflict_was_met_is_a_side_for_a_resolver_too() {
         .task("theirs", "echo theirs >> list.txt");
     let _run = place.run_plan(&repository, &plan).run().expect_code(4);
     repository.write("list.txt", "first\nlater\n");
-    let script = "cat \"$REGATTA_OURS\" \"$REGATTA_THEIRS\" > \"$REGATTA_RESULT\"";
     let resolve = place.regatta(repository.root()).words("apply @ theirs --resolve").arg(script);
     let applied = resolve.run().expect_code(0);
-    let expected = "first\nlater\nfirst\ntheirs\n";
     assert_eq!(repository.text("list.txt"), expected, "{applied}");
 }
 
@@ -218,57 +178,48 @@ fn a_branch_with_a_part_of_the_work_that_is_checked_out_does_not_move() {
 }
 
 #[test]
-fn what_has_landed_without_the_conflicts_stays_the_users_after_a_landing_without_a_choice() {
-    let place = sandbox();
-    let repository = place.repository();
-    repository.write("list.txt", "first\n");
-    repository.commit("list");
-    let plan = Plan::default()
-        .task("ours", "echo ours >> list.txt")
-        .task("theirs", "echo theirs >> list.txt; echo new > new.txt");
-    let _run = place.run_plan(&repository, &plan).run().expect_code(4);
-    let _clean = regatta(&place, &repository, "apply @ theirs --clean").expect_code(4);
-    let _still = regatta(&place, &repository, "apply").expect_code(4);
-    repository.write("new.txt", "edited\n");
-    let applied = regatta(&place, &repository, "apply @ theirs --union").expect_code(0);
-    assert_eq!(repository.text("new.txt"), "edited\n", "{applied}");
-    assert_eq!(repository.text("list.txt"), "first\nours\ntheirs\n", "{applied}");
+fn settled_work_whose_landing_is_killed_is_on_the_branch_or_not_and_lands_once() {
+    test_limit::raise(Duration::from_secs(300), "in full depth, each landing is killed everywhere");
+    let some = Mode::SHIFTED.iter().flat_map(|mode| [1, 2, 3].map(|number| (*mode, number)));
+    if depth() != Depth::Full {
+        // Each fourth of the twelve is another kill, in another mode.
+        for (mode, number) in sample(some, 3) {
+            let _is_over = kill_a_landing_of_settled_work(mode, number);
+        }
+        return;
+    }
+    for mode in Mode::ALL {
+        let over = (1..10).find(|number| kill_a_landing_of_settled_work(mode, *number));
+        assert!(over.is_none_or(|number| number > 1), "{mode:?}: no landing was killed");
+    }
 }
 
-#[test]
-fn settled_work_whose_landing_is_killed_is_on_the_branch_or_not_and_lands_once() {
-    for mode in Mode::ALL {
-        for number in 1..10 {
-            let place = sandbox();
-            let (repository, run) = two_conflicts(&place, mode, "");
-            let branch = mode.branch(&run.expect_code(4), "theirs");
-            let index = repository.read(".git/index");
-            let apply = place.regatta(repository.root()).words("apply @ theirs --theirs");
-            let killed = apply.fault(&format!("kill@landing.branch:{number}")).run();
-            let is_over = killed.code == 0;
-            let _recovered = regatta(&place, &repository, "runs").expect_code(0);
-            let shown = repository.try_git(&["show", &format!("{branch}:src/new.rs")]);
-            let at = format!("{mode:?} {number}: {killed}");
-            if mode == Mode::Main {
-                assert_eq!(repository.git(&["status", "--porcelain"]), "", "{at}");
-                assert_eq!(repository.has("src/new.rs"), shown.status.success(), "{at}");
-            } else {
-                assert_eq!(repository.read(".git/index"), index, "{at}");
-            }
-            if in_ledger(&place, "theirs") != "landed" {
-                let again = regatta(&place, &repository, "apply @ theirs --theirs");
-                let again = again.expect_code(0);
-                assert_eq!(in_ledger(&place, "theirs"), "landed", "{at} {again}");
-            }
-            let list = repository.git(&["show", &format!("{branch}:list.txt")]);
-            assert_eq!(list, "first\ntheirs\n", "{at}");
-            let subject = repository.git(&["log", "--format=%b", &branch]);
-            assert_eq!(subject.matches("Regatta-Task: theirs").count(), 1, "{at}");
-            assert_eq!(repository.faults(), "", "{at}");
-            if is_over {
-                assert!(number > 1, "{at}");
-                break;
-            }
-        }
+/// Kills a landing of settled work at this change of a branch, and returns whether it was over before.
+fn kill_a_landing_of_settled_work(mode: Mode, number: usize) -> bool {
+    let place = sandbox();
+    let (repository, run) = two_conflicts(&place, mode, "");
+    let branch = mode.branch(&run.expect_code(4), "theirs");
+    let index = repository.read(".git/index");
+    let apply = place.regatta(repository.root()).words("apply @ theirs --theirs");
+    let killed = apply.fault(&format!("kill@landing.branch:{number}")).run();
+    let _recovered = regatta(&place, &repository, "runs").expect_code(0);
+    let shown = repository.try_git(&["show", &format!("{branch}:src/new.rs")]);
+    let at = format!("{mode:?} {number}: {killed}");
+    if mode == Mode::Main {
+        assert_eq!(repository.git(&["status", "--porcelain"]), "", "{at}");
+        assert_eq!(repository.has("src/new.rs"), shown.status.success(), "{at}");
+    } else {
+        assert_eq!(repository.read(".git/index"), index, "{at}");
     }
+    if in_ledger(&place, "theirs") != "landed" {
+        let again = regatta(&place, &repository, "apply @ theirs --theirs");
+        let again = again.expect_code(0);
+        assert_eq!(in_ledger(&place, "theirs"), "landed", "{at} {again}");
+    }
+    let list = repository.git(&["show", &format!("{branch}:list.txt")]);
+    assert_eq!(list, "first\ntheirs\n", "{at}");
+    let subject = repository.git(&["log", "--format=%b", &branch]);
+    assert_eq!(subject.matches("Regatta-Task: theirs").count(), 1, "{at}");
+    assert_eq!(repository.faults(), "", "{at}");
+    killed.code == 0
 }

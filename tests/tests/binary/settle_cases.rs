@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
+use test_limit::{by_depth, sample};
 use tests::sandbox::{Finished, Plan, Repository, Sandbox};
 
 /// A conflict: what the repository begins with, what stands, and what the task wants.
@@ -228,6 +229,20 @@ pub(super) struct Form {
     pub(super) attributes: &'static str,
 }
 
+/// Returns ways to settle conflicts with conflicts: in full depth each way with each conflict, else
+/// `quick` pairs with each way in turn.
+pub(super) fn cells<'a, T: Copy>(
+    ways: &[T],
+    cases: impl IntoIterator<Item = &'a Case>,
+    quick: usize,
+) -> Vec<(T, &'a Case)> {
+    let cases: Vec<&Case> = cases.into_iter().collect();
+    let each = |way: &T| cases.iter().map(|case| (*way, *case)).collect::<Vec<_>>();
+    let all = ways.iter().flat_map(each).collect();
+    let some = ways.iter().copied().cycle().zip(sample(cases.iter().copied(), quick)).collect();
+    by_depth(some, all)
+}
+
 /// Fills a repository with the files that the cases begin with.
 pub(super) fn begin(repository: &Repository) {
     let lines: String = (1..=24).map(|line| format!("line {line}\n")).collect();
@@ -241,6 +256,11 @@ pub(super) fn begin(repository: &Repository) {
 }
 
 impl Case {
+    /// Returns whether two tasks can make the conflict: all but that of a file which git does not track.
+    pub(super) fn is_of_tasks(&self) -> bool {
+        self.judge != Judge::Untracked
+    }
+
     /// Brings the repository back to its commit and lets two tasks make the conflict.
     pub(super) fn run(&self, place: &Sandbox, repository: &Repository) -> Finished {
         repository.git(&["reset", "--quiet", "--hard"]);
@@ -257,17 +277,15 @@ impl Case {
         place.run_plan(repository, &plan).run().expect_code(4)
     }
 
-    /// Lets two tasks of a run with these options make the conflict; `None` if only a file that git does
-    /// not track makes it.
+    /// Lets two tasks of a run with these options make the conflict.
     pub(super) fn run_with(
         &self,
         place: &Sandbox,
         repository: &Repository,
         words: &str,
-    ) -> Option<Finished> {
+    ) -> Finished {
         let plan = Plan::default().task("ours", self.ours).task("theirs", self.theirs);
-        let run = || place.run_plan(repository, &plan).words(words).run().expect_code(4);
-        (self.judge != Judge::Untracked).then(run)
+        place.run_plan(repository, &plan).words(words).run().expect_code(4)
     }
 
     /// Lets a task and a commit that the user makes meanwhile make the conflict.
@@ -276,12 +294,11 @@ impl Case {
         place: &Sandbox,
         repository: &Repository,
         words: &str,
-    ) -> Option<Finished> {
+    ) -> Finished {
         let user = "git add --all; git commit --quiet --message ours";
         let task = format!("(cd \"$REGATTA_REPO\"; {}; {user})\n{}", self.ours, self.theirs);
         let plan = Plan::default().task("theirs", &task);
-        let run = || place.run_plan(repository, &plan).words(words).run().expect_code(4);
-        (self.judge != Judge::Untracked).then(run)
+        place.run_plan(repository, &plan).words(words).run().expect_code(4)
     }
 
     /// Returns the id of the tree that git makes of the same conflict with the same choice.

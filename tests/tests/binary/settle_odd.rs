@@ -8,15 +8,6 @@ fn apply(place: &Sandbox, repository: &Repository, words: &str) -> tests::sandbo
     place.regatta(repository.root()).words("apply @ theirs").words(words).run()
 }
 
-/// A repository in which a task wants a file below what the user has made a file.
-fn file_for_a_folder(place: &Sandbox) -> Repository {
-    let repository = place.repository().watched();
-    let script = "mkdir docs; echo new > docs/new.md; echo x > other.txt
-                  echo mine > \"$REGATTA_REPO/docs\"";
-    let _run = place.run_plan(&repository, &Plan::default().task("theirs", script)).run();
-    repository
-}
-
 #[test]
 fn a_symlink_with_the_name_of_gitmodules_is_a_conflict_that_keeps_what_stands() {
     let place = sandbox();
@@ -57,22 +48,41 @@ fn a_symlink_with_the_name_of_gitmodules_is_a_conflict_that_keeps_what_stands() 
 }
 
 #[test]
-fn a_file_in_the_place_of_a_folder_is_kept_replaced_or_put_beside_it() {
-    for option in ["--ours", "--theirs", "--markers", "--clean"] {
-        let place = sandbox();
-        let repository = file_for_a_folder(&place);
-        let applied = apply(&place, &repository, option);
-        let _done = applied.expect_code(if option == "--clean" { 4 } else { 0 });
-        assert_eq!(repository.text("other.txt"), "x\n", "{option}");
+fn a_file_for_a_folder_is_kept_replaced_or_put_beside_it_and_a_folder_is_never_removed() {
+    let place = sandbox();
+    let repository = place.repository().watched();
+    let options = ["ours", "theirs", "markers", "clean"];
+    // Each of these tasks wants a file below what the user makes a file; the last one, a file where the
+    // user makes a folder.
+    let plan = options.iter().fold(Plan::default(), |plan, option| {
+        let script = format!(
+            "mkdir {option}; echo new > {option}/new.md; echo x > {option}.txt
+             echo mine > \"$REGATTA_REPO/{option}\""
+        );
+        plan.task(option, &script)
+    });
+    let script =
+        "echo file > docs; mkdir \"$REGATTA_REPO/docs\"; echo mine > \"$REGATTA_REPO/docs/a\"";
+    let _run = place.run_plan(&repository, &plan.task("folder", script)).run().expect_code(4);
+    let apply = |words: &str| place.regatta(repository.root()).words("apply @").words(words).run();
+    for option in options {
+        let applied = apply(&format!("{option} --{option}"));
+        let _done = applied.expect_code(if option == "clean" { 4 } else { 0 });
+        assert_eq!(repository.text(format!("{option}.txt")), "x\n", "{option}");
         match option {
-            "--ours" | "--clean" => assert_eq!(repository.text("docs"), "mine\n"),
-            "--theirs" => assert_eq!(repository.text("docs/new.md"), "new\n"),
+            "ours" | "clean" => assert_eq!(repository.text(option), "mine\n"),
+            "theirs" => assert_eq!(repository.text("theirs/new.md"), "new\n"),
             _ => {
-                assert_eq!(repository.text("docs/new.md"), "new\n");
-                assert_eq!(repository.text("docs~ours"), "mine\n");
+                assert_eq!(repository.text("markers/new.md"), "new\n");
+                assert_eq!(repository.text("markers~ours"), "mine\n");
             }
         }
     }
+    apply("folder --theirs").expect_refusal(&["with `--theirs`", "docs"]);
+    assert_eq!(repository.text("docs/a"), "mine\n");
+    let _applied = apply("folder --markers").expect_code(0);
+    assert_eq!(repository.text("docs/a"), "mine\n");
+    assert_eq!(repository.text("docs~theirs"), "file\n");
 }
 
 #[test]
@@ -106,20 +116,6 @@ fn what_is_in_the_way_is_told_beside_every_other_conflict_and_both_are_settled_a
             if path == "f.txt" { repository.text("f.txt") } else { repository.text(path) };
         assert!(settled.starts_with("first\nsecond\nthird\n"), "{name}: {applied}");
     }
-}
-
-#[test]
-fn a_folder_of_the_users_is_never_removed_for_a_file() {
-    let place = sandbox();
-    let repository = place.repository().watched();
-    let script =
-        "echo file > docs; mkdir \"$REGATTA_REPO/docs\"; echo mine > \"$REGATTA_REPO/docs/a\"";
-    let _run = place.run_plan(&repository, &Plan::default().task("theirs", script)).run();
-    apply(&place, &repository, "--theirs").expect_refusal(&["with `--theirs`", "docs"]);
-    assert_eq!(repository.text("docs/a"), "mine\n");
-    let _applied = apply(&place, &repository, "--markers").expect_code(0);
-    assert_eq!(repository.text("docs/a"), "mine\n");
-    assert_eq!(repository.text("docs~theirs"), "file\n");
 }
 
 #[test]

@@ -23,6 +23,11 @@ fn configure(place: &Sandbox, text: &str) {
     std::fs::write(place.folder().join("user/.gitconfig"), text).expect("it can be written");
 }
 
+/// Returns the configuration of a merge tool whose command is `cmd`.
+fn tool(name: &str, cmd: &str) -> String {
+    format!("[mergetool \"{name}\"]\n\tcmd = \"{}\"\n", cmd.replace('"', "\\\""))
+}
+
 fn apply(place: &Sandbox, repository: &Repository, words: &str) -> Finished {
     place.regatta(repository.root()).words("apply @ theirs").words(words).run()
 }
@@ -33,20 +38,63 @@ fn resolve(place: &Sandbox, repository: &Repository, script: &str) -> Finished {
 }
 
 #[test]
-fn the_merge_tool_of_the_users_own_configuration_writes_the_files() {
+fn the_merge_tool_that_git_would_use_by_the_users_own_configuration_writes_the_files() {
     let place = sandbox();
-    let repository = conflicts(&place);
-    let tool = "[merge]\n\ttool = mine\n[mergetool \"mine\"]\n\tcmd = \"grep -q '<<<<<<< ours' \\\"$MERGED\\\" && cat \\\"$BASE\\\" \\\"$REMOTE\\\" \\\"$LOCAL\\\" > \\\"$MERGED\\\"\"\n";
-    configure(&place, tool);
+    let repository = place.repository().watched();
+    repository.write("list.txt", "first\n");
+    repository.commit("files");
+    let script = |name: &str| format!("echo {name} >> list.txt");
+    let plan = ["ours", "own", "known", "window", "none"]
+        .iter()
+        .fold(Plan::default(), |plan, name| plan.task(name, &script(name)));
+    let _run = place.run_plan(&repository, &plan).run().expect_code(4);
     // What the repository names is never run.
     let ran = place.folder().join("ran");
     repository.git(&["config", "merge.tool", "evil"]);
-    repository.git(&["config", "mergetool.evil.cmd", &format!("touch {}", ran.display())]);
-    repository.git(&["config", "mergetool.mine.cmd", &format!("touch {}", ran.display())]);
-    let applied = apply(&place, &repository, "--tool list.txt --ours code.rs").expect_code(0);
-    assert!(applied.stdout.contains("by the merge tool: list.txt"), "{applied}");
-    assert_eq!(repository.text("list.txt"), "first\nfirst\ntheirs\nfirst\nours\n");
-    assert_eq!(repository.text("code.rs"), "fn a() {}\n// ours\n");
+    repository.git(&["config", "merge.guitool", "evil"]);
+    repository.git(&["config", "mergetool.guiDefault", "false"]);
+    for tool in ["evil", "mine", "vimdiff", "first", "second"] {
+        let key = format!("mergetool.{tool}.cmd");
+        repository.git(&["config", &key, &format!("touch {}", ran.display())]);
+    }
+    let settle = |task: &str, display: &str| {
+        let apply = place.regatta(repository.root()).env("DISPLAY", display);
+        let applied = apply.words("apply @").arg(task).words("--tool").run().expect_code(0);
+        assert!(applied.stdout.contains("by the merge tool: list.txt"), "{task}: {applied}");
+        let text = repository.text("list.txt");
+        repository.write("list.txt", "first\nours\n");
+        text
+    };
+
+    let cmd = "grep -q '<<<<<<< ours' \"$MERGED\" && cat \"$BASE\" \"$REMOTE\" \"$LOCAL\" > \"$MERGED\"";
+    configure(&place, &format!("[merge]\n\ttool = mine\n{}", tool("mine", cmd)));
+    assert_eq!(settle("own", ""), "first\nfirst\nown\nfirst\nours\n");
+
+    // A tool that git knows needs no command of its own.
+    let vim = place.folder().join("my vim");
+    let script = "#!/bin/sh
+        printf '%s\\n' \"${*##*/}\" > \"$HOME/arguments\"
+        for last; do :; done
+        cat \"$LOCAL\" \"$REMOTE\" > \"$last\"";
+    std::fs::write(&vim, script).expect("it can be written");
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&vim, executable).expect("it has a mode");
+    let path = vim.display();
+    let known = format!("[merge]\n\ttool = vimdiff\n[mergetool \"vimdiff\"]\n\tpath = {path}\n");
+    repository.git(&["config", "--unset", "mergetool.vimdiff.cmd"]);
+    configure(&place, &known);
+    assert_eq!(settle("known", ""), "first\nours\nfirst\nknown\n");
+    let arguments = std::fs::read_to_string(place.folder().join("user/arguments"));
+    assert!(arguments.is_ok_and(|text| text.contains("MERGED.txt")));
+
+    // The tool with windows is used where git would use it.
+    let names = "[merge]\n\ttool = first\n\tguitool = second\n[mergetool]\n\tguiDefault = auto\n";
+    let cmd = |name: &str| {
+        tool(name, &format!("cat \"$REMOTE\" > \"$MERGED\"; echo {name} >> \"$MERGED\""))
+    };
+    configure(&place, &format!("{names}{}{}", cmd("first"), cmd("second")));
+    assert_eq!(settle("window", ":9"), "first\nwindow\nsecond\n");
+    assert_eq!(settle("none", ""), "first\nnone\nfirst\n");
     assert!(!ran.exists());
 }
 
@@ -87,30 +135,6 @@ fn a_tool_that_hangs_crashes_leaves_markers_or_writes_elsewhere_changes_nothing(
     none.expect_refusal(&["the merge tool `nobody` has no command"]);
 }
 
-#[test]
-fn the_tool_with_windows_is_used_where_git_would_use_it() {
-    for (display, tool) in [(":9", "second"), ("", "first")] {
-        let place = sandbox();
-        let repository = conflicts(&place);
-        let cmd = |name: &str| {
-            let write =
-                format!("cat \\\"$REMOTE\\\" > \\\"$MERGED\\\"; echo {name} >> \\\"$MERGED\\\"");
-            format!("[mergetool \"{name}\"]\n\tcmd = \"{write}\"\n")
-        };
-        let names = "[merge]\n\ttool = first\n\tguitool = second\n";
-        let auto = "[mergetool]\n\tguiDefault = auto\n";
-        configure(&place, &format!("{names}{auto}{}{}", cmd("first"), cmd("second")));
-        // What the repository says of it does not count.
-        repository.git(&["config", "mergetool.guiDefault", "false"]);
-        repository.git(&["config", "merge.guitool", "evil"]);
-        let apply = place.regatta(repository.root()).env("DISPLAY", display);
-        let applied = apply.words("apply @ theirs --tool list.txt --ours code.rs").run();
-        let applied = applied.expect_code(0);
-        let expected = format!("first\ntheirs\n{tool}\n");
-        assert_eq!(repository.text("list.txt"), expected, "{display}: {applied}");
-    }
-}
-
 /// Starts `regatta apply @ theirs --tool` of one file on a terminal that is its own.
 fn tool_on_a_terminal(place: &Sandbox, repository: &Repository) -> Screen {
     let words = "apply @ theirs --timeout 60s --tool list.txt --ours code.rs";
@@ -119,9 +143,25 @@ fn tool_on_a_terminal(place: &Sandbox, repository: &Repository) -> Screen {
 }
 
 #[test]
-fn a_tool_has_the_terminal_gets_ctrl_c_alone_and_the_terminal_is_as_before() {
+fn a_tool_has_the_terminal_gets_ctrl_c_alone_and_however_it_ends_the_terminal_is_as_before() {
     let place = sandbox();
     let repository = conflicts(&place);
+    let before = repository.tree();
+    for (end, said) in [("cat", "it exited with code 130"), ("kill -9 $$", "signal 9 ended it")] {
+        let cmd = format!("stty -echo; echo ready to edit; {end}");
+        configure(&place, &format!("[merge]\n\ttool = t\n[mergetool \"t\"]\n\tcmd = \"{cmd}\"\n"));
+        let mut screen = tool_on_a_terminal(&place, &repository);
+        screen.until("the tool", |text| text.contains("ready to edit"));
+        if end == "cat" {
+            screen.interrupt();
+        }
+        let status = screen.wait();
+        assert_eq!(status.code(), Some(1), "{}", screen.bytes());
+        assert!(screen.bytes().contains(said), "{}", screen.bytes());
+        assert!(screen.echoes(), "{end}");
+        assert_eq!(repository.tree(), before, "{end}");
+    }
+
     let tool = place.folder().join("tool");
     let script = "#!/bin/sh
         test -t 0 && test -t 1 && test -t 2 || exit 9
@@ -144,52 +184,6 @@ fn a_tool_has_the_terminal_gets_ctrl_c_alone_and_the_terminal_is_as_before() {
     assert!(screen.echoes(), "{}", screen.bytes());
     assert_eq!(repository.text("list.txt"), "first\nours\ntheirs\nby hand\n");
     place.expect_nothing_left(&repository);
-}
-
-#[test]
-fn a_tool_that_ctrl_c_ends_or_that_crashes_leaves_the_terminal_and_the_tree_as_they_were() {
-    let place = sandbox();
-    let repository = conflicts(&place);
-    let before = repository.tree();
-    for (end, said) in [("cat", "it exited with code 130"), ("kill -9 $$", "signal 9 ended it")] {
-        let cmd = format!("stty -echo; echo ready to edit; {end}");
-        configure(&place, &format!("[merge]\n\ttool = t\n[mergetool \"t\"]\n\tcmd = \"{cmd}\"\n"));
-        let mut screen = tool_on_a_terminal(&place, &repository);
-        screen.until("the tool", |text| text.contains("ready to edit"));
-        if end == "cat" {
-            screen.interrupt();
-        }
-        let status = screen.wait();
-        assert_eq!(status.code(), Some(1), "{}", screen.bytes());
-        assert!(screen.bytes().contains(said), "{}", screen.bytes());
-        assert!(screen.echoes(), "{end}");
-        assert_eq!(repository.tree(), before, "{end}");
-    }
-    place.expect_nothing_left(&repository);
-}
-
-#[test]
-fn a_tool_that_git_knows_needs_no_command_of_its_own() {
-    let place = sandbox();
-    let repository = conflicts(&place);
-    let vim = place.folder().join("my vim");
-    let script = "#!/bin/sh
-        printf '%s\\n' \"${*##*/}\" > \"$HOME/arguments\"
-        for last; do :; done
-        cat \"$LOCAL\" \"$REMOTE\" > \"$last\"";
-    std::fs::write(&vim, script).expect("it can be written");
-    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&vim, executable).expect("it has a mode");
-    let path = vim.display();
-    configure(
-        &place,
-        &format!("[merge]\n\ttool = vimdiff\n[mergetool \"vimdiff\"]\n\tpath = {path}\n"),
-    );
-    let applied = apply(&place, &repository, "--tool list.txt --ours code.rs").expect_code(0);
-    assert!(applied.stdout.contains("by the merge tool: list.txt"), "{applied}");
-    assert_eq!(repository.text("list.txt"), "first\nours\nfirst\ntheirs\n");
-    let arguments = std::fs::read_to_string(place.folder().join("user/arguments"));
-    assert!(arguments.is_ok_and(|text| text.contains("MERGED.txt")));
 }
 
 #[test]
@@ -279,27 +273,6 @@ fn a_run_lets_a_resolver_settle_its_conflicts_and_lands_what_waited() {
 }
 
 #[test]
-fn a_resolver_that_fails_in_a_run_leaves_the_work_kept() {
-    let place = sandbox();
-    let repository = place.repository().watched();
-    repository.write("list.txt", "first\n");
-    repository.commit("files");
-    let run = place.run_plan(&repository, &plan()).words("--resolve").arg("exit 7").run();
-    let run = run.expect_code(4);
-    assert!(run.stderr.contains("the resolver did not settle list.txt"), "{run}");
-    assert!(run.stderr.contains("it exited with code 7"), "{run}");
-    assert_eq!(run.landed(), ["ours"], "{run}");
-    assert_eq!(repository.text("list.txt"), "first\nours\n");
-    for (words, said) in [
-        ("run --exec true --resolve nosuchagent", "there is no program `nosuchagent`"),
-        ("run --exec true --merge none --resolve ./x", "`--resolve` needs a run that lands"),
-        ("run --exec true --allow-loss", "--resolve <CMD|agent[:MODEL]>"),
-    ] {
-        place.regatta(repository.root()).words(words).run().expect_refusal(&[said]);
-    }
-}
-
-#[test]
 fn a_dry_run_runs_no_tool_and_no_resolver_and_says_who_would_write_which_file() {
     let place = sandbox();
     let repository = conflicts(&place);
@@ -336,13 +309,24 @@ fn a_dry_run_runs_no_tool_and_no_resolver_and_says_who_would_write_which_file() 
 }
 
 #[test]
-fn what_a_resolver_failed_at_is_in_the_ledger_in_runs_show_and_in_an_event() {
+fn a_resolver_that_fails_in_a_run_leaves_the_work_kept_and_why_is_in_the_ledger_and_in_an_event() {
     let place = sandbox();
     let repository = place.repository().watched();
     repository.write("list.txt", "first\n");
     repository.commit("files");
+    for (words, said) in [
+        ("run --exec true --resolve nosuchagent", "there is no program `nosuchagent`"),
+        ("run --exec true --merge none --resolve ./x", "`--resolve` needs a run that lands"),
+        ("run --exec true --allow-loss", "--resolve <CMD|agent[:MODEL]>"),
+    ] {
+        place.regatta(repository.root()).words(words).run().expect_refusal(&[said]);
+    }
     let run = place.run_plan(&repository, &plan()).words("--resolve").arg("echo oh; exit 7").run();
     let run = run.expect_code(4);
+    assert!(run.stderr.contains("the resolver did not settle list.txt"), "{run}");
+    assert!(run.stderr.contains("it exited with code 7"), "{run}");
+    assert_eq!(run.landed(), ["ours"], "{run}");
+    assert_eq!(repository.text("list.txt"), "first\nours\n");
     let events: Vec<Value> =
         run.stdout.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect();
     let [.., finished, failed] = events.as_slice() else { panic!("{run}") };

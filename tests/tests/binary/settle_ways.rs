@@ -1,10 +1,13 @@
 //! The ways to settle a conflict that need a program or a person, over the same conflicts as the
 //! choices of a side.
 
+use std::time::Duration;
+
+use test_limit::sample;
 use tests::sandbox::{Repository, Sandbox};
 
 use super::sandbox;
-use super::settle_cases::{CASES, Case, Choice, Form, begin, relabel};
+use super::settle_cases::{CASES, Case, Choice, Form, begin, cells, relabel};
 
 /// The reasons of conflicts of which a program can write the file.
 const OF_CONTENT: [&str; 5] = ["content", "binary", "both_added", "mode", "untracked"];
@@ -15,12 +18,13 @@ fn repository(place: &Sandbox) -> Repository {
     repository
 }
 
-/// Returns the tree that git makes of a conflict whose file a program writes; `None` if there is no
-/// file to be written.
-fn tree_of_a_tool(case: &Case, place: &Sandbox, cmd: &str) -> Option<String> {
-    if !OF_CONTENT.contains(&case.reason) || case.name == "links" {
-        return None;
-    }
+/// Returns whether there is a file that a program can write.
+fn is_written(case: &Case) -> bool {
+    OF_CONTENT.contains(&case.reason) && case.name != "links"
+}
+
+/// Returns the tree that git makes of a conflict whose file a program writes.
+fn tree_of_a_tool(case: &Case, place: &Sandbox, cmd: &str) -> String {
     let git = case.merged_in_git(place, Choice::Markers, Form::default());
     for (key, value) in [
         ("merge.tool", "t"),
@@ -32,49 +36,38 @@ fn tree_of_a_tool(case: &Case, place: &Sandbox, cmd: &str) -> Option<String> {
         git.git(&["config", key, value]);
     }
     git.git(&["mergetool"]);
-    Some(git.tree_id())
+    git.tree_id()
 }
 
 #[test]
-fn what_a_tool_writes_gives_the_tree_that_git_mergetool_gives() {
+fn what_a_tool_or_a_resolver_writes_gives_the_tree_that_git_mergetool_gives() {
+    test_limit::raise(Duration::from_secs(300), "in full depth, two ways for each conflict");
     let place = sandbox();
     let repository = repository(&place).watched();
     let cmd = "cat \"$LOCAL\" \"$REMOTE\" > \"$MERGED\"";
     let escaped = cmd.replace('"', "\\\"");
     let config = format!("[merge]\n\ttool = t\n[mergetool \"t\"]\n\tcmd = \"{escaped}\"\n");
     std::fs::write(place.folder().join("user/.gitconfig"), config).expect("it can be written");
-    for case in CASES {
-        let run = case.run(&place, &repository);
-        let before = repository.tree();
-        let applied = place.regatta(repository.root()).words("apply @ theirs --tool").run();
-        let Some(expected) = tree_of_a_tool(case, &place, cmd) else {
-            applied.expect_refusal(&["choose --ours or --theirs"]);
-            assert_eq!(repository.tree(), before, "{}", case.name);
-            continue;
-        };
-        let applied = applied.expect_code(0);
-        assert_eq!(repository.tree_id(), expected, "{}: {run} {applied}", case.name);
-    }
-}
-
-#[test]
-fn what_a_resolver_writes_gives_the_tree_that_git_mergetool_gives() {
-    let place = sandbox();
-    let repository = repository(&place).watched();
     let script = "cat \"$REGATTA_OURS\" \"$REGATTA_THEIRS\" > \"$REGATTA_RESULT\"";
-    for case in CASES {
+    // Of a conflict without lines there is no file to be written: that is in each sample.
+    let (written, others): (Vec<&Case>, Vec<&Case>) = CASES.iter().partition(|case| is_written(case));
+    let cells = [cells(&["tool", "resolver"], written, 2), cells(&["resolver", "tool"], others, 2)];
+    for (by, case) in cells.concat() {
         let run = case.run(&place, &repository);
         let before = repository.tree();
-        let apply = place.regatta(repository.root()).words("apply @ theirs --resolve").arg(script);
-        let applied = apply.run();
-        let cmd = "cat \"$LOCAL\" \"$REMOTE\" > \"$MERGED\"";
-        let Some(expected) = tree_of_a_tool(case, &place, cmd) else {
-            applied.expect_refusal(&["choose --ours or --theirs"]);
-            assert_eq!(repository.tree(), before, "{}", case.name);
-            continue;
+        let apply = place.regatta(repository.root()).words("apply @ theirs");
+        let applied = match by {
+            "tool" => apply.words("--tool").run(),
+            _ => apply.words("--resolve").arg(script).run(),
         };
+        if !is_written(case) {
+            applied.expect_refusal(&["choose --ours or --theirs"]);
+            assert_eq!(repository.tree(), before, "{} {by}", case.name);
+            continue;
+        }
+        let expected = tree_of_a_tool(case, &place, cmd);
         let applied = applied.expect_code(0);
-        assert_eq!(repository.tree_id(), expected, "{}: {run} {applied}", case.name);
+        assert_eq!(repository.tree_id(), expected, "{} {by}: {run} {applied}", case.name);
     }
 }
 
@@ -82,7 +75,7 @@ fn what_a_resolver_writes_gives_the_tree_that_git_mergetool_gives() {
 fn what_lands_without_the_conflicts_leaves_their_paths_as_git_leaves_those_of_our_commit() {
     let place = sandbox();
     let repository = repository(&place).watched();
-    for case in CASES {
+    for case in sample(CASES, 4) {
         let run = case.run(&place, &repository);
         let applied = place.regatta(repository.root()).words("apply @ theirs --clean").run();
         let applied = applied.expect_code(4);
@@ -104,7 +97,7 @@ fn a_branch_of_the_work_merges_with_git_as_the_work_itself_would() {
     let place = sandbox();
     let repository = repository(&place);
     let base = repository.git(&["rev-parse", "HEAD"]);
-    for case in CASES {
+    for case in sample(CASES, 4) {
         let run = case.run(&place, &repository);
         let apply = place.regatta(repository.root()).words("apply @ theirs --branch theirs").run();
         let applied = apply.expect_code(0);
@@ -124,7 +117,7 @@ fn a_branch_of_the_work_merges_with_git_as_the_work_itself_would() {
 
 #[test]
 fn work_that_was_merged_by_hand_counts_as_landed_where_runs_land_on_branches() {
-    for merge in ["--merge stack", "--merge branch", "--onto main", "--onto side"] {
+    for merge in sample(["--merge stack", "--merge branch", "--onto main", "--onto side"], 2) {
         let place = sandbox();
         let repository = place.repository();
         repository.write("list.txt", "first\n");

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use test_limit::sample;
 use tests::sandbox::{Fingerprint, Finished, Plan, Repository, Sandbox};
 
 use super::sandbox;
@@ -42,47 +43,42 @@ const EVERYTHING: &str = "echo x >> edited; rm removed; mv moved moved.new; ln -
     git init -q vendor; echo x > vendor/file";
 
 #[test]
-fn a_task_that_changes_nothing_after_its_setup_has_no_change() {
+fn only_what_the_task_changes_after_its_setup_is_captured() {
     let place = sandbox();
     let repository = repository(&place);
     let before = Fingerprint::of(repository.root());
+    let captured = |setup: &str, script: &str, expected: &[&str]| {
+        let finished = run(&place, &repository, setup, script);
+        let patch = diff(&place, &repository);
+        assert_eq!(paths(&patch), expected.iter().copied().collect(), "{script}: {patch}");
+        let task = finished.task("t1");
+        assert_eq!(task["changes"]["files"], expected.len(), "{script}: {patch}");
+        assert!(task.get("left_out").is_none(), "{script}: {task}");
+        patch
+    };
     // It runs through files, as a build does, and writes what is ignored.
     let script = "cat edited new/folder/file vendor/file link; touch later.o; git status --short";
-    let finished = run(&place, &repository, EVERYTHING, script);
-    let task = finished.task("t1");
-    assert_eq!(task["changes"]["files"], 0, "{}", diff(&place, &repository));
-    assert!(task.get("left_out").is_none(), "{task}");
+    captured(EVERYTHING, script, &[]);
+    let script = "echo y >> new/folder/file; rm link empty; echo z > own; mv binary bin; \
+                  echo same > again; echo moved > moved; touch edited";
+    // What the set-up had made and the task removed was never there.
+    let patch = captured(EVERYTHING, script, &["again", "bin", "new/folder/file", "own"]);
+    assert!(patch.contains("+++ b/new/folder/file\n@@ -0,0 +1,2 @@\n+x\n+y\n"), "{patch}");
+    // The same bytes written again are no change, and a change with the old time is one.
+    let setup = "echo x > made; echo abc > swapped; echo x >> edited";
+    let script = "cat made > m; cat m > made; rm m; cp edited e; mv e edited; \
+                  cp -p swapped s; echo abd > swapped; touch -r s swapped; rm s";
+    let patch = captured(setup, script, &["swapped"]);
+    assert!(patch.contains("+abd"), "{patch}");
+    // A large new file is no work either, unless the task changes it.
+    let setup = "head -c 40000000 /dev/zero > large; head -c 40000000 /dev/zero > other";
+    captured(setup, "cat large > /dev/null; echo x >> other", &["other"]);
     assert_eq!(before.differences(&Fingerprint::of(repository.root())), Vec::<String>::new());
     place.expect_nothing_left(&repository);
 }
 
 #[test]
-fn only_what_the_task_changes_after_its_setup_is_captured() {
-    let place = sandbox();
-    let repository = repository(&place);
-    let script = "echo y >> new/folder/file; rm link empty; echo z > own; mv binary bin; \
-                  echo same > again; echo moved > moved; touch edited";
-    let _finished = run(&place, &repository, EVERYTHING, script);
-    let patch = diff(&place, &repository);
-    // What the set-up had made and the task removed was never there.
-    let expected = ["again", "bin", "new/folder/file", "own"];
-    assert_eq!(paths(&patch), expected.into(), "{patch}");
-    assert!(patch.contains("+++ b/new/folder/file\n@@ -0,0 +1,2 @@\n+x\n+y\n"), "{patch}");
-}
-
-#[test]
-fn what_the_task_adds_to_a_file_of_the_setup_lands_alone() {
-    let place = sandbox();
-    let repository = repository(&place);
-    let setup = "sed -i s/1/one/ long";
-    let call = place.run_in(&repository).arg("--setup").arg(setup);
-    let finished = call.exec("sed -i s/9/nine/ long").run().expect_code(0);
-    assert_eq!(finished.landed(), ["t1"]);
-    assert_eq!(repository.text("long"), "1\n2\n3\n4\n5\n6\n7\n8\nnine\n");
-}
-
-#[test]
-fn a_patch_after_a_setup_applies_to_the_users_tree_and_becomes_a_branch() {
+fn a_patch_after_a_setup_applies_to_the_users_tree_becomes_a_branch_and_lands_alone() {
     let place = sandbox();
     let repository = repository(&place);
     let setup = "sed -i s/1/one/ long; echo x >> edited; echo x >> kept; echo x > made";
@@ -95,8 +91,11 @@ fn a_patch_after_a_setup_applies_to_the_users_tree_and_becomes_a_branch() {
     let name = format!("regatta/{}/t1", branch.run_name());
     let changed = repository.git(&["diff", "--name-status", "HEAD", &name]);
     assert_eq!(changed, "D\tedited\nM\tlong\nA\tmade\n");
-    let _landed = call().run().expect_code(0);
+    let finished = call().run().expect_code(0);
+    assert_eq!(finished.landed(), ["t1"]);
     assert!(!repository.has("edited"));
+    // What the task adds to a file of the set-up lands without what the set-up did.
+    assert_eq!(repository.text("long"), "1\n2\n3\n4\n5\n6\n7\n8\nnine\n");
     assert_eq!(repository.text("kept"), "kept\n");
     assert_eq!(repository.text("made"), "x\ny\n");
 }
@@ -116,29 +115,6 @@ fn a_task_that_changes_the_lines_of_its_setup_conflicts_and_says_with_what() {
         assert!(shown.contains(said), "{shown}");
     }
     assert_eq!(before.differences(&repository.tree()), Vec::<String>::new());
-}
-
-#[test]
-fn the_same_bytes_written_again_are_no_change_and_a_change_with_the_old_time_is_one() {
-    let place = sandbox();
-    let repository = repository(&place);
-    let setup = "echo x > made; echo abc > swapped; echo x >> edited";
-    let script = "cat made > m; cat m > made; rm m; cp edited e; mv e edited; \
-                  cp -p swapped s; echo abd > swapped; touch -r s swapped; rm s";
-    let _finished = run(&place, &repository, setup, script);
-    let patch = diff(&place, &repository);
-    assert_eq!(paths(&patch), ["swapped"].into(), "{patch}");
-    assert!(patch.contains("+abd"), "{patch}");
-}
-
-#[test]
-fn a_large_new_file_of_a_setup_is_no_work_unless_the_task_changes_it() {
-    let place = sandbox();
-    let repository = repository(&place);
-    let setup = "head -c 40000000 /dev/zero > large; head -c 40000000 /dev/zero > other";
-    let finished = run(&place, &repository, setup, "cat large > /dev/null; echo x >> other");
-    assert_eq!(finished.task("t1")["changes"]["files"], 1);
-    assert_eq!(paths(&diff(&place, &repository)), ["other"].into());
 }
 
 #[test]
@@ -190,26 +166,18 @@ fn dependants_get_the_work_of_their_predecessors_and_a_setup_of_their_own() {
 }
 
 #[test]
-fn an_engine_killed_after_a_setup_leaves_only_the_work_of_the_task() {
+fn an_engine_killed_after_a_setup_or_while_it_records_one_leaves_only_the_work_of_the_task() {
     let place = sandbox();
     let repository = repository(&place);
-    let call = place.run_in(&repository).arg("--setup").arg(EVERYTHING).exec("echo w > work");
-    let killed = call.fault("kill@capture.begin").run();
-    assert_eq!(killed.code, 128 + 9, "{killed}");
-    let patch = diff(&place, &repository);
-    assert_eq!(paths(&patch), ["work"].into(), "{patch}");
-    place.expect_nothing_left(&repository);
-}
-
-#[test]
-fn an_engine_killed_while_it_records_a_setup_leaves_no_work() {
-    let place = sandbox();
-    let repository = repository(&place);
-    let call = place.run_in(&repository).arg("--setup").arg(EVERYTHING).exec("echo w > work");
-    let killed = call.fault("kill@setup.manifest").run();
-    assert_eq!(killed.code, 128 + 9, "{killed}");
-    assert_eq!(diff(&place, &repository), "");
-    place.expect_nothing_left(&repository);
+    for (fault, work) in [("kill@capture.begin", &["work"][..]), ("kill@setup.manifest", &[])] {
+        let call = place.run_in(&repository).arg("--setup").arg(EVERYTHING).exec("echo w > work");
+        let killed = call.fault(fault).run();
+        assert_eq!(killed.code, 128 + 9, "{fault}: {killed}");
+        let patch = diff(&place, &repository);
+        assert_eq!(paths(&patch), work.iter().copied().collect(), "{fault}: {patch}");
+        assert_eq!(patch.is_empty(), work.is_empty(), "{fault}: {patch}");
+        place.expect_nothing_left(&repository);
+    }
 }
 
 #[test]
@@ -279,14 +247,15 @@ fn what_a_setup_ignores_hides_no_work() {
         "d=$(git rev-parse --git-dir); mkdir -p $d/info; echo '*' >> $d/info/exclude",
         "d=$(git rev-parse --git-dir); echo '*' > $d/own; git config core.excludesFile $d/own",
     ] {
-        for setup in [format!("{made}; {ignore}"), format!("{ignore}; {made}")] {
+        let orders = [format!("{made}; {ignore}"), format!("{ignore}; {made}")];
+        for setup in sample(orders, 1) {
             assert_eq!(landed(&place, &setup, work), found, "{setup}");
         }
     }
 }
 
 #[test]
-fn a_gitignore_that_a_setup_makes_counts_in_folders_of_its_own_only() {
+fn what_a_setup_ignores_for_itself_or_no_longer_is_work_only_when_it_is_the_tasks() {
     let place = sandbox();
     // As a tool does that makes a folder for itself.
     let setup = "mkdir .venv; echo '*' > .venv/.gitignore; echo s > .venv/made";
@@ -298,11 +267,7 @@ fn a_gitignore_that_a_setup_makes_counts_in_folders_of_its_own_only() {
         let setup = format!("echo '{rules}' > src/.gitignore; echo s > src/of-setup");
         assert_eq!(landed(&place, &setup, "echo t > src/of-task"), ["?? src/of-task"]);
     }
-}
-
-#[test]
-fn what_a_setup_ends_the_ignoring_of_is_work_only_when_it_is_the_tasks() {
-    let place = sandbox();
+    // It ends the ignoring of files of its own.
     for shrink in [": > .gitignore", "rm .gitignore", "echo '!x.o' >> .gitignore"] {
         let setup = format!("echo s > s.o; {shrink}; echo s > u.o; echo s > x.o");
         // Ignored where it lands, as a file that was added by force is.

@@ -1,170 +1,167 @@
-//! Every kind of change lands as git would have it: the same command, run in a plain copy of the
-//! repository, is the judge.
+//! Every kind of change lands as git would have it: the same commands, run in a plain copy of the
+//! repository, are the judge.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::process::Command;
 
 use tests::sandbox::{Plan, Repository};
 
 use super::sandbox;
 
-/// Runs `script` as a task and checks that the tree is then what the script makes of a plain copy,
-/// to git and to the last byte.
-fn lands_as_git_would_have_it(set_up: impl Fn(&Repository), script: &str) {
+/// Changes of one kind, below a folder of that name, which holds a few files already.
+struct Kind {
+    name: &'static str,
+    set_up: fn(&Repository, &Path),
+    /// What each of its tasks does in the folder.
+    scripts: &'static [&'static str],
+}
+
+const KINDS: &[Kind] = &[
+    Kind {
+        name: "binary",
+        set_up: |repository, at| {
+            repository.write(at.join("image.bin"), [0, 159, 146, 150, 0, 13, 10].repeat(999));
+            repository.write(at.join("gone.bin"), [0, 1, 2, 255]);
+        },
+        scripts: &[
+            "printf '\\000\\001\\377end' >> image.bin; printf '\\000\\000' > new.bin; rm gone.bin",
+        ],
+    },
+    Kind {
+        name: "symlinks",
+        set_up: |repository, at| {
+            let links = [("kept", "README.md"), ("moved", "src"), ("file", "src/run.rs")];
+            for (link, target) in links {
+                let link = repository.path(at.join(link));
+                std::os::unix::fs::symlink(target, link).expect("a link can be made");
+            }
+        },
+        scripts: &["ln -sfn src/main.rs moved; ln -s /nowhere/at/all dangling; ln -s .. src/up; \
+             rm file; echo now a file > file; rm README.md; ln -s src/run.rs README.md"],
+    },
+    Kind {
+        name: "modes",
+        set_up: |repository, at| {
+            repository.write(at.join("tool.sh"), "#!/bin/sh\n");
+            repository.make_executable("modes/tool.sh");
+            repository.write(at.join("plain.sh"), "#!/bin/sh\n");
+        },
+        scripts: &["chmod a-x tool.sh; chmod +x plain.sh; echo '#!/bin/sh' > new.sh; \
+                    chmod +x new.sh"],
+    },
+    Kind {
+        name: "renames",
+        set_up: |repository, at| {
+            repository.write(at.join("old/one.txt"), "one\n".repeat(40));
+            repository.write(at.join("old/two.txt"), "two\n".repeat(40));
+        },
+        scripts: &["mv old/one.txt one.txt; echo more >> one.txt; mv old new; \
+                    mv README.md readme.md"],
+    },
+    Kind {
+        name: "deletions",
+        set_up: |repository, at| {
+            repository.write(at.join("deep/er/still/file.txt"), "x\n");
+            repository.write(at.join("deep/stays.txt"), "x\n");
+        },
+        scripts: &["rm README.md; rm -r deep/er; rm -r src"],
+    },
+    Kind {
+        name: "file and folder",
+        set_up: |repository, at| {
+            repository.write(at.join("was-file"), "x\n");
+            repository.write(at.join("was-folder/a"), "a\n");
+            repository.write(at.join("was-folder/b/c"), "c\n");
+        },
+        scripts: &["rm was-file; mkdir -p was-file/in; echo y > was-file/in/side; \
+                    rm -r was-folder; echo z > was-folder"],
+    },
+    Kind {
+        name: "empty files",
+        set_up: |repository, at| {
+            repository.write(at.join("empty"), "");
+            repository.write(at.join("full"), "full\n");
+        },
+        scripts: &[": > new; : > full; echo no longer > empty"],
+    },
+    Kind {
+        name: "odd names",
+        set_up: |repository, at| {
+            repository.write(at.join("two words/a file.txt"), "x\n");
+            repository.write(at.join("new\nline"), "x\n");
+            repository.write(at.join(OsStr::from_bytes(b"not \xff utf-8")), "x\n");
+            repository.write(at.join("-dash"), "x\n");
+        },
+        scripts: &["echo y >> 'two words/a file.txt'; \
+             echo y >> \"$(printf 'new\\nline')\"; \
+             echo y >> \"$(printf 'not \\377 utf-8')\"; \
+             echo z > \"$(printf 'fresh\\nand \\376 \"quoted\" $(touch oops)')\"; \
+             rm ./-dash; echo z > 'tab\tand \\ backslash'"],
+    },
+    Kind {
+        name: "crlf",
+        set_up: |repository, at| {
+            repository.write(at.join("dos.txt"), "one\r\ntwo\r\nthree\r\n");
+            repository.write(at.join(".gitattributes"), "*.win text eol=crlf\n*.txt -text\n");
+            repository.write(at.join("converted.win"), "one\r\ntwo\r\nthree\r\n");
+        },
+        scripts: &["printf 'four\\r\\n' >> dos.txt; sed -i 's/two/TWO/' converted.win; \
+             printf 'fresh\\r\\n' > fresh.win"],
+    },
+    Kind {
+        name: "two tasks in one crlf file",
+        set_up: |repository, at| {
+            repository.write(at.join(".gitattributes"), "* text=auto eol=crlf\n");
+            let lines: String = (0..40).map(|line| format!("line {line}\r\n")).collect();
+            repository.write(at.join("notes.txt"), lines);
+        },
+        scripts: &[
+            "sed -i 's/line 2\\r/line two\\r/' notes.txt",
+            "sed -i 's/line 35\\r/line thirty-five\\r/' notes.txt",
+        ],
+    },
+];
+
+/// Checks that the tree is what the scripts make of a plain copy, to git and to the last byte. What
+/// differs is named with the folder of its kind.
+#[test]
+fn every_kind_of_change_lands_as_git_would_have_it_and_a_folder_becomes_a_file_again() {
     let place = sandbox();
     let repository = place.repository();
-    set_up(&repository);
+    for Kind { name, set_up, .. } in KINDS {
+        let at = Path::new(name);
+        repository.write(at.join("README.md"), format!("# {name}\n\nA small thing.\n"));
+        repository.write(at.join("src/main.rs"), format!("// {name}\nfn main() {{}}\n"));
+        repository.write(at.join("src/run.rs"), format!("// {name}\npub fn run() {{}}\n"));
+        set_up(&repository, at);
+    }
     repository.commit("set up");
     let plain = place.folder().join("plain");
     let copied = Command::new("cp").arg("-a").arg(repository.root()).arg(&plain).status();
     assert!(copied.is_ok_and(|status| status.success()));
-    let ran = Command::new("/bin/sh").args(["-e", "-c", script]).current_dir(&plain).status();
-    assert!(ran.is_ok_and(|status| status.success()), "{script}");
-
+    let mut plan = Plan::default();
+    for Kind { name, scripts, .. } in KINDS {
+        for (number, script) in scripts.iter().enumerate() {
+            let script = format!("set -e; cd '{name}'; {script}");
+            let ran = Command::new("/bin/sh").args(["-c", &script]).current_dir(&plain).status();
+            assert!(ran.is_ok_and(|status| status.success()), "{script}");
+            plan = plan.task(&format!("{}-{number}", name.replace(' ', "-")), &script);
+        }
+    }
     let git = repository.dot_git();
-    let finished = place.run_in(&repository).exec(&format!("set -e; {script}")).run();
-    let finished = finished.expect_code(0);
+    let finished = place.run_plan(&repository, &plan).run().expect_code(0);
     let plain = Repository::at(&plain);
     assert_eq!(plain.tree().differences(&repository.tree()), Vec::<String>::new(), "{finished}");
     assert_eq!(git.differences(&repository.dot_git()), Vec::<String>::new());
     assert_eq!(plain.tree_id(), repository.tree_id(), "{finished}");
+
+    let back = "cd 'file and folder'; rm -r was-file; echo x > was-file";
+    let back = place.run_in(&repository).exec(back).run().expect_code(0);
+    let status = ["status", "--porcelain", "--", "file and folder/was-file"];
+    assert_eq!(repository.git(&status), "", "{back}");
     place.expect_nothing_left(&repository);
-}
-
-#[test]
-fn binary_files_land_as_git_would_have_them() {
-    let set_up = |repository: &Repository| {
-        repository.write("image.bin", [0, 159, 146, 150, 0, 13, 10].repeat(999));
-        repository.write("gone.bin", [0, 1, 2, 255]);
-    };
-    let script =
-        "printf '\\000\\001\\377end' >> image.bin; printf '\\000\\000' > new.bin; rm gone.bin";
-    lands_as_git_would_have_it(set_up, script);
-}
-
-#[test]
-fn symlinks_land_as_git_would_have_them() {
-    let set_up = |repository: &Repository| {
-        for (link, target) in [("kept", "README.md"), ("moved", "src"), ("file", "src/run.rs")] {
-            std::os::unix::fs::symlink(target, repository.path(link)).unwrap();
-        }
-    };
-    let script = "ln -sfn src/main.rs moved; ln -s /nowhere/at/all dangling; ln -s .. src/up; \
-                  rm file; echo now a file > file; rm README.md; ln -s src/run.rs README.md";
-    lands_as_git_would_have_it(set_up, script);
-}
-
-#[test]
-fn modes_land_as_git_would_have_them() {
-    let set_up = |repository: &Repository| {
-        repository.write("tool.sh", "#!/bin/sh\n");
-        repository.make_executable("tool.sh");
-        repository.write("plain.sh", "#!/bin/sh\n");
-    };
-    let script = "chmod a-x tool.sh; chmod +x plain.sh; echo '#!/bin/sh' > new.sh; chmod +x new.sh";
-    lands_as_git_would_have_it(set_up, script);
-}
-
-#[test]
-fn renames_land_as_git_would_have_them() {
-    let set_up = |repository: &Repository| {
-        repository.write("old/one.txt", "one\n".repeat(40));
-        repository.write("old/two.txt", "two\n".repeat(40));
-    };
-    let script = "mv old/one.txt one.txt; echo more >> one.txt; mv old new; mv README.md readme.md";
-    lands_as_git_would_have_it(set_up, script);
-}
-
-#[test]
-fn deletions_land_as_git_would_have_them() {
-    let set_up = |repository: &Repository| {
-        repository.write("deep/er/still/file.txt", "x\n");
-        repository.write("deep/stays.txt", "x\n");
-    };
-    lands_as_git_would_have_it(set_up, "rm README.md; rm -r deep/er; rm -r src");
-}
-
-#[test]
-fn a_file_becomes_a_folder_and_a_folder_a_file_as_git_would_have_it() {
-    let set_up = |repository: &Repository| {
-        repository.write("was-file", "x\n");
-        repository.write("was-folder/a", "a\n");
-        repository.write("was-folder/b/c", "c\n");
-    };
-    let there = "rm was-file; mkdir -p was-file/in; echo y > was-file/in/side; \
-                 rm -r was-folder; echo z > was-folder";
-    lands_as_git_would_have_it(set_up, there);
-}
-
-#[test]
-fn a_file_becomes_a_folder_and_a_file_again_as_git_would_have_it() {
-    let place = sandbox();
-    let repository = place.repository();
-    repository.write("thing", "a file\n");
-    repository.commit("a file");
-    let there = "rm thing; mkdir thing; echo inside > thing/inside";
-    let _there = place.run_in(&repository).exec(there).run().expect_code(0);
-    assert_eq!(repository.text("thing/inside"), "inside\n");
-    let back = "rm -r thing; echo 'a file' > thing";
-    let _back = place.run_in(&repository).exec(back).run().expect_code(0);
-    assert_eq!(repository.git(&["status", "--porcelain"]), "");
-    place.expect_nothing_left(&repository);
-}
-
-#[test]
-fn empty_files_land_as_git_would_have_them() {
-    let set_up = |repository: &Repository| {
-        repository.write("empty", "");
-        repository.write("full", "full\n");
-    };
-    lands_as_git_would_have_it(set_up, ": > new; : > full; echo no longer > empty");
-}
-
-#[test]
-fn names_with_spaces_newlines_quotes_and_odd_bytes_land_as_git_would_have_them() {
-    let odd = OsStr::from_bytes(b"not \xff utf-8");
-    let set_up = move |repository: &Repository| {
-        repository.write("two words/a file.txt", "x\n");
-        repository.write("new\nline", "x\n");
-        repository.write(odd, "x\n");
-        repository.write("-dash", "x\n");
-    };
-    let script = "echo y >> 'two words/a file.txt'; \
-                  echo y >> \"$(printf 'new\\nline')\"; \
-                  echo y >> \"$(printf 'not \\377 utf-8')\"; \
-                  echo z > \"$(printf 'fresh\\nand \\376 \"quoted\" $(touch oops)')\"; \
-                  rm ./-dash; echo z > 'tab\tand \\ backslash'";
-    lands_as_git_would_have_it(set_up, script);
-}
-
-#[test]
-fn crlf_files_land_as_git_would_have_them() {
-    let set_up = |repository: &Repository| {
-        repository.write("dos.txt", "one\r\ntwo\r\nthree\r\n");
-        repository.write(".gitattributes", "*.win text eol=crlf\n*.txt -text\n");
-        repository.write("converted.win", "one\r\ntwo\r\nthree\r\n");
-    };
-    let script = "printf 'four\\r\\n' >> dos.txt; sed -i 's/two/TWO/' converted.win; \
-                  printf 'fresh\\r\\n' > fresh.win";
-    lands_as_git_would_have_it(set_up, script);
-}
-
-#[test]
-fn two_tasks_in_one_crlf_file_both_land_and_its_line_ends_stay() {
-    let place = sandbox();
-    let repository = place.repository();
-    repository.write(".gitattributes", "* text=auto eol=crlf\n");
-    let lines: String = (0..40).map(|line| format!("line {line}\r\n")).collect();
-    repository.write("notes.txt", &lines);
-    repository.commit("notes");
-    let plan = Plan::default()
-        .task("top", "sed -i 's/line 2\\r/line two\\r/' notes.txt")
-        .task("end", "sed -i 's/line 35\\r/line thirty-five\\r/' notes.txt");
-    let finished = place.run_plan(&repository, &plan).run().expect_code(0);
-    let expected =
-        lines.replace("line 2\r", "line two\r").replace("line 35\r", "line thirty-five\r");
-    assert_eq!(repository.text("notes.txt"), expected, "{finished}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use test_limit::by_depth;
 use tests::sandbox::{Finished, Invocation, Plan, Repository, Sandbox, eventually};
 
 use super::sandbox;
@@ -64,58 +65,70 @@ fn landed_parts(repository: &Repository) -> Vec<String> {
 }
 
 #[test]
-fn of_thirty_two_tasks_two_that_break_it_alone_and_one_of_a_pair_are_kept() {
+fn of_many_tasks_two_that_break_it_alone_and_one_of_a_pair_are_kept() {
+    // How many there are, those that break it alone, and the pair.
+    let (count, alone, pair) =
+        by_depth((8, ["t02", "t05"], ["t03", "t07"]), (32, ["t05", "t18"], ["t11", "t27"]));
     let place = sandbox();
     let repository = place.repository().watched();
     let check = Check::of(&place);
-    let names: Vec<String> = (1..=32).map(|task| format!("t{task:02}")).collect();
+    let names: Vec<String> = (1..=count).map(|task| format!("t{task:02}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let script = check.command(&format!(
         "{} && {{ echo broken alone; exit 3; }}; {} && {{ echo broken alone too; exit 4; }}; \
          {} && {} && {{ echo broken together; exit 5; }}; true",
-        has("t05"),
-        has("t18"),
-        has("t11"),
-        has("t27"),
+        has(alone[0]),
+        has(alone[1]),
+        has(pair[0]),
+        has(pair[1]),
     ));
     let finished = verified(place.run_plan(&repository, &parts(&names)), &script).run();
     let finished = finished.expect_code(4);
     let kept = unverified(&finished);
-    let wanted = [("t05", Value::Null), ("t18", Value::Null), ("t27", json!(["t11"]))];
+    let wanted = [(alone[0], Value::Null), (alone[1], Value::Null), (pair[1], json!([pair[0]]))];
     assert_eq!(kept, wanted.map(|(name, with)| (name.to_owned(), with)), "{finished}");
-    assert_eq!(finished.landed().len(), 29, "{finished}");
-    let there: Vec<_> =
-        names.iter().copied().filter(|name| !["t05", "t18", "t27"].contains(name)).collect();
+    assert_eq!(finished.landed().len(), count - 3, "{finished}");
+    let kept = [alone[0], alone[1], pair[1]];
+    let there: Vec<_> = names.iter().copied().filter(|name| !kept.contains(name)).collect();
     assert_eq!(landed_parts(&repository), there);
-    // Three tasks to blame, at most 2 * log2(32) + 1 verifications for each.
+    // Three tasks to blame, at most 2 * log2(count) + 1 verifications for each.
     let calls = check.calls();
-    assert!(calls.len() <= 33, "{} verifications: {calls:#?}", calls.len());
+    let most = 3 * (2 * count.ilog2() as usize + 1);
+    assert!(calls.len() <= most, "{} verifications: {calls:#?}", calls.len());
     assert_eq!(calls.last().map(String::as_str), Some(there.join(" ").as_str()), "the last passes");
     let (started, ended) =
         (finished.events_of("verification_started"), finished.events_of("verification_finished"));
     assert_eq!((started.len(), ended.len()), (calls.len(), calls.len()));
-    assert_eq!(started[0]["tasks"].as_array().map(Vec::len), Some(32));
+    assert_eq!(started[0]["tasks"].as_array().map(Vec::len), Some(count));
     assert_eq!(
         (&ended[0]["passed"], &ended.last().unwrap()["passed"]),
         (&json!(false), &json!(true))
     );
-    assert_eq!(finished.events_of("landing_started")[0]["tasks"], 29, "{finished}");
+    assert_eq!(finished.events_of("landing_started")[0]["tasks"], count - 3, "{finished}");
     place.expect_nothing_left(&repository);
+    expect_kept_work_shown(&place, &repository, &finished, alone[0], pair);
+}
 
-    // What is said about it, and what can be done.
-    let run = finished.run_name();
+/// Checks what is said about work that was kept, `alone` or the second of a `pair`, and what can be
+/// done about it.
+fn expect_kept_work_shown(
+    place: &Sandbox,
+    repository: &Repository,
+    finished: &Finished,
+    alone: &str,
+    [first, second]: [&str; 2],
+) {
+    let (run, landed) = (finished.run_name(), finished.landed().len());
     let text =
         |words: &str| place.regatta(repository.root()).words(words).run().expect_code(0).stdout;
     let shown = text(&format!("runs show {run}"));
-    assert!(shown.contains("together with t11: "), "{shown}");
-    assert!(shown.contains("29 landed") && shown.contains("3 unverified"), "{shown}");
+    assert!(shown.contains(&format!("together with {first}: ")), "{shown}");
+    assert!(shown.contains(&format!("{landed} landed")) && shown.contains("3 unverified"), "{shown}");
     assert!(shown.contains("broken together") && shown.contains("/.verify/"), "{shown}");
-    assert!(shown.contains(&format!("regatta apply {run}/t05")), "{shown}");
-    let log = text(&format!("logs {run}/t27"));
-    assert!(
-        log.contains("verification\ntogether with t11: ") && log.contains("broken together"),
-        "{log}"
-    );
+    assert!(shown.contains(&format!("regatta apply {run}/{alone}")), "{shown}");
+    let log = text(&format!("logs {run}/{second}"));
+    let together = format!("verification\ntogether with {first}: ");
+    assert!(log.contains(&together) && log.contains("broken together"), "{log}");
     let timing = text(&format!("runs show {run} --timing"));
     assert!(timing.lines().any(|line| line.starts_with("verify ")), "{timing}");
     let document = place.regatta(repository.root()).words(&format!("runs show {run} --json")).run();
@@ -124,18 +137,19 @@ fn of_thirty_two_tasks_two_that_break_it_alone_and_one_of_a_pair_are_kept() {
         let tasks = tasks.as_array().unwrap();
         tasks.iter().find(|task| task["name"] == name).unwrap()["landing"].clone()
     };
-    assert_eq!(of("t27")["landing"], "unverified", "{tasks}");
-    assert_eq!((&of("t27")["cause"], &of("t27")["with"]), (&json!("work"), &json!(["t11"])));
-    let output = of("t27")["output"].as_str().expect("it names a file").to_owned();
+    let of_second = of(second);
+    assert_eq!(of_second["landing"], "unverified", "{tasks}");
+    assert_eq!((&of_second["cause"], &of_second["with"]), (&json!("work"), &json!([first])));
+    let output = of_second["output"].as_str().expect("it names a file").to_owned();
     assert_eq!(fs::read_to_string(output).unwrap(), "broken together\n");
 
     // Nothing that failed lands unless it is named.
     let all = text(&format!("apply {run}"));
-    assert!(all.contains("nothing of run") && all.contains(&format!("apply {run}/t05")), "{all}");
-    let applied = place.regatta(repository.root()).words(&format!("apply {run}/t05")).run();
+    assert!(all.contains("nothing of run") && all.contains(&format!("apply {run}/{alone}")), "{all}");
+    let applied = place.regatta(repository.root()).words(&format!("apply {run}/{alone}")).run();
     let applied = applied.expect_code(0);
-    assert!(applied.stderr.contains("note: t05 lands unverified: "), "{applied}");
-    assert!(repository.has("parts/t05"));
+    assert!(applied.stderr.contains(&format!("note: {alone} lands unverified: ")), "{applied}");
+    assert!(repository.has(format!("parts/{alone}")));
 }
 
 #[test]
@@ -327,43 +341,33 @@ fn edits_that_the_landing_meets_are_told() {
 }
 
 #[test]
-fn a_cancelled_verification_lands_nothing_and_keeps_everything() {
-    let place = sandbox();
-    let repository = place.repository().watched();
-    let before = repository.tree();
-    let ready = place.folder().join("ready");
-    let command = format!("touch '{}'; (setsid sleep 300 &) ; sleep 300", ready.display());
-    let run = verified(place.run_plan(&repository, &parts(&["a", "b"])), &command).start();
-    eventually(Duration::from_secs(60), "it verifies", || ready.exists());
-    run.signal(Signal::INT);
-    let finished = run.wait().expect_code(130);
-    assert_eq!(finished.landed(), Vec::<String>::new());
-    assert_eq!(repository.tree(), before);
-    place.expect_nothing_left(&repository);
-    assert_eq!(place.home().captures().len(), 2);
-    let applied = place.regatta(repository.root()).words("apply").run().expect_code(0);
-    assert_eq!(landed_parts(&repository), ["a", "b"], "{applied}");
-}
-
-#[test]
-fn an_engine_killed_in_a_verification_lands_nothing_and_leaves_nothing() {
-    let place = sandbox();
-    let repository = place.repository().watched();
-    let before = repository.tree();
-    let ready = place.folder().join("ready");
-    let command = format!("touch '{}'; sleep 300", ready.display());
-    let run = verified(place.run_plan(&repository, &parts(&["a", "b"])), &command).start();
-    eventually(Duration::from_secs(60), "it verifies", || ready.exists());
-    let _killed = run.kill();
-    place.expect_no_process(Duration::from_secs(60));
-    let shown = place.regatta(repository.root()).words("runs show").run().expect_code(0);
-    assert_eq!(repository.tree(), before, "{shown}");
-    let captures = place.home().captures();
-    assert_eq!(captures.len(), 2, "{captures:?}");
-    assert!(captures.iter().all(|name| name.ends_with("/a/1") || name.ends_with("/b/1")));
-    place.expect_nothing_left(&repository);
-    let applied = place.regatta(repository.root()).words("apply").run().expect_code(0);
-    assert_eq!(landed_parts(&repository), ["a", "b"], "{applied}");
+fn a_verification_that_is_cancelled_or_whose_engine_is_killed_lands_nothing_and_keeps_everything() {
+    for signal in [Signal::INT, Signal::KILL] {
+        let place = sandbox();
+        let repository = place.repository().watched();
+        let before = repository.tree();
+        let ready = place.folder().join("ready");
+        let command = format!("touch '{}'; (setsid sleep 300 &) ; sleep 300", ready.display());
+        let run = verified(place.run_plan(&repository, &parts(&["a", "b"])), &command).start();
+        eventually(Duration::from_secs(60), "it verifies", || ready.exists());
+        if signal == Signal::INT {
+            run.signal(signal);
+            let finished = run.wait().expect_code(130);
+            assert_eq!(finished.landed(), Vec::<String>::new(), "{finished}");
+        } else {
+            let _killed = run.kill();
+            place.expect_no_process(Duration::from_secs(60));
+            let _recovered =
+                place.regatta(repository.root()).words("runs show").run().expect_code(0);
+        }
+        assert_eq!(repository.tree(), before, "{signal:?}");
+        place.expect_nothing_left(&repository);
+        let captures = place.home().captures();
+        assert_eq!(captures.len(), 2, "{signal:?}: {captures:?}");
+        assert!(captures.iter().all(|name| name.ends_with("/a/1") || name.ends_with("/b/1")));
+        let applied = place.regatta(repository.root()).words("apply").run().expect_code(0);
+        assert_eq!(landed_parts(&repository), ["a", "b"], "{signal:?}: {applied}");
+    }
 }
 
 #[test]

@@ -7,8 +7,9 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 use tests::sandbox::{Sandbox, Screen};
 
+use super::models::write_models;
 use super::sandbox;
-use super::view::{expect_screen, start};
+use super::view::expect_screen;
 use super::view_kit::{PacedModel, leave};
 
 const ESC: &str = "\u{1b}";
@@ -139,53 +140,37 @@ fn sessions_are_listed_filtered_and_continued_at_every_size() {
 }
 
 #[test]
-fn models_and_thinking_levels_are_listed_at_every_size() {
-    for size in SIZES {
-        let (place, model) = (sandbox(), PacedModel::start());
-        let mut screen = start(&place, &model, size);
-        screen.press("/thinking\r");
-        let status = "loopback/loop · context unknown · 0 tokens · $0.00";
-        let title = "How much thinking?  1/6 · Enter takes, Esc leaves";
-        let all = ["▸ off", "  minimal", "  low", "  medium", "  high", "  xhigh", ">", status];
-        match size {
-            (5, _) => {
-                let lines = ["How much thinking?", "▸ off", "  minimal", ">", "loopback/loop"];
-                expect_screen(&screen, "the levels", &lines);
-            }
-            _ => expect_screen(&screen, "the levels", &[&[title][..], &all].concat()),
-        }
-        screen.press(DOWN);
-        screen.press("hi");
-        screen.until("what matches", |text| {
-            text.contains("▸ high") && text.contains("  xhigh") && text.contains("> hi")
-        });
-        screen.press("\r");
-        screen.until("the level", |text| {
-            text.contains("thinking high") && !text.contains("How much")
-        });
-        screen.press("typed");
-        screen.until("the input", |text| text.contains("> typed"));
-        screen.press("\u{3}/model\r");
-        screen.until("that there is none", |text| text.contains("there is no other"));
-        screen.press("\u{4}");
-        assert_eq!(screen.wait().code(), Some(0));
-    }
-}
-
-#[test]
-fn a_model_is_chosen_from_those_that_can_be_used() {
+fn a_key_goes_through_the_models_of_the_command_line_and_a_list_has_all_that_can_be_used() {
     let (place, model) = (sandbox(), PacedModel::start());
-    let session = model.session(&place).env("ANTHROPIC_API_KEY", "sk-of-nobody");
-    let mut screen = session.on_a_keyboard(24, 80);
-    screen.until("the status line", |text| text.contains("loopback/loop"));
+    let models = ["one", "two", "three", "four"].map(|id| format!("{{ id: {id} }}")).join(", ");
+    let provider = format!(
+        "providers: {{ gate: {{ baseUrl: \"{}\", api: openai-completions, auth: none, \
+         models: [{models}] }} }}\n",
+        model.url()
+    );
+    write_models(&place, &provider);
+    let folder = place.folder().join("work");
+    fs::create_dir_all(&folder).unwrap();
+    let scoped = place.regatta(&folder).words("--models gate/t*,gate/one");
+    let mut screen = scoped.env("ANTHROPIC_API_KEY", "sk-of-nobody").on_a_keyboard(24, 80);
+    let mut used = Vec::new();
+    for _ in 0..4 {
+        let text = screen.until("the status line", |text| {
+            let status = text.lines().last().unwrap_or_default();
+            status.starts_with("gate/") && used.last().is_none_or(|last| !status.starts_with(last))
+        });
+        let status = text.lines().last().unwrap_or_default();
+        used.push(format!("{} ", status.split(' ').next().unwrap_or_default()));
+        screen.press("\u{10}");
+    }
+    assert_eq!(used, ["gate/three ", "gate/two ", "gate/one ", "gate/three "]);
+
     screen.press("/model\r");
-    screen.until("the models", |text| {
-        text.contains("Use which model?") && text.contains("▸ anthropic/")
-    });
+    screen.until("the models", |text| text.contains("Use which model?"));
     screen.press("opus");
     screen.until("what matches", |text| {
-        let rows = text.lines().filter(|line| line.contains("anthropic/"));
-        rows.clone().count() > 0 && rows.into_iter().all(|row| row.contains("opus"))
+        let mut rows = text.lines().filter(|line| line.contains("anthropic/")).peekable();
+        rows.peek().is_some() && rows.all(|row| row.contains("opus"))
     });
     screen.press("\r");
     screen.until("the model", |text| text.contains("\nanthropic/claude-opus"));

@@ -1,4 +1,4 @@
-//! What a session on a terminal says of a request that is late, and of what a model thinks.
+//! What a session on a terminal says of a request that is late or goes elsewhere.
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ use tests::sandbox::{Sandbox, Screen};
 
 use super::models::write_models;
 use super::sandbox;
-use super::view_kit::{PacedModel, leave};
+use super::view_kit::leave;
 
 /// Starts a session, and waits for its status line.
 fn start(place: &Sandbox, words: &str) -> Screen {
@@ -29,56 +29,27 @@ fn status(code: u16, body: &str) -> Answer {
 
 #[test]
 fn a_request_that_is_sent_again_is_told_with_its_reason_and_the_time_until_then() {
+    test_limit::waits("a delay of seconds, which the screen shows");
     let (place, model) = (sandbox(), LoopbackModel::start());
-    place.home().configure("retry:\n  baseDelayMs: 2500\n");
+    place.home().configure("retry:\n  baseDelayMs: 1100\n");
     let times = AtomicUsize::new(0);
     model.talk("s", move |_: &Asked| match times.fetch_add(1, Ordering::Relaxed) {
-        0 | 1 => status(503, "{\"error\": {\"message\": \"too busy\"}}"),
+        0 => status(503, "{\"error\": {\"message\": \"too busy\"}}"),
         _ => Answer::text("At last."),
     });
     let mut screen = start(&place, &words(&model));
     screen.press(&format!("go {}\r", marker("s")));
-    screen.until("the first wait", |text| text.contains("waits for the next attempt, in 2s"));
+    screen.until("the wait", |text| text.contains("waits for the next attempt, in 1s"));
     screen.until("the answer", |text| text.contains("At last.") && !text.contains("works"));
     let text = screen.text();
-    assert_eq!(text.matches("asked again in").count(), 2, "{text}");
+    assert_eq!(text.matches("asked again in").count(), 1, "{text}");
     assert!(text.contains("too busy") && !text.contains("waits for"), "{text}");
     leave(&mut screen);
 }
 
 #[test]
-fn a_request_that_its_account_holds_back_is_told_in_each_session_with_the_time_until_then() {
-    let (place, model) = (sandbox(), LoopbackModel::start());
-    let times = AtomicUsize::new(0);
-    model.talk("first", move |_: &Asked| match times.fetch_add(1, Ordering::Relaxed) {
-        0 => {
-            status(429, "{\"error\": {\"message\": \"too many\"}}").with_header("retry-after", "6")
-        }
-        _ => Answer::text("At last."),
-    });
-    model.talk("second", |_: &Asked| Answer::text("At last."));
-    let mut screens = [(); 2].map(|()| start(&place, &words(&model)));
-    let wait = format!("waits for loopback at {}, in ", model.base_url());
-    for (screen, talk) in screens.iter().zip(["first", "second"]) {
-        screen.press(&format!("go {}\r", marker(talk)));
-        screen.until("the wait", |text| text.contains(&wait));
-    }
-    assert_eq!(model.asked("second").len(), 0, "it is held back");
-    for seconds in [2, 1] {
-        let left = format!("{wait}{seconds}s · ");
-        screens[1].until("the time until then", |text| text.contains(&left));
-    }
-    for screen in &mut screens {
-        screen.until("the answer", |text| text.contains("At last.") && !text.contains("works"));
-        let text = screen.text();
-        assert_eq!(text.matches("too many").count(), 1, "{text}");
-        assert!(!text.contains("waits for"), "{text}");
-        leave(screen);
-    }
-}
-
-#[test]
 fn a_request_that_waits_for_the_limit_per_minute_is_told_with_the_time_until_then() {
+    test_limit::waits("seconds of a minute, which the screen counts down");
     let (place, model) = (sandbox(), LoopbackModel::start());
     write_models(
         &place,
@@ -94,9 +65,15 @@ fn a_request_that_waits_for_the_limit_per_minute_is_told_with_the_time_until_the
     screen.until("the answer", |text| text.contains("At once.") && !text.contains("works"));
     screen.press("and now?\r");
     let wait = format!("\nwaits for the limit per minute of gate at {}, in ", model.base_url());
-    for tens in [5, 4] {
-        let left = format!("{wait}{tens}");
-        screen.until("the time until then", |text| text.contains(&left));
+    let mut last = u64::MAX;
+    for _ in 0..2 {
+        let left = |text: &str| {
+            let (_, left) = text.split_once(&wait)?;
+            left.split_once("s ")?.0.parse::<u64>().ok().filter(|left| *left < last)
+        };
+        let text = screen.until("less time until then", |text| left(text).is_some());
+        last = left(&text).expect("it is there");
+        assert!(last < 60, "{text}");
     }
     screen.press("\u{3}");
     screen.until("it is stopped", |text| text.contains("stopped") && !text.contains("waits for"));
@@ -129,33 +106,6 @@ fn a_model_that_answers_in_place_of_another_is_told_with_the_reason() {
             && text.lines().last().is_some_and(|it| it.starts_with("second/loop"))
     });
     assert!(text.contains("second/loop is asked in place of first/loop: "), "{text}");
-    leave(&mut screen);
-}
-
-#[test]
-fn what_a_model_thinks_is_one_line_until_it_is_asked_for() {
-    let (place, model) = (sandbox(), PacedModel::start());
-    let mut screen = model.session(&place).on_a_keyboard(40, 80);
-    screen.until("the status line", |text| text.contains("loopback/loop ·"));
-    screen.press("why?\r");
-    let mut answer = model.next();
-    answer.think("It may be this.\nOr that\u{1b}[2J.");
-    screen.until("the thought", |text| text.contains("thinks: Or that."));
-    answer.answer("It is that.");
-    screen.until("the answer", |text| {
-        text.contains("\nthought: It may be this. …\n\nIt is that.\n") && !text.contains("works")
-    });
-    screen.press("\u{14}");
-    screen.until("the whole thought", |text| {
-        text.contains("\nthought:\n  It may be this.\n  Or that.\n")
-    });
-    screen.press("and?\r");
-    let mut answer = model.next();
-    answer.think("One.\nTwo.");
-    answer.answer("So.");
-    screen.until("the next one, whole", |text| {
-        text.contains("\nthought:\n  One.\n  Two.\n\nSo.\n") && !text.contains("works")
-    });
     leave(&mut screen);
 }
 

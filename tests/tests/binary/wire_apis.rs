@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 use serde_json::json;
-use tests::model::{Answer, Asked, Call, Cut, LoopbackModel, Said, Script, Wire, marker};
-use tests::sandbox::{Finished, Invocation, Plan, Repository, Sandbox};
+use test_limit::{Depth, by_depth, depth, seed};
+use tests::model::{Answer, Asked, Call, Cut, Said, Wire};
+use tests::sandbox::{Finished, Invocation, Repository, Sandbox};
 
-use super::fallbacks::id_of;
-use super::models::write_models;
+use super::own_servers::{Agent, Described, begin_all, expect_no_violation};
 use super::sandbox;
 
 /// A key that may stand nowhere.
@@ -28,35 +28,24 @@ pub(super) fn variable(wire: Wire) -> &'static str {
 const MOST_MEMORY: u64 = 200;
 const MOST_TIME: Duration = Duration::from_secs(30);
 
-/// Writes a file of models in which the provider `gate` speaks an API. Even endless answers fit into the
-/// window of its model: nothing is to be compacted.
-fn write_gate(place: &Sandbox, model: &LoopbackModel, wire: Wire) {
-    let (api, url) = (wire.name(), model.url_of(wire));
-    write_models(
-        place,
-        &format!(
-            "providers:\n  gate:\n    baseUrl: {url}\n    api: {api}\n    apiKey: GATE_KEY\n    models:\n      \
-             - {{ id: {}, reasoning: true, contextWindow: 4000000, maxTokens: 64000, cost: {{ input: 1000, output: 1000 }} }}\n",
-            id_of(wire)
-        ),
-    );
-}
+/// How the models are described. Even endless answers fit into their windows: nothing is to be compacted.
+pub(super) const DESCRIBED: Described<'static> = Described {
+    provider: "apiKey: GATE_KEY, ",
+    model: ", reasoning: true, contextWindow: 4000000, maxTokens: 64000, cost: { input: 1000, output: 1000 }",
+    level: ":high",
+};
 
-/// Begins a plan over an API of a file of models, whose requests are sent again twice and at once.
-pub(super) fn begin(
-    place: &Sandbox,
-    repository: &Repository,
-    (model, wire): (&LoopbackModel, Wire),
-    plan: &Plan,
-    patience: &str,
-) -> Invocation {
+/// Has requests sent again twice and at once, and servers waited for that many milliseconds.
+pub(super) fn with_patience(place: &Sandbox, run: Invocation, patience: &str) -> Invocation {
     place.home().configure("retry:\n  maxRetries: 2\n  baseDelayMs: 10\n");
-    write_gate(place, model, wire);
-    let run = place.run_plan(repository, plan).arg("--model");
-    run.arg(format!("gate/{}:high", id_of(wire)))
-        .env("GATE_KEY", KEY)
+    run.env("GATE_KEY", KEY)
         .env("REGATTA_STREAM_FIRST_EVENT_TIMEOUT_MS", patience)
         .env("REGATTA_STREAM_IDLE_TIMEOUT_MS", patience)
+}
+
+/// Begins a run of agents.
+fn begin(place: &Sandbox, repository: &Repository, agents: &[Agent], patience: &str) -> Invocation {
+    with_patience(place, begin_all(place, repository, agents, DESCRIBED), patience)
 }
 
 /// Runs it, and checks how much memory it takes.
@@ -79,28 +68,15 @@ fn memory(process: Pid) -> Option<u64> {
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? / 1024)
 }
 
-/// Runs one task over an API.
-fn run(
-    place: &Sandbox,
-    repository: &Repository,
-    of: (&LoopbackModel, Wire),
-    patience: &str,
-    script: impl Script + 'static,
-) -> Finished {
-    of.0.talk("t1", script);
-    let plan = Plan::default().agent("t1", &format!("Do it. {}", marker("t1")));
-    within_memory(begin(place, repository, of, &plan, patience), of.1.name())
-}
-
-/// What an agent does that is not disturbed: it thinks, writes and reads, and yields.
-fn work(turn: usize) -> Answer {
-    let write = Call::new("write", &json!({ "path": "new.txt", "content": "größe\n" }));
+/// What an agent does that is not disturbed: it thinks, writes a file of its own and reads, and yields.
+fn work(name: &str, turn: usize) -> Answer {
+    let file = json!({ "path": format!("{name}.txt"), "content": "größe\n" });
     let read = Call::new("read", &json!({ "path": "README.md" }));
     match turn {
         0 => Answer::Says(Said {
             thinking: "Erst überlegen.".to_owned(),
             text: "I write.".to_owned(),
-            calls: vec![write, read],
+            calls: vec![Call::new("write", &file), read],
             ..Said::default()
         }),
         1 => Answer::Says(Said {
@@ -112,20 +88,37 @@ fn work(turn: usize) -> Answer {
     }
 }
 
+/// Runs an agent over each API that is not disturbed, each in the same run.
+fn run_undisturbed(
+    place: &Sandbox,
+    repository: &Repository,
+    set_up: impl Fn(&Agent),
+) -> (Vec<Agent>, Finished) {
+    let agent = |wire: Wire| {
+        let (name, file) = (wire.name(), wire.name());
+        let agent = Agent::new(name, wire, move |asked: &Asked| work(file, asked.answers()));
+        set_up(&agent);
+        agent
+    };
+    let agents: Vec<_> = Wire::ALL.into_iter().map(agent).collect();
+    let finished = within_memory(begin(place, repository, &agents, "60000"), "all APIs");
+    expect_no_violation(&agents, &finished);
+    let finished = finished.expect_code(0);
+    for Agent { name, .. } in &agents {
+        assert_eq!(repository.text(format!("{name}.txt")), "größe\n", "{name}");
+    }
+    (agents, finished)
+}
+
 #[test]
 fn an_agent_works_over_every_api_with_its_key_its_level_and_what_it_thought() {
-    for wire in Wire::ALL {
-        let place = sandbox();
-        let repository = place.repository();
-        let model = LoopbackModel::start();
-        model.demand_key(KEY);
-        let script = |asked: &Asked| work(asked.answers());
-        let finished = run(&place, &repository, (&model, wire), "60000", script);
-        assert_eq!(model.take_violations(), Vec::<String>::new(), "{wire:?}: {finished}");
-        let finished = finished.expect_code(0);
-        assert_eq!(repository.text("new.txt"), "größe\n", "{wire:?}");
-        assert!(!format!("{finished}").contains(KEY), "{finished}");
-        let messages = place.home().messages(&finished.run_name(), "t1");
+    let place = sandbox();
+    let repository = place.repository();
+    let demand = |agent: &Agent| agent.server.demand_key(KEY);
+    let (agents, finished) = run_undisturbed(&place, &repository, demand);
+    assert!(!format!("{finished}").contains(KEY), "{finished}");
+    for Agent { name, wire, server } in &agents {
+        let messages = place.home().messages(&finished.run_name(), name);
         let answer = messages.iter().find(|message| message["role"] == "assistant").unwrap();
         assert_eq!(answer["api"], wire.name());
         let thought = &answer["content"][0];
@@ -141,8 +134,8 @@ fn an_agent_works_over_every_api_with_its_key_its_level_and_what_it_thought() {
         assert!(signed, "{answer}");
         assert_eq!(answer["usage"]["cacheRead"], 200, "{answer}");
         assert_eq!(answer["usage"]["totalTokens"], 1030, "{answer}");
-        assert_eq!(finished.task("t1")["usage"]["cost"], 2.06, "two answers at the user's price");
-        let asked = model.asked("t1");
+        assert_eq!(finished.task(name)["usage"]["cost"], 2.06, "two answers at the user's price");
+        let asked = server.asked(name);
         let level = match wire {
             Wire::Completions => asked[0].native["reasoning_effort"] == "high",
             Wire::Responses => asked[0].native["reasoning"]["effort"] == "high",
@@ -152,8 +145,8 @@ fn an_agent_works_over_every_api_with_its_key_its_level_and_what_it_thought() {
             }
         };
         assert!(level, "{}", asked[0].native);
-        place.expect_nothing_left(&repository);
     }
+    place.expect_nothing_left(&repository);
 }
 
 /// What becomes of a task whose model says something else than its yield.
@@ -165,48 +158,103 @@ pub(super) enum Ends {
     Fails(&'static str, usize),
 }
 
-/// Has a model say `odd` instead of its yield, so many times, and checks how its task ends.
-pub(super) fn ends(wire: Wire, what: &str, odd: &Answer, times: usize, expected: Ends) {
+/// What a model says instead of its yield, how often, and how its task ends.
+pub(super) struct Odd {
+    pub(super) what: &'static str,
+    pub(super) answer: Answer,
+    pub(super) times: usize,
+    pub(super) ends: Ends,
+}
+
+impl Odd {
+    /// What is said once.
+    pub(super) fn once((what, answer, ends): (&'static str, Answer, Ends)) -> Self {
+        Self { what, answer, times: 1, ends }
+    }
+
+    /// How long its server is waited for, in milliseconds. Only one that really is silent is to be
+    /// taken for that, however busy the machine is.
+    fn patience(&self) -> &'static str {
+        match &self.answer {
+            Answer::Silence | Answer::Held => by_depth("2000", "10000"),
+            Answer::Again(_, every) if !every.is_zero() => by_depth("2000", "3000"),
+            _ => "60000",
+        }
+    }
+
+    /// Returns an agent to which that is said.
+    fn agent(&self, name: &str, wire: Wire) -> Agent {
+        let (file, odd, mut left) = (name.to_owned(), self.answer.clone(), self.times);
+        Agent::new(name, wire, move |asked: &Asked| {
+            if asked.answers() == 1 && left > 0 {
+                left -= 1;
+                return odd.clone();
+            }
+            match asked.answers() {
+                0 => work(&file, 0),
+                _ => Answer::yields(&json!("done")),
+            }
+        })
+    }
+}
+
+/// Checks how the tasks end whose models say what `odd` has for an API. In quick depth each is said over
+/// one API, which the commit decides, by servers of one run; else over each API, in a run of its own.
+pub(super) fn expect_ends(odd: impl Fn(Wire) -> Vec<Odd>) {
+    let by_wire = Wire::ALL.map(odd);
+    if depth() == Depth::Full {
+        for (wire, all) in Wire::ALL.into_iter().zip(&by_wire) {
+            all.iter().for_each(|odd| run_odd(&[(wire, odd)], odd.patience()));
+        }
+        return;
+    }
+    let first = usize::try_from(seed() % 4).unwrap_or(0);
+    let chosen = |at: usize| (Wire::ALL[(first + at) % 4], &by_wire[(first + at) % 4][at]);
+    let all: Vec<_> = (0..by_wire[0].len()).map(chosen).collect();
+    for patience in ["60000", "2000"] {
+        let same = all.iter().filter(|(_, odd)| odd.patience() == patience);
+        let same: Vec<_> = same.copied().collect();
+        if !same.is_empty() {
+            run_odd(&same, patience);
+        }
+        test_limit::waits("what remains is a server that says nothing");
+    }
+}
+
+/// Runs a task for each of these, and checks how each ends.
+fn run_odd(rows: &[(Wire, &Odd)], patience: &str) {
     let place = sandbox();
     let repository = place.repository();
-    let model = LoopbackModel::start();
-    let (odd, mut left) = (odd.clone(), times);
-    // Only a model that really is silent is to be taken for one, however busy the machine is.
-    let patience = match &odd {
-        Answer::Silence | Answer::Held => "10000",
-        Answer::Again(_, every) if !every.is_zero() => "3000",
-        _ => "60000",
-    };
+    let named = rows.iter().enumerate();
+    let agents: Vec<_> =
+        named.map(|(at, (wire, odd))| odd.agent(&format!("row{at}"), *wire)).collect();
     let began = Instant::now();
-    let finished = run(&place, &repository, (&model, wire), patience, move |asked: &Asked| {
-        if asked.answers() == 1 && left > 0 {
-            left -= 1;
-            return odd.clone();
+    let all = rows.iter().map(|(wire, odd)| format!("{wire:?}, {}; ", odd.what));
+    let all = all.collect::<String>();
+    let finished = within_memory(begin(&place, &repository, &agents, patience), &all);
+    test_limit::took_at_most(began.elapsed(), MOST_TIME, &all);
+    expect_no_violation(&agents, &finished);
+    let mut landed = 0;
+    for ((wire, Odd { what, ends, .. }), agent) in rows.iter().zip(&agents) {
+        let name = &agent.name;
+        let end = finished.task(name);
+        let requests = agent.requests() - 1;
+        let class = end["failure"]["class"].as_str();
+        let ended = format!("{} {requests}", class.unwrap_or("lands"));
+        let wanted = match ends {
+            Ends::Lands(requests) => format!("lands {requests}"),
+            Ends::Fails(class, requests) => format!("{class} {requests}"),
+        };
+        assert_eq!(ended, wanted, "{wire:?}, {what}: {finished}");
+        assert!(requests <= 5, "{wire:?}, {what}: {finished}");
+        landed += usize::from(class.is_none());
+        if class.is_some() {
+            let capture = format!("{}/{name}/1", finished.run_name());
+            let text = place.home().captured(&capture, &format!("{name}.txt"));
+            assert_eq!(text, "größe\n", "{wire:?}, {what}");
         }
-        match asked.answers() {
-            0 => work(0),
-            _ => Answer::yields(&json!("done")),
-        }
-    });
-    test_limit::took_at_most(began.elapsed(), MOST_TIME, format!("{wire:?}, {what}"));
-    assert_eq!(model.take_violations(), Vec::<String>::new(), "{wire:?}, {what}: {finished}");
-    let end = finished.task("t1");
-    let requests = model.asked("t1").len() - 1;
-    let (ended, capture) = match end["failure"]["class"].as_str() {
-        Some(class) => (format!("{class} {requests}"), true),
-        None => (format!("lands {requests}"), false),
-    };
-    let wanted = match expected {
-        Ends::Lands(requests) => format!("lands {requests}"),
-        Ends::Fails(class, requests) => format!("{class} {requests}"),
-    };
-    assert_eq!(ended, wanted, "{wire:?}, {what}: {finished}");
-    assert_eq!(finished.code == 0, !capture, "{wire:?}, {what}: {finished}");
-    assert!(requests <= 5, "{wire:?}, {what}: {finished}");
-    if capture {
-        let capture = format!("{}/t1/1", finished.run_name());
-        assert_eq!(place.home().captured(&capture, "new.txt"), "größe\n", "{wire:?}, {what}");
     }
+    assert_eq!(finished.code == 0, landed == rows.len(), "{all}: {finished}");
     assert!(!format!("{finished}").contains(KEY), "{finished}");
 }
 
@@ -215,7 +263,7 @@ fn status(code: u16, kind: &str, message: &str) -> Answer {
 }
 
 /// The failures of a provider, each with its end.
-fn failures(wire: Wire) {
+fn failures(_wire: Wire) -> Vec<Odd> {
     let said = || Said { text: "Die Straße ist lang.".to_owned(), ..Said::default() };
     let limited = status(429, "rate_limit_error", "slow down").with_header("retry-after-ms", "50");
     let cases: Vec<(&str, Answer, usize, Ends)> = vec![
@@ -274,13 +322,12 @@ fn failures(wire: Wire) {
             Ends::Fails("invalid", 1),
         ),
     ];
-    for (what, odd, times, expected) in cases {
-        ends(wire, what, &odd, times, expected);
-    }
+    let odd = |(what, answer, times, ends)| Odd { what, answer, times, ends };
+    cases.into_iter().map(odd).collect()
 }
 
 /// Answers that are whole and odd, each with its end.
-fn odd_answers(wire: Wire) {
+fn odd_answers(wire: Wire) -> Vec<Odd> {
     let calls = |calls: Vec<Call>| Said { calls, ..Said::default() };
     let read = |path: &str| Call::new("read", &json!({ "path": path }));
     let raw = |arguments: String| Call { id: None, name: "read".to_owned(), arguments };
@@ -300,49 +347,23 @@ fn odd_answers(wire: Wire) {
         ("ANSI", Answer::text("\u{1b}[31m\u{1b}]0;title\u{7}"), Ends::Lands(2)),
         ("endless text", Answer::Endless, Ends::Lands(2)),
     ];
-    for (what, odd, expected) in cases {
-        ends(wire, what, &odd, 1, expected);
-    }
+    cases.into_iter().map(Odd::once).collect()
 }
 
 #[test]
-fn failures_of_chat_completions_have_their_ends() {
-    failures(Wire::Completions);
-}
-
-#[test]
-fn failures_of_responses_have_their_ends() {
-    failures(Wire::Responses);
-}
-
-#[test]
-fn failures_of_messages_have_their_ends() {
-    failures(Wire::Messages);
-}
-
-#[test]
-fn failures_of_google_have_their_ends() {
-    failures(Wire::Gemini);
+fn failures_over_every_api_have_their_ends() {
+    expect_ends(failures);
 }
 
 #[test]
 fn odd_answers_over_every_api_are_read_or_cut_off() {
-    for wire in Wire::ALL {
-        odd_answers(wire);
-    }
+    expect_ends(odd_answers);
 }
 
 #[test]
 fn nobody_comes_again_before_a_limit_is_over() {
-    for wire in Wire::ALL {
-        let place = sandbox();
-        let repository = place.repository();
-        let model = LoopbackModel::start();
-        model.limit(1, Duration::from_millis(700));
-        let script = |asked: &Asked| work(asked.answers());
-        let finished = run(&place, &repository, (&model, wire), "60000", script);
-        assert_eq!(model.take_violations(), Vec::<String>::new(), "{wire:?}: {finished}");
-        let _finished = finished.expect_code(0);
-        assert_eq!(repository.text("new.txt"), "größe\n", "{wire:?}");
-    }
+    let place = sandbox();
+    let repository = place.repository();
+    let limit = |agent: &Agent| agent.server.limit(1, Duration::from_millis(700));
+    let _done = run_undisturbed(&place, &repository, limit);
 }

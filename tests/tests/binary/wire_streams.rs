@@ -4,11 +4,14 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tests::model::{Answer, Asked, Call, Cut, LoopbackModel, Said, Wire, marker};
+use test_limit::by_depth;
+use tests::model::{Answer, Asked, Call, Cut, LoopbackModel, Said, Script, Wire, marker};
 use tests::sandbox::Plan;
 
+use super::fallbacks::id_of;
+use super::own_servers::write_providers;
 use super::sandbox;
-use super::wire_apis::{Ends, begin, ends, within_memory};
+use super::wire_apis::{DESCRIBED, Ends, Odd, expect_ends, with_patience, within_memory};
 
 /// Returns a stream of the documentation of an API, from the tests of the providers.
 fn documented(wire: Wire, name: &str) -> Vec<u8> {
@@ -59,7 +62,8 @@ fn no_text(wire: Wire) -> Answer {
     Answer::stream([&bytes, rest].concat())
 }
 
-fn streams(wire: Wire) {
+/// Hostile streams, each with the end of its task.
+fn streams(wire: Wire) -> Vec<Odd> {
     let again = Ends::Lands(2);
     let refused = Ends::Fails("refused", 1);
     let stream = |name: &str| Answer::stream(documented(wire, name));
@@ -81,31 +85,14 @@ fn streams(wire: Wire) {
         ("odd events", stream("unknown"), again),
         ("calls that interleave", stream(if whole { "empty" } else { "interleaved" }), again),
     ];
-    for (what, odd, expected) in cases {
-        ends(wire, what, &odd, 1, expected);
-    }
-    let reset = Answer::Cut(said(), Cut::Reset);
-    ends(wire, "resets", &reset, 9, Ends::Fails("transient", 3));
+    let answer = Answer::Cut(said(), Cut::Reset);
+    let resets = Odd { what: "resets", answer, times: 9, ends: Ends::Fails("transient", 3) };
+    cases.into_iter().map(Odd::once).chain([resets]).collect()
 }
 
 #[test]
-fn hostile_streams_of_chat_completions_have_their_ends() {
-    streams(Wire::Completions);
-}
-
-#[test]
-fn hostile_streams_of_responses_have_their_ends() {
-    streams(Wire::Responses);
-}
-
-#[test]
-fn hostile_streams_of_messages_have_their_ends() {
-    streams(Wire::Messages);
-}
-
-#[test]
-fn hostile_streams_of_google_have_their_ends() {
-    streams(Wire::Gemini);
+fn hostile_streams_over_every_api_have_their_ends() {
+    expect_ends(streams);
 }
 
 /// A generator of numbers, the same in every run.
@@ -134,50 +121,68 @@ impl Random {
     }
 }
 
-/// How many tasks are sent changed streams over each API, and how many each.
+/// How many tasks are sent changed streams over each API in full depth, and how many streams each.
 const TASKS: usize = 24;
 const STREAMS: usize = 6;
 
+/// Returns a script that says streams which are changed in one place each.
+fn changed(wire: Wire, task: usize) -> impl Script {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ (task as u64 + 1));
+    let mut left = 2 * STREAMS;
+    move |_: &Asked| {
+        left = left.saturating_sub(1);
+        // No thinking: nobody can notice that its text is not the one that is signed.
+        let path = format!("{left}.txt");
+        let said = Said { text: "Ich lese ä.".to_owned(), ..reads(&path) };
+        match left {
+            0 => Answer::yields(&json!("done")),
+            // A sound answer follows each, so that the account is never out.
+            left if left % 2 == 0 => wire.say(&said),
+            _ => Answer::stream(random.change(spoken(wire, &said))),
+        }
+    }
+}
+
 #[test]
 fn a_run_whose_streams_are_changed_at_random_has_one_end_of_each_task() {
-    for wire in Wire::ALL {
-        let place = sandbox();
-        let repository = place.repository();
-        let model = LoopbackModel::start();
-        let mut plan = Plan::default();
-        for task in 0..TASKS {
-            let name = format!("t{task}");
-            let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ (task as u64 + 1));
-            let mut left = 2 * STREAMS;
-            model.talk(&name, move |_: &Asked| {
-                left = left.saturating_sub(1);
-                // No thinking: nobody can notice that its text is not the one that is signed.
-                let path = format!("{left}.txt");
-                let said = Said { text: "Ich lese ä.".to_owned(), ..reads(&path) };
-                match left {
-                    0 => Answer::yields(&json!("done")),
-                    // A sound answer follows each, so that the account is never out.
-                    left if left % 2 == 0 => wire.say(&said),
-                    _ => Answer::stream(random.change(spoken(wire, &said))),
-                }
-            });
+    // In full depth each API has a run of its own.
+    let runs = by_depth(vec![Wire::ALL.to_vec()], Wire::ALL.map(|wire| vec![wire]).to_vec());
+    for wires in runs {
+        changed_at_random(&wires, TASKS / wires.len());
+    }
+}
+
+/// Runs so many tasks over each of these APIs.
+fn changed_at_random(wires: &[Wire], each: usize) {
+    let place = sandbox();
+    let repository = place.repository();
+    let servers: Vec<_> = wires.iter().map(|wire| (*wire, LoopbackModel::start())).collect();
+    let mut plan = Plan::default();
+    for (wire, server) in &servers {
+        for task in 0..each {
+            let name = format!("{}-t{task}", wire.name());
+            server.talk(&name, changed(*wire, task));
             plan = plan.agent(&name, &marker(&name));
+            plan = plan.with(&format!("model = '{}/{}:high'", wire.name(), id_of(*wire)));
         }
-        let run = begin(&place, &repository, (&model, wire), &plan, "60000");
-        let finished = within_memory(run.words("--jobs 4"), wire.name());
+    }
+    write_providers(&place, servers.iter().map(|(wire, it)| (wire.name(), *wire, it)), DESCRIBED);
+    let run = with_patience(&place, place.run_plan(&repository, &plan), "60000");
+    let finished = within_memory(run.words("--jobs 4"), &format!("{wires:?}"));
+    for (wire, server) in &servers {
         // What was signed has been changed on its way, which nobody but its provider can notice.
-        let mut violations = model.take_violations();
+        let mut violations = server.take_violations();
         violations.retain(|violation| !violation.contains("a signature is not as it came"));
         assert_eq!(violations, Vec::<String>::new(), "{wire:?}: {finished}");
-        let ended = finished.events_of("task_finished");
-        assert_eq!(ended.len(), TASKS, "{wire:?}: {finished}");
-        let failed = ended.iter().filter_map(|end| end["failure"]["class"].as_str());
-        let failed: Vec<_> = failed.collect();
-        let known = |class: &&str| ["transient", "invalid", "contract"].contains(class);
-        assert!(failed.iter().all(known), "{wire:?}: {failed:?}: {finished}");
-        assert!(failed.len() < TASKS / 2, "{wire:?}: {failed:?}: {finished}");
-        assert_eq!(finished.code == 0, failed.is_empty(), "{wire:?}: {finished}");
-        assert!(!finished.stderr.contains("panicked"), "{finished}");
-        place.expect_nothing_left(&repository);
     }
+    let ended = finished.events_of("task_finished");
+    assert_eq!(ended.len(), TASKS, "{wires:?}: {finished}");
+    let failed = ended.iter().filter_map(|end| end["failure"]["class"].as_str());
+    let failed: Vec<_> = failed.collect();
+    let known = |class: &&str| ["transient", "invalid", "contract"].contains(class);
+    assert!(failed.iter().all(known), "{wires:?}: {failed:?}: {finished}");
+    assert!(failed.len() < TASKS / 2, "{wires:?}: {failed:?}: {finished}");
+    assert_eq!(finished.code == 0, failed.is_empty(), "{wires:?}: {finished}");
+    assert!(!finished.stderr.contains("panicked"), "{finished}");
+    place.expect_nothing_left(&repository);
 }

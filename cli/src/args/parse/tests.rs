@@ -186,6 +186,47 @@ fn a_usage_error_is_in_our_own_form() {
 }
 
 #[test]
+fn a_name_or_value_that_does_not_exist_is_refused_with_the_nearest_or_with_all() {
+    let cases: [(&[&str], &str); 8] = [
+        (
+            &["lgos"],
+            "error: no such command: `lgos`\n  try: regatta logs\n  try: regatta -p lgos, which asks a model",
+        ),
+        (
+            &["rnu"],
+            "error: no such command: `rnu`\n  try: regatta run\n  try: regatta -p rnu, which asks a model",
+        ),
+        (
+            &["conflict"],
+            "error: no such command: `conflict`\n  try: regatta conflicts\n  try: regatta -p conflict, which asks a model",
+        ),
+        (
+            &["run", "--jobs", "many"],
+            "error: invalid value `many` for `--jobs`\n  because it takes a whole number, 1 or more\n  try: regatta run --help",
+        ),
+        (
+            &["run", "--exec", "true", "--limit", "fuel=5"],
+            "error: invalid value `fuel=5` for `--limit`\n  because the limits are wall, output, turns, tokens and cost\n  try: regatta run --help",
+        ),
+        (
+            &["run", "--exec", "true", "--limit", "wall"],
+            "error: invalid value `wall` for `--limit`\n  because a limit looks like wall=20m\n  try: regatta run --help",
+        ),
+        (
+            &["run", "--exec", "true", "--merge", "nowhere"],
+            "error: invalid value `nowhere` for `--merge`\n  because the modes are patch, branch, stack and none\n  try: regatta run --help",
+        ),
+        (
+            &["run", "--exec", "true", "--isolation", "jail"],
+            "error: invalid value `jail` for `--isolation`\n  because the modes are auto, worktree and none\n  try: regatta run --help",
+        ),
+    ];
+    for (words, expected) in cases {
+        assert_eq!(usage_error_of(words), expected, "{words:?}");
+    }
+}
+
+#[test]
 fn a_task_that_begins_with_a_dash_is_refused_unless_it_stands_after_two() {
     assert_eq!(
         usage_error_of(&["run", "--exec", "make", "-fix it"]),
@@ -212,6 +253,30 @@ fn what_is_not_implemented_yet_is_refused_by_its_name() {
         &["run", "--exec", "a", "--isolation", "overlayfs"],
         &["run", "--exec", "a", "--isolation", "btrfs"],
         &["run", "--exec", "a", "--limit", "memory=3"],
+        &["replay", "r0000"],
+        &["attach"],
+        &["why", "r0000/t1"],
+        &["budget", "r0000", "--add", "cost=1"],
+        &["workspaces", "list"],
+        &["agents"],
+        &["config"],
+        &["trust"],
+        &["doctor"],
+        &["batch", "init"],
+        &["serve"],
+        &["acp"],
+        &["mcp"],
+        &["worker"],
+        &["commit"],
+        &["search", "x"],
+        &["ssh"],
+        &["shell"],
+        &["stats"],
+        &["runs", "cancel"],
+        &["run", "--exec", "true", "--record"],
+        &["run", "--exec", "true", "--isolation", "fuse-overlay"],
+        &["run", "--exec", "true", "--require-confinement"],
+        &["run", "--exec", "true", "--trust-changes"],
     ] {
         let said = usage_error_of(words);
         assert!(said.contains("not implemented yet"), "{words:?}: {said}");

@@ -100,6 +100,7 @@ fn a_name_is_the_slug_of_its_item_and_collisions_are_numbered() {
         ["src-a-rs", "src-a-rs-2", "SRC-A-rs-3"]
     );
     assert_eq!(slugs(&["a", "a", "a-2", "a"]), ["a", "a-2", "a-2-2", "a-3"]);
+    assert_eq!(slugs(&["a b", "a/b", "A-B"]), ["a-b", "a-b-2", "A-B-3"]);
     assert_eq!(slugs(&["...", "ä", "-"]), ["task", "task-2", "task-3"]);
 }
 

@@ -91,11 +91,28 @@ fn an_unknown_key_is_told_with_its_place_and_the_nearest() {
         refused("version = 1\n[[tasks]]\nexec = 'a'"),
         "error: standard input:2:3: `tasks` is not a key of a plan\n  try: task"
     );
+    for (text, said) in [
+        (task("exec = 'a'\npriorty = 1"), ":4:1: `priorty` is not a key of a task\n  try: priority"),
+        (format!("job = 3\n{}", task("exec = 'a'")), ":1:1: `job` is not a key of a plan\n  try: jobs"),
+    ] {
+        assert_eq!(refused(&text), format!("error: standard input{said}"));
+    }
     assert!(
         refused("version = 1\n[limits]\nwhatever = 1").contains(
             "`whatever` is not a key of limits\n  because the keys are wall, output, turns"
         )
     );
+}
+
+#[test]
+fn a_plan_in_another_format_is_told_that_plans_are_toml() {
+    for yaml in ["version: 1\ntask:\n  - id: a\n", "---\nversion: 1\n", "# a\n- id: a\n"] {
+        let said = refused(yaml);
+        assert!(said.contains("this is YAML, and a plan is TOML"), "{yaml}: {said}");
+        assert!(said.contains("regatta schema plan"), "{yaml}: {said}");
+    }
+    assert!(refused("{ \"version\": 1 }").contains("this is JSON, and a plan is TOML"));
+    assert!(refused("this is no plan").starts_with("error: standard input:1:"));
 }
 
 #[test]
@@ -126,6 +143,7 @@ fn a_plan_has_a_version_and_tasks_that_do_something() {
         refused("version = 2\n[[task]]\nexec = 'a'").contains(":1:11: version 2 of the format")
     );
     assert!(refused("version = 1").contains("the plan has no task"));
+    assert!(refused("").contains("does not say for which version"));
     assert!(refused(&task("id = 'a'")).contains(":2:1: task `a` says nothing of what it does"));
     assert!(refused(&task("exec = ' '")).contains("the command of task `t1` is empty"));
 }
@@ -138,6 +156,10 @@ fn a_bad_name_is_refused_with_a_better_one() {
         "{said}"
     );
     assert!(said.ends_with("\n  try: id = \"src-auth-mod\""), "{said}");
+    for name in ["a.lock", "-a"] {
+        let said = refused(&task(&format!("id = '{name}'\nexec = 'a'")));
+        assert!(said.contains(&format!(":3:6: `{name}` cannot name a task")), "{said}");
+    }
 }
 
 #[test]

@@ -174,6 +174,10 @@ fn a_schema_is_checked_before_anything_is_started() {
     );
     std::fs::write(&path, "{\"type\": \"thing\"}").unwrap();
     assert!(refused(&args).starts_with("error: task `t1`: invalid JSON Schema\n  because "));
+    let plan = "version = 1\n[[task]]\nexec = 'a'\nschema = { type = 5 }";
+    let planned = RunArgs { plan: Some("-".into()), ..RunArgs::default() };
+    let said = with(&planned, &defaults(), plan).unwrap_err().to_string();
+    assert!(said.starts_with("error: task `t1`: invalid JSON Schema\n  because "), "{said}");
     let gone = RunArgs { schema: Some("/nowhere".into()), ..exec("a") };
     assert!(refused(&gone).starts_with("error: cannot read the schema /nowhere\n"));
 }
@@ -193,6 +197,18 @@ fn limits_and_commands_that_cannot_be_are_refused() {
     assert_eq!(spec(&limit("output", "5MB")).tasks[0].limits.output, 5_000_000);
     assert!(refused(&exec(&"x".repeat(200_000))).contains("task `t1` is longer than 128 KiB"));
     assert!(refused(&exec("a\0b")).contains("NUL"));
+}
+
+#[test]
+fn globs_of_files_whose_lines_are_joined_that_can_match_nothing_are_refused() {
+    for (glob, said) in [
+        ("/etc/passwd", "--union: `/etc/passwd` is absolute"),
+        ("../secret", "--union: `../secret` leaves the repository"),
+        ("[a", "--union: `[a` is not a glob"),
+    ] {
+        let error = refused(&RunArgs { union: vec![glob.to_owned()], ..exec("true") });
+        assert!(error.contains(said), "{error}");
+    }
 }
 
 #[test]
@@ -294,6 +310,20 @@ fn what_only_a_model_could_heed_is_refused_where_none_works() {
     let said = refused(RunArgs { limits, ..args() });
     assert!(said.starts_with("error: invalid value `0` for `--limit turns`\n"), "{said}");
     assert!(self::refused(&asked(&[&"x".repeat(16_000_001)])).contains("longer than 16 MB"));
+}
+
+#[test]
+fn landing_eagerly_is_refused_where_nothing_lands() {
+    let eager = || RunArgs { land: Some(LandChoice(LandTime::Eager)), ..exec("true") };
+    assert_eq!(spec(&eager()).land, LandTime::Eager);
+    let merge = Some(MergeChoice(MergeMode::None));
+    let isolation = Some(IsolationChoice::Mode(IsolationMode::None));
+    for args in [RunArgs { merge, ..eager() }, RunArgs { isolation, ..eager() }] {
+        let said = refused(&args);
+        assert!(said.contains("--land eager") && said.contains("has no effect"), "{said}");
+    }
+    let error = "soon".parse::<LandChoice>().expect_err("it is no time");
+    assert!(error.contains("end and eager"), "{error}");
 }
 
 #[test]

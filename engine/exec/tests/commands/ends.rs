@@ -94,7 +94,8 @@ async fn a_command_deaf_to_term_is_killed_after_the_grace() {
         .await;
     let took = asked.elapsed();
     assert_eq!(end.cause, EndCause::Stopped);
-    assert!(took >= Duration::from_millis(200) && took < Duration::from_secs(15), "{took:?}");
+    assert!(took >= Duration::from_millis(200), "{took:?}");
+    test_limit::took_at_most(took, Duration::from_secs(15), "the grace is over sooner");
     none_runs(&harness, "deaf");
 }
 

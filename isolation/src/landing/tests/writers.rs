@@ -232,15 +232,10 @@ fn what_is_written_to_a_version_that_was_just_removed_is_kept_and_told() {
             file.write_all(b"late\n").unwrap();
         };
         begun.send(thread::spawn(write)).unwrap();
-        let began = Instant::now();
-        while !fs::read_to_string("/proc/locks")
-            .unwrap()
-            .lines()
-            .any(|line| line.contains("BREAKING") && line.contains(&file))
-        {
-            assert!(began.elapsed() < Duration::from_secs(60), "nobody waits for the lease");
-            thread::yield_now();
-        }
+        let waits = |line: &str| line.contains("BREAKING") && line.contains(&file);
+        test_limit::eventually(Duration::from_secs(60), "the writer waits for the lease", || {
+            fs::read_to_string("/proc/locks").unwrap().lines().any(waits)
+        });
     });
     let report = kit.land_with(&faults("slow@landing.done"), &[task]).unwrap();
     writer.recv().unwrap().join().unwrap();

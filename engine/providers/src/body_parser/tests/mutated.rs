@@ -123,6 +123,10 @@ fn memory(name: &str) -> u64 {
 
 #[test]
 fn streams_changed_at_random_have_one_end_each() {
+    let is_alone = test_limit::depth() != test_limit::Depth::Quick;
+    if is_alone {
+        test_limit::alone("the memory of the process is measured");
+    }
     let before = memory("VmRSS");
     let rounds = APIS.map(|_| Rounds::new("streams", 500, 25_000));
     let mut done = Vec::new();
@@ -141,6 +145,5 @@ fn streams_changed_at_random_have_one_end_each() {
         assert!(outcome.slowest <= MOST_TIME, "{api:?}: {outcome:?}");
     }
     // In quick depth, other tests take memory at the same time.
-    let is_alone = test_limit::depth() != test_limit::Depth::Quick;
     assert!(!is_alone || grown <= MOST_MEMORY, "{grown} KiB");
 }

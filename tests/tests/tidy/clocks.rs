@@ -1,4 +1,4 @@
-//! No test sleeps to wait.
+//! Tests and the clock: none sleeps to wait, and none fails because the machine is busy.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -45,6 +45,37 @@ fn no_test_sleeps_to_wait() {
     let expected = SLEEPERS.iter().map(|(path, _)| (*path).to_owned()).collect::<BTreeSet<_>>();
     assert_eq!(sleepers, expected, "use an event, or `test_limit::eventually`");
     assert_eq!(broken, Vec::<String>::new(), "a script waits until something is so");
+}
+
+/// What is compared with an upper bound. `test_limit::took_at_most` scales such a bound.
+const BOUNDS: [&str; 3] = ["elapsed() <", "took <", "slowest <"];
+
+/// The files whose tests compare a time with an upper bound all the same, each with the reason.
+const BOUNDED: &[(&str, &str)] = &[
+    ("engine/core/src/request/gate_queue/tests/many_sessions.rs", "it is a simulated clock"),
+    ("engine/exec/tests/commands/engine_killed.rs", "one of several tries is in time"),
+    ("engine/providers/src/body_parser/tests/mutated.rs", "it is processor time of one thread"),
+    ("engine/providers/src/preflight/tests.rs", "the other outcome waits for the whole time"),
+    ("tests/limit/src/waiting.rs", "it is where bounds are scaled"),
+    ("tests/limit/src/yardstick.rs", "it is where bounds are scaled"),
+    ("tests/tests/binary/agents_bad_input.rs", "one of several tries is in time"),
+    ("tests/tests/binary/agents_gates.rs", "what is asked later is judged otherwise"),
+    ("tests/tests/binary/setup.rs", "two times of one task are compared"),
+];
+
+#[test]
+fn no_test_fails_by_the_clock_alone() {
+    let all = sources();
+    let modules = test_modules(&all);
+    let bounded = |source: &&Source| {
+        let code = test_code(source, &modules);
+        code.lines().any(|line| BOUNDS.iter().any(|bound| line.contains(bound)))
+    };
+    let found = all.iter().filter(bounded).map(|source| source.path.to_string_lossy());
+    let found: BTreeSet<_> = found.map(|path| path.to_string()).collect();
+    let mut expected: BTreeSet<_> = BOUNDED.iter().map(|(path, _)| (*path).to_owned()).collect();
+    expected.insert(file!().to_owned());
+    assert_eq!(found, expected, "use `test_limit::took_at_most`");
 }
 
 #[test]

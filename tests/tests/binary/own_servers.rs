@@ -1,0 +1,82 @@
+//! One run of many agents, each of which asks a server of its own: what one server says costs the
+//! account of no other agent anything.
+
+use tests::model::{LoopbackModel, Script, Wire, marker};
+use tests::sandbox::{Invocation, Plan, Repository, Sandbox};
+
+use super::fallbacks::id_of;
+use super::models::write_models;
+
+/// An agent with a server of its own. Its task, its provider and its conversation have its name.
+pub(super) struct Agent {
+    pub(super) name: String,
+    pub(super) wire: Wire,
+    pub(super) server: LoopbackModel,
+}
+
+impl Agent {
+    /// Returns an agent whose server says what `script` says.
+    pub(super) fn new(name: &str, wire: Wire, script: impl Script + 'static) -> Self {
+        let server = LoopbackModel::start();
+        server.talk(name, script);
+        Self { name: name.to_owned(), wire, server }
+    }
+
+    /// Returns how often its server was asked.
+    pub(super) fn requests(&self) -> usize {
+        self.server.asked(&self.name).len()
+    }
+
+    /// Returns the variable with its key, if the file of models names none.
+    pub(super) fn variable(&self) -> String {
+        format!("{}_API_KEY", self.name.to_uppercase().replace('-', "_"))
+    }
+}
+
+/// What the file of models says of each provider and of its model, and the level at which that
+/// thinks. Each ends with a comma or begins with one, so that it may be empty.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Described<'text> {
+    pub(super) provider: &'text str,
+    pub(super) model: &'text str,
+    pub(super) level: &'text str,
+}
+
+/// Writes a file of models with these providers.
+pub(super) fn write_providers<'agents>(
+    place: &Sandbox,
+    providers: impl IntoIterator<Item = (&'agents str, Wire, &'agents LoopbackModel)>,
+    Described { provider, model, .. }: Described<'_>,
+) {
+    let mut yaml = "providers:\n".to_owned();
+    for (name, wire, server) in providers {
+        let (url, api, id) = (server.url_of(wire), wire.name(), id_of(wire));
+        yaml += &format!(
+            "  {name}: {{ baseUrl: '{url}', api: {api}, {provider}models: [{{ id: {id}{model} }}] }}\n"
+        );
+    }
+    write_models(place, &yaml);
+}
+
+/// Begins a run of these agents.
+pub(super) fn begin_all(
+    place: &Sandbox,
+    repository: &Repository,
+    agents: &[Agent],
+    described: Described<'_>,
+) -> Invocation {
+    let providers = agents.iter().map(|agent| (agent.name.as_str(), agent.wire, &agent.server));
+    write_providers(place, providers, described);
+    let plan = agents.iter().fold(Plan::default(), |plan, Agent { name, wire, .. }| {
+        let plan = plan.agent(name, &format!("Do it. {}", marker(name)));
+        plan.with(&format!("model = '{name}/{}{}'", id_of(*wire), described.level))
+    });
+    place.run_plan(repository, &plan)
+}
+
+/// Checks that no request was wrong.
+pub(super) fn expect_no_violation(agents: &[Agent], what: &impl std::fmt::Display) {
+    for Agent { name, server, .. } in agents {
+        assert_eq!(server.take_violations(), Vec::<String>::new(), "{name}: {what}");
+    }
+}
