@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::fault::Faults;
 use engine::ports::{AnyValue, Schema};
 use engine::task::{ReminderPolicy, YieldContract};
 use protocol::{TaskId, TaskName, TaskSpec, Work};
@@ -30,7 +29,7 @@ pub(crate) fn contracts(tasks: &[TaskSpec], deps: &Deps) -> Result<Contracts, Sc
                 .compile(schema)
                 .map_err(|fault| SchemaFault { task: task.name.clone(), fault })?,
         };
-        Ok((task.id, YieldContract::new(schema, reminder_policy(&task.work, &deps.faults))))
+        Ok((task.id, YieldContract::new(schema, reminder_policy(&task.work))))
     };
     tasks.iter().map(contract).collect()
 }
@@ -41,12 +40,9 @@ pub(crate) fn any() -> YieldContract {
 }
 
 /// Returns how often a worker of this kind is reminded.
-fn reminder_policy(work: &Work, faults: &Faults) -> ReminderPolicy {
+fn reminder_policy(work: &Work) -> ReminderPolicy {
     match work {
         Work::Command(_) => ReminderPolicy::COMMAND,
-        Work::Agent(_) if faults.is_off("F127") => {
-            ReminderPolicy { reminders: 0, ..ReminderPolicy::AGENT }
-        }
         Work::Agent(_) | Work::External(_) => ReminderPolicy::AGENT,
     }
 }

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 
+use engine::failpoint;
 use engine::fault::Faults;
 use futures_util::FutureExt;
 use ractor::{ActorRef, Message};
@@ -43,9 +44,9 @@ impl Jobs {
         let job = job.boxed();
         let job = async move {
             // A job cannot return an error, so an error planned for its failpoint is ignored.
-            let _ignored = faults.failpoint(name.begin());
+            let _ignored = failpoint!(faults, name.begin());
             let ended = job.await;
-            let _ignored = faults.failpoint(name.end());
+            let _ignored = failpoint!(faults, name.end());
             ended
         };
         #[expect(clippy::disallowed_methods, reason = "a panic is caught and told")]
@@ -53,7 +54,7 @@ impl Jobs {
             let ended = AssertUnwindSafe(job).catch_unwind().await;
             let ended = ended.map_err(|payload| Panicked::from_payload(&*payload));
             if let Err(panicked) = &ended {
-                tracing::error!(job = name.begin(), %panicked, "a job of an actor panicked");
+                tracing::error!(job = ?name, %panicked, "a job of an actor panicked");
             }
             let _gone = owner.cast(then(ended)); // a stopped owner needs no result
         })

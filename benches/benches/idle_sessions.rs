@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 
 use benches::{Bound, Report, Rounds, as_f64, scratch, used_by};
 use config::{DataPaths, Settings, Sources};
-use engine::fault::{FaultHooks, Faults};
+use engine::fault::Faults;
 use engine::prompt::{Environment, Role, SystemPrompt};
 use protocol::{EventKind, InputId, SessionEvent, UserInput};
 use regatta::app_context::{AppContext, EngineNeeds};
@@ -62,8 +62,8 @@ fn hold(folder: &Path, count: usize) -> Result<(), Box<dyn Error>> {
     let file = places.config_file();
     let sources = Sources { file: &file, home: None, variable: &|_| None, flags: &[] };
     let (settings, _unknown) = Settings::load(&sources)?;
-    let faults = Faults::read("", FaultHooks { kill: || {}, wait: || {} })?;
-    let app = AppContext::build(places, settings, faults).map_err(|error| error.to_string())?;
+    let app = AppContext::build(places, settings, Faults::default())
+        .map_err(|error| error.to_string())?;
     tokio::runtime::Runtime::new()?.block_on(converse(&app, folder, count))
 }
 

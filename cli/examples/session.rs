@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use config::{DataPaths, Settings, Sources};
-use engine::fault::{FaultHooks, Faults};
+use engine::fault::Faults;
 use engine::ports::ModelRequest;
 use engine::prompt::{Environment, Role, SystemPrompt};
 use protocol::{EventKind, InputId, Message, ModelRoute, SessionEvent, UserInput};
@@ -65,8 +65,7 @@ fn open_app(home: &Path) -> Result<AppContext, Box<dyn Error>> {
     let file = places.config_file();
     let sources = Sources { file: &file, home: None, variable: &|_| None, flags: &[] };
     let (settings, _unknown) = Settings::load(&sources)?;
-    let faults = Faults::read("", FaultHooks { kill: || {}, wait: || {} })?;
-    AppContext::build(places, settings, faults).map_err(|error| error.to_string().into())
+    AppContext::build(places, settings, Faults::default()).map_err(|error| error.to_string().into())
 }
 
 async fn converse(

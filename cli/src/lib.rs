@@ -9,6 +9,8 @@ pub mod demo;
 mod display_thread;
 mod each;
 pub mod error;
+#[cfg(debug_assertions)]
+mod faults;
 pub mod gc;
 pub mod model;
 mod not_implemented;

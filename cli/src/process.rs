@@ -1,13 +1,9 @@
-//! Functions for this process: hide its memory from other processes, read its failpoints, write
-//! standard output, and return its exit code.
+//! Functions for this process: hide its memory from other processes, write standard output, and
+//! return its exit code.
 
-use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
-use engine::fault::{FaultHooks, Faults};
 use protocol::ExitCode;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
@@ -21,48 +17,6 @@ use crate::error::{Error, ErrorKind};
 pub fn hide_memory() {
     // A kernel without this option returns an error. The memory then stays readable.
     let _older = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-}
-
-/// The environment variable that sets failpoints.
-const FAULT_VARIABLE: &str = "REGATTA_FAULT";
-
-/// The environment variable with the path of the gate file. A failpoint that waits creates this
-/// file and blocks until it is removed.
-const GATE_VARIABLE: &str = "REGATTA_FAULT_GATE";
-
-/// Reads the failpoints from the environment, in builds with debug assertions only.
-///
-/// # Errors
-/// A word in the variable is not a failpoint.
-pub fn faults_from_environment() -> Result<Faults, Error> {
-    let plan = std::env::var_os(FAULT_VARIABLE).unwrap_or_default();
-    let means = FaultHooks { kill: kill_self, wait: wait_for_gate };
-    Faults::read(&plan.to_string_lossy(), means).map_err(|word| {
-        Error::new(ErrorKind::Settings, format!("`{word}` is not a fault"))
-            .because(format!("the variable {FAULT_VARIABLE} is set"))
-            .hint(format!("unset {FAULT_VARIABLE}"))
-    })
-}
-
-/// The time between two checks whether the gate file still exists.
-const PAUSE: Duration = Duration::from_millis(5);
-
-/// Creates the file of [`GATE_VARIABLE`] and waits until somebody removes it.
-fn wait_for_gate() {
-    let Some(gate) = std::env::var_os(GATE_VARIABLE).map(PathBuf::from) else { return };
-    let mut closed = File::create(&gate).is_ok();
-    while closed {
-        std::thread::sleep(PAUSE);
-        closed = gate.exists();
-    }
-}
-
-/// Ends the process with SIGKILL: no destructor, no handler, nothing flushed.
-fn kill_self() {
-    let me = rustix::process::getpid();
-    if rustix::process::kill_process(me, rustix::process::Signal::KILL).is_err() {
-        std::process::abort();
-    }
 }
 
 /// The word with which the program starts itself as the launcher. It is not in the grammar, so that

@@ -6,6 +6,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use engine::failpoint;
 use engine::fault::Faults;
 use git2::Oid;
 use protocol::{CaptureRef, RunName, TaskName};
@@ -315,7 +316,7 @@ impl StoreRetention {
     /// Something cannot be removed. The next removal completes it.
     pub fn remove(&self, removal: &Removal, prepared: &PreparedRemoval) -> Result<u64> {
         self.store.remove_references(&prepared.names)?;
-        self.faults.failpoint("gc.lists").or_cannot(|| "remove lists of files")?;
+        failpoint!(self.faults, "gc.lists").or_cannot(|| "remove lists of files")?;
         for run in &removal.runs {
             remove_file_list(&self.paths, run)?;
         }

@@ -205,7 +205,7 @@ pub(crate) fn find(sample: &Sample, faults: &Faults, open: &[OpenRun]) -> Option
 
 /// Reads a plan of faults that waits and kills as nothing does.
 pub(crate) fn faults(plan: &str) -> Faults {
-    Faults::read(plan, FaultHooks { kill: || {}, wait: || {} }).unwrap()
+    Faults::read(plan, FaultHooks::default()).unwrap()
 }
 
 /// Makes the workspace of a task.

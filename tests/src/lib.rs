@@ -2,6 +2,7 @@
 //! fuzzers that drive it there, and a workspace in memory.
 
 pub mod event_grammar;
+pub mod failpoints;
 pub mod fakes;
 pub mod fuzz;
 pub mod json_shapes;

@@ -2,10 +2,6 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use engine::ports::{
-    CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest, LineSink, OwnerEnd,
-};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
 use super::executor::{ExecutorLease, ExecutorSetup, ToolExecutor, ToolExecutorArguments};
@@ -43,7 +39,6 @@ impl Actor for Executors {
         let launches = LaunchMeter::default();
         // The lease shares the owner: it can end the owner also when the executor has crashed.
         let owner = Arc::clone(&deps.commands).owner();
-        let owner = if deps.faults.is_off("F313") { Endless::over(owner) } else { owner };
         let commands = launches.over(owner);
         let arguments =
             ToolExecutorArguments { deps: deps.clone(), setup, commands: Arc::clone(&commands) };
@@ -68,31 +63,5 @@ impl Actor for Executors {
             tracing::error!(%error, "an executor crashed");
         }
         Ok(())
-    }
-}
-
-/// An owner of commands without an end: what they leave behind lives as long as the engine.
-struct Endless(Arc<dyn CommandOwner>);
-
-impl Endless {
-    fn over(owner: Arc<dyn CommandOwner>) -> Arc<dyn CommandOwner> {
-        std::mem::forget(Arc::clone(&owner)); // dropping an owner ends it
-        Arc::new(Self(owner))
-    }
-}
-
-#[async_trait]
-impl CommandOwner for Endless {
-    async fn run(
-        &self,
-        request: CommandRequest,
-        line: LineSink,
-        stop: CancelToken,
-    ) -> Result<CommandEnd, CommandError> {
-        self.0.run(request, line, stop).await
-    }
-
-    async fn end(&self) -> OwnerEnd {
-        OwnerEnd::Childless
     }
 }

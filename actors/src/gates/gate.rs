@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::failpoint;
 use engine::fault::Faults;
 use engine::ports::{
     AccountId, FailureCause, GateEvent, GateRequest, GateStore, Permit, PermitNews, RequestOutcome,
@@ -94,7 +95,7 @@ impl Actor for Gate {
     ) -> Result<(), ActorProcessingErr> {
         match message {
             GateMessage::Acquire(request, queue) => {
-                state.faults.failpoint("gate")?;
+                failpoint!(state.faults, "gate")?;
                 state.tickets += 1;
                 let ticket = Ticket(state.tickets);
                 state.waiting.insert(ticket, queue);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use engine::failpoint;
 use engine::fault::Faults;
 use engine::ports::{
     AttemptEnd, Baseline, CommandOwner, IsolationError, OwnerEnd, Reuse, Workspace as Place,
@@ -211,7 +212,7 @@ impl Actor for Workspace {
             (WorkspaceMessage::Prepared(Ok(place), reply), _) => {
                 state.place = Some(place.clone());
                 state.arguments.made.notify((myself.get_id(), place.clone()));
-                state.arguments.faults.failpoint("workspace.lend")?;
+                failpoint!(state.arguments.faults, "workspace.lend")?;
                 let lease =
                     Lease { place, baseline, owner: myself, writers: Vec::new(), settled: false };
                 // If the task is gone, the lease comes back in the error and is dropped here.

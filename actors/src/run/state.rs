@@ -3,13 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use engine::fault::Faults;
 use engine::ports::{CancelToken, Notice};
-use engine::run::{
-    AddTasksError, CancelTrigger, Effect, Input, ReplayCheck, RequestId, RunMachine, RunRecord,
-};
+use engine::run::{AddTasksError, Effect, Input, ReplayCheck, RequestId, RunMachine, RunRecord};
 use engine::task::TaskRecord;
-use protocol::{EventKind, LedgerEntry, OnFailure, TaskId, TaskSpec};
+use protocol::{EventKind, LedgerEntry, TaskId, TaskSpec};
 use ractor::{ActorId, ActorRef};
 
 use super::messages::{AddTasksReply, AwaitChildrenReply, CheckedTasks, RunArguments, RunMessage};
@@ -52,7 +49,6 @@ impl RunState {
     pub(super) fn new(mut arguments: RunArguments) -> Self {
         let record = RunRecord::opened(arguments.name.clone(), arguments.spec);
         arguments.spec = record.spec.clone();
-        let cancels = cancel_trigger(arguments.spec.on_failure, &arguments.deps.faults);
         let facts = RunFacts {
             name: arguments.name.clone(),
             repo: arguments.spec.repo.clone(),
@@ -63,7 +59,7 @@ impl RunState {
         Self {
             facts: Arc::new(facts),
             check: cfg!(debug_assertions).then(|| ReplayCheck::new(record.clone())),
-            machine: RunMachine::new(record, cancels),
+            machine: RunMachine::new(record),
             contracts: std::mem::take(&mut arguments.contracts),
             actors: BTreeMap::new(),
             tasks: BTreeMap::new(),
@@ -187,15 +183,5 @@ impl RunState {
     fn request(&mut self) -> RequestId {
         self.requests += 1;
         RequestId(self.requests)
-    }
-}
-
-/// Returns which end of a task cancels the others.
-fn cancel_trigger(on_failure: OnFailure, faults: &Faults) -> CancelTrigger {
-    match on_failure {
-        OnFailure::CancelTheRest if faults.is_off("F120") => CancelTrigger::Nothing,
-        OnFailure::CancelTheRest => CancelTrigger::Failure,
-        OnFailure::Continue if faults.is_off("F132") => CancelTrigger::Crash,
-        OnFailure::Continue => CancelTrigger::Nothing,
     }
 }

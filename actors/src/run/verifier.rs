@@ -74,10 +74,6 @@ impl WorkVerifier {
         self.verifications
     }
 
-    pub(super) fn is_search_off(&self) -> bool {
-        self.arguments.deps.faults.is_off("F314")
-    }
-
     pub(super) fn failing_start(&self) -> FailingStart {
         self.arguments.spec.failing_start
     }

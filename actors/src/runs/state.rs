@@ -1,7 +1,6 @@
 //! The runs of an engine, both running and being opened, and the permits of their tasks.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use engine::exit_code::Interruption;
@@ -40,7 +39,7 @@ pub(crate) struct RunsState {
 impl RunsState {
     pub(super) fn new(arguments: RunsArguments) -> Self {
         Self {
-            schedule: Schedule::new(bound(&arguments.deps, arguments.deps.policy.capacity)),
+            schedule: Schedule::new(arguments.deps.policy.capacity),
             runs: BTreeMap::new(),
             jobs: Jobs::new(&arguments.deps.faults),
             opening: BTreeMap::new(),
@@ -134,7 +133,7 @@ impl RunsState {
         run: OpenedRun,
     ) -> Result<Submitted, ActorProcessingErr> {
         let submitted = Submitted { id: run.spec.id, name: run.name.clone() };
-        self.schedule.open(run.spec.id, bound(&self.arguments.deps, run.spec.jobs));
+        self.schedule.open(run.spec.id, run.spec.jobs);
         let arguments = RunArguments {
             name: run.name,
             spec: run.spec,
@@ -204,11 +203,6 @@ impl RunsState {
             myself.stop(None);
         }
     }
-}
-
-/// Returns `asked`, or no limit where a test has switched limits off.
-fn bound(deps: &Deps, asked: NonZeroUsize) -> NonZeroUsize {
-    if deps.faults.is_off("F118") { NonZeroUsize::MAX } else { asked }
 }
 
 #[derive(Clone)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use engine::agent::{AgentContext, Inputs, Listener as _, Prompt, RequestChanges};
+use engine::failpoint;
 use engine::ports::{CancelLevel, CancelToken};
 use futures_util::FutureExt as _;
 use protocol::{AgentEnd, Failure, FailureClass, SessionEvent, UserInput};
@@ -52,7 +53,7 @@ impl Turns {
             Ok(opened) => opened,
             Err((end, opened)) => return Ended { end, opened },
         };
-        if let Err(error) = self.arguments.deps.faults.failpoint("session") {
+        if let Err(error) = failpoint!(self.arguments.deps.faults, "session") {
             let end = AgentEnd::Failed(Failure::new(FailureClass::Crashed, error.to_string()));
             return Ended { end, opened: Some(opened) };
         }

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use engine::failpoint;
 use engine::fault::Faults;
 use engine::ports::{
     CancelLevel, CommandEnd, CommandError, CommandRequest, EndCause, ReportSink, ShortOutput,
@@ -51,7 +52,7 @@ impl CommandWorker {
         let request = self.request.clone();
         let question = |reply| ToolExecutorMessage::Run(request, sink, reply);
         let ended = answer(&self.executor, question);
-        if let Err(error) = self.faults.failpoint("session") {
+        if let Err(error) = failpoint!(self.faults, "session") {
             return AgentEnd::Failed(Failure::new(FailureClass::Crashed, error.to_string()));
         }
         match ended.await {

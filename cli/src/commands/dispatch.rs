@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use config::{DataPaths, Settings, Sources};
+use engine::fault::Faults;
 use engine::ports::Repository;
 use exec::EnvironmentRules;
 use protocol::{ExitCode, RunSpec, Work};
@@ -59,9 +60,9 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
         Command::Completions(args) => manual::completions(args),
         Command::Man(args) => manual::man(args),
         Command::Help(args) => help::run(args),
-        Command::Demo(args) => in_runtime(async move |log| {
-            demo::run(args, globals, &log, process::faults_from_environment()?, &mut out).await
-        }),
+        Command::Demo(args) => {
+            in_runtime(async move |log| demo::run(args, globals, &log, faults()?, &mut out).await)
+        }
         Command::Run(args) => in_runtime(async move |log| start(globals, args, &log).await),
         Command::Runs(args) => match args.view() {
             Ok(view) => {
@@ -353,9 +354,17 @@ async fn open_to_work(globals: &Globals) -> Result<OpenedForWork, Error> {
     Ok(OpenedForWork { app, repository: opened.repository })
 }
 
+/// Returns the planned faults. Without debug assertions there are none.
+fn faults() -> Result<Faults, Error> {
+    #[cfg(debug_assertions)]
+    return crate::faults::from_environment();
+    #[cfg(not(debug_assertions))]
+    Ok(Faults::default())
+}
+
 /// Reads the settings and opens the ledger.
 fn build_app(globals: &Globals) -> Result<AppContext, Error> {
-    let faults = process::faults_from_environment()?;
+    let faults = faults()?;
     let places = DataPaths::of_this_process()?;
     let sources = Sources {
         file: &places.config_file(),

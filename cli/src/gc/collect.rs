@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::DataPaths;
+use engine::failpoint;
 use engine::fault::Faults;
 use engine::ports::{Clock, LedgerStore};
 use isolation::{IsolationPaths, OpenedStore, StoreContents, StoreRetention};
@@ -190,7 +191,7 @@ impl Collector {
             let gone = run.tasks.iter().filter(|task| task.decision.is_ok());
             let gone: Vec<_> = gone.filter(|task| task.output.is_some()).collect();
             if !gone.is_empty() {
-                self.faults.failpoint("gc.files")?;
+                failpoint!(self.faults, "gc.files")?;
                 let gone = gone.into_iter().map(|task| &task.name);
                 files::remove_outputs(&self.places, &run.name, gone)?;
             }

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use actors::{Engine, Events, SessionHandle};
 use crossterm::event::Event as Input;
 use engine::exit_code::Interruption;
+use engine::failpoint;
 use engine::fault::Faults;
 use engine::ports::{CancelToken, LineSink};
 use futures_util::future::LocalBoxFuture;
@@ -214,7 +215,7 @@ impl Shown<'_> {
                 }
                 () = hangup.happened() => self.leave(TERMINATED),
                 input = self.surface.next() => {
-                    faults.failpoint("view.key")?;
+                    failpoint!(faults, "view.key")?;
                     match input {
                         Some(input) => self.inputs(input?).await?,
                         None => self.leave(TERMINATED),

@@ -79,8 +79,8 @@ const PROVIDER_KEYS: &[&str] = &[
     "ZAI_API_KEY",
 ];
 
-/// Variables that only the engine process uses.
-const INTERNAL: &[&str] = &["REGATTA_FAULT"];
+/// Variables that only the engine process uses. Without debug assertions there are none.
+const INTERNAL: &[&str] = if cfg!(debug_assertions) { &["REGATTA_FAULT"] } else { &[] };
 
 impl BaseEnvironment {
     /// Returns the variables that the rules keep.

@@ -4,6 +4,7 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use engine::failpoint;
 use engine::fault::Faults;
 use engine::ports::{LockRun, RunLock};
 use protocol::{LedgerEntry, RunName, RunSpec, Timestamp};
@@ -135,8 +136,7 @@ impl Request {
                 Ok(Written::Opened(name, held.map_err(|error| LedgerCause::Lock(Arc::new(error)))?))
             }
             Self::Append { entries, .. } => {
-                faults
-                    .failpoint("ledger.append")
+                failpoint!(faults, "ledger.append")
                     .map_err(|error| LedgerCause::Fault(Arc::new(error)))?;
                 for (at, entry) in entries {
                     recording::record(ledger, *at, entry)?;

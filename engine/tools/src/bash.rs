@@ -52,7 +52,6 @@ pub(crate) struct BashArguments {
 
 impl Builtin for Bash {
     const NAME: &'static str = "bash";
-    const CAPABILITY: &'static str = "F097";
     const DESCRIPTION: &'static str = "Runs a shell command (sh -c) in the folder you are in and \
         returns what it prints, standard output and error together. Nobody can answer it, and \
         what it leaves in the background is ended with it. Of long output the beginning and the \

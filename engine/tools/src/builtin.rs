@@ -25,8 +25,6 @@ use crate::paths::Paths;
 pub(crate) trait Builtin: Send + Sync + Sized + 'static {
     /// The name, which models call it by.
     const NAME: &'static str;
-    /// The id of the capability in the table of features, by which the tool can be switched off.
-    const CAPABILITY: &'static str;
     /// The description of the tool, written for the model.
     const DESCRIPTION: &'static str;
     /// An example of valid arguments as JSON, shown to a model whose arguments are invalid.

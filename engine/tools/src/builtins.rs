@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use engine::failpoint;
 use engine::fault::Faults;
 use engine::ports::{
     Access, Tool, ToolBuildError, ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolSpec,
@@ -27,7 +28,7 @@ pub struct Builtins {
 }
 
 impl Builtins {
-    /// Returns the tools that are not switched off by `faults`.
+    /// Returns the tools. `faults` may make the building of a tool fail.
     #[must_use]
     pub fn new(faults: Faults) -> Self {
         Self { faults, tools: Vec::new() }.with(TABLE)
@@ -40,9 +41,7 @@ impl Builtins {
     }
 
     fn with(mut self, entries: &'static [Entry]) -> Self {
-        let faults = &self.faults;
-        let entries = entries.iter().filter(|entry| !faults.is_off(entry.capability));
-        self.tools.extend(entries.map(|entry| (entry, Arc::new((entry.spec)()))));
+        self.tools.extend(entries.iter().map(|entry| (entry, Arc::new((entry.spec)()))));
         self
     }
 }
@@ -55,7 +54,13 @@ impl ToolFactory for Builtins {
 
     async fn build(&self, env: &ToolEnv) -> Vec<Result<Arc<dyn Tool>, ToolBuildError>> {
         let session = Arc::new(Session::new(env.clone()));
-        self.tools.iter().map(|(entry, spec)| Ok((entry.build)(spec, &session))).collect()
+        let build = |(entry, spec): &(&Entry, Arc<ToolSpec>)| {
+            failpoint!(self.faults, &format!("tool.build.{}", spec.name)).map_err(|error| {
+                ToolBuildError { tool: spec.name.clone(), reason: error.to_string() }
+            })?;
+            Ok((entry.build)(spec, &session))
+        };
+        self.tools.iter().map(build).collect()
     }
 }
 
@@ -73,8 +78,6 @@ pub(crate) const PANIC_TOOL: &[Entry] = &[Entry::of::<Panic>()];
 
 /// One row of the table.
 pub(crate) struct Entry {
-    /// The id of the capability, by which the tool can be switched off.
-    pub(crate) capability: &'static str,
     /// Returns the specification of the tool.
     pub(crate) spec: fn() -> ToolSpec,
     /// Builds the tool for a session.
@@ -83,7 +86,7 @@ pub(crate) struct Entry {
 
 impl Entry {
     const fn of<T: Builtin>() -> Self {
-        Self { capability: T::CAPABILITY, spec: spec::<T>, build: build::<T> }
+        Self { spec: spec::<T>, build: build::<T> }
     }
 }
 
@@ -97,7 +100,6 @@ pub(crate) struct PanicArguments {}
 
 impl Builtin for Panic {
     const NAME: &'static str = "panic";
-    const CAPABILITY: &'static str = "F271";
     const DESCRIPTION: &'static str = "Panics.";
     const EXAMPLE: &'static str = "{}";
     const VISIBILITY: Visibility = Visibility::Hidden;

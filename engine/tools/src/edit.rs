@@ -50,7 +50,6 @@ const NEW: &[&str] = &["new_text", "new_string", "newString", "new", "new_str"];
 
 impl Builtin for Edit {
     const NAME: &'static str = "edit";
-    const CAPABILITY: &'static str = "F103";
     const DESCRIPTION: &'static str = "Replaces exact pieces of a text file, each of which must \
         be in it exactly once. All edits are made, or none. Read the file before.";
     const EXAMPLE: &'static str =

@@ -39,7 +39,6 @@ pub(crate) struct ReadArguments {
 
 impl Builtin for Read {
     const NAME: &'static str = "read";
-    const CAPABILITY: &'static str = "F102";
     const DESCRIPTION: &'static str = "Reads a text file: its lines, each after its number and \
         two spaces, which are not part of the file. Long files are read in parts with offset and \
         limit. For a folder, lists the names in it: folders end with /, symlinks \

@@ -32,7 +32,6 @@ pub(crate) struct WriteArguments {
 
 impl Builtin for Write {
     const NAME: &'static str = "write";
-    const CAPABILITY: &'static str = "F104";
     const DESCRIPTION: &'static str = "Writes a whole file: makes it, with the folders it needs, \
         or replaces all that is in it. To change a part of a file, use edit.";
     const EXAMPLE: &'static str = r#"{"path":"src/lib.rs","content":"pub mod parser;\n"}"#;

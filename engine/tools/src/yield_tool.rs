@@ -47,7 +47,6 @@ const BOTH: &str = "yield has both data and error. Call it again with {\"result\
 
 impl Builtin for Yield {
     const NAME: &'static str = "yield";
-    const CAPABILITY: &'static str = "F111";
     const DESCRIPTION: &'static str = "HeadAndTail the task. Call it once, alone, when everything is \
         done, with the result as data; or, when the task cannot be done, with the reason as error.";
     const EXAMPLE: &'static str = r#"{"result":{"data":{"summary":"what was done"}}}"#;

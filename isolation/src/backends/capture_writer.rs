@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use engine::failpoint;
 use engine::ports::AttemptEnd;
 use protocol::{CaptureRef, Captured, ChangeSummary, LeftOut, RepoPath, RunName, TaskName};
 
@@ -132,7 +133,7 @@ impl ChangeList {
         after: &[u8],
     ) -> Result<()> {
         let what = || format!("capture {}", change.path);
-        context.faults.failpoint("capture.blobs").or_cannot(what)?;
+        failpoint!(context.faults, "capture.blobs").or_cannot(what)?;
         count_lines(&mut self.summary, before, after).or_cannot(what)?;
         self.changes.push(change);
         Ok(())
@@ -197,9 +198,9 @@ impl ChangeList {
     ) -> Result<Captured> {
         self.sort();
         count_renames(&mut self.summary, store, &self.changes)?;
-        context.faults.failpoint("capture.ref").or_cannot(|| format!("write {capture}"))?;
-        // Tests switch this step off to prove that they detect its absence.
-        if !context.faults.is_off("F272") {
+        failpoint!(context.faults, "capture.ref").or_cannot(|| format!("write {capture}"))?;
+        // Tests plan a failure here for a capture that is reported and then cannot be found.
+        if failpoint!(context.faults, "capture.lost").is_ok() {
             let changes = std::mem::take(&mut self.changes);
             let trailers = title.trailers(changes.len());
             let message = self.message.take();

@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use engine::failpoint;
 use engine::ports::{CancelToken, FreezeRequest, IsolationError, LandingNotice};
 
 use crate::backends::RunContext;
@@ -54,7 +55,7 @@ impl<T> FrozenRun<T> {
             // A recovery has reported it, and the next landing will again.
             tracing::warn!(%error, "the snapshot is taken although a landing is unfinished");
         }
-        faults.failpoint("freeze.scan").or_cannot(|| "look at the working tree")?;
+        failpoint!(faults, "freeze.scan").or_cannot(|| "look at the working tree")?;
         match freeze(&context) {
             Ok(tree) => Ok(Self { context, tree, lock: Mutex::new(lock.begin()) }),
             // Dropping the lock removes the folder.

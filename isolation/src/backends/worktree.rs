@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use engine::failpoint;
 use engine::ports::{
     AttemptEnd, FreezeRequest, Notice, Reuse, Workspace, WorkspaceRequest, WorkspaceView,
 };
@@ -135,8 +136,8 @@ impl Snapshot {
 
     /// Returns every path of a workspace that may have changed, if only views have written to it.
     fn written(&self, workspace: &Workspace, manifest: &Manifest) -> Option<BTreeSet<Vec<u8>>> {
-        // Tests and measurements switch this off to compare with a walk.
-        if self.context.faults.is_off("record") {
+        // A planned failure makes the capture walk the workspace instead.
+        if failpoint!(self.context.faults, "capture.record").is_err() {
             return None;
         }
         let written = self.pool.written(&workspace.task)?;

@@ -174,11 +174,7 @@ impl Scanned {
         let Self { git, tree, mut scan, nested, selection } = self;
         let store = TaskStore::open(&context.paths.store)?;
         let mut table = std::mem::take(&mut scan.table);
-        let mut dirty_candidates = std::mem::take(&mut scan.dirty_candidates);
-        // Tests switch this step off to prove that they detect its absence.
-        if context.faults.is_off("F153") {
-            dirty_candidates.clear();
-        }
+        let dirty_candidates = std::mem::take(&mut scan.dirty_candidates);
         let RunContext { run, now_ns, folder, .. } = context;
         let unreadable = pins::pin(&tree, &store, run, dirty_candidates, &mut table, *now_ns)?;
         scan.unreadable.extend(unreadable);

@@ -207,7 +207,8 @@ fn a_freeze_waits_for_a_landing_that_is_under_way_however_long_it_takes() {
     let wait = || {
         LOOKS.fetch_add(1, Ordering::Relaxed);
     };
-    let at_each_look = Faults::read("slow@landing.lock:*", FaultHooks { kill: || {}, wait });
+    let at_each_look =
+        Faults::read("slow@landing.lock:*", FaultHooks { wait, ..FaultHooks::default() });
     let sample = Sample::with(&[("file", "one\n")]);
     let snapshot = freeze_during_a_landing(&sample, &at_each_look.unwrap(), |_, landing| {
         let looks = || LOOKS.load(Ordering::Relaxed);

@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use engine::failpoint;
 use engine::fault::Faults;
 use engine::ports::{IsolationError, LandingTarget};
 use git2::{Commit, ErrorCode, Mempack, ObjectType, Odb, Oid, Reference, Repository};
@@ -89,7 +90,7 @@ impl Branches<'_> {
     }
 
     fn failpoint(&self) -> Result<()> {
-        self.faults.failpoint("landing.branch").or_cannot(|| "make a branch")
+        failpoint!(self.faults, "landing.branch").or_cannot(|| "make a branch")
     }
 
     fn folder(&self) -> String {

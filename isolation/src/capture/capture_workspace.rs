@@ -5,6 +5,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use engine::failpoint;
 use engine::ports::AttemptEnd;
 use protocol::{CaptureRef, Captured, ChangeSummary, RepoPath};
 
@@ -98,7 +99,7 @@ fn take(
     known: Known<'_>,
 ) -> Result<(ContentReader, ChangeList)> {
     let what = || format!("capture {}", folder.display());
-    snapshot.context.faults.failpoint("capture.begin").or_cannot(what)?;
+    failpoint!(snapshot.context.faults, "capture.begin").or_cannot(what)?;
     if manifest.setup == SetupState::Pending {
         // The set-up was stopped or has failed: the task has done nothing.
         let bytes = ContentReader::open(snapshot)?;
@@ -185,7 +186,9 @@ impl<'a> Look<'a, '_> {
                 let Self { snapshot, manifest, tree, rules, force_added } = self;
                 match walk::written(snapshot, manifest, tree, rules, force_added, paths)? {
                     Some(written) => {
-                        if cfg!(debug_assertions) && !snapshot.context.faults.is_off("record.check")
+                        let faults = &snapshot.context.faults;
+                        if cfg!(debug_assertions)
+                            && failpoint!(faults, "capture.record.check").is_ok()
                         {
                             self.check(bytes, &written)?;
                         }

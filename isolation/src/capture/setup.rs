@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use engine::failpoint;
 use git2::{ObjectType, Oid};
 use protocol::RepoPath;
 
@@ -38,7 +39,7 @@ pub(crate) fn accept_setup(
 ) -> Result<()> {
     let accepted = after_setup(snapshot, folder, manifest, differences)?;
     let what = || format!("record what the set-up has left in {}", folder.display());
-    snapshot.context.faults.failpoint("setup.manifest").or_cannot(what)?;
+    failpoint!(snapshot.context.faults, "setup.manifest").or_cannot(what)?;
     accepted.write(&snapshot.context.folder)
 }
 
@@ -59,9 +60,7 @@ pub(crate) fn after_setup(
     let walk::Walked { candidates, fingerprints, ignored, .. } =
         walk::candidates(snapshot, &before, &tree, &rules, &force_added, differences)?;
     let mut files = BTreeMap::new();
-    // Tests switch this step off to prove that they detect its absence.
-    let recorded = if snapshot.context.faults.is_off("F312") { &[] } else { candidates.as_slice() };
-    for candidate in recorded {
+    for candidate in &candidates {
         if let Some(file) = change_of(&bytes, &tree, candidate)? {
             files.insert(candidate.path.clone(), file);
         }

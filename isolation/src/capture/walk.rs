@@ -326,7 +326,7 @@ impl<'a, 'g> Walk<'a, 'g> {
         is_present: &dyn Fn(&OsStr) -> bool,
     ) {
         for (name, frozen) in &folder.files {
-            if is_present(name) || self.snapshot.context.faults.is_off("F156") {
+            if is_present(name) {
                 continue;
             }
             if let Some(path) = RepoPath::new(join(path, name))

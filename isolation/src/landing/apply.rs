@@ -1,6 +1,7 @@
 //! Applies one file change, also if a part of it was applied before. The same code carries out a
 //! landing, rolls it back, and finishes it after a crash.
 
+use engine::failpoint;
 use protocol::{RepoPath, RunName};
 
 use crate::error::{OrCannot, Result};
@@ -60,8 +61,8 @@ impl PathState {
 impl<'a> Applier<'a> {
     /// Returns the applier for the first pass of a landing.
     pub(super) fn first_pass(context: &'a LandingContext<'a>, run: &'a RunName) -> Self {
-        let off = context.faults.is_off("exchange");
-        let swap = if off { Swap::MoveAside } else { Swap::Exchange };
+        let can_exchange = failpoint!(context.faults, "landing.exchange.support").is_ok();
+        let swap = if can_exchange { Swap::Exchange } else { Swap::MoveAside };
         let mover = FileMover::within(context.tree, swap, context.faults);
         Self { mover, context, run, pass: Pass::First }
     }
@@ -185,9 +186,8 @@ impl<'a> Applier<'a> {
     }
 
     fn check_replaced(&self, change: &FileChange) -> Result<Applied> {
-        let is_expected = self.context.faults.is_off("F277")
-            || self.was_as_planned(change)?
-            || self.state_of(&change.temp)?.is(change.expected);
+        let is_expected =
+            self.was_as_planned(change)? || self.state_of(&change.temp)?.is(change.expected);
         if is_expected {
             return Ok(Applied::Done);
         }
@@ -284,11 +284,11 @@ impl<'a> Applier<'a> {
     }
 
     fn failpoint(&self) -> Result<()> {
-        let point = match self.pass {
-            Pass::First => "landing.exchange",
-            Pass::Later => "landing.roll",
+        let reached = match self.pass {
+            Pass::First => failpoint!(self.context.faults, "landing.exchange"),
+            Pass::Later => failpoint!(self.context.faults, "landing.roll"),
         };
-        self.context.faults.failpoint(point).or_cannot(|| "change a file of the working tree")
+        reached.or_cannot(|| "change a file of the working tree")
     }
 }
 

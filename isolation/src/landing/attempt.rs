@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
+use engine::failpoint;
 use engine::ports::{IsolationError, LandingTask};
 use protocol::{
     CaptureRef, Landed, LandingId, LandingReport, RepoPath, RunName, Settled, TaskName,
@@ -97,9 +98,6 @@ pub(super) fn attempt(
     if merged_paths.is_empty() {
         return Ok(Attempt::Finished(report));
     }
-    if context.faults.is_off("F157") {
-        return Ok(Attempt::Finished(unwritten(report, "landing in the tree is switched off")));
-    }
     let id = context.journals.free_id(run)?;
     let plan = Plan::of(context.tree, &id, &merged_paths, Some(read_since))?;
     let written = Applier::first_pass(context, run).targets_being_written(&plan.changes)?;
@@ -185,7 +183,7 @@ pub(super) fn prepare(
     journal: &Journal,
 ) -> std::result::Result<(), AttemptError> {
     let faults = context.faults;
-    faults.failpoint("landing.intent").or_cannot(|| "begin a landing")?;
+    failpoint!(faults, "landing.intent").or_cannot(|| "begin a landing")?;
     context.journals.write(journal, State::Intent)?;
     let applier = Applier::first_pass(context, &journal.run);
     applier.stage_all(&journal.changes)?;
@@ -195,7 +193,7 @@ pub(super) fn prepare(
     }
     // The content that the journal names must be durable before the journal is durable.
     context.hold(journal)?;
-    faults.failpoint("landing.journal").or_cannot(|| "write the journal of a landing")?;
+    failpoint!(faults, "landing.journal").or_cannot(|| "write the journal of a landing")?;
     check_not_cancelled(context)?;
     Ok(context.journals.write(journal, State::Committed)?)
 }

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
+use engine::failpoint;
 use engine::fault::Faults;
 use protocol::RepoPath;
 use rustix::fs::{
@@ -70,7 +71,7 @@ impl<'a> FileMover<'a> {
 
     /// Runs the failpoint that precedes each single change of the tree.
     pub(super) fn failpoint(&self) -> Result<()> {
-        self.faults.failpoint("landing.move").or_cannot(|| "change the working tree")
+        failpoint!(self.faults, "landing.move").or_cannot(|| "change the working tree")
     }
 
     /// Opens the folder that contains `path`, if it exists.

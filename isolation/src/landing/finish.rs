@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use engine::failpoint;
 use engine::fault::Faults;
 use engine::ports::{CancelToken, LandingNotice};
 use protocol::{Conflict, ConflictReason, Landed, LandingReport, RepoPath};
@@ -117,7 +118,7 @@ impl LandingContext<'_> {
         let applier = Applier::later_pass(self, &journal.run);
         let removed = applier.drop_versions(&journal.changes)?;
         self.drop_emptied(journal)?;
-        self.faults.failpoint("landing.done").or_cannot(|| "close a landing")?;
+        failpoint!(self.faults, "landing.done").or_cannot(|| "close a landing")?;
         self.journals.advance(&journal.id, State::Landed, State::Unreported)?;
         applier.rescue_late_writes(removed.into_iter())?;
         applier.rescue_overwritten()

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use engine::failpoint;
 use engine::fault::Faults;
 use git2::{Index, IndexEntry, IndexTime};
 use protocol::RepoPath;
@@ -102,9 +103,9 @@ impl<'a> IndexLock<'a> {
         if let Ok(meta) = fs::metadata(&index_path) {
             fs::set_permissions(&beside, meta.permissions()).or_cannot(what)?;
         }
-        faults.failpoint("landing.branch").or_cannot(what)?;
+        failpoint!(faults, "landing.branch").or_cannot(what)?;
         fs::rename(&beside, &index_path).or_cannot(what)?;
-        faults.failpoint("landing.branch").or_cannot(what)?;
+        failpoint!(faults, "landing.branch").or_cannot(what)?;
         remove_folder(&self.folder)?;
         fs::remove_file(&self.path).or_cannot(what)
     }

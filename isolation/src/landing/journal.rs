@@ -9,6 +9,7 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
+use engine::failpoint;
 use engine::fault::Faults;
 use engine::ports::IsolationError;
 use protocol::RunName;
@@ -212,7 +213,7 @@ impl<'a> Journals<'a> {
 
     /// Runs the failpoint that precedes each change of a journal.
     fn failpoint(&self) -> Result<()> {
-        self.faults.failpoint("landing.record").or_cannot(|| "change the journal of a landing")
+        failpoint!(self.faults, "landing.record").or_cannot(|| "change the journal of a landing")
     }
 
     fn path(&self, id: &str, state: State) -> PathBuf {

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use engine::failpoint;
 use engine::fault::Faults;
 use engine::ports::{
     CancelToken, Completion, IsolationError, LandingNotice, LandingRequest, LandingTarget,
@@ -60,7 +61,7 @@ pub(crate) fn land(
     let Some(lock) = lock.filter(|_| !cancel.is_cancelled()) else {
         return Err(IsolationError::Withdrawn);
     };
-    faults.failpoint("landing.begin").or_cannot(|| "begin a landing")?;
+    failpoint!(faults, "landing.begin").or_cannot(|| "begin a landing")?;
     // A landing on a branch that is named moves HEAD itself, or does not depend on it.
     let is_named = matches!(request.target, LandingTarget::Stack { branch: Some(_), .. });
     if let Some(head) = repo.head_move()?.filter(|_| !is_named) {
@@ -69,9 +70,7 @@ pub(crate) fn land(
     finish_others((repo, paths), (&lock, &roots), faults, cancel, notify);
     let store = TaskStore::open(&paths.store)?.with_journaled(journaled);
     let journals = Journals::in_folder(&paths.landings, faults);
-    if let LandingTarget::Branches { prefix } = &request.target
-        && !faults.is_off("F158")
-    {
+    if let LandingTarget::Branches { prefix } = &request.target {
         let owner = Some((&journals, landing));
         let began = RunFiles::of(repo, paths, &request.run);
         let place = (faults, prefix.as_str(), &began);
@@ -87,9 +86,7 @@ pub(crate) fn land(
     let context = LandingContext::new(&tree, &store, &journals, faults, cancel, notify);
     // The journals keep these reports, which the next recovery returns.
     finish_open(&context, repo, &BTreeSet::new())?.check_none_of(&request.run)?;
-    if let LandingTarget::Stack { prefix, branch } = &request.target
-        && !faults.is_off("F158")
-    {
+    if let LandingTarget::Stack { prefix, branch } = &request.target {
         let began = RunFiles::of(repo, paths, &request.run);
         let own = (prefix.as_str(), branch.as_ref(), &began);
         let mut report = nested_branches::stack(&context, repo, landing, &request, own)?;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use engine::failpoint;
 use engine::fault::Faults;
 use engine::ports::{CancelToken, LandingNotice};
 
@@ -60,9 +61,6 @@ impl LandingLock {
         pause: &mut dyn FnMut(),
     ) -> Result<Option<Self>> {
         let look = || Self::look(folders, faults);
-        if faults.is_off("F276") {
-            return Ok(Some(Self { _held: Vec::new(), known: Vec::new() }));
-        }
         if let Some(lock) = look()? {
             return Ok(Some(lock));
         }
@@ -90,7 +88,7 @@ impl LandingLock {
     fn look(folders: &GitFolders<'_>, faults: &Faults) -> Result<Option<Self>> {
         let wanted = folders()?;
         if let Some(own) = wanted.first() {
-            faults.failpoint("landing.lock").or_cannot(|| attempted(own))?;
+            failpoint!(faults, "landing.lock").or_cannot(|| attempted(own))?;
         }
         let mut held: Vec<LockedFolder> = Vec::with_capacity(wanted.len());
         let mut known = Vec::with_capacity(wanted.len());

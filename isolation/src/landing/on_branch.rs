@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use engine::failpoint;
 use engine::fault::Faults;
 use engine::ports::{Completion, IsolationError, LandingNotice, LandingRequest};
 use git2::{ErrorCode, Oid, Repository};
@@ -270,5 +271,5 @@ pub(super) fn oid(text: &str) -> Result<Oid> {
 }
 
 pub(super) fn failpoint(faults: &Faults) -> Result<()> {
-    faults.failpoint("landing.branch").or_cannot(|| "make a branch")
+    failpoint!(faults, "landing.branch").or_cannot(|| "make a branch")
 }

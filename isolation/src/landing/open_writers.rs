@@ -5,6 +5,7 @@ use std::fs::File;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use engine::failpoint;
 use protocol::RepoPath;
 use rustix::fs::{Mode as Permissions, OFlags, openat};
 use rustix::io::Errno;
@@ -34,7 +35,8 @@ impl LandingContext<'_> {
     pub(super) fn wait_until(&self, mut is_free: impl FnMut() -> Result<bool>) -> Result<()> {
         let (began, most) = (Instant::now(), self.left_to_wait.get() / 2);
         while !is_free()? {
-            self.faults.failpoint("landing.wait").or_cannot(|| "wait for a program that writes")?;
+            failpoint!(self.faults, "landing.wait")
+                .or_cannot(|| "wait for a program that writes")?;
             if began.elapsed() >= most {
                 break;
             }
@@ -74,8 +76,9 @@ enum ReplacedState {
 impl FileMover<'_> {
     /// Returns whether a program has the file at `path` open for writing.
     pub(super) fn access(&self, path: &RepoPath) -> Result<WriteAccess> {
-        if self.faults().is_off("leases") {
-            return Ok(WriteAccess::Unknown("a fault was planned here".to_owned()));
+        let faults = self.faults();
+        if let Err(error) = failpoint!(faults, "landing.lease") {
+            return Ok(WriteAccess::Unknown(error.to_string()));
         }
         let Some(parent) = self.parent_to_read(path)? else {
             return Ok(WriteAccess::NoFile);
@@ -162,9 +165,6 @@ impl Applier<'_> {
     ) -> Result<Vec<&'s FileChange>> {
         let (mut edited, mut written, mut open_files_unknown) =
             (Vec::new(), Vec::new(), Vec::new());
-        if self.context.faults.is_off("F277") {
-            return Ok(edited);
-        }
         let is_exchanged = |change: &&FileChange| {
             change.method == WriteMethod::Exchange && change.expected.is_some()
         };
@@ -193,7 +193,7 @@ impl Applier<'_> {
             Ok(written.is_empty())
         })?;
         if !open_files_unknown.is_empty() {
-            self.context.faults.failpoint("landing.compare").or_cannot(|| "compare files")?;
+            failpoint!(self.context.faults, "landing.compare").or_cannot(|| "compare files")?;
             thread::sleep(SECOND_LOOK);
             written.extend(keep_if(open_files_unknown, |change| {
                 Ok(self.replaced(change)? == ReplacedState::Edited)

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::io::Read as _;
 
+use engine::failpoint;
 use engine::ports::LandingNotice;
 use git2::{ObjectType, Oid};
 use protocol::{RepoPath, Rescue, RescueLocation};
@@ -56,7 +57,7 @@ impl Applier<'_> {
         &self,
         changes: &'s [FileChange],
     ) -> Result<VecDeque<Removed<'s>>> {
-        self.context.faults.failpoint("landing.drop").or_cannot(|| "remove replaced files")?;
+        failpoint!(self.context.faults, "landing.drop").or_cannot(|| "remove replaced files")?;
         Closers::with(|closers| {
             let mut watched = VecDeque::new();
             for change in changes {

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use engine::failpoint;
 use engine::fault::Faults;
 use engine::ports::{CancelToken, IsolationError};
 
@@ -81,6 +82,6 @@ fn staged_by(change: &FileChange) -> Option<Entry> {
 }
 
 fn may_stage(faults: &Faults, cancel: &CancelToken, change: &FileChange) -> Result<()> {
-    faults.failpoint("landing.temps").or_cannot(|| format!("write {}", change.path))?;
+    failpoint!(faults, "landing.temps").or_cannot(|| format!("write {}", change.path))?;
     if cancel.is_cancelled() { Err(IsolationError::Withdrawn) } else { Ok(()) }
 }

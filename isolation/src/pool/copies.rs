@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use engine::failpoint;
 use engine::ports::Workspace;
 use protocol::TaskName;
 use rustix::io::Errno;
@@ -240,14 +241,14 @@ impl Pool {
         let Some(lent) = self.state().remove(&workspace.task) else { return Ok(false) };
         let (folder, context) = (&workspace.folder, &snapshot.context);
         let what = || format!("put the workspace {} back", folder.display());
-        context.faults.failpoint("capture.discard").or_cannot(what)?;
+        failpoint!(context.faults, "capture.discard").or_cannot(what)?;
         let pooled = match set_aside(folder, &context.folder, pooled_name) {
             Ok(Some(pooled)) => pooled,
             Ok(None) => return Ok(false),
             Err(error) if is_exhausted(&error) => return Ok(false),
             Err(error) => return Err(error).or_cannot(what),
         };
-        context.faults.failpoint("capture.discarded").or_cannot(what)?;
+        failpoint!(context.faults, "capture.discarded").or_cannot(what)?;
         Manifest::remove(&context.folder, workspace.task.as_str())?;
         self.state().idle.push(PooledCopy { folder: pooled, lent });
         Ok(true)

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use engine::failpoint;
 use protocol::RepoPath;
 
 use super::copy_stats::CopyStats;
@@ -93,7 +94,7 @@ impl Lent {
                 if is_complete() && !snapshot.pool.may_have_processes() =>
             {
                 let faults = &snapshot.context.faults;
-                if cfg!(debug_assertions) && !faults.is_off("record.check") {
+                if cfg!(debug_assertions) && failpoint!(faults, "capture.record.check").is_ok() {
                     let looked = self.look(snapshot, tree)?;
                     assert!(
                         differences.covers(&looked),

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use engine::failpoint;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::copy_stats::{CopyStats, Seen};
@@ -49,7 +50,7 @@ impl PooledCopy {
     fn try_restore(self, snapshot: &Snapshot) -> Result<Restored> {
         let Self { folder, mut lent } = self;
         let what = || format!("restore the copy {}", folder.display());
-        snapshot.context.faults.failpoint("pool.restore").or_cannot(what)?;
+        failpoint!(snapshot.context.faults, "pool.restore").or_cannot(what)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let top = openat(CWD, &folder, flags, Mode::empty()).or_cannot(what)?;
         let tree = Tree::open_at(&tree_of(&folder))?;

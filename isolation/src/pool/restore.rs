@@ -44,9 +44,6 @@ pub(super) fn restore(
     differences: &Differences,
     carried_files: Option<&Path>,
 ) -> Result<()> {
-    if snapshot.context.faults.is_off("F153.restore") {
-        return Ok(());
-    }
     let copier = snapshot.pool.copier(&tree.open(b"").or_cannot(|| "open a copy")?);
     let copier = copier.or_cannot(|| "write to a copy")?;
     let folders = folders(snapshot);

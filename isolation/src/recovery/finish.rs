@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::sync::Arc;
 
+use engine::failpoint;
 use engine::fault::Faults;
 use engine::ports::{Recovered, Reuse, Workspace};
 use protocol::RunName;
@@ -59,7 +60,7 @@ impl Cleanup {
     /// recovery finds the remaining folders again.
     pub(crate) fn finish(self, unrecorded: &BTreeSet<RunName>) -> Result<()> {
         let (paths, faults) = (&self.paths, &self.faults);
-        faults.failpoint("recover.finish").or_cannot(|| "finish a recovery")?;
+        failpoint!(faults, "recover.finish").or_cannot(|| "finish a recovery")?;
         let mut end = Ok(());
         for run in self.landed.iter().filter(|run| !unrecorded.contains(*run)) {
             end = end.and(landing::acknowledge(paths, faults, run));
@@ -69,7 +70,8 @@ impl Cleanup {
             for (frozen, workspace) in discard.iter().filter(|_| known) {
                 end = end.and(frozen.discard(workspace, Reuse::Refused));
             }
-            let removed = faults.failpoint("recover.remove").or_cannot(|| "remove a run's folder");
+            let removed =
+                failpoint!(faults, "recover.remove").or_cannot(|| "remove a run's folder");
             end = end.and(removed.and_then(|()| give_up_if_unused(&context)));
             // The lock is released last, so that no other process sees a partly removed folder.
             drop(lock);

@@ -8,6 +8,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use engine::failpoint;
 use engine::fault::Faults;
 use engine::ports::{LandingNotice, Notice, OpenRun, Recovered, RecoveredTask};
 use protocol::{CaptureRef, RunName, TaskName};
@@ -57,7 +58,7 @@ pub(crate) fn recover(
         return Ok(None);
     }
     let recovery_lock = lock_recovery(paths)?;
-    faults.failpoint("recover.begin").or_cannot(|| "look for the work of crashed engines")?;
+    failpoint!(faults, "recover.begin").or_cannot(|| "look for the work of crashed engines")?;
     // The runs are listed again under the lock, while no other recovery removes anything.
     let RunFolders { dead, alive, mut kept } = RunFolders::lock_dead(paths, run_names(paths)?);
     // Landings are completed first: a capture reads unchanged files of the snapshot from the

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use engine::failpoint;
 use engine::fault::Faults;
 use git2::{ObjectType, Oid};
 
@@ -145,7 +146,7 @@ impl ExclusiveStore {
     pub(crate) fn remove_references(&self, names: &BTreeSet<String>) -> Result<()> {
         let path = &self.store.path;
         let what = || format!("remove references from the task store {}", path.display());
-        self.faults.failpoint("gc.references").or_cannot(what)?;
+        failpoint!(self.faults, "gc.references").or_cannot(what)?;
         if names.is_empty() {
             return Ok(());
         }

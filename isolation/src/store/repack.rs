@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use engine::failpoint;
 use git2::{Odb, Oid, Repository};
 
 use crate::disk_room::{Room, room_for_pack};
@@ -66,7 +67,7 @@ impl ExclusiveStore {
         let objects = self.store.path.join("objects");
         remove_unfinished(&objects).or_cannot(what)?;
         remove_unfinished_packs(&objects.join("pack"));
-        self.faults.failpoint("gc.pack").or_cannot(what)?;
+        failpoint!(self.faults, "gc.pack").or_cannot(what)?;
         if kept.objects().is_empty() {
             return Ok(NewPack { files: BTreeSet::new() });
         }
@@ -77,7 +78,7 @@ impl ExclusiveStore {
         let beside = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(&objects);
         let beside = beside.or_cannot(what)?;
         let files = self.write_beside(beside.path(), kept).or_cannot(what)?;
-        self.faults.failpoint("gc.packed").or_cannot(what)?;
+        failpoint!(self.faults, "gc.packed").or_cannot(what)?;
         self.take(&beside.path().join("pack"), &files).or_cannot(what)?;
         Ok(NewPack { files })
     }
@@ -131,9 +132,9 @@ impl ExclusiveStore {
     pub(crate) fn remove_others(&self, new: &NewPack) -> Result<()> {
         let what = || format!("clear the task store {}", self.store.path.display());
         let objects = self.store.path.join("objects");
-        self.faults.failpoint("gc.packs").or_cannot(what)?;
+        failpoint!(self.faults, "gc.packs").or_cannot(what)?;
         self.remove_packs(&objects.join("pack"), new).or_cannot(what)?;
-        self.faults.failpoint("gc.loose").or_cannot(what)?;
+        failpoint!(self.faults, "gc.loose").or_cannot(what)?;
         remove_loose(&objects).or_cannot(what)?;
         sync::sync(&objects).or_cannot(what)
     }
@@ -151,7 +152,7 @@ impl ExclusiveStore {
         old.sort_by_key(|path| path.extension().is_some_and(|end| end == "idx"));
         for path in old {
             fs::remove_file(path)?;
-            self.faults.failpoint("gc.packs.next")?;
+            failpoint!(self.faults, "gc.packs.next")?;
         }
         sync::sync(packs)
     }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use engine::failpoint;
 use engine::fault::Faults;
 use git2::{ObjectType, OdbLookupFlags, Oid};
 
@@ -31,7 +32,7 @@ impl TaskStore {
         let packs = self.path.join("objects/pack");
         // Packs are written under the lock of the journal only: a dead process has left these.
         remove_unfinished_packs(&packs);
-        self.faults.failpoint("settle.objects").or_cannot(what)?;
+        failpoint!(self.faults, "settle.objects").or_cannot(what)?;
         let records = std::mem::take(&mut journal.records);
         let objects: usize = records.iter().map(|record| record.objects.len()).sum();
         let is_pack = (records.len() > FEW || objects > MANY_OBJECTS)
@@ -45,7 +46,7 @@ impl TaskStore {
         } else {
             store.add_loose(records, &self.faults)?;
         }
-        self.faults.failpoint("settle.empty").or_cannot(what)?;
+        failpoint!(self.faults, "settle.empty").or_cannot(what)?;
         journal.empty(&self.path)
     }
 
@@ -58,7 +59,7 @@ impl TaskStore {
                 written.push(self.write_loose(kind, &bytes).or_cannot(what)?);
             }
             sync::sync_objects(&self.path, written).or_cannot(what)?;
-            faults.failpoint("settle.references").or_cannot(what)?;
+            failpoint!(faults, "settle.references").or_cannot(what)?;
             self.set_reference(&reference, commit, "captured").or_cannot(what)?;
             sync::sync_reference(&self.path, &reference).or_cannot(what)?;
         }
@@ -97,7 +98,7 @@ impl TaskStore {
             objects.extend(record.objects);
         }
         self.write_pack(objects).or_cannot(what)?;
-        faults.failpoint("settle.references").or_cannot(what)?;
+        failpoint!(faults, "settle.references").or_cannot(what)?;
         self.with_store_lock("packed-refs", || Ok(packed_refs::add(&self.path, &references)))
             .or_cannot(what)?
             .or_cannot(what)

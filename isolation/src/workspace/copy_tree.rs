@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use engine::failpoint;
 use protocol::RepoPath;
 use rustix::fs::{AtFlags, CWD, Mode as Permissions, OFlags, chmodat, mkdirat, openat};
 use rustix::io::Errno;
@@ -99,7 +100,7 @@ impl CopyJob<'_> {
 
     fn folder(&self, files: &mut FrozenFiles<'_>, path: &[u8], folder: &Folder) -> Result<()> {
         let printable = || format!("copy {}", Path::new(OsStr::from_bytes(path)).display());
-        self.snapshot.context.faults.failpoint("prepare.copy").or_cannot(printable)?;
+        failpoint!(self.snapshot.context.faults, "prepare.copy").or_cannot(printable)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let place = if path.is_empty() { OsStr::new(".") } else { OsStr::from_bytes(path) };
         let to = openat(&self.root, place, flags, Permissions::empty()).or_cannot(printable)?;

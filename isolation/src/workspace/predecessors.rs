@@ -64,7 +64,7 @@ pub(super) fn apply_predecessors_to(
     tree: &Path,
     predecessors: &[(TaskName, CaptureRef)],
 ) -> Result<BTreeMap<RepoPath, Option<Entry>>> {
-    if predecessors.is_empty() || snapshot.context.faults.is_off("F270") {
+    if predecessors.is_empty() {
         return Ok(BTreeMap::new());
     }
     let target = SnapshotTarget::open(snapshot)?;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use engine::failpoint;
 use engine::ports::{IsolationError, Workspace, WorkspaceRequest, WorkspaceStart};
 
 use crate::backends::RunContext;
@@ -186,9 +187,9 @@ fn furnish(
             WorkspaceStart::AfterSetup => SetupState::Pending,
         },
     };
-    snapshot.context.faults.failpoint("prepare.manifest").or_cannot(|| "write the manifest")?;
+    failpoint!(snapshot.context.faults, "prepare.manifest").or_cannot(|| "write the manifest")?;
     manifest.write(&snapshot.context.folder)?;
-    snapshot.context.faults.failpoint("prepare.rename").or_cannot(|| "name the workspace")?;
+    failpoint!(snapshot.context.faults, "prepare.rename").or_cannot(|| "name the workspace")?;
     Ok(lent)
 }
 

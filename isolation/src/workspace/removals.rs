@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use engine::failpoint;
 use engine::fault::Faults;
 use protocol::RunName;
 
@@ -138,7 +139,7 @@ impl Drop for Running {
 
 /// Removes a folder, and what is in it in as many threads as copied it.
 fn remove_folder(folder: &Path, faults: &Faults, removed: &AtomicUsize) -> Result<()> {
-    faults.failpoint("removal.begin").or_cannot(|| format!("remove {}", folder.display()))?;
+    failpoint!(faults, "removal.begin").or_cannot(|| format!("remove {}", folder.display()))?;
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let entries: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     let next = AtomicUsize::new(0);

@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use engine::failpoint;
 use engine::fault::Faults;
 use rustix::fs::{
     AtFlags, CWD, Dir, FileType, IFlags, Mode, OFlags, RenameFlags, Statx, StatxFlags, chmodat,
@@ -50,7 +51,7 @@ pub(crate) fn remove(
     forget: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
     let what = || format!("remove the workspace {}", folder.display());
-    faults.failpoint("capture.discard").or_cannot(what)?;
+    failpoint!(faults, "capture.discard").or_cannot(what)?;
     let (Some(run), Some(name)) = (folder.parent(), folder.file_name()) else {
         return Err("it is not a workspace").or_cannot(what);
     };
@@ -66,7 +67,7 @@ pub(crate) fn remove(
         }
         aside => aside.or_cannot(what)?,
     };
-    faults.failpoint("capture.discarded").or_cannot(what)?;
+    failpoint!(faults, "capture.discarded").or_cannot(what)?;
     forget()?;
     if let Some(aside) = aside {
         removals.begin(aside, faults);

@@ -200,10 +200,10 @@ impl TestEngine {
         let (asked, requests) =
             asked.unwrap_or_else(|| (Arc::new(models.clone()) as Arc<_>, RequestPolicy::default()));
         repository.watch(&tools);
-        let means = FaultHooks { kill: || {}, wait: || {} };
         let fakes: Arc<dyn ToolFactory> = Arc::new(tools.clone());
         let factories = std::iter::once(fakes).chain(more).collect();
-        let faults = Faults::read(plan, means).expect("the plan of a test is right");
+        let faults =
+            Faults::read(plan, FaultHooks::default()).expect("the plan of a test is right");
         let deps = Deps {
             ledger: ledger.clone(),
             commands: commands.clone(),

@@ -29,9 +29,9 @@ impl Invocation {
             .env("REGATTA_HOME", sandbox.home().folder())
             .env(Processes::VARIABLE, sandbox.mark())
             .env("TZ", "UTC");
-        // CI switches capabilities off from outside, to see that their tests notice.
-        if let Some(fault) = std::env::var_os("REGATTA_FAULT") {
-            command.env("REGATTA_FAULT", fault);
+        // The name of a mistake in a copy of the source, which `.ci/mutants` makes.
+        if let Some(mutant) = std::env::var_os("REGATTA_MUTANT") {
+            command.env("REGATTA_MUTANT", mutant);
         }
         Self { command, input: None }
     }
@@ -63,11 +63,10 @@ impl Invocation {
         self
     }
 
-    /// Plans faults on top of those that were planned from outside.
+    /// Plans faults.
     #[must_use]
     pub fn fault(self, words: &str) -> Self {
-        let from_outside = std::env::var("REGATTA_FAULT").unwrap_or_default();
-        self.env("REGATTA_FAULT", format!("{from_outside},{words}"))
+        self.env("REGATTA_FAULT", words)
     }
 
     /// Plans that it waits at this point: it makes the file `gate` there, and goes on when that is

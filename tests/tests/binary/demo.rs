@@ -93,7 +93,7 @@ fn the_demo_shows_the_table_the_diff_and_what_to_type_next_and_leaves_nothing() 
 
 #[test]
 fn a_demo_whose_result_is_wrong_fails_loudly() {
-    for fault in ["off@F272", "fail@tool.edit:3", "fail@capture.begin:3"] {
+    for fault in ["fail@capture.lost:*", "fail@tool.edit:3", "fail@capture.begin:3"] {
         let place = sandbox();
         let finished = place.regatta(place.folder()).words("demo").fault(fault).run();
         assert_eq!(finished.code, 70, "{fault}: {finished}");

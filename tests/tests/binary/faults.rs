@@ -1,5 +1,9 @@
-//! Fault words: compiled in with debug assertions, and only then.
+//! Failpoints: compiled in with debug assertions, and only then.
 
+use std::collections::BTreeSet;
+
+use actors::Job;
+use tests::failpoints;
 use tests::sandbox::{Sandbox, skip};
 
 use super::sandbox;
@@ -23,12 +27,27 @@ fn a_release_build_ignores_fault_words() {
     };
     let place = Sandbox::new(&release);
     let repository = place.repository();
-    for words in ["kill@capture.begin", "fail@capture.begin:*", "explode@everywhere", "off@F272"] {
+    for words in ["kill@capture.begin", "fail@capture.begin:*", "explode@everywhere"] {
         let run = place.run_in(&repository).exec("date +%N > x.txt").env("REGATTA_FAULT", words);
         let finished = run.run().expect_code(0);
         assert_eq!(finished.landed(), ["t1"], "{words}: {finished}");
         assert_eq!(place.home().captures().len(), place.home().ledger_tasks().len());
     }
+    expect_no_failpoints(&release);
+}
+
+/// Checks that the program has neither failpoints nor what plans faults.
+fn expect_no_failpoints(program: &str) {
+    let jobs = Job::ALL.iter().map(|job| job.begin().to_owned());
+    let mut names: BTreeSet<_> = failpoints::names().into_iter().chain(jobs).collect();
+    assert!(names.len() >= 80, "{} failpoints", names.len());
+    // A name without a dot is a word that a program may have.
+    names.retain(|name| name.contains('.'));
+    names.extend(["REGATTA_FAULT", "a fault was planned", "is not a fault"].map(str::to_owned));
+    let program = std::fs::read(program).unwrap();
+    let text = String::from_utf8_lossy(&program);
+    let found: Vec<_> = names.iter().filter(|name| text.contains(&***name)).collect();
+    assert_eq!(found, Vec::<&String>::new());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What is written for people must be true: the table of features names tests that exist, the
-//! switches name features and tests, the README's commands are the ones that CI runs.
+//! mistakes name lines of the code and tests, the README's commands are the ones that CI runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::workspace::text;
 
@@ -68,42 +68,70 @@ fn each_feature_names_a_test_that_exists() {
     assert_eq!(ids.len(), features.len(), "each feature has one row");
 }
 
-#[test]
-fn each_switch_takes_a_feature_away_and_names_the_test_that_notices() {
-    let features = features();
-    let table = text("tests/switches.txt").expect("there is a table of switches");
-    let rows = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let mut count = 0;
-    for row in rows {
-        let words: Vec<_> = row.split_whitespace().collect();
-        let [id, fault, test] = words[..] else { panic!("id, fault and test in {row}") };
-        // A part of a feature has a name behind a dot.
-        let off = fault.strip_prefix("off@").and_then(|off| off.split('.').next());
-        assert_eq!(off, Some(id), "{row}");
-        let feature = features.iter().find(|feature| feature.id == id);
-        let feature = feature.unwrap_or_else(|| panic!("{id} is a feature that works"));
-        let (module, name) = test.rsplit_once("::").expect("a test is MODULE::NAME");
-        let path = format!("tests/tests/binary/{module}.rs::{name}");
-        assert!(feature.tests.contains(&path), "{id} names {path}");
-        count += 1;
+/// One row of tests/mutants.txt.
+struct Mutant<'a> {
+    name: &'a str,
+    file: &'a str,
+    /// The test that notices it, as `TARGET::TEST`; `None` for the model of sessions.
+    test: Option<&'a str>,
+    /// Lines of the file, each with the same line with the mistake.
+    lines: Vec<(&'a str, &'a str)>,
+}
+
+fn mutants(table: &str) -> Vec<Mutant<'_>> {
+    let mut mutants: Vec<Mutant<'_>> = Vec::new();
+    let mut rows = table.lines().filter(|row| !row.is_empty() && !row.starts_with('#'));
+    while let Some(row) = rows.next() {
+        if let Some(line) = row.strip_prefix("  ") {
+            let mistake = rows.next().and_then(|row| row.strip_prefix("  "));
+            let mistake = mistake.unwrap_or_else(|| panic!("a mistake follows {line}"));
+            mutants.last_mut().expect("a name comes first").lines.push((line, mistake));
+        } else {
+            let mut words = row.split(' ');
+            let (name, file) = (words.next(), words.next());
+            let [Some(name), Some(file)] = [name, file] else { panic!("name and file in {row}") };
+            mutants.push(Mutant { name, file, test: words.next(), lines: Vec::new() });
+            assert_eq!(words.next(), None, "{row}");
+        }
     }
-    assert!(count >= 10, "{count} switches");
+    mutants
 }
 
 #[test]
-fn each_mistake_for_the_model_of_sessions_is_made_in_one_line_of_the_code() {
+fn each_mistake_that_tests_must_notice_is_made_in_lines_of_the_code() {
     let table = text("tests/mutants.txt").expect("there is a table of mistakes");
-    let rows: Vec<_> =
-        table.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
-    let (mistakes, rest) = rows.as_chunks::<3>();
-    assert!(mistakes.len() >= 10 && rest.is_empty(), "{} mistakes, {rest:?}", mistakes.len());
-    for [head, line, mistake] in mistakes {
-        let (_name, file) = head.split_once(' ').expect("a mistake has a name and a file");
+    let mutants = mutants(&table);
+    for Mutant { name, file, lines, .. } in &mutants {
         let code = text(file).expect("the file is there");
-        assert_eq!(code.matches(line.trim()).count(), 1, "{head}: {}", line.trim());
-        assert!(line.starts_with("  ") && mistake.starts_with("  "), "{head}");
-        assert_eq!(mistake.matches("MUTANT").count(), 1, "{head}: {mistake}");
+        assert!(!lines.is_empty(), "{name}");
+        for (line, mistake) in lines {
+            assert_eq!(code.matches(line).count(), 1, "{name}: {line}");
+            assert_eq!(mistake.matches("MUTANT").count(), 1, "{name}: {mistake}");
+        }
     }
+    let names: BTreeSet<_> = mutants.iter().map(|mutant| mutant.name).collect();
+    assert_eq!(names.len(), mutants.len(), "each mistake has a name of its own");
+    let of_sessions = mutants.iter().filter(|mutant| mutant.test.is_none()).count();
+    assert!(of_sessions >= 10, "{of_sessions} mistakes in sessions");
+}
+
+#[test]
+fn each_mistake_that_removes_a_capability_names_a_test_of_that_feature() {
+    let features = features();
+    let table = text("tests/mutants.txt").expect("there is a table of mistakes");
+    let mut count = 0;
+    for Mutant { name, test, .. } in mutants(&table) {
+        let Some(test) = test else { continue };
+        let (id, _what) = name.split_once('_').expect("a name begins with the id of a feature");
+        let feature = features.iter().find(|feature| feature.id == id);
+        let feature = feature.unwrap_or_else(|| panic!("{id} is a feature that works"));
+        let parts: Vec<_> = test.split("::").collect();
+        let ["binary", module, test] = parts[..] else { panic!("binary::MODULE::TEST in {name}") };
+        let path = format!("tests/tests/binary/{module}.rs::{test}");
+        assert!(feature.tests.contains(&path), "{id} names {path}");
+        count += 1;
+    }
+    assert!(count >= 10, "{count} mistakes that remove a capability");
 }
 
 #[test]

@@ -129,10 +129,11 @@ async fn a_planned_fault_strikes_at_the_tool_it_names() {
 }
 
 #[test]
-async fn a_capability_that_is_switched_off_is_not_there() {
+async fn a_tool_that_cannot_be_built_is_not_there() {
     let kind = ViewKind::Memory;
-    let session =
-        Session::with(kind, Setting { faults: "off@F103,off@F111", ..Setting::default() }).await;
+    let faults = "fail@tool.build.edit,fail@tool.build.yield";
+    let left_out = &["edit", "yield"];
+    let session = Session::with(kind, Setting { faults, left_out, ..Setting::default() }).await;
     let names: Vec<_> = session.declarations().iter().map(|tool| tool.name.clone()).collect();
     assert_eq!(names, ["read", "write", "bash"]);
     assert!(session.failed("edit", json!({})).await.starts_with("Tool edit not found."));

@@ -8,8 +8,8 @@
 use std::collections::VecDeque;
 
 use protocol::{
-    EventKind, Failure, FailureClass, FailureDetail, LandingReport, LedgerEntry, Outcome, TaskId,
-    TaskName, TaskReport, TaskSpec, Work,
+    EventKind, Failure, FailureClass, FailureDetail, LandingReport, LedgerEntry, OnFailure,
+    Outcome, TaskId, TaskName, TaskReport, TaskSpec, Work,
 };
 
 use super::RunRecord;
@@ -40,7 +40,6 @@ pub struct RunMachine {
     live: Vec<LiveState>,
     /// The number of tasks that are not [`LiveState::Over`].
     unfinished: usize,
-    cancels: CancelTrigger,
     interruption: Option<Interruption>,
     /// The most urgent level at which all tasks were cancelled.
     cancelled: Option<CancelLevel>,
@@ -68,21 +67,10 @@ enum LiveState {
     Over,
 }
 
-/// Which end of a task cancels all unfinished tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CancelTrigger {
-    /// No end of a task cancels other tasks.
-    Nothing,
-    /// A crash.
-    Crash,
-    /// Any failure.
-    Failure,
-}
-
 impl RunMachine {
     /// Returns the machine of a run that has just been opened, or that is resumed from the ledger.
     #[must_use]
-    pub fn new(record: RunRecord, cancels: CancelTrigger) -> Self {
+    pub fn new(record: RunRecord) -> Self {
         let live = |over| if over { LiveState::Over } else { LiveState::Waiting };
         let live: Vec<_> =
             record.tasks().iter().map(|task| live(task.report().is_some())).collect();
@@ -93,7 +81,6 @@ impl RunMachine {
             record,
             live,
             unfinished,
-            cancels,
             interruption: None,
             cancelled: None,
             adding,
@@ -233,8 +220,8 @@ impl RunMachine {
     fn work_ended(&self, task: TaskId, effects: &mut Vec<Effect>) {
         let is_running = self.live(task) == Some(LiveState::Running);
         let can_capture = self.record.spec.isolation.capabilities().can_capture;
-        let decides =
-            self.cancels != CancelTrigger::Nothing || self.children.is_awaited(&self.record, task);
+        let decides = self.record.spec.on_failure == OnFailure::CancelTheRest
+            || self.children.is_awaited(&self.record, task);
         if is_running && can_capture && !decides {
             effects.push(Effect::ReleasePermit(task));
         }

@@ -9,9 +9,7 @@ mod replay_check;
 #[cfg(test)]
 mod test_support;
 
-pub use machine::{
-    AddTasksError, CancelTrigger, Effect, FinishedChild, Input, RequestId, RunMachine, WaitError,
-};
+pub use machine::{AddTasksError, Effect, FinishedChild, Input, RequestId, RunMachine, WaitError};
 pub use phase_times::{PhaseTime, phase_times};
 pub use record::{LandingRecord, RunRecord, RunStatus, totals};
 pub use replay_check::{Divergence, ReplayCheck};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use protocol::{ToolCall, quote};
 use serde_json::{Map, Number, Value};
 
+use crate::failpoint;
 use crate::fault::Faults;
 use crate::ports::{
     Access, Schema, Schemas, Tool, ToolBuildError, ToolContext, ToolDeclaration, ToolOutcome,
@@ -82,7 +83,7 @@ impl ToolSet {
         let failed = |message| ToolOutcome::Failed(ToolOutput::text(message));
         let Some(entry) = self.find(&call.name) else { return failed(self.unknown(&call.name)) };
         let spec = entry.spec();
-        if let Err(error) = self.faults.failpoint(&format!("tool.{}", spec.name)) {
+        if let Err(error) = failpoint!(self.faults, &format!("tool.{}", spec.name)) {
             let what = format!("{} failed: {error}", spec.name);
             return match error.kind() {
                 std::io::ErrorKind::StorageFull => ToolOutcome::ResourceExhausted(what),

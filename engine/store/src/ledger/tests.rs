@@ -305,8 +305,7 @@ async fn only_its_user_can_read_the_ledger() {
 
 #[test]
 async fn a_fault_at_the_append_is_an_error_and_the_ledger_goes_on() {
-    let means = FaultHooks { kill: || {}, wait: || {} };
-    let faults = Faults::read("full@ledger.append:2", means).unwrap();
+    let faults = Faults::read("full@ledger.append:2", FaultHooks::default()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(file(folder.path()), faults).unwrap();
     let asked = run(&["a"]);
@@ -320,8 +319,7 @@ async fn a_fault_at_the_append_is_an_error_and_the_ledger_goes_on() {
 
 #[test]
 async fn a_writer_that_died_is_an_error_for_everyone_who_asks_and_nobody_waits() {
-    let means = FaultHooks { kill: || {}, wait: || {} };
-    let faults = Faults::read("crash@ledger.append", means).unwrap();
+    let faults = Faults::read("crash@ledger.append", FaultHooks::default()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(file(folder.path()), faults).unwrap();
     let asked = run(&["a"]);

@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use engine::failpoint;
 use engine::fault::Faults;
 use engine::session::{EntryIds, SessionMove, SessionTree};
 use protocol::{EntryId, SessionEntry, Timestamp};
@@ -129,7 +130,7 @@ impl LogWriter {
         at: Timestamp,
         entry: &SessionEntry,
     ) -> Result<(EntryId, Due), LogCause> {
-        faults.failpoint("session.append")?;
+        failpoint!(faults, "session.append")?;
         let id = self.ids.generate();
         let line = line::entry(&id, self.tree.leaf_id(), at, entry, self.blobs.as_ref())?;
         // A line is JSON, which is UTF-8.
@@ -164,7 +165,7 @@ impl LogWriter {
         if let Some(trouble) = &self.failed {
             return Err(trouble.clone());
         }
-        faults.failpoint("session.sync").map_err(|error| self.fail(error.into()))?;
+        failpoint!(faults, "session.sync").map_err(|error| self.fail(error.into()))?;
         let (Kept::UpTo { durable, rest }, Some(journal)) = (&mut self.kept, &self.journal) else {
             return Ok(None);
         };
@@ -222,7 +223,7 @@ pub(super) fn write_alone(
     let mut writing = locked(writing);
     let (id, due) = writing.write(faults, at, addition)?;
     if due == Due::Sync {
-        let reached = faults.failpoint("session.sync").map_err(LogCause::from);
+        let reached = failpoint!(faults, "session.sync").map_err(LogCause::from);
         reached.and_then(|()| writing.sync()).map_err(|trouble| writing.fail(trouble))?;
     }
     Ok(id)

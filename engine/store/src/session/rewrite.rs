@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use engine::failpoint;
 use engine::fault::Faults;
 use protocol::SessionId;
 
@@ -16,7 +17,7 @@ pub(super) fn replace(path: &Path, content: &[u8], faults: &Faults) -> io::Resul
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.{}.tmp", SessionId::generate()));
     let replaced = write_locked(&temporary, content, faults).and_then(|file| {
-        faults.failpoint("session.rewrite.rename")?;
+        failpoint!(faults, "session.rewrite.rename")?;
         fs::rename(&temporary, path)?;
         Ok(file)
     });
@@ -52,7 +53,7 @@ fn write_locked(path: &Path, content: &[u8], faults: &Faults) -> io::Result<File
     file.try_lock()?;
     let (first, rest) = content.split_at(content.len() / 2);
     file.write_all(first)?;
-    faults.failpoint("session.rewrite.write")?;
+    failpoint!(faults, "session.rewrite.write")?;
     file.write_all(rest)?;
     file.sync_all()?;
     Ok(file)

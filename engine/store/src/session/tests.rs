@@ -41,7 +41,7 @@ impl LogFixture {
     }
 
     fn with_faults(plan: &str) -> Self {
-        let faults = Faults::read(plan, FaultHooks { kill: || {}, wait }).unwrap();
+        let faults = Faults::read(plan, FaultHooks { wait, ..FaultHooks::default() }).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let blobs = BlobFolder::new(folder.path().join("blobs"));
         let logs = SessionLogFiles::new(faults).with_blobs(blobs);

@@ -56,7 +56,7 @@ fn assert_all_or_nothing(kit: &Kit, before: &Snapshot, after: &Snapshot, at: &st
 
 #[test]
 fn a_landing_killed_at_any_change_is_complete_or_not_begun_after_the_next_start() {
-    for off in ["", "off@exchange"] {
+    for off in ["", "fail@landing.exchange.support:*"] {
         let after = complete(off);
         let mut kills = 0;
         // How files change places does not concern the other points.

@@ -244,7 +244,8 @@ fn a_file_system_that_cannot_exchange_gets_the_same_in_two_steps() {
         change_everything(copy);
         expected = Some(snapshot(copy));
     });
-    let report = kit.land_with(&super::kit::faults("off@exchange"), &[task]).unwrap();
+    let report =
+        kit.land_with(&super::kit::faults("fail@landing.exchange.support:*"), &[task]).unwrap();
     assert_eq!(landed(&report), [&LANDED]);
     assert_eq!(Some(kit.snapshot()), expected);
     let told = kit.told.lock().unwrap();

@@ -33,7 +33,7 @@ fn a_save_at_the_same_moment_is_merged_with_what_lands() {
 #[test]
 fn a_save_by_rename_a_removal_and_a_new_file_at_the_same_moment_all_survive() {
     let changes = [("rename", Some("saved\n")), ("remove", None), ("create", Some("mine\n"))];
-    let ways = ["", "off@exchange,"];
+    let ways = ["", "fail@landing.exchange.support:*,"];
     for (way, (change, expected)) in ways.iter().flat_map(|way| changes.map(|it| (way, it))) {
         let kit = Kit::with(&[("a", "1\n"), ("z", "1\n")]);
         let task = kit.task("task", |copy| match change {

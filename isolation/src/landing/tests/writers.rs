@@ -83,7 +83,7 @@ pub(super) fn printable(kit: &Kit, rescue: &Rescue) -> String {
 
 #[test]
 fn a_program_that_opens_a_file_before_the_exchange_and_writes_after_the_landing_loses_nothing() {
-    for (way, removal) in [("", false), ("", true), ("off@exchange,", false)] {
+    for (way, removal) in [("", false), ("", true), ("fail@landing.exchange.support:*,", false)] {
         let kit = Kit::with(&[("log", "1\n"), ("other", "1\n")]);
         let task = kit.task("task", |copy| {
             match removal {
@@ -168,7 +168,7 @@ fn where_no_lease_can_be_had_versions_are_compared_twice_and_it_is_said_once() {
     // The program has the file open, and writes when everything was compared once.
     let mut open = for_append(&kit, "a");
     on_slow(move || open.write_all(b"saved\n").unwrap());
-    let plan = faults("off@leases,slow@landing.compare");
+    let plan = faults("fail@landing.lease:*,slow@landing.compare");
     let report = kit.land_with(&plan, &[task]).unwrap();
     assert!(matches!(landed(&report)[0], Landed::Conflicted { .. }), "{report:?}");
     assert_eq!(read(&kit.root, "a"), "1\nsaved\n");

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use engine::failpoint;
 use engine::fault::Faults;
 use engine::ports::{
     CancelToken, IsolationError, LandingNotice, UndoReport, UndoRequest, UndoScope,
@@ -53,7 +54,7 @@ pub(crate) fn undo(
     let Some(lock) = lock.filter(|_| !cancel.is_cancelled()) else {
         return Err(IsolationError::Withdrawn);
     };
-    faults.failpoint("landing.begin").or_cannot(|| "begin to take a landing back")?;
+    failpoint!(faults, "landing.begin").or_cannot(|| "begin to take a landing back")?;
     finish_others((repo, paths), (&lock, &roots()?), faults, cancel, notify);
     let tree = Tree::open_at(&repo.root)?;
     let context = LandingContext::new(&tree, &store, &journals, faults, cancel, notify);

@@ -1,8 +1,8 @@
 //! The cancellation of tasks: of all of them, or of the others when one fails.
 
-use protocol::{FailureClass, Outcome};
+use protocol::{OnFailure, Outcome};
 
-use super::{CancelTrigger, Effect, LiveState, RunMachine, unstarted};
+use super::{Effect, LiveState, RunMachine, unstarted};
 use crate::ports::CancelLevel;
 
 impl RunMachine {
@@ -32,11 +32,9 @@ impl RunMachine {
 
     /// Returns whether the others are cancelled when a task ends so.
     pub(super) fn cancels_others(&self, outcome: &Outcome) -> bool {
-        let Outcome::Failed { failure } = outcome else { return false };
-        match self.cancels {
-            CancelTrigger::Nothing => false,
-            CancelTrigger::Crash => failure.class == FailureClass::Crashed,
-            CancelTrigger::Failure => true,
+        match self.record.spec.on_failure {
+            OnFailure::Continue => false,
+            OnFailure::CancelTheRest => matches!(outcome, Outcome::Failed { .. }),
         }
     }
 }

@@ -6,6 +6,13 @@ use super::*;
 use crate::run::ReplayCheck;
 use crate::run::test_support::{captured, done, id, run, run_of, spec, started};
 
+/// A run whose tasks continue or are cancelled when one of them fails.
+fn with(on_failure: OnFailure, tasks: &[&str]) -> RunRecord {
+    let mut record = run(tasks);
+    record.spec.on_failure = on_failure;
+    record
+}
+
 /// A run and what it asked for that is not answered.
 struct Play {
     machine: RunMachine,
@@ -15,14 +22,14 @@ struct Play {
 }
 
 impl Play {
-    fn new(record: RunRecord, cancels: CancelTrigger) -> Self {
+    fn new(record: RunRecord) -> Self {
         let check = ReplayCheck::new(record.clone());
-        let machine = RunMachine::new(record, cancels);
+        let machine = RunMachine::new(record);
         Self { machine, check, open: VecDeque::new(), announced: Vec::new() }
     }
 
     fn begin(record: RunRecord) -> Self {
-        let mut play = Self::new(record, CancelTrigger::Nothing);
+        let mut play = Self::new(record);
         play.tell(Input::Begin(Vec::new()));
         play
     }
@@ -258,19 +265,19 @@ fn a_cancel_ends_what_waits_stops_what_runs_and_is_passed_on_again_if_it_is_more
 #[test]
 fn the_end_of_one_task_cancels_the_rest_where_that_was_asked_for() {
     let cases = [
-        (CancelTrigger::Nothing, FailureClass::Crashed, 0),
-        (CancelTrigger::Crash, FailureClass::Command, 0),
-        (CancelTrigger::Crash, FailureClass::Crashed, 1),
-        (CancelTrigger::Failure, FailureClass::Command, 1),
+        (OnFailure::Continue, FailureClass::Crashed, 0),
+        (OnFailure::Continue, FailureClass::Command, 0),
+        (OnFailure::CancelTheRest, FailureClass::Crashed, 1),
+        (OnFailure::CancelTheRest, FailureClass::Command, 1),
     ];
-    for (cancels, class, expected) in cases {
-        let mut play = Play::new(run(&["one", "two"]), cancels);
+    for (on_failure, class, expected) in cases {
+        let mut play = Play::new(with(on_failure, &["one", "two"]));
         play.tell(Input::Begin(Vec::new()));
         play.write();
         play.start(0);
         let effects = play.end(0, failed(class));
         let left = effects.iter().filter(|effect| matches!(effect, Effect::Dequeue(..))).count();
-        assert_eq!(left, 1 + expected, "{cancels:?} {class}");
+        assert_eq!(left, 1 + expected, "{on_failure:?} {class}");
     }
 }
 
@@ -467,7 +474,7 @@ fn a_task_whose_work_has_ended_makes_room_unless_its_end_decides_what_is_next() 
     play.tell(Input::WorkEnded(play.id(2)));
     assert_eq!(play.write(), [], "its parent is the next to go on");
 
-    let mut play = Play::new(run(&["one", "two"]), CancelTrigger::Failure);
+    let mut play = Play::new(with(OnFailure::CancelTheRest, &["one", "two"]));
     play.tell(Input::Begin(Vec::new()));
     play.write();
     play.start(0);

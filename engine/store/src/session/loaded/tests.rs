@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::fault::Faults;
+use engine::fault::{FaultHooks, Faults};
 use engine::ports::{OpenedLog, SessionHeader, SessionLogs as _};
 use protocol::{Message, SessionMessage};
 
@@ -119,9 +119,11 @@ impl Place {
     }
 
     fn with_faults(text: &[u8], plan: &str) -> Self {
-        let hooks = engine::fault::FaultHooks { kill: || {}, wait: || {} };
         let folder = tempfile::tempdir().unwrap();
-        let place = Self { folder, logs: SessionLogFiles::new(Faults::read(plan, hooks).unwrap()) };
+        let place = Self {
+            folder,
+            logs: SessionLogFiles::new(Faults::read(plan, FaultHooks::default()).unwrap()),
+        };
         fs::create_dir(place.path().parent().unwrap()).unwrap();
         fs::write(place.path(), text).unwrap();
         place

@@ -54,8 +54,7 @@ fn a_title_of_a_session_that_is_open_is_refused_and_a_failed_write_changes_nothi
     assert!(refused.source.to_string().contains("another session has it open"), "{refused}");
     drop(open);
     for point in ["session.rewrite.write", "session.rewrite.rename"] {
-        let hooks = FaultHooks { kill: || {}, wait: || {} };
-        let faults = Faults::read(&format!("full@{point}"), hooks).unwrap();
+        let faults = Faults::read(&format!("full@{point}"), FaultHooks::default()).unwrap();
         set_title(&path, "a", TitleSource::User, &faults).unwrap_err();
         assert_eq!(fs::read_to_string(&path).unwrap(), FILE, "{point}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "{point}");

@@ -42,7 +42,7 @@ fn sample() -> Sample {
 
 /// Freezes without the check of debug builds, which would look at everything.
 fn unchecked(sample: &Sample) -> FrozenRun<Snapshot> {
-    sample.try_freeze("raaaa", 1 << 28, &faults("off@record.check")).unwrap()
+    sample.try_freeze("raaaa", 1 << 28, &faults("fail@capture.record.check:*")).unwrap()
 }
 
 fn wait<T>(future: impl Future<Output = T>) -> T {
@@ -194,6 +194,9 @@ fn whatever_else_may_have_written_leads_to_a_look_at_everything() {
     let setup = Task::of(&frozen, frozen.prepare(&request).unwrap());
     frozen.accept_setup(&setup.workspace).unwrap();
     assert!(setup.finds_a_stranger(&frozen));
+    // The record of the view is not used.
+    let frozen = sample.try_freeze("rbbbb", 1 << 28, &faults("fail@capture.record:*")).unwrap();
+    assert!(Task::new(&frozen, "unrecorded").finds_a_stranger(&frozen));
 }
 
 #[test]
