@@ -12,13 +12,13 @@ test *words:
 binary *words:
     cargo test --test binary {{words}}
 
-# Both fuzzers, with seeds of the moment: `just fuzz 3000` for so many rounds of each.
-fuzz rounds="1000":
-    REGATTA_SEED=$(date +%s) REGATTA_ROUNDS={{rounds}} cargo test --test binary fuzz_
+# Random cases with the seeds of this commit, in time boxes: `just soak 30` for half an hour.
+soak minutes="8":
+    .ci/soak {{minutes}}
 
-# The fuzzers for as long as nobody stops them or something fails.
-soak:
-    while REGATTA_SEED=$(date +%s) REGATTA_ROUNDS=2000 cargo test --test binary fuzz_; do :; done
+# Every test in full depth, and every mistake in the source. The numbers are in CONTRIBUTING.md.
+full:
+    .ci/full
 
 # What clippy and rustfmt have to say.
 lint:
