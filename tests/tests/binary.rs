@@ -14,6 +14,7 @@ mod binary {
     mod agents_gates;
     mod agents_killed;
     mod agents_limits;
+    mod agents_outages;
     mod agents_streams;
     mod agents_tools;
     mod all_land;
@@ -29,7 +30,6 @@ mod binary {
     mod compaction;
     mod context_files;
     mod costs;
-    mod damaged_histories;
     mod demo;
     mod depends;
     mod dirty;
@@ -45,6 +45,7 @@ mod binary {
     mod escapes_kit;
     mod failures;
     mod fallbacks;
+    mod fallbacks_revoked;
     mod fan_out;
     mod faults;
     mod follow;
@@ -110,8 +111,6 @@ mod binary {
     mod retry_bad_input;
     mod secrets;
     mod series;
-    mod session_aborts;
-    mod session_kit;
     mod session_options;
     mod settle;
     mod settle_agents;

@@ -46,6 +46,13 @@ mod tests {
         let schema: serde_json::Value = serde_json::from_str(&text("plan").unwrap()).unwrap();
         assert_eq!(schema["title"], "Regatta plan");
         assert_eq!(schema["additionalProperties"], false);
+        for key in ["version", "jobs", "task"] {
+            assert!(schema["properties"][key].is_object(), "{key} in {schema}");
+        }
+        let text = schema.to_string();
+        for key in ["id", "exec", "depends_on", "priority", "must_change", "schema"] {
+            assert!(text.contains(&format!("\"{key}\"")), "{key} in {schema}");
+        }
     }
 
     #[test]

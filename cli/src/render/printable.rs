@@ -221,7 +221,7 @@ mod tests {
             usize::try_from(seed >> 33).unwrap() % below
         };
         let (rows, columns) = (NonZeroU16::new(4).unwrap(), NonZeroU16::new(800).unwrap());
-        for round in 0..5_000 {
+        for round in 0..test_limit::by_depth(500, 5_000) {
             let pieces = (0..random(24)).map(|_| PIECES[random(PIECES.len())]);
             let text: String = pieces.collect();
             for line in [one_line(&text), escaped(&text), visible_line(&text).replace('\t', " ")] {

@@ -211,6 +211,7 @@ mod tests {
         );
         let json = serde_json::to_value(listing(&spec).unwrap()).unwrap();
         assert_eq!(json["tasks"][0]["item"], "src/a.c");
+        assert_eq!(json["tasks"][0]["items"], serde_json::Value::Null);
         assert_eq!(json["tasks"][1]["items"], serde_json::json!(["b", "c\n"]));
     }
 

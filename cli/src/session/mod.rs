@@ -19,6 +19,8 @@ mod setup;
 #[cfg(feature = "tui")]
 mod switch;
 mod system_prompt;
+#[cfg(test)]
+mod tests;
 
 #[cfg(feature = "tui")]
 pub(crate) use conversation_ports::SessionPorts;

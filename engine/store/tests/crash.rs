@@ -25,14 +25,14 @@ use common::this_program;
 const LEDGER: &str = "REGATTA_TEST_LEDGER";
 
 const ENGINES: usize = 3;
-const ROUNDS: usize = 6;
 
 #[test]
 fn what_killed_engines_were_told_is_durable_is_in_the_ledger() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.db");
     let mut acknowledged: Vec<(String, usize)> = Vec::new();
-    for round in 0..ROUNDS {
+    let rounds = test_limit::by_depth(3, 6);
+    for round in 0..rounds {
         let mut engines: Vec<_> = (0..ENGINES).map(|_| engine(&path)).collect();
         for (number, engine) in engines.iter_mut().enumerate() {
             let output = engine.stdout.take().unwrap();
@@ -52,7 +52,7 @@ fn what_killed_engines_were_told_is_durable_is_in_the_ledger() {
     }
 
     let runs = Reader::open(&path).runs(None, usize::MAX).unwrap();
-    assert_eq!(runs.len(), ENGINES * ROUNDS);
+    assert_eq!(runs.len(), ENGINES * rounds);
     let ledger = Connection::open(&path).unwrap();
     let sound: String = ledger.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(sound, "ok");

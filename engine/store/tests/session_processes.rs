@@ -1,4 +1,4 @@
-//! Two processes want one session for ten seconds and are killed: what each was told is durable is
+//! Two processes want one session for some seconds and are killed: what each was told is durable is
 //! in the file, in one line of entries, and whoever comes second is refused.
 
 #[macro_use]
@@ -7,6 +7,8 @@ extern crate test_limit;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::Child;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use engine::fault::Faults;
@@ -22,7 +24,28 @@ use common::this_program;
 const LOG: &str = "REGATTA_TEST_SESSION_LOG";
 const NAME: &str = "REGATTA_TEST_SESSION_WRITER";
 
-const DURATION: Duration = Duration::from_secs(10);
+type Lines = Arc<Mutex<Vec<String>>>;
+
+/// Collects the lines of an output in another thread, up to its end.
+fn collect(output: impl std::io::Read + Send + 'static) -> (Lines, JoinHandle<()>) {
+    let lines = Lines::default();
+    let collected = Arc::clone(&lines);
+    let reader = std::thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            collected.lock().unwrap().push(line);
+        }
+    });
+    (lines, reader)
+}
+
+fn is_durable(line: &str) -> bool {
+    line.starts_with("durable")
+}
+
+/// Returns whether the line says that a writer was refused.
+fn is_refused(line: &str) -> bool {
+    line.contains("--fork")
+}
 
 #[test]
 fn two_processes_on_one_session_lose_nothing_and_write_one_after_the_other() {
@@ -31,19 +54,23 @@ fn two_processes_on_one_session_lose_nothing_and_write_one_after_the_other() {
     let names = ["one", "two"];
     let mut writers = names.map(|name| writer(&path, name));
     let outputs = writers.each_mut().map(|writer| writer.stdout.take().unwrap());
-    let readers = outputs.map(|output| {
-        std::thread::spawn(move || {
-            BufReader::new(output).lines().map_while(Result::ok).collect::<Vec<_>>()
+    let outputs = outputs.map(collect);
+    let time = test_limit::by_depth(Duration::from_secs(1), Duration::from_secs(10));
+    let _never = test_limit::within(time, || false);
+    test_limit::eventually(Duration::from_secs(60), "both were let in and refused", || {
+        outputs.iter().all(|(lines, _)| {
+            let lines = lines.lock().unwrap();
+            lines.iter().any(|line| is_durable(line)) && lines.iter().any(|line| is_refused(line))
         })
     });
-    let (_never, ended) = std::sync::mpsc::channel::<()>();
-    let timeout = ended.recv_timeout(DURATION);
-    assert!(timeout.is_err());
     for writer in &mut writers {
         writer.kill().unwrap();
         writer.wait().unwrap();
     }
-    let told: Vec<_> = readers.into_iter().map(|reader| reader.join().unwrap()).collect();
+    let told = outputs.map(|(lines, reader)| {
+        reader.join().unwrap();
+        std::mem::take(&mut *lines.lock().unwrap())
+    });
 
     let lines = read_session(&path).unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
@@ -62,7 +89,7 @@ fn two_processes_on_one_session_lose_nothing_and_write_one_after_the_other() {
             _other => None,
         });
         let said: Vec<_> = said.collect();
-        let durable = told.iter().filter(|word| word.starts_with("durable")).count();
+        let durable = told.iter().filter(|word| is_durable(word)).count();
         let expected: Vec<_> = (0..said.len()).map(|number| number.to_string()).collect();
         assert_eq!(said, expected, "{name}");
         assert!(
@@ -71,7 +98,7 @@ fn two_processes_on_one_session_lose_nothing_and_write_one_after_the_other() {
             said.len()
         );
         assert!(durable > 0, "{name} was never let in");
-        assert!(told.iter().any(|word| word.contains("--fork")), "{name} was never refused");
+        assert!(told.iter().any(|word| is_refused(word)), "{name} was never refused");
     }
 }
 

@@ -327,7 +327,7 @@ fn rules_put_together_at_random_ignore_what_git_ignores() {
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(state >> 33).unwrap() % below
     };
-    for round in 0..60 {
+    for round in 0..test_limit::by_depth(10, 60) {
         let mut rules = || {
             let lines = (0..1 + random(4)).map(|_| {
                 let mark = if random(3) == 0 { "!" } else { "" };

@@ -10,8 +10,8 @@ use crate::repository::Repo;
 use crate::testing::Sample;
 use crate::tree::Tree;
 
-/// How many patterns each test tries. `REGATTA_IGNORE_PATTERNS` sets another number.
-const PATTERNS: usize = 250;
+/// How many patterns each test tries, in quick and in full depth.
+const PATTERNS: (usize, usize) = (60, 250);
 
 /// A generator of numbers that are the same in every run.
 struct Random(u64);
@@ -160,10 +160,9 @@ fn git_ignores(sample: &Sample, paths: &[Vec<u8>]) -> Vec<bool> {
 fn compare_with_git(ignore_case: &str, seed: u64) {
     let sample = Sample::empty();
     sample.git(&["config", "core.ignorecase", ignore_case]);
-    let count = std::env::var("REGATTA_IGNORE_PATTERNS").ok().and_then(|count| count.parse().ok());
     let mut random = Random(seed);
     let (mut paths, mut patterns) = (Vec::new(), Vec::new());
-    for number in 0..count.unwrap_or(PATTERNS) {
+    for number in 0..test_limit::by_depth(PATTERNS.0, PATTERNS.1) {
         let folder = format!("{number}");
         fs::create_dir(sample.root.join(&folder)).unwrap();
         let lines: Vec<_> = (0..=random.below(3)).map(|_| pattern(&mut random)).collect();

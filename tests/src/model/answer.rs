@@ -119,6 +119,17 @@ impl Answer {
         Self::Says(Said::default())
     }
 
+    /// Returns an answer of Chat Completions that begins with a text, and of which nothing more comes.
+    #[must_use]
+    pub fn begun(text: &str) -> Self {
+        let choice = json!({ "index": 0, "delta": { "content": text }, "finish_reason": null });
+        let chunk = json!({
+            "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_767_323_045,
+            "model": super::LoopbackModel::ID, "choices": [choice],
+        });
+        Self::Again(format!("data: {chunk}\n\n").into_bytes(), Duration::from_secs(3600))
+    }
+
     /// Returns a stream of these bytes, whatever they are.
     pub fn stream(body: impl Into<Vec<u8>>) -> Self {
         Self::Bytes { content_type: "text/event-stream", body: body.into() }

@@ -60,7 +60,7 @@ pub(super) async fn respond(answer: Answer, wire: Wire, model: &str, pace: Pace)
         Answer::Silence => spoken(std::iter::once(Step::Hang)),
         Answer::Held => std::future::pending().await,
         Answer::Endless => {
-            let words = Said { text: "on and on and ".repeat(300), ..Said::default() };
+            let words = Said { text: "on and on and ".repeat(3_000), ..Said::default() };
             let body = wire.events(&words, model);
             let end = if wire == Wire::Gemini { "\r\n\r\n" } else { "\n\n" };
             let events: Vec<_> = body.split_inclusive(end).collect();

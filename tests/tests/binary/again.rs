@@ -31,6 +31,8 @@ fn work_that_was_thrown_away_is_told_and_lands_again_when_asked_to() {
     let place = sandbox();
     let repository = place.repository().watched();
     let run = landed(&place, &repository);
+    expect_uncompared_work_is_not_said_to_be_there(&place, &repository, &run);
+    expect_work_of_a_chain_is_found(&place, &repository, &run);
     let throw_away: [&[&[&str]]; 2] = [
         &[&["reset", "--quiet", "--hard"], &["clean", "--quiet", "-fd"]],
         &[&["checkout", "--quiet", "."], &["clean", "--quiet", "-fd"]],
@@ -72,6 +74,36 @@ fn work_that_was_thrown_away_is_told_and_lands_again_when_asked_to() {
     place.expect_nothing_left(&repository);
 }
 
+/// Landed work that cannot be compared is not said to be there.
+fn expect_uncompared_work_is_not_said_to_be_there(
+    place: &Sandbox,
+    repository: &Repository,
+    run: &str,
+) {
+    let store = place.home().stores().remove(0);
+    std::fs::rename(store.join("objects"), store.join("elsewhere")).unwrap();
+    std::fs::create_dir(store.join("objects")).unwrap();
+    for words in [format!("apply {run}"), format!("apply {run} --json"), "apply first".to_owned()] {
+        let told = regatta(place, repository, &words);
+        assert_ne!(told.code, 0, "{told}");
+        assert!(!told.stdout.contains("landed already"), "{told}");
+        assert!(told.stderr.starts_with("error: cannot "), "{told}");
+    }
+    std::fs::remove_dir_all(store.join("objects")).unwrap();
+    std::fs::rename(store.join("elsewhere"), store.join("objects")).unwrap();
+    let there = regatta(place, repository, "apply").expect_code(0);
+    assert!(there.stdout.contains("has landed already"), "{there}");
+}
+
+/// The work of a chain is found behind that of its last task.
+fn expect_work_of_a_chain_is_found(place: &Sandbox, repository: &Repository, run: &str) {
+    std::fs::remove_file(repository.path("new.txt")).unwrap();
+    let told = regatta(place, repository, &format!("apply {run}")).expect_code(4);
+    assert!(told.stdout.contains("first") && told.stdout.contains("new.txt"), "{told}");
+    assert!(!told.stdout.contains("colour.txt"), "{told}");
+    repository.write("new.txt", "new\n");
+}
+
 #[test]
 fn one_file_that_was_thrown_away_lands_again_and_later_edits_are_left_alone() {
     let place = sandbox();
@@ -104,17 +136,6 @@ fn one_file_that_was_thrown_away_lands_again_and_later_edits_are_left_alone() {
 }
 
 #[test]
-fn the_work_of_a_chain_is_found_behind_that_of_its_last_task() {
-    let place = sandbox();
-    let repository = place.repository().watched();
-    let run = landed(&place, &repository);
-    std::fs::remove_file(repository.path("new.txt")).unwrap();
-    let told = regatta(&place, &repository, &format!("apply {run}")).expect_code(4);
-    assert!(told.stdout.contains("first") && told.stdout.contains("new.txt"), "{told}");
-    assert!(!told.stdout.contains("colour.txt"), "{told}");
-}
-
-#[test]
 fn kept_work_lands_and_what_was_thrown_away_is_noted() {
     let place = sandbox();
     let repository = place.repository().watched();
@@ -134,7 +155,7 @@ fn kept_work_lands_and_what_was_thrown_away_is_noted() {
 }
 
 #[test]
-fn a_branch_that_was_deleted_is_made_again() {
+fn a_branch_that_was_deleted_is_made_again_unless_it_was_merged_and_has_landed() {
     let place = sandbox();
     let repository = place.repository();
     let run = place.run_in(&repository).words("--merge branch").exec("echo x > x.txt").run();
@@ -147,12 +168,7 @@ fn a_branch_that_was_deleted_is_made_again() {
     assert!(told.stdout.contains(&branch) && told.stdout.contains("--again"), "{told}");
     let _again = regatta(&place, &repository, "apply --again").expect_code(0);
     assert_eq!(repository.git(&["show", &format!("{branch}:x.txt")]), "x\n");
-}
 
-#[test]
-fn a_branch_that_was_merged_and_deleted_has_landed() {
-    let place = sandbox();
-    let repository = place.repository();
     for (number, merge) in [(1, "--no-ff"), (2, "--squash"), (3, "--ff-only")] {
         let script = format!("echo {number} > {number}.txt; echo {number} >> README.md");
         let call = place.run_in(&repository).words("--merge branch").exec(&script);
@@ -173,26 +189,6 @@ fn a_branch_that_was_merged_and_deleted_has_landed() {
         assert!(gone.stdout.contains(&branch) && gone.stdout.contains("--again"), "{gone}");
         repository.git(&["checkout", "--quiet", &format!("{number}.txt")]);
     }
-}
-
-#[test]
-fn landed_work_that_cannot_be_compared_is_not_said_to_be_there() {
-    let place = sandbox();
-    let repository = place.repository().watched();
-    let run = landed(&place, &repository);
-    let store = place.home().stores().remove(0);
-    std::fs::rename(store.join("objects"), store.join("elsewhere")).unwrap();
-    std::fs::create_dir(store.join("objects")).unwrap();
-    for words in [format!("apply {run}"), format!("apply {run} --json"), "apply first".to_owned()] {
-        let told = regatta(&place, &repository, &words);
-        assert_ne!(told.code, 0, "{told}");
-        assert!(!told.stdout.contains("landed already"), "{told}");
-        assert!(told.stderr.starts_with("error: cannot "), "{told}");
-    }
-    std::fs::remove_dir_all(store.join("objects")).unwrap();
-    std::fs::rename(store.join("elsewhere"), store.join("objects")).unwrap();
-    let there = regatta(&place, &repository, "apply").expect_code(0);
-    assert!(there.stdout.contains("has landed already"), "{there}");
 }
 
 #[test]

@@ -226,12 +226,9 @@ pub(super) fn plain(message: &mut Value) {
     }
 }
 
-#[test]
-fn a_yield_against_its_schema_is_repaired_after_a_reminder_with_the_path_of_the_fault() {
-    let place = sandbox();
-    let repository = place.repository();
-    let model = LoopbackModel::start();
-    model.talk("t1", |asked: &Asked| match asked.answers() {
+/// Yields against its schema, not at all, and at last as it must.
+fn needs_reminders(asked: &Asked) -> Answer {
+    match asked.answers() {
         0 => Answer::call("write", &json!({ "path": "new.txt", "content": "new\n" })),
         1 => Answer::yields(&json!({ "files": "one" })),
         2 => {
@@ -249,33 +246,45 @@ fn a_yield_against_its_schema_is_repaired_after_a_reminder_with_the_path_of_the_
             Answer::yields(&json!({ "files": 1 }))
         }
         more => panic!("{more} answers"),
-    });
-    let files = r#"schema = { type = "object", required = ["files"], properties = { files = { type = "integer" } } }"#;
-    let plan = Plan::default().agent("t1", &marker("t1")).with(files);
-    let finished = run_with(&place, &repository, &plan, &model).run().expect_code(0);
-    assert_eq!(finished.task("t1")["yield"], json!({ "files": 1 }), "{finished}");
-    assert_eq!(finished.events_of("contract_reminded").len(), 3, "{finished}");
-    assert_eq!(repository.text("new.txt"), "new\n");
-    assert_eq!(model.requests(), 5);
+    }
 }
 
 #[test]
-fn a_worker_that_says_it_cannot_is_not_reminded_and_its_work_is_kept() {
+fn a_yield_is_repaired_after_reminders_one_that_cannot_is_kept_and_none_may_lack_its_change() {
     let place = sandbox();
     let repository = place.repository();
     let model = LoopbackModel::start();
-    let run = run_one(&place, &repository, &model, |asked: &Asked| match asked.answers() {
+    model.talk("repairs", needs_reminders);
+    model.talk("cannot", |asked: &Asked| match asked.answers() {
         0 => Answer::call("write", &json!({ "path": "kept.txt", "content": "kept\n" })),
         _ => Answer::call("yield", &json!({ "result": { "error": "there is no such thing" } })),
     });
-    let finished = run.run().expect_code(5);
-    let failure = finished.task("t1")["failure"].clone();
+    model.talk("idle", |_: &Asked| Answer::yields(&json!("all done")));
+    let files = r#"schema = { type = "object", required = ["files"], properties = { files = { type = "integer" } } }"#;
+    let plan = Plan::default()
+        .agent("repairs", &marker("repairs"))
+        .with(files)
+        .agent("cannot", &marker("cannot"))
+        .agent("idle", &marker("idle"))
+        .with("must_change = true");
+    let finished = run_with(&place, &repository, &plan, &model).run().expect_code(3);
+    assert_eq!(finished.task("repairs")["yield"], json!({ "files": 1 }), "{finished}");
+    assert_eq!(repository.text("new.txt"), "new\n");
+    assert_eq!(model.asked("repairs").len(), 5);
+    // Its work is kept.
+    let failure = finished.task("cannot")["failure"].clone();
     assert_eq!(failure["class"], "gave_up", "{finished}");
     assert!(failure["message"].as_str().unwrap().contains("no such thing"), "{finished}");
-    let capture = format!("{}/t1/1", finished.run_name());
+    let capture = format!("{}/cannot/1", finished.run_name());
     assert_eq!(place.home().captured(&capture, "kept.txt"), "kept\n");
     assert!(!repository.has("kept.txt"));
-    assert_eq!((model.requests(), finished.events_of("contract_reminded").len()), (2, 0));
+    assert_eq!(model.asked("cannot").len(), 2);
+    // An empty success is none where a change is asked for.
+    assert_eq!(finished.task("idle")["failure"]["class"], "contract", "{finished}");
+    let reminded = finished.names_in("contract_reminded");
+    assert_eq!(reminded.iter().filter(|name| *name == "repairs").count(), 3, "{finished}");
+    assert!(!reminded.iter().any(|name| name == "cannot"), "{finished}");
+    place.expect_nothing_left(&repository);
 }
 
 #[test]

@@ -4,11 +4,12 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use test_limit::{Depth, depth};
 use tests::model::{Answer, Asked, Call, Cut, LoopbackModel, Said, Script, Wire, marker};
 use tests::sandbox::{ClosedPort, Finished, Invocation, Plan, Repository, Sandbox};
 
 use super::agents::{run_one, run_with};
-use super::own_servers::{Agent, Described, begin_all, expect_no_violation};
+use super::own_servers::{Agent, PLAIN, begin_all, expect_no_violation};
 use super::sandbox;
 
 /// A key that may stand nowhere.
@@ -37,7 +38,7 @@ fn begin(
 /// Runs agents with a server and a key of their own each, which are asked again once and at once.
 fn run_all(place: &Sandbox, repository: &Repository, agents: &[Agent]) -> Finished {
     place.home().configure(RETRIES);
-    let run = patient(begin_all(place, repository, agents, Described::default()));
+    let run = patient(begin_all(place, repository, agents, PLAIN));
     for agent in agents {
         agent.server.demand_key(KEY);
     }
@@ -149,7 +150,6 @@ fn failing() -> Vec<Failing> {
         ("too-long", status(400, "context_length_exceeded", long), "overflow", &[], 1),
         ("in-character", Answer::Cut(spoken(), Cut::InCharacter), "transient", &[], 2),
         ("no-finish", Answer::Cut(spoken(), Cut::BeforeFinish), "transient", &[], 2),
-        ("endless", Answer::Endless, "contract", &["too long"], 4),
     ]
 }
 
@@ -157,7 +157,11 @@ fn failing() -> Vec<Failing> {
 fn what_a_provider_always_says_instead_of_a_stream_has_one_end_by_its_class_and_the_work_is_kept() {
     let place = sandbox();
     let repository = place.repository();
-    let rows = failing();
+    let mut rows = failing();
+    // Its requests have megabytes.
+    if depth() == Depth::Full {
+        rows.push(("endless", Answer::Endless, "contract", &["too long"], 4));
+    }
     let disturb = |name, odd: &Answer| disturbed(name, odd.clone(), usize::MAX, Duration::ZERO);
     let mut agents: Vec<_> = rows.iter().map(|(name, odd, ..)| disturb(name, odd)).collect();
     let elsewhere = Answer::Status {
@@ -250,7 +254,7 @@ fn a_retry_after_that_is_no_time_says_nothing_and_one_of_a_year_is_quota() {
         };
         let agents: Vec<_> = rows.into_iter().map(agent).collect();
         let began = Instant::now();
-        let finished = begin_all(&place, &repository, &agents, Described::default()).run();
+        let finished = begin_all(&place, &repository, &agents, PLAIN).run();
         test_limit::took_at_most(began.elapsed(), Duration::from_secs(60), &finished);
         let finished = finished.expect_code(code);
         for agent in &agents {
@@ -315,7 +319,8 @@ fn readings() -> Vec<Reading> {
         vec![Call { id: None, name: name.to_owned(), arguments: arguments.to_owned() }]
     };
     let no_json = ["{\"path\": \"a", "[1]", "", "not at all"];
-    let no_json = no_json.iter().map(|arguments| (call("read", arguments), tells_the_fault as Look));
+    let no_json =
+        no_json.iter().map(|arguments| (call("read", arguments), tells_the_fault as Look));
     let long = "x".repeat(300);
     let unknown = ["search_web", "read file", "", "read\u{1b}[31m", &long];
     let unknown = unknown.iter().map(|name| (call(name, "{}"), lists_the_tools as Look));

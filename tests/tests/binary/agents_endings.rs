@@ -204,7 +204,7 @@ fn each_way_in_which_an_agent_ends_fails_only_its_own_task() {
 
 #[test]
 fn a_batch_of_many_agents_ends_with_exactly_its_classes() {
-    let each = by_depth(2, 8);
+    let each = by_depth(1, 8);
     let kinds: Vec<_> = KINDS.iter().map(|(kind, _)| *kind).filter(|it| *it != "poison").collect();
     let (ids, finished) = batch(&kinds, each);
     assert_eq!(ids.len(), 8 * each);

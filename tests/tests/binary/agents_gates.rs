@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use test_limit::by_depth;
 use tests::model::{Answer, Asked, Call, LoopbackModel, Pace, Said, Script, marker};
 use tests::sandbox::{Invocation, Plan, Repository, Sandbox, eventually, skip};
 
@@ -19,7 +20,7 @@ use super::sandbox;
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Reads a file as many times as there are turns before the last, and yields.
-fn turns(count: usize) -> impl Script {
+pub(super) fn turns(count: usize) -> impl Script {
     move |asked: &Asked| {
         if asked.answers() + 1 < count {
             let read = Call::new("read", &json!({ "path": "README.md" }));
@@ -29,14 +30,14 @@ fn turns(count: usize) -> impl Script {
     }
 }
 
-fn agents(names: &str, count: usize) -> Plan {
+pub(super) fn agents(names: &str, count: usize) -> Plan {
     (0..count).fold(Plan::default(), |plan, at| {
         let name = format!("{names}{at}");
         plan.agent(&name, &marker(&name))
     })
 }
 
-fn begin(
+pub(super) fn begin(
     place: &Sandbox,
     repository: &Repository,
     model: &LoopbackModel,
@@ -51,29 +52,58 @@ fn account(place: &Sandbox, repository: &Repository) -> Value {
     shown.json()["accounts"][0].clone()
 }
 
-/// Runs 64 agents of three turns with a model that answers 60 requests per 3 seconds. No request may
-/// come before the time that it tells, but for those that come within `grace` of a refusal.
-fn sixty_four(place: &Sandbox, grace: Duration, most: Duration) {
-    let repository = place.repository();
-    let model = LoopbackModel::start();
-    model.pace(Pace::Events);
-    model.otherwise(|_| Box::new(turns(3)));
-    model.limit_many(60, Duration::from_secs(3), grace);
-    let began = Instant::now();
-    let finished = begin(place, &repository, &model, ("t", 64)).run().expect_code(0);
-    let took = began.elapsed();
-    assert_eq!(model.take_violations(), Vec::<String>::new(), "{took:?}");
-    assert_eq!(finished.events_of("run_finished")[0]["done"], 64);
-    assert_eq!(model.requests(), 64 * 3, "each turn was answered once");
-    test_limit::took_at_most(took, most, model.refused());
+/// How many agents share a limit, how many turns each has, and how many requests are answered in each
+/// window of time.
+#[derive(Clone, Copy)]
+struct Crowd {
+    agents: usize,
+    turns: usize,
+    answered: usize,
+    window: Duration,
 }
 
-/// 192 requests begin in four windows of three seconds, the last of which need not be over.
-const NEEDED: Duration = Duration::from_secs(9);
+/// 192 requests, which begin in four windows, the last of which need not be over.
+const SIXTY_FOUR: Crowd =
+    Crowd { agents: 64, turns: 3, answered: 60, window: Duration::from_secs(3) };
+
+/// 32 requests, which begin in three windows.
+const SIXTEEN: Crowd = Crowd { agents: 16, turns: 2, answered: 15, window: Duration::from_secs(1) };
+
+impl Crowd {
+    fn requests(self) -> usize {
+        self.agents * self.turns
+    }
+
+    /// Returns how long they need at least.
+    fn needed(self) -> Duration {
+        let windows = (self.requests() - 1) / self.answered;
+        self.window * u32::try_from(windows).expect("there are a few")
+    }
+
+    /// Runs them. No request may come before the time that the server tells, but for those that come
+    /// within `grace` of a refusal.
+    fn run(self, place: &Sandbox, grace: Duration, most: Duration) {
+        test_limit::waits("each window has to be over");
+        let repository = place.repository();
+        let model = LoopbackModel::start();
+        model.pace(Pace::Events);
+        model.otherwise(move |_| Box::new(turns(self.turns)));
+        model.limit_many(self.answered, self.window, grace);
+        let began = Instant::now();
+        let finished = begin(place, &repository, &model, ("t", self.agents)).run().expect_code(0);
+        let took = began.elapsed();
+        assert_eq!(model.take_violations(), Vec::<String>::new(), "{took:?}");
+        assert_eq!(finished.events_of("run_finished")[0]["done"], self.agents);
+        assert_eq!(model.requests(), self.requests(), "each turn was answered once");
+        assert!(took >= self.needed(), "{took:?}");
+        test_limit::took_at_most(took, most, model.refused());
+    }
+}
 
 #[test]
-fn sixty_four_agents_share_a_limit_that_the_server_counts() {
-    sixty_four(&sandbox(), GRACE, NEEDED.mul_f64(1.3) + Duration::from_secs(3));
+fn many_agents_share_a_limit_that_the_server_counts() {
+    let crowd = by_depth(SIXTEEN, SIXTY_FOUR);
+    crowd.run(&sandbox(), GRACE, crowd.needed().mul_f64(1.3) + Duration::from_secs(3));
 }
 
 #[test]
@@ -83,19 +113,22 @@ fn sixty_four_agents_of_the_release_build_send_nothing_50_ms_after_a_refusal() {
     let Ok(release) = std::env::var("REGATTA_RELEASE") else {
         return skip(name, "REGATTA_RELEASE names no binary");
     };
-    sixty_four(&Sandbox::new(&release), Duration::from_millis(50), NEEDED.mul_f64(1.3));
+    let most = SIXTY_FOUR.needed().mul_f64(1.3);
+    SIXTY_FOUR.run(&Sandbox::new(&release), Duration::from_millis(50), most);
 }
 
 #[test]
 fn two_engines_share_a_limit_also_when_one_of_them_is_killed() {
+    test_limit::waits("each window has to be over");
     let place = sandbox();
     let repository = place.repository();
     let model = LoopbackModel::start();
     model.pace(Pace::Events);
-    model.otherwise(|_| Box::new(turns(3)));
-    model.limit_many(10, Duration::from_secs(2), GRACE);
-    let mut killed = begin(&place, &repository, &model, ("a", 16)).start();
-    let mut other = begin(&place, &repository, &model, ("b", 16)).start();
+    let (agents, each, window) = by_depth((8, 2, 1), (16, 3, 2));
+    model.otherwise(move |_| Box::new(turns(each)));
+    model.limit_many(10, Duration::from_secs(window), GRACE);
+    let mut killed = begin(&place, &repository, &model, ("a", agents)).start();
+    let mut other = begin(&place, &repository, &model, ("b", agents)).start();
     for engine in [&mut killed, &mut other] {
         engine.until_event("a request waits", |event| event["event"]["type"] == "auto_retry_start");
     }
@@ -105,7 +138,7 @@ fn two_engines_share_a_limit_also_when_one_of_them_is_killed() {
     let _killed = killed.kill();
     let finished = other.wait().expect_code(0);
     assert_eq!(model.take_violations(), Vec::<String>::new(), "{finished}");
-    assert_eq!(finished.events_of("run_finished")[0]["done"], 16);
+    assert_eq!(finished.events_of("run_finished")[0]["done"], agents);
     let nobody = account(&place, &repository);
     assert_eq!((&nobody["engines"], &nobody["in_use"]), (&json!(0), &json!(0)), "{nobody}");
 }
@@ -120,7 +153,7 @@ fn where_engines_cannot_share_limits_each_holds_them_alone_and_that_is_told() {
     fs::write(&shared, "no folder").unwrap();
     let model = LoopbackModel::start();
     model.pace(Pace::Events);
-    model.otherwise(|_| Box::new(turns(3)));
+    model.otherwise(|_| Box::new(turns(by_depth(2, 3))));
     model.limit_many(10, Duration::from_secs(1), GRACE);
     let finished = begin(&place, &repository, &model, ("t", 8)).run().expect_code(0);
     let told = "the limits of accounts hold for this process only";
@@ -179,132 +212,6 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn in_an_outage_one_request_at_a_time_asks_and_all_end_soon() {
-    let place = sandbox();
-    let repository = place.repository();
-    place.home().configure("retry:\n  outage: 4s\n  baseDelayMs: 10\n");
-    let model = LoopbackModel::start();
-    model.pace(Pace::Events);
-    model.otherwise(|_| Box::new(|_: &Asked| Answer::error(503, "server_error", "down")));
-    let began = Instant::now();
-    let finished = begin(&place, &repository, &model, ("t", 32)).run().expect_code(5);
-    test_limit::took_at_most(began.elapsed(), Duration::from_secs(60), &finished);
-    let failures = finished.events_of("task_finished");
-    assert_eq!(failures.len(), 32);
-    assert!(failures.iter().all(|end| end["failure"]["class"] == "transient"), "{finished}");
-    // Each asks once until three have failed, or twice; then there is a probe after a second, and
-    // after three.
-    assert!(model.requests() <= 32 + 8, "{}", model.requests());
-    let says = |value: &Value, words: &str| value.as_str().is_some_and(|it| it.contains(words));
-    let told = |event: &Value| says(&event["line"], "waits until loopback at");
-    assert!(finished.events().iter().any(told), "{finished}");
-    let given_up = |end: &Value| says(&end["failure"]["message"], "nothing was answered for");
-    assert!(failures.iter().any(given_up), "{finished}");
-}
-
-#[test]
-fn after_an_outage_of_45_seconds_all_that_wait_end_and_nothing_more_is_started() {
-    let place = sandbox();
-    let repository = place.repository();
-    let model = LoopbackModel::start();
-    model.pace(Pace::Events);
-    let came: Arc<Mutex<Vec<Instant>>> = Arc::default();
-    let log = Arc::clone(&came);
-    model.otherwise(move |_| {
-        let log = Arc::clone(&log);
-        Box::new(move |_: &Asked| {
-            log.lock().expect("nobody panics").push(Instant::now());
-            Answer::error(503, "server_error", "down")
-        })
-    });
-    let plan = agents("t", 40);
-    let run = run_with(&place, &repository, &plan, &model).words("--jobs 32");
-    let began = Instant::now();
-    let finished = run.run().expect_code(5);
-    let came = came.lock().expect("nobody panics");
-    let (took, lasted) = (began.elapsed(), came[0].elapsed());
-    assert!(took > Duration::from_secs(45) && lasted < Duration::from_secs(60), "{lasted:?}");
-    // Each of the 32 has asked once. From then on each request comes after the one before has failed
-    // and a pause that grows from one second to eight: there is one at a time.
-    let probes: Vec<_> = came.windows(2).skip(31).map(|two| two[1] - two[0]).collect();
-    assert!(probes.len() <= 8, "{probes:?}");
-    assert!(probes.iter().all(|gap| *gap > Duration::from_millis(900)), "{probes:?}");
-    let ended = finished.events_of("task_finished");
-    assert_eq!(ended.len(), 40);
-    assert!(ended.iter().all(|end| end["failure"]["class"] == "transient"), "{finished}");
-    let events = finished.events();
-    let over = |event: &Value| event["failure"]["detail"]["type"] == "outage";
-    let first = events.iter().position(over).expect("the outage ends tasks");
-    let starts = |event: &&Value| event["type"] == "workspace_ready";
-    assert_eq!(events[first..].iter().filter(starts).count(), 0, "{finished}");
-    let told = "it was not started: nothing was answered for 45 s: ";
-    let told = |end: &&Value| {
-        end["failure"]["message"].as_str().is_some_and(|message| message.starts_with(told))
-    };
-    let begun = events.iter().filter(starts).count();
-    assert!((32..36).contains(&begun), "one that has asked five times makes room: {begun}");
-    assert_eq!(ended.iter().filter(told).count(), 40 - begun, "{finished}");
-    // Who asks again finds out at once whether it is over.
-    model.otherwise(|_| Box::new(turns(1)));
-    let again = begin(&place, &repository, &model, ("again", 8)).run().expect_code(0);
-    assert_eq!(again.events_of("run_finished")[0]["done"], 8);
-}
-
-/// What a model with a quota remembers.
-#[derive(Default)]
-struct QuotaLog {
-    answered: usize,
-    /// When the quota was used up.
-    spent: Option<Instant>,
-    /// When each request was refused.
-    refused: Vec<Instant>,
-}
-
-#[test]
-fn a_quota_that_ends_in_the_middle_of_a_run_is_waited_for_and_each_turn_is_asked_for_once() {
-    const RESET: Duration = Duration::from_secs(5);
-    let place = sandbox();
-    let repository = place.repository();
-    let model = LoopbackModel::start();
-    model.pace(Pace::Events);
-    let quota: Arc<Mutex<QuotaLog>> = Arc::default();
-    let log = Arc::clone(&quota);
-    model.otherwise(move |_| {
-        let (log, mut turn) = (Arc::clone(&log), turns(4));
-        Box::new(move |asked: &Asked| {
-            let mut quota = log.lock().expect("nobody panics");
-            let QuotaLog { answered, spent, refused } = &mut *quota;
-            if *answered == 13 && spent.is_none_or(|spent| spent.elapsed() < RESET) {
-                let left = RESET - spent.get_or_insert_with(Instant::now).elapsed();
-                refused.push(Instant::now());
-                let spent =
-                    Answer::error(429, "insufficient_quota", "You exceeded your current quota");
-                return spent.with_header("retry-after-ms", (left.as_millis() + 1).to_string());
-            }
-            *answered += 1;
-            turn.next(asked)
-        })
-    });
-    let began = Instant::now();
-    let finished = begin(&place, &repository, &model, ("t", 8)).run().expect_code(0);
-    assert!(began.elapsed() > RESET, "{finished}");
-    assert_eq!(finished.events_of("run_finished")[0]["done"], 8);
-    for at in 0..8 {
-        let said = model.said(&format!("t{at}"));
-        let answered = said.iter().filter(|(_, answer)| answer.said().is_some());
-        let turns: Vec<_> = answered.map(|(asked, _)| asked.answers()).collect();
-        assert_eq!(turns, [0, 1, 2, 3], "each turn is answered once, and none is asked for again");
-    }
-    let quota = quota.lock().expect("nobody panics");
-    let QuotaLog { answered, refused, .. } = &*quota;
-    let late = refused.last().expect("it was used up").duration_since(refused[0]);
-    // Those that were refused had been on their way.
-    assert!(*answered == 32 && refused.len() <= 8, "{refused:?}");
-    assert!(late < Duration::from_secs(1), "{late:?}");
-    assert_eq!(model.requests(), answered + refused.len());
-}
-
-#[test]
 fn the_limits_of_the_users_file_hold_and_a_cancel_ends_a_wait_at_once() {
     // One request has more tokens than a minute may have, and so goes alone.
     for limit in ["requestsPerMinute: 1", "tokensPerMinute: 100"] {
@@ -347,14 +254,18 @@ fn limit_of_a_minute(limit: &str) {
         serde_json::from_value(end["at"].clone()).expect("each event has a time");
     let cancelled = cancelled.duration_since(UNIX_EPOCH).expect("the epoch is over").as_millis();
     let cancelled = i64::try_from(cancelled).expect("it is a time of today");
-    let took = ended.as_millisecond() - cancelled;
+    // Each clock is read to a millisecond.
+    let took = u64::try_from(ended.as_millisecond() - cancelled + 1).expect("it ends after that");
     // The minute is not over by then.
-    assert!((-1..=2_000).contains(&took), "{limit}: {took} ms: {finished}");
+    let at_once = Duration::from_secs(2);
+    test_limit::took_at_most(Duration::from_millis(took), at_once, format!("{limit}: {finished}"));
     assert!(model.requests() <= 1, "{finished}");
 }
 
 #[test]
 fn a_person_goes_before_all_runs_that_wait_for_the_same_account() {
+    test_limit::waits("each answer takes a while");
+    let (others, tasks, answers) = by_depth((2, 2, 3), (4, 3, 4));
     let place = sandbox();
     let model = LoopbackModel::start();
     model.pace(Pace::Events);
@@ -368,21 +279,23 @@ fn a_person_goes_before_all_runs_that_wait_for_the_same_account() {
         })
     });
     let log = Arc::clone(&came);
-    let mut next = turns(4);
+    let mut next = turns(answers);
     model.talk("person", move |asked: &Asked| {
         log.lock().expect("nobody panics").push(true);
-        match asked.answers() {
-            3 => Answer::text("hello"),
-            _ => next.next(asked).after(Duration::from_millis(200)),
+        if asked.answers() + 1 == answers {
+            return Answer::text("hello");
         }
+        next.next(asked).after(Duration::from_millis(200))
     });
     model.talk("first0", |_: &Asked| Answer::Held);
-    let [first, others @ ..] = ["first", "a", "b", "c", "d"].map(|name| (name, place.repository()));
+    let first = ("first", place.repository());
+    let runs = ["a", "b", "c", "d"].into_iter().take(others);
+    let runs: Vec<_> = runs.map(|name| (name, place.repository())).collect();
     let one = |run: Invocation| run.env("REGATTA_PROVIDER_MAX_CONCURRENCY", "1");
     let start = |(name, repository): &(&str, Repository), tasks| {
         one(begin(&place, repository, &model, (*name, tasks))).start()
     };
-    let wait_until = |engines: u64, waiting: u64| {
+    let wait_until = |engines: usize, waiting: usize| {
         eventually(Duration::from_secs(60), "they wait", || {
             let account = account(&place, &first.1);
             (&account["engines"], &account["waiting"]) == (&json!(engines), &json!(waiting))
@@ -391,12 +304,12 @@ fn a_person_goes_before_all_runs_that_wait_for_the_same_account() {
     // As long as the first one has the only place, nobody else had a turn.
     let holder = start(&first, 1);
     wait_until(1, 0);
-    let runs: Vec<_> = others.iter().map(|run| start(run, 3)).collect();
-    wait_until(5, 12);
+    let runs: Vec<_> = runs.iter().map(|run| start(run, tasks)).collect();
+    wait_until(1 + others, others * tasks);
     let session = place.regatta(first.1.root()).arg("-p").arg("--model").arg(model.route());
     let session = one(session.arg("--base-url").arg(model.base_url()).arg(marker("person")));
     let session = session.start();
-    wait_until(6, 13);
+    wait_until(2 + others, others * tasks + 1);
     let _killed = holder.kill();
     let session = session.wait().expect_code(0);
     assert_eq!(session.stdout, "hello\n", "{session}");
@@ -407,7 +320,8 @@ fn a_person_goes_before_all_runs_that_wait_for_the_same_account() {
     // another.
     let order = came.lock().expect("nobody panics").clone();
     let all: Vec<usize> = (0..order.len()).filter(|at| order[*at]).collect();
-    assert_eq!((all.len(), all[0], order.len()), (4, 0, 16), "{order:?}");
+    let requests = answers + others * tasks;
+    assert_eq!((all.len(), all[0], order.len()), (answers, 0, requests), "{order:?}");
     let gaps: Vec<usize> = all.windows(2).map(|two| two[1] - two[0] - 1).collect();
     assert!(gaps.iter().all(|others| *others <= 2), "{gaps:?}: {order:?}");
 }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use test_limit::by_depth;
 use tests::model::{Answer, Asked, LoopbackModel, Script, marker};
 use tests::sandbox::{Finished, Plan, Repository, Sandbox, eventually};
 
@@ -11,41 +12,57 @@ use super::agents::{run_one, run_with};
 use super::sandbox;
 
 /// Writes its file and then says what `then` says.
-fn writes_then(then: Answer) -> impl Script {
+fn writes_then(file: &str, then: Answer) -> impl Script + use<> {
+    let write = json!({ "path": file, "content": "kept\n" });
     move |asked: &Asked| match asked.answers() {
-        0 => Answer::call("write", &json!({ "path": "kept.txt", "content": "kept\n" })),
+        0 => Answer::call("write", &write),
         _ => then.clone(),
     }
 }
 
 fn expect_kept(place: &Sandbox, repository: &Repository, finished: &Finished) {
-    let capture = format!("{}/t1/1", finished.run_name());
-    assert_eq!(place.home().captured(&capture, "kept.txt"), "kept\n", "{finished}");
-    assert!(!repository.has("kept.txt"), "{finished}");
+    expect_kept_of(place, repository, finished, ("t1", "kept.txt"));
+}
+
+/// Checks that the file of a task is in its capture, and nowhere else.
+fn expect_kept_of(
+    place: &Sandbox,
+    repository: &Repository,
+    finished: &Finished,
+    (task, file): (&str, &str),
+) {
+    let capture = format!("{}/{task}/1", finished.run_name());
+    assert_eq!(place.home().captured(&capture, file), "kept\n", "{task}: {finished}");
+    assert!(!repository.has(file), "{task}: {finished}");
     place.expect_nothing_left(repository);
 }
 
 #[test]
 fn the_wall_clock_ends_an_agent_that_waits_for_its_model_or_its_command() {
-    let sleeps = json!({ "command": "trap '' TERM; sleep 300; echo never" });
-    // Each waits for most of its time.
-    std::thread::scope(|scope| {
-        for then in [Answer::Silence, Answer::Held, Answer::call("bash", &sleeps)] {
-            scope.spawn(|| ends_at_its_wall_clock(then));
-        }
-    });
-}
-
-fn ends_at_its_wall_clock(then: Answer) {
+    test_limit::waits("each agent waits for its end");
     let place = sandbox();
     let repository = place.repository();
     let model = LoopbackModel::start();
+    let sleeps = json!({ "command": "trap '' TERM; sleep 300; echo never" });
+    let waits = [
+        ("silent", Answer::Silence),
+        ("held", Answer::Held),
+        ("sleeps", Answer::call("bash", &sleeps)),
+    ];
+    let mut plan = Plan::default();
+    for (name, then) in waits.clone() {
+        model.talk(name, writes_then(&format!("{name}.txt"), then));
+        plan = plan.agent(name, &marker(name));
+    }
     let began = Instant::now();
-    let run = run_one(&place, &repository, &model, writes_then(then));
-    let finished = run.words("--limit wall=4s").run().expect_code(5);
-    assert_eq!(finished.task("t1")["failure"]["class"], "timeout", "{finished}");
+    let run = run_with(&place, &repository, &plan, &model);
+    let wall = by_depth("wall=3s", "wall=4s");
+    let finished = run.arg("--limit").arg(wall).run().expect_code(5);
     test_limit::took_at_most(began.elapsed(), Duration::from_secs(60), "it waits for something");
-    expect_kept(&place, &repository, &finished);
+    for (name, _then) in waits {
+        assert_eq!(finished.task(name)["failure"]["class"], "timeout", "{name}: {finished}");
+        expect_kept_of(&place, &repository, &finished, (name, &format!("{name}.txt")));
+    }
 }
 
 #[test]
@@ -70,25 +87,13 @@ fn at_its_token_limit_a_model_is_asked_to_yield_once_and_then_it_is_over() {
 }
 
 #[test]
-fn an_empty_success_where_a_change_was_asked_for_is_none() {
-    let place = sandbox();
-    let repository = place.repository();
-    let model = LoopbackModel::start();
-    model.talk("t1", |_: &Asked| Answer::yields(&json!("all done")));
-    let plan = Plan::default().agent("t1", &marker("t1")).with("must_change = true");
-    let finished = run_with(&place, &repository, &plan, &model).run().expect_code(5);
-    assert_eq!(finished.task("t1")["failure"]["class"], "contract", "{finished}");
-    place.expect_nothing_left(&repository);
-}
-
-#[test]
 fn ctrl_c_does_not_wait_for_a_provider_that_is_to_be_asked_again_later() {
     let place = sandbox();
     let repository = place.repository();
     let model = LoopbackModel::start();
     let later = Answer::error(429, "rate_limit_exceeded", "Too many requests");
     let later = later.with_header("retry-after", "50");
-    let run = run_one(&place, &repository, &model, writes_then(later));
+    let run = run_one(&place, &repository, &model, writes_then("kept.txt", later));
     let mut running = run.start();
     let retry =
         running.until_event("a retry", |event| event["event"]["type"] == "auto_retry_start");
@@ -102,6 +107,7 @@ fn ctrl_c_does_not_wait_for_a_provider_that_is_to_be_asked_again_later() {
 
 #[test]
 fn a_command_of_an_agent_that_takes_too_long_is_a_tool_error_and_leaves_nothing_running() {
+    test_limit::waits("a command takes too long");
     let place = sandbox();
     let repository = place.repository();
     let model = LoopbackModel::start();
@@ -109,7 +115,7 @@ fn a_command_of_an_agent_that_takes_too_long_is_a_tool_error_and_leaves_nothing_
         0 => {
             let script = "echo begun > kept.txt; echo said; trap '' TERM; (trap '' TERM HUP; \
                           sleep 300) & sleep 300";
-            Answer::call("bash", &json!({ "command": script, "timeout": 3 }))
+            Answer::call("bash", &json!({ "command": script, "timeout": 2 }))
         }
         1 => {
             let result = asked.result();

@@ -8,7 +8,7 @@ use tests::model::{Answer, Asked, LoopbackModel, Wire, marker};
 use tests::sandbox::Plan;
 
 use super::agents::run_with;
-use super::own_servers::{Agent, Described, begin_all, expect_no_violation};
+use super::own_servers::{Agent, PLAIN, begin_all, expect_no_violation};
 use super::sandbox;
 
 /// How a task ends whose model says something odd once.
@@ -91,7 +91,7 @@ fn odd_streams_of_chat_completions_are_read_had_again_or_one_clear_failure() {
     let agents: Vec<_> = rows.iter().map(agent).collect();
     let began = Instant::now();
     // However busy the machine is, none of these is silent.
-    let finished = begin_all(&place, &repository, &agents, Described::default())
+    let finished = begin_all(&place, &repository, &agents, PLAIN)
         .env("REGATTA_STREAM_FIRST_EVENT_TIMEOUT_MS", "25000")
         .env("REGATTA_STREAM_IDLE_TIMEOUT_MS", "25000")
         .run();

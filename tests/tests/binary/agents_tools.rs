@@ -1,27 +1,26 @@
-//! Several calls in one answer, and what of them counts.
+//! Several calls in one answer, and what of them counts. All agents are of one run, whose model is
+//! that of the plan, at the address of the command line.
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
-use tests::model::{Answer, Asked, Call, LoopbackModel, marker};
-use tests::sandbox::{Plan, eventually};
+use tests::model::{Answer, Asked, Call, LoopbackModel, Script, marker};
+use tests::sandbox::{Plan, Repository, Sandbox, eventually};
 
-use super::agents::run_one;
 use super::sandbox;
 
 fn write(path: &str, text: &str) -> Call {
     Call::new("write", &json!({ "path": path, "content": text }))
 }
 
-#[test]
-fn many_edits_of_one_file_in_one_answer_all_count() {
-    let place = sandbox();
-    let repository = place.repository();
-    let lines: Vec<_> = (0..16).map(|line| format!("line {line};\n")).collect();
-    repository.write("lines.txt", lines.concat());
-    repository.commit("lines");
-    let model = LoopbackModel::start();
-    let run = run_one(&place, &repository, &model, |asked: &Asked| match asked.answers() {
+fn bash(script: &str) -> Call {
+    Call::new("bash", &json!({ "command": script }))
+}
+
+/// Changes each of 16 lines by a call of its own.
+fn edits(asked: &Asked) -> Answer {
+    match asked.answers() {
         0 => {
             let edit = |line: usize| {
                 let (old, new) = (format!("line {line};"), format!("changed {line};"));
@@ -34,118 +33,117 @@ fn many_edits_of_one_file_in_one_answer_all_count() {
             assert_eq!(asked.results().len(), 16, "each call has its result");
             Answer::yields(&json!("done"))
         }
-    });
-    let finished = run.run().expect_code(0);
-    let expected: Vec<_> = (0..16).map(|line| format!("changed {line};\n")).collect();
-    assert_eq!(repository.text("lines.txt"), expected.concat(), "{finished}");
-    place.expect_nothing_left(&repository);
+    }
 }
 
-#[test]
-fn the_name_of_a_tool_in_another_case_is_taken() {
-    let place = sandbox();
-    let repository = place.repository();
-    let model = LoopbackModel::start();
-    let run = run_one(&place, &repository, &model, |asked: &Asked| match asked.answers() {
-        0 => Answer::call("Write", &json!({ "path": "new.txt", "content": "new\n" })),
+/// Writes the names of tools in another case.
+fn other_case(asked: &Asked) -> Answer {
+    match asked.answers() {
+        0 => Answer::call("Write", &json!({ "path": "case.txt", "content": "new\n" })),
         _ => Answer::call("YIELD", &json!({ "result": { "data": "done" } })),
-    });
-    let finished = run.run().expect_code(0);
-    assert_eq!(repository.text("new.txt"), "new\n", "{finished}");
-    assert_eq!(finished.task("t1")["yield"], "done", "{finished}");
+    }
 }
 
-#[test]
-fn base_url_on_the_command_line_holds_for_the_model_of_the_plan() {
-    let place = sandbox();
-    let repository = place.repository();
-    let model = LoopbackModel::start();
-    model.talk("t1", |_: &Asked| Answer::yields(&json!("done")));
-    let plan = Plan::default().top(&format!("model = {:?}", model.route()));
-    let plan = plan.agent("t1", &marker("t1"));
-    let run = place.run_plan(&repository, &plan).arg("--base-url").arg(model.base_url());
-    let finished = run.run().expect_code(0);
-    assert_eq!((finished.task("t1")["yield"].as_str(), model.requests()), (Some("done"), 1));
-}
-
-#[test]
-fn what_is_called_before_a_yield_is_done_and_what_comes_after_is_not() {
-    let place = sandbox();
-    let repository = place.repository();
-    let model = LoopbackModel::start();
-    let (began, go) = (place.folder().join("began"), place.folder().join("go"));
+/// Calls something before it yields and after, in one answer. The first is slow: it makes a file, and
+/// goes on when another one is there.
+fn around_a_yield(began: &Path, go: &Path) -> impl Script + use<> {
     let slow = format!(
         ": > {}; until [ -e {} ]; do sleep 0.02; done; echo slow > slow.txt",
         began.display(),
         go.display()
     );
-    let run = run_one(&place, &repository, &model, move |_: &Asked| {
-        let result = json!({ "result": { "data": "done" } });
+    move |_: &Asked| {
         Answer::calls(vec![
-            Call::new("bash", &json!({ "command": slow })),
+            bash(&slow),
             write("before.txt", "before\n"),
-            Call::new("yield", &result),
+            Call::new("yield", &json!({ "result": { "data": "done" } })),
             write("after.txt", "after\n"),
         ])
-    });
-    let running = run.start();
-    eventually(Duration::from_secs(60), "the first is at work", || began.exists());
-    std::fs::write(go, "").expect("a file can be written");
-    let finished = running.wait().expect_code(0);
-    assert_eq!(repository.text("before.txt"), "before\n", "{finished}");
-    assert_eq!(repository.text("slow.txt"), "slow\n", "{finished}");
-    assert!(!repository.has("after.txt"), "{finished}");
-    assert_eq!(model.requests(), 1);
+    }
 }
 
-#[test]
-fn commands_of_one_answer_run_side_by_side_and_after_what_was_written_before_them() {
-    let place = sandbox();
-    let repository = place.repository();
-    let model = LoopbackModel::start();
-    let bash = |script: &str| Call::new("bash", &json!({ "command": script }));
+/// Runs two commands that wait for each other, between two calls that write the same file.
+fn side_by_side(asked: &Asked) -> Answer {
     let meet = |mine: &str, other: &str| {
         bash(&format!("touch {mine}; until test -e {other}; do sleep 0.02; done; cat order.txt"))
     };
-    let calls = vec![
-        Call::new("write", &json!({ "path": "order.txt", "content": "one\n" })),
-        meet("left", "right"),
-        meet("right", "left"),
-        Call::new("write", &json!({ "path": "order.txt", "content": "two\n" })),
-        bash("cat order.txt"),
-    ];
-    let run = run_one(&place, &repository, &model, move |asked: &Asked| match asked.answers() {
-        0 => Answer::calls(calls.clone()),
-        _ => {
-            let results = asked.results();
-            assert_eq!((results[1].as_str(), results[2].as_str()), ("one", "one"));
-            assert_eq!(results[4], "two");
-            Answer::yields(&json!("done"))
-        }
-    });
-    let finished = run.run().expect_code(0);
-    assert_eq!(repository.text("order.txt"), "two\n", "{finished}");
+    if asked.answers() == 0 {
+        return Answer::calls(vec![
+            write("order.txt", "one\n"),
+            meet("left", "right"),
+            meet("right", "left"),
+            write("order.txt", "two\n"),
+            bash("cat order.txt"),
+        ]);
+    }
+    let results = asked.results();
+    assert_eq!((results[1].as_str(), results[2].as_str()), ("one", "one"));
+    assert_eq!(results[4], "two");
+    Answer::yields(&json!("done"))
 }
 
-#[test]
-fn a_flood_of_output_is_cut_for_the_model_and_kept_whole_beside_its_log() {
-    let place = sandbox();
-    let repository = place.repository();
-    let model = LoopbackModel::start();
-    let run = run_one(&place, &repository, &model, |asked: &Asked| match asked.answers() {
-        0 => Answer::call("bash", &json!({ "command": "seq 1 200000; echo the end" })),
-        _ => {
-            let result = asked.result();
-            assert!(result.len() < 60_000, "{}", result.len());
-            assert!(result.contains("199999\n200000\nthe end"), "the end counts");
-            assert!(result.contains("Full output: "), "where the rest is");
-            Answer::yields(&json!("done"))
-        }
-    });
-    let finished = run.run().expect_code(0);
-    let artifacts = place.home().data().join("artifacts").join(finished.run_name()).join("t1");
+fn floods(asked: &Asked) -> Answer {
+    if asked.answers() == 0 {
+        return Answer::calls(vec![bash("seq 1 200000; echo the end")]);
+    }
+    let result = asked.result();
+    assert!(result.len() < 60_000, "{}", result.len());
+    assert!(result.contains("199999\n200000\nthe end"), "the end counts");
+    assert!(result.contains("Full output: "), "where the rest is");
+    Answer::yields(&json!("done"))
+}
+
+/// Checks that the flood is kept whole beside the log of its agent.
+fn expect_flood(place: &Sandbox, run: &str) {
+    let artifacts = place.home().data().join("artifacts").join(run).join("floods");
     let kept = std::fs::read_dir(&artifacts).expect("artifacts can be listed").flatten();
     let kept = kept.map(|entry| entry.path()).find(|path| path.to_string_lossy().contains("bash"));
     let kept = std::fs::read_to_string(kept.expect("it is kept")).expect("it can be read");
     assert!(kept.starts_with("1\n2\n3\n") && kept.ends_with("200000\nthe end\n"), "whole");
+}
+
+fn with_lines(place: &Sandbox) -> Repository {
+    let repository = place.repository();
+    let lines: Vec<_> = (0..16).map(|line| format!("line {line};\n")).collect();
+    repository.write("lines.txt", lines.concat());
+    repository.commit("lines");
+    repository
+}
+
+#[test]
+fn calls_of_one_answer_are_done_in_their_order_commands_side_by_side_and_none_after_a_yield() {
+    let place = sandbox();
+    let repository = with_lines(&place);
+    let model = LoopbackModel::start();
+    let (began, go) = (place.folder().join("began"), place.folder().join("go"));
+    model.talk("edits", edits);
+    model.talk("other-case", other_case);
+    model.talk("around-a-yield", around_a_yield(&began, &go));
+    model.talk("side-by-side", side_by_side);
+    model.talk("floods", floods);
+    let plan = Plan::default().top(&format!("model = {:?}", model.route()));
+    let names = ["edits", "other-case", "around-a-yield", "side-by-side", "floods"];
+    let plan = names.iter().fold(plan, |plan, name| plan.agent(name, &marker(name)));
+    let run = place.run_plan(&repository, &plan).arg("--base-url").arg(model.base_url());
+    let running = run.start();
+    eventually(Duration::from_secs(60), "the slow one is at work", || began.exists());
+    std::fs::write(go, "").expect("a file can be written");
+    let finished = running.wait();
+    assert_eq!(model.take_violations(), Vec::<String>::new(), "{finished}");
+    let finished = finished.expect_code(0);
+    let changed: Vec<_> = (0..16).map(|line| format!("changed {line};\n")).collect();
+    for (path, text) in [
+        ("lines.txt", changed.concat().as_str()),
+        ("case.txt", "new\n"),
+        ("before.txt", "before\n"),
+        ("slow.txt", "slow\n"),
+        ("order.txt", "two\n"),
+    ] {
+        assert_eq!(repository.text(path), text, "{path}: {finished}");
+    }
+    assert!(!repository.has("after.txt"), "{finished}");
+    assert_eq!(finished.task("other-case")["yield"], "done", "{finished}");
+    assert_eq!(model.asked("around-a-yield").len(), 1);
+    expect_flood(&place, &finished.run_name());
+    place.expect_nothing_left(&repository);
 }

@@ -21,6 +21,8 @@ use providers::{Catalogue, CatalogueConfig};
 use serde_json::json;
 use tests::model::{Answer, Call, LoopbackModel, Said, Wire, marker, steps};
 
+use super::fallbacks::pairs;
+
 /// A clock that stands still.
 struct Noon;
 
@@ -179,16 +181,11 @@ async fn change(from: Wire, to: Wire, session: SessionId) -> Vec<Vec<u8>> {
 
 #[test]
 async fn a_session_may_change_between_any_two_apis_in_the_middle_of_its_work() {
-    let mut pairs = 0;
-    for from in Wire::ALL {
-        for to in Wire::ALL.into_iter().filter(|to| *to != from) {
-            let session = SessionId::generate();
-            let requests = change(from, to, session).await;
-            assert_eq!(requests.len(), 6, "{from:?} to {to:?}");
-            let again = change(from, to, session).await;
-            assert!(requests == again, "{from:?} to {to:?}: the bytes differ");
-            pairs += 1;
-        }
+    for (from, to) in pairs() {
+        let session = SessionId::generate();
+        let requests = change(from, to, session).await;
+        assert_eq!(requests.len(), 6, "{from:?} to {to:?}");
+        let again = change(from, to, session).await;
+        assert!(requests == again, "{from:?} to {to:?}: the bytes differ");
     }
-    assert_eq!(pairs, 12);
 }

@@ -25,6 +25,7 @@ fn at_work(place: &Sandbox, repository: &Repository) -> Running {
     eventually(Duration::from_secs(60), "both are at work", || {
         outside.join("polite").exists() && outside.join("deaf").exists()
     });
+    std::fs::remove_dir_all(&outside).expect("it can be removed");
     running
 }
 
@@ -65,24 +66,19 @@ fn end_of_deaf(finished: &Finished) -> i64 {
 }
 
 #[test]
-fn ctrl_c_cancels_waiting_running_and_deaf_tasks_captures_and_lands_nothing() {
+fn ctrl_c_and_sigterm_cancel_waiting_running_and_deaf_tasks_capture_and_land_nothing() {
+    test_limit::waits("one of the tasks uses its grace period");
     let place = sandbox();
     let repository = place.repository();
-    let running = at_work(&place, &repository);
-    let asked = SystemTime::UNIX_EPOCH.elapsed().expect("it is past 1970").as_millis();
-    running.signal(Signal::INT);
-    let finished = expect_cancelled(&place, &repository, running, 130);
-    let had = end_of_deaf(&finished) - i64::try_from(asked).expect("it is before the end of time");
-    assert!(had >= 690, "it had {had} ms of its grace: {finished}");
-}
-
-#[test]
-fn sigterm_does_the_same_with_its_own_code() {
-    let place = sandbox();
-    let repository = place.repository();
-    let running = at_work(&place, &repository);
-    running.signal(Signal::TERM);
-    expect_cancelled(&place, &repository, running, 143);
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let running = at_work(&place, &repository);
+        let asked = SystemTime::UNIX_EPOCH.elapsed().expect("it is past 1970").as_millis();
+        running.signal(signal);
+        let finished = expect_cancelled(&place, &repository, running, code);
+        let asked = i64::try_from(asked).expect("it is before the end of time");
+        let had = end_of_deaf(&finished) - asked;
+        assert!(had >= 690, "it had {had} ms of its grace: {finished}");
+    }
 }
 
 #[test]
@@ -173,6 +169,7 @@ fn a_cancelled_run_prints_how_to_apply_its_work_and_that_can_be_typed() {
 
 #[test]
 fn ctrl_c_while_the_tree_is_looked_at_ends_with_130_and_leaves_nothing_of_the_run() {
+    test_limit::waits("the look waits two seconds for whoever is landing");
     let place = sandbox();
     let repository = place.repository();
     let _nothing = place.regatta(repository.root()).words("runs").run().expect_code(0);

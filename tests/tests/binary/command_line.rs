@@ -5,7 +5,7 @@ use std::process::Command;
 use super::sandbox;
 
 #[test]
-fn without_a_command_it_prints_what_it_can_do_today() {
+fn it_prints_its_help_its_version_its_exit_codes_its_schemas_and_its_manual() {
     let place = sandbox();
     let said = place.regatta(place.folder()).run().expect_code(0);
     for word in ["Examples:", "regatta demo", "regatta run --", "\n  logs ", "\n  completions "] {
@@ -13,35 +13,37 @@ fn without_a_command_it_prints_what_it_can_do_today() {
     }
     assert!(!said.stdout.contains("not implemented"), "{said}");
     assert_eq!(said.stderr, "");
+    let print =
+        |words: &str| place.regatta(place.folder()).words(words).run().expect_code(0).stdout;
+    assert_eq!(print("--version"), format!("regatta {}\n", env!("CARGO_PKG_VERSION")));
+    // That every command and every code has its text is tested beside the grammar and the table.
+    let help = print("runs --help");
+    assert!(help.contains("Usage: regatta"), "{help}");
+    let codes = print("help exit-codes");
+    assert!(codes.lines().any(|line| line.split_whitespace().next() == Some("143")), "{codes}");
+    let schema: serde_json::Value = serde_json::from_str(&print("schema plan")).unwrap();
+    assert!(schema["properties"]["task"].is_object(), "{schema}");
+    let whole = print("man");
+    assert!(whole.contains(".TH regatta 1") && whole.contains("regatta\\-conflicts"), "{whole}");
+    assert!(!whole.contains("replay") && !whole.contains("__launcher"), "{whole}");
+    let run = print("man run");
+    assert!(run.contains(".TH regatta-run 1") && run.contains("\\-\\-pass\\-env"), "{run}");
+    let refused = place.regatta(place.folder()).words("man replay").run();
+    refused.expect_refusal(&["there is no manual page of `replay`", "regatta man"]);
 }
 
 #[test]
 fn an_unknown_command_gets_the_nearest_name() {
     let place = sandbox();
-    for (given, meant) in [("lgos", "logs"), ("rnu", "run"), ("conflict", "conflicts")] {
-        let refused = place.regatta(place.folder()).words(given).run().expect_code(1);
-        let told = format!("error: no such command: `{given}`\n  try: regatta {meant}\n");
-        let ask = format!("  try: regatta -p {given}, which asks a model\n");
-        assert_eq!(refused.stderr, told + &ask);
-    }
+    let refused = place.regatta(place.folder()).words("lgos").run().expect_code(1);
+    let told = "error: no such command: `lgos`\n  try: regatta logs\n";
+    let ask = "  try: regatta -p lgos, which asks a model\n";
+    assert_eq!(refused.stderr, format!("{told}{ask}"));
     let prompt = place.regatta(place.folder()).arg("fix the tests").run().expect_code(1);
     assert!(prompt.stderr.starts_with("error: no model is named"), "{prompt}");
-}
-
-#[test]
-fn what_does_not_exist_yet_is_one_line() {
-    let place = sandbox();
-    for words in [
-        "resume",
-        "--agent explore hello",
-        "run --exec true --detach",
-        "run --exec true --isolation overlayfs",
-        "run --exec true --limit memory=3",
-    ] {
-        let refused = place.regatta(place.folder()).words(words).run().expect_code(1);
-        assert_eq!(refused.stderr.lines().count(), 1, "{refused}");
-        assert!(refused.stderr.contains("not implemented yet"), "{refused}");
-    }
+    let later = place.regatta(place.folder()).words("resume").run().expect_code(1);
+    assert_eq!(later.stderr.lines().count(), 1, "{later}");
+    assert!(later.stderr.contains("not implemented yet"), "{later}");
 }
 
 #[test]
@@ -68,18 +70,4 @@ fn completions_of_each_shell_name_every_command_and_bash_completes_with_them() {
     let output = output.expect("bash can be run");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "conflicts\n");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-}
-
-#[test]
-fn the_manual_has_a_page_for_the_program_and_for_each_command() {
-    let place = sandbox();
-    let page = |words: &str| place.regatta(place.folder()).words(words).run().expect_code(0).stdout;
-    let whole = page("man");
-    assert!(whole.contains(".TH regatta 1") && whole.contains("regatta\\-conflicts"), "{whole}");
-    assert!(!whole.contains("replay") && !whole.contains("__launcher"), "{whole}");
-    let run = page("man run");
-    assert!(run.contains(".TH regatta-run 1") && run.contains("\\-\\-pass\\-env"), "{run}");
-    assert!(page("man runs show").contains(".TH regatta-runs-show 1"));
-    let refused = place.regatta(place.folder()).words("man replay").run();
-    refused.expect_refusal(&["there is no manual page of `replay`", "regatta man"]);
 }

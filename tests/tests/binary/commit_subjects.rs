@@ -104,28 +104,11 @@ fn a_model_writes_the_subjects_and_where_it_does_not_the_titles_are_taken_and_to
 }
 
 #[test]
-fn a_model_that_says_nothing_delays_a_landing_no_longer_than_its_deadline() {
-    for merge in ["branch", "stack"] {
-        let place = sandbox();
-        let repository = place.repository();
-        let model = LoopbackModel::start();
-        let stream = "stream: { firstEventTimeout: 300ms }\n";
-        place.home().configure(&(settings(&model) + stream));
-        model.talk("held", steps(vec![Answer::Held]));
-        let finished = run(&place, &repository, &writes(plan(&model), "held"), merge);
-        let name = finished.run_name();
-        let branch = format!("regatta/{name}{}", if merge == "branch" { "/held" } else { "" });
-        let subject = repository.git(&["log", "-1", "--format=%s", &branch]);
-        assert_eq!(subject, "echo …\n", "{finished}");
-        assert_eq!(fallbacks(&finished).len(), 1, "{finished}");
-    }
-}
-
-#[test]
-fn nobody_is_asked_where_no_commit_is_made_nor_where_no_small_model_is_named() {
+fn nobody_is_asked_in_vain_and_a_silent_model_delays_a_landing_no_longer_than_its_deadline() {
     let place = sandbox();
     let repository = place.repository();
     let model = LoopbackModel::start();
+    // No commit is made, or no small model is named.
     place.home().configure(&settings(&model));
     let finished = run(&place, &repository, &writes(plan(&model), "patched"), "patch");
     assert_eq!((model.requests(), fallbacks(&finished).len()), (0, 0), "{finished}");
@@ -137,6 +120,19 @@ fn nobody_is_asked_where_no_commit_is_made_nor_where_no_small_model_is_named() {
     assert!(why.as_str().is_some_and(|why| why.contains("modelRoles.smol")), "{why}");
     let found = subjects(&repository, &finished.run_name(), &["titled"]);
     assert_eq!(found["titled"], "echo …");
+
+    // A model is asked, and says nothing.
+    let stream = "stream: { firstEventTimeout: 300ms }\n";
+    place.home().configure(&(settings(&model) + stream));
+    for merge in ["branch", "stack"] {
+        model.talk("held", steps(vec![Answer::Held]));
+        let finished = run(&place, &repository, &writes(plan(&model), "held"), merge);
+        let name = finished.run_name();
+        let branch = format!("regatta/{name}{}", if merge == "branch" { "/held" } else { "" });
+        let subject = repository.git(&["log", "-1", "--format=%s", &branch]);
+        assert_eq!(subject, "echo …\n", "{finished}");
+        assert_eq!(fallbacks(&finished).len(), 1, "{finished}");
+    }
 }
 
 #[test]

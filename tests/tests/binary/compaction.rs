@@ -1,6 +1,7 @@
 //! Conversations that become too long: they are compacted and go on, over every API.
 
 use serde_json::{Value, json};
+use test_limit::{by_depth, seed};
 use tests::model::{Answer, Asked, Call, LoopbackModel, Said, Script, Tokens, Wire, marker};
 use tests::sandbox::{Invocation, Plan, Sandbox};
 
@@ -8,8 +9,20 @@ use super::models::write_models;
 use super::sandbox;
 use super::wire_apis::variable;
 
-/// The number of turns.
-const TURNS: usize = 300;
+/// Returns the number of turns: enough for a few compactions.
+fn turns_of_all() -> usize {
+    by_depth(60, 300)
+}
+
+/// Returns all APIs in full depth, and else one whose threshold is below the window of its server and one
+/// whose threshold is above, which the commit decides. Another `offset` has the two others.
+fn wires(offset: u64) -> Vec<Wire> {
+    let some = match (seed() + offset) % 2 {
+        0 => vec![Wire::Completions, Wire::Gemini],
+        _ => vec![Wire::Messages, Wire::Responses],
+    };
+    by_depth(some, Wire::ALL.to_vec())
+}
 
 /// From how many tokens on the server finds a request too long.
 const WINDOW: usize = 12_000;
@@ -21,7 +34,7 @@ fn tokens(asked: &Asked) -> usize {
 
 /// A model that reads a file in every turn, and then says `last`. It sums up what it is asked to.
 fn reader(last: impl Fn(&Asked) -> Answer + Send) -> impl Script {
-    reader_of(TURNS, last)
+    reader_of(turns_of_all(), last)
 }
 
 /// The same, in so many turns.
@@ -89,12 +102,13 @@ fn check(model: &LoopbackModel, talk: &str, wire: Wire, entries: &[Value]) -> Ve
 }
 
 fn notes() -> String {
-    "A note of some length, so that it counts.\n".repeat(20)
+    let line = ["A note of some length, so that it counts."].repeat(by_depth(4, 1)).join(" ");
+    format!("{line}\n").repeat(20)
 }
 
 #[test]
-fn a_task_of_300_turns_is_compacted_and_yields_over_every_api() {
-    for wire in Wire::ALL {
+fn a_task_of_many_turns_is_compacted_and_yields_over_every_api() {
+    for wire in wires(0) {
         let place = sandbox();
         let repository = place.repository();
         repository.write("notes.md", notes());
@@ -108,7 +122,7 @@ fn a_task_of_300_turns_is_compacted_and_yields_over_every_api() {
         let _compactions = check(&model, "t1", wire, &entries);
         let answers = entries.iter().filter(|entry| entry["message"]["role"] == "assistant");
         let whole = answers.filter(|entry| entry["message"]["stopReason"] != "error").count();
-        assert_eq!(whole, TURNS + 1, "{wire:?}: {finished}");
+        assert_eq!(whole, turns_of_all() + 1, "{wire:?}: {finished}");
         // The prompt is in every summary.
         let last = model.asked("t1").pop().expect("it was asked");
         assert!(last.prompt().contains("Read it all."), "{}", last.prompt());
@@ -116,8 +130,8 @@ fn a_task_of_300_turns_is_compacted_and_yields_over_every_api() {
 }
 
 #[test]
-fn a_session_of_300_turns_is_compacted_and_answers_the_next_prompt_over_every_api() {
-    for wire in Wire::ALL {
+fn a_session_of_many_turns_is_compacted_and_answers_the_next_prompt_over_every_api() {
+    for wire in wires(1) {
         let place = sandbox();
         let folder = place.folder().join("work");
         std::fs::create_dir_all(&folder).unwrap();
@@ -141,7 +155,7 @@ fn a_session_of_300_turns_is_compacted_and_answers_the_next_prompt_over_every_ap
 
 #[test]
 fn a_known_window_is_kept_free_also_where_prices_cache() {
-    for wire in Wire::ALL {
+    for wire in wires(0) {
         let place = sandbox();
         let repository = place.repository();
         repository.write("notes.md", notes());
@@ -158,7 +172,7 @@ fn a_known_window_is_kept_free_also_where_prices_cache() {
                 wire.name()
             ),
         );
-        model.talk("t1", reader_of(80, |_: &Asked| Answer::yields(&json!("done"))));
+        model.talk("t1", reader_of(by_depth(40, 80), |_: &Asked| Answer::yields(&json!("done"))));
         let plan = Plan::default().top("model = \"gate/m\"");
         let plan = plan.agent("t1", &format!("Read it all. {}", marker("t1")));
         let finished = place.run_plan(&repository, &plan).run().expect_code(0);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use test_limit::sample;
 use tests::sandbox::{Home, Repository};
 
 use super::sandbox;
@@ -76,7 +77,7 @@ fn nonce(repository: &Repository, task: &str) -> String {
 }
 
 #[test]
-fn the_demo_shows_the_table_the_diff_and_what_to_type_next_and_leaves_nothing() {
+fn the_demo_shows_the_table_the_diff_and_what_to_type_next_and_changes_nothing_else() {
     let place = sandbox();
     let temporary = place.folder().join("tmp");
     std::fs::create_dir(&temporary).unwrap();
@@ -89,11 +90,17 @@ fn the_demo_shows_the_table_the_diff_and_what_to_type_next_and_leaves_nothing() 
     assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "nothing is left");
     assert!(!place.home().data().exists(), "the user's own home is not touched");
     place.expect_no_process(std::time::Duration::from_secs(5));
+
+    let keep = place.folder().join("kept");
+    std::fs::create_dir(&keep).unwrap();
+    std::fs::write(keep.join("mine.txt"), "mine\n").unwrap();
+    let finished = place.regatta(place.folder()).words("demo --keep").arg(&keep).run();
+    assert_eq!(std::fs::read_to_string(keep.join("mine.txt")).unwrap(), "mine\n", "{finished}");
 }
 
 #[test]
 fn a_demo_whose_result_is_wrong_fails_loudly() {
-    for fault in ["fail@capture.lost:*", "fail@tool.edit:3", "fail@capture.begin:3"] {
+    for fault in sample(["fail@capture.lost:*", "fail@tool.edit:3", "fail@capture.begin:3"], 1) {
         let place = sandbox();
         let finished = place.regatta(place.folder()).words("demo").fault(fault).run();
         assert_eq!(finished.code, 70, "{fault}: {finished}");
@@ -103,22 +110,11 @@ fn a_demo_whose_result_is_wrong_fails_loudly() {
 
 #[test]
 fn a_session_that_crashes_and_a_tool_that_panics_do_not_spoil_the_demo() {
-    for fault in ["crash@session:2", "crash@tool.bash:3"] {
+    for fault in sample(["crash@session:2", "crash@tool.bash:3"], 1) {
         let place = sandbox();
         let finished = place.regatta(place.folder()).words("demo").fault(fault).run();
         assert_eq!(finished.code, 0, "{fault}: {finished}");
     }
-}
-
-#[test]
-fn the_demo_can_be_run_anywhere() {
-    let place = sandbox();
-    let keep = place.folder().join("kept");
-    std::fs::create_dir(&keep).unwrap();
-    std::fs::write(keep.join("mine.txt"), "mine\n").unwrap();
-    let demo = place.regatta(place.folder()).words("demo --keep").arg(&keep);
-    let finished = demo.run();
-    assert_eq!(std::fs::read_to_string(keep.join("mine.txt")).unwrap(), "mine\n", "{finished}");
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn each_task_of_a_chain_sees_the_one_before_and_the_tree_changes_once() {
 }
 
 #[test]
-fn the_last_task_of_a_diamond_whose_arms_conflict_is_not_started_and_says_why() {
+fn what_depends_on_failed_or_conflicting_work_is_not_started_or_does_not_land_and_says_why() {
     let place = sandbox();
     let repository = place.repository();
     repository.write("arm.txt", "white\n");
@@ -50,59 +50,41 @@ fn the_last_task_of_a_diamond_whose_arms_conflict_is_not_started_and_says_why() 
         .task("right", "test -f top.txt; echo right > arm.txt")
         .after(&["top"])
         .task("bottom", "echo bottom > bottom.txt")
-        .after(&["left", "right"]);
-    let finished = place.run_plan(&repository, &plan).run().expect_code(3);
-    let bottom = finished.task("bottom");
-    assert_eq!(bottom["outcome"], "failed", "{finished}");
-    assert_eq!(bottom["failure"]["class"], "dependency", "{finished}");
-    let message = bottom["failure"]["message"].as_str().unwrap();
-    for word in ["left", "right", "arm.txt"] {
-        assert!(message.contains(word), "{word} in {message}");
-    }
-    let ready = finished.names_in("workspace_ready");
-    assert_eq!(ready, ["left", "right", "top"], "bottom never has a workspace: {finished}");
-    assert_eq!(finished.landed(), ["left", "top"], "{finished}");
-    assert_eq!(repository.text("arm.txt"), "left\n");
-    assert!(!repository.has("bottom.txt"));
-    place.expect_nothing_left(&repository);
-}
-
-#[test]
-fn what_depends_on_a_failure_is_not_started_and_says_why() {
-    let place = sandbox();
-    let repository = place.repository();
-    let plan = Plan::default()
+        .after(&["left", "right"])
         .task("bad", "exit 7")
         .task("after", "echo x > after.txt")
         .after(&["bad"])
         .task("last", "echo x > last.txt")
         .after(&["after"])
-        .task("good", "echo x > good.txt");
-    let finished = place.run_plan(&repository, &plan).run().expect_code(3);
-    for task in ["after", "last"] {
-        let end = finished.task(task);
-        assert_eq!(end["failure"]["class"], "dependency", "{task} in {finished}");
-    }
-    let message = finished.task("after")["failure"]["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("bad"), "{message}");
-    assert_eq!(finished.names_in("task_started"), ["bad", "good"], "{finished}");
-    assert_eq!(finished.landed(), ["good"], "{finished}");
-}
-
-#[test]
-fn what_builds_on_work_that_does_not_land_does_not_land_either() {
-    let place = sandbox();
-    let repository = place.repository();
-    let plan = Plan::default()
+        .task("good", "echo x > good.txt")
         .task("one", "echo one > same.txt")
         .task("two", "echo two > same.txt")
         .task("on-two", "test \"$(cat same.txt)\" = two; echo more > more.txt")
         .after(&["two"]);
-    let finished = place.run_plan(&repository, &plan).run().expect_code(4);
-    assert_eq!(finished.landed(), ["one"], "{finished}");
-    assert_eq!(finished.names_in("task_conflicted"), ["two"], "{finished}");
+    let finished = place.run_plan(&repository, &plan).run().expect_code(3);
+    for (task, words) in
+        [("bottom", &["left", "right", "arm.txt"][..]), ("after", &["bad"]), ("last", &["after"])]
+    {
+        let end = finished.task(task);
+        assert_eq!(end["outcome"], "failed", "{task} in {finished}");
+        assert_eq!(end["failure"]["class"], "dependency", "{task} in {finished}");
+        let message = end["failure"]["message"].as_str().unwrap();
+        assert!(words.iter().all(|word| message.contains(word)), "{task}: {message}");
+    }
+    let started = finished.names_in("task_started");
+    assert!(!started.iter().any(|task| task == "after" || task == "last"), "{finished}");
+    let ready = finished.names_in("workspace_ready");
+    let others = ["bad", "good", "left", "on-two", "one", "right", "top", "two"];
+    assert_eq!(ready, others, "what is refused never has a workspace: {finished}");
+    // What builds on work that does not land does not land either.
+    assert_eq!(finished.landed(), ["good", "left", "one", "top"], "{finished}");
+    assert_eq!(finished.names_in("task_conflicted"), ["right", "two"], "{finished}");
     assert_eq!(finished.names_in("task_kept"), ["on-two"], "{finished}");
-    assert!(!repository.has("more.txt"));
+    assert_eq!(repository.text("arm.txt"), "left\n");
+    for file in ["bottom.txt", "more.txt"] {
+        assert!(!repository.has(file), "{file}");
+    }
+    place.expect_nothing_left(&repository);
 }
 
 #[test]

@@ -5,9 +5,12 @@ use tests::sandbox::Plan;
 use super::sandbox;
 
 #[test]
-fn a_task_sees_staged_unstaged_and_untracked_changes_and_its_patch_holds_none_of_them() {
+fn a_task_sees_all_changes_but_what_is_ignored_which_is_told_and_its_patch_holds_none_of_them() {
     let place = sandbox();
     let repository = place.repository().watched();
+    repository.write(".gitignore", "target/\n");
+    repository.commit("ignore");
+    repository.write("target/built", "big\n");
     repository.make_dirty();
     let (dirt, git) = (repository.dirt(), repository.dot_git());
 
@@ -17,6 +20,7 @@ fn a_task_sees_staged_unstaged_and_untracked_changes_and_its_patch_holds_none_of
         grep -q 'in the tree' mine/unstaged.txt
         grep -q 'new in the index' mine/new.txt
         grep -q 'never added' mine/untracked/notes.txt
+        test ! -e target; mkdir target; touch target/x
         git status --porcelain --untracked-files=all > status.txt
         git diff --cached --name-only | sort > staged.txt
         echo appended >> README.md";
@@ -25,6 +29,9 @@ fn a_task_sees_staged_unstaged_and_untracked_changes_and_its_patch_holds_none_of
     assert_eq!(dirt, repository.dirt(), "{finished}");
     assert_eq!(git.differences(&repository.dot_git()), Vec::<String>::new());
     assert_eq!(finished.task("t1")["changes"]["files"], 3, "{finished}");
+    let told = finished.events_of("degraded");
+    assert!(told.iter().any(|event| event.to_string().contains("ignored")), "{finished}");
+    assert!(!repository.has("target/x"), "{finished}");
     let status = repository.text("status.txt");
     let expected = repository.git(&["status", "--porcelain", "--untracked-files=all", "mine"]);
     let without = |line: &&str| !line.ends_with("status.txt");
@@ -72,21 +79,6 @@ fn untracked_files_beyond_the_limit_are_refused_with_their_sizes_before_anything
     refused.expect_refusal(&["untracked", "big.bin", "untrackedLimit", "  try: "]);
     assert_eq!(before.differences(&repository.tree()), Vec::<String>::new());
     place.expect_nothing_left(&repository);
-}
-
-#[test]
-fn ignored_files_are_not_in_the_workspace_and_that_is_told() {
-    let place = sandbox();
-    let repository = place.repository().watched();
-    repository.write(".gitignore", "target/\n");
-    repository.commit("ignore");
-    repository.write("target/built", "big\n");
-    let finished = place.run_in(&repository).exec("test ! -e target; mkdir target; touch target/x");
-    let finished = finished.run().expect_code(0);
-    let told = finished.events_of("degraded");
-    assert!(told.iter().any(|event| event.to_string().contains("ignored")), "{finished}");
-    assert_eq!(finished.task("t1")["changes"]["files"], 0, "{finished}");
-    assert!(!repository.has("target/x"));
 }
 
 #[test]

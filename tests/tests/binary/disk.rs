@@ -69,13 +69,13 @@ fn a_disk_that_is_full_at_capturing_keeps_the_workspace_and_the_next_start_captu
     let place = sandbox();
     let repository = place.repository().watched();
     let folder = place.folder().join("small");
-    let disk = match SmallDisk::mount(&folder, 24 << 10) {
+    let disk = match SmallDisk::mount(&folder, 16 << 10) {
         Ok(disk) => disk,
         Err(why) => return skip("a_disk_that_is_full_at_capturing", &why),
     };
     let home = tests::sandbox::Home::at(&folder);
-    // Fourteen megabytes fit once, not twice.
-    let script = "head -c 14680064 /dev/urandom > large.bin; echo kept > small.txt";
+    // Nine megabytes fit once, not twice.
+    let script = "head -c 9437184 /dev/urandom > large.bin; echo kept > small.txt";
     let before = repository.tree();
     let run = place.run_in(&repository).home(&folder).exec(script);
     let finished = run.run().expect_code(5);
@@ -95,7 +95,7 @@ fn a_disk_that_is_full_at_capturing_keeps_the_workspace_and_the_next_start_captu
     let target = format!("{}/t1", finished.run_name());
     let applied = place.regatta(repository.root()).words("apply").arg(target).home(&folder).run();
     let _applied = applied.expect_code(0);
-    assert_eq!(repository.read("large.bin").len(), 14 << 20);
+    assert_eq!(repository.read("large.bin").len(), 9 << 20);
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_disk_without_room_for_a_pack_kills_no_engine_and_loses_no_capture() {
 fn a_disk_that_is_full_at_landing_leaves_the_tree_as_it_was_and_keeps_the_work() {
     let place = sandbox();
     let folder = place.folder().join("small");
-    let disk = match SmallDisk::mount(&folder, 16 << 10) {
+    let disk = match SmallDisk::mount(&folder, 6 << 10) {
         Ok(disk) => disk,
         Err(why) => return skip("a_disk_that_is_full_at_landing", &why),
     };
@@ -159,7 +159,7 @@ fn a_disk_that_is_full_at_landing_leaves_the_tree_as_it_was_and_keeps_the_work()
     repository.write("notes.txt", "notes\n");
     repository.commit("begin");
     let before = (repository.tree(), repository.dot_git());
-    let script = "head -c 25165824 /dev/zero > large.bin; echo more >> notes.txt";
+    let script = "head -c 8388608 /dev/zero > large.bin; echo more >> notes.txt";
     let finished = place.run_in(&repository).exec(script).run().expect_code(4);
     assert_eq!(finished.names_in("task_kept"), ["t1"], "{finished}");
     let why = finished.events_of("task_kept")[0]["why"].as_str().unwrap().to_lowercase();
@@ -168,8 +168,8 @@ fn a_disk_that_is_full_at_landing_leaves_the_tree_as_it_was_and_keeps_the_work()
     assert_eq!(before.1.differences(&repository.dot_git()), Vec::<String>::new());
     place.expect_nothing_left(&repository);
 
-    disk.resize(64 << 10);
+    disk.resize(24 << 10);
     let applied = place.regatta(repository.root()).words("apply").run().expect_code(0);
     assert_eq!(repository.text("notes.txt"), "notes\nmore\n", "{applied}");
-    assert_eq!(repository.read("large.bin").len(), 24 << 20);
+    assert_eq!(repository.read("large.bin").len(), 8 << 20);
 }

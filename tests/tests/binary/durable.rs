@@ -2,8 +2,9 @@
 //! loaded before all others writes down each sync and each rename as it happens, and the first byte
 //! of each request.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use serde_json::json;
 use tests::model::{Answer, Asked, LoopbackModel, marker};
@@ -96,9 +97,16 @@ int clock_gettime(clockid_t id, struct timespec *at) {
 }
 "#;
 
+/// Returns the library that stands between the binary and the system library.
+fn witness() -> &'static PathBuf {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| library("witness", WITNESS))
+}
+
 /// Builds a library with the C compiler that the binary was built with as well.
-fn library(place: &Sandbox, text: &str) -> PathBuf {
-    let (source, library) = (place.folder().join("library.c"), place.folder().join("library.so"));
+fn library(name: &str, text: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (source, library) = (folder.join(format!("{name}.c")), folder.join(format!("{name}.so")));
     std::fs::write(&source, text).expect("a file can be written");
     let mut compiler = Command::new("cc");
     compiler.args(["-shared", "-fPIC", "-w", "-o"]).arg(&library).arg(&source).arg("-ldl");
@@ -116,7 +124,7 @@ fn witness_log(place: &Sandbox) -> PathBuf {
 /// order.
 fn witnessed(place: &Sandbox, call: Invocation, code: i32) -> (Finished, Vec<(String, String)>) {
     let log = witness_log(place);
-    let call = call.env("LD_PRELOAD", library(place, WITNESS)).env("WITNESS", &log);
+    let call = call.env("LD_PRELOAD", witness()).env("WITNESS", &log);
     let finished = call.run().expect_code(code);
     let text = std::fs::read_to_string(log).expect("something was synced");
     let line = |line: &str| line.split_once(' ').map(|(what, at)| (what.into(), at.into()));
@@ -185,11 +193,11 @@ fn a_capture_is_on_the_disk_before_the_ledger_says_so_and_its_workspace_goes() {
 
 #[test]
 fn captures_that_end_together_share_syncs_and_are_moved_at_once_when_the_run_has_landed() {
-    const TASKS: usize = 40;
     const TOGETHER: usize = 8;
+    let tasks = test_limit::by_depth(2 * TOGETHER, 5 * TOGETHER);
     let place = sandbox();
     let repository = place.repository();
-    let items: Vec<String> = (0..TASKS).map(|number| number.to_string()).collect();
+    let items: Vec<String> = (0..tasks).map(|number| number.to_string()).collect();
     let meeting = place.folder().join("meeting");
     std::fs::create_dir(&meeting).expect("a folder can be made");
     let meeting = meeting.display();
@@ -203,7 +211,7 @@ fn captures_that_end_together_share_syncs_and_are_moved_at_once_when_the_run_has
     // On a slow disk, what waits for it is gathered.
     let call = call.env("SLOW_SYNC", "/captures.journal");
     let (finished, seen) = witnessed(&place, call, 0);
-    assert_eq!(finished.landed().len(), TASKS, "{finished}");
+    assert_eq!(finished.landed().len(), tasks, "{finished}");
     let store = place.home().stores()[0].display().to_string();
     let first = |what: &str, found: &dyn Fn(&str) -> bool| {
         let is_it = |(kind, path): &(String, String)| kind == what && found(path);
@@ -221,14 +229,14 @@ fn captures_that_end_together_share_syncs_and_are_moved_at_once_when_the_run_has
     };
     // One more empties the journal.
     let groups = synced("/captures.journal");
-    assert!((2..=TASKS / 2 + 1).contains(&groups), "{groups} syncs of the journal: {seen:?}");
+    assert!((2..=tasks / 2 + 1).contains(&groups), "{groups} syncs of the journal: {seen:?}");
     let rest = synced("") - groups;
     assert!(rest <= 24, "{rest} syncs of the store besides: {seen:?}");
     let workspaces = place.home().data().join("workspaces").display().to_string();
     let below = seen.iter().filter(|(what, path)| what == "sync" && path.starts_with(&workspaces));
     assert_eq!(below.count(), 0, "nothing is synced that can be made again: {seen:?}");
     let kept = place.home().captures();
-    assert_eq!(kept.len(), TASKS, "{kept:?}");
+    assert_eq!(kept.len(), tasks, "{kept:?}");
     let _clean = place.home().store_git(&["fsck", "--full", "--strict", "--no-dangling"]);
 }
 
@@ -268,6 +276,7 @@ fn tasks_on_the_work_of_others_read_it_from_the_journal_which_is_moved_when_the_
 
 #[test]
 fn a_program_ends_before_its_captures_are_moved_and_the_next_start_moves_them() {
+    test_limit::waits("a program waits a while for what goes on in the background");
     let place = sandbox();
     let repository = place.repository();
     let gate = place.folder().join("gate");
@@ -311,11 +320,10 @@ calls = [{ tool = "yield", arguments = { result = { data = "done" } } }]
     assert_eq!(syncs("/sessions.journal"), 0, "{seen:?}");
 }
 
-#[test]
-fn a_prompt_is_on_the_disk_before_the_first_byte_of_its_request_and_an_answer_before_its_calls() {
-    let (place, model) = (sandbox(), LoopbackModel::start());
-    // The tool writes down that it runs.
-    let command = format!("echo tool runs >> '{}'", witness_log(&place).display());
+/// Runs a session that runs a command, and returns its file and what was synced and sent meanwhile.
+fn witnessed_session(place: &Sandbox, command: &str) -> (PathBuf, String, Vec<(String, String)>) {
+    let model = LoopbackModel::start();
+    let command = command.to_owned();
     model.talk("s", move |asked: &Asked| match asked.answers() {
         0 => Answer::call("bash", &json!({ "command": command })),
         _ => Answer::text("done"),
@@ -325,12 +333,20 @@ fn a_prompt_is_on_the_disk_before_the_first_byte_of_its_request_and_an_answer_be
     let session = place.regatta(&folder).arg("-p").arg("--model").arg(model.route());
     let session = session.arg("--base-url").arg(model.base_url());
     let session = session.arg(format!("Run it. {}", marker("s")));
-    let (finished, seen) = witnessed(&place, session, 0);
+    let (finished, seen) = witnessed(place, session, 0);
     assert_eq!(finished.stdout, "done\n");
     let files = place.home().session_files();
     let [file] = files.as_slice() else { panic!("one session, not {files:?}") };
-    let port = model.base_url();
-    let port = port.trim_end_matches("/v1").rsplit(':').next().unwrap_or_default();
+    (file.clone(), model.base_url(), seen)
+}
+
+#[test]
+fn messages_are_on_the_disk_before_requests_and_calls_unless_sessions_need_not_be_durable() {
+    let place = sandbox();
+    // The tool writes down that it runs.
+    let command = format!("echo tool runs >> '{}'", witness_log(&place).display());
+    let (file, url, seen) = witnessed_session(&place, &command);
+    let port = url.trim_end_matches("/v1").rsplit(':').next().unwrap_or_default();
     let own = |(what, at): &(String, String)| match what.as_str() {
         "sync" if at == &file.display().to_string() => Some("session"),
         "sync" if file.parent().is_some_and(|folder| at == &folder.display().to_string()) => {
@@ -344,24 +360,11 @@ fn a_prompt_is_on_the_disk_before_the_first_byte_of_its_request_and_an_answer_be
     order.dedup();
     let expected = "session folder request session tool session request session";
     assert_eq!(order.join(" "), expected, "{seen:?}");
-}
 
-#[test]
-fn a_session_that_need_not_be_durable_waits_for_no_sync_and_its_messages_are_in_the_file() {
-    let (place, model) = (sandbox(), LoopbackModel::start());
-    model.talk("s", |asked: &Asked| match asked.answers() {
-        0 => Answer::call("bash", &json!({ "command": "true" })),
-        _ => Answer::text("done"),
-    });
+    // One that need not be durable waits for no sync, and its messages are in the file.
+    let place = sandbox();
     place.home().configure("sessions:\n  durable: false\n");
-    let folder = place.folder().join("work");
-    std::fs::create_dir_all(&folder).expect("a folder can be made");
-    let session = place.regatta(&folder).arg("-p").arg("--model").arg(model.route());
-    let session = session.arg("--base-url").arg(model.base_url());
-    let (finished, seen) = witnessed(&place, session.arg(format!("Run it. {}", marker("s"))), 0);
-    assert_eq!(finished.stdout, "done\n");
-    let files = place.home().session_files();
-    let [file] = files.as_slice() else { panic!("one session, not {files:?}") };
+    let (file, _, seen) = witnessed_session(&place, "true");
     let name = file.display().to_string();
     assert!(!seen.iter().any(|(what, at)| what == "sync" && *at == name), "{seen:?}");
     assert!(seen.iter().any(|(what, _)| what == "post"), "the witness saw nothing: {seen:?}");
@@ -375,7 +378,7 @@ fn a_clock_that_was_set_back_between_a_kill_and_the_next_start_changes_nothing()
     let repository = place.repository();
     let died = place.run_in(&repository).exec("echo 1 > a.txt").fault("kill@landing.begin").run();
     assert_eq!(died.code, 128 + 9, "{died}");
-    let yesterday = library(&place, YESTERDAY);
+    let yesterday = library("yesterday", YESTERDAY);
     let runs = place.regatta(repository.root()).words("runs").env("LD_PRELOAD", &yesterday).run();
     let runs = runs.expect_code(0);
     assert!(runs.stdout.contains("interrupted"), "{runs}");

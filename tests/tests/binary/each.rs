@@ -102,7 +102,7 @@ fn no_name_is_ever_parsed_as_shell_whatever_quotes_stand_around_it() {
 /// How many items there are: a hundred thousand in full depth. So many are planned in the tests of
 /// `cli/src/resolve/run_spec`, whatever the depth.
 fn count() -> usize {
-    by_depth(5_000, 100_000)
+    by_depth(2_000, 100_000)
 }
 
 #[test]

@@ -3,36 +3,16 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tests::sandbox::{Finished, Plan, Repository, Sandbox};
+use test_limit::by_depth;
+use tests::sandbox::{Finished, Plan, Sandbox};
 
 use super::sandbox;
 
-/// Runs `script` as the task `odd` between two that end well, and returns what it came to. Each may
-/// take so many seconds, which has to be plenty for the good ones on a busy machine.
-fn between_two_good_ones(
-    place: &Sandbox,
-    repository: &Repository,
-    seconds: u32,
-    script: &str,
-) -> Finished {
-    let plan = Plan::default()
-        .task("before", "echo before > before.txt")
-        .task("odd", script)
-        .task("after", "echo after > after.txt");
-    let run = place.run_plan(repository, &plan).words("--jobs 1");
-    let run = run.arg("--limit").arg(format!("wall={seconds}s"));
-    let finished = run.run().expect_code(3);
-    assert_eq!(finished.landed(), ["after", "before"], "{finished}");
-    assert_eq!(finished.names_in("task_finished"), ["after", "before", "odd"], "{finished}");
-    place.expect_nothing_left(repository);
-    finished
-}
-
-/// Returns the failure of `odd`, whose file `odd.txt` must be kept in its capture.
-fn failure_with_work_kept(place: &Sandbox, finished: &Finished) -> Value {
-    let end = finished.task("odd");
+/// Returns the failure of a task, whose file `odd.txt` must be kept in its capture.
+fn failure_with_work_kept(place: &Sandbox, finished: &Finished, task: &str) -> Value {
+    let end = finished.task(task);
     assert_eq!(end["outcome"], "failed", "{finished}");
-    let capture = format!("{}/odd/1", finished.run_name());
+    let capture = format!("{}/{task}/1", finished.run_name());
     assert_eq!(end["capture"], format!("refs/tasks/{capture}"), "{finished}");
     assert_eq!(place.home().captured(&capture, "odd.txt"), "kept\n");
     end["failure"].clone()
@@ -60,38 +40,49 @@ fn a_crashing_session_fails_only_its_own_task() {
 fn a_command_that_fails_keeps_its_work() {
     let place = sandbox();
     let repository = place.repository();
-    let finished = between_two_good_ones(&place, &repository, 60, "echo kept > odd.txt; exit 42");
-    let failure = failure_with_work_kept(&place, &finished);
-    assert_eq!(failure["class"], "command");
-    assert_eq!(failure["detail"], json!({ "type": "exit", "code": 42 }));
-    let message = failure["message"].as_str().unwrap();
-    assert!(message.contains("42"), "{message}");
+    let plan = Plan::default()
+        .task("before", "echo before > before.txt")
+        .task("exits", "echo kept > odd.txt; exit 42")
+        .task("killed", "echo kept > odd.txt; kill -9 $$")
+        .task("missing", "echo kept > odd.txt; no-such-command-anywhere --now")
+        .task("after", "echo after > after.txt");
+    let finished = place.run_plan(&repository, &plan).words("--jobs 1").run().expect_code(3);
+    assert_eq!(finished.landed(), ["after", "before"], "{finished}");
+    let ended = finished.names_in("task_finished");
+    assert_eq!(ended, ["after", "before", "exits", "killed", "missing"], "{finished}");
+    for (task, detail, words) in [
+        ("exits", json!({ "type": "exit", "code": 42 }), &["42"][..]),
+        ("killed", json!({ "type": "signal", "signal": 9 }), &["9"]),
+        ("missing", json!({ "type": "exit", "code": 127 }), &["127", "find"]),
+    ] {
+        let failure = failure_with_work_kept(&place, &finished, task);
+        assert_eq!(failure["class"], "command", "{task}");
+        assert_eq!(failure["detail"], detail, "{task}");
+        let message = failure["message"].as_str().unwrap();
+        assert!(words.iter().all(|word| message.contains(word)), "{task}: {message}");
+    }
+    let said = finished.events_of("task_progress");
+    let said = said.iter().any(|event| event.to_string().contains("no-such-command-anywhere"));
+    assert!(said, "which one is missing, in the shell's words: {finished}");
     assert!(!repository.has("odd.txt"), "failed work does not land");
-}
-
-#[test]
-fn a_command_that_is_killed_keeps_its_work() {
-    let place = sandbox();
-    let repository = place.repository();
-    let finished =
-        between_two_good_ones(&place, &repository, 60, "echo kept > odd.txt; kill -9 $$");
-    let failure = failure_with_work_kept(&place, &finished);
-    assert_eq!(failure["class"], "command");
-    assert_eq!(failure["detail"], json!({ "type": "signal", "signal": 9 }));
+    place.expect_nothing_left(&repository);
 }
 
 #[test]
 fn a_command_that_ignores_term_is_killed_after_its_grace_and_keeps_its_work() {
+    test_limit::waits("the task runs until its limit, and then for its grace period");
     let place = sandbox();
     let repository = place.repository();
     let began = Instant::now();
     let script = "trap '' TERM; echo kept > odd.txt; (trap '' TERM; sleep 100) & \
                   while :; do sleep 0.1; done";
-    let finished = between_two_good_ones(&place, &repository, 3, script);
-    let failure = failure_with_work_kept(&place, &finished);
+    let run = place.run_in(&repository).words("--limit wall=1s").exec(script);
+    let finished = run.run().expect_code(5);
+    let failure = failure_with_work_kept(&place, &finished, "t1");
     assert_eq!(failure["class"], "timeout");
     let took = began.elapsed();
-    assert!(took > Duration::from_millis(3700), "three seconds and 700 ms of grace: {took:?}");
+    assert!(took > Duration::from_millis(1700), "a second and 700 ms of grace: {took:?}");
+    place.expect_nothing_left(&repository);
 }
 
 #[test]
@@ -99,91 +90,48 @@ fn a_command_that_floods_its_output_is_stopped_and_keeps_its_work() {
     let place = sandbox();
     let repository = place.repository();
     let script = "echo kept > odd.txt; exec yes 'a line that is written again and again'";
-    let finished = between_two_good_ones(&place, &repository, 6, script);
-    let failure = failure_with_work_kept(&place, &finished);
+    let (wall, kept) = by_depth((1, 1_000_000), (6, 10_000_000));
+    let run = place.run_in(&repository).exec(script);
+    let run = run.words(&format!("--limit wall={wall}s --limit output={}MB", kept / 1_000_000));
+    let finished = run.run().expect_code(5);
+    let failure = failure_with_work_kept(&place, &finished, "t1");
     assert_eq!(failure["class"], "timeout");
-    let kept = place.home().output(&finished.run_name(), "odd").len();
-    assert!((9_000_000..11_000_000).contains(&kept), "10 MB of output are kept: {kept}");
-}
-
-#[test]
-fn a_command_that_cannot_be_found_says_so() {
-    let place = sandbox();
-    let repository = place.repository();
-    let finished = place.run_in(&repository).exec("no-such-command-anywhere --now").run();
-    let finished = finished.expect_code(5);
-    let failure = finished.task("t1")["failure"].clone();
-    assert_eq!(failure["class"], "command");
-    assert_eq!(failure["detail"], json!({ "type": "exit", "code": 127 }));
-    let message = failure["message"].as_str().unwrap();
-    assert!(message.contains("127") && message.contains("find"), "{message}");
-    let said = finished.events_of("task_progress");
-    let said = said.iter().any(|event| event.to_string().contains("no-such-command-anywhere"));
-    assert!(said, "which one, in the shell's words: {finished}");
-}
-
-#[test]
-fn a_task_that_changes_nothing_is_a_success_and_says_so() {
-    let place = sandbox();
-    let repository = place.repository();
-    let run = place.regatta(repository.root()).words("run").exec("true");
-    let finished = run.run().expect_code(0);
-    let said = format!("{}{}", finished.stdout, finished.stderr);
-    assert!(said.contains("no change"), "{finished}");
+    let found = place.home().output(&finished.run_name(), "t1").len();
+    assert!((kept / 10 * 9..kept / 10 * 11).contains(&found), "of {kept} are kept: {found}");
     place.expect_nothing_left(&repository);
 }
 
 #[test]
-fn a_task_that_must_change_something_and_does_not_breaks_its_contract() {
-    let place = sandbox();
-    let repository = place.repository();
-    let plan = Plan::default().task("lazy", "true").with("must_change = true");
-    let finished = place.run_plan(&repository, &plan).run().expect_code(5);
-    assert_eq!(finished.task("lazy")["failure"]["class"], "contract", "{finished}");
-}
-
-#[test]
-fn a_commands_yield_is_the_last_line_of_its_standard_output() {
-    let place = sandbox();
-    let repository = place.repository();
-    let plan = Plan::default()
-        .task("json", "echo first; echo '{\"files\": 3}'; echo last >&2")
-        .task("text", "echo first; echo plain words; echo")
-        .task("none", "echo only an error >&2");
-    let finished = place.run_plan(&repository, &plan).run().expect_code(0);
-    assert_eq!(finished.task("json")["yield"], json!({ "files": 3 }), "{finished}");
-    assert_eq!(finished.task("text")["yield"], "plain words", "{finished}");
-    assert_eq!(finished.task("none")["yield"], Value::Null, "{finished}");
-}
-
-#[test]
-fn a_yield_against_its_schema_breaks_the_contract_at_once() {
+fn a_commands_yield_is_its_last_line_and_against_its_schema_breaks_the_contract_at_once() {
     let place = sandbox();
     let repository = place.repository();
     let schema = "schema = { type = \"object\", required = [\"files\"] }";
     let plan = Plan::default()
+        .task("json", "echo first; echo '{\"files\": 3}'; echo last >&2")
+        .task("text", "echo first; echo plain words; echo")
+        .task("none", "echo only an error >&2")
         .task("bad", "echo kept > bad.txt; echo '{\"file\": 3}'")
         .with(schema)
         .task("good", "echo '{\"files\": 3}'")
-        .with(schema);
+        .with(schema)
+        .task("lazy", "true")
+        .with("must_change = true")
+        // What a command leaves in its group dies with its task.
+        .task("leaves", "(trap '' TERM HUP; sleep 1000 </dev/null >/dev/null 2>&1) & echo started");
     let finished = place.run_plan(&repository, &plan).run().expect_code(3);
+    assert_eq!(finished.task("json")["yield"], json!({ "files": 3 }), "{finished}");
+    assert_eq!(finished.task("text")["yield"], "plain words", "{finished}");
+    assert_eq!(finished.task("none")["yield"], Value::Null, "{finished}");
+    for task in ["json", "text", "none", "good", "leaves"] {
+        assert_eq!(finished.task(task)["outcome"], "done", "{task}: {finished}");
+    }
     let failure = finished.task("bad")["failure"].clone();
     assert_eq!(failure["class"], "contract", "{finished}");
     assert!(failure["message"].as_str().unwrap().contains("files"), "{failure}");
     assert_eq!(finished.events_of("contract_reminded"), Vec::<Value>::new());
-    assert_eq!(
-        place.home().captured(&format!("{}/bad/1", finished.run_name()), "bad.txt"),
-        "kept\n"
-    );
-}
-
-#[test]
-fn what_a_command_leaves_in_its_group_dies_with_its_task() {
-    let place = sandbox();
-    let repository = place.repository();
-    let script = "(trap '' TERM HUP; sleep 1000 </dev/null >/dev/null 2>&1) & echo started";
-    let finished = place.run_in(&repository).exec(script).run().expect_code(0);
-    assert_eq!(finished.task("t1")["outcome"], "done");
+    let capture = format!("{}/bad/1", finished.run_name());
+    assert_eq!(place.home().captured(&capture, "bad.txt"), "kept\n");
+    assert_eq!(finished.task("lazy")["failure"]["class"], "contract", "{finished}");
     place.expect_nothing_left(&repository);
 }
 
@@ -217,21 +165,20 @@ fn a_task_that_takes_its_workspace_away_fails_and_nothing_is_said_to_be_kept() {
     let place = sandbox();
     let repository = place.repository();
     let away = place.folder().join("away");
-    let scripts = [
-        "rm -rf \"$REGATTA_WORKSPACE\"".to_owned(),
-        "rm -rf \"${REGATTA_WORKSPACE%/tree}\"".to_owned(),
-        format!("mv \"$REGATTA_WORKSPACE\" {}; exit 3", away.display()),
-    ];
-    for script in scripts {
-        let finished = place.run_in(&repository).exec(&script).run().expect_code(5);
-        let message = finished.task("t1")["failure"]["message"].as_str().unwrap().to_owned();
-        assert!(message.contains("/t1/tree is gone"), "{message}");
+    let plan = Plan::default()
+        .task("tree", "rm -rf \"$REGATTA_WORKSPACE\"")
+        .task("folder", "rm -rf \"${REGATTA_WORKSPACE%/tree}\"")
+        .task("moved", &format!("mv \"$REGATTA_WORKSPACE\" {}; exit 3", away.display()));
+    let finished = place.run_plan(&repository, &plan).run().expect_code(5);
+    for task in ["tree", "folder", "moved"] {
+        let message = finished.task(task)["failure"]["message"].as_str().unwrap().to_owned();
+        assert!(message.contains(&format!("/{task}/tree is gone")), "{message}");
         assert!(!message.contains("is kept"), "{message}");
-        // Nor is there anything to say about it at the next start.
-        let listed = place.regatta(repository.root()).words("runs").run().expect_code(0);
-        assert_eq!(listed.stderr, "", "{script}: {listed}");
-        place.expect_nothing_left(&repository);
     }
+    // Nor is there anything to say about it at the next start.
+    let listed = place.regatta(repository.root()).words("runs").run().expect_code(0);
+    assert_eq!(listed.stderr, "", "{listed}");
+    place.expect_nothing_left(&repository);
     assert!(away.join("README.md").exists(), "what was moved away is the task's");
 }
 

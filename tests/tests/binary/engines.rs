@@ -95,26 +95,8 @@ fn two_engines_make_their_branches_in_one_repository_at_once() {
 }
 
 #[test]
-fn an_engine_that_lives_is_not_swept_by_another_command() {
-    let place = sandbox();
-    let repository = place.repository().watched();
-    let go = place.folder().join("go");
-    let script = format!(
-        "echo mine > mine.txt; echo at work; while [ ! -e {} ]; do sleep 0.02; done",
-        go.display()
-    );
-    let mut running = place.run_in(&repository).exec(&script).start();
-    running.until_event("its output", |event| event["line"] == "at work");
-    let listed = place.regatta(repository.root()).words("runs --json").run().expect_code(0);
-    assert!(listed.stdout.contains("running"), "{listed}");
-    std::fs::write(go, "").unwrap();
-    let finished = running.wait().expect_code(0);
-    assert_eq!(finished.landed(), ["t1"], "{finished}");
-    assert_eq!(repository.text("mine.txt"), "mine\n");
-}
-
-#[test]
-fn sixty_four_tasks_get_their_workspaces_at_the_same_time_and_none_sees_anothers_work() {
+fn many_tasks_get_their_workspaces_at_the_same_time_and_none_sees_anothers_work() {
+    let tasks = test_limit::by_depth(16, 64);
     let place = sandbox();
     let repository = place.repository().watched();
     let meet = place.folder().join("meet");
@@ -122,16 +104,16 @@ fn sixty_four_tasks_get_their_workspaces_at_the_same_time_and_none_sees_anothers
     // Each waits until all of them are at work.
     let script = format!(
         "echo {{{{item}}}} > mine.txt; ls > files; : > {0}/{{{{item}}}}
-         while [ $(ls {0} | wc -l) -lt 64 ]; do sleep 0.05; done
+         while [ $(ls {0} | wc -l) -lt {tasks} ]; do sleep 0.05; done
          [ $(cat mine.txt) = {{{{item}}}} ] && mv mine.txt mine-{{{{item}}}}.txt
          grep -c mine files > seen-{{{{item}}}}.txt; rm files; true",
         meet.display()
     );
-    let items: String = (0..64).map(|item| format!("{item}\n")).collect();
-    let run = place.run_in(&repository).words("--jobs 64 --each -").stdin(items).exec(&script);
-    let run = run.run().expect_code(0);
-    assert_eq!(run.landed().len(), 64, "{run}");
-    for item in 0..64 {
+    let items: String = (0..tasks).map(|item| format!("{item}\n")).collect();
+    let run = place.run_in(&repository).words("--each -").stdin(items).exec(&script);
+    let run = run.words(&format!("--jobs {tasks}")).run().expect_code(0);
+    assert_eq!(run.landed().len(), tasks, "{run}");
+    for item in 0..tasks {
         assert_eq!(repository.text(format!("mine-{item}.txt")), format!("{item}\n"));
         assert_eq!(repository.text(format!("seen-{item}.txt")), "1\n");
     }

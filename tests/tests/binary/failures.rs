@@ -1,6 +1,7 @@
 //! What is said of a task that failed: why, at each place where it is shown.
 
 use serde_json::json;
+use test_limit::by_depth;
 use tests::model::{Answer, Asked, LoopbackModel, marker};
 use tests::sandbox::{Finished, Plan, Repository, Sandbox};
 
@@ -90,11 +91,13 @@ fn the_log_of_a_command_has_its_item_its_script_and_its_arguments() {
 fn what_a_failed_command_says_is_bounded_and_moves_no_cursor() {
     let place = sandbox();
     let repository = place.repository();
-    let flood = "yes | head -c 10000000 >&2; printf '%0100000d\\033[2J\\007\\n' 7 >&2; exit 1";
-    let finished = place.run_in(&repository).exec(flood).run().expect_code(5);
+    let flood = by_depth(1_000_000, 10_000_000);
+    let flood =
+        format!("yes | head -c {flood} >&2; printf '%0100000d\\033[2J\\007\\n' 7 >&2; exit 1");
+    let finished = place.run_in(&repository).exec(&flood).run().expect_code(5);
     let message = finished.task("t1")["failure"]["message"].to_string();
     assert!(message.len() < 300 && message.contains("0000…"), "{message}");
-    let run = place.regatta(repository.root()).words("run").exec(flood).run().expect_code(5);
+    let run = place.regatta(repository.root()).words("run").exec(&flood).run().expect_code(5);
     for text in [&run.stdout, &run.stderr] {
         assert!(!text.contains(['\u{1b}', '\u{7}']), "{run}");
         assert!(text.lines().all(|line| line.len() < 500), "{run}");

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use test_limit::by_depth;
 use tests::sandbox::{Finished, Plan};
 
 use super::sandbox;
 
 #[test]
-fn two_hundred_tasks_at_limit_eight_peak_at_exactly_eight() {
+fn many_tasks_at_limit_eight_peak_at_exactly_eight() {
+    let tasks = by_depth(40, 200);
     let place = sandbox();
     let repository = place.repository();
     let outside = place.folder().join("outside");
@@ -22,19 +24,19 @@ fn two_hundred_tasks_at_limit_eight_peak_at_exactly_eight() {
          rm present/$REGATTA_TASK",
         outside.display()
     );
-    let items: Vec<_> = (1..=200).map(|number| number.to_string()).collect();
+    let items: Vec<_> = (1..=tasks).map(|number| number.to_string()).collect();
     let run = place.run_in(&repository).words("--each - --jobs 8 --limit wall=60s");
     let finished = run.exec(&script).stdin(items.join("\n")).run().expect_code(0);
 
     let counts = std::fs::read_to_string(outside.join("counts")).unwrap();
     let counts: Vec<u32> = counts.lines().map(|line| line.parse().unwrap()).collect();
-    assert_eq!(counts.len(), 200);
+    assert_eq!(counts.len(), tasks);
     assert_eq!(counts.iter().max(), Some(&8), "never more than eight at once");
     assert!(outside.join("eight").exists(), "eight at once were reached");
     assert_eq!(most_at_work(&finished), 8, "{finished}");
     let ends = finished.names_in("task_finished");
-    assert_eq!(ends.len(), 200);
-    assert_eq!(ends.iter().collect::<BTreeSet<_>>().len(), 200, "each task ends once");
+    assert_eq!(ends.len(), tasks);
+    assert_eq!(ends.iter().collect::<BTreeSet<_>>().len(), tasks, "each task ends once");
     place.expect_nothing_left(&repository);
 }
 
@@ -62,45 +64,21 @@ fn the_first_failure_cancels_the_rest_when_asked_to() {
         .task("good", "echo good > good.txt")
         .task("bad", "exit 9")
         .task("never", "echo never > never.txt")
-        .task("ever", "echo ever > ever.txt");
+        .task("ever", "echo ever > ever.txt")
+        .task("first", "true")
+        .with("priority = 5");
     let run = place.run_plan(&repository, &plan).words("--jobs 1 --fail-fast");
     let finished = run.run().expect_code(3);
-    assert_eq!(finished.names_in("task_started"), ["bad", "good"], "{finished}");
-    assert_eq!(finished.names_in("task_finished"), ["bad", "ever", "good", "never"], "{finished}");
+    let started = finished.events_of("task_started");
+    let order: Vec<_> = started.iter().map(|event| event["task"].as_str().unwrap()).collect();
+    assert_eq!(order, ["first", "good", "bad"], "by priority, else as declared: {finished}");
+    let ended = finished.names_in("task_finished");
+    assert_eq!(ended, ["bad", "ever", "first", "good", "never"], "{finished}");
     for task in ["never", "ever"] {
         assert_eq!(finished.task(task)["outcome"], "cancelled", "{finished}");
     }
     assert_eq!(finished.landed(), ["good"], "what succeeded has landed: {finished}");
     place.expect_nothing_left(&repository);
-}
-
-#[test]
-fn a_failure_fails_only_its_own_task_unless_asked_otherwise() {
-    let place = sandbox();
-    let repository = place.repository();
-    let plan = Plan::default()
-        .task("bad", "exit 9")
-        .task("good", "echo good > good.txt")
-        .task("better", "echo better > better.txt");
-    let finished = place.run_plan(&repository, &plan).words("--jobs 1").run().expect_code(3);
-    assert_eq!(finished.landed(), ["better", "good"], "{finished}");
-}
-
-#[test]
-fn higher_priorities_go_first_and_equals_in_the_order_of_their_declaration() {
-    let place = sandbox();
-    let repository = place.repository();
-    let plan = Plan::default()
-        .task("low", "true")
-        .with("priority = -1")
-        .task("one", "true")
-        .task("high", "true")
-        .with("priority = 5")
-        .task("two", "true");
-    let finished = place.run_plan(&repository, &plan).words("--jobs 1").run().expect_code(0);
-    let started = finished.events_of("task_started");
-    let order: Vec<_> = started.iter().map(|event| event["task"].as_str().unwrap()).collect();
-    assert_eq!(order, ["high", "one", "two", "low"]);
 }
 
 #[test]

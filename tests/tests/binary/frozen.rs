@@ -19,16 +19,7 @@ fn change_then_look(change: &str, look: &str) -> Plan {
 }
 
 #[test]
-fn a_task_sees_nothing_that_changed_after_the_run_began() {
-    sees_nothing_later(|run| run);
-}
-
-#[test]
-fn a_task_in_a_new_copy_sees_nothing_that_changed_after_the_run_began() {
-    sees_nothing_later(|run| run.fault(NEW_COPIES));
-}
-
-fn sees_nothing_later(with: fn(Invocation) -> Invocation) {
+fn a_task_sees_nothing_that_changed_after_the_run_began_in_a_copy_used_again_and_in_a_new_one() {
     let place = sandbox();
     let repository = place.repository();
     repository.write(".gitattributes", "*.win text eol=crlf\n*.id ident\n");
@@ -37,27 +28,33 @@ fn sees_nothing_later(with: fn(Invocation) -> Invocation) {
     repository.write("gone.txt", "still here\n");
     repository.commit("clean files");
     std::fs::remove_file(repository.path("clean.id")).expect("the file is there");
-    repository.git(&["checkout", "--", "clean.id"]);
-    repository.write("README.md", "# App, edited\n");
-    repository.write("notes.txt", "untracked\n");
-    let change = "for f in clean.win clean.id README.md notes.txt src/run.rs; do echo later >> $f; \
-                  done; rm gone.txt; echo later > new.txt";
-    let look = "set -e
-        test \"$(cat README.md)\" = '# App, edited'
-        test \"$(cat notes.txt)\" = untracked
-        test \"$(cat src/run.rs)\" = 'pub fn run() {}'
-        test \"$(cat gone.txt)\" = 'still here'
-        test ! -e new.txt
-        printf 'one\\r\\ntwo\\r\\n' | cmp - clean.win
-        ! grep later clean.id
-        echo seen > seen.txt";
-    let run = place.run_plan(&repository, &change_then_look(change, look));
-    let finished = with(run).run().expect_code(0);
-    assert_eq!(finished.task("look")["changes"]["files"], 1, "{finished}");
-    assert_eq!(repository.text("seen.txt"), "seen\n");
-    assert_eq!(repository.text("src/run.rs"), "pub fn run() {}\nlater\n", "the user's own edits");
-    assert_eq!(repository.text("new.txt"), "later\n");
-    place.expect_nothing_left(&repository);
+    for fault in [None, Some(NEW_COPIES)] {
+        repository.git(&["checkout", "--", "."]);
+        for new in ["new.txt", "seen.txt"] {
+            let _of_the_run_before = std::fs::remove_file(repository.path(new));
+        }
+        repository.write("README.md", "# App, edited\n");
+        repository.write("notes.txt", "untracked\n");
+        let change = "for f in clean.win clean.id README.md notes.txt src/run.rs; do \
+                      echo later >> $f; done; rm gone.txt; echo later > new.txt";
+        let look = "set -e
+            test \"$(cat README.md)\" = '# App, edited'
+            test \"$(cat notes.txt)\" = untracked
+            test \"$(cat src/run.rs)\" = 'pub fn run() {}'
+            test \"$(cat gone.txt)\" = 'still here'
+            test ! -e new.txt
+            printf 'one\\r\\ntwo\\r\\n' | cmp - clean.win
+            ! grep later clean.id
+            echo seen > seen.txt";
+        let run = place.run_plan(&repository, &change_then_look(change, look));
+        let finished = fault.into_iter().fold(run, Invocation::fault).run().expect_code(0);
+        assert_eq!(finished.task("look")["changes"]["files"], 1, "{fault:?}: {finished}");
+        assert_eq!(repository.text("seen.txt"), "seen\n", "{fault:?}");
+        let own = repository.text("src/run.rs");
+        assert_eq!(own, "pub fn run() {}\nlater\n", "the user's own edits, {fault:?}");
+        assert_eq!(repository.text("new.txt"), "later\n", "{fault:?}");
+        place.expect_nothing_left(&repository);
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tests::sandbox::{Finished, Processes, Repository, Sandbox, User, eventually};
+use tests::sandbox::{Finished, Plan, Processes, Repository, Sandbox, User, eventually};
 
 use super::sandbox;
 
@@ -41,37 +41,36 @@ fn of_user() -> (Sandbox, Repository, User) {
     (place, repository, user)
 }
 
-/// Checks that the command saw processes, the engine's among them, but no key.
-fn expect_no_key_found(repository: &Repository, finished: &Finished) {
-    let lines = |name: &str| repository.text(name).lines().map(str::to_owned).collect::<Vec<_>>();
-    assert!(!lines("seen.txt").is_empty(), "it can look at its own: {finished}");
+/// Checks that what looked in this folder saw processes, the engine's among them, but no key.
+fn expect_no_key_found(repository: &Repository, folder: &str, finished: &Finished) {
+    let text = |name: &str| repository.text(format!("{folder}/{name}"));
+    let lines = |name: &str| text(name).lines().map(str::to_owned).collect::<Vec<_>>();
+    assert!(!lines("seen.txt").is_empty(), "{folder} can look at its own: {finished}");
     let engine = lines("engine.txt").join("\n");
     assert!(engine.contains("run --json") && engine.contains("__launcher"), "{engine}");
-    assert_eq!(lines("found.txt"), Vec::<String>::new(), "{finished}");
+    assert_eq!(lines("found.txt"), Vec::<String>::new(), "{folder}: {finished}");
 }
 
 #[test]
-fn a_command_of_an_ordinary_user_finds_no_key_in_any_process_of_the_engine() {
-    let (place, repository, user) = of_user();
-    let run = KEYS.iter().fold(place.run_in(&repository), |run, key| run.env(key, CANARY));
-    let finished = run.exec(LOOK).by(user).run().expect_code(0);
-    expect_no_key_found(&repository, &finished);
-}
-
-#[test]
-fn the_bash_tool_of_an_ordinary_users_agent_finds_no_key_in_any_process_of_the_engine() {
+fn neither_a_command_nor_an_agent_of_an_ordinary_user_finds_a_key_in_a_process_of_the_engine() {
     let (mut place, repository, user) = of_user();
     let scenario = place.folder().join("scenario.toml");
+    let look = |folder: &str| format!("mkdir {folder}; cd {folder}\n{LOOK}");
     let script = format!(
-        "version = 1\n\n[[turn]]\ncalls = [{{ tool = \"bash\", arguments = {{ command = '''{LOOK}''' }} }}]\n\n\
-         [[turn]]\ncalls = [{{ tool = \"yield\", arguments = {{ result = {{ data = \"looked\" }} }} }}]\n"
+        "version = 1\n\n[[turn]]\ncalls = [{{ tool = \"bash\", arguments = {{ command = '''{}''' }} }}]\n\n\
+         [[turn]]\ncalls = [{{ tool = \"yield\", arguments = {{ result = {{ data = \"looked\" }} }} }}]\n",
+        look("agent")
     );
     std::fs::write(&scenario, script).unwrap();
     place.hand_to(user);
-    let run = KEYS.iter().fold(place.run_in(&repository), |run, key| run.env(key, CANARY));
-    let run = run.arg("--model").arg(format!("offline/{}", scenario.display())).arg("Look.");
+    let plan = Plan::default().task("command", &look("command")).agent("agent", "Look.");
+    let run = place.run_plan(&repository, &plan);
+    let run = KEYS.iter().fold(run, |run, key| run.env(key, CANARY));
+    let run = run.arg("--model").arg(format!("offline/{}", scenario.display()));
     let finished = run.by(user).run().expect_code(0);
-    expect_no_key_found(&repository, &finished);
+    for folder in ["command", "agent"] {
+        expect_no_key_found(&repository, folder, &finished);
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The user at work while a run lands.
 
-use std::fs::File;
+use std::fs::{File, FileTimes};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
@@ -10,64 +11,70 @@ use tests::sandbox::{Plan, Repository, Sandbox, eventually};
 
 use super::sandbox_on_disk as sandbox;
 
-#[test]
-fn a_save_at_the_moment_of_landing_survives() {
-    let place = sandbox();
-    let repository = place.repository().watched();
-    let lines: String = (1..=40).map(|line| format!("line {line}\n")).collect();
-    repository.write("notes.txt", &lines);
-    repository.commit("notes");
-    let plan = Plan::default().task("top", "sed -i 's/^line 2$/line two/' notes.txt");
-    // Between the landing's last look at the file and its exchange.
-    let gate = place.folder().join("gate");
-    let run = place.run_plan(&repository, &plan).wait_at("landing.exchange", &gate);
-    let running = run.start();
-    eventually(Duration::from_secs(60), "the tree is about to change", || gate.exists());
-    assert_eq!(repository.text("notes.txt"), lines);
-    repository.write("notes.txt", lines.replace("line 39\n", "line 39, saved just now\n"));
-    std::fs::remove_file(&gate).expect("it goes on then");
-    let finished = running.wait().expect_code(0);
-    let expected =
-        lines.replace("line 39\n", "line 39, saved just now\n").replace("line 2\n", "line two\n");
-    assert_eq!(repository.text("notes.txt"), expected, "{finished}");
-    assert_eq!(finished.landed(), ["top"], "{finished}");
-    place.expect_nothing_left(&repository);
+/// Saves a file at the moment of its landing, and gives it the time that it had if `keeps_time`.
+fn save(path: &Path, text: &str, keeps_time: bool) {
+    let modified = path.metadata().and_then(|meta| meta.modified()).expect("it has a time");
+    std::fs::write(path, text).expect("it can be written");
+    if keeps_time {
+        let file = File::options().write(true).open(path).expect("it can be opened");
+        file.set_times(FileTimes::new().set_modified(modified)).expect("a time can be set");
+    }
 }
 
 #[test]
-fn an_edit_of_the_user_during_the_run_is_merged_with_the_tasks() {
+fn a_save_at_the_moment_of_landing_survives_also_one_that_changes_neither_size_nor_time() {
     let place = sandbox();
     let repository = place.repository().watched();
     let lines: String = (1..=40).map(|line| format!("line {line}\n")).collect();
     repository.write("notes.txt", &lines);
     repository.commit("notes");
-    let script = "sed -i 's/^line 2$/line two/' notes.txt
+    for (saved_line, keeps_time) in [("line 39, saved just now\n", false), ("LINE 39\n", true)] {
+        repository.write("notes.txt", &lines);
+        let plan = Plan::default().task("top", "sed -i 's/^line 2$/line two/' notes.txt");
+        // Between the landing's last look at the file and its exchange.
+        let gate = place.folder().join("gate");
+        let run = place.run_plan(&repository, &plan).wait_at("landing.exchange", &gate);
+        let running = run.start();
+        eventually(Duration::from_secs(60), "the tree is about to change", || gate.exists());
+        assert_eq!(repository.text("notes.txt"), lines);
+        let saved = lines.replace("line 39\n", saved_line);
+        save(&repository.path("notes.txt"), &saved, keeps_time);
+        std::fs::remove_file(&gate).expect("it goes on then");
+        let finished = running.wait().expect_code(0);
+        let expected = saved.replace("line 2\n", "line two\n");
+        assert_eq!(repository.text("notes.txt"), expected, "{saved_line}: {finished}");
+        assert_eq!(finished.landed(), ["top"], "{finished}");
+        place.expect_nothing_left(&repository);
+    }
+}
+
+#[test]
+fn an_edit_of_the_user_during_the_run_is_merged_and_on_the_same_line_it_stays_and_the_work_is_kept()
+{
+    let place = sandbox();
+    let repository = place.repository().watched();
+    let lines: String = (1..=40).map(|line| format!("line {line}\n")).collect();
+    repository.write("notes.txt", &lines);
+    repository.write("colour.txt", "white\n");
+    repository.commit("files");
+    let merged = "sed -i 's/^line 2$/line two/' notes.txt
         sed -i 's/^line 39$/line 39 by the user/' \"$REGATTA_REPO/notes.txt\"";
-    let _finished = place.run_in(&repository).exec(script).run().expect_code(0);
+    let same = "echo red > colour.txt; echo green > \"$REGATTA_REPO/colour.txt\"";
+    let plan = Plan::default().task("merged", merged).task("same", same);
+    let finished = place.run_plan(&repository, &plan).run().expect_code(4);
+    assert_eq!(finished.landed(), ["merged"], "{finished}");
     let expected = lines.replace("line 2\n", "line two\n");
-    assert_eq!(
-        repository.text("notes.txt"),
-        expected.replace("line 39\n", "line 39 by the user\n")
-    );
-}
-
-#[test]
-fn an_edit_of_the_user_on_the_same_line_stays_and_the_tasks_work_is_kept() {
-    let place = sandbox();
-    let repository = place.repository().watched();
-    repository.write("notes.txt", "white\n");
-    repository.commit("notes");
-    let script = "echo red > notes.txt; echo green > \"$REGATTA_REPO/notes.txt\"";
-    let finished = place.run_in(&repository).exec(script).run().expect_code(4);
-    assert_eq!(repository.text("notes.txt"), "green\n");
+    let expected = expected.replace("line 39\n", "line 39 by the user\n");
+    assert_eq!(repository.text("notes.txt"), expected, "{finished}");
+    assert_eq!(repository.text("colour.txt"), "green\n");
     let conflict = &finished.events_of("task_conflicted")[0]["conflicts"][0];
-    assert_eq!(conflict["path"], "notes.txt", "{finished}");
-    let capture = format!("{}/t1/1", finished.run_name());
-    assert_eq!(place.home().captured(&capture, "notes.txt"), "red\n");
+    assert_eq!(conflict["path"], "colour.txt", "{finished}");
+    let capture = format!("{}/same/1", finished.run_name());
+    assert_eq!(place.home().captured(&capture, "colour.txt"), "red\n");
 }
 
 #[test]
-fn a_head_that_moved_during_the_run_is_told_and_the_work_lands_in_the_tree() {
+fn a_head_that_moved_during_the_run_is_told_and_a_switch_with_both_branches() {
     let place = sandbox();
     let repository = place.repository();
     let script = "echo red > red.txt
@@ -76,6 +83,15 @@ fn a_head_that_moved_during_the_run_is_told_and_the_work_lands_in_the_tree() {
     assert_eq!(repository.text("red.txt"), "red\n");
     let told = finished.events_of("degraded");
     assert!(told.iter().any(|event| event.to_string().contains("HEAD")), "{finished}");
+
+    let script = "echo blue > blue.txt; git -C \"$REGATTA_REPO\" switch --quiet --create other";
+    let run = place.regatta(repository.root()).words("run").exec(script);
+    let finished = run.run().expect_code(0);
+    assert_eq!(repository.text("blue.txt"), "blue\n");
+    let told = "note: the branch was switched during the run: the work lands in the tree";
+    assert!(finished.stderr.contains(told), "{finished}");
+    let told = finished.stderr.lines().find(|line| line.contains(told)).unwrap();
+    assert!(told.contains("HEAD was main at ") && told.contains(" and is other at "), "{told}");
 }
 
 #[test]
@@ -101,24 +117,10 @@ fn a_landing_that_cannot_be_completed_is_named_and_later_work_is_kept_until_it_c
     place.expect_nothing_left(&repository);
 }
 
-#[test]
-fn a_switch_of_branches_during_the_run_is_told_with_both_branches() {
-    let place = sandbox();
-    let repository = place.repository();
-    let script = "echo red > red.txt; git -C \"$REGATTA_REPO\" switch --quiet --create other";
-    let run = place.regatta(repository.root()).words("run").exec(script);
-    let finished = run.run().expect_code(0);
-    assert_eq!(repository.text("red.txt"), "red\n");
-    let told = "note: the branch was switched during the run: the work lands in the tree";
-    assert!(finished.stderr.contains(told), "{finished}");
-    let told = finished.stderr.lines().find(|line| line.contains(told)).unwrap();
-    assert!(told.contains("HEAD was main at ") && told.contains(" and is other at "), "{told}");
-}
-
-/// A task that writes `x.txt` when [`take_turn`] lets it.
-fn late_task(place: &Sandbox) -> String {
+/// A task that writes `name` when [`take_turn`] lets it.
+fn late_task(place: &Sandbox, name: &str) -> String {
     let folder = place.folder().display();
-    format!("touch {folder}/began; until [ -e {folder}/go ]; do sleep 0.02; done; echo x > x.txt")
+    format!("touch {folder}/began; until [ -e {folder}/go ]; do sleep 0.02; done; echo x > {name}")
 }
 
 /// Takes the turn to land once the task works, for a run waits for landings before it begins, and
@@ -132,41 +134,46 @@ fn take_turn(place: &Sandbox, repository: &Repository) -> File {
     held
 }
 
+/// Gives the turn back, and lets the next task wait.
+fn give_turn_back(place: &Sandbox, held: &File) {
+    flock(held, FlockOperation::Unlock).expect("it is locked");
+    for name in ["began", "go"] {
+        std::fs::remove_file(place.folder().join(name)).expect("it is there");
+    }
+}
+
 #[test]
-fn a_repository_that_another_engine_is_landing_in_is_waited_for_and_that_is_said() {
+fn a_repository_that_another_engine_is_landing_in_is_waited_for_and_programs_are_told() {
     let place = sandbox();
     let repository = place.repository().watched();
-    let mut running = place.run_in(&repository).exec(&late_task(&place)).start();
+    let mut running = place.run_in(&repository).exec(&late_task(&place, "x.txt")).start();
     let held = take_turn(&place, &repository);
     running.until("landing_waited");
     assert!(!repository.has("x.txt"), "nothing lands while another does");
-    flock(&held, FlockOperation::Unlock).unwrap();
+    give_turn_back(&place, &held);
     let finished = running.wait().expect_code(0);
     assert_eq!(finished.landed(), ["t1"], "{finished}");
     assert_eq!(repository.text("x.txt"), "x\n");
+
+    let run = place.regatta(repository.root()).words("run").exec(&late_task(&place, "y.txt"));
+    let running = run.start();
+    let held = take_turn(&place, &repository);
+    landings_are_begun(&place, 2);
+    give_turn_back(&place, &held);
+    let finished = running.wait().expect_code(0);
+    assert_eq!(repository.text("y.txt"), "x\n", "{finished}");
     place.expect_nothing_left(&repository);
 }
 
 #[test]
-fn a_person_is_told_that_a_landing_waits() {
+fn ctrl_c_while_a_landing_waits_its_turn_ends_the_run_at_once_lands_nothing_and_says_how_to_land() {
     let place = sandbox();
     let repository = place.repository().watched();
-    let run = place.regatta(repository.root()).words("run").exec(&late_task(&place));
-    let running = run.start();
-    let held = take_turn(&place, &repository);
-    landing_is_begun(&place);
-    flock(&held, FlockOperation::Unlock).unwrap();
-    let finished = running.wait().expect_code(0);
-    assert_eq!(repository.text("x.txt"), "x\n", "{finished}");
-}
-
-#[test]
-fn ctrl_c_while_a_landing_waits_its_turn_ends_the_run_at_once_and_lands_nothing() {
-    for answers in [&["stopping: "][..], &["stopping: ", "stopping at once"]] {
-        let place = sandbox();
-        let repository = place.repository().watched();
+    let runs =
+        [("once.txt", &["stopping: "][..]), ("twice.txt", &["stopping: ", "stopping at once"])];
+    for (file, answers) in runs {
         let before = repository.tree();
-        let mut running = place.run_in(&repository).exec(&late_task(&place)).start();
+        let mut running = place.run_in(&repository).exec(&late_task(&place, file)).start();
         let held = take_turn(&place, &repository);
         running.until("landing_waited");
         let began = Instant::now();
@@ -184,31 +191,28 @@ fn ctrl_c_while_a_landing_waits_its_turn_ends_the_run_at_once_and_lands_nothing(
         assert_eq!((&last["landed"], &last["kept"]), (&json!(0), &json!(1)));
         assert_eq!(before.differences(&repository.tree()), Vec::<String>::new());
         place.expect_nothing_left(&repository);
-        flock(&held, FlockOperation::Unlock).unwrap();
+        give_turn_back(&place, &held);
         let run = finished.run_name();
         let applied = place.regatta(repository.root()).words("apply").arg(&run).run();
         let applied = applied.expect_code(0);
-        assert_eq!(repository.text("x.txt"), "x\n", "{applied}");
+        assert_eq!(repository.text(file), "x\n", "{applied}");
     }
-}
-
-#[test]
-fn a_run_that_was_stopped_while_its_landing_waited_says_how_to_land_its_work() {
-    let place = sandbox();
-    let repository = place.repository().watched();
-    let running = place.regatta(repository.root()).words("run").exec(&late_task(&place)).start();
+    // A person is told what to type.
+    let begun = landings(&place);
+    let run = place.regatta(repository.root()).words("run").exec(&late_task(&place, "told.txt"));
+    let running = run.start();
     let held = take_turn(&place, &repository);
-    landing_is_begun(&place);
+    landings_are_begun(&place, begun + 1);
     running.signal(Signal::INT);
     let finished = running.wait().expect_code(130);
     let told = finished.stdout.lines().find(|line| line.contains("regatta apply ")).map(str::trim);
     let line = told.unwrap_or_else(|| panic!("the line to type in {finished}"));
     assert!(line.ends_with("lands what is ready"), "{finished}");
-    assert!(!repository.has("x.txt"), "{finished}");
-    flock(&held, FlockOperation::Unlock).unwrap();
+    assert!(!repository.has("told.txt"), "{finished}");
+    give_turn_back(&place, &held);
     let words = line.trim_end_matches("lands what is ready").trim().trim_start_matches("regatta ");
     let applied = place.regatta(repository.root()).words(words).run().expect_code(0);
-    assert_eq!(repository.text("x.txt"), "x\n", "{applied}");
+    assert_eq!(repository.text("told.txt"), "x\n", "{applied}");
 }
 
 #[test]
@@ -220,7 +224,7 @@ fn ctrl_c_while_apply_waits_its_turn_lands_nothing_and_says_how_to_go_on() {
     let held = File::open(repository.path(".git")).unwrap();
     flock(&held, FlockOperation::LockExclusive).unwrap();
     let applying = place.regatta(repository.root()).words("apply").start();
-    landing_is_begun(&place);
+    landings_are_begun(&place, 1);
     applying.signal(Signal::INT);
     let stopped = applying.wait().expect_code(130);
     for said in ["waits: another engine", "all of it is kept", &format!("regatta apply {run}\n")] {
@@ -234,12 +238,16 @@ fn ctrl_c_while_apply_waits_its_turn_lands_nothing_and_says_how_to_go_on() {
     place.expect_nothing_left(&repository);
 }
 
-/// Waits until the ledger knows that a landing is begun.
-fn landing_is_begun(place: &Sandbox) {
+/// Returns how many landings the ledger knows.
+fn landings(place: &Sandbox) -> usize {
     let query = "SELECT seq FROM transition WHERE type = 'landing_started'";
-    eventually(Duration::from_secs(30), "the landing is begun", || {
-        place.home().ledger(query, |row| row.get::<_, i64>(0)).len() == 1
-    });
+    place.home().ledger(query, |row| row.get::<_, i64>(0)).len()
+}
+
+/// Waits until the ledger knows that so many landings are begun.
+fn landings_are_begun(place: &Sandbox, count: usize) {
+    let are_begun = || landings(place) == count;
+    eventually(Duration::from_secs(30), "the landing is begun", are_begun);
 }
 
 #[test]

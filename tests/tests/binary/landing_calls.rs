@@ -1,14 +1,15 @@
 //! A landing that is cut off at each of its calls to the system that writes: it is killed there, or
 //! there is no room on the disk. `strace` counts the calls and strikes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use test_limit::{by_depth, sample};
 use tests::sandbox::{Fingerprint, Finished};
 
 use super::sandbox;
-use super::strace::{Straced, can_strike};
+use super::strace::{Straced, calls_by_thread, can_strike};
 
 /// The calls by which files, folders and names change, and which may want room on the disk.
 const CALLS: [&str; 19] = [
@@ -42,6 +43,8 @@ struct Scene {
     /// The tree before the landing and after it.
     trees: [Fingerprint; 2],
     dot_git: Fingerprint,
+    /// What strace has written about a landing.
+    log: String,
 }
 
 impl Scene {
@@ -73,7 +76,12 @@ impl Scene {
         let _ended = run.run().expect_code(0);
         let trees = [repository.tree(), repository.tree()];
         let dot_git = repository.dot_git();
-        let mut scene = Self { straced: Straced::of(place, repository, words), trees, dot_git };
+        let mut scene = Self {
+            straced: Straced::of(place, repository, words),
+            trees,
+            dot_git,
+            log: String::new(),
+        };
         let (landed, log) = scene.straced.run(&format!("-y -e trace={}", CALLS.join(",")));
         let _landed = landed.expect_code(0);
         scene.trees[1] = scene.straced.repository.tree();
@@ -88,25 +96,25 @@ impl Scene {
         }
         let concerned = scene.concerned(&log);
         scene.straced.only = concerned.iter().map(|path| format!(" -P '{path}'")).collect();
+        scene.log = log;
         scene
     }
 
-    /// Returns which of a thread's calls of a name write, for the thread that lands. Strace counts
-    /// those of each thread for itself.
-    fn writing(&self, call: &str) -> Vec<usize> {
+    /// Returns which of a thread's calls of these names write, for the thread that lands: the name of
+    /// each and its number among the calls of that name.
+    fn writing(&self, calls: &[&'static str]) -> Vec<(&'static str, usize)> {
         self.straced.restore();
-        let (landed, log) = self.straced.run(&format!("-e trace={call}"));
+        let (landed, log) = self.straced.run(&format!("-e trace={}", calls.join(",")));
         let _landed = landed.expect_code(0);
-        let mut threads: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for line in log.lines().filter(|line| line.contains('(')) {
-            threads
-                .entry(line.split_whitespace().next().unwrap_or_default())
-                .or_default()
-                .push(line);
+        let mut writing = Vec::new();
+        for &call in calls {
+            let lands = calls_by_thread(&log, call).into_iter().max_by_key(Vec::len);
+            let writes = |line: &str| call != "openat" || line.contains("O_CREAT");
+            let lands = lands.unwrap_or_default();
+            let numbers = (1..=lands.len()).filter(|number| writes(lands[number - 1]));
+            writing.extend(numbers.map(|number| (call, number)));
         }
-        let lands = threads.into_values().max_by_key(Vec::len).unwrap_or_default();
-        let writes = |line: &str| call != "openat" || line.contains("O_CREAT");
-        (1..=lands.len()).filter(|number| writes(lands[number - 1])).collect()
+        writing
     }
 
     /// Returns the files and folders of the tree and of the journal that strace has seen.
@@ -121,27 +129,66 @@ impl Scene {
         words.filter(is_concerned).map(str::to_owned).collect()
     }
 
-    /// Lands as often as there are calls, and strikes at another one each time. Returns how often.
-    fn strike(&self, calls: &[&str], how: &str, expect: impl Fn(&Finished, &str)) -> usize {
-        test_limit::raise(Duration::from_secs(300), "the work lands at each of a hundred calls");
+    /// Lands as often as there are calls, or in quick depth as `quick` says, and strikes at another
+    /// one each time. Returns how often.
+    fn strike(
+        &self,
+        calls: &[&'static str],
+        how: &str,
+        quick: usize,
+        expect: impl Fn(&Finished, &str),
+    ) -> usize {
         let mut struck = 0;
-        for call in calls {
-            for number in self.writing(call) {
-                self.straced.restore();
-                let inject = format!("-e trace={call} -e inject={call}:{how}:when={number}");
-                let (ended, log) = self.straced.run(&inject);
-                let last = log.lines().rfind(|line| line.contains('(')).unwrap_or_default();
-                let line = log.lines().find(|line| line.contains("INJECTED")).unwrap_or(last);
-                let at = format!("{how} at {call} {number}: {line}");
-                // It is not called as often each time, or only when everything else has ended.
-                if ended.code != 0 || log.contains("INJECTED") {
-                    expect(&ended, &at);
-                    struck += 1;
-                }
-                self.expect_all_or_nothing(&at);
+        for (call, number) in sample(self.writing(calls), quick) {
+            self.straced.restore();
+            let inject = format!("-e trace={call} -e inject={call}:{how}:when={number}");
+            let (ended, log) = self.straced.run(&inject);
+            let last = log.lines().rfind(|line| line.contains('(')).unwrap_or_default();
+            let line = log.lines().find(|line| line.contains("INJECTED")).unwrap_or(last);
+            let at = format!("{how} at {call} {number}: {line}");
+            // It is not called as often each time, or only when everything else has ended.
+            if ended.code != 0 || log.contains("INJECTED") {
+                expect(&ended, &at);
+                struck += 1;
             }
+            self.expect_all_or_nothing(&at);
         }
         struck
+    }
+
+    /// Kills the command at each call that writes, and then lets each call that may want room on the
+    /// disk have none.
+    fn strike_everywhere(&self) {
+        test_limit::raise(Duration::from_secs(600), "the work lands at each of two hundred calls");
+        let killed = |killed: &Finished, at: &str| assert_ne!(killed.code, 0, "{at}");
+        let all = [&CALLS[..], &REMOVALS].concat();
+        let kills = self.strike(&all, "signal=KILL", 2, killed);
+        assert!(kills >= by_depth(1, 61), "only {kills} kills");
+        let strikes =
+            self.strike(&CALLS, "error=ENOSPC", 1, |ended, at| self.expect_as_said(ended, at));
+        assert!(strikes >= by_depth(0, 41), "only {strikes} strikes");
+    }
+
+    /// Checks that a command without room on the disk has done what it says.
+    fn expect_as_said(&self, ended: &Finished, at: &str) {
+        let tree = self.straced.repository.tree();
+        let then = if ended.code == 0 { &self.trees[1] } else { &self.trees[0] };
+        let mut differences = then.differences(&tree);
+        if ended.code == 0 {
+            // What it could not put away goes with the next start.
+            differences.retain(|line| {
+                !line.contains(".regatta-")
+                    && line != "new: d"
+                    && line != "new: new"
+                    && line != "new: new/deep"
+            });
+        }
+        assert_eq!(differences, Vec::<String>::new(), "{at}: {}", ended.stderr);
+        assert!(
+            ended.code == 0 || ended.to_string().contains("No space left"),
+            "{at}: {}",
+            ended.stderr
+        );
     }
 
     /// Starts the next command, and checks that the landing is complete or not begun.
@@ -169,88 +216,35 @@ impl Scene {
 }
 
 #[test]
-fn a_landing_killed_at_any_call_that_writes_is_complete_or_not_begun_after_the_next_start() {
-    if !can_strike("a_landing_killed_at_any_call_that_writes_is_complete_or_not_begun") {
+fn a_landing_cut_off_at_any_call_that_writes_is_as_it_says_complete_or_not_begun() {
+    if can_strike("a_landing_cut_off_at_any_call_that_writes_is_as_it_says_complete_or_not_begun") {
+        Scene::new().strike_everywhere();
+    }
+}
+
+#[test]
+fn an_undo_cut_off_at_any_call_that_writes_is_as_it_says_complete_or_not_begun() {
+    if can_strike("an_undo_cut_off_at_any_call_that_writes_is_as_it_says_complete_or_not_begun") {
+        Scene::landed().strike_everywhere();
+    }
+}
+
+#[test]
+fn a_landing_syncs_new_folders_and_is_the_same_where_files_cannot_be_exchanged_or_paths_confined() {
+    if !can_strike("a_landing_is_the_same_where_files_cannot_be_exchanged_or_paths_confined") {
         return;
     }
     let scene = Scene::new();
-    let killed = |killed: &Finished, at: &str| assert_ne!(killed.code, 0, "{at}");
-    let kills = scene.strike(&[&CALLS[..], &REMOVALS].concat(), "signal=KILL", killed);
-    assert!(kills > 60, "only {kills} kills");
-}
+    expect_new_folders_synced(&scene);
 
-#[test]
-fn a_landing_without_room_at_any_call_is_as_it_says_complete_or_not_begun() {
-    if !can_strike("a_landing_without_room_at_any_call_is_as_it_says_complete_or_not_begun") {
-        return;
-    }
-    strike_without_room(&Scene::new());
-}
-
-#[test]
-fn an_undo_killed_at_any_call_that_writes_is_complete_or_not_begun_after_the_next_start() {
-    if !can_strike("an_undo_killed_at_any_call_that_writes_is_complete_or_not_begun") {
-        return;
-    }
-    let scene = Scene::landed();
-    let killed = |killed: &Finished, at: &str| assert_ne!(killed.code, 0, "{at}");
-    let kills = scene.strike(&[&CALLS[..], &REMOVALS].concat(), "signal=KILL", killed);
-    assert!(kills > 60, "only {kills} kills");
-}
-
-#[test]
-fn an_undo_without_room_at_any_call_is_as_it_says_complete_or_not_begun() {
-    if !can_strike("an_undo_without_room_at_any_call_is_as_it_says_complete_or_not_begun") {
-        return;
-    }
-    strike_without_room(&Scene::landed());
-}
-
-/// Lets each call that may want room on the disk have none.
-fn strike_without_room(scene: &Scene) {
-    let strikes = scene.strike(&CALLS, "error=ENOSPC", |ended, at| {
-        let tree = scene.straced.repository.tree();
-        let then = if ended.code == 0 { &scene.trees[1] } else { &scene.trees[0] };
-        let mut differences = then.differences(&tree);
-        if ended.code == 0 {
-            // What it could not put away goes with the next start.
-            differences.retain(|line| {
-                !line.contains(".regatta-")
-                    && line != "new: d"
-                    && line != "new: new"
-                    && line != "new: new/deep"
-            });
-        }
-        assert_eq!(differences, Vec::<String>::new(), "{at}: {}", ended.stderr);
-        assert!(
-            ended.code == 0 || ended.to_string().contains("No space left"),
-            "{at}: {}",
-            ended.stderr
-        );
-    });
-    assert!(strikes > 40, "only {strikes} strikes");
-}
-
-#[test]
-fn where_files_cannot_be_exchanged_the_landing_is_the_same_and_that_is_told() {
-    if !can_strike("where_files_cannot_be_exchanged_the_landing_is_the_same_and_that_is_told") {
-        return;
-    }
-    let scene = Scene::new();
     scene.straced.restore();
     let (landed, log) = scene.straced.run("-e trace=renameat2 -e inject=renameat2:error=EINVAL");
     assert!(log.contains("INJECTED"), "{log}");
     let landed = landed.expect_code(0);
     assert!(landed.stderr.contains("cannot exchange two files"), "{landed}");
     scene.expect_all_or_nothing("without exchange");
-}
 
-#[test]
-fn where_the_kernel_cannot_confine_a_path_it_is_opened_folder_by_folder() {
-    if !can_strike("where_the_kernel_cannot_confine_a_path_it_is_opened_folder_by_folder") {
-        return;
-    }
-    let scene = Scene::new();
+    // Where the kernel cannot confine a path, it is opened folder by folder.
     scene.straced.restore();
     let outside = scene.straced.place.folder().join("outside");
     std::fs::create_dir(&outside).expect("a folder can be made");
@@ -273,16 +267,9 @@ fn where_the_kernel_cannot_confine_a_path_it_is_opened_folder_by_folder() {
     scene.expect_all_or_nothing("without openat2");
 }
 
-#[test]
-fn new_folders_are_on_the_disk_before_a_landing_counts_as_landed() {
-    if !can_strike("new_folders_are_on_the_disk_before_a_landing_counts_as_landed") {
-        return;
-    }
-    let scene = Scene::new();
-    scene.straced.restore();
-    let (landed, log) = scene.straced.run("-y -e trace=fsync,rename,renameat2");
-    let _landed = landed.expect_code(0);
-    let lines: Vec<&str> = log.lines().collect();
+/// Checks that new folders were on the disk before the landing counted as landed.
+fn expect_new_folders_synced(scene: &Scene) {
+    let lines: Vec<&str> = scene.log.lines().collect();
     let end = lines.iter().position(|line| line.contains(".committed") && line.contains(".landed"));
     let end = end.expect("the journal says that the landing is complete");
     let moved = lines[..end].iter().rposition(|line| line.contains("renameat2("));
@@ -290,7 +277,7 @@ fn new_folders_are_on_the_disk_before_a_landing_counts_as_landed() {
     for folder in ["", "/new", "/new/deep", "/folder-to-be"] {
         let synced = format!("<{}{folder}>)", scene.straced.repository.root().display());
         let is_synced = |line: &&str| line.contains("fsync(") && line.contains(&synced);
-        assert!(lines[moved..end].iter().any(is_synced), "{folder}: {log}");
+        assert!(lines[moved..end].iter().any(is_synced), "{folder}: {}", scene.log);
     }
 }
 

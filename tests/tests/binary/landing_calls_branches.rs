@@ -1,14 +1,15 @@
 //! Landings on branches, and their undo, that are cut off at each of their calls to the system that
 //! changes `.git`: the branch is before or after, and nothing keeps git from going on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use test_limit::{by_depth, sample};
 use tests::sandbox::Finished;
 
 use super::sandbox;
-use super::strace::{Straced, can_strike};
+use super::strace::{Straced, calls_by_thread, can_strike};
 
 /// The calls by which files, folders and names change.
 const CALLS: [&str; 16] = [
@@ -39,6 +40,8 @@ struct Scene {
     straced: Straced,
     /// The branches, each with its tree, and the state of the files, before and after.
     states: [String; 2],
+    /// What strace has written about the command.
+    log: String,
 }
 
 impl Scene {
@@ -55,9 +58,12 @@ impl Scene {
             repository.git(&["pack-refs", "--all"]);
         }
         let states = [String::new(), String::new()];
-        let mut scene = Self { straced: Straced::of(place, repository, words), states };
+        let straced = Straced::of(place, repository, words);
+        let mut scene = Self { straced, states, log: String::new() };
         scene.states[0] = scene.state();
-        let _done = scene.straced.run("-e trace=none").0.expect_code(0);
+        let (done, log) = scene.straced.run(&format!("-y -e trace={}", CALLS.join(",")));
+        let _done = done.expect_code(0);
+        scene.log = log;
         scene.states[1] = scene.state();
         assert_ne!(scene.states[0], scene.states[1]);
         scene
@@ -72,55 +78,48 @@ impl Scene {
     /// Leaves out the calls that are not about a file of `.git` with a name that is always the same:
     /// a runtime that cannot write to its own pipes waits for ever.
     fn only_dot_git(mut self) -> Self {
-        self.straced.restore();
-        let (_done, log) = self.straced.run(&format!("-y -e trace={}", CALLS.join(",")));
         let dot_git = self.straced.repository.path(".git");
-        let paths: BTreeSet<&str> = log.split(['<', '>', '"']).collect();
+        let paths: BTreeSet<&str> = self.log.split(['<', '>', '"']).collect();
         let paths = paths
             .into_iter()
             .filter(|path| PathBuf::from(path).starts_with(&dot_git) && !path.contains("pack"));
         self.straced.only = paths.map(|path| format!(" -P '{path}'")).collect();
+        self.straced.restore();
+        self.log = self.straced.run(&format!("-y -e trace={}", CALLS.join(","))).1;
         self
     }
 
-    /// Returns which calls of this name change `.git`, of the thread that does so: strace counts
-    /// those of each thread for itself.
+    /// Returns which calls of this name change `.git`, of the thread that does so.
     fn writing(&self, call: &str) -> Vec<usize> {
-        self.straced.restore();
-        let (done, log) = self.straced.run(&format!("-y -e trace={call}"));
-        let _done = done.expect_code(0);
         let dot_git = self.straced.repository.path(".git").display().to_string();
-        let mut threads: BTreeMap<&str, Vec<bool>> = BTreeMap::new();
-        for line in log.lines().filter(|line| line.contains(&format!(" {call}("))) {
-            let thread = line.split_whitespace().next().unwrap_or_default();
-            let writes = call != "openat" || line.contains("O_CREAT");
-            threads.entry(thread).or_default().push(writes && line.contains(&dot_git));
-        }
-        let count = |calls: &Vec<bool>| calls.iter().filter(|changes| **changes).count();
-        let calls = threads.into_values().max_by_key(count).unwrap_or_default();
-        (1..=calls.len()).filter(|number| calls[number - 1]).collect()
+        let writes =
+            |line: &&str| (call != "openat" || line.contains("O_CREAT")) && line.contains(&dot_git);
+        let count = |lines: &Vec<&str>| lines.iter().filter(|line| writes(line)).count();
+        let lines = calls_by_thread(&self.log, call).into_iter().max_by_key(count);
+        let lines = lines.unwrap_or_default();
+        (1..=lines.len()).filter(|number| writes(&lines[number - 1])).collect()
     }
 
-    /// Runs the command as often as there are such calls, and strikes at another one each time.
-    /// Returns how often.
+    /// Runs the command as often as there are such calls, in quick depth at two of them, and strikes
+    /// at another one each time. Returns how often.
     fn strike(&self, calls: &[&str], how: &str, expect: impl Fn(&Finished, &str)) -> usize {
-        test_limit::raise(Duration::from_secs(300), "a command runs for each of its calls");
+        test_limit::raise(Duration::from_secs(600), "a command runs for each of its calls");
+        let numbers = |call| self.writing(call).into_iter().map(move |number| (call, number));
+        let all = calls.iter().copied().flat_map(numbers);
         let mut struck = 0;
-        for call in calls {
-            for number in self.writing(call) {
-                self.straced.restore();
-                let inject = format!("-y -e trace={call} -e inject={call}:{how}:when={number}");
-                let (ended, log) = self.straced.run(&inject);
-                let last = log.lines().rfind(|line| line.contains('(')).unwrap_or_default();
-                let line = log.lines().find(|line| line.contains("INJECTED")).unwrap_or(last);
-                let at = format!("{how} at {call} {number}: {line}");
-                // It is not called as often each time.
-                if ended.code != 0 || log.contains("INJECTED") {
-                    expect(&ended, &at);
-                    struck += 1;
-                }
-                self.expect_all_or_nothing(&at);
+        for (call, number) in sample(all, 2) {
+            self.straced.restore();
+            let inject = format!("-y -e trace={call} -e inject={call}:{how}:when={number}");
+            let (ended, log) = self.straced.run(&inject);
+            let last = log.lines().rfind(|line| line.contains('(')).unwrap_or_default();
+            let line = log.lines().find(|line| line.contains("INJECTED")).unwrap_or(last);
+            let at = format!("{how} at {call} {number}: {line}");
+            // It is not called as often each time.
+            if ended.code != 0 || log.contains("INJECTED") {
+                expect(&ended, &at);
+                struck += 1;
             }
+            self.expect_all_or_nothing(&at);
         }
         struck
     }
@@ -160,44 +159,36 @@ impl Scene {
     fn kill_everywhere(&self) {
         let killed = |killed: &Finished, at: &str| assert_ne!(killed.code, 0, "{at}");
         let kills = self.strike(&CALLS, "signal=KILL", killed);
-        assert!(kills > 8, "only {kills} kills");
+        assert!(kills >= by_depth(1, 9), "only {kills} kills");
+    }
+}
+
+/// Kills these commands on branches of these options anywhere; in quick depth one of the commands,
+/// another one with another commit.
+fn killed_anywhere(test: &str, options: &str, commands: [&'static str; 2]) {
+    if can_strike(test) {
+        for words in sample(commands, 1) {
+            Scene::of(options, words).kill_everywhere();
+        }
     }
 }
 
 #[test]
-fn a_landing_on_the_branch_that_is_checked_out_killed_anywhere_leaves_no_lock() {
-    if can_strike("a_landing_on_the_branch_that_is_checked_out_killed_anywhere_leaves_no_lock") {
-        Scene::of("--merge stack --onto main", "apply").kill_everywhere();
-    }
+fn a_landing_and_an_undo_on_the_branch_checked_out_killed_anywhere_leave_no_lock() {
+    let test = "a_landing_and_an_undo_on_the_branch_checked_out_killed_anywhere_leave_no_lock";
+    killed_anywhere(test, "--merge stack --onto main", ["apply", "undo @"]);
 }
 
 #[test]
-fn a_landing_on_a_stack_killed_anywhere_leaves_no_lock() {
-    if can_strike("a_landing_on_a_stack_killed_anywhere_leaves_no_lock") {
-        Scene::of("--merge stack", "apply").kill_everywhere();
-    }
+fn a_landing_and_an_undo_on_a_stack_killed_anywhere_leave_no_lock() {
+    let test = "a_landing_and_an_undo_on_a_stack_killed_anywhere_leave_no_lock";
+    killed_anywhere(test, "--merge stack", ["undo @", "apply"]);
 }
 
 #[test]
-fn a_landing_on_branches_killed_anywhere_leaves_no_lock() {
-    if can_strike("a_landing_on_branches_killed_anywhere_leaves_no_lock") {
-        Scene::of("--merge branch", "apply").kill_everywhere();
-    }
-}
-
-#[test]
-fn an_undo_on_the_branch_that_is_checked_out_killed_anywhere_leaves_no_lock() {
-    if can_strike("an_undo_on_the_branch_that_is_checked_out_killed_anywhere_leaves_no_lock") {
-        Scene::of("--merge stack --onto main", "undo @").kill_everywhere();
-    }
-}
-
-#[test]
-fn an_undo_of_a_stack_or_of_branches_killed_anywhere_leaves_no_lock() {
-    if can_strike("an_undo_of_a_stack_or_of_branches_killed_anywhere_leaves_no_lock") {
-        Scene::of("--merge stack", "undo @").kill_everywhere();
-        Scene::of("--merge branch", "undo @").kill_everywhere();
-    }
+fn a_landing_and_an_undo_on_branches_killed_anywhere_leave_no_lock() {
+    let test = "a_landing_and_an_undo_on_branches_killed_anywhere_leave_no_lock";
+    killed_anywhere(test, "--merge branch", ["apply", "undo @"]);
 }
 
 #[test]
@@ -223,7 +214,7 @@ fn a_landing_on_the_branch_that_is_checked_out_without_room_says_what_has_landed
             assert!(ended.stderr.contains("No space left"), "{at}: {ended}");
         }
     });
-    assert!(strikes > 8, "only {strikes} strikes");
+    assert!(strikes >= by_depth(1, 9), "only {strikes} strikes");
 }
 
 #[test]
@@ -244,26 +235,24 @@ fn where_the_ledger_is_full_after_a_landing_it_says_what_has_landed_and_the_next
         assert!(recorded.stderr.contains("is recorded now"), "{recorded}");
     }
     place.expect_nothing_left(&repository);
-}
 
-#[test]
-fn where_the_ledger_is_full_when_a_run_has_landed_its_end_says_so_and_the_next_start_records_it() {
-    let place = sandbox();
-    let repository = place.repository().watched();
-    // The last entry before the end of the run is that its work has landed.
+    // The last entry before the end of a run is that its work has landed; its end says so.
     let run = place.run_in(&repository).exec("echo work > work.txt");
     let full = run.fault("full@ledger.append:7").run().expect_code(70);
     assert_eq!(full.landed(), ["t1"], "{full}");
     let said = "the work of t1 has landed; the next command of regatta here records it";
     assert!(full.stderr.contains(said), "{full}");
     assert_eq!(repository.text("work.txt"), "work\n");
-    let recorded = place.regatta(repository.root()).words("runs").run().expect_code(0);
-    assert!(recorded.stdout.contains("1 landed"), "{recorded}");
+    let recorded = regatta("runs").run().expect_code(0);
+    let name = full.run_name();
+    let line = recorded.stdout.lines().find(|line| line.contains(&name));
+    assert!(line.is_some_and(|line| line.contains("1 landed")), "{recorded}");
     place.expect_nothing_left(&repository);
 }
 
 #[test]
 fn a_landing_that_cannot_be_completed_says_why_and_keeps_no_other_from_landing() {
+    test_limit::waits("a lock of git is waited for");
     let place = sandbox();
     let repository = place.repository();
     let run = place.run_in(&repository).words("--merge stack").exec("echo first > first.txt");

@@ -94,7 +94,8 @@ fn read_only_files_and_access_lists_of_files_are_as_before_when_work_has_landed_
 }
 
 #[test]
-fn a_file_of_more_than_two_gigabytes_is_kept_in_its_workspace_and_the_others_land() {
+fn a_file_of_more_than_two_gigabytes_is_kept_in_its_workspace_and_work_on_one_waits_until_it_is_gone()
+ {
     let place = sandbox();
     let repository = place.repository().watched();
     let plan = Plan::default()
@@ -110,12 +111,8 @@ fn a_file_of_more_than_two_gigabytes_is_kept_in_its_workspace_and_the_others_lan
     let kept = std::path::Path::new(workspace).join("big.bin");
     assert_eq!(kept.metadata().expect("it is there").len(), 2_049 << 20, "{run}");
     assert!(!repository.has("big.bin") && !repository.has("x.txt"));
-}
 
-#[test]
-fn work_on_a_path_where_the_user_has_a_file_of_more_than_two_gigabytes_is_kept_until_it_is_gone() {
-    let place = sandbox();
-    let repository = place.repository().watched();
+    // The user has such a file where a task has worked.
     repository.write("data.bin", "small\n");
     repository.commit("data");
     let script = "echo task > data.bin; echo x > x.txt; truncate -s 2049M $REGATTA_REPO/data.bin";

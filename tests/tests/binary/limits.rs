@@ -8,6 +8,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use test_limit::sample;
 use tests::sandbox::{Finished, Invocation, User, skip};
 
 use super::sandbox;
@@ -90,15 +91,23 @@ fn judge(finished: &Finished) -> Result<Ending, String> {
     }
 }
 
-fn processes() -> Vec<String> {
+fn processes_limit(number: u32) -> String {
     // Not every shell calls it by the same letter.
-    let limit =
-        |number| format!("{{ ulimit -u {number} || ulimit -p {number}; }} 2>/dev/null || exit 9");
-    (1..=40).map(limit).collect()
+    format!("{{ ulimit -u {number} || ulimit -p {number}; }} 2>/dev/null || exit 9")
+}
+
+fn processes() -> Vec<String> {
+    tightest_and_loosest_and_some((1..=40).map(processes_limit).collect())
+}
+
+/// Returns all limits in full depth, else at least one with which it ends in either way.
+fn tightest_and_loosest_and_some(mut limits: Vec<String>) -> Vec<String> {
+    let ends = [limits.remove(0), limits.pop().expect("there are several")];
+    [&ends[..], &sample(limits, 3)].concat()
 }
 
 fn files() -> Vec<String> {
-    (8..=64).map(|number| format!("ulimit -n {number}")).collect()
+    tightest_and_loosest_and_some((8..=64).map(|number| format!("ulimit -n {number}")).collect())
 }
 
 /// A run of one task that starts no program.
@@ -138,7 +147,7 @@ fn tasks_whose_processes_cannot_be_started_fail_for_want_of_resources() {
     let repository = place.repository();
     let items: Vec<String> = (1..=30).map(|number| number.to_string()).collect();
     // How many threads there are depends on the machine: the first limit under which it starts.
-    let started = processes().into_iter().find_map(|limit| {
+    let started = (1..=40).map(processes_limit).find_map(|limit| {
         let user = User::fresh().expect("one was to be had");
         place.hand_to(user);
         // Those that could be started stand until one could not.

@@ -1,11 +1,12 @@
 //! Many hands in one file.
 
+use test_limit::sample;
 use tests::sandbox::Plan;
 
 use super::sandbox;
 
 #[test]
-fn thirty_two_insertions_at_different_places_of_one_file_all_land_and_no_other_line_changes() {
+fn insertions_at_different_places_of_one_file_all_land_and_no_other_line_changes() {
     let place = sandbox();
     let repository = place.repository();
     let lines: Vec<_> = (1..=2000).map(|number| format!("line {number} of the book\n")).collect();
@@ -13,12 +14,12 @@ fn thirty_two_insertions_at_different_places_of_one_file_all_land_and_no_other_l
     repository.commit("a long book");
 
     let script = |at: usize| format!("sed -i '{at}a inserted after {at}' book.txt");
-    let places = (0..32).map(|task| 30 + task * 60);
+    let places = sample((0..32).map(|task| 30 + task * 60), 8);
     let plan = places
-        .clone()
-        .fold(Plan::default(), |plan, at| plan.task(&format!("at-{at}"), &script(at)));
+        .iter()
+        .fold(Plan::default(), |plan, at| plan.task(&format!("at-{at}"), &script(*at)));
     let finished = place.run_plan(&repository, &plan).words("--jobs 4").run().expect_code(0);
-    assert_eq!(finished.landed().len(), 32, "{finished}");
+    assert_eq!(finished.landed().len(), places.len(), "{finished}");
 
     let mut expected = lines;
     for at in places {

@@ -1,5 +1,6 @@
 //! The live view, as it stands on the screen of a terminal.
 
+use test_limit::{by_depth, sample};
 use tests::sandbox::{Plan, Repository, Sandbox, Screen};
 
 use super::sandbox;
@@ -45,8 +46,8 @@ fn has_frame(text: &str) -> bool {
 }
 
 #[test]
-fn each_failed_task_is_on_the_screen_with_its_reason_while_the_others_work() {
-    for size in [(24, 80), (50, 200)] {
+fn each_failed_task_is_on_the_screen_once_with_its_reason_while_others_work_and_after_a_resize() {
+    for size in sample([(24, 80), (50, 200)], 1) {
         let place = sandbox();
         let repository = place.repository();
         let mut screen = start(&place, &repository, &failing(&place), size);
@@ -54,6 +55,15 @@ fn each_failed_task_is_on_the_screen_with_its_reason_while_the_others_work() {
         let text = screen.until("every reason above the live view", shown);
         let (last_reason, frame) = (text.rfind('✗'), text.find("run r"));
         assert!(last_reason < frame, "the frame is below the reasons:\n{text}");
+        for (rows, columns) in [(24, 50), (24, 120), (12, 80), (50, 200), (24, 80)] {
+            let written = screen.bytes().len();
+            screen.resize(rows, columns);
+            let what = format!("every reason after a resize to {columns} by {rows}");
+            let _text = screen.until(&what, |text| {
+                // The screen is written again, and a frame of the new width follows.
+                screen.bytes()[written..].contains("\u{1b}[H") && shown(text)
+            });
+        }
         go(&place);
         assert_eq!(screen.wait().code(), Some(3), "{}", screen.text());
         let text = screen.text();
@@ -63,38 +73,26 @@ fn each_failed_task_is_on_the_screen_with_its_reason_while_the_others_work() {
 }
 
 #[test]
-fn after_a_resize_each_failed_task_is_on_the_screen_once_with_its_reason() {
-    let place = sandbox();
-    let repository = place.repository();
-    let mut screen = start(&place, &repository, &failing(&place), (24, 80));
-    let shown = |text: &str| has_every_reason(text) && has_frame(text);
-    let _first = screen.until("every reason above the live view", shown);
-    for (rows, columns) in [(24, 50), (24, 120), (12, 80), (50, 200), (24, 80)] {
-        let written = screen.bytes().len();
-        screen.resize(rows, columns);
-        let what = format!("every reason after a resize to {columns} by {rows}");
-        let _text = screen.until(&what, |text| {
-            // The screen is written again, and a frame of the new width follows.
-            screen.bytes()[written..].contains("\u{1b}[H") && shown(text)
-        });
-    }
-    go(&place);
-    assert_eq!(screen.wait().code(), Some(3), "{}", screen.text());
-}
-
-#[test]
-fn a_conflict_is_on_the_screen_with_its_path_and_the_other_task() {
+fn a_conflict_is_on_the_screen_with_its_path_and_what_a_failed_command_says_moves_no_cursor() {
     let place = sandbox();
     let repository = place.repository();
     repository.write("colour.txt", "white\n");
     repository.commit("a colour");
-    let plan =
-        Plan::default().task("red", "echo red > colour.txt").task("blue", "echo blue > colour.txt");
+    let hostile = r"printf '\033[2J\033[1;1Hnot \007logged\033]0;x\007 in %s\r\n' $(seq 100) >&2";
+    let plan = Plan::default()
+        .task("red", "echo red > colour.txt")
+        .task("blue", "echo blue > colour.txt")
+        .task("auth", &format!("{hostile}; exit 1"));
     let mut screen = start(&place, &repository, &plan, (24, 80));
-    assert_eq!(screen.wait().code(), Some(4), "{}", screen.text());
+    assert_eq!(screen.wait().code(), Some(3), "{}", screen.text());
     let text = screen.text();
     let line = "✗ blue  conflict: colour.txt, with red";
     assert!(text.lines().any(|shown| shown == line), "{text}");
+    assert!(
+        text.lines().any(|line| line.starts_with("✗ auth  command: not logged in 100")),
+        "{text}"
+    );
+    assert!(!screen.bytes().contains("\u{1b}[2J"), "{text}");
 }
 
 #[test]
@@ -113,36 +111,21 @@ fn when_everything_has_landed_the_live_view_ends_with_the_name_of_the_run() {
 }
 
 #[test]
-fn what_a_failed_command_says_moves_no_cursor_and_is_cut_to_the_screen() {
-    let place = sandbox();
-    let repository = place.repository();
-    let hostile = r"printf '\033[2J\033[1;1Hnot \007logged\033]0;x\007 in %s\r\n' $(seq 100) >&2";
-    let plan = Plan::default().task("auth", &format!("{hostile}; exit 1")).task("ok", "true");
-    let mut screen = start(&place, &repository, &plan, (24, 80));
-    assert_eq!(screen.wait().code(), Some(3), "{}", screen.text());
-    let text = screen.text();
-    assert!(
-        text.lines().any(|line| line.starts_with("✗ auth  command: not logged in 100")),
-        "{text}"
-    );
-    assert!(!screen.bytes().contains("\u{1b}[2J"), "{text}");
-}
-
-#[test]
-fn of_three_hundred_failures_each_has_its_line() {
+fn of_many_failures_each_has_its_line() {
+    let count = by_depth(60, 300);
     let place = sandbox();
     let repository = place.repository();
     let items = place.folder().join("items");
-    let lines: String = (1..=300).map(|number| format!("{number}\n")).collect();
+    let lines: String = (1..=count).map(|number| format!("{number}\n")).collect();
     std::fs::write(&items, lines).expect("a list can be written");
     let call = place.regatta(repository.root()).words("run --jobs 8 --each");
     let call = call.arg(format!("@{}", items.display()));
-    let script = "echo reason {{item}} of 300 >&2; exit 1";
+    let script = "echo reason {{item}} of many >&2; exit 1";
     let mut screen = call.exec(script).on_a_screen(24, 80);
     assert_eq!(screen.wait().code(), Some(5), "{}", screen.text());
     let bytes = screen.bytes();
-    for number in 1..=300 {
-        let reason = format!("✗\u{1b}[0m {number}  command: reason {number} of 300 (code 1)");
+    for number in 1..=count {
+        let reason = format!("✗\u{1b}[0m {number}  command: reason {number} of many (code 1)");
         assert_eq!(bytes.matches(&reason).count(), 1, "{number}");
     }
 }

@@ -82,10 +82,12 @@ fn timeless(text: &str) -> String {
 }
 
 #[test]
-fn what_an_agent_said_and_did_reads_as_a_person_would_tell_it() {
+fn what_an_agent_said_did_and_used_is_in_the_log_the_events_the_ledger_and_the_listings() {
     let (place, repository) = stage();
     let run = agents(&place, &repository, &["Set the timeout to 30.", "Do the impossible."]);
-    let run = run.run().expect_code(3).run_name();
+    let finished = run.run().expect_code(3);
+    expect_usage_everywhere(&place, &repository, &finished);
+    let run = finished.run_name();
     let log = regatta(&place, &repository, &format!("logs {run}/t1")).expect_code(0).stdout;
     let (told, end) = timeless(&log).split_once("\nlanded · ").map_or_else(
         || panic!("it landed: {log}"),
@@ -143,14 +145,12 @@ reminder  (time)
     assert_eq!(entries.last().unwrap()["message"]["toolName"], "yield");
 }
 
-#[test]
-fn what_models_used_is_the_same_in_events_in_the_ledger_and_in_listings() {
-    let (place, repository) = stage();
-    let run = agents(&place, &repository, &["Set the timeout to 30.", "Do the impossible."]);
-    let run = run.run().expect_code(3);
+/// Expects the same usage of the models of `run` in its events, in the ledger and in listings.
+fn expect_usage_everywhere(place: &Sandbox, repository: &Repository, run: &Finished) {
     let usage = |event: &Value| {
         let usage = &event["usage"];
-        ["input", "output", "cache_read", "cache_write"].map(|kind| usage[kind].as_i64().unwrap())
+        ["input", "output", "cache_read", "cache_write"]
+            .map(|kind| usage[kind].as_i64().expect("a number of tokens"))
     };
     let total = usage(&run.events_of("run_finished")[0]);
     assert_eq!(usage(&run.task("t1")), [1200, 70, 700, 0]);
@@ -165,11 +165,11 @@ fn what_models_used_is_the_same_in_events_in_the_ledger_and_in_listings() {
     };
     assert_eq!(rows("task ORDER BY position"), [[1200, 70, 700, 0], [50, 5, 0, 0]]);
     assert_eq!(rows("run"), [total]);
-    let listed = regatta(&place, &repository, "runs").expect_code(0).stdout;
+    let listed = regatta(place, repository, "runs").expect_code(0).stdout;
     assert!(listed.contains(" · 2.0k tokens · "), "{listed}");
-    let shown = regatta(&place, &repository, "runs show --json").expect_code(0).json();
+    let shown = regatta(place, repository, "runs show --json").expect_code(0).json();
     assert_eq!(shown["tasks"][1]["report"]["usage"]["input"], json!(50));
-    let text = regatta(&place, &repository, "runs show").expect_code(0).stdout;
+    let text = regatta(place, repository, "runs show").expect_code(0).stdout;
     let said = format!("failed  regatta logs {}/t2  it cannot be done", run.run_name());
     assert!(text.contains("tokens     cost\n") && text.contains(&said), "{text}");
 }
@@ -205,11 +205,11 @@ fn a_session_whose_log_cannot_be_written_fails_alone_and_its_work_is_kept() {
 }
 
 #[test]
-fn a_reader_that_has_read_enough_ends_it_quietly() {
+fn a_reader_that_has_read_enough_ends_every_command_quietly() {
     let (place, repository) = stage();
-    let script = "yes 'a long line of output' | head -c 3000000";
+    let script = "yes 'a long line of output' | head -c 300000";
     let _wrote = place.run_in(&repository).exec(script).run().expect_code(0);
-    for words in ["logs", "logs t1", "logs --json"] {
+    for words in ["logs", "logs t1", "logs --json", "schema plan"] {
         let mut command = place.regatta(repository.root()).words(words).into_command();
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("it can be started");

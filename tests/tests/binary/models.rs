@@ -6,8 +6,9 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use test_limit::{Depth, depth, sample};
 use tests::model::{Answer, Asked, LoopbackModel, marker};
-use tests::sandbox::{Invocation, Repository, Sandbox};
+use tests::sandbox::{Invocation, Plan, Repository, Sandbox};
 
 use super::sandbox;
 
@@ -87,7 +88,7 @@ fn a_thinking_level_that_a_model_lacks_becomes_the_nearest_one_and_is_told() {
             model.base_url()
         ),
     );
-    for (name, told, sent) in [
+    let rows = [
         ("gate/two:high", None, json!("high")),
         (
             "gate/two:medium",
@@ -99,12 +100,20 @@ fn a_thinking_level_that_a_model_lacks_becomes_the_nearest_one_and_is_told() {
             Some("gate/none has no thinking level `high`: `off` is used"),
             Value::Null,
         ),
-    ] {
-        model.talk("t1", |_: &Asked| Answer::yields(&json!("done")));
-        let finished = run_model(&place, &repository, name).run().expect_code(0);
-        let line = finished.stderr.lines().find(|line| line.contains("has no thinking level"));
-        assert_eq!(line.map(|line| line.trim_start_matches("note: ")), told, "{finished}");
-        assert_eq!(model.asked("t1")[0].native["reasoning_effort"], sent, "{name}");
+    ];
+    let mut plan = Plan::default();
+    for (at, (name, ..)) in rows.iter().enumerate() {
+        let talk = format!("t{at}");
+        model.talk(&talk, |_: &Asked| Answer::yields(&json!("done")));
+        plan = plan.agent(&talk, &marker(&talk)).with(&format!("model = {name:?}"));
+    }
+    let finished = place.run_plan(&repository, &plan).run().expect_code(0);
+    let lines = finished.stderr.lines().filter(|line| line.contains("has no thinking level"));
+    let lines: Vec<_> = lines.map(|line| line.trim_start_matches("note: ")).collect();
+    let told: Vec<_> = rows.iter().filter_map(|(_, told, _)| *told).collect();
+    assert_eq!(lines, told, "{finished}");
+    for (at, (name, _, sent)) in rows.iter().enumerate() {
+        assert_eq!(model.asked(&format!("t{at}"))[0].native["reasoning_effort"], *sent, "{name}");
     }
 }
 
@@ -272,7 +281,7 @@ fn a_fault_of_the_users_file_names_its_place_and_costs_only_its_provider() {
     let repository = place.repository();
     let model = LoopbackModel::start();
     let gate = format!("baseUrl: '{}', auth: none, api: openai-completions", model.base_url());
-    for (bad, told) in [
+    let rows = [
         ("bad:\n\tbaseUrl: https://h/v1".to_owned(), "models.yml:4: `providers.bad`: tabs"),
         (
             format!("bad: {{ {gate}, models: [{{ id: m }}, {{ id: m }}] }}"),
@@ -290,7 +299,9 @@ fn a_fault_of_the_users_file_names_its_place_and_costs_only_its_provider() {
             format!("bad: {{ {gate}, models: [{{ id: m }}] }}\n  bad: {{ apiKey: K }}"),
             "models.yml:4: `providers.bad`: it is there twice",
         ),
-    ] {
+    ];
+    let with_a_run = sample(0..rows.len(), 1);
+    for (at, (bad, told)) in rows.into_iter().enumerate() {
         let good = format!("good: {{ {gate}, models: [{{ id: m }}] }}");
         let yaml = format!("providers:\n  {good}\n  {bad}{NO_SERVERS}");
         write_models(&place, &yaml);
@@ -302,9 +313,11 @@ fn a_fault_of_the_users_file_names_its_place_and_costs_only_its_provider() {
         assert!(warning.contains(told) && warning.ends_with("`bad` is not used"), "{warning}");
         let refused = run_model(&place, &repository, "bad/m").run().expect_code(1);
         refused.expect_refusal(&["cannot use the model bad/m", told]);
-        model.talk("t1", |_: &Asked| Answer::yields(&json!("done")));
-        let ran = run_model(&place, &repository, "good/m").run().expect_code(0);
-        assert_eq!(ran.stderr.matches(told).count(), 1, "{ran}");
+        if with_a_run.contains(&at) {
+            model.talk("t1", |_: &Asked| Answer::yields(&json!("done")));
+            let ran = run_model(&place, &repository, "good/m").run().expect_code(0);
+            assert_eq!(ran.stderr.matches(told).count(), 1, "{ran}");
+        }
         let file = place.home().config_file().with_file_name("models.yml");
         assert_eq!(std::fs::read_to_string(file).expect("it is there"), yaml);
     }
@@ -389,6 +402,7 @@ fn facts_about_models_are_fetched_when_asked_for_and_only_then() {
 
 #[test]
 fn three_silent_servers_on_this_machine_cost_a_start_300_milliseconds_at_most() {
+    const MOST: Duration = Duration::from_millis(300);
     let place = sandbox();
     let repository = place.repository();
     let listen = |_| TcpListener::bind("127.0.0.1:0").expect("a port is free");
@@ -404,7 +418,9 @@ fn three_silent_servers_on_this_machine_cost_a_start_300_milliseconds_at_most() 
         let finished = run.run();
         (began.elapsed(), finished.expect_code(1))
     };
+    // What else the machine does only adds to it: the fastest of a few tries tells.
     let mut fastest = [Duration::MAX; 2];
+    let more = |[without, with]: [Duration; 2]| with.saturating_sub(without);
     for _ in 0..7 {
         let (without, _none) = start(NO_SERVERS);
         let (with, told) = start(&servers);
@@ -415,9 +431,11 @@ fn three_silent_servers_on_this_machine_cost_a_start_300_milliseconds_at_most() 
             "llama.cpp did not answer",
             "lm-studio did not answer",
         ]);
+        if depth() != Depth::Full && more(fastest) <= MOST {
+            break;
+        }
     }
-    let [without, with] = fastest;
-    assert!(with <= without + Duration::from_millis(300), "{without:?} without, {with:?} with");
+    test_limit::took_at_most(more(fastest), MOST, format!("{fastest:?} without and with them"));
     for server in silent {
         let _asked = server.accept().expect("each was asked");
     }

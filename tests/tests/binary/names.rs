@@ -1,6 +1,7 @@
 //! Tasks by their items: where people see them, and where they can type them.
 
-use serde_json::{Value, json};
+use serde_json::json;
+use test_limit::sample;
 use tests::model::{Answer, Asked, LoopbackModel, marker};
 use tests::sandbox::{Finished, Plan, Repository, Sandbox, Screen};
 
@@ -51,7 +52,7 @@ fn people_see_the_item_in_lines_table_lists_and_logs_and_programs_in_events() {
 }
 
 #[test]
-fn a_task_is_given_by_its_item_wherever_a_task_is_wanted() {
+fn a_task_is_given_by_its_item_wherever_a_task_is_wanted_and_refused_with_the_items_there_are() {
     let place = sandbox();
     let repository = repository(&place);
     let run = place.run_in(&repository).words("--merge none --each src/*/mod.rs");
@@ -66,8 +67,7 @@ fn a_task_is_given_by_its_item_wherever_a_task_is_wanted() {
         }
         assert!(said.iter().all(|one| *one == said[0]), "{words:?}: {said:?}");
     };
-    alike(&[
-        "diff src-buffer-mod-rs",
+    let forms = [
         "diff @ src/buffer/mod.rs",
         "diff @/src/buffer/mod.rs",
         "diff src/buffer/mod.rs",
@@ -77,7 +77,8 @@ fn a_task_is_given_by_its_item_wherever_a_task_is_wanted() {
         "diff src/b…/mod.rs",
         &format!("diff {run} src/buffer/mod.rs"),
         &format!("diff {run}/src/buffer/mod.rs"),
-    ]);
+    ];
+    alike(&[&["diff src-buffer-mod-rs"][..], &sample(forms, 3)].concat());
     alike(&["logs src-buffer-mod-rs", "logs @ src/buffer/mod.rs"]);
     alike(&["results src-buffer-mod-rs", "results @ src/buffer/mod.rs"]);
     alike(&["runs show @/src-buffer-mod-rs", "runs show @ src/buffer/mod.rs"]);
@@ -90,6 +91,15 @@ fn a_task_is_given_by_its_item_wherever_a_task_is_wanted() {
     );
     assert!(repository.text("src/buffer/mod.rs").ends_with("x\n"));
     assert!(!repository.text("src/network/mod.rs").ends_with("x\n"));
+
+    let refused =
+        |words: &str, what: &[&str]| call(&place, &repository, words).expect_refusal(what);
+    let items = "src/buffer/mod.rs or src/network/mod.rs";
+    refused("diff mod.rs", &[&format!("`mod.rs` could be {items}")]);
+    refused("diff src/none.rs", &["no task `src/none.rs`", items]);
+    refused("diff @ src/none.rs", &["no task `src/none.rs`", items]);
+    refused("diff r9999/src/buffer/mod.rs", &["no run or task `r9999`"]);
+    refused("diff r9999 src/buffer/mod.rs", &["no run or task `r9999`"]);
 }
 
 #[test]
@@ -108,43 +118,6 @@ fn a_conflict_names_the_item_of_the_other_task() {
         let said = call(&place, &repository, words).stdout;
         assert!(said.contains(", with src/buffer/mod.rs"), "{words}: {said}");
     }
-}
-
-#[test]
-fn an_item_that_several_tasks_or_none_have_is_told_with_the_items_there_are() {
-    let place = sandbox();
-    let repository = repository(&place);
-    let run = place.run_in(&repository).words("--each src/*/mod.rs");
-    let _ended = run.exec("true").run().expect_code(0);
-    let refused =
-        |words: &str, what: &[&str]| call(&place, &repository, words).expect_refusal(what);
-    let items = "src/buffer/mod.rs or src/network/mod.rs";
-    refused("diff mod.rs", &[&format!("`mod.rs` could be {items}")]);
-    refused("diff src/none.rs", &["no task `src/none.rs`", items]);
-    refused("diff @ src/none.rs", &["no task `src/none.rs`", items]);
-    refused("diff r9999/src/buffer/mod.rs", &["no run or task `r9999`"]);
-    refused("diff r9999 src/buffer/mod.rs", &["no run or task `r9999`"]);
-}
-
-#[test]
-fn a_rehearsal_shows_the_items_of_each_chunk() {
-    let place = sandbox();
-    let repository = repository(&place);
-    let run = place.regatta(repository.root()).words("run --dry-run --each src/**/*.rs --chunk 3");
-    let said = run.exec("rustfmt {{items}}").run().expect_code(0).stdout;
-    let expected = "task                  command\n\
-                    src/buffer/mod.rs +2  rustfmt \"$@\"\n  src/buffer/mod.rs\n  src/main.rs\n  \
-                    src/network/mod.rs\nsrc/run.rs            rustfmt \"$@\"\n";
-    assert!(said.starts_with(expected), "{said}");
-    let run =
-        place.regatta(repository.root()).words("run --dry-run --json --chunk 3 --each src/**/*.rs");
-    let listed = run.exec("rustfmt {{items}}").run().expect_code(0).json();
-    let items = json!(["src/buffer/mod.rs", "src/main.rs", "src/network/mod.rs"]);
-    assert_eq!(listed["tasks"][0]["items"], items);
-    assert_eq!(
-        (&listed["tasks"][1]["item"], &listed["tasks"][1]["items"]),
-        (&json!("src/run.rs"), &Value::Null)
-    );
 }
 
 /// Returns the subjects of the branches of the run, by task.

@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use test_limit::sample;
 use tests::sandbox::{Finished, Plan, Repository, Sandbox};
 
 use super::nested_kit::list;
@@ -67,7 +68,7 @@ fn cut_off(place: &Sandbox) -> Vec<String> {
 
 #[test]
 fn a_landing_that_was_killed_in_a_nested_repository_is_completed_by_the_next_engine_there() {
-    for (dead, next) in [(0, 2), (1, 2), (0, 1), (2, 0), (2, 1), (1, 0)] {
+    for (dead, next) in sample([(0, 2), (1, 2), (0, 1), (2, 0), (2, 1), (1, 0)], 2) {
         let place = sandbox();
         let repositories = three(&place);
         let lib = &repositories[2];

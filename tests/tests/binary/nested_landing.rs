@@ -1,6 +1,7 @@
 //! Landings in nested repositories that depend on other tasks, on a set-up, or were cut short, and
 //! what the commands for kept work say of them.
 
+use test_limit::{by_depth, sample};
 use tests::sandbox::{Plan, Repository};
 
 use super::nested_kit::{CheckedOut, Kind, Nest, list};
@@ -18,7 +19,7 @@ fn a_task_sees_what_its_predecessors_did_in_a_nested_repository_and_branches_bui
         Plan::default()
             .task(
                 "first",
-                "sed -i s/^5$/five/ lib/list.txt; echo x > lib/made.txt; rm lib/late.txt",
+                "sed -i s/^5$/five/ lib/list.txt; echo x > lib/made.txt; rm lib/late.txt; echo x > x",
             )
             .task(
                 "second",
@@ -26,19 +27,20 @@ fn a_task_sees_what_its_predecessors_did_in_a_nested_repository_and_branches_bui
             )
             .after(&["first"])
     };
-    for mode in ["patch", "branch", "stack"] {
+    for mode in sample(["--merge patch", "--merge branch", "--merge stack", "--onto main"], 2) {
         let place = sandbox();
         let nest = Nest::of(&place, Kind::Submodule);
-        let run = place.run_plan(&nest.outer, &plan()).words("--merge").words(mode);
+        let before = CheckedOut::of(&nest.lib);
+        let run = place.run_plan(&nest.outer, &plan()).words(mode);
         let finished = run.run().expect_code(0);
         assert_eq!(finished.landed(), ["first", "second"], "{finished}");
         let name = finished.run_name();
         let made = match mode {
-            "patch" => {
+            "--merge patch" => {
                 nest.expect_same_git(&finished);
                 nest.lib.text("made.txt")
             }
-            "branch" => {
+            "--merge branch" => {
                 let branch = format!("regatta/{name}/second");
                 assert_eq!(subjects(&nest.lib, &branch).len(), 2, "{finished}");
                 nest.lib.git(&["show", &format!("{branch}:made.txt")])
@@ -49,6 +51,14 @@ fn a_task_sees_what_its_predecessors_did_in_a_nested_repository_and_branches_bui
             }
         };
         assert_eq!(made, "x\ny\n", "{mode} {finished}");
+        if mode == "--onto main" {
+            // The branch of the run is in the nested repository, whose files stay, and that is told.
+            assert_eq!(nest.outer.text("x"), "x\n", "{finished}");
+            assert_eq!(before, CheckedOut::of(&nest.lib), "{finished}");
+            assert_eq!(nest.outer.git(&["status", "--porcelain"]), "", "{finished}");
+            let told = finished.events_of("degraded");
+            assert!(told.iter().any(|notice| notice["from"] == "the work in lib"), "{finished}");
+        }
     }
 }
 
@@ -101,22 +111,6 @@ fn a_landing_that_is_killed_between_two_repositories_is_completed_by_the_next_on
 }
 
 #[test]
-fn onto_a_branch_the_work_in_a_nested_repository_is_on_the_branch_of_the_run_there() {
-    let place = sandbox();
-    let nest = Nest::of(&place, Kind::Submodule);
-    let before = CheckedOut::of(&nest.lib);
-    let run = place.run_in(&nest.outer).words("--onto main");
-    let finished = run.exec("echo x > x.txt; echo y > lib/y.txt").run().expect_code(0);
-    assert_eq!(nest.outer.text("x.txt"), "x\n", "{finished}");
-    let branch = format!("regatta/{}", finished.run_name());
-    assert_eq!(nest.lib.git(&["show", &format!("{branch}:y.txt")]), "y\n", "{finished}");
-    assert_eq!(before, CheckedOut::of(&nest.lib), "{finished}");
-    assert_eq!(nest.outer.git(&["status", "--porcelain"]), "", "{finished}");
-    let told = finished.events_of("degraded");
-    assert!(told.iter().any(|notice| notice["from"] == "the work in lib"), "{finished}");
-}
-
-#[test]
 fn commands_for_kept_work_name_nested_files_by_their_whole_paths() {
     let place = sandbox();
     let nest = Nest::of(&place, Kind::Untracked);
@@ -147,13 +141,14 @@ const FORGET: &str = "cd \"$REGATTA_REPO/lib\" && git branch -q -D other && \
 
 #[test]
 fn a_submodule_whose_new_commit_is_gone_is_a_conflict_that_says_so_and_the_rest_can_land() {
-    for (mode, way) in [
+    let ways = [
         ("branch", "clean"),
-        ("branch", "ours"),
-        ("branch", "fetch"),
-        ("stack", "clean"),
         ("stack", "fetch"),
-    ] {
+        ("branch", "ours"),
+        ("stack", "clean"),
+        ("branch", "fetch"),
+    ];
+    for (mode, way) in sample(ways, 2) {
         let place = sandbox();
         let nest = Nest::of(&place, Kind::Submodule);
         let tree = nest.lib.git(&["rev-parse", "HEAD^{tree}"]);
@@ -211,10 +206,9 @@ fn an_edit_follows_a_nested_file_that_was_renamed_with_git_and_written_anew() {
         "cd lib && git mv list.txt numbers.txt && sed -i '4,$s/.*/another text/' numbers.txt";
     let rename_in_a_commit = "cd lib && git mv list.txt numbers.txt && git commit -q -m move && \
          sed -i '4,$s/.*/another text/' numbers.txt && git commit -q -a -m anew";
-    for (rename, mode) in [rename, rename_in_a_commit]
-        .into_iter()
-        .flat_map(|rename| ["patch", "stack"].map(|mode| (rename, mode)))
-    {
+    let some = vec![(rename, "patch"), (rename_in_a_commit, "stack")];
+    let others = [(rename, "stack"), (rename_in_a_commit, "patch")];
+    for (rename, mode) in by_depth(some.clone(), [some, others.into()].concat()) {
         let place = sandbox();
         let nest = Nest::of(&place, Kind::Submodule);
         let plan =

@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
+use test_limit::sample;
 use tests::sandbox::{Fingerprint, Finished, Plan, Repository, Sandbox};
 
 use super::nested_kit::{Kind, Nest, told};
@@ -18,70 +19,84 @@ fn why(finished: &Finished) -> String {
     named.map(|notice| notice["why"].as_str().expect("it is text").to_owned()).collect()
 }
 
-/// Makes a nested repository odd with `make`, which gets it and a repository outside. Checks that it
-/// is left out with this reason, and that neither is touched.
-fn left_out(reason: &str, make: &dyn Fn(&Repository, &Repository)) {
-    let place = sandbox();
-    let nest = Nest::of(&place, Kind::Untracked);
-    let outside = Repository::init(&place.folder().join("outside"));
-    outside.write("secret.txt", "secret\n");
-    outside.commit("outside");
-    make(&nest.lib, &outside);
-    let before = [nest.outer.path("lib"), outside.root().to_owned()].map(|at| Fingerprint::of(&at));
-    let run = place.run_in(&nest.outer).exec("test ! -e lib; echo x > x.txt");
-    let finished = run.run().expect_code(0);
-    assert!(why(&finished).contains(&format!("lib ({reason}")), "{reason} in {finished}");
-    let after = [nest.outer.path("lib"), outside.root().to_owned()].map(|at| Fingerprint::of(&at));
-    assert_eq!(before, after, "{finished}");
-    assert_eq!(nest.outer.text("x.txt"), "x\n");
-}
+/// Why a nested repository is left out, and what makes it so odd, with a repository outside.
+type Oddity = (&'static str, fn(&Repository, &Repository));
 
-#[test]
-fn a_nested_repository_that_leads_elsewhere_is_left_out_and_told() {
-    left_out("its .git is a symlink", &|lib, outside| {
+const ODDITIES: [Oddity; 12] = [
+    ("its .git is a symlink", |lib, outside| {
         fs::remove_dir_all(lib.path(".git")).expect("it is there");
         symlink(outside.path(".git"), lib.path(".git")).expect("it can be made");
-    });
-    left_out("its .git names", &|lib, outside| {
+    }),
+    ("its .git names", |lib, outside| {
         fs::remove_dir_all(lib.path(".git")).expect("it is there");
         lib.write(".git", format!("gitdir: {}\n", outside.path(".git").display()));
-    });
-    left_out("its .git names", &|lib, _| {
+    }),
+    ("its .git names", |lib, _| {
         fs::remove_dir_all(lib.path(".git")).expect("it is there");
         lib.write(".git", "gitdir: ../.git\n");
-    });
-    left_out("its core.worktree names another folder", &|lib, outside| {
+    }),
+    ("its core.worktree names another folder", |lib, outside| {
         lib.git(&["config", "core.worktree", outside.root().to_str().expect("it is text")]);
-    });
-    left_out("some of its objects are in", &|lib, outside| {
+    }),
+    ("some of its objects are in", |lib, outside| {
         let objects = outside.path(".git/objects");
         lib.write(".git/objects/info/alternates", format!("{}\n", objects.display()));
-    });
-    left_out("its configuration includes other files", &|lib, outside| {
+    }),
+    ("its configuration includes other files", |lib, outside| {
         lib.git(&["config", "include.path", outside.path("secret.txt").to_str().expect("text")]);
-    });
-    left_out("its git folder has no regular objects", &|lib, outside| {
+    }),
+    ("its git folder has no regular objects", |lib, outside| {
         fs::rename(lib.path(".git/objects"), outside.path("objects")).expect("it can be moved");
         symlink(outside.path("objects"), lib.path(".git/objects")).expect("it can be made");
-    });
-    left_out("its git folder has no regular config", &|lib, _| {
+    }),
+    ("its git folder has no regular config", |lib, _| {
         fs::remove_file(lib.path(".git/config")).expect("it is there");
         let made = Command::new("mkfifo").arg(lib.path(".git/config")).status();
         assert!(made.is_ok_and(|made| made.success()));
-    });
-    left_out("in its git folder, refs/heads/odd is no regular file", &|lib, _| {
+    }),
+    ("in its git folder, refs/heads/odd is no regular file", |lib, _| {
         let made = Command::new("mkfifo").arg(lib.path(".git/refs/heads/odd")).status();
         assert!(made.is_ok_and(|made| made.success()));
-    });
-    left_out("its index is damaged", &|lib, _| {
+    }),
+    ("its index is damaged", |lib, _| {
         lib.write(".git/index", "DIRC\0\0\0\x02 and no more");
-    });
-    left_out("its index is split or sparse", &|lib, _| {
+    }),
+    ("its index is split or sparse", |lib, _| {
         lib.git(&["update-index", "--split-index"]);
-    });
-    left_out("its HEAD leads to no commit", &|lib, _| {
+    }),
+    ("its HEAD leads to no commit", |lib, _| {
         lib.write(".git/HEAD", format!("{}\n", "1".repeat(40)));
-    });
+    }),
+];
+
+/// A notice names three: each run has so many.
+#[test]
+fn a_nested_repository_that_leads_elsewhere_is_left_out_and_told() {
+    for oddities in ODDITIES.chunks(3) {
+        let place = sandbox();
+        let outer = place.repository();
+        let outside = Repository::init(&place.folder().join("outside"));
+        outside.write("secret.txt", "secret\n");
+        outside.commit("outside");
+        for (number, (_, make)) in oddities.iter().enumerate() {
+            let lib = Repository::init(&outer.path(format!("lib{number}")));
+            lib.write("list.txt", "1\n");
+            lib.commit("one");
+            make(&lib, &outside);
+        }
+        let before = [outer.root(), outside.root()].map(Fingerprint::of);
+        let run = place.run_in(&outer).words("--merge none");
+        let finished = run.exec("for lib in lib*; do test ! -e $lib; done; echo x > x.txt").run();
+        let finished = finished.expect_code(0);
+        for (number, (reason, _)) in oddities.iter().enumerate() {
+            let told = format!("lib{number} ({reason}");
+            assert!(why(&finished).contains(&told), "{told} in {finished}");
+        }
+        let after = [outer.root(), outside.root()].map(Fingerprint::of);
+        assert_eq!(before, after, "{finished}");
+        let applied = place.regatta(outer.root()).words("apply").run().expect_code(0);
+        assert_eq!(outer.text("x.txt"), "x\n", "{applied}");
+    }
 }
 
 #[test]
@@ -154,7 +169,7 @@ fn repositories_in_nested_repositories_work_and_too_deep_ones_are_told() {
 
 #[test]
 fn the_next_task_in_a_copy_gets_nested_repositories_as_they_were() {
-    for kind in [Kind::Submodule, Kind::Untracked] {
+    for kind in sample([Kind::Submodule, Kind::Untracked], 1) {
         let place = sandbox();
         let nest = Nest::of(&place, kind);
         let at = place.folder().display().to_string();

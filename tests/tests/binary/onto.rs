@@ -4,6 +4,7 @@
 use std::fs;
 use std::time::Duration;
 
+use test_limit::sample;
 use tests::sandbox::{Finished, Plan, Repository, Sandbox, eventually};
 
 use super::sandbox;
@@ -66,11 +67,20 @@ fn a_branch_that_is_not_checked_out_gets_the_commits_and_nothing_else_changes() 
 fn the_files_and_the_index_of_a_branch_that_is_checked_out_come_along() {
     let place = sandbox();
     let repository = repository(&place);
+    repository.write(".gitattributes", "*.win text eol=crlf\n*.txt text\n");
+    repository.write("a.win", "one\r\ntwo\r\n");
+    repository.commit("windows");
     repository.make_dirty();
     let before = status(&repository);
-    let finished = onto(&place, &repository, "main", &two()).expect_code(0);
-    assert_eq!(finished.landed(), ["first", "second"], "{finished}");
-    assert_eq!(subjects(&repository, "HEAD~3..HEAD")[1..2], ["Go deep"]);
+    let third = "printf 'one\\r\\n2\\r\\n' > a.win; printf 'new\\r\\n' > deep.win";
+    let plan = two().task("third", third);
+    let finished = onto(&place, &repository, "main", &plan).expect_code(0);
+    assert_eq!(finished.landed(), ["first", "second", "third"], "{finished}");
+    assert_eq!(subjects(&repository, "HEAD~4..HEAD")[1..2], ["Go deep"]);
+    // Line ends are those that git would write.
+    assert_eq!(repository.text("a.win"), "one\r\n2\r\n", "{finished}");
+    assert_eq!(repository.text("deep.win"), "new\r\n");
+    assert_eq!(repository.git(&["show", "HEAD:a.win"]), "one\n2\n");
     assert_eq!(status(&repository), before, "{finished}");
     assert_eq!(repository.text("list.txt"), lines().replace("line 30\n", "thirty\n"));
     assert_eq!(repository.text("deep/er/x.txt"), "x\n");
@@ -85,100 +95,84 @@ fn the_files_and_the_index_of_a_branch_that_is_checked_out_come_along() {
 
 #[test]
 fn a_file_with_a_change_that_is_not_committed_is_a_conflict_and_the_rest_lands() {
-    let unstaged: &dyn Fn(&Repository) = &|it| it.write("list.txt", lines() + "mine\n");
-    let staged: &dyn Fn(&Repository) = &|it| {
-        it.write("list.txt", lines() + "mine\n");
-        it.git(&["add", "list.txt"]);
-        it.write("list.txt", lines());
-    };
-    let removed: &dyn Fn(&Repository) = &|it| {
-        it.git(&["rm", "-q", "--cached", "list.txt"]);
-    };
-    for change in [unstaged, staged, removed] {
-        let place = sandbox();
-        let repository = repository(&place);
-        change(&repository);
-        let (before, index) =
-            (status(&repository), repository.git(&["ls-files", "--stage", "list.txt"]));
-        let text = repository.text("list.txt");
-        let plan = two().task("third", "echo 3 > third.txt").task("on", "echo 4 > on.txt");
-        let plan = plan.after(&["second"]);
-        let finished = onto(&place, &repository, "main", &plan).expect_code(4);
-        assert_eq!(finished.landed(), ["third"], "{finished}");
-        for event in finished.events_of("task_conflicted") {
-            assert_eq!(event["conflicts"][0]["reason"], "uncommitted", "{finished}");
-            assert_eq!(event["conflicts"][0]["path"], "list.txt", "{finished}");
-        }
-        assert_eq!(subjects(&repository, "HEAD~1..HEAD").len(), 1);
-        assert_eq!(status(&repository), before, "{finished}");
-        assert_eq!(repository.git(&["ls-files", "--stage", "list.txt"]), index);
-        assert_eq!(repository.text("list.txt"), text);
-
-        // Once it is committed, the rest lands, too.
-        repository.git(&["checkout", "-q", "HEAD", "list.txt"]);
-        let applied = place.regatta(repository.root()).words("apply").run().expect_code(0);
-        assert_eq!(status(&repository), "", "{applied}");
-        assert_eq!(repository.text("on.txt"), "4\n");
-        place.expect_nothing_left(&repository);
+    let place = sandbox();
+    let repository = repository(&place);
+    for name in ["staged.txt", "removed.txt"] {
+        repository.write(name, lines());
     }
+    repository.commit("more");
+    repository.write("list.txt", lines() + "mine\n");
+    repository.write("staged.txt", lines() + "mine\n");
+    repository.git(&["add", "staged.txt"]);
+    repository.write("staged.txt", lines());
+    repository.git(&["rm", "-q", "--cached", "removed.txt"]);
+    let index = || repository.git(&["ls-files", "--stage"]);
+    let texts = || ["list.txt", "staged.txt", "removed.txt"].map(|name| repository.text(name));
+    let (status_before, texts_before, head) =
+        (status(&repository), texts(), repository.git(&["rev-parse", "HEAD"]));
+    let index_before = index();
+    let edit = |name: &str| format!("sed -i 's/^line 30$/thirty/' {name}");
+    let plan = two()
+        .task("staged", &edit("staged.txt"))
+        .task("removed", &edit("removed.txt"))
+        .task("third", "echo 3 > third.txt")
+        .task("on", "echo 4 > on.txt")
+        .after(&["second"]);
+    let finished = onto(&place, &repository, "main", &plan).expect_code(4);
+    assert_eq!(finished.landed(), ["third"], "{finished}");
+    let conflicted = finished.events_of("task_conflicted");
+    let found: Vec<_> = conflicted
+        .iter()
+        .map(|event| {
+            let conflict = &event["conflicts"][0];
+            assert_eq!(conflict["reason"], "uncommitted", "{finished}");
+            [&event["task"], &conflict["path"]].map(|text| text.as_str().unwrap_or_default())
+        })
+        .collect();
+    let expected = [
+        ["first", "list.txt"],
+        ["second", "list.txt"],
+        ["staged", "staged.txt"],
+        ["removed", "removed.txt"],
+    ];
+    assert_eq!(found, expected, "{finished}");
+    assert_eq!(subjects(&repository, &format!("{}..HEAD", head.trim())).len(), 1);
+    assert_eq!(status(&repository), status_before, "{finished}");
+    let others: Vec<String> =
+        index().lines().filter(|line| !line.ends_with("third.txt")).map(str::to_owned).collect();
+    assert_eq!(others, index_before.lines().collect::<Vec<_>>(), "{finished}");
+    assert_eq!(texts(), texts_before, "{finished}");
+
+    // Once it is committed, the rest lands, too.
+    repository.git(&["checkout", "-q", "HEAD", "list.txt", "staged.txt", "removed.txt"]);
+    let applied = place.regatta(repository.root()).words("apply").run().expect_code(0);
+    assert_eq!(status(&repository), "", "{applied}");
+    assert_eq!(repository.text("on.txt"), "4\n");
+    place.expect_nothing_left(&repository);
 }
 
 #[test]
 fn files_that_git_does_not_know_are_never_overwritten() {
-    for (ignore, script) in
-        [("", "echo new > new.txt"), ("new.txt\n", "echo new > new.txt; git add -f new.txt")]
-    {
-        let place = sandbox();
-        let repository = repository(&place);
-        repository.write(".gitignore", ignore);
-        repository.commit("ignore");
-        let script = format!("{script}; echo mine > \"$REGATTA_REPO/new.txt\"");
-        let plan = Plan::default().task("a", &script);
-        let finished = onto(&place, &repository, "main", &plan).expect_code(4);
-        assert_eq!(repository.text("new.txt"), "mine\n", "{finished}");
-        assert_eq!(subjects(&repository, "HEAD")[1..], ["files", "ignore"], "{finished}");
-        place.expect_nothing_left(&repository);
-    }
-}
-
-#[test]
-fn line_ends_are_those_that_git_would_write() {
-    let place = sandbox();
-    let repository = place.repository();
-    repository.write(".gitattributes", "*.win text eol=crlf\n*.txt text\n");
-    repository.write("a.win", "one\r\ntwo\r\n");
-    repository.commit("windows");
-    let plan = Plan::default()
-        .task("a", "printf 'one\\r\\n2\\r\\n' > a.win; printf 'new\\r\\n' > deep.win")
-        .task("b", "mkdir d; echo x > d/new.txt");
-    let finished = onto(&place, &repository, "main", &plan).expect_code(0);
-    assert_eq!(repository.text("a.win"), "one\r\n2\r\n", "{finished}");
-    assert_eq!(repository.text("deep.win"), "new\r\n");
-    assert_eq!(repository.git(&["show", "HEAD:a.win"]), "one\n2\n");
-    assert_eq!(status(&repository), "");
-}
-
-#[test]
-fn a_branch_of_another_working_tree_is_refused_and_that_of_its_own_moves() {
     let place = sandbox();
     let repository = repository(&place);
-    let other = place.folder().join("other");
-    repository.git(&["worktree", "add", "-q", "-b", "side", other.to_str().unwrap()]);
-    let refused = onto(&place, &repository, "side", &two());
-    refused.expect_refusal(&["`side`", "another working tree", other.to_str().unwrap()]);
+    repository.write(".gitignore", "ignored.txt\n");
+    repository.commit("ignore");
+    let script = |name: &str, more: &str| {
+        format!("echo new > {name}.txt; {more} echo mine > \"$REGATTA_REPO/{name}.txt\"")
+    };
+    let plan = Plan::default()
+        .task("a", &script("new", ""))
+        .task("b", &script("ignored", "git add -f ignored.txt;"));
+    let finished = onto(&place, &repository, "main", &plan).expect_code(4);
+    assert_eq!(finished.landed(), [""; 0], "{finished}");
+    assert_eq!(repository.text("new.txt"), "mine\n", "{finished}");
+    assert_eq!(repository.text("ignored.txt"), "mine\n", "{finished}");
+    assert_eq!(subjects(&repository, "HEAD")[1..], ["files", "ignore"], "{finished}");
     place.expect_nothing_left(&repository);
-    let linked = Repository::at(&other);
-    let main = onto(&place, &linked, "main", &two());
-    main.expect_refusal(&["`main`", "another working tree", repository.root().to_str().unwrap()]);
-    let finished = onto(&place, &linked, "side", &two()).expect_code(0);
-    assert_eq!(subjects(&linked, "main..side").len(), 3, "{finished}");
-    assert_eq!(status(&linked), "");
-    assert_eq!(linked.text("new.txt"), "new\n");
-    assert!(!repository.has("new.txt"));
 }
 
 #[test]
-fn what_is_no_branch_is_refused_with_what_it_is_before_the_run() {
+fn what_is_no_branch_or_is_checked_out_elsewhere_is_refused_with_what_it_is_before_the_run() {
     let place = sandbox();
     let repository = repository(&place);
     repository.git(&["tag", "v1"]);
@@ -193,6 +187,7 @@ fn what_is_no_branch_is_refused_with_what_it_is_before_the_run() {
     refused("origin/dev", &["branch of a remote", "git branch dev origin/dev"]);
     refused("a..b", &["`a..b`", "no such branch"]);
     refused("", &["--onto needs the name of a branch"]);
+    expect_another_working_tree_is_refused(&place, &repository);
     repository.git(&["checkout", "-q", "--detach"]);
     refused("HEAD", &["HEAD is detached", "git switch -c"]);
     for merge in ["patch", "branch", "none"] {
@@ -202,6 +197,23 @@ fn what_is_no_branch_is_refused_with_what_it_is_before_the_run() {
     let new = Repository::init(&place.folder().join("new"));
     let run = place.run_in(&new).words("--onto main").exec("true").run();
     run.expect_refusal(&["no commit yet"]);
+}
+
+/// A branch that is checked out in another working tree is refused; there, it moves.
+fn expect_another_working_tree_is_refused(place: &Sandbox, repository: &Repository) {
+    let other = place.folder().join("other");
+    repository.git(&["worktree", "add", "-q", "-b", "side", other.to_str().unwrap()]);
+    let refused = onto(place, repository, "side", &two());
+    refused.expect_refusal(&["`side`", "another working tree", other.to_str().unwrap()]);
+    place.expect_nothing_left(repository);
+    let linked = Repository::at(&other);
+    let main = onto(place, &linked, "main", &two());
+    main.expect_refusal(&["`main`", "another working tree", repository.root().to_str().unwrap()]);
+    let finished = onto(place, &linked, "side", &two()).expect_code(0);
+    assert_eq!(subjects(&linked, "main..side").len(), 3, "{finished}");
+    assert_eq!(status(&linked), "");
+    assert_eq!(linked.text("new.txt"), "new\n");
+    assert!(!repository.has("new.txt"));
 }
 
 #[test]
@@ -230,6 +242,7 @@ fn a_commit_that_the_user_makes_meanwhile_is_kept_and_the_work_follows_it() {
 
 #[test]
 fn an_index_that_another_program_has_locked_keeps_the_work() {
+    test_limit::waits("a landing waits two seconds for the lock of the index");
     let place = sandbox();
     let repository = repository(&place);
     let before = repository.tree();
@@ -254,26 +267,25 @@ fn a_branch_whose_engine_was_killed_has_all_of_it_or_nothing_with_its_files_and_
         ("landing.record", 1..=9),
         ("landing.done", 1..=1),
     ];
-    for (point, times) in points {
-        for time in times {
-            let place = sandbox();
-            let repository = repository(&place);
-            let call = place.run_plan(&repository, &two()).words("--onto main");
-            let killed = call.fault(&format!("kill@{point}:{time}")).run();
-            let context = format!("{point}:{time}: {killed}");
-            let listed = place.regatta(repository.root()).words("runs").run().expect_code(0);
-            let commits = subjects(&repository, "HEAD").len();
-            assert!([2, 5].contains(&commits), "{context} {listed}");
-            assert_eq!(status(&repository), "", "{context} {listed}");
-            assert!(!repository.has(".git/index.lock"), "{context} {listed}");
-            assert_eq!(repository.has("new.txt"), commits == 5, "{context} {listed}");
-            let applied = place.regatta(repository.root()).words("apply").run().expect_code(0);
-            assert_eq!(subjects(&repository, "HEAD").len(), 5, "{context} {applied}");
-            assert_eq!(status(&repository), "", "{context} {applied}");
-            assert_eq!(repository.text("deep/er/x.txt"), "x\n");
-            assert_eq!(repository.faults(), "", "{context}");
-            place.expect_nothing_left(&repository);
-        }
+    let kills = points.into_iter().flat_map(|(point, times)| times.map(move |time| (point, time)));
+    for (point, time) in sample(kills, 3) {
+        let place = sandbox();
+        let repository = repository(&place);
+        let call = place.run_plan(&repository, &two()).words("--onto main");
+        let killed = call.fault(&format!("kill@{point}:{time}")).run();
+        let context = format!("{point}:{time}: {killed}");
+        let listed = place.regatta(repository.root()).words("runs").run().expect_code(0);
+        let commits = subjects(&repository, "HEAD").len();
+        assert!([2, 5].contains(&commits), "{context} {listed}");
+        assert_eq!(status(&repository), "", "{context} {listed}");
+        assert!(!repository.has(".git/index.lock"), "{context} {listed}");
+        assert_eq!(repository.has("new.txt"), commits == 5, "{context} {listed}");
+        let applied = place.regatta(repository.root()).words("apply").run().expect_code(0);
+        assert_eq!(subjects(&repository, "HEAD").len(), 5, "{context} {applied}");
+        assert_eq!(status(&repository), "", "{context} {applied}");
+        assert_eq!(repository.text("deep/er/x.txt"), "x\n");
+        assert_eq!(repository.faults(), "", "{context}");
+        place.expect_nothing_left(&repository);
     }
 }
 

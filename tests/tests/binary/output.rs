@@ -78,36 +78,26 @@ fn ctrl_c_is_heard_while_nobody_reads_what_the_run_says() {
 }
 
 #[test]
-fn a_run_whose_report_has_no_room_ends_with_its_own_code() {
+fn a_run_whose_output_has_no_room_or_no_reader_ends_with_its_own_code_or_is_stopped() {
     let place = sandbox();
     let repository = place.repository();
+    let full = || File::options().write(true).open("/dev/full").expect("there is one");
+    // There is no room for its events: it is stopped, and nothing lands.
+    let script = "echo x > x.txt; sleep 1000";
+    let (code, said) = with_output(call(&place, &repository, "run --json", script), full());
+    assert_eq!(code, Some(143), "{said}");
+    assert!(!repository.has("x.txt"), "{said}");
+    assert!(said.contains("error: cannot write to standard output"), "{said}");
+    place.expect_nothing_left(&repository);
+    // There is no room for its report, at its end.
     for (script, expected) in [("echo x > x.txt", 0), ("exit 3", 5)] {
-        let full = File::options().write(true).open("/dev/full").expect("there is one");
-        let (code, said) = with_output(call(&place, &repository, "run -q", script), full);
+        let (code, said) = with_output(call(&place, &repository, "run -q", script), full());
         assert_eq!(code, Some(expected), "{script}: {said}");
         assert!(said.contains("error: cannot write to standard output"), "{script}: {said}");
     }
     assert_eq!(repository.text("x.txt"), "x\n", "what landed has landed");
     place.expect_nothing_left(&repository);
-}
-
-#[test]
-fn a_run_whose_events_have_no_room_is_stopped_and_lands_nothing() {
-    let place = sandbox();
-    let repository = place.repository();
-    let full = File::options().write(true).open("/dev/full").expect("there is one");
-    let script = "echo x > x.txt; sleep 1000";
-    let (code, said) = with_output(call(&place, &repository, "run --json", script), full);
-    assert_eq!(code, Some(143), "{said}");
-    assert!(!repository.has("x.txt"), "{said}");
-    assert!(said.contains("error: cannot write to standard output"), "{said}");
-    place.expect_nothing_left(&repository);
-}
-
-#[test]
-fn a_run_whose_reader_has_gone_ends_quietly_with_the_code_in_the_ledger() {
-    let place = sandbox();
-    let repository = place.repository();
+    // Its reader has gone: it ends quietly with the code in the ledger.
     for words in ["run -q", "run --json"] {
         let (reader, writer) = pipe().expect("a pipe can be made");
         drop(reader);

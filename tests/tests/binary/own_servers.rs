@@ -33,14 +33,18 @@ impl Agent {
     }
 }
 
-/// What the file of models says of each provider and of its model, and the level at which that
-/// thinks. Each ends with a comma or begins with one, so that it may be empty.
-#[derive(Clone, Copy, Default)]
+/// What the file of models says of each provider, what it says of its model, beginning with a comma,
+/// and the level at which that thinks.
+#[derive(Clone, Copy)]
 pub(super) struct Described<'text> {
     pub(super) provider: &'text str,
     pub(super) model: &'text str,
     pub(super) level: &'text str,
 }
+
+/// Providers that take any key, and models whose window nothing fills: nothing is compacted.
+pub(super) const PLAIN: Described<'static> =
+    Described { provider: "apiKey: any-123456", model: ", contextWindow: 4000000", level: "" };
 
 /// Writes a file of models with these providers.
 pub(super) fn write_providers<'agents>(
@@ -52,7 +56,7 @@ pub(super) fn write_providers<'agents>(
     for (name, wire, server) in providers {
         let (url, api, id) = (server.url_of(wire), wire.name(), id_of(wire));
         yaml += &format!(
-            "  {name}: {{ baseUrl: '{url}', api: {api}, {provider}models: [{{ id: {id}{model} }}] }}\n"
+            "  {name}: {{ baseUrl: '{url}', api: {api}, {provider}, models: [{{ id: {id}{model} }}] }}\n"
         );
     }
     write_models(place, &yaml);

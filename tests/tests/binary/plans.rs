@@ -51,10 +51,8 @@ fn a_plan_file_is_found_from_where_one_stands_and_its_limits_hold() {
     test_limit::waits("a task runs until its limit");
     let place = sandbox();
     let _repository = place.repository();
-    let plan = Plan::default()
-        .top("jobs = 1")
-        .top("limits = { wall = \"1s\" }")
-        .task("slow", "sleep 100");
+    let plan =
+        Plan::default().top("jobs = 1").top("limits = { wall = \"1s\" }").task("slow", "sleep 100");
     std::fs::write(place.folder().join("plan.toml"), plan.text()).unwrap();
     let run = place.regatta(place.folder()).words("run --json --plan plan.toml --repo app");
     let finished = run.run().expect_code(5);

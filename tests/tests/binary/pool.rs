@@ -188,6 +188,7 @@ fn a_file_that_a_task_replaces_in_a_copy_that_nobody_uses_reaches_no_other_task(
 
 #[test]
 fn a_program_ends_before_the_copies_of_its_run_are_removed_and_the_next_start_or_gc_removes_them() {
+    test_limit::waits("a program waits a while for what goes on in the background");
     for gc in [false, true] {
         let place = sandbox();
         let repository = place.repository();

@@ -53,7 +53,7 @@ fn what_is_piped_and_named_files_come_before_the_first_prompt_and_each_prompt_is
 }
 
 #[test]
-fn a_session_works_in_place_with_the_tools_that_it_is_given_and_says_so_once() {
+fn a_session_works_in_place_with_its_tools_and_says_so_or_elsewhere_in_the_users_home() {
     let place = sandbox();
     let write = || Answer::call("write", &json!({ "path": "new.txt", "content": "x\n" }));
     let done = || Answer::text("done");
@@ -75,6 +75,23 @@ fn a_session_works_in_place_with_the_tools_that_it_is_given_and_says_so_once() {
         assert_eq!(other.stdout, "done\n", "{words}");
         assert_eq!(model.asked("s").last().unwrap().tools(), tools, "{words}");
         assert!(!other.stderr.contains(&told), "{words}: {other}");
+    }
+
+    let home = fs::canonicalize(place.folder()).unwrap().join("user");
+    fs::create_dir_all(home.join("tmp")).unwrap();
+    let shown = home.display().to_string();
+    for (words, folder, is_told) in
+        [("", format!("{shown}/tmp"), true), ("--allow-home", shown.clone(), false)]
+    {
+        model.talk("s", steps(vec![done()]));
+        let session = place.regatta(&home).env("HOME", &home).words("-p --mode json").words(words);
+        let session = session.arg("--model").arg(model.route());
+        let session = session.arg("--base-url").arg(model.base_url()).arg(&prompt);
+        let other = session.run().expect_code(0);
+        let header: Value = serde_json::from_str(other.stdout.lines().next().unwrap()).unwrap();
+        assert_eq!(header["cwd"], json!(folder), "{words}: {other}");
+        let told = other.stderr.contains("not in your home folder (--allow-home");
+        assert_eq!(told, is_told, "{words}: {other}");
     }
 }
 

@@ -11,9 +11,6 @@ use tests::sandbox::{Invocation, Sandbox};
 
 use super::sandbox;
 
-/// How often a request is the end of the process that sent it.
-const KILLS: usize = 50;
-
 /// Begins `regatta -p` in the folder `work`.
 fn session(place: &Sandbox, model: &LoopbackModel) -> Invocation {
     let folder = place.folder().join("work");
@@ -54,7 +51,7 @@ fn prompts(file: &PathBuf) -> Vec<String> {
 fn a_process_that_is_killed_when_its_request_arrives_has_its_prompt_in_the_file() {
     let (place, model) = (sandbox(), LoopbackModel::start());
     let mut expected: Vec<Vec<String>> = Vec::new();
-    for number in 0..KILLS {
+    for number in 0..test_limit::by_depth(6, 50) {
         let prompt = format!("Prompt {number}. {}", marker("s"));
         let (process, script) = killer(|_| true, |_: &Asked| Answer::Silence);
         model.talk("s", script);

@@ -1,5 +1,4 @@
-//! Print mode as scripts use it: its output in variables and pipes, its exit code, its signals, and the
-//! retries that it reports.
+//! Print mode as scripts use it: its output in variables and pipes, its exit code, and its signals.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -12,7 +11,6 @@ use tests::sandbox::{Invocation, Sandbox};
 
 use super::print::session_file;
 use super::sandbox;
-use super::session_kit::begun;
 
 /// Begins `regatta -p` in the folder `work`.
 fn session(place: &Sandbox, model: &LoopbackModel) -> Invocation {
@@ -81,7 +79,7 @@ fn a_signal_ends_it_at_once_with_its_code_and_keeps_the_prompt_and_what_had_come
         let (place, model) = (sandbox(), LoopbackModel::start());
         model.talk("s", move |asked: &Asked| match (asked.messages().len(), begin) {
             (0..=2, "") => Answer::Silence,
-            (0..=2, begin) => begun(begin),
+            (0..=2, begin) => Answer::begun(begin),
             _ => Answer::text("the rest"),
         });
         let prompt = format!("Wait. {}", marker("s"));
@@ -152,30 +150,4 @@ fn a_script_interrupts_one_that_works_and_meanwhile_is_refused_or_forks_it() {
     }
     place.expect_no_process(Duration::from_secs(5));
     let _of_two_sessions = model.take_violations();
-}
-
-#[test]
-fn a_request_that_fails_twice_is_sent_again_and_each_retry_is_an_event() {
-    let (place, model) = (sandbox(), LoopbackModel::start());
-    place.home().configure("retry: { baseDelayMs: 1 }\n");
-    let mut failures = 2;
-    model.talk("s", move |_: &Asked| {
-        if failures == 0 {
-            return Answer::text("at last");
-        }
-        failures -= 1;
-        Answer::error(503, "overloaded", "come again")
-    });
-    let session = session(&place, &model).words("--mode json").arg(marker("s"));
-    let done = session.run().expect_code(0);
-    let begun = done.events_of("auto_retry_start");
-    let numbers: Vec<_> = begun.iter().map(|event| event["attempt"].as_u64()).collect();
-    assert_eq!(numbers, [Some(1), Some(2)], "{done}");
-    let ends = done.events_of("auto_retry_end");
-    assert_eq!(ends.len(), 1, "{done}");
-    assert_eq!((&ends[0]["success"], &ends[0]["attempt"]), (&json!(true), &json!(2)), "{done}");
-    assert_eq!((done.events_of("agent_end").len(), model.requests()), (1, 3));
-    // Only the answer is in the conversation that goes on.
-    let answer = session_file(&place).lines().last().map(str::to_owned).unwrap_or_default();
-    assert!(answer.contains("at last"), "{answer}");
 }

@@ -40,7 +40,7 @@ fn header(file: &Path) -> Value {
 }
 
 #[test]
-fn a_session_is_listed_and_continued_by_the_latest_by_its_id_and_by_its_file() {
+fn a_session_is_listed_and_continued_by_its_id_or_file_and_in_another_folder_only_forked() {
     let (place, model) = (sandbox(), counting());
     let none = session(&place, &model, "work").arg("--resume").run().expect_code(0);
     assert_eq!(none.stdout, "No sessions found\n");
@@ -72,6 +72,22 @@ fn a_session_is_listed_and_continued_by_the_latest_by_its_id_and_by_its_file() {
     let named = refused.contains("error: cannot use the model of the session, loopback/loop");
     assert!(named && refused.contains("try: --model MODEL"), "{refused}");
     assert_eq!(model.requests(), 4, "lists and errors ask nothing");
+
+    let (name, text) = (&id[..18], fs::read(file).unwrap());
+    let other = session(&place, &model, "other").arg("-r").arg(name).arg("x").run();
+    let refused = other.expect_code(1);
+    assert!(refused.stderr.contains("is in another project"), "{refused}");
+    assert!(refused.stderr.contains("--fork"), "{refused}");
+    let forked = session(&place, &model, "other").arg("--fork").arg(name).arg("more").run();
+    assert_eq!(forked.expect_code(0).stdout, "answer 5\n");
+    let said = model.take_violations();
+    let is_folder = said.iter().all(|it| it.contains("message 0 was"));
+    assert!(is_folder, "only the folder differs: {said:?}");
+    let all = files(&place);
+    let copy = all.iter().find(|it| *it != file).unwrap();
+    assert_eq!((all.len(), &header(copy)["parentSession"]), (2, &json!(id)));
+    assert_ne!(header(copy)["id"], json!(id));
+    assert_eq!(fs::read(file).unwrap(), text);
 }
 
 #[test]
@@ -155,31 +171,6 @@ fn each_terminal_continues_its_own_session_and_without_one_the_latest_is_continu
 }
 
 #[test]
-fn a_session_of_another_folder_is_forked_and_not_continued() {
-    let (place, model) = (sandbox(), counting());
-    let _first = session(&place, &model, "work").arg(marker("s")).run().expect_code(0);
-    let [file] = &files(&place)[..] else { panic!("one session") };
-    let (id, text) = (header(file)["id"].clone(), fs::read(file).unwrap());
-    let name = &id.as_str().unwrap()[..18];
-    let other = session(&place, &model, "other").arg("-r").arg(name).arg("x").run();
-    let refused = other.expect_code(1);
-    assert!(refused.stderr.contains("is in another project"), "{refused}");
-    assert!(refused.stderr.contains("--fork"), "{refused}");
-    let forked = session(&place, &model, "other").arg("--fork").arg(name).arg("more").run();
-    assert_eq!(forked.expect_code(0).stdout, "answer 2\n");
-    let said = model.take_violations();
-    assert!(
-        said.iter().all(|it| it.contains("message 0 was")),
-        "only the folder differs: {said:?}"
-    );
-    let all = files(&place);
-    let copy = all.iter().find(|it| *it != file).unwrap();
-    assert_eq!((all.len(), &header(copy)["parentSession"]), (2, &id));
-    assert_ne!(header(copy)["id"], id);
-    assert_eq!(fs::read(file).unwrap(), text);
-}
-
-#[test]
 fn a_damaged_line_costs_that_line_only_and_is_told_with_its_number() {
     let (place, model) = (sandbox(), counting());
     let _first = session(&place, &model, "work").arg(marker("s")).run().expect_code(0);
@@ -223,7 +214,7 @@ fn a_session_of_a_later_version_is_neither_continued_nor_forked_and_stays_as_it_
         let refused = call.arg("more").run().expect_code(1);
         let why = &refused.stderr;
         assert!(why.contains("error: ") && why.contains("newer version"), "{words:?}: {refused}");
-        assert!(why.contains("its version is 4"), "{words:?}: {refused}");
+        assert!(words[0] == "--fork" || why.contains("its version is 4"), "{words:?}: {refused}");
         assert!(why.contains(&file.display().to_string()), "{words:?}: {refused}");
         assert_eq!(refused.stdout, "", "{words:?}");
     }
@@ -238,7 +229,7 @@ fn a_session_of_a_later_version_is_neither_continued_nor_forked_and_stays_as_it_
 }
 
 #[test]
-fn json_mode_prints_the_header_and_then_each_event_as_pi_does_for_the_same_prompt() {
+fn json_mode_prints_the_header_and_each_event_also_of_retries_as_pi_does_for_the_same_prompt() {
     let (place, model) = (sandbox(), LoopbackModel::start());
     for (talk, words) in [("s", "--mode json"), ("t", "--json")] {
         model.talk(talk, |asked: &Asked| match asked.answers() {
@@ -265,9 +256,30 @@ fn json_mode_prints_the_header_and_then_each_event_as_pi_does_for_the_same_promp
         }
         assert_eq!(own.len(), recorded.len(), "{words}");
     }
+    let begin = || session(&place, &model, "work").words("--mode json").arg(marker("s"));
     model.talk("s", |_: &Asked| Answer::error(401, "authentication_error", "no such key"));
-    let failed =
-        session(&place, &model, "work").words("--mode json").arg(marker("s")).run().expect_code(1);
+    let failed = begin().run().expect_code(1);
     let last: Value = serde_json::from_str(failed.stdout.lines().last().unwrap()).unwrap();
     assert_eq!(last["type"], "agent_end");
+
+    place.home().configure("retry: { baseDelayMs: 1 }\n");
+    let (mut failures, before) = (2, model.requests());
+    model.talk("s", move |_: &Asked| {
+        if failures == 0 {
+            return Answer::text("at last");
+        }
+        failures -= 1;
+        Answer::error(503, "overloaded", "come again")
+    });
+    let done = begin().run().expect_code(0);
+    let begun = done.events_of("auto_retry_start");
+    let numbers: Vec<_> = begun.iter().map(|event| event["attempt"].as_u64()).collect();
+    assert_eq!(numbers, [Some(1), Some(2)], "{done}");
+    let ends = done.events_of("auto_retry_end");
+    assert_eq!(ends.len(), 1, "{done}");
+    assert_eq!((&ends[0]["success"], &ends[0]["attempt"]), (&json!(true), &json!(2)), "{done}");
+    assert_eq!((done.events_of("agent_end").len(), model.requests() - before), (1, 3));
+    // Only the answer is in the conversation that goes on.
+    let file = fs::read_to_string(files(&place).pop().unwrap()).unwrap();
+    assert!(file.lines().last().is_some_and(|line| line.contains("at last")), "{file}");
 }

@@ -37,7 +37,7 @@ fn highest_step_up(screen: &str) -> usize {
 }
 
 #[test]
-fn nothing_is_redrawn_when_standard_error_is_no_terminal() {
+fn without_a_terminal_nothing_is_redrawn_and_the_log_of_the_run_has_a_span_per_task_with_its_id() {
     let place = sandbox();
     let repository = place.repository();
     let plan = Plan::default().task("one", "echo at work; echo x > x.txt").task("two", "true");
@@ -52,6 +52,11 @@ fn nothing_is_redrawn_when_standard_error_is_no_terminal() {
     assert_eq!(clock.len(), 3, "it begins with the time: {landed}");
     for word in ["one", "two", "1 landed", "+1"] {
         assert!(finished.stdout.contains(word), "{word} in the table of {finished}");
+    }
+    let runs = place.home().ledger("SELECT name FROM run", |row| row.get::<_, String>(0));
+    let log = place.home().log(&runs[0]);
+    for task in ["one", "two"] {
+        assert!(log.contains(&format!(" task={task} id=task_")), "a span of {task} in {log}");
     }
 }
 
@@ -107,7 +112,7 @@ fn the_last_lines_say_what_landed_what_is_kept_and_how_to_get_it() {
 }
 
 #[test]
-fn colour_is_for_terminals_and_for_who_asks() {
+fn colour_is_for_terminals_and_for_who_asks_and_a_note_ends_before_the_first_frame() {
     let place = sandbox();
     let repository = place.repository();
     let coloured = |words: &str, no_color: &str| {
@@ -118,37 +123,9 @@ fn colour_is_for_terminals_and_for_who_asks() {
     assert!(!coloured("run", ""));
     assert!(coloured("run --color always", ""));
     assert!(!coloured("run --color never", ""));
-    let screen = on_a_terminal(&place, &repository, 24, &["run", "--exec", "echo x > x.txt"]);
-    assert!(screen.contains("\u{1b}[3"), "green for what landed: {screen:?}");
-}
-
-#[test]
-fn the_log_of_a_run_has_a_span_per_task_with_its_id() {
-    let place = sandbox();
-    let repository = place.repository();
-    let plan = Plan::default().task("one", "true").task("two", "exit 1");
-    let finished = place.run_plan(&repository, &plan).run().expect_code(3);
-    let log = place.home().log(&finished.run_name());
-    for task in ["one", "two"] {
-        assert!(log.contains(&format!(" task={task} id=task_")), "a span of {task} in {log}");
-    }
-}
-
-#[test]
-fn quiet_says_what_went_wrong_and_the_end() {
-    let place = sandbox();
-    let repository = place.repository();
-    let run = place.regatta(repository.root()).words("run -q").exec("echo x > x.txt");
-    let finished = run.run().expect_code(0);
-    assert_eq!(finished.stderr, "", "{finished}");
-}
-
-#[test]
-fn a_line_above_the_live_view_ends_before_the_first_frame() {
-    let place = sandbox();
-    let repository = place.repository();
     let words = ["run", "--pass-env", "PATH", "--exec", "echo x > x.txt"];
     let screen = on_a_terminal(&place, &repository, 24, &words);
+    assert!(screen.contains("\u{1b}[3"), "green for what landed: {screen:?}");
     let (_, after) = screen.split_once("passes PATH on to what tasks run").expect("it is said");
     let frame = after.find("run r").expect("the first frame");
     assert!(after[..frame].contains("\r\n"), "{screen:?}");

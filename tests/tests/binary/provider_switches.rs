@@ -1,11 +1,111 @@
 //! What the user's file says about how a server departs from its API, and which models it has.
 
-use serde_json::json;
+use serde_json::{Value, json};
+use test_limit::{by_depth, seed};
 use tests::model::{Answer, Asked, Checks, LoopbackModel, Wire, marker};
-use tests::sandbox::Sandbox;
+use tests::sandbox::{Plan, Sandbox};
 
 use super::models::{run_model, write_models};
 use super::sandbox;
+
+/// A model that the user's file describes, the level at which it thinks, and what is to be in requests to
+/// it, by the path in their body. `null` stands for nothing.
+struct Switched {
+    wire: Wire,
+    described: &'static str,
+    level: &'static str,
+    sends: Vec<(&'static str, Value)>,
+}
+
+/// The limit of answers that the file says is in requests.
+fn limits() -> Vec<Switched> {
+    let limit = |described, limit: u32| Switched {
+        wire: Wire::Messages,
+        described,
+        level: "",
+        sends: vec![("/max_tokens", json!(limit))],
+    };
+    vec![
+        limit("id: m, maxTokens: 4096", 1_365),
+        limit("id: claude-opus-5, maxTokens: 30000", 10_000),
+        limit("id: m", 5_461),
+        limit("id: claude-opus-5", 42_666),
+    ]
+}
+
+/// A model that thinks by the file alone is told how much over every API, and one that does not is told
+/// nothing.
+fn thinking() -> Vec<Switched> {
+    let told = |wire| match wire {
+        Wire::Completions => ("/reasoning_effort", json!("high")),
+        Wire::Responses => ("/reasoning/effort", json!("high")),
+        Wire::Messages => ("/thinking/budget_tokens", json!(15_360)),
+        Wire::Gemini => ("/generationConfig/thinkingConfig/thinkingLevel", json!("HIGH")),
+    };
+    let of = |wire, described, sends| Switched { wire, described, level: ":high", sends };
+    let thinks = |wire| of(wire, "id: m, reasoning: true", vec![told(wire)]);
+    let nothing = ["/reasoning_effort", "/reasoning", "/thinking", "/generationConfig"];
+    let not = |wire| {
+        let nothing = nothing.map(|path| (path, Value::Null)).to_vec();
+        of(wire, "id: claude-opus-5, reasoning: false", nothing)
+    };
+    Wire::ALL.into_iter().flat_map(|wire| [thinks(wire), not(wire)]).collect()
+}
+
+/// The mode and the default level of the file say how a model thinks.
+fn modes() -> Vec<Switched> {
+    let of = |wire, described, level, sends| Switched { wire, described, level, sends };
+    let effort = |effort| ("/output_config", json!({ "effort": effort }));
+    vec![
+        of(
+            Wire::Messages,
+            "id: m, maxTokens: 90000, thinking: { mode: anthropic-adaptive, defaultLevel: low }",
+            "",
+            vec![("/thinking", json!({ "type": "adaptive" })), effort("low")],
+        ),
+        of(
+            Wire::Messages,
+            "id: m, maxTokens: 90000, thinking: { mode: anthropic-budget-effort, defaultLevel: low }",
+            ":medium",
+            vec![("/thinking/budget_tokens", json!(8_192)), effort("medium")],
+        ),
+        of(
+            Wire::Gemini,
+            "id: m, maxTokens: 90000, thinking: { mode: budget, defaultLevel: low }",
+            "",
+            vec![("/generationConfig/thinkingConfig/thinkingBudget", json!(2_048))],
+        ),
+    ]
+}
+
+#[test]
+fn what_the_users_file_says_of_limits_and_thinking_is_in_the_requests_over_every_api() {
+    let place = sandbox();
+    let repository = place.repository();
+    let model = LoopbackModel::start();
+    let rows: Vec<_> = limits().into_iter().chain(thinking()).chain(modes()).collect();
+    let (mut yaml, mut plan) = ("providers:\n".to_owned(), Plan::default());
+    for (at, Switched { wire, described, level, .. }) in rows.iter().enumerate() {
+        let (name, url, api) = (format!("gate{at}"), model.url_of(*wire), wire.name());
+        yaml += &format!(
+            "  {name}: {{ baseUrl: '{url}', auth: none, api: {api}, models: [{{ {described} }}] }}\n"
+        );
+        let id = described.split([':', ',']).nth(1).expect("it has an id").trim();
+        model.talk(&name, |_: &Asked| Answer::yields(&json!("done")));
+        plan = plan.agent(&name, &marker(&name)).with(&format!("model = '{name}/{id}{level}'"));
+    }
+    write_models(&place, &yaml);
+    let finished = place.run_plan(&repository, &plan).run().expect_code(0);
+    assert!(!finished.stderr.contains("warning"), "{finished}");
+    assert_eq!(model.take_violations(), Vec::<String>::new(), "{finished}");
+    for (at, Switched { wire, described, level, sends }) in rows.iter().enumerate() {
+        let body = model.asked(&format!("gate{at}")).remove(0).native;
+        for (path, value) in sends {
+            let sent = body.pointer(path).unwrap_or(&Value::Null);
+            assert_eq!(sent, value, "{wire:?}, `{described}` at `{level}`: {path}: {body}");
+        }
+    }
+}
 
 #[test]
 fn switches_of_the_users_file_change_the_requests_to_its_server() {
@@ -73,87 +173,29 @@ fn write_gate(place: &Sandbox, model: &LoopbackModel, wire: Wire, described: &st
     );
 }
 
-/// Has a model that the user's file describes so do a task, at a level of thinking, and returns what it
-/// was asked.
-fn asked_of(wire: Wire, described: &str, level: &str) -> Asked {
-    let place = sandbox();
-    let repository = place.repository();
-    let model = LoopbackModel::start();
-    write_gate(&place, &model, wire, described);
-    model.talk("t1", |_: &Asked| Answer::yields(&json!("done")));
-    let id = described.split([':', ',']).nth(1).expect("it has an id").trim();
-    let name = format!("gate/{id}{level}");
-    let finished = run_model(&place, &repository, &name).run().expect_code(0);
-    assert!(!finished.stderr.contains("warning"), "{finished}");
-    assert_eq!(model.take_violations(), Vec::<String>::new(), "{wire:?}: {finished}");
-    model.asked("t1").remove(0)
-}
-
-#[test]
-fn the_limit_of_answers_that_the_users_file_says_is_in_requests() {
-    for (described, expected) in [
-        ("id: m, maxTokens: 4096", 1_365),
-        ("id: claude-opus-5, maxTokens: 30000", 10_000),
-        ("id: m", 5_461),
-        ("id: claude-opus-5", 42_666),
-    ] {
-        let asked = asked_of(Wire::Messages, described, "");
-        assert_eq!(asked.native["max_tokens"], expected, "{described}");
-    }
-}
-
-#[test]
-fn a_model_that_thinks_by_the_users_file_alone_is_told_how_much_over_every_api() {
-    for wire in Wire::ALL {
-        let body = asked_of(wire, "id: m, reasoning: true", ":high").native;
-        let told = match wire {
-            Wire::Completions => body["reasoning_effort"] == "high",
-            Wire::Responses => body["reasoning"]["effort"] == "high",
-            Wire::Messages => body["thinking"]["budget_tokens"] == 15_360,
-            Wire::Gemini => body["generationConfig"]["thinkingConfig"]["thinkingLevel"] == "HIGH",
-        };
-        assert!(told, "{wire:?}: {body}");
-        let body = asked_of(wire, "id: claude-opus-5, reasoning: false", ":high").native;
-        for key in ["reasoning_effort", "reasoning", "thinking", "generationConfig"] {
-            assert_eq!(body.get(key), None, "{wire:?}");
-        }
-    }
-}
-
-#[test]
-fn the_mode_and_the_default_level_of_the_users_file_say_how_a_model_thinks() {
-    let described = |thinking: &str| {
-        format!("id: m, maxTokens: 90000, thinking: {{ {thinking}, defaultLevel: low }}")
-    };
-    let of = |wire, mode: &str, level: &str| asked_of(wire, &described(mode), level).native;
-    let body = of(Wire::Messages, "mode: anthropic-adaptive", "");
-    assert_eq!(body["thinking"], json!({ "type": "adaptive" }));
-    assert_eq!(body["output_config"], json!({ "effort": "low" }));
-    let body = of(Wire::Messages, "mode: anthropic-budget-effort", ":medium");
-    assert_eq!(body["thinking"]["budget_tokens"], 8_192);
-    assert_eq!(body["output_config"], json!({ "effort": "medium" }));
-    let body = of(Wire::Gemini, "mode: budget", "");
-    assert_eq!(body["generationConfig"]["thinkingConfig"]["thinkingBudget"], 2_048);
-}
-
 #[test]
 fn a_model_without_images_gets_a_text_in_their_place_over_every_api() {
-    for wire in Wire::ALL {
-        for (input, seen) in [("[text]", false), ("[text, image]", true)] {
-            let place = sandbox();
-            let work = place.folder().join("work");
-            std::fs::create_dir_all(&work).unwrap();
-            image::RgbImage::new(20, 10).save(work.join("shot.png")).unwrap();
-            let model = LoopbackModel::start();
-            write_gate(&place, &model, wire, &format!("id: m, input: {input}"));
-            model.talk("s", |_: &Asked| Answer::text("I see."));
-            let session = place.regatta(&work).words("-p --model gate/m @shot.png");
-            let _done = session.arg(marker("s")).run().expect_code(0);
-            assert_eq!(model.take_violations(), Vec::<String>::new(), "{wire:?}");
-            let body = model.asked("s").remove(0).native.to_string();
-            assert_eq!(body.contains("iVBORw0KGgo"), seen, "{wire:?}: {body}");
-            assert_eq!(body.contains("An image is left out here"), !seen, "{wire:?}: {body}");
-        }
+    let cells = Wire::ALL.into_iter().enumerate();
+    let cells = cells.map(|(at, wire)| [(wire, at % 2 == 0), (wire, at % 2 == 1)]);
+    // In quick depth each API once, and both inputs twice.
+    let all: Vec<_> = cells.collect();
+    let half = usize::try_from(seed() % 2).unwrap_or(0);
+    let some: Vec<_> = all.iter().map(|two| two[half]).collect();
+    for (wire, sees) in by_depth(some, all.concat()) {
+        let input = if sees { "[text, image]" } else { "[text]" };
+        let place = sandbox();
+        let work = place.folder().join("work");
+        std::fs::create_dir_all(&work).unwrap();
+        image::RgbImage::new(20, 10).save(work.join("shot.png")).unwrap();
+        let model = LoopbackModel::start();
+        write_gate(&place, &model, wire, &format!("id: m, input: {input}"));
+        model.talk("s", |_: &Asked| Answer::text("I see."));
+        let session = place.regatta(&work).words("-p --model gate/m @shot.png");
+        let _done = session.arg(marker("s")).run().expect_code(0);
+        assert_eq!(model.take_violations(), Vec::<String>::new(), "{wire:?}");
+        let body = model.asked("s").remove(0).native.to_string();
+        assert_eq!(body.contains("iVBORw0KGgo"), sees, "{wire:?}: {body}");
+        assert_eq!(body.contains("An image is left out here"), !sees, "{wire:?}: {body}");
     }
 }
 

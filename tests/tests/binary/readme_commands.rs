@@ -134,81 +134,77 @@ fn typed(place: &Sandbox, folder: &Path, path: &str, command: &str) -> Finished 
     call.env("RUSTUP_HOME", rustup_home()).shell(command).run()
 }
 
+/// The command that rehearses the plan.
+const REHEARSAL: &str = "regatta run --plan plan.toml --model offline/scenario.toml";
+
+/// What a file has after a command: after those that keep a conflict, those that look at it, and those
+/// that land the kept work, which follow each other.
+const CONFLICTS: [(&str, &str); 9] = [
+    ("colour.txt", "red\n"),
+    ("colour.txt", "red\n"),
+    ("colour.txt", "red\n"),
+    ("colour.txt", "blue\n"),
+    ("shape.txt", "round\n"),
+    ("", ""),
+    ("shape.txt", "square\n"),
+    ("size.txt", "big\n"),
+    ("size.txt", "small\n"),
+];
+
+/// Checks what has come of the command that rehearses the plan.
+fn expect_rehearsed(finished: &Finished, repository: &Repository, years: usize) {
+    assert_eq!(repository.text("src/timeouts.rs"), "pub const TIMEOUT: u64 = 30;\n");
+    assert_eq!(repository.text("docs/timeouts.md"), "After 30 s.\n");
+    assert_eq!(repository.text("docs/years.txt").lines().count(), years + 1);
+    assert_eq!(finished.names_in("contract_reminded"), ["timeouts"], "{finished}");
+    assert_eq!(finished.landed().len(), 3, "{finished}");
+}
+
 #[test]
-fn every_command_of_the_readme_that_needs_no_network_can_be_typed() {
+fn every_command_of_the_readme_that_needs_no_network_does_what_it_says() {
     let place = sandbox();
     let (repository, model) = (repository(&place), model());
     let path = path(&place);
-    let mut ran = 0;
-    for command in commands() {
+    let all = commands();
+    let first = all.iter().position(|command| command.contains("> colour.txt"));
+    let first = first.expect("the README makes a conflict");
+    let (mut ran, mut rehearsed) = (0, 0);
+    for (at, command) in all.iter().enumerate() {
         if ELSEWHERE.iter().any(|begin| format!("{command} ").starts_with(begin)) {
             continue;
         }
         let code = CODES.iter().find(|(words, _code)| command.contains(words));
         let code = code.map_or(0, |(_words, code)| *code);
-        let finished = typed(&place, repository.root(), &path, &with_our_model(&command, &model));
-        let finished = finished.expect_code(code);
-        if command.contains("| jq") {
+        let years = repository.text("docs/years.txt").lines().count();
+        let mut line = with_our_model(command, &model);
+        if command == REHEARSAL {
+            line += " --json";
+        }
+        let finished = typed(&place, repository.root(), &path, &line).expect_code(code);
+        if command == REHEARSAL {
+            expect_rehearsed(&finished, &repository, years);
+            rehearsed += 1;
+        } else if command.contains("| jq") {
             assert!(finished.stdout.contains("src/lib.rs"), "{finished}");
             assert!(finished.stdout.contains("It waits for ever."), "{finished}");
         } else if command.starts_with("regatta run ") && !command.contains("Change nothing") {
             assert!(finished.stdout.contains("landed"), "{finished}");
         }
-        repository.commit(&command);
+        let after = at.checked_sub(first);
+        if let Some((file, text)) = after.and_then(|at| CONFLICTS.get(at)) {
+            let is_so = file.is_empty() || repository.text(file) == *text;
+            assert!(is_so, "{file} is not {text:?}: {finished}");
+            // The two that look at the conflict.
+            let is_look = matches!(after, Some(1 | 2));
+            assert!(!is_look || finished.stdout.contains("colour.txt"), "{finished}");
+        }
+        repository.commit(command);
         ran += 1;
     }
     assert!(ran >= 12, "{ran} commands");
+    assert_eq!(rehearsed, 1, "the README rehearses its plan: {REHEARSAL}");
     assert!(model.requests() >= 10, "the commands with a model asked ours");
     place.expect_nothing_left(&repository);
-}
-
-#[test]
-fn the_work_that_the_readme_keeps_as_a_conflict_lands_as_it_says() {
-    let place = sandbox();
-    let (repository, path) = (repository(&place), path(&place));
-    let all = commands();
-    let first = all.iter().position(|command| command.contains("> colour.txt"));
-    let section = &all[first.expect("the README makes a conflict")..];
-    let [run, conflicts, diff, theirs, shapes, edit, apply, sizes, retry, ..] = section else {
-        panic!("{section:?}")
-    };
-    let typed = |command: &String, code| {
-        let finished = typed(&place, repository.root(), &path, command).expect_code(code);
-        (finished.stdout.clone(), finished)
-    };
-    let (_, run) = typed(run, 4);
-    assert_eq!(repository.text("colour.txt"), "red\n", "{run}");
-    for look in [conflicts, diff] {
-        let (printed, look) = typed(look, 0);
-        assert!(printed.contains("colour.txt"), "{look}");
-    }
-    let (_, chosen) = typed(theirs, 0);
-    assert_eq!(repository.text("colour.txt"), "blue\n", "{chosen}");
-    let (_, kept) = typed(shapes, 4);
-    assert_eq!(repository.text("shape.txt"), "round\n", "{kept}");
-    for command in [edit, apply] {
-        let _done = typed(command, 0);
-    }
-    assert_eq!(repository.text("shape.txt"), "square\n");
-    let (_, kept) = typed(sizes, 4);
-    assert_eq!(repository.text("size.txt"), "big\n", "{kept}");
-    let (_, retried) = typed(retry, 0);
-    assert_eq!(repository.text("size.txt"), "small\n", "{retried}");
-}
-
-#[test]
-fn the_plan_of_the_readme_can_be_rehearsed_as_it_says() {
-    let place = sandbox();
-    let repository = repository(&place);
-    let command = "run --plan plan.toml --model offline/scenario.toml";
-    assert!(readme().lines().any(|line| line == format!("regatta {command}")), "{command}");
-    let finished = place.regatta(repository.root()).words(command).arg("--json").run();
-    let finished = finished.expect_code(0);
-    assert_eq!(repository.text("src/timeouts.rs"), "pub const TIMEOUT: u64 = 30;\n");
-    assert_eq!(repository.text("docs/timeouts.md"), "After 30 s.\n");
-    assert_eq!(repository.text("docs/years.txt").lines().count(), 2);
-    assert_eq!(finished.names_in("contract_reminded"), ["timeouts"], "{finished}");
-    assert_eq!(finished.landed().len(), 3, "{finished}");
 }
 
 #[test]

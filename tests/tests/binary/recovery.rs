@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
+use test_limit::{by_depth, sample};
 use tests::sandbox::{Finished, Plan, Repository, Sandbox, eventually};
 
 use super::sandbox;
@@ -59,21 +60,24 @@ fn a_task_that_empties_the_folder_around_its_workspace_loses_nothing() {
 
 #[test]
 fn what_a_killed_recovery_had_captured_is_found_by_the_next_one() {
-    let points = [
-        "recover.begin",
-        "capture.begin",
-        "capture.blobs",
-        "capture.ref",
-        "ledger.append",
-        "recover.finish",
-        "capture.discard",
-        "capture.discarded",
-        "recover.remove",
-    ];
+    let points = sample(
+        [
+            "recover.begin",
+            "capture.begin",
+            "capture.blobs",
+            "capture.ref",
+            "ledger.append",
+            "recover.finish",
+            "capture.discard",
+            "capture.discarded",
+            "recover.remove",
+        ],
+        1,
+    );
     let mut kills = 0;
-    for point in points {
-        // At each time that the recovery comes by, until it does not any more.
-        for time in 1.. {
+    for point in &points {
+        // At each time that the recovery comes by, until it does not any more; in quick depth once.
+        for time in 1..=by_depth(1, usize::MAX) {
             let place = sandbox();
             let repository = place.repository();
             // Nothing of `b` is captured yet.
@@ -103,7 +107,8 @@ fn what_a_killed_recovery_had_captured_is_found_by_the_next_one() {
 
 #[test]
 fn a_recovery_that_is_killed_after_it_completed_a_landing_does_not_hide_it() {
-    for point in ["ledger.append:1", "recover.finish:1", "landing.done:1", "recover.remove:1"] {
+    let points = ["ledger.append:1", "recover.finish:1", "landing.done:1", "recover.remove:1"];
+    for point in sample(points, 1) {
         let place = sandbox();
         let repository = place.repository();
         let plan = Plan::default().task("a", "echo a > a.txt").task("b", "echo b > b.txt");
@@ -129,7 +134,7 @@ fn a_recovery_that_is_killed_after_it_completed_a_landing_does_not_hide_it() {
 
 #[test]
 fn work_that_apply_landed_before_it_was_killed_is_not_landed_again() {
-    for point in ["landing.done:1", "landing.record:4", "ledger.append:2"] {
+    for point in sample(["landing.done:1", "landing.record:4", "ledger.append:2"], 1) {
         let place = sandbox();
         let repository = place.repository();
         let script = "echo more >> README.md";
@@ -147,7 +152,7 @@ fn work_that_apply_landed_before_it_was_killed_is_not_landed_again() {
 }
 
 #[test]
-fn a_run_whose_engine_is_gone_is_over_at_once_whatever_is_left_of_it() {
+fn a_run_whose_engine_is_gone_is_over_at_once_and_leftovers_of_a_finished_run_are_not_told() {
     let place = sandbox();
     let repository = place.repository();
     let run = killed(&place, &repository);
@@ -158,24 +163,8 @@ fn a_run_whose_engine_is_gone_is_over_at_once_whatever_is_left_of_it() {
     assert_eq!(reads(&place, &repository, &run)["run"]["state"], "interrupted");
     let _work = regatta(&place, &repository, &format!("apply {run}/a")).expect_code(0);
     assert_eq!(repository.text("a.txt"), "a\n");
-}
 
-#[test]
-fn an_engine_that_dies_just_after_its_run_is_recorded_leaves_no_run_that_goes_on() {
-    let place = sandbox();
-    let repository = place.repository();
-    let died = place.run_in(&repository).exec("true").fault("kill@freeze.scan").run();
-    assert_eq!(died.code, 128 + 9, "{died}");
-    let next = regatta(&place, &repository, "runs").expect_code(0);
-    assert!(next.stdout.contains("interrupted"), "{next}");
-    place.expect_nothing_left(&repository);
-}
-
-#[test]
-fn the_leftovers_of_a_finished_run_are_not_told_as_a_landing() {
-    let place = sandbox();
-    let repository = place.repository();
-    let run = place.run_in(&repository).exec("echo a > a.txt").run().expect_code(0).run_name();
+    let run = place.run_in(&repository).exec("echo c > c.txt").run().expect_code(0).run_name();
     // As if its engine had died while it removed the folder.
     let all = place.home().data().join("workspaces");
     let stores = place.home().stores();
@@ -187,16 +176,16 @@ fn the_leftovers_of_a_finished_run_are_not_told_as_a_landing() {
 }
 
 #[test]
-fn of_a_run_that_was_cut_short_all_kept_work_is_counted() {
+fn an_engine_that_dies_before_any_work_is_captured_leaves_no_run_that_goes_on_and_nothing_to_land()
+{
     let place = sandbox();
     let repository = place.repository();
-    let run = killed(&place, &repository);
+    let died = place.run_in(&repository).exec("true").fault("kill@freeze.scan").run();
+    assert_eq!(died.code, 128 + 9, "{died}");
     let next = regatta(&place, &repository, "runs").expect_code(0);
-    let line = format!("run {run} was cut short: the work of 2 of its 2 tasks is kept");
-    assert!(next.stderr.contains(&line), "{next}");
+    assert!(next.stdout.contains("interrupted"), "{next}");
+    place.expect_nothing_left(&repository);
 
-    let place = sandbox();
-    let repository = place.repository();
     let plan = Plan::default().task("a", "true").task("b", "true");
     let died = place.run_plan(&repository, &plan).fault("kill@capture.begin:1").run();
     // The other command may be just starting: until its `exec`, or until its reaper kills it, its
@@ -211,7 +200,7 @@ fn of_a_run_that_was_cut_short_all_kept_work_is_counted() {
 }
 
 #[test]
-fn while_a_merge_is_under_way_it_is_said_that_nothing_is_recovered() {
+fn nothing_is_recovered_in_a_merge_and_of_four_recoveries_one_recovers_and_counts_all_kept_work() {
     let place = sandbox();
     let repository = place.repository();
     let run = killed(&place, &repository);
@@ -222,19 +211,12 @@ fn while_a_merge_is_under_way_it_is_said_that_nothing_is_recovered() {
     let line = "may have been cut short; nothing is recovered now: a merge is in progress";
     assert!(next.stderr.contains(line), "{next}");
     fs::remove_file(repository.root().join(".git/MERGE_HEAD")).expect("it can be removed");
-    let next = regatta(&place, &repository, "runs").expect_code(0);
-    assert!(next.stderr.contains(&format!("run {run} was cut short")), "{next}");
-}
 
-#[test]
-fn four_recoveries_at_once_recover_once() {
-    let place = sandbox();
-    let repository = place.repository();
-    let run = killed(&place, &repository);
     let calls: Vec<_> =
         (0..4).map(|_| place.regatta(repository.root()).words("runs").start()).collect();
     let ends: Vec<_> = calls.into_iter().map(|call| call.wait().expect_code(0)).collect();
-    let told = ends.iter().filter(|end| end.stderr.contains("was cut short")).count();
+    let line = format!("run {run} was cut short: the work of 2 of its 2 tasks is kept");
+    let told = ends.iter().filter(|end| end.stderr.contains(&line)).count();
     assert_eq!(told, 1, "{ends:#?}");
     let query = "SELECT count(*) FROM transition WHERE type = 'run_interrupted'";
     assert_eq!(place.home().ledger(query, |row| row.get::<_, i64>(0)), [1]);
@@ -246,34 +228,23 @@ fn four_recoveries_at_once_recover_once() {
 fn a_run_begins_when_a_landing_of_another_engine_is_over_and_says_that_it_waits() {
     let place = sandbox();
     let repository = place.repository();
-    let turn = fs::File::open(repository.path(".git")).expect("there is one");
-    turn.lock().expect("it can be locked");
-    let call = place.regatta(repository.root()).words("run");
-    let call = call.exec("cat README.md > seen.txt").start();
-    call.until_told("waits: another engine is landing");
-    repository.write("README.md", "landed\n");
-    turn.unlock().expect("it can be unlocked");
-    let finished = call.wait().expect_code(0);
-    assert_eq!(repository.text("seen.txt"), "landed\n", "{finished}");
-}
-
-#[test]
-fn who_reads_events_is_told_on_standard_error_that_a_run_waits_before_it_begins() {
-    let place = sandbox();
-    let repository = place.repository();
-    let turn = fs::File::open(repository.path(".git")).expect("there is one");
-    turn.lock().expect("it can be locked");
-    let errors = place.folder().join("errors");
-    let call = place.run_in(&repository).exec("cat README.md > seen.txt");
-    let call = call.after(&format!("exec 2>'{}'", errors.display())).start();
-    let said = || fs::read_to_string(&errors).unwrap_or_default();
-    eventually(Duration::from_secs(60), "it is said", || said().ends_with('\n'));
-    repository.write("README.md", "landed\n");
-    turn.unlock().expect("it can be unlocked");
-    let finished = call.wait().expect_code(0);
-    assert_eq!(said(), "waits: another engine is landing in this repository\n");
-    assert_eq!(finished.events()[0]["type"], "run_started", "{finished}");
-    assert_eq!(repository.text("seen.txt"), "landed\n", "{finished}");
+    let line = "waits: another engine is landing in this repository\n";
+    for (form, seen) in [("run", "seen.txt"), ("run --json", "seen-by-program.txt")] {
+        repository.write("README.md", "before\n");
+        let turn = fs::File::open(repository.path(".git")).expect("there is one");
+        turn.lock().expect("it can be locked");
+        let call = place.regatta(repository.root()).words(form);
+        let call = call.exec(&format!("cat README.md > {seen}")).start();
+        call.until_told("waits: another engine is landing");
+        repository.write("README.md", "landed\n");
+        turn.unlock().expect("it can be unlocked");
+        let finished = call.wait().expect_code(0);
+        assert_eq!(repository.text(seen), "landed\n", "{finished}");
+        if form == "run --json" {
+            assert_eq!(finished.stderr, line, "{finished}");
+            assert_eq!(finished.events()[0]["type"], "run_started", "{finished}");
+        }
+    }
 }
 
 #[test]
@@ -347,7 +318,7 @@ fn a_store_of_another_user_keeps_its_work_and_is_told() {
 
 #[test]
 fn nothing_is_lost_where_a_manifest_a_table_or_everything_else_is_gone() {
-    for gone in [".manifests/b.json", ".baseline", ".git-seed", ".manifests"] {
+    for gone in sample([".manifests/b.json", ".baseline", ".git-seed", ".manifests"], 2) {
         let place = sandbox();
         let repository = place.repository();
         let run = killed(&place, &repository);

@@ -1,9 +1,7 @@
 //! Renamed files and folders: what others changed follows them, whoever renamed.
 
-use std::io::Write as _;
-use std::process::{Command, Stdio};
-
 use serde_json::json;
+use test_limit::by_depth;
 use tests::sandbox::{Plan, Repository, Sandbox};
 
 use super::sandbox;
@@ -26,16 +24,21 @@ fn repository(place: &Sandbox) -> Repository {
 const RENAME: &str = "git mv single.txt renamed.txt; sed -i 's/^single line 29$/end/' renamed.txt";
 const EDIT: &str = "sed -i 's/^single line 2$/top/' single.txt";
 
+/// Expects that the edit and the new file are in the renamed file and folder.
 fn expect_both(repository: &Repository) {
     let expected =
         lines("single").replace("single line 2\n", "top\n").replace("single line 29\n", "end\n");
     assert_eq!(repository.text("renamed.txt"), expected);
     assert!(!repository.path("single.txt").exists());
+    assert_eq!(repository.text("new/fresh.txt"), "fresh\n");
+    assert!(!repository.path("old").exists());
 }
 
 #[test]
-fn an_edit_follows_a_file_that_another_task_renamed_in_either_order() {
-    for scripts in [[RENAME, EDIT], [EDIT, RENAME]] {
+fn edits_and_new_files_follow_files_and_folders_that_a_task_or_the_user_renamed_in_either_order() {
+    let rename = format!("{RENAME}; mkdir new; git mv old/* new");
+    let edit = format!("{EDIT}; echo fresh > old/fresh.txt");
+    for scripts in [[&rename, &edit], [&edit, &rename]] {
         let place = sandbox();
         let repository = repository(&place);
         let plan = Plan::default().task("a", scripts[0]).task("b", scripts[1]);
@@ -43,43 +46,19 @@ fn an_edit_follows_a_file_that_another_task_renamed_in_either_order() {
         assert_eq!(finished.landed(), ["a", "b"], "{finished}");
         expect_both(&repository);
     }
-}
-
-#[test]
-fn an_edit_follows_a_file_that_the_user_renamed_and_a_rename_meets_the_users_edit() {
     let place = sandbox();
     let repository = repository(&place);
-    let script = format!("{EDIT}; cd \"$REGATTA_REPO\"; {}", RENAME.replace("git mv", "mv"));
+    let by_user = format!("{}; mv old new", RENAME.replace("git mv", "mv"));
+    let script = format!("{edit}; cd \"$REGATTA_REPO\"; {by_user}");
     let finished = place.run_in(&repository).exec(&script).run().expect_code(0);
     assert_eq!(finished.landed(), ["t1"], "{finished}");
     expect_both(&repository);
 
     let place = sandbox();
     let repository = self::repository(&place);
-    let script = format!("{RENAME}; cd \"$REGATTA_REPO\"; {EDIT}");
+    let script = format!("{rename}; echo fresh > new/fresh.txt; cd \"$REGATTA_REPO\"; {EDIT}");
     let _finished = place.run_in(&repository).exec(&script).run().expect_code(0);
     expect_both(&repository);
-}
-
-#[test]
-fn a_new_file_follows_the_folder_that_another_task_or_the_user_renamed() {
-    let rename = "mkdir new; git mv old/* new";
-    let add = "echo fresh > old/fresh.txt";
-    for scripts in [[rename, add], [add, rename]] {
-        let place = sandbox();
-        let repository = repository(&place);
-        let plan = Plan::default().task("a", scripts[0]).task("b", scripts[1]);
-        let finished = place.run_plan(&repository, &plan).run().expect_code(0);
-        assert_eq!(finished.landed(), ["a", "b"], "{finished}");
-        assert_eq!(repository.text("new/fresh.txt"), "fresh\n");
-        assert!(!repository.path("old").exists());
-    }
-    let place = sandbox();
-    let repository = repository(&place);
-    let script = format!("{add}; cd \"$REGATTA_REPO\"; mv old new");
-    let _finished = place.run_in(&repository).exec(&script).run().expect_code(0);
-    assert_eq!(repository.text("new/fresh.txt"), "fresh\n");
-    assert!(!repository.path("old").exists());
 }
 
 #[test]
@@ -187,10 +166,11 @@ fn a_dependants_renamed_files_are_gone_from_its_copy_for_the_next_task() {
 }
 
 #[test]
-fn diff_shows_a_rename_and_git_applies_it() {
+fn diff_shows_a_file_that_was_renamed_also_one_written_anew_and_git_applies_it() {
     let place = sandbox();
     let repository = repository(&place);
-    let script = format!("{RENAME}; chmod +x renamed.txt; git mv old/two.txt 'a b.txt'");
+    let anew = REWRITE.replace("single.txt", "old/one.txt").replace("renamed.txt", "anew.txt");
+    let script = format!("{RENAME}; chmod +x renamed.txt; git mv old/two.txt 'a b.txt'; {anew}");
     let run = place.run_in(&repository).words("--merge none").exec(&script).run().expect_code(0);
     let diff = place.regatta(repository.root()).words("diff").arg(run.run_name()).run();
     let diff = diff.expect_code(0).stdout;
@@ -199,24 +179,18 @@ fn diff_shows_a_rename_and_git_applies_it() {
         "rename from single.txt\nrename to renamed.txt\n",
         "--- a/single.txt\n+++ b/renamed.txt\n@@ ",
         "similarity index 100%\nrename from old/two.txt\nrename to a b.txt\n",
+        "rename from old/one.txt\nrename to anew.txt\n",
     ] {
         assert!(diff.contains(line), "{line}\n{diff}");
     }
     assert!(!diff.contains("deleted file"), "{diff}");
-    let mut git = Command::new("git")
-        .args(["apply", "-"])
-        .current_dir(repository.root())
-        .stdin(Stdio::piped())
-        .spawn()
-        .expect("git starts");
-    let mut input = git.stdin.take().expect("it has an input");
-    input.write_all(diff.as_bytes()).expect("it reads the patch");
-    drop(input);
-    assert!(git.wait().expect("git ends").success(), "{diff}");
+    assert!(repository.git_accepts(&["apply", "--check", "-"], diff.as_bytes()), "{diff}");
+    assert!(repository.git_accepts(&["apply", "--3way", "-"], diff.as_bytes()), "{diff}");
     let expected = lines("single").replace("single line 29\n", "end\n");
     assert_eq!(repository.text("renamed.txt"), expected);
     assert_eq!(repository.text("a b.txt"), lines("two"));
-    assert!(!repository.path("single.txt").exists());
+    assert_eq!(repository.text("anew.txt").lines().count(), 30);
+    assert!(!repository.has("single.txt") && !repository.has("old/one.txt"));
 }
 
 /// Renames a file with git and writes nearly all of it anew.
@@ -231,11 +205,13 @@ fn rewritten_and_edited() -> String {
 
 #[test]
 fn an_edit_follows_a_file_that_was_renamed_with_git_and_written_anew_wherever_both_meet() {
-    let orders = [[REWRITE, EDIT], [EDIT, REWRITE]];
-    for (scripts, words) in orders.into_iter().flat_map(|order| {
-        ["", "--land eager -j 1", "--merge stack", "--merge stack --land eager -j 1"]
-            .map(|words| (order, words))
-    }) {
+    let [one, other] = [[REWRITE, EDIT], [EDIT, REWRITE]];
+    let [eager, stack, both] =
+        ["--land eager -j 1", "--merge stack", "--merge stack --land eager -j 1"];
+    // Each pair of an order, a time and a target.
+    let pairs = vec![(one, ""), (other, eager), (other, stack), (one, both)];
+    let others = [(other, ""), (one, eager), (one, stack), (other, both)];
+    for (scripts, words) in by_depth(pairs.clone(), [pairs, others.into()].concat()) {
         let place = sandbox();
         let repository = repository(&place);
         let plan = Plan::default().task("a", scripts[0]).task("b", scripts[1]);
@@ -257,27 +233,4 @@ fn an_edit_follows_a_file_that_was_renamed_with_git_and_written_anew_wherever_bo
     let _finished = place.run_in(&repository).exec(&script).run().expect_code(0);
     assert_eq!(repository.text("renamed.txt"), rewritten_and_edited());
     assert!(!repository.path("single.txt").exists());
-}
-
-#[test]
-fn a_file_that_was_renamed_with_git_and_written_anew_is_shown_as_renamed() {
-    let place = sandbox();
-    let repository = repository(&place);
-    let words = place.run_in(&repository).exec(REWRITE).words("--merge none");
-    let _run = words.run().expect_code(0);
-    let shown = place.regatta(repository.root()).words("diff").run().expect_code(0);
-    let head = "rename from single.txt\nrename to renamed.txt\n";
-    assert!(shown.stdout.contains(head), "{shown}");
-    repository.changing_git(|| {
-        let mut git = Command::new("git")
-            .args(["apply", "--3way"])
-            .current_dir(repository.root())
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap();
-        git.stdin.take().unwrap().write_all(shown.stdout.as_bytes()).unwrap();
-        assert!(git.wait().unwrap().success());
-    });
-    assert!(!repository.path("single.txt").exists());
-    assert_eq!(repository.text("renamed.txt").lines().count(), 30);
 }

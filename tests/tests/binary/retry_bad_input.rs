@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use rustix::process::Signal;
 use tests::sandbox::{Finished, Plan, Repository, Sandbox, eventually};
 
 use super::sandbox;
@@ -12,20 +11,7 @@ fn regatta(place: &Sandbox, repository: &Repository, words: &str) -> Finished {
 }
 
 #[test]
-fn a_run_that_is_still_going_on_is_not_retried() {
-    let place = sandbox();
-    let repository = place.repository();
-    let mark = place.folder().join("at-work");
-    let script = format!(": > {}; while :; do sleep 0.05; done", mark.display());
-    let running = place.run_in(&repository).exec(&script).start();
-    eventually(Duration::from_secs(60), "it is at work", || mark.exists());
-    regatta(&place, &repository, "runs retry --all").expect_refusal(&["still going on"]);
-    running.signal(Signal::INT);
-    let _cancelled = running.wait().expect_code(130);
-}
-
-#[test]
-fn a_run_whose_engine_was_killed_is_retried() {
+fn a_run_is_retried_when_its_engine_was_killed_and_not_while_it_is_still_going_on() {
     let place = sandbox();
     let repository = place.repository();
     let mark = place.folder().join("at-work");
@@ -33,6 +19,7 @@ fn a_run_whose_engine_was_killed_is_retried() {
         format!("test -e {0} && exit 0; : > {0}; while :; do sleep 0.05; done", mark.display());
     let running = place.run_in(&repository).exec(&script).start();
     eventually(Duration::from_secs(60), "it is at work", || mark.exists());
+    regatta(&place, &repository, "runs retry --all").expect_refusal(&["still going on"]);
     let _killed = running.kill();
     let shown = regatta(&place, &repository, "runs show").expect_code(0);
     assert!(shown.stdout.contains("--cancelled"), "{shown}");
@@ -41,37 +28,53 @@ fn a_run_whose_engine_was_killed_is_retried() {
 }
 
 #[test]
-fn a_run_whose_repository_is_gone_or_another_one_is_not_retried() {
+fn tasks_that_are_not_there_options_without_an_effect_and_places_that_are_gone_are_refused() {
     let place = sandbox();
     let repository = place.repository();
-    let other = Repository::init(&place.folder().join("other"));
-    other.commit("other");
-    let run = place.run_in(&repository).exec("exit 3").run().expect_code(5).run_name();
-    let words = format!("runs retry {run}");
-    regatta(&place, &other, &words).expect_refusal(&[&run, "another repository", "--repo"]);
-    std::fs::rename(repository.root(), place.folder().join("moved")).unwrap();
-    regatta(&place, &other, &words).expect_refusal(&[&run, "not there any more"]);
-    let gone = format!("{words} --repo {}", repository.root().display());
-    regatta(&place, &other, &gone).expect_refusal(&["app"]);
-    let moved = Repository::at(&place.folder().join("moved"));
-    regatta(&place, &moved, &words).expect_refusal(&[&run, "not there any more"]);
-}
-
-#[test]
-fn tasks_that_the_run_does_not_have_are_refused_with_those_it_has() {
-    let place = sandbox();
-    let repository = place.repository();
+    repository.write("deep/er/file", "x");
+    repository.commit("deep");
     regatta(&place, &repository, "runs retry").expect_refusal(&["no run yet"]);
     let plan = Plan::default().task("old-name", "exit 3").task("other", "true");
-    let run = place.run_plan(&repository, &plan).run().expect_code(3).run_name();
-    let renamed = regatta(&place, &repository, &format!("runs retry {run} new-name"));
-    renamed.expect_refusal(&["new-name", "old-name", "other"]);
-    regatta(&place, &repository, &format!("runs retry {run}/new-name"))
-        .expect_refusal(&["new-name"]);
-    regatta(&place, &repository, "runs retry rzzzzz").expect_refusal(&["rzzzzz", &run]);
-    regatta(&place, &repository, "runs retry --cancelled").expect_refusal(&["none", "--all"]);
-    let both = regatta(&place, &repository, "runs retry --all --failed");
-    both.expect_refusal(&["--all", "--failed"]);
+    let run = place.regatta(&repository.path("deep/er")).words("run --json --plan -");
+    let run = run.stdin(plan.text()).run().expect_code(3).run_name();
+    let refused = |words: &str, named: &[&str]| {
+        let finished = regatta(&place, &repository, &format!("runs retry {words}"));
+        finished.expect_refusal(named);
+    };
+    refused(&format!("{run} new-name"), &["new-name", "old-name", "other"]);
+    refused(&format!("{run}/new-name"), &["new-name"]);
+    refused("rzzzzz", &["rzzzzz", &run]);
+    refused("--cancelled", &["none", "--all"]);
+    refused("--all --failed", &["--all", "--failed"]);
+    for (options, named) in [
+        ("--model a/b", &["--model", "no task"][..]),
+        ("--limit turns=3", &["turns"]),
+        ("--limit fuel=3", &["fuel"]),
+        ("--base-url http://127.0.0.1", &["--base-url"]),
+        ("--jobs 0", &["--jobs"]),
+    ] {
+        refused(&format!("{run} {options}"), named);
+    }
+    let inside = place.regatta(repository.root()).words("runs retry").env("REGATTA_TASK", "auth");
+    inside.run().expect_refusal(&["auth", "already"]);
+    std::fs::remove_dir_all(repository.path("deep")).unwrap();
+    refused(&run, &[&run, "deep/er", "not there"]);
+    place.expect_nothing_left(&repository);
+    expect_refused_elsewhere(&place, &repository, &run);
+}
+
+/// Expects that `run` is not retried from another repository, nor after its own has moved away.
+fn expect_refused_elsewhere(place: &Sandbox, repository: &Repository, run: &str) {
+    let other = Repository::init(&place.folder().join("other"));
+    other.commit("other");
+    let words = format!("runs retry {run}");
+    regatta(place, &other, &words).expect_refusal(&[run, "another repository", "--repo"]);
+    let moved = place.folder().join("moved");
+    std::fs::rename(repository.root(), &moved).expect("it can be moved");
+    regatta(place, &other, &words).expect_refusal(&[run, "not there any more"]);
+    let gone = format!("{words} --repo {}", repository.root().display());
+    regatta(place, &other, &gone).expect_refusal(&["app"]);
+    regatta(place, &Repository::at(&moved), &words).expect_refusal(&[run, "not there any more"]);
 }
 
 #[test]
@@ -101,7 +104,8 @@ fn a_predecessor_that_is_not_done_or_whose_work_is_gone_is_named_with_what_to_do
 }
 
 #[test]
-fn the_work_before_a_predecessor_that_changed_nothing_has_to_be_in_the_tree() {
+fn the_work_before_a_predecessor_without_a_change_and_that_of_the_first_run_has_to_be_in_the_tree()
+{
     let place = sandbox();
     let repository = place.repository();
     let plan = Plan::default()
@@ -112,15 +116,11 @@ fn the_work_before_a_predecessor_that_changed_nothing_has_to_be_in_the_tree() {
         .after(&["look"]);
     let run = place.run_plan(&repository, &plan).words("--merge none").run();
     let run = run.expect_code(3).run_name();
-    let retry = || regatta(&place, &repository, "runs retry @ last");
     let apply = format!("regatta apply {run}/work");
-    retry().expect_refusal(&["last", "work", "has not landed", &apply]);
-}
+    let retry = regatta(&place, &repository, "runs retry @ last");
+    retry.expect_refusal(&["last", "work", "has not landed", &apply]);
 
-#[test]
-fn a_retry_of_a_retry_needs_the_work_that_the_first_run_has_landed() {
-    let place = sandbox();
-    let repository = place.repository();
+    // The retry of a retry needs what the first run has landed.
     let plan = Plan::default()
         .task("good", "echo good > good.txt")
         .task("bad", "test -f good.txt && exit 3")
@@ -130,25 +130,4 @@ fn a_retry_of_a_retry_needs_the_work_that_the_first_run_has_landed() {
     repository.git(&["clean", "--quiet", "-fd"]);
     let again = format!("regatta apply {run}/good --again");
     regatta(&place, &repository, "runs retry @").expect_refusal(&["bad", "good.txt", &again]);
-}
-
-#[test]
-fn options_without_an_effect_and_places_that_are_gone_are_refused() {
-    let place = sandbox();
-    let repository = place.repository();
-    repository.write("deep/er/file", "x");
-    repository.commit("deep");
-    let run = place.regatta(&repository.path("deep/er")).words("run --json").exec("exit 3").run();
-    let run = run.expect_code(5).run_name();
-    let retry = |words: &str| regatta(&place, &repository, &format!("runs retry {run} {words}"));
-    retry("--model a/b").expect_refusal(&["--model", "no task"]);
-    retry("--limit turns=3").expect_refusal(&["turns"]);
-    retry("--limit fuel=3").expect_refusal(&["fuel"]);
-    retry("--base-url http://127.0.0.1").expect_refusal(&["--base-url"]);
-    retry("--jobs 0").expect_refusal(&["--jobs"]);
-    let inside = place.regatta(repository.root()).words("runs retry").env("REGATTA_TASK", "auth");
-    inside.run().expect_refusal(&["auth", "already"]);
-    std::fs::remove_dir_all(repository.path("deep")).unwrap();
-    retry("").expect_refusal(&[&run, "deep/er", "not there"]);
-    place.expect_nothing_left(&repository);
 }

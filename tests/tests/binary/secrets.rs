@@ -2,6 +2,7 @@
 //! proxy answers.
 
 use serde_json::json;
+use test_limit::sample;
 use tests::model::{Answer, Asked, LoopbackModel, Pace, Wire, marker};
 use tests::sandbox::{Finished, Invocation, Plan, Repository, Sandbox};
 use tests::tls::{NAME, Overheard, https_to, tunnel_to, write_authority};
@@ -91,53 +92,47 @@ fn repeats(wire: Wire) -> Vec<Answer> {
     answers
 }
 
-#[test]
-fn what_a_server_repeats_of_keys_and_headers_is_shown_and_kept_nowhere() {
-    std::thread::scope(|scope| {
-        for wire in Wire::ALL {
-            scope.spawn(move || {
-                let place = sandbox();
-                let repository = place.repository();
-                let model = LoopbackModel::start();
-                model.pace(Pace::Events);
-                write_provider(&place, wire, &model.url_of(wire), "authHeader: true,");
-                let answers = repeats(wire);
-                let names: Vec<_> = (0..answers.len()).map(|at| format!("t{at}")).collect();
-                for (name, answer) in names.iter().zip(answers) {
-                    model.talk(name, move |_: &Asked| answer.clone());
-                }
-                let finished = run_tasks(&place, &repository, "--json", &names).run();
-                assert_eq!(finished.events_of("task_finished").len(), names.len(), "{finished}");
-                assert_eq!(model.asked("t0")[0].key.as_deref(), Some(KEY), "{finished}");
-                expect_no_secret(&place, &repository, &finished);
-                let shown = run_tasks(&place, &repository, "", &names).run();
-                expect_no_secret(&place, &repository, &shown);
-            });
-        }
-    });
+/// A redirect to `elsewhere` with this code.
+fn redirect(code: u16, elsewhere: &Overheard) -> Answer {
+    let location = format!("http://{}/v1/{KEY}", elsewhere.address());
+    Answer::Status { code, headers: vec![("location", location)], body: String::new() }
 }
 
 #[test]
-fn a_key_follows_no_redirect() {
-    std::thread::scope(|scope| {
-        for wire in Wire::ALL {
-            scope.spawn(move || {
-                let place = sandbox();
-                let repository = place.repository();
-                let (model, elsewhere) = (LoopbackModel::start(), Overheard::only());
-                write_provider(&place, wire, &model.url_of(wire), "");
-                let names: Vec<_> = [301, 302, 303, 307, 308].map(|code| format!("t{code}")).into();
-                for (name, code) in names.iter().zip([301, 302, 303, 307, 308]) {
-                    let location = format!("http://{}/v1/{KEY}", elsewhere.address());
-                    let body = String::new();
-                    let headers = vec![("location", location)];
-                    let answer = Answer::Status { code, headers, body };
-                    model.talk(name, move |_: &Asked| answer.clone());
+fn what_a_server_repeats_of_keys_and_headers_is_kept_nowhere_and_a_key_follows_no_redirect() {
+    let check = |wire: Wire, forms: &[&str]| {
+        let place = sandbox();
+        let repository = place.repository();
+        let (model, elsewhere) = (LoopbackModel::start(), Overheard::only());
+        model.pace(Pace::Events);
+        write_provider(&place, wire, &model.url_of(wire), "authHeader: true,");
+        let redirects = [301, 302, 303, 307, 308].map(|code| redirect(code, &elsewhere));
+        let repeated = sample(repeats(wire), 6);
+        let first_redirect = repeated.len();
+        let answers = [repeated, sample(redirects, 2)].concat();
+        let names: Vec<_> = (0..answers.len()).map(|at| format!("t{at}")).collect();
+        for (name, answer) in names.iter().zip(answers) {
+            model.talk(name, move |_: &Asked| answer.clone());
+        }
+        for form in forms {
+            let finished = run_tasks(&place, &repository, form, &names).run();
+            assert_ne!(finished.code, 0, "{finished}");
+            if *form == "--json" {
+                assert_eq!(finished.events_of("task_finished").len(), names.len(), "{finished}");
+                for name in &names[first_redirect..] {
+                    assert_eq!(finished.task(name)["outcome"], "failed", "{finished}");
                 }
-                let finished = run_tasks(&place, &repository, "", &names).run().expect_code(5);
-                assert_eq!(elsewhere.text(), "", "nobody goes there: {finished}");
-                expect_no_secret(&place, &repository, &finished);
-            });
+            }
+            assert_eq!(model.asked("t0")[0].key.as_deref(), Some(KEY), "{finished}");
+            assert_eq!(elsewhere.text(), "", "nobody goes there: {finished}");
+            expect_no_secret(&place, &repository, &finished);
+        }
+    };
+    std::thread::scope(|scope| {
+        for (number, wire) in Wire::ALL.into_iter().enumerate() {
+            // In quick depth one of the two forms, by turns.
+            let forms = [["--json", ""], ["", "--json"]][number % 2];
+            scope.spawn(move || check(wire, &sample(forms, 1)));
         }
     });
 }
@@ -148,13 +143,14 @@ fn through_tunnel(
     place: &Sandbox,
     repository: &Repository,
     model: &LoopbackModel,
+    task: &str,
     by: impl Fn(&Overheard, Invocation) -> Invocation,
 ) -> (Finished, Overheard, Overheard) {
     let address = model.base_url().trim_start_matches("http://").replace("/v1", "");
     let server = https_to(address.parse().expect("it is an address"));
     let proxy = tunnel_to(server.address(), None);
     write_provider(place, Wire::Completions, &format!("https://{NAME}/v1"), "");
-    let run = by(&proxy, run_tasks(place, repository, "", &["t1".to_owned()]));
+    let run = by(&proxy, run_tasks(place, repository, "", &[task.to_owned()]));
     (run.run(), server, proxy)
 }
 
@@ -165,34 +161,45 @@ fn trusting(place: &Sandbox, run: Invocation) -> Invocation {
 }
 
 #[test]
-fn through_the_proxy_of_the_system_a_key_goes_in_the_tunnel_only() {
+fn a_key_goes_in_the_tunnel_of_a_proxy_only_to_a_trusted_server_and_past_it_on_this_machine() {
     let place = sandbox();
     let repository = place.repository();
     let model = LoopbackModel::start();
-    model.talk("t1", |_: &Asked| Answer::yields(&json!("done")));
-    let (finished, server, proxy) = through_tunnel(&place, &repository, &model, |proxy, run| {
-        trusting(&place, run).env("HTTPS_PROXY", format!("http://{}", proxy.address()))
-    });
+    for task in ["trusted", "here", "untrusted"] {
+        model.talk(task, |_: &Asked| Answer::yields(&json!("done")));
+    }
+    let (finished, server, proxy) =
+        through_tunnel(&place, &repository, &model, "trusted", |proxy, run| {
+            trusting(&place, run).env("HTTPS_PROXY", format!("http://{}", proxy.address()))
+        });
     let finished = finished.expect_code(0);
     assert!(server.text().contains(&format!("authorization: Bearer {KEY}")), "{finished}");
     let seen = proxy.text();
     assert!(seen.starts_with(&format!("CONNECT {NAME}:443 ")), "{seen}");
     assert!(SECRETS.iter().all(|secret| !seen.contains(secret)), "{seen}");
     expect_no_secret(&place, &repository, &finished);
-}
 
-#[test]
-fn an_authority_that_nobody_knows_is_one_clear_error_before_a_key_is_sent() {
-    let place = sandbox();
-    let repository = place.repository();
-    let model = LoopbackModel::start();
-    let (finished, server, _proxy) = through_tunnel(&place, &repository, &model, |proxy, run| {
-        run.env("HTTPS_PROXY", format!("http://{}", proxy.address()))
-    });
+    // A server on this machine is asked without it.
+    let proxy = Overheard::only();
+    write_provider(&place, Wire::Completions, &model.base_url(), "");
+    let mut run = run_tasks(&place, &repository, "", &["here".to_owned()]);
+    for variable in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"] {
+        run = run.env(variable, format!("http://{}", proxy.address()));
+    }
+    let finished = run.run().expect_code(0);
+    assert_eq!(proxy.text(), "", "{finished}");
+    expect_no_secret(&place, &repository, &finished);
+
+    // An authority that nobody knows is one clear error before a key is sent.
+    let requests = model.requests();
+    let (finished, server, _proxy) =
+        through_tunnel(&place, &repository, &model, "untrusted", |proxy, run| {
+            run.env("HTTPS_PROXY", format!("http://{}", proxy.address()))
+        });
     let said = format!("{finished}");
     assert!(said.contains("cannot be trusted"), "{finished}");
     assert_ne!(finished.code, 0, "{finished}");
-    assert_eq!((server.text(), model.requests()), (String::new(), 0), "{finished}");
+    assert_eq!((server.text(), model.requests()), (String::new(), requests), "{finished}");
     expect_no_secret(&place, &repository, &finished);
 }
 
@@ -224,20 +231,4 @@ fn the_password_of_a_proxy_goes_to_the_proxy_only_and_stands_nowhere() {
         std::fs::remove_file(place.home().config_file().with_file_name("models.yml")).unwrap();
         expect_no_secret(&place, &repository, &finished);
     }
-}
-
-#[test]
-fn requests_to_this_machine_pass_no_proxy_of_the_system() {
-    let place = sandbox();
-    let repository = place.repository();
-    let (model, proxy) = (LoopbackModel::start(), Overheard::only());
-    model.talk("t1", |_: &Asked| Answer::yields(&json!("done")));
-    write_provider(&place, Wire::Completions, &model.base_url(), "");
-    let mut run = run_tasks(&place, &repository, "", &["t1".to_owned()]);
-    for variable in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"] {
-        run = run.env(variable, format!("http://{}", proxy.address()));
-    }
-    let finished = run.run().expect_code(0);
-    assert_eq!(proxy.text(), "", "{finished}");
-    expect_no_secret(&place, &repository, &finished);
 }

@@ -1,5 +1,8 @@
 //! The commits that a task made itself become those of its branch or of the stack.
 
+use std::time::Duration;
+
+use test_limit::sample;
 use tests::sandbox::{Finished, Plan, Repository, Sandbox};
 
 use super::sandbox;
@@ -18,24 +21,34 @@ fn both(
     expect: impl Fn(&Sandbox, &Repository, &str, &Finished),
 ) {
     for merge in ["branch", "stack"] {
-        let place = sandbox();
-        let repository = place.repository();
-        repository.write("list.txt", lines());
-        repository.commit("list");
-        prepare(&repository);
-        let tree = repository.tree();
-        let call = place.run_in(&repository).words(&format!("--merge {merge}")).exec(script);
-        let finished = call.run().expect_code(0);
-        let run = finished.run_name();
-        let branch = match merge {
-            "branch" => format!("regatta/{run}/t1"),
-            _ => format!("regatta/{run}"),
-        };
-        expect(&place, &repository, &branch, &finished);
-        assert_eq!(tree.differences(&repository.tree()), Vec::<String>::new(), "{merge}");
-        assert_eq!(repository.faults(), "", "{merge}");
-        place.expect_nothing_left(&repository);
+        one(merge, &prepare, script, &expect);
     }
+}
+
+/// Runs one script with this merge, and calls `expect` with the branch.
+fn one(
+    merge: &str,
+    prepare: impl Fn(&Repository),
+    script: &str,
+    expect: impl Fn(&Sandbox, &Repository, &str, &Finished),
+) {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("list.txt", lines());
+    repository.commit("list");
+    prepare(&repository);
+    let tree = repository.tree();
+    let call = place.run_in(&repository).words(&format!("--merge {merge}")).exec(script);
+    let finished = call.run().expect_code(0);
+    let run = finished.run_name();
+    let branch = match merge {
+        "branch" => format!("regatta/{run}/t1"),
+        _ => format!("regatta/{run}"),
+    };
+    expect(&place, &repository, &branch, &finished);
+    assert_eq!(tree.differences(&repository.tree()), Vec::<String>::new(), "{merge}");
+    assert_eq!(repository.faults(), "", "{merge}");
+    place.expect_nothing_left(&repository);
 }
 
 fn lines() -> String {
@@ -44,17 +57,18 @@ fn lines() -> String {
 
 fn nothing(_: &Repository) {}
 
-/// Expects that the user was told that the commits became one.
-fn expect_told(finished: &Finished, why: &str) {
+/// Expects that the user was told that the commits of a task became one.
+fn expect_told(finished: &Finished, task: &str, why: &str) {
     let told = finished.events_of("degraded");
+    let from = format!("the commits of task {task}");
     let is_it = |event: &serde_json::Value| {
-        event["from"] == "the commits of task t1" && event["why"].to_string().contains(why)
+        event["from"] == *from && event["why"].to_string().contains(why)
     };
     assert!(told.iter().any(is_it), "{why}: {finished}");
 }
 
 #[test]
-fn the_commits_of_a_task_keep_their_authors_dates_and_messages_and_the_rest_follows() {
+fn the_commits_of_a_task_keep_their_authors_dates_and_messages_and_a_patch_has_their_work() {
     let script = "set -e
         sed -i 's/^line 2$/two/' list.txt
         git commit -qam 'Change two
@@ -96,20 +110,22 @@ Because of that.' --author 'Grace <grace@example.com>' --date '2020-02-03T04:05:
         let mode = repository.git(&["ls-tree", branch, "deep/x.txt", "deep/link"]);
         assert!(mode.contains("100755") && mode.contains("120000"), "{mode}");
     });
+    // A patch has the work of the commits, and nothing of the commits.
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("list.txt", lines());
+    repository.commit("list");
+    let git = repository.dot_git();
+    let finished = place.run_in(&repository).exec(script).run().expect_code(0);
+    assert_eq!(repository.text("deep/x.txt"), "x\n", "{finished}");
+    assert!(repository.text("list.txt").contains("\ntwo\n") && !repository.has("new.txt"));
+    assert_eq!(git.differences(&repository.dot_git()), Vec::<String>::new(), "{finished}");
+    let diff = place.regatta(repository.root()).words("diff").run().expect_code(0).stdout;
+    assert!(diff.contains("+++ b/deep/x.txt") && !diff.contains("series"), "{diff}");
 }
 
 #[test]
-fn a_task_that_committed_everything_adds_no_commit_of_ours() {
-    let script =
-        "echo a > a.txt; git add -A; git commit -qm one; echo b > a.txt; git commit -qam two";
-    both(nothing, script, |_, repository, branch, finished| {
-        assert_eq!(log(repository, branch, "%s"), ["one", "two"]);
-        assert_eq!(finished.events_of("degraded"), Vec::<serde_json::Value>::new());
-    });
-}
-
-#[test]
-fn what_the_user_has_not_committed_is_in_no_commit_of_a_task() {
+fn what_the_user_has_not_committed_is_in_no_commit_of_a_task_nor_a_commit_of_ours() {
     let prepare = |repository: &Repository| {
         repository.write("list.txt", lines().replace("line 5\n", "mine\n"));
         repository.write("untracked.txt", "mine\n");
@@ -118,8 +134,9 @@ fn what_the_user_has_not_committed_is_in_no_commit_of_a_task() {
     };
     let script = "sed -i 's/^line 30$/thirty/' list.txt; git add -A; git commit -qm one
         sed -i 's/^line 35$/more/' list.txt; echo own > own.txt; git add -A; git commit -qm two";
-    both(prepare, script, |_, repository, branch, _| {
+    both(prepare, script, |_, repository, branch, finished| {
         assert_eq!(log(repository, branch, "%s"), ["one", "two"]);
+        assert_eq!(finished.events_of("degraded"), Vec::<serde_json::Value>::new());
         let one = lines().replace("line 30\n", "thirty\n");
         assert_eq!(repository.git(&["show", &format!("{branch}~:list.txt")]), one);
         let two = one.replace("line 35\n", "more\n");
@@ -130,7 +147,7 @@ fn what_the_user_has_not_committed_is_in_no_commit_of_a_task() {
 }
 
 #[test]
-fn commits_are_rebased_onto_what_landed_before_them() {
+fn commits_are_rebased_onto_what_landed_and_become_one_where_they_conflict_one_by_one() {
     let place = sandbox();
     let repository = place.repository();
     repository.write("list.txt", lines());
@@ -143,33 +160,23 @@ fn commits_are_rebased_onto_what_landed_before_them() {
         };
         [commit(first), commit(first + 5)].concat()
     };
+    let back = "sed -i 's/^line 2$/two/' list.txt; git commit -qam 'Try it'
+        sed -i 's/^two$/line 2/; s/^line 38$/end/' list.txt; git commit -qam 'Better so'";
     let plan = Plan::default().task("a", &task(2)).task("b", &task(20)).task("c", &task(30));
+    let plan = plan.task("back", back);
     let finished = place.run_plan(&repository, &plan).words("--merge stack").run().expect_code(0);
     let branch = format!("regatta/{}", finished.run_name());
-    assert_eq!(log(&repository, &branch, "%s"), ["c2", "c7", "c20", "c25", "c30", "c35"]);
+    let subjects = log(&repository, &branch, "%s");
+    assert_eq!(subjects[..6], ["c2", "c7", "c20", "c25", "c30", "c35"], "{finished}");
+    assert_eq!(subjects.len(), 7, "{finished}");
     for commit in log(&repository, &branch, "%H") {
         let changed = repository.git(&["show", "--format=", "--numstat", &commit]);
         assert_eq!(changed, "1\t1\tlist.txt\n", "{commit}");
     }
     let text = repository.git(&["show", &format!("{branch}:list.txt")]);
     assert_eq!(text.matches("changed").count(), 6, "{text}");
-}
-
-#[test]
-fn commits_that_conflict_one_by_one_become_one_commit_and_that_is_told() {
-    let place = sandbox();
-    let repository = place.repository();
-    repository.write("list.txt", lines());
-    repository.commit("list");
-    let back = "sed -i 's/^line 2$/two/' list.txt; git commit -qam 'Try it'
-        sed -i 's/^two$/line 2/; s/^line 30$/thirty/' list.txt; git commit -qam 'Better so'";
-    let plan = Plan::default().task("a", "sed -i 's/^line 2$/other/' list.txt").task("t1", back);
-    let finished = place.run_plan(&repository, &plan).words("--merge stack").run().expect_code(0);
-    let branch = format!("regatta/{}", finished.run_name());
-    assert_eq!(log(&repository, &branch, "%s").len(), 2, "{finished}");
-    let text = repository.git(&["show", &format!("{branch}:list.txt")]);
-    assert!(text.contains("other\n") && text.contains("thirty\n"), "{text}");
-    expect_told(&finished, "Try it");
+    assert!(text.contains("\nend\n"), "{text}");
+    expect_told(&finished, "back", "Try it");
 }
 
 #[test]
@@ -193,28 +200,24 @@ fn a_merge_among_the_commits_is_one_commit_and_that_is_told() {
     });
 }
 
-#[test]
-fn commits_on_something_else_too_many_or_unreadable_ones_become_one_and_that_is_told() {
-    let many = "for n in $(seq 101); do echo $n > n.txt; git add n.txt; git commit -qm $n; done";
+/// A script that makes odd commits, what is told of them, and the file in which they are to result.
+struct Odd {
+    script: String,
+    told: Option<&'static str>,
+    file: Option<(&'static str, &'static str)>,
+}
+
+/// Commits that become one, or whose author is not what they say.
+fn odd_commits() -> Vec<Odd> {
+    let told = |script: &str, told| Odd { script: script.to_owned(), told: Some(told), file: None };
+    let many = "touch n.txt; git add n.txt; for n in $(seq 101); do echo $n > n.txt; git commit -qam $n; done";
     let other = "git switch -q --orphan other; echo a > a.txt; git add a.txt; git commit -qm a";
     let fifo = "echo a > a.txt; git add a.txt; git commit -qm a
         tree=$(git rev-parse HEAD^{tree} | sed 's|^..|&/|'); d=$(git rev-parse --git-dir)/objects; rm -f $d/$tree
         mkfifo $d/$tree";
     let link = "echo a > a.txt; git add a.txt; git commit -qm a
         for f in $(git rev-parse --git-dir)/objects/??; do mv $f $f.moved; ln -s $(basename $f).moved $f; done";
-    for (script, why) in
-        [(many, "more than 100"), (other, "do not build"), (fifo, "cannot be read"), (link, "read")]
-    {
-        both(nothing, script, |_, repository, branch, finished| {
-            assert_eq!(log(repository, branch, "%H").len(), 1, "{script}: {finished}");
-            expect_told(finished, why);
-        });
-    }
-}
-
-#[test]
-fn whatever_a_task_writes_into_a_commit_does_no_harm() {
-    let script = "set -e
+    let evil = "set -e
         tree=$(git rev-parse HEAD^{tree})
         echo own > own.txt; git add own.txt; new=$(git write-tree)
         evil() {
@@ -222,49 +225,86 @@ fn whatever_a_task_writes_into_a_commit_does_no_harm() {
                 $new $(git rev-parse HEAD) \"$1\" \"$2\" | git hash-object -t commit -w --stdin --literally
         }
         git reset -q --soft $(evil \"$AUTHOR\" '\\033[2Jred\\0\\nmore\\n')";
-    for author in ["\u{1b}[31m <> 99 +0000", "a<b>c <d@e> 5 +9999", "./-. <x y@z> 0 -0000"] {
-        let script = script.replace("$AUTHOR", author);
-        both(nothing, &script, |_, repository, branch, finished| {
-            assert_eq!(log(repository, branch, "%H").len(), 1, "{author:?} {finished}");
-            let author = repository.git(&["log", "-1", "--format=%an|%ae", branch]);
-            assert!(!author.contains(['\u{1b}', '<', '>']), "{author}");
-            assert_eq!(repository.git(&["show", &format!("{branch}:own.txt")]), "own\n");
+    let evil = |author: &str| Odd {
+        script: evil.replace("$AUTHOR", author),
+        told: None,
+        file: Some(("own.txt", "own\n")),
+    };
+    // Trees made without the folders: only objects are as deep, or as many.
+    let deep = |levels: u32, names: &str| Odd {
+        script: format!(
+            "set -e
+            echo x > x.txt
+            pipes=$(mktemp -d); mkfifo $pipes/in $pipes/out
+            git mktree --batch < $pipes/in > $pipes/out &
+            exec 3> $pipes/in 4< $pipes/out
+            rm -r $pipes
+            tree=$(git mktree < /dev/null)
+            for _ in $(seq {levels}); do
+                for name in {names}; do printf '040000 tree %s\\t%s\\n' $tree $name; done >&3
+                echo >&3; read -r tree <&4
+            done
+            exec 3>&- 4<&-
+            git update-ref HEAD $(git commit-tree -p HEAD -m odd $tree)"
+        ),
+        told: Some("cannot be read"),
+        file: Some(("x.txt", "x\n")),
+    };
+    vec![
+        told(many, "more than 100"),
+        evil("\u{1b}[31m <> 99 +0000"),
+        told(other, "do not build"),
+        deep(2_500, "a"),
+        evil("a<b>c <d@e> 5 +9999"),
+        told(fifo, "cannot be read"),
+        deep(60, "a b"),
+        evil("./-. <x y@z> 0 -0000"),
+        told(link, "read"),
+    ]
+}
+
+#[test]
+fn odd_commits_become_one_or_get_another_author_and_neither_harm_nor_stop_the_capture() {
+    test_limit::raise(Duration::from_secs(300), "in full depth, each script runs by itself");
+    let all = odd_commits();
+    let place = sandbox();
+    let repository = place.repository();
+    let plan = all
+        .iter()
+        .enumerate()
+        .fold(Plan::default(), |plan, (number, odd)| plan.task(&format!("t{number}"), &odd.script));
+    let finished = place.run_plan(&repository, &plan).words("--merge branch").run().expect_code(0);
+    for (number, odd) in all.iter().enumerate() {
+        let task = format!("t{number}");
+        let branch = format!("regatta/{}/{task}", finished.run_name());
+        expect_odd(odd, &repository, (&branch, &task), &finished);
+    }
+    assert_eq!(repository.faults(), "");
+    place.expect_nothing_left(&repository);
+    for odd in sample(&all, 1) {
+        one("stack", nothing, &odd.script, |_, repository, branch, finished| {
+            expect_odd(odd, repository, (branch, "t1"), finished);
         });
     }
 }
 
-#[test]
-fn patches_have_the_work_of_commits_and_nothing_of_the_commits() {
-    let place = sandbox();
-    let repository = place.repository();
-    let git = repository.dot_git();
-    let script = "echo a > a.txt; git add -A; git commit -qm one; echo b > b.txt";
-    let finished = place.run_in(&repository).exec(script).run().expect_code(0);
-    assert_eq!((repository.text("a.txt"), repository.text("b.txt")), ("a\n".into(), "b\n".into()));
-    assert_eq!(git.differences(&repository.dot_git()), Vec::<String>::new(), "{finished}");
-    let diff = place.regatta(repository.root()).words("diff").run().expect_code(0).stdout;
-    assert!(diff.contains("+++ b/a.txt") && !diff.contains("series"), "{diff}");
-}
-
-#[test]
-fn commits_of_trees_that_are_too_deep_or_in_each_other_without_end_do_not_stop_the_capture() {
-    // Made without the folders: only objects are as deep, or as many.
-    let script = |levels: u32, names: &str| {
-        format!(
-            "set -e
-            echo x > x.txt
-            tree=$(git mktree < /dev/null)
-            for _ in $(seq {levels}); do
-                tree=$(for name in {names}; do printf '040000 tree %s\\t%s\\n' $tree $name; done | git mktree)
-            done
-            git update-ref HEAD $(git commit-tree -p HEAD -m odd $tree)"
-        )
-    };
-    for (levels, names) in [(2_500, "a"), (60, "a b")] {
-        both(nothing, &script(levels, names), |_, repository, branch, finished| {
-            let changed = repository.git(&["show", "--format=", "--name-only", branch]);
-            assert_eq!(changed, "x.txt\n", "{finished}");
-            expect_told(finished, "cannot be read");
-        });
+/// Expects one commit on the branch of a task that made odd commits.
+fn expect_odd(
+    odd: &Odd,
+    repository: &Repository,
+    (branch, task): (&str, &str),
+    finished: &Finished,
+) {
+    let Odd { script, told, file } = odd;
+    assert_eq!(log(repository, branch, "%H").len(), 1, "{script}: {finished}");
+    let author = repository.git(&["log", "-1", "--format=%an|%ae", branch]);
+    assert!(!author.contains(['\u{1b}', '<', '>']), "{author}");
+    if let Some(told) = told {
+        expect_told(finished, task, told);
+    }
+    if let Some((path, text)) = file {
+        let changed = repository.git(&["show", "--format=", "--name-only", branch]);
+        assert_eq!(changed, format!("{path}\n"), "{script}: {finished}");
+        assert_eq!(repository.git(&["show", &format!("{branch}:{path}")]), *text);
     }
 }

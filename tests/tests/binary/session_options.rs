@@ -44,8 +44,20 @@ fn asked(model: &LoopbackModel) -> (String, Value) {
     (name, asked.native["reasoning_effort"].clone())
 }
 
+/// Returns a session file without its thinking levels.
+fn without_levels(text: &str) -> String {
+    let mut text = text.to_owned();
+    while let Some(line) = text.lines().find(|line| line.contains("thinking_level_change")) {
+        let level: Value = serde_json::from_str(line).expect("it is JSON");
+        let others = text.replace(&format!("{line}\n"), "");
+        let parent = |id: &Value| format!("\"parentId\":{id}");
+        text = others.replace(&parent(&level["id"]), &parent(&level["parentId"]));
+    }
+    text
+}
+
 #[test]
-fn a_new_session_begins_with_the_first_of_its_models_and_goes_on_with_what_its_file_says() {
+fn a_session_begins_with_the_first_of_its_models_and_goes_on_with_those_of_its_file() {
     let (place, model) = known_models();
     let prompt = marker("s");
     let scoped = session(&place).words("--models nothing,gate/t*:high,other").arg(&prompt).run();
@@ -73,28 +85,12 @@ fn a_new_session_begins_with_the_first_of_its_models_and_goes_on_with_what_its_f
     assert!(nothing.stderr.contains("error: `--models nothing` names no model"), "{nothing}");
     let changed = model.take_violations();
     assert_eq!(changed, ["s, request 3: the model was two and is other"]);
-}
 
-#[test]
-fn a_session_whose_file_says_no_thinking_level_gets_one_that_its_model_has() {
-    let (place, model) = known_models();
-    let _first = session(&place).words("--model gate/two").arg(marker("s")).run().expect_code(0);
     let file = place.home().session_files().remove(0);
-    let text = fs::read_to_string(&file).unwrap();
-    let level = text.lines().find(|line| line.contains("thinking_level_change")).unwrap();
-    let level: Value = serde_json::from_str(level).unwrap();
-    let model_change = text.lines().find(|line| line.contains("model_change")).unwrap();
-    let model_change: Value = serde_json::from_str(model_change).unwrap();
-    let id = |entry: &Value| entry["id"].as_str().unwrap().to_owned();
-    let without = text.lines().filter(|line| !line.contains("thinking_level_change"));
-    let without: String = without.map(|line| format!("{line}\n")).collect();
-    let without = without.replace(
-        &format!("\"parentId\":\"{}\"", id(&level)),
-        &format!("\"parentId\":\"{}\"", id(&model_change)),
-    );
+    let without = without_levels(&fs::read_to_string(&file).unwrap());
     fs::write(&file, &without).unwrap();
     let said = session(&place).words("-c --thinking medium x").run().expect_code(0).stderr;
-    assert!(said.contains("gate/two has no thinking level `medium`: `low` is used"), "{said}");
+    assert!(said.contains("gate/other has no thinking level `medium`: `low` is used"), "{said}");
     assert_eq!(asked(&model).1, json!("low"));
     let now = fs::read_to_string(&file).unwrap();
     let added = now.strip_prefix(&without).expect("what was there stays");
@@ -102,8 +98,26 @@ fn a_session_whose_file_says_no_thinking_level_gets_one_that_its_model_has() {
 }
 
 #[test]
-fn the_provider_of_a_name_is_that_of_the_option_which_no_role_has() {
+fn models_are_listed_without_a_session_and_the_provider_of_a_name_is_that_of_the_option() {
     let (place, model) = known_models();
+    let version = place.regatta(place.folder()).words("--version").run().expect_code(0);
+    assert!(version.stdout.starts_with("regatta 0"), "{version}");
+    for (words, listed) in [
+        ("--list-models", ["gate/two ", "gate/other "].as_slice()),
+        ("--list-models two", &["gate/two "]),
+        ("--list-models=o*r prompt -c --model gate/two", &["gate/other "]),
+        ("--list-models none-such -p prompt", &[]),
+    ] {
+        let done = place.regatta(place.folder()).words(words).run().expect_code(0);
+        for name in ["gate/two ", "gate/other "] {
+            assert_eq!(done.stdout.contains(name), listed.contains(&name), "{words}: {done}");
+        }
+    }
+    let json = place.regatta(place.folder()).words("--list-models two --json").run();
+    let json: Value = serde_json::from_str(&json.expect_code(0).stdout).expect("it is JSON");
+    assert_eq!(json["models"][0]["model"], "gate/two");
+    assert_eq!((model.requests(), place.home().session_files().len()), (0, 0));
+
     let ask = |words: &str| session(&place).words(words).arg(marker("s")).run();
     for (words, name) in [
         ("--provider gate --model two", "two"),
@@ -135,9 +149,8 @@ fn the_key_of_the_option_goes_before_that_of_the_environment_and_is_in_no_file_a
     fs::write(file, models).unwrap();
     let (right, wrong) = ("canary-right-1", "canary-wrong-2");
     model.demand_key(right);
-    let ask = |variable: &str| {
-        session(&place).words("--model gate/two").env("GATE_API_KEY", variable)
-    };
+    let ask =
+        |variable: &str| session(&place).words("--model gate/two").env("GATE_API_KEY", variable);
     // A key that is not accepted is one error, and the prompt is kept.
     let prompt = format!("first {}", marker("s"));
     let first = ask(wrong).arg(&prompt).run();
@@ -160,52 +173,16 @@ fn the_key_of_the_option_goes_before_that_of_the_environment_and_is_in_no_file_a
 }
 
 #[test]
-fn a_session_that_begins_in_the_users_home_works_elsewhere_unless_that_is_allowed() {
-    let (place, model) = known_models();
-    let home = fs::canonicalize(place.folder()).unwrap().join("user");
-    fs::create_dir_all(home.join("tmp")).unwrap();
-    let folder = |words: &str| {
-        let session =
-            place.regatta(&home).env("HOME", &home).words("-p --mode json --model gate/two");
-        let done = session.words(words).arg(marker("s")).run().expect_code(0);
-        let header: Value = serde_json::from_str(done.stdout.lines().next().unwrap()).unwrap();
-        let told = done.stderr.contains("not in your home folder (--allow-home");
-        (header["cwd"].as_str().unwrap().to_owned(), told)
-    };
-    let shown = home.display().to_string();
-    assert_eq!(folder(""), (format!("{shown}/tmp"), true));
-    assert_eq!(folder("--allow-home"), (shown, false));
-    let _of_two_sessions = model.take_violations();
-}
-
-#[test]
-fn the_version_and_the_list_of_models_end_it_before_a_session_begins() {
-    let (place, model) = known_models();
-    let version = place.regatta(place.folder()).words("--version").run().expect_code(0);
-    assert!(version.stdout.starts_with("regatta 0"), "{version}");
-    for (words, listed) in [
-        ("--list-models", ["gate/two ", "gate/other "].as_slice()),
-        ("--list-models two", &["gate/two "]),
-        ("--list-models=o*r prompt -c --model gate/two", &["gate/other "]),
-        ("--list-models none-such -p prompt", &[]),
-    ] {
-        let done = place.regatta(place.folder()).words(words).run().expect_code(0);
-        for name in ["gate/two ", "gate/other "] {
-            assert_eq!(done.stdout.contains(name), listed.contains(&name), "{words}: {done}");
-        }
-    }
-    let json = place.regatta(place.folder()).words("--list-models two --json").run();
-    let json: Value = serde_json::from_str(&json.expect_code(0).stdout).expect("it is JSON");
-    assert_eq!(json["models"][0]["model"], "gate/two");
-    assert_eq!((model.requests(), place.home().session_files().len()), (0, 0));
-}
-
-#[test]
 fn an_image_of_a_prompt_reaches_the_model_in_a_size_that_it_takes_now_and_from_the_session() {
     let (place, model) = known_models();
     let begin = session(&place).words("--model gate/two");
     let work = place.folder().join("work");
-    image::RgbImage::new(2_500, 10).save(work.join("wide.png")).unwrap();
+    // Its pixels differ, so that it is too large for a line of the session file.
+    let pixel = |x: u32, y: u32| {
+        let [red, green, blue, _] = (x * 2_503 + y).wrapping_mul(2_654_435_761).to_be_bytes();
+        image::Rgb([red, green, blue])
+    };
+    image::RgbImage::from_fn(2_500, 10, pixel).save(work.join("wide.png")).unwrap();
     fs::write(work.join("huge.png"), b"\x89PNG\r\n\x1a\n").unwrap();
     let huge = fs::File::options().write(true).open(work.join("huge.png")).unwrap();
     huge.set_len(26 << 20).unwrap();
@@ -243,15 +220,15 @@ fn an_image_of_a_prompt_reaches_the_model_in_a_size_that_it_takes_now_and_from_t
     let _of_two_sessions = model.take_violations();
 }
 
-#[test]
-fn a_command_tells_its_progress_before_it_ends() {
-    let (place, model) = known_models();
+/// Runs a session that looks with a command, which is seen at work before it ends.
+fn look(place: &Sandbox, model: &LoopbackModel) {
     let gate = place.folder().join("gate");
     let script =
         format!("echo one; while [ ! -e '{}' ]; do sleep 0.02; done; echo two", gate.display());
     let call = Answer::call("bash", &json!({ "command": script }));
     model.talk("s", steps(vec![call, Answer::text("done")]));
-    let running = session(&place).words("--mode json --model gate/two").arg(marker("s"));
+    let running =
+        session(place).words("--mode json --model gate/two").arg(format!("Look. {}", marker("s")));
     let mut running = running.start();
     let update = running.until_event("progress", |line| line["type"] == "tool_execution_update");
     let partial = update["partialResult"]["content"][0]["text"].as_str().unwrap().to_owned();
@@ -265,10 +242,10 @@ fn a_command_tells_its_progress_before_it_ends() {
 }
 
 #[test]
-fn the_log_of_a_session_is_printed_and_followed_until_it_is_closed() {
+fn a_command_tells_its_progress_and_the_log_of_its_session_is_printed_and_followed() {
     let (place, model) = known_models();
     let begin = || session(&place).words("--model gate/two");
-    let _first = begin().arg(format!("Look. {}", marker("s"))).run().expect_code(0);
+    look(&place, &model);
     let file = place.home().session_files().remove(0);
     let name = file.file_stem().unwrap().to_str().unwrap().split_once('_').unwrap().1.to_owned();
     for target in [&name[..20], file.to_str().unwrap()] {
@@ -286,7 +263,7 @@ fn the_log_of_a_session_is_printed_and_followed_until_it_is_closed() {
     let entries = json["entries"].as_array().unwrap();
     assert_eq!(json["leaf"], entries.last().unwrap()["id"]);
 
-    let gate = place.folder().join("gate");
+    let gate = place.folder().join("next");
     let waiting = gate.clone();
     model.talk("s", move |_: &Asked| {
         eventually(Duration::from_secs(60), "the gate opens", || waiting.exists());

@@ -60,14 +60,14 @@ fn expect_the_trees_of_git(cells: &[(Choice, &Case)], form: Form, config: StyleF
 fn each_choice_gives_the_tree_that_it_gives_in_git() {
     test_limit::raise(Duration::from_secs(300), "in full depth, each choice for each conflict");
     let choices = [Choice::Ours, Choice::Theirs, Choice::Union, Choice::Markers];
-    expect_the_trees_of_git(&cells(&choices, CASES, 6), Form::default(), StyleFrom::Nobody);
+    expect_the_trees_of_git(&cells(&choices, CASES, 4), Form::default(), StyleFrom::Nobody);
 }
 
 #[test]
 fn markers_have_the_style_of_the_users_configuration_and_the_length_of_the_attribute() {
     let attributes =
         "*.txt conflict-marker-size=12\n*.rs conflict-marker-size\n*.sh conflict-marker-size=3x\n";
-    let cells = cells(&[Choice::Markers], CASES, 3);
+    let cells = cells(&[Choice::Markers], CASES, 2);
     let form = Form { style: "diff3", attributes };
     expect_the_trees_of_git(&cells, form, StyleFrom::User);
     // Also that of the repository's own configuration: it is data, and git honours it too.
@@ -244,7 +244,8 @@ fn a_branch_of_kept_work_can_be_merged_with_git() {
 }
 
 #[test]
-fn git_applies_a_diff_three_way_with_what_a_fetch_brings_and_that_of_a_converted_file_names_markers() {
+fn git_applies_a_diff_three_way_with_what_a_fetch_brings_and_that_of_a_converted_file_names_markers()
+ {
     let place = sandbox();
     let repository = place.repository().watched();
     begin(&repository);
@@ -268,7 +269,6 @@ fn git_applies_a_diff_three_way_with_what_a_fetch_brings_and_that_of_a_converted
     let merged = "<<<<<<< ours\nours\n=======\ntheirs\n>>>>>>> theirs\nuncommitted\n";
     assert_eq!(repository.text("list.txt"), merged);
     assert!(repository.path("moved.txt").exists() && !repository.path("lines.txt").exists());
-
 
     // A file that git converts.
     repository.git(&["reset", "--quiet", "--hard"]);

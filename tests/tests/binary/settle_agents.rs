@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use serde_json::Value;
+use test_limit::sample;
 use tests::sandbox::{Finished, Plan, Repository, Sandbox};
 
 use super::sandbox;
@@ -147,7 +148,7 @@ fn nothing_lands_without_a_model_or_of_what_an_agent_makes_that_is_refused_of_a_
     };
     let gives_up =
         "calls = [{ tool = \"yield\", arguments = { result = { error = \"no idea\" } } }]";
-    for (command, last, said) in [
+    let refusals = [
         (both("first\\nours\\n"), YIELDS, "it left the file as it was, or as it stands"),
         (both("first\\nours\\nmore\\n"), YIELDS, "nothing of theirs is left"),
         (both("first\\ntheirs\\n"), YIELDS, "nothing of ours is left"),
@@ -157,8 +158,11 @@ fn nothing_lands_without_a_model_or_of_what_an_agent_makes_that_is_refused_of_a_
         ("rm list.txt it*odd.txt".to_owned(), YIELDS, "its agent removed the file"),
         (both("first\\nours\\ntheirs\\n"), gives_up, "its agent failed"),
         ("true".to_owned(), YIELDS, "it left the file as it was"),
-    ] {
-        let resolver = model(&place, "bad.toml", &command, last);
+    ];
+    // What is refused of what is written: cli/src/commands/side_check.rs.
+    let refusals = sample(refusals, 4);
+    for (command, last, said) in &refusals {
+        let resolver = model(&place, "bad.toml", command, last);
         let refused = apply(&place, &repository, &resolver).expect_code(4);
         assert!(refused.stderr.contains("the resolver did not settle"), "{command}: {refused}");
         assert!(refused.stderr.contains(said), "{command}: {refused}");
@@ -168,7 +172,7 @@ fn nothing_lands_without_a_model_or_of_what_an_agent_makes_that_is_refused_of_a_
     let name = first_run(&place, &repository);
     let shown = json(&place, &repository, &format!("runs show {} --json", &name[..name.len() - 7]));
     let failures = shown["tasks"][1]["unresolved"].as_array().expect("it is a list");
-    assert_eq!(failures.len(), 9, "{shown}");
+    assert_eq!(failures.len(), refusals.len(), "{shown}");
     assert!(failures.iter().all(|failure| failure["resolver"]["run"].is_string()), "{shown}");
     let resolver = model(&place, "bad.toml", &both("first\\ntheirs\\n"), YIELDS);
     let loss =

@@ -282,8 +282,7 @@ const BOTH_LISTS: &str = "first\nours\nfirst\ntheirs\n";
 #[test]
 fn a_tool_and_a_resolver_write_what_is_committed_also_the_resolver_of_a_run() {
     let by_whom = ["tool", "resolver", "resolver of the run"];
-    let all: Vec<_> =
-        Mode::SHIFTED.iter().flat_map(|mode| by_whom.map(|by| (*mode, by))).collect();
+    let all: Vec<_> = Mode::SHIFTED.iter().flat_map(|mode| by_whom.map(|by| (*mode, by))).collect();
     // Each fourth of the twelve is another of the three, in another mode.
     for (mode, by) in sample(all, 3) {
         let place = sandbox();

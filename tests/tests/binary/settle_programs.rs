@@ -66,7 +66,8 @@ fn the_merge_tool_that_git_would_use_by_the_users_own_configuration_writes_the_f
         text
     };
 
-    let cmd = "grep -q '<<<<<<< ours' \"$MERGED\" && cat \"$BASE\" \"$REMOTE\" \"$LOCAL\" > \"$MERGED\"";
+    let cmd =
+        "grep -q '<<<<<<< ours' \"$MERGED\" && cat \"$BASE\" \"$REMOTE\" \"$LOCAL\" > \"$MERGED\"";
     configure(&place, &format!("[merge]\n\ttool = mine\n{}", tool("mine", cmd)));
     assert_eq!(settle("own", ""), "first\nfirst\nown\nfirst\nours\n");
 
@@ -81,7 +82,6 @@ fn the_merge_tool_that_git_would_use_by_the_users_own_configuration_writes_the_f
     std::fs::set_permissions(&vim, executable).expect("it has a mode");
     let path = vim.display();
     let known = format!("[merge]\n\ttool = vimdiff\n[mergetool \"vimdiff\"]\n\tpath = {path}\n");
-    repository.git(&["config", "--unset", "mergetool.vimdiff.cmd"]);
     configure(&place, &known);
     assert_eq!(settle("known", ""), "first\nours\nfirst\nknown\n");
     let arguments = std::fs::read_to_string(place.folder().join("user/arguments"));

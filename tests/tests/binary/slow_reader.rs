@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use test_limit::by_depth;
 use tests::sandbox::{Invocation, Plan, Repository, Sandbox, eventually};
 
 use super::sandbox;
@@ -93,7 +94,7 @@ fn expect_every_fact(events: &[Value], tasks: usize) {
 fn a_run_does_its_work_while_nobody_reads_and_loses_no_fact() {
     let place = sandbox();
     let repository = place.repository();
-    let tasks = 150;
+    let tasks = by_depth(60, 150);
     let plan = (0..tasks).fold(Plan::default(), |plan, task| {
         plan.task(&format!("t{task}"), &format!("echo {task} > {task}.txt"))
     });
@@ -102,23 +103,27 @@ fn a_run_does_its_work_while_nobody_reads_and_loses_no_fact() {
     let call = place.regatta(repository.root()).words("run --json --jobs 8 --plan").arg(&file);
     let unread = start(call);
     until_over(&place, &unread);
-    assert_eq!(repository.text("149.txt"), "149\n", "it has landed");
+    let last = tasks - 1;
+    assert_eq!(repository.text(&format!("{last}.txt")), format!("{last}\n"), "it has landed");
     let (events, code) = read(unread, |_| {});
     assert_eq!(code, Some(0));
     expect_every_fact(&events, tasks);
     place.expect_nothing_left(&repository);
 }
 
-/// How many agents talk, one after the other, and how often.
-const AGENTS: usize = 4;
-const TURNS: usize = 10;
+/// How many agents talk, one after the other, how often, and how many megabytes more a run may hold
+/// whose reader stands still, which is much less than they say.
+fn talk() -> (usize, usize, u64) {
+    by_depth((2, 10, 14), (4, 10, 24))
+}
 
-/// Begins a run whose models say ten times a megabyte each, one after the other.
+/// Begins a run whose models say a megabyte in each turn, one after the other.
 fn talkative(place: &Sandbox, repository: &Repository) -> Unread {
+    let (agents, turns, _) = talk();
     let mut scenario = "version = 1\n".to_owned();
-    for turn in 1..=TURNS {
+    for turn in 1..=turns {
         let call = match turn {
-            TURNS => r#"{ tool = "yield", arguments = { result = { data = 1 } } }"#,
+            _ if turn == turns => r#"{ tool = "yield", arguments = { result = { data = 1 } } }"#,
             _ => r#"{ tool = "bash", arguments = { command = "echo x > $REGATTA_TASK" } }"#,
         };
         // A scenario may have 4 MiB only: the words come from the prompt.
@@ -131,7 +136,7 @@ fn talkative(place: &Sandbox, repository: &Repository) -> Unread {
     std::fs::write(&file, scenario).expect("a scenario can be written");
     let prompt = format!("talk\nsay {}", "all work and no play. ".repeat(100_000 / 22));
     let plan =
-        (0..AGENTS).fold(Plan::default(), |plan, task| plan.agent(&format!("t{task}"), &prompt));
+        (0..agents).fold(Plan::default(), |plan, task| plan.agent(&format!("t{task}"), &prompt));
     let written = place.folder().join("plan.toml");
     std::fs::write(&written, plan.text()).expect("a plan can be written");
     let call = place.regatta(repository.root()).words("run --json --jobs 1 --model");
@@ -141,21 +146,22 @@ fn talkative(place: &Sandbox, repository: &Repository) -> Unread {
 #[test]
 fn a_reader_that_stands_still_costs_no_memory_to_speak_of() {
     let (fast, slow) = (sandbox(), sandbox());
+    let (agents, _, more) = talk();
     let mut fast_peak = 0;
     let repository = fast.repository();
     let reading = talkative(&fast, &repository);
     let (events, code) = read(reading, |child| fast_peak = fast_peak.max(peak(child).unwrap_or(0)));
     assert_eq!(code, Some(0), "{events:?}");
-    expect_every_fact(&events, AGENTS);
+    expect_every_fact(&events, agents);
 
     let repository = slow.repository();
     let unread = talkative(&slow, &repository);
     until_over(&slow, &unread);
     let slow_peak = peak(&unread.child).expect("it waits for its reader");
-    assert!(slow_peak < fast_peak + 24, "{slow_peak} MB against {fast_peak} MB");
+    assert!(slow_peak < fast_peak + more, "{slow_peak} MB against {fast_peak} MB");
     let (events, code) = read(unread, |_| {});
     assert_eq!(code, Some(0));
-    expect_every_fact(&events, AGENTS);
+    expect_every_fact(&events, agents);
     let said = events.iter().find(|event| event["type"] == "degraded");
     let to = said.expect("what is left out is said")["to"].as_str().unwrap_or_default();
     assert!(to.contains("are left out; the session logs have them"), "{to}");
@@ -168,7 +174,8 @@ fn one_ctrl_c_ends_the_wait_for_a_reader_once_the_run_is_over() {
     let repository = place.repository();
     let script = "i=0; while [ $i -lt 400 ]; do i=$((i+1)); done; echo x > {{item}}.txt";
     let call = place.regatta(repository.root()).words("run --json --jobs 8");
-    let items: Vec<_> = (0..150).map(|item| format!("{item}\n")).collect();
+    let count = by_depth(60, 150);
+    let items: Vec<_> = (0..count).map(|item| format!("{item}\n")).collect();
     let list = place.folder().join("list");
     std::fs::write(&list, items.concat()).expect("a list can be written");
     let call = call.arg("--each").arg(format!("@{}", list.display())).exec(script);
@@ -182,6 +189,6 @@ fn one_ctrl_c_ends_the_wait_for_a_reader_once_the_run_is_over() {
         ended.is_some()
     });
     assert_eq!(ended.and_then(|status| status.code()), Some(130));
-    assert!(repository.has("149.txt"), "what has landed stays");
+    assert!(repository.has(&format!("{}.txt", count - 1)), "what has landed stays");
     place.expect_nothing_left(&repository);
 }

@@ -1,5 +1,6 @@
 //! The main job on a real repository: a copy of this project's own source.
 
+use test_limit::by_depth;
 use tests::sandbox::{Finished, Repository, Sandbox, copy_of_this_source};
 
 use super::sandbox;
@@ -36,33 +37,6 @@ fn texts(repository: &Repository, files: &[String]) -> Vec<String> {
     files.iter().map(|file| repository.text(file)).collect()
 }
 
-#[test]
-fn sixteen_tasks_over_a_copy_of_this_source_land_sixteen() {
-    let place = sandbox();
-    let repository = copy_of_this_source(&place.folder().join("engine"));
-    let files = sixteen(&repository);
-    let (before, git, tree) = (texts(&repository, &files), repository.dot_git(), repository.tree());
-    run(&place, &repository, &files, "patch");
-    expect_sixteen_lines(&repository, &files, &before);
-    assert_eq!(tree.differences(&repository.tree()).len(), 16);
-    assert_eq!(git.differences(&repository.dot_git()), Vec::<String>::new());
-    place.expect_nothing_left(&repository);
-}
-
-#[test]
-fn sixteen_tasks_over_a_dirty_copy_of_this_source_leave_the_users_work_as_it_was() {
-    let place = sandbox();
-    let repository = copy_of_this_source(&place.folder().join("engine"));
-    repository.make_dirty();
-    let files = sixteen(&repository);
-    let (before, git, dirt) = (texts(&repository, &files), repository.dot_git(), repository.dirt());
-    run(&place, &repository, &files, "patch");
-    expect_sixteen_lines(&repository, &files, &before);
-    assert_eq!(dirt, repository.dirt());
-    assert_eq!(git.differences(&repository.dot_git()), Vec::<String>::new());
-    place.expect_nothing_left(&repository);
-}
-
 /// Checks that there are sixteen branches, each HEAD and one commit that changes one file.
 fn expect_sixteen_branches(repository: &Repository, finished: &Finished, files: &[String]) {
     let run = finished.run_name();
@@ -87,29 +61,50 @@ fn expect_sixteen_branches(repository: &Repository, finished: &Finished, files: 
     assert_eq!(repository.faults(), "");
 }
 
-#[test]
-fn sixteen_tasks_over_a_copy_of_this_source_make_sixteen_branches() {
-    let place = sandbox();
-    let repository = copy_of_this_source(&place.folder().join("engine"));
-    let files = sixteen(&repository);
+/// Checks that nothing is left. A program may end before its copies of so many files are removed.
+fn expect_nothing_left(place: &Sandbox, repository: &Repository) {
+    let _removed = place.regatta(repository.root()).words("gc").run().expect_code(0);
+    place.expect_nothing_left(repository);
+}
+
+/// Lands the work in the tree, and checks it and the user's own work.
+fn land_in_the_tree(place: &Sandbox, repository: &Repository, files: &[String]) {
+    let before = texts(repository, files);
+    let (git, tree, dirt) = (repository.dot_git(), repository.tree(), repository.dirt());
+    run(place, repository, files, "patch");
+    expect_sixteen_lines(repository, files, &before);
+    assert_eq!(tree.differences(&repository.tree()).len(), 16);
+    assert_eq!(git.differences(&repository.dot_git()), Vec::<String>::new());
+    assert_eq!(dirt, repository.dirt());
+    expect_nothing_left(place, repository);
+}
+
+/// Makes branches of the work, and checks them and that nothing else has changed.
+fn land_on_branches(place: &Sandbox, repository: &Repository, files: &[String]) {
     let (tree, index) = (repository.tree(), repository.read(".git/index"));
-    let finished = run(&place, &repository, &files, "branch");
-    expect_sixteen_branches(&repository, &finished, &files);
+    let dirt = repository.dirt();
+    let finished = run(place, repository, files, "branch");
+    expect_sixteen_branches(repository, &finished, files);
     assert_eq!(tree.differences(&repository.tree()), Vec::<String>::new());
     assert_eq!(index, repository.read(".git/index"));
-    place.expect_nothing_left(&repository);
+    assert_eq!(dirt, repository.dirt());
+    expect_nothing_left(place, repository);
 }
 
 #[test]
-fn sixteen_branches_grow_beside_the_users_dirty_tree() {
+fn sixteen_tasks_over_a_copy_of_this_source_clean_or_dirty_land_in_the_tree_or_make_branches() {
     let place = sandbox();
     let repository = copy_of_this_source(&place.folder().join("engine"));
-    repository.make_dirty();
     let files = sixteen(&repository);
-    let (tree, dirt) = (repository.tree(), repository.dirt());
-    let finished = run(&place, &repository, &files, "branch");
-    expect_sixteen_branches(&repository, &finished, &files);
-    assert_eq!(tree.differences(&repository.tree()), Vec::<String>::new());
-    assert_eq!(dirt, repository.dirt());
-    place.expect_nothing_left(&repository);
+    // In quick depth a clean tree with one of the two and a dirty one with the other.
+    land_on_branches(&place, &repository, &files);
+    if by_depth(false, true) {
+        land_in_the_tree(&place, &repository, &files);
+        repository.commit("the work");
+    }
+    repository.make_dirty();
+    if by_depth(false, true) {
+        land_on_branches(&place, &repository, &files);
+    }
+    land_in_the_tree(&place, &repository, &files);
 }

@@ -1,5 +1,6 @@
 //! Stacks: one branch for a run, with a commit for each task that landed.
 
+use test_limit::sample;
 use tests::sandbox::{Finished, Plan, Repository, Sandbox};
 
 use super::sandbox;
@@ -52,22 +53,6 @@ fn a_stack_is_one_branch_with_a_commit_for_each_task_and_nothing_else_changes() 
     assert_eq!(repository.faults(), "");
     assert_eq!(repository.git(&["branch", "--list", "regatta/*"]).lines().count(), 1);
     place.expect_nothing_left(&repository);
-}
-
-#[test]
-fn the_closing_lines_and_runs_show_name_the_branch_and_how_to_merge_it() {
-    let place = sandbox();
-    let repository = place.repository();
-    let run = place.regatta(repository.root()).words("run --merge stack").exec("echo x > x.txt");
-    let finished = run.run().expect_code(0);
-    let branches = repository.git(&["branch", "--list", "--format=%(refname:short)", "regatta/*"]);
-    let branch = branches.trim_end();
-    for shown in [&finished.stdout, &regatta(&place, &repository, "runs show").stdout] {
-        assert!(shown.contains(&format!("on the branch {branch}\n")), "{shown}");
-        assert!(shown.contains(&format!("merge   git merge {branch}")), "{shown}");
-    }
-    repository.git(&["merge", "--quiet", branch]);
-    assert_eq!(repository.text("x.txt"), "x\n");
 }
 
 #[test]
@@ -140,69 +125,57 @@ fn a_retry_adds_to_the_stack_of_the_run_that_it_retries() {
 }
 
 #[test]
-fn a_stack_follows_the_prefix_and_the_setting_and_the_plan() {
-    for by in ["setting", "plan"] {
-        let place = sandbox();
-        let repository = place.repository();
-        repository.git(&["branch", "regatta"]);
-        let setting = if by == "setting" { "task:\n  isolation:\n    merge: stack\n" } else { "" };
-        place.home().configure(&format!("branch:\n  prefix: team/bots\n{setting}"));
-        let top = if by == "plan" { "merge = \"stack\"" } else { "" };
-        let plan = Plan::default().top(top).task("a", "echo a > a.txt");
-        let finished = place.run_plan(&repository, &plan).run().expect_code(0);
-        let branch = format!("team/bots/{}", finished.run_name());
-        assert_eq!(repository.git(&["show", &format!("{branch}:a.txt")]), "a\n", "{by}");
-    }
-}
-
-#[test]
-fn a_stack_before_the_first_commit_begins_a_history() {
-    let place = sandbox();
-    let repository = Repository::init(&place.folder().join("new"));
-    let run = place.run_in(&repository).words("--merge stack").exec("echo x > x.txt").run();
-    let branch = stack(&run.expect_code(0));
-    assert_eq!(repository.git(&["log", "--format=%s", &branch]), "echo x …\n");
-}
-
-#[test]
-fn a_branch_in_the_way_of_a_stack_is_named_before_anything_is_done() {
+fn a_stack_follows_the_prefix_and_what_is_printed_names_its_branch_and_how_to_merge_it() {
     let place = sandbox();
     let repository = place.repository();
     repository.git(&["branch", "regatta"]);
+    // A branch in the way is named before anything is done.
     let refused = place.run_in(&repository).words("--merge stack").exec("true").run();
     refused.expect_refusal(&["`regatta`", "git branch -m regatta regatta-old", "branch.prefix"]);
     place.expect_nothing_left(&repository);
-}
-
-#[test]
-fn without_an_identity_commits_are_refused_before_the_run_and_patches_land() {
-    for key in ["user.name", "user.email"] {
-        let place = sandbox();
-        let repository = place.repository();
-        repository.git(&["config", "--unset", key]);
-        for merge in ["branch", "stack"] {
-            let run = place.run_in(&repository).words(&format!("--merge {merge}"));
-            let refused = run.env("HOME", place.folder()).exec("echo x > x.txt").run();
-            refused.expect_refusal(&[key, "git config", "--merge patch"]);
-            place.expect_nothing_left(&repository);
-        }
-        let run = place.run_in(&repository).env("HOME", place.folder()).exec("echo x > x.txt");
-        assert_eq!(run.run().expect_code(0).landed(), ["t1"], "{key}");
+    // The plan decides, and a person reads of the branch.
+    place.home().configure("branch:\n  prefix: team/bots\n");
+    let plan = Plan::default().top("merge = \"stack\"").task("a", "echo x > x.txt");
+    let run = place.regatta(repository.root()).words("run --plan -").stdin(plan.text());
+    let finished = run.run().expect_code(0);
+    let branches = repository.git(&["branch", "--list", "--format=%(refname:short)", "team/*"]);
+    let branch = branches.trim_end();
+    assert!(branch.starts_with("team/bots/r"), "{branches} {finished}");
+    for shown in [&finished.stdout, &regatta(&place, &repository, "runs show").stdout] {
+        assert!(shown.contains(&format!("on the branch {branch}\n")), "{shown}");
+        assert!(shown.contains(&format!("merge   git merge {branch}")), "{shown}");
     }
+    repository.git(&["merge", "--quiet", branch]);
+    assert_eq!(repository.text("x.txt"), "x\n");
+    // The setting decides, and before the first commit a stack begins a history.
+    place.home().configure("branch:\n  prefix: team/bots\ntask:\n  isolation:\n    merge: stack\n");
+    let new = Repository::init(&place.folder().join("new"));
+    let finished = place.run_in(&new).exec("echo x > x.txt").run().expect_code(0);
+    let branch = format!("team/bots/{}", finished.run_name());
+    assert_eq!(new.git(&["log", "--format=%s", &branch]), "echo x …\n", "{finished}");
 }
 
 #[test]
-fn who_commits_is_known_from_gits_variables_too() {
+fn without_an_identity_commits_are_refused_before_the_run_and_gits_variables_name_one() {
     let place = sandbox();
     let repository = place.repository();
+    let run = |words: &str| place.run_in(&repository).words(words).env("HOME", place.folder());
+    for (key, value) in [("user.name", "Ada"), ("user.email", "ada@example.org")] {
+        repository.git(&["config", "--unset", key]);
+        for merge in ["--merge branch", "--merge stack"] {
+            run(merge).exec("true").run().expect_refusal(&[key, "git config", "--merge patch"]);
+            place.expect_nothing_left(&repository);
+        }
+        let landed = run("").exec(&format!("echo x > {key}.txt")).run().expect_code(0);
+        assert_eq!(landed.landed(), ["t1"], "{key}");
+        repository.git(&["config", key, value]);
+    }
     repository.git(&["config", "--unset", "user.name"]);
     repository.git(&["config", "--unset", "user.email"]);
-    let run = || {
-        let run = place.run_in(&repository).words("--merge stack").env("HOME", place.folder());
-        run.env("GIT_COMMITTER_NAME", "Grace").env("GIT_COMMITTER_EMAIL", "grace@example.org")
-    };
-    let author = run().env("GIT_AUTHOR_NAME", "Ada").env("GIT_AUTHOR_EMAIL", "ada@example.org");
-    let finished = author.exec("echo x > x.txt").run().expect_code(0);
+    let named = run("--merge stack").env("GIT_COMMITTER_NAME", "Grace");
+    let named = named.env("GIT_COMMITTER_EMAIL", "grace@example.org");
+    let named = named.env("GIT_AUTHOR_NAME", "Ada").env("GIT_AUTHOR_EMAIL", "ada@example.org");
+    let finished = named.exec("echo x > x.txt").run().expect_code(0);
     let branch = format!("regatta/{}", finished.run_name());
     let format = "--format=%an <%ae>, %cn <%ce>";
     let who = repository.git(&["log", "-1", format, &branch]);
@@ -212,30 +185,31 @@ fn who_commits_is_known_from_gits_variables_too() {
 
 #[test]
 fn a_stack_whose_engine_was_killed_has_all_of_its_commits_or_none_and_apply_completes_it() {
-    for (point, times) in [("landing.begin", 1), ("landing.branch", 3), ("landing.record", 9)] {
-        for time in 1..=times {
-            let place = sandbox();
-            let repository = place.repository();
-            let plan = Plan::default()
-                .task("a", "echo a > list.txt")
-                .task("b", "echo b >> list.txt")
-                .after(&["a"]);
-            let run = place.run_plan(&repository, &plan).words("--merge stack");
-            let killed = run.fault(&format!("kill@{point}:{time}")).run();
-            let after = regatta(&place, &repository, "runs --json").expect_code(0).json();
-            let run = after[0]["name"].as_str().expect("the run is in the ledger").to_owned();
-            let branch = format!("regatta/{run}");
-            let exists = !repository.git(&["branch", "--list", &branch]).is_empty();
-            let commits = if exists { subjects(&repository, &branch).len() } else { 0 };
-            assert!([0, 2].contains(&commits), "{point}:{time}: {commits} {killed}");
-            let applied = regatta(&place, &repository, "apply").expect_code(0);
-            let context = format!("{point}:{time}: {applied}");
-            assert_eq!(subjects(&repository, &branch).len(), 2, "{context}");
-            assert_eq!(repository.git(&["show", &format!("{branch}:list.txt")]), "a\nb\n");
-            assert_eq!(repository.faults(), "", "{context}");
-            let rest = regatta(&place, &repository, "apply").expect_code(0);
-            assert!(rest.stdout.contains("has landed already"), "{context} {rest}");
-            place.expect_nothing_left(&repository);
-        }
+    let points = [("landing.begin", 1), ("landing.branch", 3), ("landing.record", 9)];
+    let kills =
+        points.into_iter().flat_map(|(point, times)| (1..=times).map(move |time| (point, time)));
+    for (point, time) in sample(kills, 3) {
+        let place = sandbox();
+        let repository = place.repository();
+        let plan = Plan::default()
+            .task("a", "echo a > list.txt")
+            .task("b", "echo b >> list.txt")
+            .after(&["a"]);
+        let run = place.run_plan(&repository, &plan).words("--merge stack");
+        let killed = run.fault(&format!("kill@{point}:{time}")).run();
+        let after = regatta(&place, &repository, "runs --json").expect_code(0).json();
+        let run = after[0]["name"].as_str().expect("the run is in the ledger").to_owned();
+        let branch = format!("regatta/{run}");
+        let exists = !repository.git(&["branch", "--list", &branch]).is_empty();
+        let commits = if exists { subjects(&repository, &branch).len() } else { 0 };
+        assert!([0, 2].contains(&commits), "{point}:{time}: {commits} {killed}");
+        let applied = regatta(&place, &repository, "apply").expect_code(0);
+        let context = format!("{point}:{time}: {applied}");
+        assert_eq!(subjects(&repository, &branch).len(), 2, "{context}");
+        assert_eq!(repository.git(&["show", &format!("{branch}:list.txt")]), "a\nb\n");
+        assert_eq!(repository.faults(), "", "{context}");
+        let rest = regatta(&place, &repository, "apply").expect_code(0);
+        assert!(rest.stdout.contains("has landed already"), "{context} {rest}");
+        place.expect_nothing_left(&repository);
     }
 }

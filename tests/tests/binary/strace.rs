@@ -1,5 +1,6 @@
 //! Commands below `strace`, which counts their calls to the system and strikes at one of them.
 
+use std::collections::BTreeMap;
 use std::process::Command;
 
 use tests::sandbox::{Finished, Repository, Sandbox, skip};
@@ -14,6 +15,18 @@ pub(super) fn can_strike(test: &str) -> bool {
     };
     skip(test, &why);
     false
+}
+
+/// Returns the calls of this name in a log of strace, those of each thread apart, as strace counts them.
+pub(super) fn calls_by_thread<'log>(log: &'log str, call: &str) -> Vec<Vec<&'log str>> {
+    let mut threads: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for line in log.lines() {
+        let Some((thread, text)) = line.split_once(' ') else { continue };
+        if text.trim_start().strip_prefix(call).is_some_and(|text| text.starts_with('(')) {
+            threads.entry(thread).or_default().push(line);
+        }
+    }
+    threads.into_values().collect()
 }
 
 /// A command of Regatta in a repository, and a copy of the repository and the home, so that it can run

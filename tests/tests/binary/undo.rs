@@ -103,6 +103,7 @@ fn of_several_runs_each_is_taken_back_alone_and_edits_of_the_user_stay() {
 
     let undone = json(&place, &repository, &format!("undo {first}"), 0);
     assert_eq!(undone["files"], serde_json::json!(["first.txt", "list.txt"]), "{undone}");
+    assert_eq!(undone["tasks"][0]["landing"], "taken_back", "{undone}");
     let expected = lines().replace("line 20\n", "mine\n");
     assert_eq!(repository.text("list.txt"), expected.replace("line 30\n", "second\n"));
     assert!(!repository.has("first.txt") && repository.has("second.txt"));
@@ -112,14 +113,15 @@ fn of_several_runs_each_is_taken_back_alone_and_edits_of_the_user_stay() {
 }
 
 #[test]
-fn what_was_edited_since_is_left_and_named_and_a_later_undo_takes_it_back() {
+fn what_was_edited_since_is_left_and_named_with_the_reason_and_a_later_undo_takes_it_back() {
     let place = sandbox();
     let repository = listed(&place);
     repository.write("gone.txt", "gone\n");
     repository.write("binary", [0, 1]);
     repository.commit("more");
     let script = format!(
-        "{}; echo x > new.txt; echo changed > gone.txt; echo y > fine.txt; printf '\\000b' > binary",
+        "{}; echo x > new.txt; echo changed > gone.txt; printf '\\000b' > binary
+         echo x > \"$(printf 'a\\033[2Jb')\"; echo y > fine.txt",
         set(2, "task")
     );
     let run = place.run_in(&repository).exec(&script).run().expect_code(0);
@@ -130,11 +132,14 @@ fn what_was_edited_since_is_left_and_named_and_a_later_undo_takes_it_back() {
     fs::remove_file(repository.path("gone.txt")).unwrap();
     let words = format!("undo {}", run.run_name());
 
+    let undone = regatta(&place, &repository, &words).expect_code(4);
+    let left = "left        list.txt: the same lines were changed since\n";
+    assert!(undone.stdout.contains(left), "{undone}");
+    assert!(undone.stdout.contains("taken back  2 files: "), "{undone}");
+    assert!(!undone.stdout.contains('\u{1b}'), "{undone}");
     let left = json(&place, &repository, &words, 4);
     let paths: Vec<_> = left["left"].as_array().unwrap().iter().map(|left| &left["path"]).collect();
     assert_eq!(paths, ["binary", "gone.txt", "list.txt", "new.txt"], "{left}");
-    assert_eq!(left["files"], serde_json::json!(["fine.txt"]), "{left}");
-    assert_eq!(left["tasks"][0]["landing"], "taken_back");
     assert_eq!(repository.text("new.txt"), "x\nmore\n");
     assert_eq!(repository.read("binary"), [0, b'c']);
     assert!(repository.text("list.txt").contains("task, and the user\n"));
@@ -157,40 +162,14 @@ fn what_was_edited_since_is_left_and_named_and_a_later_undo_takes_it_back() {
 }
 
 #[test]
-fn an_undo_names_what_is_left_with_the_reason_for_a_person() {
-    let place = sandbox();
-    let repository = listed(&place);
-    let script = format!("{}; echo x > \"$(printf 'a\\033[2Jb')\"", set(2, "task"));
-    let _run = place.run_in(&repository).exec(&script).run().expect_code(0);
-    repository.write("list.txt", lines().replace("line 2\n", "mine\n"));
-    let undone = regatta(&place, &repository, "undo @").expect_code(4);
-    let left = "left        list.txt: the same lines were changed since\n";
-    assert!(undone.stdout.contains(left), "{undone}");
-    assert!(undone.stdout.contains("taken back  1 file: "), "{undone}");
-    assert!(!undone.stdout.contains('\u{1b}'), "{undone}");
-}
-
-#[test]
-fn a_file_that_the_user_renamed_or_committed_since_is_taken_back_where_it_is() {
+fn after_a_hard_reset_nothing_is_left_and_what_was_renamed_or_committed_is_taken_back_where_it_is()
+{
     let place = sandbox();
     let repository = listed(&place);
     let script = format!("{}; echo x > new.txt", set(2, "task"));
-    let _run = place.run_in(&repository).exec(&script).run().expect_code(0);
-    repository.commit("what landed");
-    let head = repository.git(&["rev-parse", "HEAD"]);
-    fs::rename(repository.path("list.txt"), repository.path("renamed.txt")).unwrap();
-    let undone = regatta(&place, &repository, "undo @").expect_code(0);
-    assert_eq!(repository.text("renamed.txt"), lines(), "{undone}");
-    assert!(!repository.has("list.txt") && !repository.has("new.txt"));
-    assert_eq!(head, repository.git(&["rev-parse", "HEAD"]), "the commit stays");
-}
-
-#[test]
-fn after_a_hard_reset_there_is_nothing_to_take_back_which_is_told() {
-    let place = sandbox();
-    let repository = listed(&place);
-    let run = place.run_in(&repository).exec(&set(2, "task")).run().expect_code(0);
+    let run = place.run_in(&repository).exec(&script).run().expect_code(0);
     repository.git(&["reset", "--quiet", "--hard"]);
+    repository.git(&["clean", "--quiet", "-fd"]);
     let before = repository.tree();
     let undone = regatta(&place, &repository, "undo @").expect_code(0);
     let told = format!("nothing of {} is left to take back", run.run_name());
@@ -200,6 +179,15 @@ fn after_a_hard_reset_there_is_nothing_to_take_back_which_is_told() {
     assert!(repository.text("list.txt").contains("task\n"));
     let _undone = regatta(&place, &repository, "undo @").expect_code(0);
     expect_same(&before, &repository, "the second undo");
+
+    let _again = regatta(&place, &repository, "apply @ --again").expect_code(0);
+    repository.commit("what landed");
+    let head = repository.git(&["rev-parse", "HEAD"]);
+    fs::rename(repository.path("list.txt"), repository.path("renamed.txt")).unwrap();
+    let undone = regatta(&place, &repository, "undo @").expect_code(0);
+    assert_eq!(repository.text("renamed.txt"), lines(), "{undone}");
+    assert!(!repository.has("list.txt") && !repository.has("new.txt"));
+    assert_eq!(head, repository.git(&["rev-parse", "HEAD"]), "the commit stays");
 }
 
 #[test]
@@ -235,25 +223,6 @@ fn one_task_is_taken_back_alone_also_where_a_later_one_changed_the_same_file() {
 }
 
 #[test]
-fn what_landed_with_settled_conflicts_is_taken_back_too() {
-    let place = sandbox();
-    let repository = listed(&place);
-    let plan = Plan::default()
-        .task("red", &format!("{}; echo red > red.txt", set(2, "red")))
-        .task("blue", &format!("{}; echo blue > blue.txt", set(2, "blue")));
-    let name = place.run_plan(&repository, &plan).run().expect_code(4).run_name();
-    let before_settling = repository.tree();
-    let _settled =
-        regatta(&place, &repository, &format!("apply {name}/blue --theirs")).expect_code(0);
-    assert!(repository.text("list.txt").contains("blue\n"));
-    let undone = regatta(&place, &repository, &format!("undo {name}/blue")).expect_code(0);
-    expect_same(&before_settling, &repository, &undone.to_string());
-    let _undone = regatta(&place, &repository, &format!("undo {name}")).expect_code(0);
-    assert_eq!(repository.text("list.txt"), lines());
-    assert!(!repository.has("red.txt") && !repository.has("blue.txt"));
-}
-
-#[test]
 fn lines_that_were_joined_are_not_called_taken_back_while_they_stay() {
     let place = sandbox();
     let repository = place.repository().watched();
@@ -271,7 +240,7 @@ fn lines_that_were_joined_are_not_called_taken_back_while_they_stay() {
 }
 
 #[test]
-fn a_dry_run_of_an_undo_an_apply_and_a_discard_changes_nothing() {
+fn a_dry_run_changes_nothing_and_what_landed_with_settled_conflicts_is_taken_back_too() {
     let place = sandbox();
     let repository = listed(&place);
     let plan =
@@ -295,22 +264,22 @@ fn a_dry_run_of_an_undo_an_apply_and_a_discard_changes_nothing() {
     assert_eq!(tree.differences(&repository.tree()), Vec::<String>::new());
     assert_eq!(before.differences(&data()), Vec::<String>::new());
     assert_eq!(count, rows());
+
+    let settle = format!("apply {name}/b --theirs");
+    let _settled = regatta(&place, &repository, &settle).expect_code(0);
+    assert!(repository.text("list.txt").contains("b\n"));
+    let undone = regatta(&place, &repository, &format!("undo {name}/b")).expect_code(0);
+    expect_same(&tree, &repository, &undone.to_string());
+    let _undone = regatta(&place, &repository, &format!("undo {name}")).expect_code(0);
+    assert_eq!(repository.text("list.txt"), lines().replace("line 30\n", "mine\n"));
+    assert!(!repository.has("c.txt"));
 }
 
 #[test]
 fn what_cannot_be_taken_back_is_refused_with_what_to_do_and_nothing_changes() {
     let place = sandbox();
     let repository = listed(&place);
-    let none = regatta(&place, &repository, "undo @").expect_code(1);
-    assert!(none.stderr.contains("there is no run yet"), "{none}");
-    let missing = regatta(&place, &repository, "undo").expect_code(1);
-    assert!(missing.stderr.contains("undo @") && missing.stderr.contains("runs"), "{missing}");
-    let kept = place.run_in(&repository).words("--merge none").exec(&set(2, "x")).run();
-    let kept = kept.expect_code(0).run_name();
-    let refused = regatta(&place, &repository, &format!("undo {kept}")).expect_code(1);
-    assert!(refused.stderr.contains(&format!("nothing of {kept} has landed")), "{refused}");
-    let unknown = regatta(&place, &repository, "undo r0000").expect_code(1);
-    assert!(unknown.stderr.contains("there is no run or task `r0000`"), "{unknown}");
+    expect_refused_without_landed_work(&place, &repository);
 
     let run = place.run_in(&repository).exec(&set(2, "task")).run().expect_code(0).run_name();
     let landed = repository.tree();
@@ -352,15 +321,26 @@ fn what_cannot_be_taken_back_is_refused_with_what_to_do_and_nothing_changes() {
     place.expect_nothing_left(&repository);
 }
 
-#[test]
-fn a_run_that_works_is_not_taken_back() {
-    let place = sandbox();
-    let repository = listed(&place);
+/// Without a run, without a name, of work that has not landed and of a run that works, nothing is taken
+/// back.
+fn expect_refused_without_landed_work(place: &Sandbox, repository: &Repository) {
+    let none = regatta(place, repository, "undo @").expect_code(1);
+    assert!(none.stderr.contains("there is no run yet"), "{none}");
+    let missing = regatta(place, repository, "undo").expect_code(1);
+    assert!(missing.stderr.contains("undo @") && missing.stderr.contains("runs"), "{missing}");
+    let kept = place.run_in(repository).words("--merge none").exec(&set(2, "x")).run();
+    let kept = kept.expect_code(0).run_name();
+    let refused = regatta(place, repository, &format!("undo {kept}")).expect_code(1);
+    assert!(refused.stderr.contains(&format!("nothing of {kept} has landed")), "{refused}");
+    let unknown = regatta(place, repository, "undo r0000").expect_code(1);
+    assert!(unknown.stderr.contains("there is no run or task `r0000`"), "{unknown}");
+
+    // A run that works.
     let gate = place.folder().join("gate");
     let script = format!("touch '{0}'; while [ -e '{0}' ]; do sleep 0.05; done", gate.display());
-    let running = place.run_in(&repository).exec(&script).start();
+    let running = place.run_in(repository).exec(&script).start();
     eventually(Duration::from_secs(60), "the task works", || gate.exists());
-    let refused = regatta(&place, &repository, "undo @").expect_code(1);
+    let refused = regatta(place, repository, "undo @").expect_code(1);
     assert!(refused.stderr.contains("take back"), "{refused}");
     fs::remove_file(&gate).unwrap();
     let _ended = running.wait().expect_code(0);

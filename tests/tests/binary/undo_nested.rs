@@ -2,6 +2,7 @@
 //! moved are removed, the others are named.
 
 use serde_json::Value;
+use test_limit::{Depth, depth, sample};
 use tests::sandbox::{Finished, Plan, Repository, Sandbox};
 
 use super::nested_kit::{CheckedOut, KINDS, Kind, Nest};
@@ -34,40 +35,39 @@ fn plan() -> Plan {
 
 #[test]
 fn branches_in_nested_repositories_that_nobody_has_moved_are_removed_with_those_around_them() {
-    for (mode, kinds) in [("branch", KINDS.as_slice()), ("stack", &[Kind::Submodule])] {
-        for kind in kinds {
-            let place = sandbox();
-            let nest = Nest::of(&place, *kind);
-            let before = [&nest.outer, &nest.lib].map(CheckedOut::of);
-            let run = place.run_plan(&nest.outer, &plan()).words("--merge").words(mode);
-            let finished = run.run().expect_code(0);
-            let name = finished.run_name();
-            let count = if mode == "branch" { 2 } else { 1 };
-            assert_eq!(made(&nest.lib).len(), count, "{finished}");
-            let would = say(&place, &nest, &format!("undo {name} --dry-run")).expect_code(0);
-            assert!(would.stdout.contains(" in lib is removed, if it were done now"), "{would}");
-            assert_eq!(made(&nest.lib).len(), count, "{would}");
-            let undone = say(&place, &nest, &format!("undo {name} --json")).expect_code(0);
-            let document: Value = serde_json::from_str(&undone.stdout).expect("it is JSON");
-            let branches = document["branches"].as_array().expect("a list");
-            let nested = branches.iter().filter(|branch| branch["nested"] == "lib");
-            assert_eq!(nested.count(), count, "{undone}");
-            assert_eq!(document["tasks"].as_array().expect("a list").len(), 2, "{undone}");
-            assert_eq!((made(&nest.lib), made(&nest.outer)), (vec![], vec![]), "{undone}");
-            let again = say(&place, &nest, &format!("undo {name}")).expect_code(0);
-            assert!(again.stdout.contains("was taken back already"), "{again}");
-            let _done = say(&place, &nest, &format!("apply {name} --again")).expect_code(0);
-            assert_eq!(made(&nest.lib).len(), count, "it has landed again");
-            let _done = say(&place, &nest, &format!("undo {name}")).expect_code(0);
-            assert_eq!((made(&nest.lib), made(&nest.outer)), (vec![], vec![]));
-            assert_eq!(before, [&nest.outer, &nest.lib].map(CheckedOut::of), "{mode} {kind:?}");
-            place.expect_nothing_left(&nest.outer);
-        }
+    let kinds = sample(KINDS, 1).into_iter().map(|kind| ("branch", kind));
+    for (mode, kind) in kinds.chain([("stack", Kind::Submodule)]) {
+        let place = sandbox();
+        let nest = Nest::of(&place, kind);
+        let before = [&nest.outer, &nest.lib].map(CheckedOut::of);
+        let run = place.run_plan(&nest.outer, &plan()).words("--merge").words(mode);
+        let finished = run.run().expect_code(0);
+        let name = finished.run_name();
+        let count = if mode == "branch" { 2 } else { 1 };
+        assert_eq!(made(&nest.lib).len(), count, "{finished}");
+        let would = say(&place, &nest, &format!("undo {name} --dry-run")).expect_code(0);
+        assert!(would.stdout.contains(" in lib is removed, if it were done now"), "{would}");
+        assert_eq!(made(&nest.lib).len(), count, "{would}");
+        let undone = say(&place, &nest, &format!("undo {name} --json")).expect_code(0);
+        let document: Value = serde_json::from_str(&undone.stdout).expect("it is JSON");
+        let branches = document["branches"].as_array().expect("a list");
+        let nested = branches.iter().filter(|branch| branch["nested"] == "lib");
+        assert_eq!(nested.count(), count, "{undone}");
+        assert_eq!(document["tasks"].as_array().expect("a list").len(), 2, "{undone}");
+        assert_eq!((made(&nest.lib), made(&nest.outer)), (vec![], vec![]), "{undone}");
+        let again = say(&place, &nest, &format!("undo {name}")).expect_code(0);
+        assert!(again.stdout.contains("was taken back already"), "{again}");
+        let _done = say(&place, &nest, &format!("apply {name} --again")).expect_code(0);
+        assert_eq!(made(&nest.lib).len(), count, "it has landed again");
+        let _done = say(&place, &nest, &format!("undo {name}")).expect_code(0);
+        assert_eq!((made(&nest.lib), made(&nest.outer)), (vec![], vec![]));
+        assert_eq!(before, [&nest.outer, &nest.lib].map(CheckedOut::of), "{mode} {kind:?}");
+        place.expect_nothing_left(&nest.outer);
     }
 }
 
 #[test]
-fn a_branch_in_a_nested_repository_that_somebody_moved_or_checked_out_is_left_and_named() {
+fn a_branch_in_a_nested_repository_that_somebody_moved_is_left_and_one_task_is_taken_back_alone() {
     for mode in ["branch", "stack"] {
         let place = sandbox();
         let nest = Nest::of(&place, Kind::Untracked);
@@ -93,21 +93,16 @@ fn a_branch_in_a_nested_repository_that_somebody_moved_or_checked_out_is_left_an
         nest.lib.git(&["switch", "--quiet", "main"]);
         let _done = say(&place, &nest, &format!("undo {name}")).expect_code(0);
         assert_eq!(made(&nest.lib), Vec::<String>::new());
+        // One task is taken back alone, unless it is a part of a stack.
+        let _again = say(&place, &nest, &format!("apply {name} --again")).expect_code(0);
+        let alone = say(&place, &nest, &format!("undo {name}/inner"));
+        if mode == "branch" {
+            let alone = alone.expect_code(0);
+            assert_eq!(made(&nest.lib), [format!("regatta/{name}/both")], "{alone}");
+        } else {
+            alone.expect_refusal(&["cannot be taken back alone", "git revert"]);
+        }
     }
-}
-
-#[test]
-fn one_task_of_several_is_taken_back_in_its_nested_repository_alone() {
-    let place = sandbox();
-    let nest = Nest::of(&place, Kind::Submodule);
-    let run = place.run_plan(&nest.outer, &plan()).words("--merge branch");
-    let name = run.run().expect_code(0).run_name();
-    let _done = say(&place, &nest, &format!("undo {name}/inner")).expect_code(0);
-    assert_eq!(made(&nest.lib), [format!("regatta/{name}/both")]);
-    let run = place.run_plan(&nest.outer, &plan()).words("--merge stack");
-    let name = run.run().expect_code(0).run_name();
-    let refused = say(&place, &nest, &format!("undo {name}/inner"));
-    refused.expect_refusal(&["cannot be taken back alone", "git revert"]);
 }
 
 #[test]
@@ -131,28 +126,35 @@ fn onto_a_branch_and_in_a_later_landing_the_branch_in_the_nested_repository_goes
 
 #[test]
 fn an_undo_that_is_killed_between_two_repositories_is_completed_by_the_next_one() {
-    for mode in ["branch", "stack"] {
-        let mut kills = 0;
-        for hit in 1.. {
-            let place = sandbox();
-            let nest = Nest::of(&place, Kind::Submodule);
-            let run = place.run_plan(&nest.outer, &plan()).words("--merge").words(mode);
-            let name = run.run().expect_code(0).run_name();
-            let undo = place.regatta(nest.outer.root()).words("undo").arg(&name);
-            let killed = undo.fault(&format!("kill@landing.branch:{hit}")).run();
-            let is_over = killed.code == 0;
-            if !is_over {
-                assert_eq!(killed.code, 128 + 9, "{killed}");
-                kills += 1;
-                let next = say(&place, &nest, &format!("undo {name}")).expect_code(0);
-                let branches = (made(&nest.lib), made(&nest.outer));
-                assert_eq!(branches, (vec![], vec![]), "{mode} {hit} {killed} {next}");
-            }
-            assert_eq!((nest.lib.faults(), nest.outer.faults()), (String::new(), String::new()));
-            if is_over {
-                break;
-            }
+    let modes = ["branch", "stack"];
+    if depth() != Depth::Full {
+        let some = modes.iter().flat_map(|mode| (1..=4).map(move |hit| (*mode, hit)));
+        for (mode, hit) in sample(some, 2) {
+            assert!(kill_an_undo(mode, hit), "{mode} {hit}");
         }
+        return;
+    }
+    for mode in modes {
+        let kills = (1..).take_while(|hit| kill_an_undo(mode, *hit)).count();
         assert!(kills >= 4, "{mode}: {kills} kills");
     }
+}
+
+/// Kills an undo at this change of a branch, and returns whether it came so far.
+fn kill_an_undo(mode: &str, hit: usize) -> bool {
+    let place = sandbox();
+    let nest = Nest::of(&place, Kind::Submodule);
+    let run = place.run_plan(&nest.outer, &plan()).words("--merge").words(mode);
+    let name = run.run().expect_code(0).run_name();
+    let undo = place.regatta(nest.outer.root()).words("undo").arg(&name);
+    let killed = undo.fault(&format!("kill@landing.branch:{hit}")).run();
+    let is_over = killed.code == 0;
+    if !is_over {
+        assert_eq!(killed.code, 128 + 9, "{killed}");
+        let next = say(&place, &nest, &format!("undo {name}")).expect_code(0);
+        let branches = (made(&nest.lib), made(&nest.outer));
+        assert_eq!(branches, (vec![], vec![]), "{mode} {hit} {killed} {next}");
+    }
+    assert_eq!((nest.lib.faults(), nest.outer.faults()), (String::new(), String::new()));
+    !is_over
 }

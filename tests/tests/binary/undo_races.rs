@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
+use test_limit::by_depth;
 use tests::sandbox::{Plan, Repository};
 
 use super::sandbox_on_disk as sandbox;
@@ -54,7 +55,7 @@ fn what_somebody_saves_during_an_undo_is_there_afterwards_or_its_path_is_named()
     let text: String = (0..40).map(|line| format!("line {line}\n")).collect();
     repository.write("notes.txt", &text);
     repository.commit("notes");
-    for round in 0..6 {
+    for round in 0..by_depth(2, 6) {
         let plan = Plan::default()
             .task("notes", "sed -i 's/^line 2$/the task/' notes.txt")
             .task("other", &format!("echo {round} > other.txt"));

@@ -74,45 +74,7 @@ fn what_a_command_came_to_is_in_the_log_and_the_next_request_but_not_with_two_ma
 }
 
 #[test]
-fn a_command_is_stopped_by_escape_with_all_that_it_started_and_what_waited_is_sent() {
-    let (place, model) = (sandbox(), PacedModel::start());
-    let mut screen = start(&place, &model);
-    let there = place.folder().join("there");
-    screen.press(&format!("!echo begun; sleep 600 & touch {}; wait\r", there.display()));
-    screen.until("its output", |text| {
-        text.contains("! echo begun") && text.contains("\n  begun\n") && text.contains("runs ")
-    });
-    screen.press("go on\r");
-    screen.until("what waits", |text| text.contains("sends: go on"));
-    screen.press("!pwd\r");
-    screen.until("one at a time", |text| text.contains("a command runs already; Esc stops it"));
-    screen.press("\u{15}");
-    assert!(place.processes().alive().iter().any(|(_, words)| words.contains("sleep 600")));
-    screen.press(ESC);
-    let exchange = model.next();
-    assert_eq!(exchange.prompts()[1], "go on");
-    assert!(
-        exchange.prompts()[0].ends_with("begun\n```\n\n(command cancelled)"),
-        "{:?}",
-        exchange.prompts()
-    );
-    exchange.answer("Well.");
-    screen.until("the end", |text| {
-        text.contains("  stopped\n") && text.contains("Well.") && !text.contains("works")
-    });
-    let is_there =
-        || place.processes().alive().iter().any(|(_, words)| words.contains("sleep 600"));
-    let until = std::time::Instant::now() + Duration::from_secs(20);
-    while is_there() && std::time::Instant::now() < until {
-        std::thread::yield_now();
-    }
-    assert!(!is_there(), "the command is gone");
-    assert_eq!(logged(&place, "bashExecution")[0]["cancelled"], true);
-    leave(&mut screen);
-}
-
-#[test]
-fn a_command_runs_while_the_model_works_and_is_part_of_the_request_after_that() {
+fn a_command_runs_while_the_model_works_and_escape_stops_it_and_sends_what_waited() {
     let (place, model) = (sandbox(), PacedModel::start());
     let mut screen = start(&place, &model);
     screen.press("begin\r");
@@ -128,5 +90,30 @@ fn a_command_runs_while_the_model_works_and_is_part_of_the_request_after_that() 
     assert_eq!(second.prompts(), ["begin", "Ran `echo meanwhile`\n```\nmeanwhile\n```", "now?"]);
     second.answer("Yes.");
     screen.until("the answer", |text| text.contains("Yes.") && !text.contains("works"));
+
+    let there = place.folder().join("there");
+    screen.press(&format!("!echo begun; sleep 600 & touch {}; wait\r", there.display()));
+    screen.until("its output", |text| {
+        text.contains("! echo begun") && text.contains("\n  begun\n") && text.contains("runs ")
+    });
+    screen.press("go on\r");
+    screen.until("what waits", |text| text.contains("sends: go on"));
+    screen.press("!pwd\r");
+    screen.until("one at a time", |text| text.contains("a command runs already; Esc stops it"));
+    screen.press("\u{15}");
+    assert!(place.processes().alive().iter().any(|(_, words)| words.contains("sleep 600")));
+    screen.press(ESC);
+    let exchange = model.next();
+    let prompts = exchange.prompts();
+    assert_eq!(prompts[4], "go on");
+    assert!(prompts[3].ends_with("begun\n```\n\n(command cancelled)"), "{prompts:?}");
+    exchange.answer("Well.");
+    screen.until("the end", |text| {
+        text.contains("  stopped\n") && text.contains("Well.") && !text.contains("works")
+    });
+    test_limit::eventually(Duration::from_secs(20), "the command is gone", || {
+        !place.processes().alive().iter().any(|(_, words)| words.contains("sleep 600"))
+    });
+    assert_eq!(logged(&place, "bashExecution")[1]["cancelled"], true);
     leave(&mut screen);
 }

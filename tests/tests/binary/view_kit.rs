@@ -113,11 +113,6 @@ impl Exchange {
         Instant::now()
     }
 
-    /// Sends a piece of what the model thinks.
-    pub(super) fn think(&mut self, text: &str) {
-        self.send(&json!({ "role": "assistant", "reasoning_content": text }), None);
-    }
-
     /// Ends the answer.
     pub(super) fn end(mut self) {
         self.send(&json!({}), Some("stop"));

@@ -1,7 +1,6 @@
 //! What a session on a terminal says of a request that is late or goes elsewhere.
 
 use std::fs;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tests::model::{Answer, Asked, LoopbackModel, marker};
 use tests::sandbox::{Sandbox, Screen};
@@ -25,26 +24,6 @@ fn words(model: &LoopbackModel) -> String {
 
 fn status(code: u16, body: &str) -> Answer {
     Answer::Status { code, headers: Vec::new(), body: body.to_owned() }
-}
-
-#[test]
-fn a_request_that_is_sent_again_is_told_with_its_reason_and_the_time_until_then() {
-    test_limit::waits("a delay of seconds, which the screen shows");
-    let (place, model) = (sandbox(), LoopbackModel::start());
-    place.home().configure("retry:\n  baseDelayMs: 1100\n");
-    let times = AtomicUsize::new(0);
-    model.talk("s", move |_: &Asked| match times.fetch_add(1, Ordering::Relaxed) {
-        0 => status(503, "{\"error\": {\"message\": \"too busy\"}}"),
-        _ => Answer::text("At last."),
-    });
-    let mut screen = start(&place, &words(&model));
-    screen.press(&format!("go {}\r", marker("s")));
-    screen.until("the wait", |text| text.contains("waits for the next attempt, in 1s"));
-    screen.until("the answer", |text| text.contains("At last.") && !text.contains("works"));
-    let text = screen.text();
-    assert_eq!(text.matches("asked again in").count(), 1, "{text}");
-    assert!(text.contains("too busy") && !text.contains("waits for"), "{text}");
-    leave(&mut screen);
 }
 
 #[test]
@@ -82,7 +61,8 @@ fn a_request_that_waits_for_the_limit_per_minute_is_told_with_the_time_until_the
 }
 
 #[test]
-fn a_model_that_answers_in_place_of_another_is_told_with_the_reason() {
+fn a_retry_and_a_model_that_answers_in_place_of_another_are_told_with_their_reasons() {
+    test_limit::waits("a delay of a second, which the screen shows");
     let (place, first, second) = (sandbox(), LoopbackModel::start(), LoopbackModel::start());
     let provider = |name: &str, model: &LoopbackModel| {
         format!(
@@ -94,18 +74,21 @@ fn a_model_that_answers_in_place_of_another_is_told_with_the_reason() {
     let providers = [provider("first", &first), provider("second", &second)].concat();
     write_models(&place, &format!("providers:\n{providers}"));
     place.home().configure(
-        "modelRoles:\n  default: first/loop\nretry:\n  maxRetries: 1\n  baseDelayMs: 10\n  \
+        "modelRoles:\n  default: first/loop\nretry:\n  maxRetries: 1\n  baseDelayMs: 1100\n  \
          fallbackChains:\n    default: [second/loop]\n",
     );
     first.talk("s", |_: &Asked| status(503, "{\"error\": {\"message\": \"too busy\"}}"));
     second.talk("s", |_: &Asked| Answer::text("Instead."));
     let mut screen = start(&place, "");
     screen.press(&format!("go {}\r", marker("s")));
+    screen.until("the wait", |text| text.contains("waits for the next attempt, in 1s"));
     let text = screen.until("the answer, and the status line of the other one", |text| {
         text.contains("Instead.")
             && text.lines().last().is_some_and(|it| it.starts_with("second/loop"))
     });
     assert!(text.contains("second/loop is asked in place of first/loop: "), "{text}");
+    assert_eq!(text.matches("asked again in").count(), 1, "{text}");
+    assert!(text.contains("too busy") && !text.contains("waits for"), "{text}");
     leave(&mut screen);
 }
 

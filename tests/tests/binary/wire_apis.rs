@@ -28,9 +28,12 @@ pub(super) fn variable(wire: Wire) -> &'static str {
 const MOST_MEMORY: u64 = 200;
 const MOST_TIME: Duration = Duration::from_secs(30);
 
+/// For how many milliseconds a server is waited for that is not silent.
+pub(super) const PATIENT: &str = "60000";
+
 /// How the models are described. Even endless answers fit into their windows: nothing is to be compacted.
 pub(super) const DESCRIBED: Described<'static> = Described {
-    provider: "apiKey: GATE_KEY, ",
+    provider: "apiKey: GATE_KEY",
     model: ", reasoning: true, contextWindow: 4000000, maxTokens: 64000, cost: { input: 1000, output: 1000 }",
     level: ":high",
 };
@@ -95,13 +98,14 @@ fn run_undisturbed(
     set_up: impl Fn(&Agent),
 ) -> (Vec<Agent>, Finished) {
     let agent = |wire: Wire| {
-        let (name, file) = (wire.name(), wire.name());
-        let agent = Agent::new(name, wire, move |asked: &Asked| work(file, asked.answers()));
+        // A name of its own: what is known of a provider by its name departs from its API.
+        let (name, file) = (format!("over-{}", wire.name()), format!("over-{}", wire.name()));
+        let agent = Agent::new(&name, wire, move |asked: &Asked| work(&file, asked.answers()));
         set_up(&agent);
         agent
     };
     let agents: Vec<_> = Wire::ALL.into_iter().map(agent).collect();
-    let finished = within_memory(begin(place, repository, &agents, "60000"), "all APIs");
+    let finished = within_memory(begin(place, repository, &agents, PATIENT), "all APIs");
     expect_no_violation(&agents, &finished);
     let finished = finished.expect_code(0);
     for Agent { name, .. } in &agents {
@@ -158,33 +162,43 @@ pub(super) enum Ends {
     Fails(&'static str, usize),
 }
 
+/// What is said: an answer, or what makes one of megabytes when it is wanted.
+pub(super) enum Says {
+    Answer(Answer),
+    Made(fn(Wire) -> Answer),
+}
+
 /// What a model says instead of its yield, how often, and how its task ends.
 pub(super) struct Odd {
     pub(super) what: &'static str,
-    pub(super) answer: Answer,
+    pub(super) says: Says,
     pub(super) times: usize,
     pub(super) ends: Ends,
 }
 
 impl Odd {
     /// What is said once.
-    pub(super) fn once((what, answer, ends): (&'static str, Answer, Ends)) -> Self {
-        Self { what, answer, times: 1, ends }
+    pub(super) fn once((what, says, ends): (&'static str, Says, Ends)) -> Self {
+        Self { what, says, times: 1, ends }
     }
 
     /// How long its server is waited for, in milliseconds. Only one that really is silent is to be
     /// taken for that, however busy the machine is.
     fn patience(&self) -> &'static str {
-        match &self.answer {
-            Answer::Silence | Answer::Held => by_depth("2000", "10000"),
-            Answer::Again(_, every) if !every.is_zero() => by_depth("2000", "3000"),
-            _ => "60000",
+        match &self.says {
+            Says::Answer(Answer::Silence | Answer::Held) => by_depth("2000", "10000"),
+            Says::Answer(Answer::Again(_, every)) if !every.is_zero() => by_depth("2000", "3000"),
+            Says::Answer(_) | Says::Made(_) => PATIENT,
         }
     }
 
     /// Returns an agent to which that is said.
     fn agent(&self, name: &str, wire: Wire) -> Agent {
-        let (file, odd, mut left) = (name.to_owned(), self.answer.clone(), self.times);
+        let odd = match &self.says {
+            Says::Answer(answer) => answer.clone(),
+            Says::Made(make) => make(wire),
+        };
+        let (file, mut left) = (name.to_owned(), self.times);
         Agent::new(name, wire, move |asked: &Asked| {
             if asked.answers() == 1 && left > 0 {
                 left -= 1;
@@ -211,7 +225,7 @@ pub(super) fn expect_ends(odd: impl Fn(Wire) -> Vec<Odd>) {
     let first = usize::try_from(seed() % 4).unwrap_or(0);
     let chosen = |at: usize| (Wire::ALL[(first + at) % 4], &by_wire[(first + at) % 4][at]);
     let all: Vec<_> = (0..by_wire[0].len()).map(chosen).collect();
-    for patience in ["60000", "2000"] {
+    for patience in [PATIENT, "2000"] {
         let same = all.iter().filter(|(_, odd)| odd.patience() == patience);
         let same: Vec<_> = same.copied().collect();
         if !same.is_empty() {
@@ -240,7 +254,9 @@ fn run_odd(rows: &[(Wire, &Odd)], patience: &str) {
         let end = finished.task(name);
         let requests = agent.requests() - 1;
         let class = end["failure"]["class"].as_str();
-        let ended = format!("{} {requests}", class.unwrap_or("lands"));
+        // A server that answers late on a busy machine is asked again, too.
+        let counted = if patience == PATIENT { requests } else { requests.min(2) };
+        let ended = format!("{} {counted}", class.unwrap_or("lands"));
         let wanted = match ends {
             Ends::Lands(requests) => format!("lands {requests}"),
             Ends::Fails(class, requests) => format!("{class} {requests}"),
@@ -322,32 +338,46 @@ fn failures(_wire: Wire) -> Vec<Odd> {
             Ends::Fails("invalid", 1),
         ),
     ];
-    let odd = |(what, answer, times, ends)| Odd { what, answer, times, ends };
+    let odd = |(what, answer, times, ends)| Odd { what, says: Says::Answer(answer), times, ends };
     cases.into_iter().map(odd).collect()
+}
+
+fn calls(calls: Vec<Call>) -> Said {
+    Said { calls, ..Said::default() }
+}
+
+fn read(path: &str) -> Call {
+    Call::new("read", &json!({ "path": path }))
+}
+
+/// Returns a call whose arguments are longer than they may be, and than an event if they come in one.
+fn long_arguments(wire: Wire) -> Answer {
+    let quick = if wire == Wire::Gemini { 5 } else { 3 };
+    wire.say(&calls(vec![read(&"x".repeat(by_depth(quick, 8) << 20))]))
 }
 
 /// Answers that are whole and odd, each with its end.
 fn odd_answers(wire: Wire) -> Vec<Odd> {
-    let calls = |calls: Vec<Call>| Said { calls, ..Said::default() };
-    let read = |path: &str| Call::new("read", &json!({ "path": path }));
     let raw = |arguments: String| Call { id: None, name: "read".to_owned(), arguments };
     let deep = format!("{{\"path\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
-    let many = wire.say(&calls(vec![read("README.md"); 2000]));
-    let long = wire.say(&calls(vec![read(&"x".repeat(8 << 20))]));
+    let many = Says::Made(|wire| wire.say(&calls(vec![read("README.md"); 2000])));
     // Here a call comes whole, in one event, and an event has a maximum size.
     let whole = wire == Wire::Gemini;
     let long_end = if whole { Ends::Fails("invalid", 1) } else { Ends::Lands(2) };
-    let cases = [
-        ("2,000 calls", many, Ends::Lands(2)),
-        ("long arguments", long, long_end),
-        ("deep arguments", Answer::calls(vec![raw(deep)]), Ends::Lands(2)),
-        ("no JSON", Answer::calls(vec![raw("{\"path\"".to_owned())]), Ends::Lands(2)),
-        ("an unknown tool", Answer::calls(vec![Call::new("x", &json!({}))]), Ends::Lands(2)),
-        ("one id twice", Answer::calls(vec![read("a").with_id("twice"); 2]), Ends::Lands(2)),
-        ("ANSI", Answer::text("\u{1b}[31m\u{1b}]0;title\u{7}"), Ends::Lands(2)),
-        ("endless text", Answer::Endless, Ends::Lands(2)),
+    let said = [
+        ("deep arguments", Answer::calls(vec![raw(deep)])),
+        ("no JSON", Answer::calls(vec![raw("{\"path\"".to_owned())])),
+        ("an unknown tool", Answer::calls(vec![Call::new("x", &json!({}))])),
+        ("one id twice", Answer::calls(vec![read("a").with_id("twice"); 2])),
+        ("ANSI", Answer::text("\u{1b}[31m\u{1b}]0;title\u{7}")),
+        ("endless text", Answer::Endless),
     ];
-    cases.into_iter().map(Odd::once).collect()
+    let said = said.map(|(what, answer)| (what, Says::Answer(answer), Ends::Lands(2)));
+    let made = [
+        ("2,000 calls", many, Ends::Lands(2)),
+        ("long arguments", Says::Made(long_arguments), long_end),
+    ];
+    made.into_iter().chain(said).map(Odd::once).collect()
 }
 
 #[test]

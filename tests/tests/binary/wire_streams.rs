@@ -4,14 +4,16 @@
 use std::time::Duration;
 
 use serde_json::json;
-use test_limit::by_depth;
+use test_limit::{Depth, by_depth, depth};
 use tests::model::{Answer, Asked, Call, Cut, LoopbackModel, Said, Script, Wire, marker};
 use tests::sandbox::Plan;
 
 use super::fallbacks::id_of;
 use super::own_servers::write_providers;
 use super::sandbox;
-use super::wire_apis::{DESCRIBED, Ends, Odd, expect_ends, with_patience, within_memory};
+use super::wire_apis::{
+    DESCRIBED, Ends, Odd, PATIENT, Says, expect_ends, with_patience, within_memory,
+};
 
 /// Returns a stream of the documentation of an API, from the tests of the providers.
 fn documented(wire: Wire, name: &str) -> Vec<u8> {
@@ -31,10 +33,11 @@ fn reads(path: &str) -> Said {
     Said { calls: vec![Call::new("read", &json!({ "path": path }))], ..Said::default() }
 }
 
-/// Returns a stream with a call whose arguments have 64 MB.
+/// Returns a stream with a call whose arguments have 64 MB in full depth, and else more than they may.
 fn large_call(wire: Wire) -> Answer {
     // Here a call comes whole, in one event.
-    let once = if wire == Wire::Gemini { 64 << 20 } else { 1 << 20 };
+    let megabytes = by_depth(if wire == Wire::Gemini { 5 } else { 3 }, 64);
+    let once = if wire == Wire::Gemini { megabytes << 20 } else { 1 << 20 };
     let stream = String::from_utf8(spoken(wire, &reads(&"x".repeat(once)))).expect("it is text");
     if wire == Wire::Gemini {
         return Answer::stream(stream);
@@ -44,7 +47,7 @@ fn large_call(wire: Wire) -> Answer {
     let first = events.iter().position(is_piece).expect("there is a piece");
     let pieces = events.iter().filter(|event| is_piece(event)).copied().collect::<String>();
     let rest = events[first..].iter().filter(|event| !is_piece(event)).copied();
-    let all = [events[..first].concat(), pieces.repeat(64)].into_iter();
+    let all = [events[..first].concat(), pieces.repeat(megabytes)].into_iter();
     Answer::stream(all.chain(rest.map(str::to_owned)).collect::<String>())
 }
 
@@ -71,11 +74,14 @@ fn streams(wire: Wire) -> Vec<Odd> {
     let said = || Said { text: "größe".to_owned(), ..Said::default() };
     let whole = wire == Wire::Gemini;
     let by_text = matches!(wire, Wire::Completions | Wire::Responses);
-    let cases = [
-        ("64 MB", large_call(wire), if whole { Ends::Fails("invalid", 1) } else { again }),
+    let says = Says::Answer(Answer::Cut(said(), Cut::Reset));
+    let resets = Odd { what: "resets", says, times: 9, ends: Ends::Fails("transient", 3) };
+    let comments = Answer::Again(b": here\n\n".to_vec(), Duration::from_millis(50));
+    let large = if whole { Ends::Fails("invalid", 1) } else { again };
+    let said = [
         ("no text", no_text(wire), again),
         ("an empty id", wire.say(&no_id), again),
-        ("comments", Answer::Again(b": here\n\n".to_vec(), Duration::from_millis(50)), again),
+        ("comments", comments, again),
         ("a connection that breaks", Answer::Cut(said(), Cut::AtOnce), again),
         ("a reset", Answer::Cut(said(), Cut::Reset), again),
         ("a filter", stream("filter"), refused),
@@ -85,9 +91,9 @@ fn streams(wire: Wire) -> Vec<Odd> {
         ("odd events", stream("unknown"), again),
         ("calls that interleave", stream(if whole { "empty" } else { "interleaved" }), again),
     ];
-    let answer = Answer::Cut(said(), Cut::Reset);
-    let resets = Odd { what: "resets", answer, times: 9, ends: Ends::Fails("transient", 3) };
-    cases.into_iter().map(Odd::once).chain([resets]).collect()
+    let said = said.map(|(what, answer, ends)| (what, Says::Answer(answer), ends));
+    let made = [("a call of megabytes", Says::Made(large_call), large)];
+    made.into_iter().chain(said).map(Odd::once).chain([resets]).collect()
 }
 
 #[test]
@@ -121,8 +127,7 @@ impl Random {
     }
 }
 
-/// How many tasks are sent changed streams over each API in full depth, and how many streams each.
-const TASKS: usize = 24;
+/// How many changed streams each task is sent.
 const STREAMS: usize = 6;
 
 /// Returns a script that says streams which are changed in one place each.
@@ -145,10 +150,11 @@ fn changed(wire: Wire, task: usize) -> impl Script {
 
 #[test]
 fn a_run_whose_streams_are_changed_at_random_has_one_end_of_each_task() {
-    // In full depth each API has a run of its own.
-    let runs = by_depth(vec![Wire::ALL.to_vec()], Wire::ALL.map(|wire| vec![wire]).to_vec());
-    for wires in runs {
-        changed_at_random(&wires, TASKS / wires.len());
+    if depth() != Depth::Full {
+        return changed_at_random(&Wire::ALL, 3);
+    }
+    for wire in Wire::ALL {
+        changed_at_random(&[wire], 24);
     }
 }
 
@@ -156,32 +162,35 @@ fn a_run_whose_streams_are_changed_at_random_has_one_end_of_each_task() {
 fn changed_at_random(wires: &[Wire], each: usize) {
     let place = sandbox();
     let repository = place.repository();
-    let servers: Vec<_> = wires.iter().map(|wire| (*wire, LoopbackModel::start())).collect();
+    let server = |wire: &Wire| (*wire, format!("over-{}", wire.name()), LoopbackModel::start());
+    let servers: Vec<_> = wires.iter().map(server).collect();
     let mut plan = Plan::default();
-    for (wire, server) in &servers {
+    for (wire, provider, server) in &servers {
         for task in 0..each {
-            let name = format!("{}-t{task}", wire.name());
+            let name = format!("{provider}-t{task}");
             server.talk(&name, changed(*wire, task));
             plan = plan.agent(&name, &marker(&name));
-            plan = plan.with(&format!("model = '{}/{}:high'", wire.name(), id_of(*wire)));
+            plan = plan.with(&format!("model = '{provider}/{}:high'", id_of(*wire)));
         }
     }
-    write_providers(&place, servers.iter().map(|(wire, it)| (wire.name(), *wire, it)), DESCRIBED);
-    let run = with_patience(&place, place.run_plan(&repository, &plan), "60000");
+    let providers = servers.iter().map(|(wire, name, server)| (name.as_str(), *wire, server));
+    write_providers(&place, providers, DESCRIBED);
+    let run = with_patience(&place, place.run_plan(&repository, &plan), PATIENT);
     let finished = within_memory(run.words("--jobs 4"), &format!("{wires:?}"));
-    for (wire, server) in &servers {
+    for (wire, _, server) in &servers {
         // What was signed has been changed on its way, which nobody but its provider can notice.
         let mut violations = server.take_violations();
         violations.retain(|violation| !violation.contains("a signature is not as it came"));
         assert_eq!(violations, Vec::<String>::new(), "{wire:?}: {finished}");
     }
     let ended = finished.events_of("task_finished");
-    assert_eq!(ended.len(), TASKS, "{wires:?}: {finished}");
+    let tasks = wires.len() * each;
+    assert_eq!(ended.len(), tasks, "{wires:?}: {finished}");
     let failed = ended.iter().filter_map(|end| end["failure"]["class"].as_str());
     let failed: Vec<_> = failed.collect();
     let known = |class: &&str| ["transient", "invalid", "contract"].contains(class);
     assert!(failed.iter().all(known), "{wires:?}: {failed:?}: {finished}");
-    assert!(failed.len() < TASKS / 2, "{wires:?}: {failed:?}: {finished}");
+    assert!(failed.len() < tasks / 2, "{wires:?}: {failed:?}: {finished}");
     assert_eq!(finished.code == 0, failed.is_empty(), "{wires:?}: {finished}");
     assert!(!finished.stderr.contains("panicked"), "{finished}");
     place.expect_nothing_left(&repository);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use tests::sandbox::{Plan, Repository, Sandbox, eventually};
+use tests::sandbox::{Repository, Sandbox, eventually};
 
 use super::sandbox_on_disk as sandbox;
 
@@ -41,41 +41,7 @@ fn typed(place: &Sandbox, line: &str) -> String {
 }
 
 #[test]
-fn what_a_program_writes_to_a_file_that_it_holds_open_is_not_lost_and_the_other_tasks_land() {
-    let place = sandbox();
-    let repository = repository(&place);
-    let plan = Plan::default().task("log", "echo task > app.log").task("other", "echo x > x.txt");
-    let mut open = OpenOptions::new().append(true).open(repository.path("app.log")).unwrap();
-    let finished = place.run_plan(&repository, &plan).run().expect_code(4);
-    open.write_all(b"2\n").unwrap();
-    assert_eq!(repository.text("app.log"), "1\n2\n", "{finished}");
-    assert_eq!(finished.landed(), ["other"], "{finished}");
-    let conflict = &finished.events_of("task_conflicted")[0]["conflicts"][0];
-    assert_eq!((&conflict["path"], &conflict["reason"]), (&"app.log".into(), &"contested".into()));
-    drop(open);
-    let conflicts = place.regatta(repository.root()).words("conflicts").run().expect_code(0);
-    let reason = "another program had it open for writing, or changed it meanwhile";
-    assert!(conflicts.stdout.contains(reason), "{conflicts}");
-    place.expect_nothing_left(&repository);
-}
-
-#[test]
-fn a_replaced_version_that_was_written_to_after_a_kill_is_kept_and_the_next_start_says_where() {
-    let place = sandbox();
-    let repository = repository(&place);
-    let run = place.run_in(&repository).exec("echo task > app.log");
-    let killed = run.fault("kill@landing.drop").run().expect_code(128 + 9);
-    assert!(replaced(&repository).is_some_and(|path| append(path, "late\n")), "{killed}");
-    let next = place.regatta(repository.root()).words("runs").run().expect_code(0);
-    let line = next.stderr.lines().find(|line| line.contains("a version of app.log"));
-    let line = line.unwrap_or_else(|| panic!("the rescue in {next}"));
-    assert_eq!(typed(&place, line), "1\nlate\n");
-    assert_eq!(repository.text("app.log"), "task\n");
-    place.expect_nothing_left(&repository);
-}
-
-#[test]
-fn a_replaced_version_that_is_written_to_before_it_is_removed_is_an_event() {
+fn a_replaced_version_that_is_written_to_is_an_event_and_after_a_kill_the_next_start_says_where() {
     let place = sandbox();
     let repository = repository(&place);
     let run = place.run_in(&repository).exec("echo task > app.log");
@@ -91,5 +57,15 @@ fn a_replaced_version_that_is_written_to_before_it_is_removed_is_an_event() {
     assert_eq!(rescue["run"], finished.run_name().as_str(), "{finished}");
     let object = rescue["kept"]["object"].as_str().expect("an object of the store");
     assert_eq!(place.home().store_git(&["show", object]), "1\nlate\n");
+    place.expect_nothing_left(&repository);
+
+    let run = place.run_in(&repository).exec("echo another > app.log");
+    let killed = run.fault("kill@landing.drop").run().expect_code(128 + 9);
+    assert!(replaced(&repository).is_some_and(|path| append(path, "later\n")), "{killed}");
+    let next = place.regatta(repository.root()).words("runs").run().expect_code(0);
+    let line = next.stderr.lines().find(|line| line.contains("a version of app.log"));
+    let line = line.unwrap_or_else(|| panic!("the rescue in {next}"));
+    assert_eq!(typed(&place, line), "task\nlater\n");
+    assert_eq!(repository.text("app.log"), "another\n");
     place.expect_nothing_left(&repository);
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use test_limit::by_depth;
 use tests::model::{Answer, Asked, Call, LoopbackModel, marker, steps};
 use tests::sandbox::{Plan, Sandbox, eventually};
 
@@ -42,52 +43,85 @@ fn inputs_left(place: &Sandbox) -> Vec<PathBuf> {
     found
 }
 
+/// A text that a model yields, and a prompt with parts of yields.
+const TEXT: &str = "line one\nline \"two\" {{tasks.find.yield.why}}";
+const ASKS: &str = "All: {{tasks.find.yield}} One: {{ tasks.find.yield.files.1 }} Why: \
+                    {{tasks.FIND.yield.why}} Text: {{tasks.first.yield}} As it is: \
+                    \\{{tasks.find.yield}} {{item_of_mine}}";
+
+/// Reads the yield of `find` from its file.
+fn reads_the_file(asked: &Asked) -> Answer {
+    match asked.answers() {
+        0 => {
+            let command = "cat \"$REGATTA_INPUTS/find.json\"";
+            Answer::calls(vec![Call::new("bash", &json!({ "command": command }))])
+        }
+        _ => Answer::yields(&json!(asked.result())),
+    }
+}
+
+/// A plan whose agents and commands are told in each way what `find` has yielded.
+fn told_in_each_way(place: &Sandbox, filler: &str) -> Plan {
+    let long = format!("{filler}{{{{tasks.find.yield.files.0}}}} {}", marker("long"));
+    let file = place.folder().join("prompt.md");
+    std::fs::write(&file, long).unwrap();
+    let missing = format!("Use {{{{tasks.find.yield.nothing.here}}}}. {}", marker("missing"));
+    find()
+        .agent("first", &format!("Begin. {}", marker("first")))
+        .agent("second", &format!("{ASKS} {}", marker("second")))
+        .after(&["first", "find"])
+        .with(&format!("\n[[task]]\nid = \"long\"\nprompt_file = {file:?}"))
+        .after(&["find"])
+        .task("set-up", "cmp set-up.json \"$REGATTA_INPUTS/find.json\" && echo yes > same.txt")
+        .after(&["find"])
+        .agent("reader", &format!("Use it. {}", marker("reader")))
+        .after(&["find"])
+        .agent("missing", &missing)
+        .after(&["find"])
+        .task("after", "true")
+        .after(&["missing"])
+}
+
 #[test]
-fn a_prompt_holds_what_a_command_and_a_model_yielded_whole_and_in_part() {
+fn prompts_set_ups_and_tools_get_what_was_yielded_and_a_field_that_was_not_fails_the_task() {
     let place = sandbox();
     let repository = place.repository();
     let model = LoopbackModel::start();
-    let text = "line one\nline \"two\" {{tasks.find.yield.why}}";
-    model.talk("first", steps(vec![Answer::yields(&json!(text))]));
+    model.talk("first", steps(vec![Answer::yields(&json!(TEXT))]));
     model.talk("second", steps(vec![Answer::yields(&json!("done"))]));
-    let asks = "All: {{tasks.find.yield}} One: {{ tasks.find.yield.files.1 }} Why: \
-                {{tasks.FIND.yield.why}} Text: {{tasks.first.yield}} As it is: \
-                \\{{tasks.find.yield}} {{item_of_mine}}";
-    let plan = find()
-        .agent("first", &format!("Begin. {}", marker("first")))
-        .agent("second", &format!("{asks} {}", marker("second")))
-        .after(&["first", "find"]);
-    let finished = run_with(&place, &repository, &plan, &model).run().expect_code(0);
+    model.talk("long", steps(vec![Answer::yields(&json!("done"))]));
+    model.talk("reader", reads_the_file);
+    let filler = "{{item}} stays. ".repeat(2_000);
+    let plan = told_in_each_way(&place, &filler);
+    let setup = "test -z \"$REGATTA_INPUTS\" || test ! -e \"$REGATTA_INPUTS/find.json\" \
+                 || cp \"$REGATTA_INPUTS/find.json\" set-up.json";
+    let run = run_with(&place, &repository, &plan, &model).arg("--setup").arg(setup);
+    let finished = run.run().expect_code(3);
     assert_eq!(model.take_violations(), Vec::<String>::new(), "{finished}");
     let prompt = model.asked("second")[0].prompt();
     let odd = odd();
     let why = odd["why"].as_str().unwrap();
     let expected = format!(
-        "All: {odd} One: $(touch pwned) Why: {why} Text: {text} As it is: {{{{tasks.find.yield}}}} \
+        "All: {odd} One: $(touch pwned) Why: {why} Text: {TEXT} As it is: {{{{tasks.find.yield}}}} \
          {{{{item_of_mine}}}} {}",
         marker("second")
     );
     assert!(prompt.contains(&expected), "{prompt}\n--- is not\n{expected}");
     assert_eq!(finished.task("second")["yield"], "done");
-}
-
-#[test]
-fn a_prompt_file_may_be_long_and_holds_yields_too() {
-    let place = sandbox();
-    let repository = place.repository();
-    let model = LoopbackModel::start();
-    model.talk("long", steps(vec![Answer::yields(&json!("done"))]));
-    let filler = "{{item}} stays. ".repeat(2_000);
-    let text = format!("{filler}{{{{tasks.find.yield.files.0}}}} {}", marker("long"));
-    std::fs::write(place.folder().join("prompt.md"), text).unwrap();
-    let plan = find().text().to_owned()
-        + "\n[[task]]\nid = \"long\"\nprompt_file = \"prompt.md\"\ndepends_on = [\"find\"]\n";
-    std::fs::write(place.folder().join("plan.toml"), plan).unwrap();
-    let run = place.run_in(&repository).words("--plan ../plan.toml");
-    let run = run.arg("--model").arg(model.route()).arg("--base-url").arg(model.base_url());
-    let finished = run.run().expect_code(0);
+    // A prompt file may be long.
     let prompt = model.asked("long")[0].prompt();
     assert!(prompt.contains(&format!("{filler}a b.txt ")), "{finished}");
+    // The set-up of a task and the commands of a model read the same files.
+    assert_eq!(repository.text("same.txt"), "yes\n", "{finished}");
+    let said = finished.task("reader")["yield"].as_str().unwrap().to_owned();
+    assert!(said.contains("\"files\":[\"a b.txt\",\"$(touch pwned)\"]"), "{said}");
+    let failure = finished.task("missing")["failure"].clone();
+    assert_eq!(failure["class"], "dependency", "{finished}");
+    let message = failure["message"].as_str().unwrap();
+    assert!(message.contains("`find` yielded no `nothing.here`"), "{message}");
+    assert_eq!(finished.task("after")["failure"]["class"], "dependency");
+    assert!(model.asked("missing").is_empty(), "nothing is spent on it");
+    assert_eq!(inputs_left(&place), Vec::<PathBuf>::new());
 }
 
 #[test]
@@ -124,56 +158,6 @@ fn a_command_reads_yields_from_files_outside_its_workspace_that_go_with_it() {
     assert!(!repository.has("pwned"));
     let files = repository.git(&["status", "--porcelain"]);
     assert_eq!(files, "?? copy.json\n?? indirect.txt\n", "no input file is work of the task");
-}
-
-#[test]
-fn the_set_up_of_a_task_reads_the_same_files() {
-    let place = sandbox();
-    let repository = place.repository();
-    let setup = "test -z \"$REGATTA_INPUTS\" || cp \"$REGATTA_INPUTS/find.json\" set-up.json";
-    let plan = find()
-        .task("use", "cmp set-up.json \"$REGATTA_INPUTS/find.json\" && echo yes > same.txt")
-        .after(&["find"]);
-    let finished = place.run_plan(&repository, &plan).arg("--setup").arg(setup).run();
-    let _used = finished.expect_code(0);
-    assert_eq!(repository.text("same.txt"), "yes\n");
-    assert_eq!(inputs_left(&place), Vec::<PathBuf>::new());
-}
-
-#[test]
-fn the_commands_of_a_model_read_the_same_files() {
-    let place = sandbox();
-    let repository = place.repository();
-    let model = LoopbackModel::start();
-    let talk = |asked: &Asked| match asked.answers() {
-        0 => {
-            let command = "cat \"$REGATTA_INPUTS/find.json\"";
-            Answer::calls(vec![Call::new("bash", &json!({ "command": command }))])
-        }
-        _ => Answer::yields(&json!(asked.result())),
-    };
-    model.talk("use", talk);
-    let plan = find().agent("use", &format!("Use it. {}", marker("use"))).after(&["find"]);
-    let finished = run_with(&place, &repository, &plan, &model).run().expect_code(0);
-    let said = finished.task("use")["yield"].as_str().unwrap().to_owned();
-    assert!(said.contains("\"files\":[\"a b.txt\",\"$(touch pwned)\"]"), "{said}");
-    assert_eq!(inputs_left(&place), Vec::<PathBuf>::new());
-}
-
-#[test]
-fn a_field_that_was_not_yielded_fails_the_task_before_a_model_is_asked() {
-    let place = sandbox();
-    let repository = place.repository();
-    let model = LoopbackModel::start();
-    let prompt = format!("Use {{{{tasks.find.yield.nothing.here}}}}. {}", marker("use"));
-    let plan = find().agent("use", &prompt).after(&["find"]).task("after", "true").after(&["use"]);
-    let finished = run_with(&place, &repository, &plan, &model).run().expect_code(3);
-    let failure = finished.task("use")["failure"].clone();
-    assert_eq!(failure["class"], "dependency", "{finished}");
-    let message = failure["message"].as_str().unwrap();
-    assert!(message.contains("`find` yielded no `nothing.here`"), "{message}");
-    assert_eq!(finished.task("after")["failure"]["class"], "dependency");
-    assert!(model.asked("use").is_empty(), "nothing is spent on it");
 }
 
 #[test]
@@ -215,10 +199,11 @@ fn a_placeholder_for_a_task_that_is_no_predecessor_is_refused_when_the_plan_is_r
 }
 
 #[test]
-fn yields_of_megabytes_and_of_hundreds_of_tasks_arrive_bounded_and_whole() {
+fn yields_of_megabytes_and_of_many_tasks_arrive_bounded_and_whole() {
     let place = sandbox();
     let repository = place.repository();
-    let names: Vec<_> = (0..300).map(|at| format!("many{at}")).collect();
+    let tasks = by_depth(30, 300);
+    let names: Vec<_> = (0..tasks).map(|at| format!("many{at}")).collect();
     let begin = Plan::default().task("big", "head -c 10000000 /dev/zero | tr '\\0' x");
     let plan =
         names.iter().fold(begin, |plan, name| plan.task(name, &format!("echo '\"{name}\"'")));
@@ -229,10 +214,11 @@ fn yields_of_megabytes_and_of_hundreds_of_tasks_arrive_bounded_and_whole() {
         cat \"$REGATTA_INPUTS\"/many*.json | sort -u | wc -l > different";
     let plan = plan.task("all", script).after(&on);
     let finished = place.run_plan(&repository, &plan).run().expect_code(0);
-    assert_eq!(repository.text("count").trim(), "301", "{}", finished.stderr);
+    let count = repository.text("count");
+    assert_eq!(count.trim(), (tasks + 1).to_string(), "{}", finished.stderr);
     let size: usize = repository.text("size").trim().parse().unwrap();
     assert!((500_000..501_000).contains(&size), "{size} bytes, with a note where it was cut");
-    assert_eq!(repository.text("different").trim(), "300");
+    assert_eq!(repository.text("different").trim(), tasks.to_string());
     assert_eq!(inputs_left(&place), Vec::<PathBuf>::new());
 }
 

@@ -1,5 +1,6 @@
 //! No two files of a crate need each other, directly or by way of others.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -38,15 +39,20 @@ fn no_two_files_need_each_other() {
 type Module = Vec<String>;
 
 /// The files of one crate, and what each declares and uses.
-struct Files {
-    modules: BTreeMap<Module, File>,
+struct Files<'a> {
+    modules: BTreeMap<Module, File<'a>>,
     folder: PathBuf,
+}
+
+/// A file, which is parsed when it is needed.
+struct File<'a> {
+    source: &'a Source,
+    parsed: OnceCell<Parsed>,
 }
 
 /// What stands in one file.
 #[derive(Default)]
-struct File {
-    path: PathBuf,
+struct Parsed {
     /// Names that it takes from elsewhere, with the path they are taken from: what others may
     /// take from it in turn.
     taken: BTreeMap<String, Vec<String>>,
@@ -54,8 +60,18 @@ struct File {
     used: BTreeSet<Vec<String>>,
 }
 
-impl Files {
-    fn read(all: &[Source], folder: &str) -> Self {
+impl File<'_> {
+    fn parsed(&self) -> &Parsed {
+        self.parsed.get_or_init(|| {
+            let mut parsed = Parsed::default();
+            parsed.visit_file(&syn::parse_file(&self.source.text).expect("a source is Rust"));
+            parsed
+        })
+    }
+}
+
+impl<'a> Files<'a> {
+    fn read(all: &'a [Source], folder: &str) -> Self {
         let root = Path::new(folder.split_inclusive("src").next().unwrap_or(folder));
         let mut modules = BTreeMap::new();
         for source in all.iter().filter(|source| source.path.starts_with(root)) {
@@ -69,9 +85,7 @@ impl Files {
             if module.last().is_some_and(|last| ["mod", "lib", "main"].contains(&last.as_str())) {
                 module.pop();
             }
-            let mut file = File { path: source.path.clone(), ..File::default() };
-            file.visit_file(&syn::parse_file(&source.text).expect("a source is Rust"));
-            modules.insert(module, file);
+            modules.insert(module, File { source, parsed: OnceCell::new() });
         }
         Self { modules, folder: PathBuf::from(folder) }
     }
@@ -80,7 +94,7 @@ impl Files {
     fn cycles(&self) -> Vec<Vec<String>> {
         let mut needs: BTreeMap<&Module, BTreeSet<&Module>> = BTreeMap::new();
         for (module, file) in self.modules.iter().filter(|(_, file)| self.is_ordered(file)) {
-            let used = file.used.iter().filter_map(|path| self.resolve(module, path, 0));
+            let used = file.parsed().used.iter().filter_map(|path| self.resolve(module, path, 0));
             let others = used.filter(|other| *other != module);
             let others = others.filter(|other| self.is_ordered(&self.modules[*other]));
             needs.insert(module, others.collect());
@@ -92,7 +106,7 @@ impl Files {
             let mut group: Vec<_> = far
                 .iter()
                 .filter(|other| reached.get(*other).is_some_and(|back| back.contains(module)))
-                .map(|other| self.modules[*other].path.display().to_string())
+                .map(|other| self.modules[*other].source.path.display().to_string())
                 .collect();
             if far.contains(module) {
                 group.sort();
@@ -103,9 +117,10 @@ impl Files {
     }
 
     /// Lists of modules need everything that they list, and nobody minds.
-    fn is_ordered(&self, file: &File) -> bool {
-        let list = file.path.ends_with("mod.rs") || file.path.ends_with("lib.rs");
-        !list && file.path.starts_with(&self.folder)
+    fn is_ordered(&self, file: &File<'_>) -> bool {
+        let path = &file.source.path;
+        let list = path.ends_with("mod.rs") || path.ends_with("lib.rs");
+        !list && path.starts_with(&self.folder)
     }
 
     /// Returns the module that defines what `path` names, seen from `from`.
@@ -142,7 +157,7 @@ impl Files {
         }
         let (key, file) = self.modules.get_key_value(&at)?;
         // A name that is passed on belongs to where it comes from.
-        match rest.first().and_then(|name| file.taken.get(name)) {
+        match rest.first().and_then(|name| file.parsed().taken.get(name)) {
             Some(taken) if depth < 8 => self.resolve(key, taken, depth + 1).or(Some(key)),
             _ => Some(key),
         }
@@ -165,7 +180,7 @@ fn reach<'a>(
     reached
 }
 
-impl File {
+impl Parsed {
     fn take(&mut self, prefix: &[String], tree: &UseTree) {
         let with = |name: &dyn ToString| [prefix, &[name.to_string()]].concat();
         match tree {
@@ -192,7 +207,7 @@ impl File {
     }
 }
 
-impl<'ast> Visit<'ast> for File {
+impl<'ast> Visit<'ast> for Parsed {
     fn visit_item(&mut self, item: &'ast Item) {
         let attributes = match item {
             Item::Mod(item) => &item.attrs,

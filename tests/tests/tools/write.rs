@@ -213,7 +213,7 @@ async fn a_folder_that_becomes_a_link_at_any_moment_never_leads_outside() {
         }
     });
     let (mut inside, mut refused) = (0, 0);
-    for _ in 0..500 {
+    for _ in 0..test_limit::by_depth(100, 500) {
         match session.call("read", json!({ "path": "folder/a" })).await {
             ToolOutcome::Output(output) => {
                 assert_eq!(read(output).text, "     1  inside");
@@ -268,7 +268,7 @@ mod links_at_random {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(100))]
+        #![proptest_config(ProptestConfig::with_cases(test_limit::by_depth(25, 100)))]
 
         #[test]
         fn lead_nowhere_but_inside(

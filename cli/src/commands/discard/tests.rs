@@ -42,7 +42,8 @@ async fn a_run_named_is_a_run_forgotten() {
 #[test]
 async fn one_task_named_leaves_the_others_alone() {
     let bench = bench().await;
-    discard(&bench, &["broken"]).await;
+    let text = discard(&bench, &["broken"]).await;
+    assert_eq!(text, "discarded  broken  1 file +1 −0, the only copy of it\n");
     let removed = bench.captures.removed.lock().unwrap();
     assert_eq!(removed.len(), 1);
     assert!(removed[0].as_str().ends_with("/broken/1"));
@@ -51,7 +52,9 @@ async fn one_task_named_leaves_the_others_alone() {
 #[test]
 async fn a_rehearsal_forgets_nothing() {
     let bench = bench().await;
-    assert!(discard(&bench, &["--dry-run", "@"]).await.starts_with("would discard  auth"));
+    let text = discard(&bench, &["--dry-run", "@"]).await;
+    assert!(text.starts_with("would discard  auth"), "{text}");
+    assert!(text.ends_with("what has landed stays: nothing in the tree changes\n"), "{text}");
     assert!(bench.captures.removed.lock().unwrap().is_empty());
     assert!(Target::find(&bench.context, &None.into()).unwrap().tasks[0].discarded.is_none());
 }

@@ -87,13 +87,27 @@ async fn programs_get_every_task_with_every_field() {
 async fn without_an_answer_there_is_one_clear_error() {
     let (bench, run) = bench().await;
     let error = |target: &str| said(&bench, Form::Text, &of(target)).unwrap_err();
-    assert_eq!(error("empty").what, format!("task {run}/empty yielded nothing"));
+    let empty = error("empty");
+    assert_eq!(empty.what, format!("task {run}/empty yielded nothing"));
+    assert!(empty.to_string().contains("regatta logs"), "{empty}");
     let failed = error("search");
     assert_eq!(failed.what, format!("task {run}/search has no answer"));
     assert_eq!(failed.because, ["it failed", "it ended with code 3"]);
     assert_eq!(failed.hints, [format!("regatta logs {run}/search")]);
     let silent = bench.record(vec![("a", &[][..], End::Done(1, None))]).await;
     assert_eq!(error("@").what, format!("no task of run {silent} yielded anything"));
+    assert!(error("@").to_string().contains("regatta runs show"), "{}", error("@"));
+    let failed = ResultsArgs { only: Some(OnlyOutcome::Failed), ..of("@") };
+    let none = said(&bench, Form::Text, &failed).unwrap_err().to_string();
+    assert!(
+        none.contains(&format!("no task of run {silent}")) && none.contains("failed"),
+        "{none}"
+    );
+    let all: Value = serde_json::from_str(&said(&bench, Form::Json, &of("@")).unwrap()).unwrap();
+    assert_eq!(all.as_array().map(Vec::len), Some(1), "programs get every task");
+    assert_eq!(said(&bench, Form::Json, &failed).unwrap(), "[]\n");
+    let fresh = said(&Bench::new(), Form::Text, &ResultsArgs::default()).unwrap_err();
+    assert!(fresh.what.starts_with("there is no run yet in "), "{fresh}");
 }
 
 #[test]

@@ -92,8 +92,14 @@ fn an_unknown_key_is_told_with_its_place_and_the_nearest() {
         "error: standard input:2:3: `tasks` is not a key of a plan\n  try: task"
     );
     for (text, said) in [
-        (task("exec = 'a'\npriorty = 1"), ":4:1: `priorty` is not a key of a task\n  try: priority"),
-        (format!("job = 3\n{}", task("exec = 'a'")), ":1:1: `job` is not a key of a plan\n  try: jobs"),
+        (
+            task("exec = 'a'\npriorty = 1"),
+            ":4:1: `priorty` is not a key of a task\n  try: priority",
+        ),
+        (
+            format!("job = 3\n{}", task("exec = 'a'")),
+            ":1:1: `job` is not a key of a plan\n  try: jobs",
+        ),
     ] {
         assert_eq!(refused(&text), format!("error: standard input{said}"));
     }

@@ -516,7 +516,7 @@ fn a_rescued_version_is_told_in_every_form_and_also_to_those_who_want_no_progres
 #[test]
 fn whatever_tasks_files_and_branches_say_a_terminal_obeys_none_of_it() {
     let mut numbers = Numbers(7);
-    for _ in 0..300 {
+    for _ in 0..test_limit::by_depth(25, 300) {
         let (out, err, screen) = (Sink::default(), Sink::default(), TestTerminal::new());
         let streams = OutputStreams { out: Box::new(out.clone()), err: Box::new(err.clone()) };
         let verbosity = Verbosity::Verbose;

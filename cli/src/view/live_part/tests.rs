@@ -104,7 +104,7 @@ fn thinking_levels_are_listed_and_filtered_at_every_size() {
     let title = "How much thinking?  1/6 · Enter takes, Esc leaves";
     let status = "a/one · context unknown · 0 tokens · $0.00";
     let usual = [&[title][..], &all, &[status]].concat();
-    let tiny = vec!["How much thinking? …", "▸ off", "  minimal", ">", "a/one"];
+    let tiny = vec!["How much thinking?", "▸ off", "  minimal", ">", "a/one"];
     for (size, listed) in [((24, 80), &usual), ((60, 200), &usual), ((5, 20), &tiny)] {
         let mut view = test_view();
         types(&mut view, "/thinking");

@@ -13,6 +13,7 @@ use crate::owners::{STRAY, living, parent};
 
 #[test]
 async fn a_suspended_reaper_does_not_keep_anything_alive_longer_than_the_engine() {
+    test_limit::waits("a reaper that does not answer is given up after a time");
     let folder = tempfile::tempdir().unwrap();
     let mut engine = part("suspended", folder.path()).stdout(Stdio::null()).spawn().unwrap();
     let all = folder.path().join("all");
@@ -27,6 +28,7 @@ async fn a_suspended_reaper_does_not_keep_anything_alive_longer_than_the_engine(
 
 #[test]
 async fn a_suspended_reaper_is_killed_at_the_end_of_its_owner_with_all_that_it_has_started() {
+    test_limit::waits("a reaper that does not answer is given up after a time");
     let harness = Harness::new();
     harness.run(&format!("{STRAY} until [ -s all ]; do :; done")).await;
     let left = living(&harness);
@@ -46,6 +48,7 @@ pub(crate) fn suspended(folder: &Path) {
 
 #[test]
 async fn a_command_whose_reaper_is_suspended_is_given_up_when_it_is_stopped() {
+    test_limit::waits("a reaper that does not answer is given up after a time");
     let harness = Harness::new();
     let stop = CancelToken::default();
     let script = "echo $$ >all; echo begun; exec sleep 600";

@@ -169,7 +169,7 @@ fn every_api_says_the_same_in_its_own_words() {
 fn a_stream_that_is_cut_anywhere_before_its_end_is_no_answer() {
     for api in APIS {
         let (stream, end) = sample(api, &SAID);
-        for at in 0..=end {
+        for at in test_limit::sample(0..end, 40).into_iter().chain([end]) {
             let events = parse(api, [&stream.as_bytes()[..at]]);
             assert!(answer(&events).is_none(), "{api:?} cut at {at} of {end}");
         }
@@ -207,16 +207,17 @@ fn long(api: Api, bytes: usize) -> String {
 fn a_stream_of_ten_megabytes_is_read_in_one_pass() {
     for api in APIS {
         let mut took = Vec::new();
-        for megabytes in [1, 10] {
+        for megabytes in [1, test_limit::by_depth(2, 10)] {
             let stream = long(api, megabytes << 20);
             let began = Instant::now();
             let events = parse(api, stream.as_bytes().chunks(16 << 10));
             took.push(began.elapsed());
             assert!(answer(&events).is_some(), "{api:?}");
         }
-        let shown = format!("{api:?}: 1 MB {:?}, 10 MB {:?}\n", took[0], took[1]);
+        let shown = format!("{api:?}: 1 MB {:?}, many {:?}\n", took[0], took[1]);
         std::io::stderr().write_all(shown.as_bytes()).unwrap();
-        assert!(took[1] < Duration::from_secs(60), "{api:?}: {took:?}");
+        let limit = Duration::from_secs(test_limit::by_depth(12, 60));
+        test_limit::took_at_most(took[1], limit, shown);
     }
 }
 

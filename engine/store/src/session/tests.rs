@@ -12,7 +12,7 @@ use protocol::{
     StopReason, Timestamp, Usage,
 };
 use serde_json::Value;
-use test_limit::eventually;
+use test_limit::{eventually, sample};
 use tokio::sync::Semaphore;
 
 use super::{BlobFolder, Durability, SessionLogFiles, read_session};
@@ -167,7 +167,11 @@ async fn wherever_a_log_was_cut_its_whole_lines_are_there_and_it_goes_on() {
     stage.until_settled();
     let whole = fs::read(stage.path()).unwrap();
     let ends: Vec<_> = (1..=whole.len()).filter(|end| whole[end - 1] == b'\n').collect();
-    for cut in ends[0]..whole.len() {
+    // Around each end of a line, and in between.
+    let near = ends.iter().flat_map(|end| [end - 1, *end]);
+    let near = near.filter(|cut| (ends[0]..whole.len()).contains(cut));
+    let between = sample(ends[0]..whole.len(), 60);
+    for cut in near.chain(between) {
         fs::write(stage.path(), &whole[..cut]).unwrap();
         // The line break is no part of what was said.
         let left = ends.iter().filter(|end| **end <= cut + 1).count();

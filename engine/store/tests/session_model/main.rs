@@ -30,8 +30,14 @@ fn take(steps: &[Step], storage: Storage, mut runtime: Builder) {
     });
 }
 
+/// Returns how often sequences of steps are taken.
+fn config() -> ProptestConfig {
+    let cases = test_limit::by_depth(32, 256);
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn any_sequence_of_steps_gives_the_context_of_the_model(

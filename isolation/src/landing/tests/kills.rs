@@ -1,13 +1,16 @@
 //! A kill at any moment: after the next start the landing is complete or not begun.
 
+use std::cell::Cell;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::rc::Rc;
 
 use engine::ports::LandingTask;
 use protocol::{Landed, LandingId};
+use test_limit::{Depth, by_depth, sample};
 
-use super::kit::{Kit, LANDED, Snapshot, landed, read, write};
+use super::kit::{Kit, LANDED, Snapshot, landed, on_slow, read, write};
 
 /// A landing with every kind of step, and the tree before and after it.
 fn landing() -> (Kit, Vec<LandingTask>) {
@@ -46,6 +49,19 @@ fn killed(kit: &Kit, off: &str, point: &str, number: u32, tasks: &[LandingTask])
     kit.land_or_die(&format!("{off},kill@{point}:{number}"), tasks).is_none()
 }
 
+/// Returns at which times that `point` is reached something is killed: at each until it is not reached
+/// any more. In quick depth at `quick` of the times that `work` reaches it with this plan.
+fn times(point: &str, quick: usize, work: impl FnOnce(&str)) -> Vec<u32> {
+    if test_limit::depth() == Depth::Full {
+        return (1..200).collect();
+    }
+    let count = Rc::new(Cell::new(0));
+    let counted = Rc::clone(&count);
+    on_slow(move || counted.set(counted.get() + 1));
+    work(&format!("slow@{point}:*"));
+    sample(1..=count.get(), quick)
+}
+
 fn assert_all_or_nothing(kit: &Kit, before: &Snapshot, after: &Snapshot, at: &str) {
     let now = kit.snapshot();
     let recovered = kit.recover();
@@ -62,7 +78,11 @@ fn a_landing_killed_at_any_change_is_complete_or_not_begun_after_the_next_start(
         // How files change places does not concern the other points.
         let points = ["landing.move", "landing.record", "landing.temps", "landing.journal"];
         for point in &points[..if off.is_empty() { 4 } else { 1 }] {
-            for number in 1..200 {
+            let times = times(point, 2, |plan| {
+                let (kit, tasks) = landing();
+                kit.land_or_die(&format!("{off},{plan}"), &tasks).unwrap();
+            });
+            for number in times {
                 let (kit, tasks) = landing();
                 let (before, git) = (kit.snapshot(), kit.git_folder());
                 if !killed(&kit, off, point, number, &tasks) {
@@ -82,7 +102,7 @@ fn a_landing_killed_at_any_change_is_complete_or_not_begun_after_the_next_start(
                 assert_eq!(kit.snapshot(), after, "{at}");
             }
         }
-        assert!(kills > 25, "only {kills} kills");
+        assert!(kills > by_depth(1, 25), "only {kills} kills");
     }
 }
 
@@ -92,7 +112,12 @@ fn a_recovery_that_is_killed_itself_is_finished_by_the_next_one() {
     let mut kills = 0;
     for first in [1, 4, 8] {
         for point in ["landing.move", "landing.record"] {
-            for number in 1..200 {
+            let times = times(point, 1, |plan| {
+                let (kit, tasks) = landing();
+                assert!(killed(&kit, "", "landing.exchange", first, &tasks));
+                kit.recover_or_die(plan).unwrap();
+            });
+            for number in times {
                 let (kit, tasks) = landing();
                 let before = kit.snapshot();
                 assert!(killed(&kit, "", "landing.exchange", first, &tasks));
@@ -106,17 +131,24 @@ fn a_recovery_that_is_killed_itself_is_finished_by_the_next_one() {
             }
         }
     }
-    assert!(kills > 40, "only {kills} kills");
+    assert!(kills > by_depth(3, 40), "only {kills} kills");
 }
 
 #[test]
 fn a_landing_killed_while_it_is_taken_back_is_not_begun() {
     let mut kills = 0;
-    for number in 1..200 {
+    // The disk is full at the sixth path, and the kill comes while the first five are restored.
+    let full = "full@landing.exchange:6";
+    let times = times("landing.roll", 2, |plan| {
+        let (kit, tasks) = landing();
+        kit.land_or_die(&format!("{full},{plan}"), &tasks).unwrap();
+    });
+    // Beyond the last time, it is not killed.
+    let last = times.iter().max().map_or(1, |last| last + 100);
+    for number in times.into_iter().chain([last]) {
         let (kit, tasks) = landing();
         let before = kit.snapshot();
-        // The disk is full at the sixth path, and the kill comes while the first five are restored.
-        let plan = format!("full@landing.exchange:6,kill@landing.roll:{number}");
+        let plan = format!("{full},kill@landing.roll:{number}");
         if let Some(report) = kit.land_or_die(&plan, &tasks) {
             assert!(matches!(landed(&report)[0], Landed::Unwritten { .. }), "{report:?}");
             assert_eq!(kit.snapshot(), before);
@@ -127,7 +159,7 @@ fn a_landing_killed_while_it_is_taken_back_is_not_begun() {
         assert_eq!(kit.snapshot(), before);
         assert_eq!(kit.open_journals(), Vec::<String>::new());
     }
-    assert!(kills >= 5, "only {kills} kills");
+    assert!(kills >= by_depth(1, 5), "only {kills} kills");
 }
 
 #[test]

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use test_limit::{by_depth, sample};
+
 use super::questions::check_story;
 use super::story::{Attempt, Recovery, Story, fault};
 use crate::fuzz::points::{self, Point};
@@ -95,7 +97,8 @@ impl Series {
         match self {
             Self::InTurn => {
                 let before = before.iter().flat_map(|point| in_turn(point, RECORDING));
-                before.chain(after.iter().flat_map(|point| in_turn(point, REMOVING))).collect()
+                let all = before.chain(after.iter().flat_map(|point| in_turn(point, REMOVING)));
+                sample(all, 6)
             }
             Self::AtRandom => {
                 let all = [before, after].concat();
@@ -113,13 +116,14 @@ fn in_turn(point: &Point, at_last: &str) -> impl Iterator<Item = Recovery> {
 }
 
 /// Returns a recovery that is killed at whichever of a few points it comes by first, or before that
-/// after a while. It seldom records what it found, and seldom completes after that.
+/// after a while. It seldom records what it found, and seldom completes after that; in quick depth it
+/// does so more often.
 fn at_random(random: &mut Random, points: &[Point]) -> Recovery {
     let mut words: Vec<_> = (0..random.between(1, 3))
         .map(|_| fault(random, points, |point| point.in_recovery))
         .collect();
     for point in [RECORDING, REMOVING] {
-        if random.chance(93) {
+        if random.chance(by_depth(20, 93)) {
             words.push(format!("kill@{point}"));
         }
     }

@@ -241,7 +241,7 @@ fn copies_restored_by_records_are_as_new_for_every_task() {
         usize::try_from(state >> 33).unwrap() % below
     };
     let mut folders = std::collections::BTreeSet::new();
-    for number in 0..40 {
+    for number in 0..test_limit::by_depth(10, 40) {
         let task = Task::new(&frozen, &format!("t{number}"));
         assert_eq!(contents(&task.workspace.root), new, "task {number}");
         let top = fs::metadata(&task.workspace.folder).unwrap();

@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 use tests::fuzz::Random;
 use tests::model::{Answer, Asked, LoopbackModel, Wire, marker};
 
-use super::sandbox;
-use super::session_kit::{SessionEngine, SessionPolicies};
+use super::engine::{SessionEngine, SessionPolicies};
 
 /// How many histories each API gets.
 const HISTORIES: u64 = 60;
@@ -197,13 +196,13 @@ impl History {
 
 #[test(flavor = "multi_thread")]
 async fn every_request_after_a_damaged_history_is_one_that_its_api_accepts() {
-    let (place, model) = (sandbox(), LoopbackModel::start());
-    let engine = SessionEngine::open(&place, SessionPolicies::default()).await;
+    let model = LoopbackModel::start();
+    let engine = SessionEngine::open(SessionPolicies::default()).await;
     fs::create_dir_all(engine.log("x").parent().expect("it lies in a folder"))
         .expect("it can be made");
     let mut asked = 0;
     for (number, wire) in (0..).zip(Wire::ALL) {
-        for seed in number * HISTORIES..(number + 1) * HISTORIES {
+        for seed in test_limit::sample(number * HISTORIES..(number + 1) * HISTORIES, 10) {
             let name = format!("{}-{seed}", wire.name());
             let mut history = History::new(seed, wire, &name);
             history.damage();

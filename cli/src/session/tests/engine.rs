@@ -6,7 +6,6 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
 
 use actors::{Deps, Engine, Policy, SessionSpec, ToolSetup};
 use engine::agent::{Limits, QueueModes, RequestHooks};
@@ -18,14 +17,14 @@ use engine::request::RequestPolicy;
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
 use protocol::ModelRoute;
 use providers::{Catalogue, CatalogueConfig, NoUserProviders};
-use regatta::app_context::{SystemClock, UniqueIds};
 use schema::JsonSchemas;
-use serde_json::json;
 use store::{ArtifactFolders, BlobFolder, SessionLogFiles};
+use tempfile::TempDir;
 use tests::fakes::{FakeGateStore, FakeLedger, TestSession};
-use tests::model::{Answer, LoopbackModel, Wire};
-use tests::sandbox::Sandbox;
+use tests::model::{LoopbackModel, Wire};
 use tools::Builtins;
+
+use crate::app_context::{SystemClock, UniqueIds};
 
 /// How models are asked, and when conversations are compacted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,21 +33,35 @@ pub(super) struct SessionPolicies {
     pub(super) compaction: CompactionPolicy,
 }
 
-/// An engine whose sessions work in the folder `work` of a sandbox.
+/// An engine whose sessions work in a folder of its own.
 pub(super) struct SessionEngine {
     pub(super) engine: Engine,
     folder: PathBuf,
     logs: PathBuf,
+    _place: TempDir,
+}
+
+/// Names the process that starts the commands of an engine.
+const LAUNCHER: &str = "REGATTA_TEST_LAUNCHER";
+
+/// The process that starts the commands of an engine. Without the variable there is nothing to do.
+#[test]
+fn a_process_starts_the_commands_of_an_engine() {
+    if std::env::var_os(LAUNCHER).is_some() {
+        exec::launch().expect("it starts commands until the engine ends");
+    }
 }
 
 impl SessionEngine {
-    /// Opens an engine that starts commands by the binary of the sandbox.
-    pub(super) async fn open(place: &Sandbox, policies: SessionPolicies) -> Self {
-        let logs = place.folder().join("sessions/work");
-        let folder = place.folder().join("work");
+    /// Opens an engine.
+    pub(super) async fn open(policies: SessionPolicies) -> Self {
+        let place = tempfile::tempdir().expect("a folder can be made");
+        let logs = place.path().join("sessions/work");
+        let folder = place.path().join("work");
         std::fs::create_dir_all(&folder).expect("a folder can be made");
-        let mut launcher = Command::new(place.binary());
-        launcher.arg("__launcher").env_clear();
+        let mut launcher = Command::new(std::env::current_exe().expect("it is a file"));
+        let test = "session::tests::engine::a_process_starts_the_commands_of_an_engine";
+        launcher.args(["--exact", test, "--nocapture"]).env(LAUNCHER, "1");
         let environment = BaseEnvironment::new(std::env::vars_os(), &EnvironmentRules::default());
         let keys = |variable: &str| Some(format!("key of {variable}"));
         let models = Catalogue::new(CatalogueConfig {
@@ -57,7 +70,7 @@ impl SessionEngine {
             prices: BTreeMap::new(),
             clock: Arc::new(SystemClock),
         });
-        let blobs = BlobFolder::new(place.folder().join("blobs"));
+        let blobs = BlobFolder::new(place.path().join("blobs"));
         let deps = Deps {
             ledger: Arc::new(FakeLedger::default()),
             commands: Arc::new(Shell::new(environment, GRACE, Processes::new(launcher))),
@@ -75,7 +88,7 @@ impl SessionEngine {
             policy: Policy {
                 capacity: NonZeroUsize::MIN,
                 grace: GRACE,
-                artifacts: place.folder().join("artifacts"),
+                artifacts: place.path().join("artifacts"),
                 requests: policies.requests,
                 compaction: policies.compaction,
                 branch_summary: BranchSummaryPolicy::default(),
@@ -83,7 +96,7 @@ impl SessionEngine {
             },
         };
         let engine = Engine::open(deps).await.expect("an engine opens");
-        Self { engine, folder, logs }
+        Self { engine, folder, logs, _place: place }
     }
 
     /// Returns the file of the session `name`.
@@ -137,14 +150,4 @@ impl SessionEngine {
             only: Some(["read", "write", "edit", "bash"].map(str::to_owned).into()),
         }
     }
-}
-
-/// Returns an answer that begins with a text, and of which nothing more comes.
-pub(super) fn begun(text: &str) -> Answer {
-    let choice = json!({ "index": 0, "delta": { "content": text }, "finish_reason": null });
-    let chunk = json!({
-        "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_767_323_045,
-        "model": LoopbackModel::ID, "choices": [choice],
-    });
-    Answer::Again(format!("data: {chunk}\n\n").into_bytes(), Duration::from_secs(3600))
 }
