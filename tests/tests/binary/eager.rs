@@ -206,7 +206,7 @@ fn what_had_landed_when_the_engine_was_killed_is_known_and_the_rest_can_be_appli
     for merge in ["--merge patch", "--merge stack", "--onto main"] {
         for (point, times) in [
             ("landing.begin", 3),
-            ("landing.branch", 6),
+            ("landing.ref", 6),
             ("landing.record", 12),
             ("landing.exchange", 3),
         ] {

@@ -244,7 +244,7 @@ fn settled_work_whose_landing_is_killed_is_on_the_branch_or_not_and_lands_once()
             let branch = mode.branch(&run.expect_code(4), "theirs");
             let index = repository.read(".git/index");
             let apply = place.regatta(repository.root()).words("apply @ theirs --theirs");
-            let killed = apply.fault(&format!("kill@landing.branch:{number}")).run();
+            let killed = apply.fault(&format!("kill@landing.ref:{number}")).run();
             let is_over = killed.code == 0;
             let _recovered = regatta(&place, &repository, "runs").expect_code(0);
             let shown = repository.try_git(&["show", &format!("{branch}:src/new.rs")]);

@@ -212,7 +212,7 @@ fn who_commits_is_known_from_gits_variables_too() {
 
 #[test]
 fn a_stack_whose_engine_was_killed_has_all_of_its_commits_or_none_and_apply_completes_it() {
-    for (point, times) in [("landing.begin", 1), ("landing.branch", 3), ("landing.record", 9)] {
+    for (point, times) in [("landing.begin", 1), ("landing.ref", 3), ("landing.record", 9)] {
         for time in 1..=times {
             let place = sandbox();
             let repository = place.repository();

@@ -166,7 +166,7 @@ fn an_undo_of_branches_that_is_killed_anywhere_is_complete_or_not_begun_after_th
     test_limit::raise(std::time::Duration::from_secs(300), "an undo is killed forty times");
     for options in ["--merge branch", "--merge stack", "--onto main"] {
         let mut kills = 0;
-        for point in ["landing.record", "landing.branch", "landing.exchange", "landing.drop"] {
+        for point in ["landing.record", "landing.ref", "landing.exchange", "landing.drop"] {
             for number in 1.. {
                 let place = sandbox();
                 let repository = repository(&place);

@@ -139,7 +139,7 @@ fn an_undo_that_is_killed_between_two_repositories_is_completed_by_the_next_one(
             let run = place.run_plan(&nest.outer, &plan()).words("--merge").words(mode);
             let name = run.run().expect_code(0).run_name();
             let undo = place.regatta(nest.outer.root()).words("undo").arg(&name);
-            let killed = undo.fault(&format!("kill@landing.branch:{hit}")).run();
+            let killed = undo.fault(&format!("kill@landing.ref:{hit}")).run();
             let is_over = killed.code == 0;
             if !is_over {
                 assert_eq!(killed.code, 128 + 9, "{killed}");
