@@ -90,7 +90,7 @@ impl Branches<'_> {
     }
 
     fn failpoint(&self) -> Result<()> {
-        failpoint!(self.faults, "landing.branch").or_cannot(|| "make a branch")
+        failpoint!(self.faults, "landing.ref").or_cannot(|| "make a branch")
     }
 
     fn folder(&self) -> String {

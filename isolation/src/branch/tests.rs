@@ -299,7 +299,7 @@ fn a_branch_is_whole_or_not_there_wherever_a_kill_comes() {
         let next = over(&kit, "next", &["top"], &[("top", "1\n")], "next");
         let tasks = [top, next, over(&kit, "other", &[], &[], "other")];
         let before = outside(&kit);
-        let report = kit.branch_or_die(&format!("kill@landing.branch:{number}"), &tasks);
+        let report = kit.branch_or_die(&format!("kill@landing.ref:{number}"), &tasks);
         kit.git(&["fsck", "--strict", "--no-dangling"]);
         let names = kit.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/regatta"]);
         for name in names.lines() {

@@ -103,9 +103,9 @@ impl<'a> IndexLock<'a> {
         if let Ok(meta) = fs::metadata(&index_path) {
             fs::set_permissions(&beside, meta.permissions()).or_cannot(what)?;
         }
-        failpoint!(faults, "landing.branch").or_cannot(what)?;
+        failpoint!(faults, "landing.ref").or_cannot(what)?;
         fs::rename(&beside, &index_path).or_cannot(what)?;
-        failpoint!(faults, "landing.branch").or_cannot(what)?;
+        failpoint!(faults, "landing.ref").or_cannot(what)?;
         remove_folder(&self.folder)?;
         fs::remove_file(&self.path).or_cannot(what)
     }

@@ -271,5 +271,5 @@ pub(super) fn oid(text: &str) -> Result<Oid> {
 }
 
 pub(super) fn failpoint(faults: &Faults) -> Result<()> {
-    failpoint!(faults, "landing.branch").or_cannot(|| "make a branch")
+    failpoint!(faults, "landing.ref").or_cannot(|| "make a branch")
 }

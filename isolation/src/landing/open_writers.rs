@@ -35,7 +35,7 @@ impl LandingContext<'_> {
     pub(super) fn wait_until(&self, mut is_free: impl FnMut() -> Result<bool>) -> Result<()> {
         let (began, most) = (Instant::now(), self.left_to_wait.get() / 2);
         while !is_free()? {
-            failpoint!(self.faults, "landing.wait")
+            failpoint!(self.faults, "landing.pause")
                 .or_cannot(|| "wait for a program that writes")?;
             if began.elapsed() >= most {
                 break;

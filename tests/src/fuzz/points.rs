@@ -40,7 +40,7 @@ pub(super) const POINTS: &[Point] = &[
     point("gc.packs.next", 0, 0),
     point("gc.references", 0, 0),
     point("landing.begin", 1, 0),
-    point("landing.branch", 12, 2),
+    point("landing.ref", 12, 2),
     // Only where programs that write cannot be seen.
     point("landing.compare", 0, 0),
     point("landing.done", 1, 1),
@@ -58,7 +58,7 @@ pub(super) const POINTS: &[Point] = &[
     point("landing.roll", 0, 20),
     point("landing.temps", 20, 0),
     // Only where a program writes.
-    point("landing.wait", 0, 0),
+    point("landing.pause", 0, 0),
     point("ledger.append", 24, 2),
     point("pool.restore", 4, 0),
     point("prepare.copy", 16, 0),

@@ -253,7 +253,7 @@ fn expect_known(place: &Sandbox, repository: &Repository, merge: &str, context: 
 fn what_had_landed_when_the_engine_was_killed_is_known_and_the_rest_can_be_applied() {
     let points = [
         ("landing.begin", 3),
-        ("landing.branch", 6),
+        ("landing.ref", 6),
         ("landing.record", 12),
         ("landing.exchange", 3),
     ];

@@ -45,7 +45,7 @@ fn expect_no_failpoints(program: &str) {
     // A name without a dot is a word that a program may have.
     names.retain(|name| name.contains('.'));
     names.extend(["REGATTA_FAULT", "a fault was planned", "is not a fault"].map(str::to_owned));
-    let program = std::fs::read(program).unwrap();
+    let program = std::fs::read(program).expect("the program can be read");
     let text = String::from_utf8_lossy(&program);
     let found: Vec<_> = names.iter().filter(|name| text.contains(&***name)).collect();
     assert_eq!(found, Vec::<&String>::new());

@@ -256,7 +256,7 @@ fn a_landing_that_cannot_be_completed_says_why_and_keeps_no_other_from_landing()
     let place = sandbox();
     let repository = place.repository();
     let run = place.run_in(&repository).words("--merge stack").exec("echo first > first.txt");
-    let killed = run.fault("kill@landing.branch:3").run();
+    let killed = run.fault("kill@landing.ref:3").run();
     let name = killed.run_name();
     let branch = format!("refs/heads/regatta/{name}");
     assert!(!repository.try_git(&["rev-parse", "--verify", &branch]).status.success(), "{killed}");

@@ -87,7 +87,7 @@ fn what_a_setup_does_in_a_nested_repository_is_no_work() {
 
 #[test]
 fn a_landing_that_is_killed_between_two_repositories_is_completed_by_the_next_one() {
-    for (mode, point) in [("branch", "landing.branch:3"), ("stack", "landing.branch:1")] {
+    for (mode, point) in [("branch", "landing.ref:3"), ("stack", "landing.ref:1")] {
         let place = sandbox();
         let nest = Nest::of(&place, Kind::Submodule);
         let before = [&nest.outer, &nest.lib].map(CheckedOut::of);

@@ -224,7 +224,7 @@ fn a_commit_that_the_user_makes_meanwhile_is_kept_and_the_work_follows_it() {
         repository.git(&["branch", "side"]);
         let gate = place.folder().join("gate");
         let run = place.run_plan(&repository, &two()).words("--onto").arg(branch);
-        let running = run.wait_at("landing.branch", &gate).start();
+        let running = run.wait_at("landing.ref", &gate).start();
         eventually(Duration::from_secs(60), "the commits are made", || gate.exists());
         // The commit is made without the files, as by a push.
         let tree = repository.git(&["rev-parse", &format!("{branch}^{{tree}}")]);
@@ -261,7 +261,7 @@ fn an_index_that_another_program_has_locked_keeps_the_work() {
 fn a_branch_whose_engine_was_killed_has_all_of_it_or_nothing_with_its_files_and_index() {
     let points = [
         ("landing.begin", 1..=1),
-        ("landing.branch", 1..=5),
+        ("landing.ref", 1..=5),
         ("landing.exchange", 1..=3),
         ("landing.journal", 1..=1),
         ("landing.record", 1..=9),

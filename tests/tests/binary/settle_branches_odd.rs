@@ -201,7 +201,7 @@ fn kill_a_landing_of_settled_work(mode: Mode, number: usize) -> bool {
     let branch = mode.branch(&run.expect_code(4), "theirs");
     let index = repository.read(".git/index");
     let apply = place.regatta(repository.root()).words("apply @ theirs --theirs");
-    let killed = apply.fault(&format!("kill@landing.branch:{number}")).run();
+    let killed = apply.fault(&format!("kill@landing.ref:{number}")).run();
     let _recovered = regatta(&place, &repository, "runs").expect_code(0);
     let shown = repository.try_git(&["show", &format!("{branch}:src/new.rs")]);
     let at = format!("{mode:?} {number}: {killed}");

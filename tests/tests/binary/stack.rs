@@ -185,7 +185,7 @@ fn without_an_identity_commits_are_refused_before_the_run_and_gits_variables_nam
 
 #[test]
 fn a_stack_whose_engine_was_killed_has_all_of_its_commits_or_none_and_apply_completes_it() {
-    let points = [("landing.begin", 1), ("landing.branch", 3), ("landing.record", 9)];
+    let points = [("landing.begin", 1), ("landing.ref", 3), ("landing.record", 9)];
     let kills =
         points.into_iter().flat_map(|(point, times)| (1..=times).map(move |time| (point, time)));
     for (point, time) in sample(kills, 3) {

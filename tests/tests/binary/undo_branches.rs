@@ -164,7 +164,7 @@ fn state(repository: &Repository) -> (Vec<String>, String, String) {
 fn an_undo_of_branches_that_is_killed_anywhere_is_complete_or_not_begun_after_the_next_start() {
     test_limit::raise(Duration::from_secs(300), "in full depth, an undo is killed forty times");
     let all = ["--merge branch", "--merge stack", "--onto main"];
-    let points = ["landing.record", "landing.branch", "landing.exchange", "landing.drop"];
+    let points = ["landing.record", "landing.ref", "landing.exchange", "landing.drop"];
     if depth() != Depth::Full {
         // Each fourth of the twelve is another point, in another mode.
         let some = points.iter().flat_map(|point| all.map(|options| (options, *point)));

@@ -147,7 +147,7 @@ fn kill_an_undo(mode: &str, hit: usize) -> bool {
     let run = place.run_plan(&nest.outer, &plan()).words("--merge").words(mode);
     let name = run.run().expect_code(0).run_name();
     let undo = place.regatta(nest.outer.root()).words("undo").arg(&name);
-    let killed = undo.fault(&format!("kill@landing.branch:{hit}")).run();
+    let killed = undo.fault(&format!("kill@landing.ref:{hit}")).run();
     let is_over = killed.code == 0;
     if !is_over {
         assert_eq!(killed.code, 128 + 9, "{killed}");

@@ -135,7 +135,7 @@ fn who_closes_a_file_soon_does_not_keep_a_landing_from_it() {
         let mut open = open.take().unwrap();
         open.write_all(b"5\n").unwrap();
     });
-    let report = kit.land_with(&faults("slow@landing.wait"), &[task]).unwrap();
+    let report = kit.land_with(&faults("slow@landing.pause"), &[task]).unwrap();
     assert_eq!(landed(&report), [&LANDED]);
     assert_eq!(read(&kit.root, "log"), "task\n2\n3\n4\n5\n");
 }
