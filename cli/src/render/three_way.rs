@@ -65,7 +65,7 @@ mod tests {
         let lines = three_way_lines(&vec![hunk; 5], Palette::Plain);
         let more = lines.iter().filter(|line| *line == "… 980 more lines").count();
         assert_eq!(more, 2 * MOST_HUNKS, "{lines:?}");
-        assert_eq!(lines.last().map(String::as_str), Some("… and 2 more places"));
+        assert_eq!(lines.last().map(String::as_str), Some("… and 2 places more"));
         let text = lines.join("\n");
         assert!(text.len() < 60_000 && !text.contains('\u{1b}'), "{text}");
     }

@@ -114,8 +114,9 @@ fn a_folder_is_measured_until_it_is_large_or_ten_thousand_files_were_looked_at()
         file.unwrap().set_len(60_000_000).unwrap();
     };
     large("two");
+    fs::create_dir(sample.root.join("one")).unwrap();
     for number in 0..10_050 {
-        write(&sample.root, format!("one/{number}"), "");
+        fs::File::create(sample.root.join(format!("one/{number}"))).unwrap();
     }
     let told = |run: &FrozenRun<Snapshot>| {
         let notices = run.notices.iter().filter(|notice| notice.from.contains("50 MB"));

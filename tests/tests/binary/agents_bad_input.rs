@@ -4,6 +4,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use test_limit::by_depth;
 use tests::model::{Answer, Asked, LoopbackModel, marker, steps};
 use tests::sandbox::{Invocation, Plan, skip};
 
@@ -130,12 +131,13 @@ fn a_dry_run_shows_the_prompts_and_the_model_and_asks_nobody() {
 }
 
 #[test]
-fn a_prompt_of_five_megabytes_arrives_whole() {
+fn a_prompt_of_megabytes_arrives_whole() {
     let place = sandbox();
     let repository = place.repository();
     let model = LoopbackModel::start();
-    let long = format!("{}\n{}", marker("t1"), "Tell no one: ä {{item}}.\n".repeat(200_000));
-    assert!(long.len() > 5_000_000);
+    let lines = by_depth(50_000, 200_000);
+    let long = format!("{}\n{}", marker("t1"), "Tell no one: ä {{item}}.\n".repeat(lines));
+    assert!(long.len() > by_depth(1_000_000, 5_000_000));
     std::fs::write(repository.root().with_extension("prompt.md"), &long)
         .expect("it can be written");
     let prompt = long.clone();

@@ -251,12 +251,8 @@ fn expect_known(place: &Sandbox, repository: &Repository, merge: &str, context: 
 
 #[test]
 fn what_had_landed_when_the_engine_was_killed_is_known_and_the_rest_can_be_applied() {
-    let points = [
-        ("landing.begin", 3),
-        ("landing.ref", 6),
-        ("landing.record", 12),
-        ("landing.exchange", 3),
-    ];
+    let points =
+        [("landing.begin", 3), ("landing.ref", 6), ("landing.record", 12), ("landing.exchange", 3)];
     for (row, merge) in ["--merge patch", "--merge stack", "--onto main"].into_iter().enumerate() {
         for (column, (point, times)) in points.into_iter().enumerate() {
             // In quick depth each point with one way to land, of those that come past it.

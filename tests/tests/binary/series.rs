@@ -210,7 +210,9 @@ struct Odd {
 /// Commits that become one, or whose author is not what they say.
 fn odd_commits() -> Vec<Odd> {
     let told = |script: &str, told| Odd { script: script.to_owned(), told: Some(told), file: None };
-    let many = "touch n.txt; git add n.txt; for n in $(seq 101); do echo $n > n.txt; git commit -qam $n; done";
+    let many = "echo n > n.txt; git add n.txt; tree=$(git write-tree); at=$(git rev-parse HEAD)
+        for n in $(seq 101); do at=$(git commit-tree -p $at -m $n $tree); done
+        git update-ref HEAD $at";
     let other = "git switch -q --orphan other; echo a > a.txt; git add a.txt; git commit -qm a";
     let fifo = "echo a > a.txt; git add a.txt; git commit -qm a
         tree=$(git rev-parse HEAD^{tree} | sed 's|^..|&/|'); d=$(git rev-parse --git-dir)/objects; rm -f $d/$tree

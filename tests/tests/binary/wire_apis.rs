@@ -217,6 +217,7 @@ impl Odd {
 pub(super) fn expect_ends(odd: impl Fn(Wire) -> Vec<Odd>) {
     let by_wire = Wire::ALL.map(odd);
     if depth() == Depth::Full {
+        test_limit::raise(Duration::from_secs(400), "each API has a run for each row");
         for (wire, all) in Wire::ALL.into_iter().zip(&by_wire) {
             all.iter().for_each(|odd| run_odd(&[(wire, odd)], odd.patience()));
         }
