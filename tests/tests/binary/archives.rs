@@ -19,14 +19,18 @@ const TARGETS: [&str; 4] = [
 
 fn project_file(path: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
-    fs::read_to_string(path).unwrap()
+    fs::read_to_string(path).expect("the project has this file")
 }
 
 /// Returns a value of `[package.metadata.binstall]` for a target, its placeholders replaced.
 fn binstall(key: &str, target: &str) -> String {
     let manifest = project_file("cli/Cargo.toml");
-    let section = manifest.split("[package.metadata.binstall]\n").nth(1).unwrap();
-    let line = section.lines().find_map(|line| line.strip_prefix(&format!("{key} = \""))).unwrap();
+    let section =
+        manifest.split("[package.metadata.binstall]\n").nth(1).expect("it has this section");
+    let line = section
+        .lines()
+        .find_map(|line| line.strip_prefix(&format!("{key} = \"")))
+        .expect("the section has this key");
     [
         ("{ repo }", "https://forge.test/regatta"),
         ("{ version }", VERSION),
@@ -39,17 +43,18 @@ fn binstall(key: &str, target: &str) -> String {
 }
 
 fn output_of(command: &mut Command) -> String {
-    let output = command.output().unwrap();
+    let output = command.output().expect("the program can be started");
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {error}");
-    String::from_utf8(output.stdout).unwrap()
+    String::from_utf8(output.stdout).expect("it prints text")
 }
 
 /// Makes the archive for a target of a program that is the built binary, in few bytes.
 fn archive(binary: &Path, folder: &Path, target: &str) -> PathBuf {
     let program = folder.join("program");
-    fs::write(&program, format!("#!/bin/sh\nexec '{}' \"$@\"\n", binary.display())).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(&program, format!("#!/bin/sh\nexec '{}' \"$@\"\n", binary.display()))
+        .expect("a file can be written");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
     let mut script =
         Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(".ci/archive"));
     script.env("REGATTA_ARCHIVE_BINARY", &program).env("TMPDIR", folder);
