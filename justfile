@@ -25,9 +25,18 @@ lint:
     cargo clippy --workspace --all-targets -- -D warnings
     cargo fmt --all --check
 
-# Measurements in their long form. CI has the short one, with the same bounds.
+# The program as it is shipped, and whether it is as small as it must be.
+dist:
+    .ci/dist
+
+# Measurements of the program as it is shipped, in their long form. CI has the short one, of the release
+# build, with the same bounds.
 bench:
-    cargo bench
+    REGATTA_BENCH_PROFILE=dist cargo bench
+
+# The archive of a release for this machine, below target/archives.
+archive:
+    .ci/archive "$(rustc -vV | sed -n 's/^host: //p')" target/archives
 
 # Whether the measurements run at all, in the dev profile: one round of a few tasks.
 bench-trial:

@@ -6,8 +6,8 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use benches::{
-    Bound, Limit, Replay, Report, Rounds, Used, as_f64, median, ms, phases, plan_of_agents,
-    release_binary, run_of_plan, scratch, session_files, used_by, wrote_session_files,
+    Bound, Limit, Replay, Report, Rounds, Used, as_f64, measured_binary, median, ms, phases,
+    plan_of_agents, run_of_plan, scratch, session_files, used_by, wrote_session_files,
 };
 use serde_json::json;
 use tests::model::{Answer, Asked, LoopbackModel, Pace, Script};
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     if wrote_session_files() {
         return ExitCode::SUCCESS;
     }
-    let binary = release_binary();
+    let binary = measured_binary();
     let mut report = Report::new(
         "agents",
         "200 agents of two turns (read a file, yield) at once: `regatta run --isolation none \

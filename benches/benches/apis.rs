@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use benches::{
-    Bound, Report, Rounds, as_f64, median, ms, plan_of_agents, release_binary, run_of_plan,
+    Bound, Report, Rounds, as_f64, measured_binary, median, ms, plan_of_agents, run_of_plan,
     scratch, used_by,
 };
 use engine::ports::{Clock, ModelEvent, ModelRequest, Models as _, RequestOptions, ToolChoice};
@@ -30,7 +30,7 @@ const OVER_COMPLETIONS: f64 = 1.2;
 const OVER_ONE_MEGABYTE: f64 = 12.0;
 
 fn main() -> ExitCode {
-    let binary = release_binary();
+    let binary = measured_binary();
     let mut report = Report::new(
         "apis",
         "The processor time of a further agent over each API: 200 agents of two turns (read a file, \

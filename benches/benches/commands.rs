@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use benches::{
-    Bound, Limit, Report, Rounds, SampleTree, Used, as_f64, median, ms, phases, release_binary,
+    Bound, Limit, Report, Rounds, SampleTree, Used, as_f64, measured_binary, median, ms, phases,
     scratch, scratch_in_memory, used_by,
 };
 
@@ -36,7 +36,7 @@ const EDIT: &str = "sed -i 's/is only here/was edited/' {}";
 const TRUE: &str = "true {}";
 
 fn main() -> ExitCode {
-    let binary = release_binary();
+    let binary = measured_binary();
     let mut report = Report::new(
         "commands",
         "Many tasks of one short command each (`regatta run --each … --exec …`, as many at once as \

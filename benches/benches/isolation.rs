@@ -1,18 +1,18 @@
-//! What one command task costs through the release binary, against `cp -a` of the same tree.
+//! What one command task costs through the program, against `cp -a` of the same tree.
 
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use benches::{
-    Bound, Report, Rounds, SampleTree, median, ms, phases, release_binary, scratch, timed,
+    Bound, Report, Rounds, SampleTree, measured_binary, median, ms, phases, scratch, timed,
 };
 
 /// How many times `cp -a` of the tree one command task may cost.
 const MOST: f64 = 2.0;
 
 fn main() -> ExitCode {
-    let binary = release_binary();
+    let binary = measured_binary();
     let mut report = Report::new(
         "isolation",
         "One command task from the prompt to the prompt (`regatta run --exec`): start, baseline, \

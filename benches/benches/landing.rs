@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use benches::{
-    Bound, Limit, Report, Rounds, SampleTree, median, ms, plan_of_agents, release_binary, scratch,
+    Bound, Limit, Report, Rounds, SampleTree, measured_binary, median, ms, plan_of_agents, scratch,
     spread_folders, timed,
 };
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ const MANY: usize = 5_000;
 const LIST_CAPTURE: f64 = 1_000.0;
 
 fn main() -> ExitCode {
-    let binary = release_binary();
+    let binary = measured_binary();
     let mut report = Report::new(
         "landing",
         "Eight tasks that edit ten files each: the capture of one, as `regatta runs show --timing` \

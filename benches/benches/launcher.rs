@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use benches::{Bound, Report, Rounds, median, release_binary};
+use benches::{Bound, Report, Rounds, measured_binary, median};
 use engine::ports::{
     Namespaces, ProcessEnd, ProcessRequest, ProcessSession, ProcessStdio, Processes as _,
 };
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
          read, by the thread that has started it; it has ended when its end is known.",
     );
     let runtime = tokio::runtime::Runtime::new().expect("a runtime can be had");
-    let mut launcher = Command::new(release_binary());
+    let mut launcher = Command::new(measured_binary());
     launcher.arg("__launcher").env_clear();
     let owner = {
         let _entered = runtime.enter();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use benches::{Bound, Report, Rounds, SampleTree, as_f64, release_binary, scratch, timed};
+use benches::{Bound, Report, Rounds, SampleTree, as_f64, measured_binary, scratch, timed};
 use serde_json::Value;
 use tests::made_tasks::{Fate, Made, add_tasks, collect_with_git, packed_size, stored_size};
 use tests::sandbox::Home;
@@ -19,7 +19,7 @@ const SECONDS: f64 = 30.0;
 const TIMES_PACKED: f64 = 2.0;
 
 fn main() -> ExitCode {
-    let binary = release_binary();
+    let binary = measured_binary();
     let mut report = Report::new(
         "retention",
         "`regatta gc --older-than 0s` after 10,000 tasks of one run, from the prompt to the prompt. \

@@ -1,13 +1,11 @@
-//! How long the program takes to start, and how large it is.
+//! How long the program takes to start.
 
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use benches::{
-    Bound, Report, Rounds, as_f64, headless_size, median, ms, release_binary, scratch, timed,
-};
+use benches::{Bound, Report, Rounds, measured_binary, median, ms, scratch, timed};
 use tests::model::{Answer, Asked, LoopbackModel, Script};
 
 /// How many milliseconds `regatta --version` may take.
@@ -16,22 +14,13 @@ const VERSION: f64 = 5.0;
 /// How many milliseconds may pass from the start of `regatta -p` to its first request.
 const REQUEST: f64 = 50.0;
 
-/// How many megabytes the stripped binary may have, the conversation on the terminal included.
-const SIZE: f64 = 60.0;
-
-/// How many megabytes it may have without that.
-const HEADLESS: f64 = 30.0;
-
 fn main() -> ExitCode {
-    // A trial would compile half of the program again.
-    let headless = (Rounds::asked_for() != Rounds::Trial).then(headless_size);
-    let binary = release_binary();
+    let binary = measured_binary();
     let mut report = Report::new(
         "start",
         "`regatta --version` from its start to its end, beside `/bin/true`; and `regatta -p hello` from \
          its start to the moment at which its first request is with a model on the loopback, in a home \
-         that was used before. In turns, medians. The binary is the release build, stripped; without \
-         its conversation on a terminal it is built with `--no-default-features`.",
+         that was used before. In turns, medians.",
     );
     let scratch = scratch();
     let home = scratch.path().join("home");
@@ -44,22 +33,12 @@ fn main() -> ExitCode {
         versions.push(version);
         requests.push(request);
     }
-    let bytes = std::fs::metadata(&binary).expect("it is there").len();
     report.figure("/bin/true", ms(median(&trues)), "ms", Bound::None);
     let what = "regatta --version";
     report.figure(what, ms(median(&versions)), "ms", Bound::AtMost(VERSION));
     let what = "regatta -p hello: to its first request";
     report.figure(what, ms(median(&requests)), "ms", Bound::AtMost(REQUEST));
-    report.figure("the binary", megabytes(bytes), "MB", Bound::AtMost(SIZE));
-    if let Some(bytes) = headless {
-        let what = "the binary without its conversation on a terminal";
-        report.figure(what, megabytes(bytes), "MB", Bound::AtMost(HEADLESS));
-    }
     report.finish()
-}
-
-fn megabytes(bytes: u64) -> f64 {
-    as_f64(usize::try_from(bytes).expect("it has been loaded")) / 1e6
 }
 
 fn version(binary: &Path) -> Duration {

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use benches::{
-    BareCall, BareTurn, BareWork, Bound, Limit, Report, Rounds, Used, as_f64, bare_client, median,
-    ms, percentile, phases, plan_of_agents, release_binary, run_of_plan, scratch, used_by,
+    BareCall, BareTurn, BareWork, Bound, Limit, Report, Rounds, Used, as_f64, bare_client,
+    measured_binary, median, ms, percentile, phases, plan_of_agents, run_of_plan, scratch, used_by,
     was_bare_client,
 };
 use serde_json::json;
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     if was_bare_client() {
         return ExitCode::SUCCESS;
     }
-    let binary = release_binary();
+    let binary = measured_binary();
     let mut report = Report::new(
         "working agents",
         "200 agents of four turns (read a file, run `wc`, write a file, yield) at once: `regatta run \

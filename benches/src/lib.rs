@@ -13,7 +13,7 @@ mod used;
 
 pub use agents_run::{plan_of_agents, run_of_plan};
 pub use bare_client::{BareCall, BareTurn, BareWork, bare_client, was_bare_client};
-pub use binary::{headless_size, release_binary};
+pub use binary::measured_binary;
 pub use files::{session_files, wrote_session_files};
 pub use phases::phases;
 pub use replay::Replay;

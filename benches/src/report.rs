@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use crate::Rounds;
+use crate::binary::measured_profile;
 
 /// What a figure may be at most.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -115,7 +116,7 @@ fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| value == "1")
 }
 
-/// Returns the commit, the machine and the date of a measurement.
+/// Returns the commit, the profile, the machine and the date of a measurement.
 fn circumstances() -> String {
     let said = |program: &str, arguments: &[&str]| {
         let output = Command::new(program).args(arguments).output().ok()?;
@@ -126,7 +127,8 @@ fn circumstances() -> String {
     let system = said("uname", &["-srm"]).unwrap_or_else(unknown);
     let date = said("date", &["-u", "+%Y-%m-%d"]).unwrap_or_else(unknown);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    format!("Commit {commit}, {cores} cores, {system}, {date}.")
+    let profile = measured_profile();
+    format!("Commit {commit}, profile {profile}, {cores} cores, {system}, {date}.")
 }
 
 /// Replaces the section of one bench in docs/benchmarks.md.

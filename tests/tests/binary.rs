@@ -19,6 +19,7 @@ mod binary {
     mod agents_tools;
     mod all_land;
     mod api_pairs;
+    mod archives;
     mod attempts;
     mod bad_input;
     mod cancel;
