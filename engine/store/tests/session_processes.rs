@@ -32,7 +32,7 @@ fn collect(output: impl std::io::Read + Send + 'static) -> (Lines, JoinHandle<()
     let collected = Arc::clone(&lines);
     let reader = std::thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
-            collected.lock().unwrap().push(line);
+            collected.lock().expect("no thread panics here").push(line);
         }
     });
     (lines, reader)

@@ -61,7 +61,7 @@ impl LogOptions {
             let file = match OpenOptions::new().read(true).append(true).open(path) {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    return self.begin(path, None, header);
+                    return self.begin(path, header);
                 }
                 Err(error) => return Err(error.into()),
             };
@@ -82,7 +82,8 @@ impl LogOptions {
                     tracing::info!(%path, %aside, "a session log of an older version was rewritten");
                 }
                 Loaded::Session(session) => return self.resume(path, file, *session),
-                Loaded::Empty => return self.begin(path, Some(file), header),
+                // It is removed before its lock is released: whoever gets the lock may write to it.
+                Loaded::Empty => fs::remove_file(path)?,
                 Loaded::Other => {
                     let aside = back_up(path)?;
                     fs::remove_file(path)?;
@@ -129,20 +130,11 @@ impl LogOptions {
         Ok(Opened { session: id, context, damage: session.damage, writer })
     }
 
-    /// Begins a log whose file is not there, or is empty.
-    fn begin(
-        &self,
-        path: &Path,
-        file: Option<File>,
-        header: &SessionHeader,
-    ) -> Result<Opened, LogCause> {
+    /// Begins a log whose file is not there.
+    fn begin(&self, path: &Path, header: &SessionHeader) -> Result<Opened, LogCause> {
         // Whoever cannot write there learns it before the first prompt.
         if let Some(folder) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        }
-        if let Some(file) = file {
-            drop(file);
-            fs::remove_file(path)?;
         }
         let rest = String::from_utf8_lossy(&line::header(header)?).into_owned();
         let writer = LogWriter {
@@ -164,17 +156,33 @@ impl LogOptions {
 
 /// Creates the file of a new log and locks it.
 pub(super) fn create(path: &Path) -> Result<File, LogCause> {
+    let file = create_unlocked(path)?;
+    lock_at_once(&file, path)?;
+    Ok(file)
+}
+
+/// Creates the file of a new log. As long as it is not locked, another session takes it for one in
+/// which nothing was said, and removes it.
+fn create_unlocked(path: &Path) -> Result<File, LogCause> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
     let mut options = OpenOptions::new();
     let created = options.read(true).append(true).create_new(true).mode(0o600).open(path);
-    let file = created.map_err(|error| match error.kind() {
+    created.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => LogCause::Locked,
         _ => error.into(),
-    })?;
-    file.try_lock().map_err(io::Error::from)?;
-    Ok(file)
+    })
+}
+
+/// Locks the file that was opened at `path`, without waiting. The lock of a file that has lost its
+/// name meanwhile is refused: what is written to it is lost.
+pub(super) fn lock_at_once(file: &File, path: &Path) -> Result<(), LogCause> {
+    match file.try_lock() {
+        Ok(()) if is_at(file, path)? => Ok(()),
+        Ok(()) | Err(TryLockError::WouldBlock) => Err(LogCause::Locked),
+        Err(TryLockError::Error(error)) => Err(error.into()),
+    }
 }
 
 /// Waits for the lock of the file.
@@ -202,3 +210,6 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
         Err(error) => Err(error),
     }
 }
+
+#[cfg(test)]
+mod tests;

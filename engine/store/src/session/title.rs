@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use super::error::LogCause;
 use super::line::{First, VERSION, clean, parse_first};
 use super::loaded::{Keep, Loaded, load};
+use super::open::lock_at_once;
 use super::rewrite::{back_up, replace};
 
 /// What became of a title.
@@ -46,10 +47,7 @@ fn write_title(
     faults: &Faults,
 ) -> Result<Titled, LogCause> {
     let file = OpenOptions::new().read(true).append(true).open(path)?;
-    file.try_lock().map_err(|error| match error {
-        fs::TryLockError::WouldBlock => LogCause::Locked,
-        fs::TryLockError::Error(error) => error.into(),
-    })?;
+    lock_at_once(&file, path)?;
     let Loaded::Session(session) = load(&file, Keep::Lines)? else {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no session").into());
     };
