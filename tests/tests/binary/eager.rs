@@ -226,7 +226,7 @@ fn expect_known(place: &Sandbox, repository: &Repository, merge: &str, context: 
         "--merge stack" => {
             let object = format!("regatta/{run}:{path}");
             let shown = repository.try_git(&["show", &object]).stdout;
-            String::from_utf8(shown).unwrap()
+            String::from_utf8(shown).expect("it is a text")
         }
         _ if repository.has(path) => repository.text(path),
         _ => String::new(),

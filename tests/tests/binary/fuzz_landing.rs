@@ -7,7 +7,7 @@ use super::sandbox;
 
 #[test]
 fn what_lands_is_what_an_independent_three_way_merge_of_each_path_says() {
-    let rounds = Rounds::new("fuzz_landing", 20, 300);
+    let rounds = Rounds::new("fuzz_landing", 8, 300);
     let done = rounds.run(2, |seed| landing::check(&sandbox(), &mut Random::new(seed)));
     done.report("R20", 1, "random landings");
 }

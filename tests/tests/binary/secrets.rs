@@ -1,6 +1,8 @@
 //! Secrets of providers: they go where they belong, and stand nowhere else, whatever a server or a
 //! proxy answers.
 
+use std::time::Duration;
+
 use serde_json::json;
 use test_limit::sample;
 use tests::model::{Answer, Asked, LoopbackModel, Pace, Wire, marker};
@@ -100,6 +102,7 @@ fn redirect(code: u16, elsewhere: &Overheard) -> Answer {
 
 #[test]
 fn what_a_server_repeats_of_keys_and_headers_is_kept_nowhere_and_a_key_follows_no_redirect() {
+    test_limit::raise(Duration::from_secs(300), "each of the four APIs has many answers");
     let check = |wire: Wire, forms: &[&str]| {
         let place = sandbox();
         let repository = place.repository();

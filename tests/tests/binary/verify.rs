@@ -137,14 +137,14 @@ fn expect_kept_work_shown(
     let document = place.regatta(repository.root()).words(&format!("runs show {run} --json")).run();
     let tasks = document.expect_code(0).json()["tasks"].clone();
     let of = |name: &str| {
-        let tasks = tasks.as_array().unwrap();
-        tasks.iter().find(|task| task["name"] == name).unwrap()["landing"].clone()
+        let tasks = tasks.as_array().expect("a list");
+        tasks.iter().find(|task| task["name"] == name).expect("it is listed")["landing"].clone()
     };
     let of_second = of(second);
     assert_eq!(of_second["landing"], "unverified", "{tasks}");
     assert_eq!((&of_second["cause"], &of_second["with"]), (&json!("work"), &json!([first])));
     let output = of_second["output"].as_str().expect("it names a file").to_owned();
-    assert_eq!(fs::read_to_string(output).unwrap(), "broken together\n");
+    assert_eq!(fs::read_to_string(output).expect("it is there"), "broken together\n");
 
     // Nothing that failed lands unless it is named.
     let all = text(&format!("apply {run}"));

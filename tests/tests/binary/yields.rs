@@ -64,7 +64,7 @@ fn reads_the_file(asked: &Asked) -> Answer {
 fn told_in_each_way(place: &Sandbox, filler: &str) -> Plan {
     let long = format!("{filler}{{{{tasks.find.yield.files.0}}}} {}", marker("long"));
     let file = place.folder().join("prompt.md");
-    std::fs::write(&file, long).unwrap();
+    std::fs::write(&file, long).expect("a file can be written");
     let missing = format!("Use {{{{tasks.find.yield.nothing.here}}}}. {}", marker("missing"));
     find()
         .agent("first", &format!("Begin. {}", marker("first")))

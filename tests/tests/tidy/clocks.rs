@@ -23,7 +23,6 @@ const SLEEPERS: &[(&str, &str)] = &[
     ("tests/src/fakes/accounts.rs", "a provider takes its time, of a clock that is paused"),
     ("tests/src/fakes/tools.rs", "a tool takes its time, of a clock that is paused"),
     ("tests/tests/binary/api_pairs.rs", "it is a timer"),
-    ("tests/tests/binary/view.rs", "it measures seconds in which nothing happens"),
     ("tests/tests/event_streams.rs", "models and tools take their time, of a clock that is paused"),
     ("tests/src/model/respond.rs", "a model speaks at its pace, and nobody waits for a moment"),
 ];
@@ -58,8 +57,7 @@ const BOUNDED: &[(&str, &str)] = &[
     ("engine/providers/src/preflight/tests.rs", "the other outcome waits for the whole time"),
     ("tests/limit/src/waiting.rs", "it is where bounds are scaled"),
     ("tests/limit/src/yardstick.rs", "it is where bounds are scaled"),
-    ("tests/tests/binary/agents_bad_input.rs", "one of several tries is in time"),
-    ("tests/tests/binary/agents_gates.rs", "what is asked later is judged otherwise"),
+    ("tests/tests/binary/agents_outages.rs", "what is asked later is judged otherwise"),
     ("tests/tests/binary/setup.rs", "two times of one task are compared"),
 ];
 

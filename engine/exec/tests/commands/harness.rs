@@ -128,6 +128,7 @@ pub(crate) fn part(part: &str, folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--exact", "harness::a_process_plays_the_part_it_is_given", "--nocapture"])
+        .env_remove("REGATTA_TEST_TIMES")
         .env("STAGE_PART", part)
         .env("STAGE_FOLDER", folder);
     command
@@ -139,7 +140,7 @@ fn a_process_plays_the_part_it_is_given() {
     match std::env::var("STAGE_PART").as_deref() {
         Ok("launcher") => exec::launch().unwrap(),
         Ok("subreaper") => crate::owners::subreaper(&folder),
-        Ok("suspended") => crate::suspended::suspended(&folder),
+        Ok("suspended") => crate::deaf_reaper::suspended(&folder),
         Ok("engine") => crate::engine_killed::engine(&folder),
         Ok("short") => crate::leaks::short_of_descriptors(&folder),
         Ok("queued") => crate::owners::queued(&folder),

@@ -7,6 +7,8 @@ extern crate test_limit;
 #[cfg(test)]
 mod crowded;
 #[cfg(test)]
+mod deaf_reaper;
+#[cfg(test)]
 mod ends;
 #[cfg(test)]
 mod engine_killed;
@@ -24,5 +26,3 @@ mod output;
 mod owners;
 #[cfg(test)]
 mod processes;
-#[cfg(test)]
-mod suspended;
