@@ -81,23 +81,23 @@ fn expect_uncompared_work_is_not_said_to_be_there(
     run: &str,
 ) {
     let store = place.home().stores().remove(0);
-    std::fs::rename(store.join("objects"), store.join("elsewhere")).unwrap();
-    std::fs::create_dir(store.join("objects")).unwrap();
+    std::fs::rename(store.join("objects"), store.join("elsewhere")).expect("a file can be changed");
+    std::fs::create_dir(store.join("objects")).expect("a file can be changed");
     for words in [format!("apply {run}"), format!("apply {run} --json"), "apply first".to_owned()] {
         let told = regatta(place, repository, &words);
         assert_ne!(told.code, 0, "{told}");
         assert!(!told.stdout.contains("landed already"), "{told}");
         assert!(told.stderr.starts_with("error: cannot "), "{told}");
     }
-    std::fs::remove_dir_all(store.join("objects")).unwrap();
-    std::fs::rename(store.join("elsewhere"), store.join("objects")).unwrap();
+    std::fs::remove_dir_all(store.join("objects")).expect("a file can be changed");
+    std::fs::rename(store.join("elsewhere"), store.join("objects")).expect("a file can be changed");
     let there = regatta(place, repository, "apply").expect_code(0);
     assert!(there.stdout.contains("has landed already"), "{there}");
 }
 
 /// The work of a chain is found behind that of its last task.
 fn expect_work_of_a_chain_is_found(place: &Sandbox, repository: &Repository, run: &str) {
-    std::fs::remove_file(repository.path("new.txt")).unwrap();
+    std::fs::remove_file(repository.path("new.txt")).expect("a file can be changed");
     let told = regatta(place, repository, &format!("apply {run}")).expect_code(4);
     assert!(told.stdout.contains("first") && told.stdout.contains("new.txt"), "{told}");
     assert!(!told.stdout.contains("colour.txt"), "{told}");

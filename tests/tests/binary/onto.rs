@@ -202,13 +202,28 @@ fn what_is_no_branch_or_is_checked_out_elsewhere_is_refused_with_what_it_is_befo
 /// A branch that is checked out in another working tree is refused; there, it moves.
 fn expect_another_working_tree_is_refused(place: &Sandbox, repository: &Repository) {
     let other = place.folder().join("other");
-    repository.git(&["worktree", "add", "-q", "-b", "side", other.to_str().unwrap()]);
+    repository.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "-b",
+        "side",
+        other.to_str().expect("the path is UTF-8"),
+    ]);
     let refused = onto(place, repository, "side", &two());
-    refused.expect_refusal(&["`side`", "another working tree", other.to_str().unwrap()]);
+    refused.expect_refusal(&[
+        "`side`",
+        "another working tree",
+        other.to_str().expect("the path is UTF-8"),
+    ]);
     place.expect_nothing_left(repository);
     let linked = Repository::at(&other);
     let main = onto(place, &linked, "main", &two());
-    main.expect_refusal(&["`main`", "another working tree", repository.root().to_str().unwrap()]);
+    main.expect_refusal(&[
+        "`main`",
+        "another working tree",
+        repository.root().to_str().expect("the path is UTF-8"),
+    ]);
     let finished = onto(place, &linked, "side", &two()).expect_code(0);
     assert_eq!(subjects(&linked, "main..side").len(), 3, "{finished}");
     assert_eq!(status(&linked), "");

@@ -231,12 +231,13 @@ fn look(place: &Sandbox, model: &LoopbackModel) {
         session(place).words("--mode json --model gate/two").arg(format!("Look. {}", marker("s")));
     let mut running = running.start();
     let update = running.until_event("progress", |line| line["type"] == "tool_execution_update");
-    let partial = update["partialResult"]["content"][0]["text"].as_str().unwrap().to_owned();
+    let partial =
+        update["partialResult"]["content"][0]["text"].as_str().expect("it is a text").to_owned();
     assert_eq!(partial, "one\n");
-    fs::write(&gate, "").unwrap();
+    fs::write(&gate, "").expect("a file can be changed");
     let end = running.until_event("its end", |line| line["type"] == "tool_execution_end");
     assert_eq!(end["toolCallId"], update["toolCallId"]);
-    let whole = end["result"]["content"][0]["text"].as_str().unwrap();
+    let whole = end["result"]["content"][0]["text"].as_str().expect("it is a text");
     assert!(whole.contains("one\ntwo"), "{whole}");
     let _done = running.wait().expect_code(0);
 }

@@ -104,7 +104,7 @@ fn a_run_does_its_work_while_nobody_reads_and_loses_no_fact() {
     let unread = start(call);
     until_over(&place, &unread);
     let last = tasks - 1;
-    assert_eq!(repository.text(&format!("{last}.txt")), format!("{last}\n"), "it has landed");
+    assert_eq!(repository.text(format!("{last}.txt")), format!("{last}\n"), "it has landed");
     let (events, code) = read(unread, |_| {});
     assert_eq!(code, Some(0));
     expect_every_fact(&events, tasks);
@@ -189,6 +189,6 @@ fn one_ctrl_c_ends_the_wait_for_a_reader_once_the_run_is_over() {
         ended.is_some()
     });
     assert_eq!(ended.and_then(|status| status.code()), Some(130));
-    assert!(repository.has(&format!("{}.txt", count - 1)), "what has landed stays");
+    assert!(repository.has(format!("{}.txt", count - 1)), "what has landed stays");
     place.expect_nothing_left(&repository);
 }
