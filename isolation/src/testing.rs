@@ -115,12 +115,20 @@ impl Sample {
     /// Freezes the tree tomorrow: what is in it has stood still for so long that its stats tell
     /// everything.
     pub(crate) fn freeze_tomorrow(&self, run: &str) -> FrozenRun<Snapshot> {
+        self.freeze_with(run, |context| RunContext { now_ns: tomorrow_ns, ..context })
+    }
+
+    /// Freezes the tree in a changed context.
+    pub(crate) fn freeze_with(
+        &self,
+        run: &str,
+        change: impl FnOnce(RunContext) -> RunContext,
+    ) -> FrozenRun<Snapshot> {
         let request = request(run, 1 << 28);
         let (repo, paths) = (self.repo(), self.paths());
         let context = RunContext::of(&repo, &paths, &Faults::default(), &request.run);
-        let context = RunContext { now_ns: tomorrow_ns, ..context };
         let landings = LandingWait { cancel: &CancelToken::default(), notify: &|_| {} };
-        freeze_in(context, &request, landings).unwrap()
+        freeze_in(change(context), &request, landings).unwrap()
     }
 
     /// Freezes the tree with a limit of untracked bytes and faults.

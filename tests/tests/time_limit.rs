@@ -77,27 +77,6 @@ fn a_try_that_was_late_on_a_busy_machine_is_repeated() {
 }
 
 #[test]
-fn a_test_that_waits_lets_another_one_begin() {
-    test_limit::waits("this is what is tested");
-    let cores = std::thread::available_parallelism().expect("it is known").get();
-    let (sender, begun) = std::sync::mpsc::channel();
-    // All processors are taken by tests of which one waits.
-    std::thread::scope(|scope| {
-        for number in 0..cores * 2 {
-            let sender = sender.clone();
-            scope.spawn(move || {
-                let _watched = test_limit::begin("runner::time_limit", "waits");
-                test_limit::waits("so that the next one can begin");
-                sender.send(number).expect("the test is there");
-            });
-        }
-        for _ in 0..cores * 2 {
-            begun.recv().expect("each of them begins");
-        }
-    });
-}
-
-#[test]
 fn no_test_begins_beside_one_that_runs_alone() {
     test_limit::alone("this is what is tested");
     let (sender, begun) = std::sync::mpsc::channel();

@@ -8,7 +8,7 @@ use engine::ports::{Workspace, WorkspaceRequest};
 use protocol::{CaptureRef, RepoPath, RunName, TaskName};
 
 use crate::backends::CaptureWriter;
-use crate::baseline::{TreeListing, list_tree, now_ns};
+use crate::baseline::{MOST_NESTED, TreeListing, list_tree, now_ns};
 use crate::error::Result;
 use crate::file_entry::Entry;
 use crate::landing::WorkingTree;
@@ -35,6 +35,8 @@ pub struct RunContext {
     pub(crate) removals: Removals,
     /// The clock: the time of day in nanoseconds since 1970.
     pub(crate) now_ns: fn() -> i64,
+    /// How many nested repositories are used at most.
+    pub(crate) most_nested: usize,
 }
 
 impl RunContext {
@@ -48,6 +50,7 @@ impl RunContext {
             union: Vec::new(),
             removals: Removals::default(),
             now_ns,
+            most_nested: MOST_NESTED,
         }
     }
 

@@ -43,7 +43,8 @@ pub(crate) fn list_whole_tree(context: &RunContext, tree: &Tree) -> Result<TreeL
     let git = context.repo.git()?;
     let now_ns = (context.now_ns)();
     let whole = (&context.repo, &git);
-    let (scan, _) = scan_with_nested(whole, tree, &context.paths.folders(), now_ns)?;
+    let folders = context.paths.folders();
+    let (scan, _) = scan_with_nested(whole, tree, &folders, now_ns, context.most_nested)?;
     Ok(listing(scan))
 }
 

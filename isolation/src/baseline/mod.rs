@@ -20,6 +20,7 @@ pub(crate) use listing::{list_tree, list_whole_tree, some_of};
 pub(crate) use pins::{reference as pins_reference, size_text};
 pub(crate) use run_files::RunFiles;
 pub(crate) use scan::{IgnoredEntry, now_ns, printable};
+pub(crate) use scan_nested::MOST_NESTED;
 pub(crate) use snapshot::{
     ContentReader, Snapshot, TABLE, keep_file_list, read_file_list, read_whole, remove_file_list,
     write_whole,

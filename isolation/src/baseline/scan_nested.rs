@@ -15,7 +15,7 @@ use crate::repository::Repo;
 use crate::tree::Tree;
 
 /// The maximum number of nested repositories.
-const MOST: usize = 1_000;
+pub(crate) const MOST_NESTED: usize = 1_000;
 
 /// How deep repositories may be nested in each other.
 const DEEPEST: usize = 8;
@@ -23,13 +23,14 @@ const DEEPEST: usize = 8;
 /// The nested repositories of a scan, by their folders.
 pub(super) type NestedRepos = std::collections::BTreeMap<Vec<u8>, NestedRepo>;
 
-/// Scans the tree of `repo` and of all repositories in it that can be used. The others are in the
-/// result as left out, with the reason.
+/// Scans the tree of `repo` and of all repositories in it that can be used, `most` of them. The others
+/// are in the result as left out, with the reason.
 pub(super) fn scan_with_nested(
     (repo, git): (&Repo, &Repository),
     tree: &Tree,
     ours: &[PathBuf],
     started_ns: i64,
+    most: usize,
 ) -> Result<(Scan, NestedRepos)> {
     let mut whole = scan(git, tree, ours, started_ns)?;
     let found = std::mem::take(&mut whole.repositories);
@@ -37,7 +38,7 @@ pub(super) fn scan_with_nested(
         return Ok((whole, NestedRepos::new()));
     }
     let (nested, git_dirs) = (NestedRepos::new(), BTreeSet::new());
-    let mut scanner = Scanner { tree, ours, started_ns, whole, nested, git_dirs };
+    let mut scanner = Scanner { tree, ours, started_ns, most, whole, nested, git_dirs };
     let mut around = vec![repo.clone()];
     scanner.add_all(found, &mut around);
     let Scanner { mut whole, nested, .. } = scanner;
@@ -49,6 +50,7 @@ struct Scanner<'a> {
     tree: &'a Tree,
     ours: &'a [PathBuf],
     started_ns: i64,
+    most: usize,
     whole: Scan,
     nested: NestedRepos,
     /// Their git folders: two folders cannot share one.
@@ -77,8 +79,8 @@ impl Scanner<'_> {
         if around.len() > DEEPEST {
             return Err(format!("it is more than {DEEPEST} repositories deep"));
         }
-        if self.nested.len() >= MOST {
-            return Err(format!("there are more than {MOST}"));
+        if self.nested.len() >= self.most {
+            return Err(format!("there are more than {}", self.most));
         }
         let nested = open_below(self.tree, around, &found.path)?;
         if !self.git_dirs.insert(nested.repo.git_dir.clone()) {

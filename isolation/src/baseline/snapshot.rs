@@ -156,7 +156,8 @@ impl Scanned {
         let git = context.repo.git()?;
         let tree = Tree::open_at(&context.repo.root)?;
         let (folders, now_ns) = (context.paths.folders(), (context.now_ns)());
-        let (scan, nested) = scan_with_nested((&context.repo, &git), &tree, &folders, now_ns)?;
+        let (whole, most) = ((&context.repo, &git), context.most_nested);
+        let (scan, nested) = scan_with_nested(whole, &tree, &folders, now_ns, most)?;
         pins::check_untracked(&tree, &scan, request.untracked_limit)?;
         let others = || {
             let candidates = scan.dirty_candidates.iter().map(|file| file.path.as_bytes().to_vec());

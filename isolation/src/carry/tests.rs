@@ -115,8 +115,11 @@ fn a_folder_is_measured_until_it_is_large_or_ten_thousand_files_were_looked_at()
     };
     large("two");
     fs::create_dir(sample.root.join("one")).unwrap();
+    // Names of one file are made sooner than files.
+    let first = sample.root.join("one/first");
+    fs::File::create(&first).unwrap();
     for number in 0..10_050 {
-        fs::File::create(sample.root.join(format!("one/{number}"))).unwrap();
+        fs::hard_link(&first, sample.root.join(format!("one/{number}"))).unwrap();
     }
     let told = |run: &FrozenRun<Snapshot>| {
         let notices = run.notices.iter().filter(|notice| notice.from.contains("50 MB"));

@@ -4,7 +4,8 @@ use std::fs;
 
 use protocol::CaptureRef;
 
-use crate::baseline::Snapshot;
+use crate::backends::RunContext;
+use crate::baseline::{MOST_NESTED, Snapshot};
 use crate::file_entry::{Change, Entry, Mode};
 use crate::nested::{NO_LINKS, NestedWork, Part};
 use crate::store::{Contents, OwnCommit, Series};
@@ -67,16 +68,21 @@ fn why(snapshot: &Snapshot) -> Vec<&str> {
 #[test]
 fn more_than_a_thousand_nested_repositories_are_told() {
     let sample = Sample::with(&[("file", "x\n")]);
-    for number in 0..1_002 {
-        empty_repository(&sample, &format!("n{number:04}"));
+    assert_eq!(MOST_NESTED, 1_000);
+    let most = test_limit::by_depth(20, MOST_NESTED);
+    let name = |number: usize| format!("n{number:04}");
+    for number in 0..most + 2 {
+        empty_repository(&sample, &name(number));
     }
-    let snapshot = sample.freeze("raaaa");
-    assert_eq!(snapshot.nested.len(), 1_000);
-    let expected = "they cannot be used: n1000 (there are more than 1000), \
-                    n1001 (there are more than 1000)";
-    assert_eq!(why(&snapshot), [expected]);
-    assert!(snapshot.table.folders.contains_key(b"n0999".as_slice()));
-    assert!(!snapshot.table.folders.contains_key(b"n1000".as_slice()));
+    let snapshot = sample.freeze_with("raaaa", |context| {
+        assert_eq!(context.most_nested, MOST_NESTED);
+        RunContext { most_nested: most, ..context }
+    });
+    assert_eq!(snapshot.nested.len(), most);
+    let told = [most, most + 1].map(|it| format!("{} (there are more than {most})", name(it)));
+    assert_eq!(why(&snapshot), [format!("they cannot be used: {}", told.join(", "))]);
+    assert!(snapshot.table.folders.contains_key(name(most - 1).as_bytes()));
+    assert!(!snapshot.table.folders.contains_key(name(most).as_bytes()));
 }
 
 #[test]

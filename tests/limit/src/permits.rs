@@ -61,3 +61,35 @@ fn processors() -> usize {
     static PROCESSORS: OnceLock<usize> = OnceLock::new();
     *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, NonZeroUsize::get))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn as_many_tests_work_as_there_are_processors_and_one_that_waits_does_not_count() {
+        let (begun, seen) = mpsc::channel();
+        // Each thread waits once it has begun, and ends when all have begun.
+        let (end, ended) = mpsc::channel::<()>();
+        let ended = &Mutex::new(ended);
+        std::thread::scope(|scope| {
+            for _ in 0..processors() * 2 {
+                let begun = begun.clone();
+                scope.spawn(move || {
+                    let permit = Permit::acquire();
+                    assert!(permit.is_some() && Permit::acquire().is_none());
+                    waits("so that the next one can begin");
+                    begun.send(()).expect("the test is there");
+                    let _all_have_begun = ended.lock().expect("nothing panics here").recv();
+                });
+            }
+            for _ in 0..processors() * 2 {
+                seen.recv().expect("each of them begins");
+            }
+            drop(end);
+        });
+        assert_eq!(*TAKEN.lock().expect("nothing panics here"), 0);
+    }
+}

@@ -4,15 +4,22 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
+use test_limit::by_depth;
 
 use super::Repository;
 
-/// Makes a repository at `root` with this project's source in one commit.
+/// Makes a repository at `root` with this project's source in one commit; in quick depth with that of one
+/// crate and the documentation.
 #[must_use]
 pub fn copy_of_this_source(root: &Path) -> Repository {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests lies in a folder");
     let copy = Repository::init(root);
-    copy_below(source, root, source);
+    let folders = by_depth(vec!["docs", "isolation"], vec![""]);
+    for folder in folders.iter().map(|folder| source.join(folder)) {
+        let target = root.join(folder.strip_prefix(source).expect("it lies below the source"));
+        std::fs::create_dir_all(target).expect("a folder can be made");
+        copy_below(source, root, &folder);
+    }
     copy.commit("the source as it is");
     copy
 }

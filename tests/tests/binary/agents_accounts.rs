@@ -22,7 +22,9 @@ fn a_retry_after_that_one_agent_gets_holds_for_all_of_its_account() {
     let turned_away: Arc<Mutex<Option<Instant>>> = Arc::default();
     let others_wait = Arc::new(AtomicBool::new(false));
     let mut plan = Plan::default();
-    let after = by_depth(1, 5);
+    // What is said, and how long that is.
+    let (header, said) = by_depth(("retry-after-ms", 600), ("retry-after", 5));
+    let after = by_depth(Duration::from_millis(said), Duration::from_secs(said));
     for talk in ["t1", "t2", "t3", "t4"] {
         plan = plan.agent(talk, &marker(talk));
         let (turned_away, others_wait) = (Arc::clone(&turned_away), Arc::clone(&others_wait));
@@ -33,11 +35,11 @@ fn a_retry_after_that_one_agent_gets_holds_for_all_of_its_account() {
                 eventually(Duration::from_secs(60), "the others wait for the only place", wait);
                 *turned_away = Some(Instant::now());
                 let limited = Answer::error(429, "rate_limit_exceeded", "Too many requests");
-                return limited.with_header("retry-after", after.to_string());
+                return limited.with_header(header, said.to_string());
             };
             let waited = since.elapsed();
             drop(turned_away);
-            assert!(waited >= Duration::from_secs(after), "{talk} asked after {waited:?}");
+            assert!(waited >= after, "{talk} asked after {waited:?}");
             Answer::yields(&json!("done"))
         });
     }
@@ -82,8 +84,9 @@ fn honours_stated_limits(wire: Wire, behind: Duration) {
     let repository = place.repository();
     let model = LoopbackModel::start();
     model.otherwise(|_| Box::new(|_: &Asked| Answer::yields(&json!("done"))));
-    // One more in each second, after two.
-    model.state_limits(2, Duration::from_secs(2), behind);
+    // One more in each second, after two. In quick depth, in each half of one.
+    let each = Duration::from_millis(by_depth(500, 1_000));
+    model.state_limits(2, 2 * each, behind);
     write_models(
         &place,
         &format!(
@@ -107,7 +110,7 @@ fn honours_stated_limits(wire: Wire, behind: Duration) {
     assert_eq!(finished.events_of("run_finished")[0]["done"], tasks, "{wire:?}");
     // Times in whole seconds make each wait, of which there is one after two requests, up to a second
     // longer.
-    let least = Duration::from_secs(by_depth(1, 3)) - Duration::from_millis(100);
+    let least = each * by_depth(1, 3) - Duration::from_millis(100);
     assert!(took >= least, "{wire:?}: {took:?}");
     let says = |event: &serde_json::Value| {
         event["event"]["errorMessage"].as_str() == Some("its limit is used up")

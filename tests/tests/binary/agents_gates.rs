@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use test_limit::by_depth;
+use test_limit::{by_depth, slowdown};
 use tests::model::{Answer, Asked, Call, LoopbackModel, Pace, Said, Script, marker};
 use tests::sandbox::{Invocation, Plan, Repository, Sandbox, eventually, skip};
 
@@ -66,8 +66,9 @@ struct Crowd {
 const SIXTY_FOUR: Crowd =
     Crowd { agents: 64, turns: 3, answered: 60, window: Duration::from_secs(3) };
 
-/// 32 requests, which begin in three windows.
-const SIXTEEN: Crowd = Crowd { agents: 16, turns: 2, answered: 15, window: Duration::from_secs(1) };
+/// 24 requests, which begin in two windows.
+const TWELVE: Crowd =
+    Crowd { agents: 12, turns: 2, answered: 14, window: Duration::from_millis(900) };
 
 impl Crowd {
     fn requests(self) -> usize {
@@ -102,7 +103,7 @@ impl Crowd {
 
 #[test]
 fn many_agents_share_a_limit_that_the_server_counts() {
-    let crowd = by_depth(SIXTEEN, SIXTY_FOUR);
+    let crowd = by_depth(TWELVE, SIXTY_FOUR);
     crowd.run(&sandbox(), GRACE, crowd.needed().mul_f64(1.3) + Duration::from_secs(3));
 }
 
@@ -124,9 +125,10 @@ fn two_engines_share_a_limit_also_when_one_of_them_is_killed() {
     let repository = place.repository();
     let model = LoopbackModel::start();
     model.pace(Pace::Events);
-    let (agents, each, window) = by_depth((8, 2, 1), (16, 3, 2));
+    let (agents, each) = by_depth((6, 2), (16, 3));
+    let window = by_depth(Duration::from_millis(700).mul_f64(slowdown()), Duration::from_secs(2));
     model.otherwise(move |_| Box::new(turns(each)));
-    model.limit_many(10, Duration::from_secs(window), GRACE);
+    model.limit_many(10, window, GRACE);
     let mut killed = begin(&place, &repository, &model, ("a", agents)).start();
     let mut other = begin(&place, &repository, &model, ("b", agents)).start();
     for engine in [&mut killed, &mut other] {
@@ -266,6 +268,8 @@ fn limit_of_a_minute(limit: &str) {
 fn a_person_goes_before_all_runs_that_wait_for_the_same_account() {
     test_limit::waits("each answer takes a while");
     let (others, tasks, answers) = by_depth((2, 2, 3), (4, 3, 4));
+    // Long enough for a person whose turn is over to ask again meanwhile.
+    let answering = Duration::from_millis(by_depth(70, 200)).mul_f64(by_depth(slowdown(), 1.0));
     let place = sandbox();
     let model = LoopbackModel::start();
     model.pace(Pace::Events);
@@ -275,7 +279,7 @@ fn a_person_goes_before_all_runs_that_wait_for_the_same_account() {
         let log = Arc::clone(&log);
         Box::new(move |_: &Asked| {
             log.lock().expect("nobody panics").push(false);
-            Answer::yields(&json!("done")).after(Duration::from_millis(200))
+            Answer::yields(&json!("done")).after(answering)
         })
     });
     let log = Arc::clone(&came);
@@ -285,7 +289,7 @@ fn a_person_goes_before_all_runs_that_wait_for_the_same_account() {
         if asked.answers() + 1 == answers {
             return Answer::text("hello");
         }
-        next.next(asked).after(Duration::from_millis(200))
+        next.next(asked).after(answering)
     });
     model.talk("first0", |_: &Asked| Answer::Held);
     let first = ("first", place.repository());

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use test_limit::by_depth;
+use test_limit::{by_depth, slowdown};
 use tests::model::{Answer, Asked, LoopbackModel, Script, marker};
 use tests::sandbox::{Finished, Plan, Repository, Sandbox, eventually};
 
@@ -43,7 +43,9 @@ fn the_wall_clock_ends_an_agent_that_waits_for_its_model_or_its_command() {
     let place = sandbox();
     let repository = place.repository();
     let model = LoopbackModel::start();
-    let sleeps = json!({ "command": "trap '' TERM; sleep 300; echo never" });
+    // One that ignores the first signal, which takes longer, is that of another test in quick depth.
+    let ignores = by_depth("", "trap '' TERM; ");
+    let sleeps = json!({ "command": format!("{ignores}sleep 300; echo never") });
     let waits = [
         ("silent", Answer::Silence),
         ("held", Answer::Held),
@@ -56,7 +58,9 @@ fn the_wall_clock_ends_an_agent_that_waits_for_its_model_or_its_command() {
     }
     let began = Instant::now();
     let run = run_with(&place, &repository, &plan, &model);
-    let wall = by_depth("wall=3s", "wall=4s");
+    // Each of them writes its file earlier, on a busy machine too.
+    let wall = by_depth(Duration::from_millis(900).mul_f64(slowdown()), Duration::from_secs(4));
+    let wall = format!("wall={}ms", wall.as_millis());
     let finished = run.arg("--limit").arg(wall).run().expect_code(5);
     test_limit::took_at_most(began.elapsed(), Duration::from_secs(60), "it waits for something");
     for (name, _then) in waits {
@@ -111,11 +115,13 @@ fn a_command_of_an_agent_that_takes_too_long_is_a_tool_error_and_leaves_nothing_
     let place = sandbox();
     let repository = place.repository();
     let model = LoopbackModel::start();
-    let run = run_one(&place, &repository, &model, |asked: &Asked| match asked.answers() {
+    // Whole seconds, more of them on a busy machine: by then it has said something.
+    let timeout = by_depth(Duration::from_secs(1).mul_f64(slowdown()).as_secs(), 2);
+    let run = run_one(&place, &repository, &model, move |asked: &Asked| match asked.answers() {
         0 => {
             let script = "echo begun > kept.txt; echo said; trap '' TERM; (trap '' TERM HUP; \
                           sleep 300) & sleep 300";
-            Answer::call("bash", &json!({ "command": script, "timeout": 2 }))
+            Answer::call("bash", &json!({ "command": script, "timeout": timeout }))
         }
         1 => {
             let result = asked.result();

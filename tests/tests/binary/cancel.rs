@@ -68,9 +68,9 @@ fn end_of_deaf(finished: &Finished) -> i64 {
 #[test]
 fn ctrl_c_and_sigterm_cancel_waiting_running_and_deaf_tasks_capture_and_land_nothing() {
     test_limit::waits("one of the tasks uses its grace period");
-    let place = sandbox();
-    let repository = place.repository();
-    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+    let cancelled = |signal: Signal, code: i32| {
+        let place = sandbox();
+        let repository = place.repository();
         let running = at_work(&place, &repository);
         let asked = SystemTime::UNIX_EPOCH.elapsed().expect("it is past 1970").as_millis();
         running.signal(signal);
@@ -78,7 +78,11 @@ fn ctrl_c_and_sigterm_cancel_waiting_running_and_deaf_tasks_capture_and_land_not
         let asked = i64::try_from(asked).expect("it is before the end of time");
         let had = end_of_deaf(&finished) - asked;
         assert!(had >= 690, "it had {had} ms of its grace: {finished}");
-    }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| cancelled(Signal::INT, 130));
+        scope.spawn(|| cancelled(Signal::TERM, 143));
+    });
 }
 
 #[test]

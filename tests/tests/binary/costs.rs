@@ -95,6 +95,7 @@ fn what_failed_attempts_cost_is_part_of_the_cost_of_a_task_and_of_its_run() {
     let repository = place.repository();
     let model = LoopbackModel::start();
     write_gate(&place, &model, PRICE);
+    place.home().configure("retry: { baseDelayMs: 10 }\n");
     let attempts = std::sync::atomic::AtomicUsize::new(0);
     model.talk("t1", move |_: &Asked| {
         match attempts.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {

@@ -314,7 +314,7 @@ fn a_server_that_ends_in_mid_run_is_followed_by_the_fallback_and_every_task_is_d
     let (first, second) = (LoopbackModel::start(), LoopbackModel::start());
     write_two(&place, (&first, Wire::Completions), (&second, Wire::Messages));
     if depth() != Depth::Full {
-        let retry = "retry:\n  maxRetries: 1\n  baseDelayMs: 10\n  outage: 2s\n";
+        let retry = "retry:\n  maxRetries: 1\n  baseDelayMs: 10\n  outage: 500ms\n";
         place.home().configure(retry);
     }
     let names: Vec<String> = (1..=6).map(|at| format!("t{at}")).collect();

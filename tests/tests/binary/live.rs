@@ -53,9 +53,13 @@ fn each_failed_task_is_on_the_screen_once_with_its_reason_while_others_work_and_
         let mut screen = start(&place, &repository, &failing(&place), size);
         let shown = |text: &str| has_every_reason(text) && has_frame(text);
         let text = screen.until("every reason above the live view", shown);
+        let sizes = by_depth(
+            vec![(24, 50), (12, 120), (24, 80)],
+            vec![(24, 50), (24, 120), (12, 80), (50, 200), (24, 80)],
+        );
         let (last_reason, frame) = (text.rfind('✗'), text.find("run r"));
         assert!(last_reason < frame, "the frame is below the reasons:\n{text}");
-        for (rows, columns) in [(24, 50), (24, 120), (12, 80), (50, 200), (24, 80)] {
+        for (rows, columns) in sizes {
             let written = screen.bytes().len();
             screen.resize(rows, columns);
             let what = format!("every reason after a resize to {columns} by {rows}");

@@ -196,9 +196,9 @@ fn a_login_that_fails_is_one_clear_error_and_changes_no_file() {
         assert_eq!(screen.wait().code(), Some(1));
         fails(&["cannot log in at gate", told], &screen.bytes().replace("canary-code", "code"));
     }
+    // It waits for its end beside the next ones.
     let mut late = login(&place, &repository, "gate --timeout 1s").on_a_keyboard(24, 200);
-    assert_eq!(late.wait().code(), Some(1));
-    fails(&["cannot log in at gate", "not completed within 1 second"], &late.bytes());
+    let _waits = page(&late, "/authorize?");
     let silent = login(&place, &repository, "gate").run().expect_code(1);
     fails(&["there is no desktop here", "in a terminal", "--key"], &silent.stderr);
     let wrong = login(&place, &repository, "gate").stdin("http://127.0.0.1/x?code=1\n").run();
@@ -215,6 +215,8 @@ fn a_login_that_fails_is_one_clear_error_and_changes_no_file() {
     oauth.device_lasts(1);
     let expired = login(&place, &repository, "gate --device").run().expect_code(1);
     fails(&["not completed within 1 second"], &expired.stderr);
+    assert_eq!(late.wait().code(), Some(1));
+    fails(&["cannot log in at gate", "not completed within 1 second"], &late.bytes());
     let none = login(&place, &repository, "groq --browser").run().expect_code(1);
     fails(&["groq has no login, only API keys"], &none.stderr);
     fs::set_permissions(keys_file(&place), fs::Permissions::from_mode(0o400)).expect("ours");

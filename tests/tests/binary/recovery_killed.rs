@@ -7,19 +7,22 @@ use tests::fuzz::kills::{Interrupted, Series, check_recovery};
 use super::sandbox;
 
 #[test]
-fn a_recovery_killed_at_each_step_in_turn_and_then_at_random_completes_and_loses_no_work() {
-    let done = Rounds::new("recovery_killed", 1, 1).run(1, |seed| {
+fn a_recovery_of_tasks_at_work_killed_at_each_step_in_turn_and_then_at_random_loses_no_work() {
+    kill_recoveries("recovery_killed", Interrupted::AtWork, [Series::InTurn, Series::AtRandom]);
+}
+
+#[test]
+fn a_recovery_of_a_landing_killed_at_each_step_in_turn_and_then_at_random_loses_no_work() {
+    kill_recoveries("landing_killed", Interrupted::Landing, [Series::AtRandom, Series::InTurn]);
+}
+
+/// Kills recoveries of what was interrupted in both series; in quick depth in one of them.
+fn kill_recoveries(name: &'static str, interrupted: Interrupted, series: [Series; 2]) {
+    let done = Rounds::new(name, 1, 1).run(1, |seed| {
         let random = &mut Random::new(seed);
-        // In quick depth each of the two with one of the series.
-        let cells = [
-            (Interrupted::AtWork, Series::InTurn),
-            (Interrupted::Landing, Series::AtRandom),
-            (Interrupted::AtWork, Series::AtRandom),
-            (Interrupted::Landing, Series::InTurn),
-        ];
-        for (interrupted, series) in sample(cells.chunks(2), 1).concat() {
+        for series in sample(series, 1) {
             check_recovery(&sandbox(), interrupted, series, random);
         }
     });
-    done.report("R1", 4, "series of killed recoveries");
+    done.report("R1", 2, "series of killed recoveries");
 }

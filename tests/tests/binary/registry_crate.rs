@@ -3,6 +3,7 @@
 
 use std::process::{Command, Stdio};
 
+use test_limit::by_depth;
 use tests::sandbox::{Plan, Repository, Sandbox, copy_of_a_dependency, rustup_home, skip};
 
 use super::readme::command_of;
@@ -54,9 +55,9 @@ fn the_readmes_rustfmt_over_a_crate_fails_nowhere_and_does_what_rustfmt_does() {
     place.expect_nothing_left(&repository);
 }
 
-/// Returns sixteen scripts: edits at both ends of one file, edits of files of their own, additions,
-/// deletions, a rename, and a mode.
-fn sixteen(files: &[String]) -> Vec<(String, String)> {
+/// Returns sixteen scripts, in quick depth eight: edits at both ends of one file, edits of files of their
+/// own, additions, deletions, a rename, and a mode.
+fn mixed(files: &[String]) -> Vec<(String, String)> {
     let [shared, others @ ..] = files else { panic!("the crate has files") };
     let mut scripts = vec![
         format!("sed -i '1i // first' {shared}"),
@@ -65,11 +66,11 @@ fn sixteen(files: &[String]) -> Vec<(String, String)> {
         format!("mv {} renamed.rs; echo '// renamed' >> renamed.rs", others[1]),
         format!("chmod +x {}", others[2]),
     ];
-    for (number, file) in others[3..10].iter().enumerate() {
+    for (number, file) in others[3..by_depth(4, 10)].iter().enumerate() {
         scripts.push(format!("sed -i '1i // edited by {number}' {file}; echo '// end' >> {file}"));
     }
-    scripts.extend(others[10..12].iter().map(|file| format!("rm {file}")));
-    scripts.extend((0..2).map(|number| format!("echo {number} > new-{number}.txt")));
+    scripts.extend(others[10..by_depth(11, 12)].iter().map(|file| format!("rm {file}")));
+    scripts.extend((0..by_depth(1, 2)).map(|number| format!("echo {number} > new-{number}.txt")));
     let named = scripts.into_iter().enumerate().map(|(at, script)| (format!("t-{at}"), script));
     named.collect()
 }
@@ -90,20 +91,20 @@ fn merge_by_hand(plain: &Repository, scripts: &[(String, String)]) {
 }
 
 #[test]
-fn sixteen_mixed_tasks_over_a_crate_land_as_git_would_have_merged_them() {
+fn mixed_tasks_over_a_crate_land_as_git_would_have_merged_them() {
     let place = sandbox();
     let repository = repository(&place);
     let plain = copy(&place, &repository);
     let listed = repository.git(&["ls-files", "src/*.rs"]);
     let files: Vec<_> = listed.lines().step_by(5).map(str::to_owned).collect();
-    let scripts = sixteen(&files);
-    assert_eq!(scripts.len(), 16);
+    let scripts = mixed(&files);
+    assert_eq!(scripts.len(), by_depth(8, 16));
     merge_by_hand(&plain, &scripts);
 
     let plan = scripts.iter().fold(Plan::default(), |plan, (name, script)| plan.task(name, script));
     let git = repository.dot_git();
     let finished = place.run_plan(&repository, &plan).run().expect_code(0);
-    assert_eq!(finished.landed().len(), 16, "{finished}");
+    assert_eq!(finished.landed().len(), scripts.len(), "{finished}");
     assert_eq!(plain.tree().differences(&repository.tree()), Vec::<String>::new(), "{finished}");
     assert_eq!(git.differences(&repository.dot_git()), Vec::<String>::new());
     assert_eq!(plain.tree_id(), repository.tree_id(), "{finished}");

@@ -121,7 +121,7 @@ fn a_tool_that_hangs_crashes_leaves_markers_or_writes_elsewhere_changes_nothing(
         ),
     ] {
         configure(&place, &format!("[merge]\n\ttool = t\n[mergetool \"t\"]\n\tcmd = \"{cmd}\"\n"));
-        let timeout = if cmd.starts_with("sleep") { "1s" } else { "60s" };
+        let timeout = if cmd.starts_with("sleep") { "100ms" } else { "60s" };
         let failed = apply(&place, &repository, &format!("--tool --timeout {timeout}"));
         failed.expect_refusal(&["the merge tool `t` did not settle code.rs", said]);
         assert_eq!(repository.tree(), before, "{cmd}");
@@ -236,7 +236,7 @@ fn a_resolver_that_leaves_markers_or_drops_a_side_is_refused() {
         refused.expect_refusal(&["the resolver did not settle code.rs", said]);
         assert_eq!(repository.tree(), before, "{script}");
     }
-    let hangs = place.regatta(repository.root()).words("apply @ theirs --timeout 1s --resolve");
+    let hangs = place.regatta(repository.root()).words("apply @ theirs --timeout 100ms --resolve");
     hangs.arg("sleep 600").run().expect_refusal(&["the resolver", "it took longer than"]);
     assert_eq!(repository.tree(), before);
     place.expect_nothing_left(&repository);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use test_limit::sample;
+use test_limit::{by_depth, sample};
 use tests::sandbox::{Fingerprint, Finished, Plan, Repository, Sandbox};
 
 use super::sandbox;
@@ -71,8 +71,9 @@ fn only_what_the_task_changes_after_its_setup_is_captured() {
     let patch = captured(setup, script, &["swapped"]);
     assert!(patch.contains("+abd"), "{patch}");
     // A large new file is no work either, unless the task changes it.
-    let setup = "head -c 40000000 /dev/zero > large; head -c 40000000 /dev/zero > other";
-    captured(setup, "cat large > /dev/null; echo x >> other", &["other"]);
+    let size = by_depth(4_000_000, 40_000_000);
+    let setup = format!("head -c {size} /dev/zero > large; head -c {size} /dev/zero > other");
+    captured(&setup, "cat large > /dev/null; echo x >> other", &["other"]);
     assert_eq!(before.differences(&Fingerprint::of(repository.root())), Vec::<String>::new());
     place.expect_nothing_left(&repository);
 }

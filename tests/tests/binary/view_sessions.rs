@@ -239,11 +239,10 @@ fn a_session_that_another_process_has_open_is_copied_if_the_user_says_so() {
         let session = model.session(&place).arg("--resume").arg(file);
         session.on_a_keyboard(24, 80)
     };
-    let mut no = resume();
+    let (mut no, mut yes) = (resume(), resume());
     no.until("the question", |text| text.contains("Go on with a copy of it? [y/N]"));
     no.press("n\r");
     assert_eq!(no.wait().code(), Some(1), "{}", no.text());
-    let mut yes = resume();
     yes.until("the question", |text| text.contains("Go on with a copy of it? [y/N]"));
     yes.press("y\r");
     yes.until("the copy", |text| text.contains("> hello") && text.contains(STATUS));

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 use serde_json::json;
-use test_limit::{Depth, by_depth, depth, seed};
+use test_limit::{Depth, by_depth, depth, seed, slowdown};
 use tests::model::{Answer, Asked, Call, Cut, Said, Wire};
 use tests::sandbox::{Finished, Invocation, Repository, Sandbox};
 
@@ -182,13 +182,22 @@ impl Odd {
         Self { what, says, times: 1, ends }
     }
 
-    /// How long its server is waited for, in milliseconds. Only one that really is silent is to be
-    /// taken for that, however busy the machine is.
+    /// Whether its server is silent.
+    fn is_silent(&self) -> bool {
+        match &self.says {
+            Says::Answer(Answer::Again(_, every)) => !every.is_zero(),
+            Says::Answer(answer) => matches!(answer, Answer::Silence | Answer::Held),
+            Says::Made(_) => false,
+        }
+    }
+
+    /// How long its server is waited for, in milliseconds, in full depth. Only one that really is
+    /// silent is to be taken for that, however busy the machine is.
     fn patience(&self) -> &'static str {
         match &self.says {
-            Says::Answer(Answer::Silence | Answer::Held) => by_depth("2000", "10000"),
-            Says::Answer(Answer::Again(_, every)) if !every.is_zero() => by_depth("2000", "3000"),
-            Says::Answer(_) | Says::Made(_) => PATIENT,
+            Says::Answer(Answer::Again(..)) if self.is_silent() => "3000",
+            _ if self.is_silent() => "10000",
+            _ => PATIENT,
         }
     }
 
@@ -213,7 +222,8 @@ impl Odd {
 }
 
 /// Checks how the tasks end whose models say what `odd` has for an API. In quick depth each is said over
-/// one API, which the commit decides, by servers of one run; else over each API, in a run of its own.
+/// one API, which the commit decides, by servers of one run, and by those of another that are silent;
+/// else over each API, in a run of its own.
 pub(super) fn expect_ends(odd: impl Fn(Wire) -> Vec<Odd>) {
     let by_wire = Wire::ALL.map(odd);
     if depth() == Depth::Full {
@@ -226,14 +236,15 @@ pub(super) fn expect_ends(odd: impl Fn(Wire) -> Vec<Odd>) {
     let first = usize::try_from(seed() % 4).unwrap_or(0);
     let chosen = |at: usize| (Wire::ALL[(first + at) % 4], &by_wire[(first + at) % 4][at]);
     let all: Vec<_> = (0..by_wire[0].len()).map(chosen).collect();
-    for patience in [PATIENT, "2000"] {
-        let same = all.iter().filter(|(_, odd)| odd.patience() == patience);
-        let same: Vec<_> = same.copied().collect();
-        if !same.is_empty() {
-            run_odd(&same, patience);
+    let (silent, rest): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, odd)| odd.is_silent());
+    let brief = Duration::from_millis(800).mul_f64(slowdown()).as_millis().to_string();
+    std::thread::scope(|scope| {
+        // It mostly waits, so it is no second test that works.
+        if !silent.is_empty() {
+            scope.spawn(|| run_odd(&silent, &brief));
         }
-        test_limit::waits("what remains is a server that says nothing");
-    }
+        run_odd(&rest, PATIENT);
+    });
 }
 
 /// Runs a task for each of these, and checks how each ends.
@@ -353,15 +364,17 @@ fn read(path: &str) -> Call {
 
 /// Returns a call whose arguments are longer than they may be, and than an event if they come in one.
 fn long_arguments(wire: Wire) -> Answer {
-    let quick = if wire == Wire::Gemini { 5 } else { 3 };
-    wire.say(&calls(vec![read(&"x".repeat(by_depth(quick, 8) << 20))]))
+    let megabytes = if wire == Wire::Gemini { 4 } else { 2 };
+    let bytes = by_depth((megabytes << 20) + (200 << 10), 8 << 20);
+    wire.say(&calls(vec![read(&"x".repeat(bytes))]))
 }
 
 /// Answers that are whole and odd, each with its end.
 fn odd_answers(wire: Wire) -> Vec<Odd> {
     let raw = |arguments: String| Call { id: None, name: "read".to_owned(), arguments };
-    let deep = format!("{{\"path\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
-    let many = Says::Made(|wire| wire.say(&calls(vec![read("README.md"); 2000])));
+    let depth = by_depth(20_000, 100_000);
+    let deep = format!("{{\"path\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
+    let many = Says::Made(|wire| wire.say(&calls(vec![read("README.md"); by_depth(300, 2000)])));
     // Here a call comes whole, in one event, and an event has a maximum size.
     let whole = wire == Wire::Gemini;
     let long_end = if whole { Ends::Fails("invalid", 1) } else { Ends::Lands(2) };
@@ -375,7 +388,7 @@ fn odd_answers(wire: Wire) -> Vec<Odd> {
     ];
     let said = said.map(|(what, answer)| (what, Says::Answer(answer), Ends::Lands(2)));
     let made = [
-        ("2,000 calls", many, Ends::Lands(2)),
+        ("more calls than may be", many, Ends::Lands(2)),
         ("long arguments", Says::Made(long_arguments), long_end),
     ];
     made.into_iter().chain(said).map(Odd::once).collect()

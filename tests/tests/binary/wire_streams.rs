@@ -151,7 +151,7 @@ fn changed(wire: Wire, task: usize) -> impl Script {
 #[test]
 fn a_run_whose_streams_are_changed_at_random_has_one_end_of_each_task() {
     if depth() != Depth::Full {
-        return changed_at_random(&Wire::ALL, 3);
+        return changed_at_random(&Wire::ALL, 2);
     }
     for wire in Wire::ALL {
         changed_at_random(&[wire], 24);

@@ -178,7 +178,7 @@ async fn many_thousand_files_of_one_task_are_not_there_for_the_next() {
     over_worktree(|fixture| async move {
         let baseline = fixture.freeze().await;
         let first = prepare(&baseline, "first").await;
-        for folder in 0..test_limit::by_depth(10, 100) {
+        for folder in 0..test_limit::by_depth(5, 100) {
             let folder = first.root.join(format!("build/{folder}"));
             fs::create_dir_all(&folder).expect("a folder can be made");
             for file in 0..1000 {

@@ -23,6 +23,7 @@ const MOST_FILES: u64 = 100;
 
 #[test]
 fn a_start_that_is_refused_as_too_many_descriptors_are_under_way_costs_nobody_else_anything() {
+    test_limit::waits("twice a start is tried for a second until it is refused");
     let folder = tempfile::tempdir().unwrap();
     let output = part("crowded", folder.path()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -335,6 +335,7 @@ async fn an_answer_that_comes_whole_has_an_end_or_is_none() {
 
 #[test]
 async fn a_server_that_does_not_hang_up_has_still_answered() {
+    test_limit::waits("the usage may follow for two seconds");
     let stream = format!("data: {}\n\ndata: {}\n\n", hello()[0], hello()[1]);
     let reply = Reply::bytes(stream.as_bytes(), 99).then(ReplyEnd::Silent);
     let server = Loopback::start(vec![reply]).await;
@@ -393,7 +394,7 @@ async fn whatever_a_server_sends_there_is_one_end() {
     let status = prop_oneof![6 => Just(200_u16), 1 => 200_u16..=599];
     let reply = (status, kind, proptest::collection::vec(bit, 0..8), 1_usize..30);
     let mut runner = TestRunner::deterministic();
-    for _case in 0..60 {
+    for _case in 0..test_limit::by_depth(15, 60) {
         let (status, kind, bits, size) = reply.new_tree(&mut runner).unwrap().current();
         let bytes = bits.concat();
         let chunks = bytes.chunks(size).map(<[u8]>::to_vec).collect();

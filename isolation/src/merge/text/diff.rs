@@ -14,7 +14,7 @@ pub(super) struct Hunk {
 
 /// The steps that a merge may still take. Files can be made so that comparing them takes the square
 /// of their length.
-pub(crate) struct Budget(u64);
+pub(crate) struct Budget(pub(super) u64);
 
 /// The budget is used up.
 #[derive(Debug)]

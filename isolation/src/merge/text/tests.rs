@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::{Budget, Favor, Labels, MARKER_LENGTH, MarkerStyle, Refinement, TextMerge, merge_text};
 use crate::merge::random::Random;
-use test_limit::Rounds;
+use test_limit::{Rounds, by_depth};
 
 /// The result of a merge: the text, and whether it has conflicts.
 #[derive(Debug, PartialEq, Eq)]
@@ -179,7 +179,7 @@ fn long_texts_of_frequent_lines_merge_as_in_git() {
 
 #[test]
 fn texts_that_would_take_too_long_to_compare_are_too_large() {
-    let lines = test_limit::by_depth(30_000, 60_000);
+    let (lines, equal) = by_depth((30_000, 50_000), (60_000, 2_000_000));
     let text =
         |number: usize| (0..lines).map(|at| format!("{}\n", at % number)).collect::<String>();
     let texts = [text(61), text(59), text(53)];
@@ -191,7 +191,14 @@ fn texts_that_would_take_too_long_to_compare_are_too_large() {
     );
     // Either is right; what matters is that it ends soon.
     assert!(!matches!(merged, TextMerge::Clean(_)));
-    let equal = "same\n".repeat(2_000_000);
+    let merged = merge_text(
+        [texts[0].as_bytes(), texts[1].as_bytes(), texts[2].as_bytes()],
+        Favor::Conflicts,
+        Refinement::Zealous,
+        &mut Budget(10_000),
+    );
+    assert!(matches!(merged, TextMerge::TooLarge));
+    let equal = "same\n".repeat(equal);
     let (first, last) = (format!("first\n{equal}"), format!("{equal}last\n"));
     let merged = merge_text(
         [equal.as_bytes(), first.as_bytes(), last.as_bytes()],

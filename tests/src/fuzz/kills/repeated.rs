@@ -11,8 +11,9 @@ use crate::fuzz::points::{self, Point};
 use crate::fuzz::{Random, report};
 use crate::sandbox::Sandbox;
 
-/// How often a recovery is killed at random at most.
-const AT_MOST: usize = 200;
+/// How often a recovery is killed at random at most, in quick depth and in full depth. What is left after
+/// that is recovered by the next command.
+const AT_MOST: (usize, usize) = (3, 200);
 
 /// The point just before what was found is in the ledger.
 const RECORDING: &str = "ledger.append";
@@ -98,11 +99,11 @@ impl Series {
             Self::InTurn => {
                 let before = before.iter().flat_map(|point| in_turn(point, RECORDING));
                 let all = before.chain(after.iter().flat_map(|point| in_turn(point, REMOVING)));
-                sample(all, 6)
+                sample(all, 2)
             }
             Self::AtRandom => {
                 let all = [before, after].concat();
-                (0..AT_MOST).map(|_| at_random(random, &all)).collect()
+                (0..by_depth(AT_MOST.0, AT_MOST.1)).map(|_| at_random(random, &all)).collect()
             }
         }
     }
