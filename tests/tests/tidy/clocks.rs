@@ -22,7 +22,7 @@ const SLEEPERS: &[(&str, &str)] = &[
     ("isolation/src/landing/tests/savers.rs", "programs save at random moments of a landing"),
     ("tests/src/fakes/accounts.rs", "a provider takes its time, of a clock that is paused"),
     ("tests/src/fakes/tools.rs", "a tool takes its time, of a clock that is paused"),
-    ("tests/tests/binary/api_pairs.rs", "it is a timer"),
+    ("tests/tests/binary/models/api_pairs.rs", "it is a timer"),
     ("tests/tests/event_streams.rs", "models and tools take their time, of a clock that is paused"),
     ("tests/src/model/respond.rs", "a model speaks at its pace, and nobody waits for a moment"),
 ];
@@ -57,8 +57,8 @@ const BOUNDED: &[(&str, &str)] = &[
     ("engine/providers/src/preflight/tests.rs", "the other outcome waits for the whole time"),
     ("tests/limit/src/waiting.rs", "it is where bounds are scaled"),
     ("tests/limit/src/yardstick.rs", "it is where bounds are scaled"),
-    ("tests/tests/binary/agents_outages.rs", "what is asked later is judged otherwise"),
-    ("tests/tests/binary/setup.rs", "two times of one task are compared"),
+    ("tests/tests/binary/agents/outages.rs", "what is asked later is judged otherwise"),
+    ("tests/tests/binary/runs/setup.rs", "two times of one task are compared"),
 ];
 
 #[test]

@@ -126,8 +126,8 @@ fn each_mistake_that_removes_a_capability_names_a_test_of_that_feature() {
         let feature = features.iter().find(|feature| feature.id == id);
         let feature = feature.unwrap_or_else(|| panic!("{id} is a feature that works"));
         let parts: Vec<_> = test.split("::").collect();
-        let ["binary", module, test] = parts[..] else { panic!("binary::MODULE::TEST in {name}") };
-        let path = format!("tests/tests/binary/{module}.rs::{test}");
+        let ["binary", folder, module, test] = parts[..] else { panic!("{test} of {name}") };
+        let path = format!("tests/tests/binary/{folder}/{module}.rs::{test}");
         assert!(feature.tests.contains(&path), "{id} names {path}");
         count += 1;
     }

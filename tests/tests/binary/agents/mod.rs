@@ -1,0 +1,20 @@
+//! Tasks of models.
+
+mod accounts;
+mod answers;
+mod attempts;
+mod bad_input;
+mod compaction;
+mod costs;
+mod endings;
+pub(super) mod fallbacks;
+mod fallbacks_revoked;
+mod gates;
+mod killed;
+mod limits;
+mod outages;
+pub(super) mod own_servers;
+mod streams;
+mod tools;
+pub(super) mod work;
+mod yields;

@@ -1,0 +1,38 @@
+//! Servers with certificates: one of an unknown authority is not trusted, and `SSL_CERT_FILE` makes it known.
+
+use serde_json::json;
+use tests::model::{Answer, Asked, LoopbackModel, marker};
+use tests::tls::{https_to, write_authority};
+
+use crate::binary::sandbox;
+
+#[test]
+fn a_certificate_of_an_unknown_authority_is_one_clear_error_until_the_authority_is_named() {
+    let place = sandbox();
+    let repository = place.repository();
+    let model = LoopbackModel::start();
+    let address = model.messages_url().trim_start_matches("http://").parse();
+    let port = https_to(address.expect("it is an address")).address().port();
+    let authority = place.folder().join("authority.pem");
+    write_authority(&authority);
+    model.talk("t1", |_: &Asked| Answer::yields(&json!("done")));
+    let run = |host: &str| {
+        let run = place.run_in(&repository).words("--model loopback/loop --base-url");
+        let run = run.arg(format!("https://{host}:{port}/v1"));
+        run.arg(format!("Do it. {}", marker("t1"))).env("LOOPBACK_API_KEY", "canary-key")
+    };
+    let refused = run("127.0.0.1").run().expect_code(1);
+    assert!(!refused.stderr.contains("canary-key"), "{refused}");
+    assert_eq!(refused.stderr.matches("error:").count(), 1, "{refused}");
+    refused.expect_refusal(&[
+        "cannot be trusted: its certificate is from an authority that is not known here",
+        "try: SSL_CERT_FILE=FILE",
+    ]);
+    assert_eq!(model.requests(), 0);
+    // What is sent there comes to this machine, under a name that the certificate does not have.
+    let other = run("0.0.0.0").env("SSL_CERT_FILE", &authority).run();
+    other.expect_code(1).expect_refusal(&["its certificate is that of another name"]);
+    let finished = run("127.0.0.1").env("SSL_CERT_FILE", &authority).run().expect_code(0);
+    assert_eq!(model.take_violations(), Vec::<String>::new(), "{finished}");
+    assert_eq!(model.asked("t1")[0].key.as_deref(), Some("canary-key"));
+}

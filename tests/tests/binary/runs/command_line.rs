@@ -1,0 +1,73 @@
+//! The command line beside its commands: what it says of itself, and of what it does not know.
+
+use std::process::Command;
+
+use crate::binary::sandbox;
+
+#[test]
+fn it_prints_its_help_its_version_its_exit_codes_its_schemas_and_its_manual() {
+    let place = sandbox();
+    let said = place.regatta(place.folder()).run().expect_code(0);
+    for word in ["Examples:", "regatta demo", "regatta run --", "\n  logs ", "\n  completions "] {
+        assert!(said.stdout.contains(word), "{word} in {said}");
+    }
+    assert!(!said.stdout.contains("not implemented"), "{said}");
+    assert_eq!(said.stderr, "");
+    let print =
+        |words: &str| place.regatta(place.folder()).words(words).run().expect_code(0).stdout;
+    assert_eq!(print("--version"), format!("regatta {}\n", env!("CARGO_PKG_VERSION")));
+    // That every command and every code has its text is tested beside the grammar and the table.
+    let help = print("runs --help");
+    assert!(help.contains("Usage: regatta"), "{help}");
+    let codes = print("help exit-codes");
+    assert!(codes.lines().any(|line| line.split_whitespace().next() == Some("143")), "{codes}");
+    let schema: serde_json::Value = serde_json::from_str(&print("schema plan")).unwrap();
+    assert!(schema["properties"]["task"].is_object(), "{schema}");
+    let whole = print("man");
+    assert!(whole.contains(".TH regatta 1") && whole.contains("regatta\\-conflicts"), "{whole}");
+    assert!(!whole.contains("replay") && !whole.contains("__launcher"), "{whole}");
+    let run = print("man run");
+    assert!(run.contains(".TH regatta-run 1") && run.contains("\\-\\-pass\\-env"), "{run}");
+    let refused = place.regatta(place.folder()).words("man replay").run();
+    refused.expect_refusal(&["there is no manual page of `replay`", "regatta man"]);
+}
+
+#[test]
+fn an_unknown_command_gets_the_nearest_name() {
+    let place = sandbox();
+    let refused = place.regatta(place.folder()).words("lgos").run().expect_code(1);
+    let told = "error: no such command: `lgos`\n  try: regatta logs\n";
+    let ask = "  try: regatta -p lgos, which asks a model\n";
+    assert_eq!(refused.stderr, format!("{told}{ask}"));
+    let prompt = place.regatta(place.folder()).arg("fix the tests").run().expect_code(1);
+    assert!(prompt.stderr.starts_with("error: no model is named"), "{prompt}");
+    let later = place.regatta(place.folder()).words("resume").run().expect_code(1);
+    assert_eq!(later.stderr.lines().count(), 1, "{later}");
+    assert!(later.stderr.contains("not implemented yet"), "{later}");
+}
+
+#[test]
+fn completions_of_each_shell_name_every_command_and_bash_completes_with_them() {
+    let place = sandbox();
+    let print =
+        |words: &str| place.regatta(place.folder()).words(words).run().expect_code(0).stdout;
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = print(&format!("completions {shell}"));
+        for name in ["demo", "runs", "logs", "conflicts", "man", "pass-env", "undo"] {
+            assert!(script.contains(name), "{name} in {shell}: {script}");
+        }
+        assert!(!script.contains("__launcher") && !script.contains("replay"), "{script}");
+    }
+    let refused = place.regatta(place.folder()).words("completions csh").run().expect_code(1);
+    for word in ["csh", "bash", "zsh", "fish"] {
+        assert!(refused.stderr.contains(word), "{refused}");
+    }
+    let file = place.folder().join("completions.bash");
+    std::fs::write(&file, print("completions bash")).expect("a file can be written");
+    let complete = "source \"$0\"; COMP_WORDS=(regatta con); COMP_CWORD=1
+        _regatta regatta con regatta; echo \"${COMPREPLY[@]}\"";
+    let output = Command::new("/bin/bash").args(["-c", complete]).arg(&file).output();
+    let output = output.expect("bash can be run");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "conflicts\n");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}

@@ -1,0 +1,34 @@
+//! Runs: their command lines, tasks and results.
+
+mod bad_input;
+mod cancel;
+mod carry;
+mod command_line;
+mod commands;
+mod depends;
+mod each;
+mod endings;
+mod failures;
+mod fan_out;
+mod follow;
+mod in_place;
+mod left_out;
+mod limits;
+mod logs;
+mod long_output;
+mod modes;
+mod names;
+mod odd;
+mod output;
+mod plans;
+mod results;
+mod retry;
+mod retry_bad_input;
+mod setup;
+mod setup_capture;
+mod siblings;
+mod slow_reader;
+mod small_runs;
+mod timing;
+mod verify;
+mod verify_bad_input;

@@ -1,0 +1,9 @@
+//! Sessions in print mode.
+
+mod bad_input;
+mod context_files;
+mod killed;
+mod options;
+pub(super) mod print;
+mod saved;
+mod scripts;

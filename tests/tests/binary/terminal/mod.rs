@@ -1,0 +1,18 @@
+//! What is on a terminal: conversations and live runs.
+
+mod commands;
+mod conversation;
+mod earlier;
+mod ends;
+mod files;
+mod hostile;
+mod kit;
+mod latency;
+mod lists;
+mod live;
+mod notes;
+mod plain;
+mod progress;
+mod sessions;
+mod steps;
+mod tmux;

@@ -1,0 +1,89 @@
+//! A session on a terminal that cannot move its cursor, and one with everything that a terminal can.
+
+use rustix::process::{Signal, kill_process};
+use serde_json::json;
+use tests::sandbox::{Sandbox, Screen};
+
+use super::kit::{PacedModel, leave, without_times};
+use crate::binary::sandbox;
+
+/// Starts a session on a dumb terminal, and waits for its prompt.
+fn start(place: &Sandbox, model: &PacedModel) -> Screen {
+    let dumb = "TERM=dumb NO_COLOR=1 exec \"$0\" \"$@\"";
+    let screen = model.session(place).shell(dumb).on_a_keyboard(40, 160);
+    screen.until("the prompt", |text| text.contains("/help\n>"));
+    screen
+}
+
+#[test]
+fn on_a_dumb_terminal_a_conversation_is_plain_lines_without_an_escape() {
+    let (place, model) = (sandbox(), PacedModel::start());
+    let mut screen = start(&place, &model);
+    screen.type_line("hello");
+    let mut answer = model.next();
+    assert_eq!(answer.prompts(), ["hello"]);
+    answer.say("A **first** line\u{1b}[2J\u{202e}.\n\n```rust\nfn main() {}\n```\n");
+    answer.call("bash", &json!({ "command": "echo out" }));
+    model.next().answer("Done.");
+    let text = screen.until("the end", |text| text.contains("cost unknown\n>"));
+    let (_, said) = text.split_once("· /help\n").expect("it says where it works");
+    let expected = "> hello\n\nA first line.\n\n  fn main() {}\n● bash echo out\n\nDone.\n\n\
+                    #s · 1 call · 200 tokens · cost unknown\n>";
+    assert_eq!(without_times(said), expected, "{text}");
+
+    screen.type_line("!echo mine; exit 2");
+    screen
+        .until("its output", |text| text.contains("! echo mine; exit 2\n  mine\n  exit code 2\n>"));
+    screen.type_line("/nope");
+    screen.until("the refusal", |text| text.contains("no such command: `/nope`"));
+    screen.type_line("wait");
+    let mut answer = model.next();
+    answer.say("Some words\n\n");
+    screen.until("the words", |text| text.contains("\nSome words"));
+    screen.type_line("more");
+    screen.until("what waits", |text| text.contains("next: more"));
+    kill_process(screen.id(), Signal::INT).expect("it runs");
+    screen.until("it has stopped", |text| {
+        text.contains("not sent: more") && text.contains("stopped")
+    });
+    kill_process(screen.id(), Signal::INT).expect("it runs");
+    screen.until("the hint", |text| text.contains("press Ctrl-C again to leave"));
+    leave(&mut screen);
+    let bytes = screen.bytes();
+    assert!(!bytes.contains('\u{1b}'), "{bytes:?}");
+
+    let mut screen = start(&place, &model);
+    kill_process(screen.id(), Signal::INT).expect("it runs");
+    screen.until("the hint", |text| text.contains("press Ctrl-C again to leave"));
+    kill_process(screen.id(), Signal::INT).expect("it runs");
+    assert_eq!(screen.wait().code(), Some(130), "{}", screen.text());
+}
+
+#[test]
+fn code_is_in_colours_and_the_status_line_counts_seconds_and_tokens() {
+    test_limit::waits("a second, which the status line counts");
+    let (place, model) = (sandbox(), PacedModel::start());
+    for (setting, is_coloured) in [("", true), ("NO_COLOR=1", false)] {
+        let shell = format!("{setting} exec \"$0\" \"$@\"");
+        let mut screen = model.session(&place).shell(&shell).on_a_keyboard(24, 80);
+        screen.until("the status line", |text| text.contains("· 0 tokens · $0.00"));
+        screen.press("code\r");
+        let mut answer = model.next();
+        answer.say("```rust\nfn main() {}\n```\n");
+        if is_coloured {
+            for seconds in 1..=test_limit::by_depth(1, 2) {
+                let count = format!("works {seconds}s ·");
+                screen.until("another second", |text| text.contains(&count));
+            }
+        }
+        answer.end();
+        screen.until("the tokens", |text| {
+            text.contains("fn main() {}") && text.ends_with("· 100 tokens · cost unknown")
+        });
+        let bytes = screen.bytes();
+        assert_eq!(bytes.contains("\u{1b}[0;35mfn"), is_coloured, "{bytes:?}");
+        let is_colour = |part: &&str| part.split('m').next().is_some_and(|it| it.contains(";3"));
+        assert_eq!(bytes.split("\u{1b}[0").any(|part| is_colour(&part)), is_coloured);
+        leave(&mut screen);
+    }
+}

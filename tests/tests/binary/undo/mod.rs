@@ -1,0 +1,6 @@
+//! Landed work that is taken back.
+
+mod branches;
+mod nested;
+mod races;
+mod tree;

@@ -1,0 +1,12 @@
+//! Workspaces, what they are made of, and what is left of them.
+
+mod dirty;
+pub(super) mod disk;
+mod frozen;
+mod gc;
+mod gc_faults;
+mod gc_kit;
+mod hostile;
+mod pool;
+mod private;
+mod reflink;
