@@ -6,5 +6,7 @@ use std::io::Write as _;
 pub fn skip(test: &str, why: &str) {
     // Straight to the descriptor: what the test harness captures would not be seen.
     // On a line of its own, also where dots stand for the tests that passed.
-    let _unseen = write!(std::io::stderr(), "\nSKIP {test}: {why}\n");
+    // In one piece: other tests print meanwhile.
+    let line = format!("\nSKIP {test}: {why}\n");
+    let _unseen = std::io::stderr().write_all(line.as_bytes());
 }
