@@ -67,7 +67,7 @@ fn what_is_never_over_is_late() {
 
 #[test]
 fn a_try_that_was_late_on_a_busy_machine_is_repeated() {
-    let mut tries = Tries::new("time_limit", 2, 2);
+    let mut tries = Tries::new(2, 2);
     for ended in [InTime::Yes, InTime::LateAsEverything, InTime::Yes] {
         assert!(tries.go_on());
         tries.count("some", ended);

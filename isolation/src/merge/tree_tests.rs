@@ -198,6 +198,7 @@ fn compare(share: u64) {
             met.lost += u64::from(!exempt.is_empty());
             let found = differences(&judge, trees, (&git, &here), &exempt);
             if !found.is_empty() {
+                rounds.report_failure(seed / SHARES);
                 different.push(described(*seed, trees, &git, &here, &found));
             }
         }
@@ -342,7 +343,7 @@ fn described(
     };
     let (conflicts, left) = (show(&here.conflicts), show(&here.left));
     format!(
-        "its line for tests/seeds.txt: trees {}\nbase {names:?}\nours\n{ours}theirs\n{theirs}git {:?}\nhere {conflicts:?}\n\
+        "seed {}\nbase {names:?}\nours\n{ours}theirs\n{theirs}git {:?}\nhere {conflicts:?}\n\
          left {left:?}\n{found:#?}\n",
         seed / SHARES,
         git.said

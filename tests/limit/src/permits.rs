@@ -1,5 +1,5 @@
-//! How many tests work at once: as many as there are processors, and a second time as many that
-//! wait. The harness starts more tests than that (`RUST_TEST_THREADS` in `.cargo/config.toml`).
+//! How many tests work at once: as many as there are processors. Those that wait do not count. The
+//! harness starts more tests than that (`RUST_TEST_THREADS` in `.cargo/config.toml`).
 
 use std::cell::Cell;
 use std::num::NonZeroUsize;

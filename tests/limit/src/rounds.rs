@@ -12,6 +12,9 @@ use crate::watchdog::raise;
 /// How long a round may take on a slow machine. The limit of a test is that of all its rounds.
 const ROUND: Duration = Duration::from_secs(3);
 
+/// The most that many rounds may take.
+const MOST: Duration = Duration::from_secs(1_200);
+
 /// How much longer than its time box a test may take, for the round that ends last.
 const AFTER_THE_BOX: Duration = Duration::from_secs(100);
 
@@ -25,20 +28,55 @@ pub struct Rounds {
     test: &'static str,
     /// The seeds of `tests/seeds.txt` that have not been tried yet.
     listed: VecDeque<u64>,
-    /// The first of the seeds that follow them, and the next one.
-    first: u64,
+    /// The seed that follows them.
     next: u64,
-    planned: Planned,
+    plan: Plan,
     begun: u64,
-    began: Instant,
     current: Option<u64>,
 }
 
-/// When the rounds end.
+/// How often a test repeats something, by the depth.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    planned: Planned,
+    began: Instant,
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Planned {
     Count(u64),
     Until(Instant),
+}
+
+impl Plan {
+    /// Returns the plan of the test that runs on this thread, whose time limit it raises.
+    pub(crate) fn new(quick: u64, full: u64) -> Self {
+        let began = Instant::now();
+        let (planned, limit) = match depth() {
+            Depth::Quick => (Planned::Count(quick), times(quick)),
+            Depth::Full => (Planned::Count(full), times(full)),
+            Depth::TimeBox(time) => (Planned::Until(began + time), time + AFTER_THE_BOX),
+        };
+        raise(limit, "it repeats something many times");
+        Self { planned, began }
+    }
+
+    /// Returns whether another round is to begin after so many.
+    pub(crate) fn goes_on_after(&self, rounds: u64) -> bool {
+        match self.planned {
+            Planned::Count(count) => rounds < count,
+            Planned::Until(end) => rounds == 0 || Instant::now() < end,
+        }
+    }
+
+    /// Returns the count of the rounds that have ended.
+    pub(crate) fn done(self, count: u64) -> Done {
+        let planned = match self.planned {
+            Planned::Count(count) => Some(count),
+            Planned::Until(_) => None,
+        };
+        Done { count, planned, took: self.began.elapsed() }
+    }
 }
 
 impl Rounds {
@@ -49,16 +87,10 @@ impl Rounds {
     /// If no test runs on this thread.
     #[must_use]
     pub fn new(test: &'static str, quick: u64, full: u64) -> Self {
-        let now = Instant::now();
-        let (planned, limit) = match depth() {
-            Depth::Quick => (Planned::Count(quick), times(quick)),
-            Depth::Full => (Planned::Count(full), times(full)),
-            Depth::TimeBox(time) => (Planned::Until(now + time), time + AFTER_THE_BOX),
-        };
-        raise(limit, "it repeats something many times");
+        let plan = Plan::new(quick, full);
         let listed = if given_seed().is_some() { VecDeque::new() } else { listed_seeds(test) };
         let first = if depth() == Depth::Quick { fixed_seed() } else { seed() };
-        Self { test, listed, first, next: first, planned, begun: 0, began: now, current: None }
+        Self { test, listed, next: first, plan, begun: 0, current: None }
     }
 
     /// Runs all rounds, `threads` at a time, and returns how many there were.
@@ -91,20 +123,16 @@ impl Rounds {
         self.done()
     }
 
-    /// Takes the round that has just ended out of the count.
-    pub(crate) fn repeat(&mut self) {
-        self.begun = self.begun.saturating_sub(1);
+    /// Reports a round that failed without a panic.
+    pub fn report_failure(&self, seed: u64) {
+        report_failure(self.test, seed);
     }
 
     /// Returns the count of the rounds that have ended.
     #[must_use]
     pub fn done(mut self) -> Done {
         self.current = None;
-        let planned = match self.planned {
-            Planned::Count(count) => Some(count),
-            Planned::Until(_) => None,
-        };
-        Done { count: self.begun, planned, first: self.first, took: self.began.elapsed() }
+        self.plan.done(self.begun)
     }
 }
 
@@ -113,11 +141,7 @@ impl Iterator for Rounds {
 
     fn next(&mut self) -> Option<u64> {
         self.current = None;
-        let goes_on = match self.planned {
-            Planned::Count(count) => self.begun < count || !self.listed.is_empty(),
-            Planned::Until(end) => self.begun == 0 || Instant::now() < end,
-        };
-        if !goes_on {
+        if self.listed.is_empty() && !self.plan.goes_on_after(self.begun) {
             return None;
         }
         let seed = self.listed.pop_front().unwrap_or_else(|| {
@@ -145,7 +169,6 @@ pub struct Done {
     /// How many rounds there were.
     pub count: u64,
     planned: Option<u64>,
-    first: u64,
     took: Duration,
 }
 
@@ -156,11 +179,10 @@ impl Done {
         if depth() == Depth::Quick {
             return;
         }
-        let count = self.count * per_round;
-        let of = self.planned.map(|planned| format!(" of {}", planned * per_round));
-        let Self { first, took, .. } = self;
-        let of = of.unwrap_or_default();
-        print(&format!("{figure}: {count}{of} {what}, from seed {first}, in {} s", took.as_secs()));
+        let Self { count, planned, took } = self;
+        let of = planned.map(|planned| format!(" of {}", planned * per_round)).unwrap_or_default();
+        let (count, seconds) = (count * per_round, took.as_secs());
+        print(&format!("{figure}: {count}{of} {what}, from seed {}, in {seconds} s", seed()));
     }
 }
 
@@ -186,5 +208,5 @@ fn print(line: &str) {
 }
 
 fn times(rounds: u64) -> Duration {
-    ROUND.saturating_mul(u32::try_from(rounds).unwrap_or(u32::MAX))
+    ROUND.saturating_mul(u32::try_from(rounds).unwrap_or(u32::MAX)).min(MOST)
 }

@@ -31,7 +31,7 @@ pub fn took_at_most(took: Duration, limit: Duration, what: impl std::fmt::Displa
     }
 }
 
-/// Waits until `holds` answers yes, and returns whether it did within `patience`.
+/// Waits until `holds` returns true, and returns whether it did within `patience`.
 #[must_use]
 pub fn within(patience: Duration, mut holds: impl FnMut() -> bool) -> bool {
     let began = Instant::now();

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
@@ -11,6 +12,12 @@ use crate::yardstick::slowdown;
 
 /// How long a test may run that asks for nothing else.
 const LIMIT: Duration = Duration::from_secs(100);
+
+/// How much longer than its limit a test may run on a busy machine, at most.
+const MOST_SLOWDOWN: f64 = 4.0;
+
+/// How many tests have begun.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
 
 /// The tests that run now, in the order of their beginnings.
 static RUNNING: Mutex<Vec<Running>> = Mutex::new(Vec::new());
@@ -25,11 +32,15 @@ static ALONE: Mutex<Option<ThreadId>> = Mutex::new(None);
 static ENDED: Condvar = Condvar::new();
 
 struct Running {
+    /// Tells it from other tests, also from one that began on the same thread.
+    number: u64,
     module: &'static str,
     name: &'static str,
     thread: ThreadId,
     began: Instant,
     limit: Duration,
+    /// The limit on a machine that is as busy as it was when the limit was reached.
+    extended: Duration,
     /// Whether it waits until it can run alone.
     waits: bool,
 }
@@ -37,7 +48,7 @@ struct Running {
 /// A test that is watched until this is dropped.
 #[derive(Debug)]
 pub struct Watched {
-    began: Instant,
+    number: u64,
     /// `None` if the thread had a permit before.
     _permit: Option<Permit>,
 }
@@ -50,11 +61,13 @@ pub fn begin(module: &'static str, name: &'static str) -> Watched {
     let thread = std::thread::current().id();
     let permit = Permit::acquire();
     let alone = until_alone(|alone| alone.is_none_or(|alone| alone == thread));
+    let number = BEGUN.fetch_add(1, Ordering::Relaxed);
     let (began, limit) = (Instant::now(), default_limit());
-    running().push(Running { module, name, thread, began, limit, waits: false });
+    let extended = limit;
+    running().push(Running { number, module, name, thread, began, limit, extended, waits: false });
     drop(alone);
     CHANGED.notify_one();
-    Watched { began, _permit: permit }
+    Watched { number, _permit: permit }
 }
 
 /// Waits until no other test of this program runs, and lets none begin before the one that runs on
@@ -68,7 +81,10 @@ pub fn alone(reason: &str) {
     let waits = |it: bool| {
         let mut running = running();
         let test = running.iter_mut().rfind(|test| test.thread == thread);
-        test.expect("a test asks on the thread that it began on").waits = it;
+        let test = test.expect("a test asks on the thread that it began on");
+        test.waits = it;
+        // What it waits for the others does not count.
+        test.began = Instant::now();
     };
     let alone = until_alone(|_| true);
     waits(true);
@@ -102,13 +118,14 @@ pub fn raise(limit: Duration, reason: &str) {
     let test = running.iter_mut().rfind(|test| test.thread == thread);
     let test = test.expect("a test raises its limit on the thread that it began on");
     test.limit = test.limit.max(limit);
+    test.extended = test.extended.max(limit);
 }
 
 impl Drop for Watched {
     fn drop(&mut self) {
         let thread = std::thread::current().id();
         let mut running = running();
-        let mine = |test: &Running| test.thread == thread && test.began == self.began;
+        let mine = |test: &Running| test.number == self.number;
         if let Some(at) = running.iter().position(mine) {
             let ended = running.remove(at);
             let is_last_here = running.iter().all(|test| test.thread != thread);
@@ -128,27 +145,31 @@ impl Drop for Watched {
 fn watch() {
     let mut running = running();
     loop {
-        let now = Instant::now();
-        if running.iter().any(|test| test.is_late(now, 1.0)) {
-            let slowdown = slowdown();
-            if running.iter().any(|test| test.is_late(now, slowdown)) {
+        if running.iter().any(|test| test.is_late(Instant::now())) {
+            // Tests go on while the machine is measured.
+            drop(running);
+            let slowdown = slowdown().min(MOST_SLOWDOWN);
+            running = self::running();
+            let now = Instant::now();
+            for test in running.iter_mut().filter(|test| test.is_late(now)) {
+                test.extended = test.limit.mul_f64(slowdown).max(test.extended);
+            }
+            if running.iter().any(|test| test.is_late(now)) {
                 report(&running, now);
                 std::process::abort();
             }
-            let late = running.iter_mut().filter(|test| test.is_late(now, 1.0));
-            late.for_each(|test| test.limit = test.limit.mul_f64(slowdown));
         }
-        let next = running.iter().map(|test| (test.began + test.limit) - now).min();
-        let next = next.unwrap_or(LIMIT);
-        let woken = CHANGED.wait_timeout(running, next);
+        let now = Instant::now();
+        let working = running.iter().filter(|test| !test.waits);
+        let next = working.map(|test| (test.began + test.extended) - now).min();
+        let woken = CHANGED.wait_timeout(running, next.unwrap_or(LIMIT));
         running = woken.unwrap_or_else(PoisonError::into_inner).0;
     }
 }
 
 impl Running {
-    /// Returns whether it runs for too long, on a machine that is slower by `slowdown`.
-    fn is_late(&self, now: Instant, slowdown: f64) -> bool {
-        now.duration_since(self.began) >= self.limit.mul_f64(slowdown)
+    fn is_late(&self, now: Instant) -> bool {
+        !self.waits && now.duration_since(self.began) >= self.extended
     }
 
     /// Returns the name as the test harness has it, which is without the crate.
@@ -165,13 +186,13 @@ fn report(running: &[Running], now: Instant) {
     let line = |test: &Running| {
         let seconds = now.duration_since(test.began).as_secs_f32();
         let name = test.full_name();
-        if test.is_late(now, 1.0) {
+        if test.is_late(now) {
             format!("TEST TOO LONG {name} after {seconds:.0} s\n")
         } else {
             format!("still running: {name} for {seconds:.0} s\n")
         }
     };
-    let (late, others): (Vec<_>, Vec<_>) = running.iter().partition(|test| test.is_late(now, 1.0));
+    let (late, others): (Vec<_>, Vec<_>) = running.iter().partition(|test| test.is_late(now));
     let lines: String = late.into_iter().chain(others).map(line).collect();
     let _unread = write!(std::io::stderr(), "\n{lines}"); // the process ends all the same
 }

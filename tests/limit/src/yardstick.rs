@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::rounds::Rounds;
+use crate::rounds::Plan;
 use crate::waiting::within;
 
 /// How many processes a yardstick starts and kills.
@@ -68,21 +68,19 @@ impl InTime {
     }
 }
 
-/// Returns how many times as long as on a quiet machine things take now; 1 at least.
-///
-/// # Panics
-/// When a process cannot be started.
+/// Returns how many times as long as on a quiet machine things take now; 1 at least, and where no
+/// process can be started.
 #[must_use]
 pub fn slowdown() -> f64 {
-    let measured = (0..MEASUREMENTS).map(|_| yardstick()).max().unwrap_or_default();
+    let measured = (0..MEASUREMENTS).filter_map(|_| yardstick().ok()).max().unwrap_or_default();
     measured.div_duration_f64(QUIET_YARDSTICK).max(1.0)
 }
 
-/// Counts tries that are to be over in time. As [`Rounds`], but those that were late on a busy
-/// machine do not count, and are repeated.
+/// Counts tries that are to be over in time: as many as the depth says, without those that were late
+/// on a busy machine.
 #[derive(Debug)]
 pub struct Tries {
-    rounds: Rounds,
+    plan: Plan,
     in_time: u64,
     late: u64,
 }
@@ -92,28 +90,27 @@ pub struct Tries {
 const LATE: u64 = 3;
 
 impl Tries {
-    /// Returns the tries of the test `test`: `quick` or `full` many, or those of a time box.
+    /// Returns the tries of the test that runs on this thread: `quick` or `full` many, or those of a
+    /// time box.
     #[must_use]
-    pub fn new(test: &'static str, quick: u64, full: u64) -> Self {
-        Self { rounds: Rounds::new(test, quick, full), in_time: 0, late: 0 }
+    pub fn new(quick: u64, full: u64) -> Self {
+        Self { plan: Plan::new(quick, full), in_time: 0, late: 0 }
     }
 
     /// Returns whether another try is to be made.
-    pub fn go_on(&mut self) -> bool {
-        self.rounds.next().is_some()
+    #[must_use]
+    pub fn go_on(&self) -> bool {
+        self.plan.goes_on_after(self.in_time)
     }
 
     /// Counts a try of `what`.
     ///
     /// # Panics
     /// If it was late on a machine that is not busy, or too many were late.
-    pub fn count(&mut self, what: &str, try_: InTime) {
-        match try_ {
+    pub fn count(&mut self, what: &str, outcome: InTime) {
+        match outcome {
             InTime::Yes => self.in_time += 1,
-            InTime::LateAsEverything => {
-                self.late += 1;
-                self.rounds.repeat();
-            }
+            InTime::LateAsEverything => self.late += 1,
             InTime::No => panic!("{what}: a try was late, {self}, and the machine is not busy"),
         }
         assert!(self.late <= self.in_time.max(LATE), "{what}: {self}");
@@ -121,12 +118,9 @@ impl Tries {
 
     /// Prints how many tries of `what` were in time, in full depth and in a time box.
     pub fn report(self, figure: &str, what: &str) {
-        let late = self.late;
-        self.rounds.done().report(
-            figure,
-            1,
-            &format!("{what} in time ({late} late on a busy machine)"),
-        );
+        let Self { plan, in_time, late } = self;
+        let what = format!("{what} in time ({late} late on a busy machine)");
+        plan.done(in_time).report(figure, 1, &what);
     }
 }
 
@@ -165,23 +159,17 @@ pub fn crowd(processes: u32) -> Duration {
 
 /// Returns how long it takes now to start a few processes, to kill them and to see that they have
 /// ended.
-///
-/// # Panics
-/// When a process cannot be started.
-#[must_use]
-fn yardstick() -> Duration {
+fn yardstick() -> std::io::Result<Duration> {
     let began = Instant::now();
     let start = |_| {
         let mut sleep = Command::new("sleep");
         sleep.arg("600").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        sleep.spawn().expect("a process can be started")
+        sleep.spawn()
     };
-    let mut processes: Vec<_> = (0..PROCESSES).map(start).collect();
-    for process in &mut processes {
-        process.kill().expect("a child can be killed");
+    let processes: Vec<_> = (0..PROCESSES).map(start).collect();
+    let mut took = Ok(());
+    for process in processes {
+        took = took.and(process.and_then(|mut it| it.kill().and_then(|()| it.wait().map(drop))));
     }
-    for process in &mut processes {
-        process.wait().expect("a child can be awaited");
-    }
-    began.elapsed()
+    took.map(|()| began.elapsed())
 }

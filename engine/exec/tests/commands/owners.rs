@@ -178,7 +178,7 @@ async fn a_bomb_of_forking_processes_is_gone_in_a_second() {
         exec 8<&-
         until [ $(cat forked | wc -l) -eq $count ]; do sleep 0.01; done";
     let bomb = bomb.replace("COUNT", &processes.to_string());
-    let mut tries = Tries::new("bombs_of_owners", 1, 2);
+    let mut tries = Tries::new(1, 2);
     while tries.go_on() {
         for file in ["all", "forked"] {
             std::fs::write(harness.path(file), "").unwrap();

@@ -40,7 +40,7 @@ fn six_do_not_outlive(death: Death, user: Option<User>) {
         plan.task(&number.to_string(), "true").after(&[&(number - 1).to_string()])
     });
     let what = format!("{death:?}, {}", if user.is_some() { "ordinary user" } else { "own user" });
-    let mut tries = Tries::new("escapes", TRIES.0, TRIES.1);
+    let mut tries = Tries::new(TRIES.0, TRIES.1);
     while tries.go_on() {
         let engine = match death {
             Death::EnginePanicked => scene.run(&others).fault("crash@ledger.append:12").start(),
@@ -164,7 +164,7 @@ fn a_bomb_of_forking_processes_is_gone_before_the_work_of_its_task_is_captured()
     let bomb = bomb.replace("COUNT", &processes.to_string());
     let scene = Scene::new(None);
     let what = "a bomb";
-    let mut tries = Tries::new("bombs", BOMBS.0, BOMBS.1);
+    let mut tries = Tries::new(BOMBS.0, BOMBS.1);
     while tries.go_on() {
         let before = test_limit::crowd(processes);
         let mut engine = scene.start(&Plan::default().task("bomb", &bomb));

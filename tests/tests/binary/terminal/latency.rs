@@ -63,7 +63,7 @@ fn on_a_tiny_terminal_each_word_is_soon_visible_and_a_session_that_waits_uses_no
     let (place, model) = (sandbox(), PacedModel::start());
     let mut screen = start(&place, &model, (5, 20));
     let words = by_depth(16, 200);
-    let mut tries = Tries::new("view_words", 1, 1);
+    let mut tries = Tries::new(1, 1);
     let mut attempt = 0;
     while tries.go_on() {
         let took = say_words(&screen, &model, attempt, words);
