@@ -69,9 +69,7 @@ impl Faults {
     }
 
     fn reach(&self, point: &str) -> Option<Action> {
-        // Each of them counts, also behind one that occurs.
-        let due = self.planned.iter().filter_map(|planned| planned.reach(point));
-        due.fold(None, |first, due| first.or(Some(due)))
+        self.planned.iter().find_map(|planned| planned.reach(point))
     }
 
     /// Returns whether all planned faults have occurred.
