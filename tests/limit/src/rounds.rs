@@ -93,6 +93,13 @@ impl Rounds {
         Self { test, listed, next: first, plan, begun: 0, current: None }
     }
 
+    /// Begins at another seed, unless `REGATTA_SEED` is set.
+    #[must_use]
+    pub fn beginning_at(mut self, seed: u64) -> Self {
+        self.next = given_seed().unwrap_or(seed);
+        self
+    }
+
     /// Runs all rounds, `threads` at a time, and returns how many there were.
     ///
     /// # Panics
