@@ -8,7 +8,7 @@ use engine::agent::{Navigation, SummaryOfLeft};
 use engine::compaction::SummaryInstructions;
 use engine::ports::CancelLevel;
 use protocol::{
-    BashExecution, Content, CustomMessage, EntryId, FailureClass, FileMention, Message,
+    AgentEnd, BashExecution, Content, CustomMessage, EntryId, FailureClass, FileMention, Message,
     SessionEntry, SessionEvent, SessionMessage, Timestamp,
 };
 use serde_json::json;
@@ -23,8 +23,6 @@ async fn talked(engine: &TestEngine) -> TestSession {
         it.session.prompt(input(prompt));
         assert_eq!(it.end().await, silent());
     }
-    // The last event comes before the session is idle.
-    it.session.wait_for_idle().await;
     it
 }
 
@@ -126,6 +124,23 @@ async fn an_abort_while_a_branch_is_summed_up_leaves_the_session_where_it_is() {
     it.session.prompt(input("and a third"));
     assert_eq!(it.end().await, silent());
     assert_eq!(told(&engine)[2..], ["and a second", "two", "and a third"]);
+}
+
+#[test(flavor = "multi_thread")]
+async fn a_move_that_is_asked_for_while_an_aborted_call_still_ends_waits_for_it() {
+    let engine = TestEngine::with_concurrency(1).await;
+    let mut it = TestSession::open(&engine, Path::new(LOG)).await;
+    it.session.prompt(input("say one; call cling"));
+    assert_eq!(it.end().await, silent());
+    let first = entry_with(&engine, "one");
+    it.session.prompt(input("and a second"));
+    engine.tools.until_busy().await;
+    it.session.abort(CancelLevel::Gently);
+    assert_eq!(it.end().await, AgentEnd::Aborted);
+    let moving = it.session.navigate(to(first.clone(), SummaryOfLeft::AsSet));
+    let kill = async { it.session.abort(CancelLevel::AtOnce) };
+    let (moved, ()) = tokio::join!(moving, kill);
+    assert_eq!(moved.expect("it moves").new_leaf, Some(first));
 }
 
 #[test(flavor = "multi_thread")]

@@ -59,6 +59,14 @@ enum Activity {
 struct Work {
     abort: CancelToken,
     asked_by: Option<RpcReplyPort<AgentEnd>>,
+    /// Whether its end is announced. After an abort, calls may still be ending.
+    is_ending: bool,
+}
+
+impl Work {
+    fn new(abort: CancelToken, asked_by: Option<RpcReplyPort<AgentEnd>>) -> Self {
+        Self { abort, asked_by, is_ending: false }
+    }
 }
 
 impl Actor for Session {
@@ -159,6 +167,7 @@ impl Actor for Session {
             SessionMessage::Interrupts(reply) => {
                 let _gone = reply.send(state.queue.interrupts());
             }
+            SessionMessage::Aborted => state.announce_end(&AgentEnd::Aborted),
             SessionMessage::Ended(ended) => state.end(ended?),
         }
         state.go_on(&myself);
@@ -172,7 +181,7 @@ impl SessionState {
         myself: &ActorRef<SessionMessage>,
         reply: RpcReplyPort<Result<OpenedLog, Failure>>,
     ) {
-        self.activity = Activity::Working(Work { abort: CancelToken::default(), asked_by: None });
+        self.activity = Activity::Working(Work::new(CancelToken::default(), None));
         let arguments = Arc::clone(&self.arguments);
         let job = async move {
             let listener = Arc::new(DeltaCoalescer::new(arguments.events.clone()));
@@ -251,7 +260,7 @@ impl SessionState {
         let Activity::Idle(opened) = &mut self.activity else { return }; // already working
         let (opened, abort) = (opened.take(), CancelToken::default());
         self.next_setup = self.setup.clone(); // each work begins with what the session was opened with
-        self.activity = Activity::Working(Work { abort: abort.clone(), asked_by });
+        self.activity = Activity::Working(Work::new(abort.clone(), asked_by));
         self.arguments.events.notify(SessionEvent::AgentStart);
         let (arguments, session) = (Arc::clone(&self.arguments), myself.clone());
         let turns = Box::new(Turns { arguments, session, opened, prompt, abort });
@@ -264,11 +273,11 @@ impl SessionState {
             (Revision::Compact(..), Activity::Working(working)) => {
                 working.abort.cancel(CancelLevel::Gently);
             }
-            (Revision::Navigate(..), Activity::Working(_)) => {
+            (Revision::Navigate(..), Activity::Working(work)) if !work.is_ending => {
                 let busy = Failure::new(FailureClass::Invalid, "the session is working");
                 return revision.refused(AgentEnd::Failed(busy)).send();
             }
-            (Revision::Append(..) | Revision::Read(_), _) | (_, Activity::Idle(_)) => {}
+            (_, Activity::Working(_) | Activity::Idle(_)) => {}
         }
         self.revisions.push_back(revision);
     }
@@ -280,14 +289,25 @@ impl SessionState {
         if let (Some(opened), Some(model)) = (&mut opened, &self.next_model) {
             opened.model = model.clone();
         }
-        self.activity = Activity::Working(Work { abort: abort.clone(), asked_by: None });
+        self.activity = Activity::Working(Work::new(abort.clone(), None));
         let (arguments, session) = (Arc::clone(&self.arguments), myself.clone());
         let turns = Box::new(Turns { arguments, session, opened, prompt: None, abort });
         let job = turns.revise(revision).instrument(self.arguments.span.clone());
         self.jobs.run(Job::SessionRevision, myself, job, SessionMessage::Revised);
     }
 
+    /// Announces the end of the work. Who is told may ask for something else at once: it waits until
+    /// the session is idle, and is not refused.
+    fn announce_end(&mut self, end: &AgentEnd) {
+        if let Activity::Working(work) = &mut self.activity
+            && !std::mem::replace(&mut work.is_ending, true)
+        {
+            self.arguments.events.notify(SessionEvent::AgentEnd { end: end.clone() });
+        }
+    }
+
     fn end(&mut self, ended: Ended) {
+        self.announce_end(&ended.end);
         let activity = std::mem::replace(&mut self.activity, Activity::Idle(ended.opened));
         if let Activity::Working(Work { asked_by: Some(asked_by), .. }) = activity {
             let _gone = asked_by.send(ended.end);

@@ -135,6 +135,8 @@ pub(crate) enum SessionMessage {
     ),
     /// Result of the job that opens another model.
     ModelOpened(Result<Result<Box<Model>, Failure>, Panicked>, RpcReplyPort<Result<(), Failure>>),
+    /// The work on an input was aborted. Its calls may still be ending.
+    Aborted,
     /// Result of the job that works on an input.
     Ended(Result<Ended, Panicked>),
     /// Result of the job that changes the conversation.

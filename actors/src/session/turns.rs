@@ -30,8 +30,8 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// Runs turns until the model stops or yields, or until an error or an abort, and announces the
-    /// end. After an abort, this waits until the calls have ended that were under way.
+    /// Runs turns until the model stops or yields, or until an error or an abort. An abort is told at
+    /// once; this then waits until the calls have ended that were under way.
     pub(super) async fn run(mut self: Box<Self>) -> Ended {
         let deltas = Arc::new(DeltaCoalescer::new(self.arguments.events.clone()));
         let ended = self.run_turns(&deltas).await;
@@ -39,9 +39,9 @@ impl Turns {
         if let Some(Prompt { input, .. }) = self.prompt.take() {
             deltas.event(SessionEvent::InputDropped { input_id: input.id });
         }
-        let Self { arguments, abort, .. } = *self;
-        deltas.event(SessionEvent::AgentEnd { end: ended.end.clone() });
+        let Self { arguments, abort, session, .. } = *self;
         if ended.end == AgentEnd::Aborted {
+            let _dead = session.cast(SessionMessage::Aborted);
             let level = abort.level().unwrap_or(CancelLevel::Gently);
             settle(&arguments.executor, level, arguments.deps.policy.grace).await;
         }
