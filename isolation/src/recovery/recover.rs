@@ -40,7 +40,7 @@ pub(crate) struct Findings {
 
 /// Completes the open landings of dead engines and captures their workspaces. Returns `None` if
 /// there is no run with a folder, no run in `open`, no open landing and no lock that one has left. What
-/// ended runs have left without any work is removed in the background.
+/// ended runs have left without any work is removed first, in the background if it is much.
 pub(crate) fn recover(
     repo: &Repo,
     paths: &RepoPaths,
@@ -52,6 +52,7 @@ pub(crate) fn recover(
     for folder in folders_set_aside(&paths.workspaces) {
         removals.begin_set_aside(folder, faults);
     }
+    removals.wait();
     let names = run_names(paths)?;
     let is_left = landing::is_any_open(paths)? || is_cut_off(&repo.common_dir);
     if names.is_empty() && open.is_empty() && !is_left {

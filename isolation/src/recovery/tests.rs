@@ -60,6 +60,17 @@ fn a_dead_engines_workspaces_are_captured_and_then_removed() {
 }
 
 #[test]
+fn the_folder_of_an_ended_run_whose_removal_was_cut_off_is_gone_when_a_command_goes_on() {
+    let sample = Sample::with(&[("file", "one\n")]);
+    let workspaces = sample.paths().workspaces;
+    for file in 0..500 {
+        write(&workspaces.join(".gone-raaaa-0"), format!("a/tree/{file}"), "left\n");
+    }
+    assert_eq!(found(&sample), Recovered::default());
+    assert!(!workspaces.exists());
+}
+
+#[test]
 fn nothing_is_removed_before_what_was_found_is_recorded() {
     let sample = Sample::with(&[("file", "one\n")]);
     let frozen = sample.freeze("raaaa");
