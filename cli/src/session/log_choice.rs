@@ -51,14 +51,15 @@ impl<'a> Sessions<'a> {
     pub(crate) fn of(app: &'a AppContext, args: &LaunchArgs, folder: &Path) -> Self {
         let given = args.session_dir.as_ref();
         let given = given.map(|it| std::path::absolute(it).unwrap_or_else(|_unknown| it.clone()));
-        let all = given.is_none().then(|| app.places.all_sessions());
-        let own = given.unwrap_or_else(|| app.places.sessions_of(folder));
+        let places = match given {
+            Some(given) => SessionPlaces::in_folder(given, folder.to_owned()),
+            None => SessionPlaces::below(app.places.all_sessions(), folder.to_owned()),
+        };
         let tty = rustix::termios::ttyname(io::stdin(), Vec::new()).ok();
         let tty = tty.map(|name| PathBuf::from(name.to_string_lossy().into_owned()));
         let variable = |name: &str| std::env::var(name).ok();
         let breadcrumbs =
             Breadcrumbs::of_terminal(&app.places.terminal_sessions(), tty.as_deref(), variable);
-        let places = SessionPlaces { cwd: folder.to_owned(), own, all };
         Self { app, places, breadcrumbs }
     }
 
@@ -102,29 +103,20 @@ impl<'a> Sessions<'a> {
         ChosenLog { path, storage, id, name: None, model: None, thinking: None, created: None }
     }
 
-    /// Returns the folder of the sessions of the working folder.
-    pub(super) fn own_folder(&self) -> &Path {
-        &self.places.own
-    }
-
-    /// Returns the session with this file, or whose id begins so.
-    ///
-    /// # Errors
-    /// A folder of sessions cannot be read.
-    #[cfg(feature = "tui")]
-    pub(super) fn find(&self, name: &str) -> io::Result<FoundSession> {
-        self.places.find(name)
+    /// Returns where the sessions of the working folder are.
+    pub(super) fn places(&self) -> &SessionPlaces {
+        &self.places
     }
 
     /// Remembers that this terminal used the session at `log` last.
     pub(crate) fn remember(&self, log: &ChosenLog) {
         if log.storage == LogStorage::File {
-            self.breadcrumbs.remember(&self.places.cwd, &log.path);
+            self.breadcrumbs.remember(self.places.cwd(), &log.path);
         }
     }
 
     pub(super) fn new_path(&self, id: SessionId) -> PathBuf {
-        new_log_path(&self.places.own, self.app.clock.now(), id)
+        new_log_path(self.places.new_folder(), self.app.clock.now(), id)
     }
 
     pub(super) fn continued(path: PathBuf) -> Result<ChosenLog, Error> {
@@ -143,7 +135,7 @@ impl<'a> Sessions<'a> {
 
     pub(super) fn fork(&self, from: &Path) -> Result<ChosenLog, Error> {
         let (id, at) = (SessionId::generate(), self.app.clock.now());
-        let header = SessionHeader { id, cwd: self.places.cwd.clone(), at, parent: None };
+        let header = SessionHeader { id, cwd: self.places.cwd().to_owned(), at, parent: None };
         let to = self.new_path(id);
         fork(from, &to, &header)
             .map_err(|error| Error::usage("cannot fork the session").caused_by(&error))?;

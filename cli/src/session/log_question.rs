@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use store::{SessionInfo, is_log_open, survey_sessions};
+use store::{SessionInfo, is_log_open};
 
 use super::log_choice::{ChosenLog, Sessions};
 use crate::args::Globals;
@@ -23,7 +23,7 @@ impl Sessions<'_> {
     /// # Errors
     /// The sessions cannot be read, or the terminal cannot be used.
     pub(crate) async fn pick(&self, globals: &Globals) -> Result<Option<ChosenLog>, Error> {
-        let sessions = survey_sessions(self.own_folder()).map_err(|error| {
+        let sessions = self.places().survey().map_err(|error| {
             Error::new(ErrorKind::Machine, "cannot read the sessions").caused_by(&error)
         })?;
         let mut out = io::stdout();

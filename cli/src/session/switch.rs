@@ -7,9 +7,7 @@ use engine::ports::SessionHeader;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use protocol::{ModelRoute, SessionId};
-use store::{
-    BlobFolder, FoundSession, LoadedSession, SessionInfo, branch, is_log_open, survey_sessions,
-};
+use store::{BlobFolder, FoundSession, LoadedSession, SessionInfo, branch, is_log_open};
 
 use super::conversation_ports::SessionPorts;
 use super::earlier::earlier;
@@ -49,10 +47,10 @@ struct NextLog {
 
 impl ConversationSessions for SessionSwitch<'_> {
     fn list(&self, present: &Path) -> LocalBoxFuture<'static, Result<Vec<ListedSession>, String>> {
-        let (own, present) = (self.sessions().own_folder().to_owned(), present.to_owned());
+        let (places, present) = (self.sessions().places().clone(), present.to_owned());
         blocking(move || {
-            let all = survey_sessions(&own)
-                .map_err(|error| format!("cannot read the sessions: {error}"))?;
+            let all =
+                places.survey().map_err(|error| format!("cannot read the sessions: {error}"))?;
             Ok(all.iter().filter(|session| session.path != present).map(listed).collect())
         })
     }
@@ -121,14 +119,14 @@ impl SessionSwitch<'_> {
     fn find(sessions: &Sessions<'_>, name: &str) -> Result<PathBuf, NotOpened> {
         let unreadable =
             |error: std::io::Error| NotOpened::Failed(format!("cannot read the sessions: {error}"));
-        let own = survey_sessions(sessions.own_folder()).map_err(unreadable)?;
+        let own = sessions.places().survey().map_err(unreadable)?;
         let named = own.into_iter().find(|session| {
             session.title.as_ref().is_some_and(|it| it.to_lowercase() == name.to_lowercase())
         });
         if let Some(session) = named {
             return Ok(session.path);
         }
-        match sessions.find(name).map_err(unreadable)? {
+        match sessions.places().find(name).map_err(unreadable)? {
             FoundSession::Here(path) => Ok(path),
             FoundSession::Elsewhere(info) => Err(NotOpened::Elsewhere(info.path, info.cwd)),
             FoundSession::Nothing => {

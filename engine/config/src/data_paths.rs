@@ -182,16 +182,7 @@ impl DataPaths {
         self.data.join("landings")
     }
 
-    /// Returns the folder of the session files of those that work in `folder`: its path, with `-` for
-    /// each `/` and `:`.
-    #[must_use]
-    pub fn sessions_of(&self, folder: &Path) -> PathBuf {
-        let path = folder.to_string_lossy();
-        let name = path.trim_start_matches('/').replace(['/', '\\', ':'], "-");
-        self.all_sessions().join(format!("--{name}--"))
-    }
-
-    /// Returns the folder of the sessions of all folders.
+    /// Returns the folder of the sessions of all folders, with a folder for each.
     #[must_use]
     pub fn all_sessions(&self) -> PathBuf {
         self.data.join("sessions")
@@ -262,6 +253,12 @@ impl DataPaths {
     #[must_use]
     pub fn gates(&self) -> PathBuf {
         self.state.join("gates")
+    }
+
+    /// Returns the folder with a record of each folder for temporary files that a task has.
+    #[must_use]
+    pub fn temporary_folders(&self) -> PathBuf {
+        self.state.join("temporary")
     }
 
     /// Returns the folder of sockets, which may be lost at a reboot.

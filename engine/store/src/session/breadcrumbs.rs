@@ -4,6 +4,8 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use super::folder_names::bounded;
+
 /// Variables that name a terminal without a device, each with the beginning of its name.
 const VARIABLES: [(&str, &str); 4] = [
     ("KITTY_WINDOW_ID", "kitty"),
@@ -37,7 +39,7 @@ impl Breadcrumbs {
             })
         };
         let id = device.filter(|device| !device.trim_matches('.').is_empty()).or_else(named);
-        Self(id.map(|id| folder.join(id)))
+        Self(id.map(|id| folder.join(bounded(&id))))
     }
 
     /// Remembers the session at `log`, which works in `cwd`. If that fails, the terminal has none.
@@ -65,7 +67,7 @@ impl Breadcrumbs {
 }
 
 /// Returns whether two paths lead to the same folder.
-fn is_same_folder(one: &Path, two: &Path) -> bool {
+pub(super) fn is_same_folder(one: &Path, two: &Path) -> bool {
     one == two
         || matches!((fs::canonicalize(one), fs::canonicalize(two)), (Ok(one), Ok(two)) if one == two)
 }

@@ -4,18 +4,27 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::breadcrumbs::Breadcrumbs;
-use super::list::{SessionInfo, list_all_sessions, list_sessions, read_info};
+use super::breadcrumbs::{Breadcrumbs, is_same_folder};
+use super::folder_names::FolderNames;
+use super::line::lossy;
+use super::list::{
+    SessionInfo, list_all_sessions, list_sessions, newest_first, read_info, session_files,
+};
+use super::survey::survey;
 
-/// Where sessions are looked for.
+/// Where sessions are looked for. Names of folders can be the same for several working folders, so the
+/// working folder in the header of a session decides whose it is.
 #[derive(Clone, Debug)]
 pub struct SessionPlaces {
     /// The folder in which the user works.
-    pub cwd: PathBuf,
-    /// The folder of the sessions of `cwd`.
-    pub own: PathBuf,
+    cwd: PathBuf,
+    /// The folder for new sessions of `cwd`.
+    own: PathBuf,
+    /// Another folder in which sessions of `cwd` may be, and the one for new sessions if `own` is taken
+    /// by another working folder.
+    other: Option<PathBuf>,
     /// The folder of the sessions of all folders; `None` if the user named another one.
-    pub all: Option<PathBuf>,
+    all: Option<PathBuf>,
 }
 
 /// What a name of a session means.
@@ -31,6 +40,45 @@ pub enum FoundSession {
 }
 
 impl SessionPlaces {
+    /// Returns where the sessions that work in `cwd` are below `all`, which has a folder for each
+    /// working folder.
+    #[must_use]
+    pub fn below(all: PathBuf, cwd: PathBuf) -> Self {
+        let FolderNames { own, other } = FolderNames::of(&cwd);
+        let (own, other) = (all.join(own), other.map(|other| all.join(other)));
+        Self { cwd, own, other, all: Some(all) }
+    }
+
+    /// Returns where the sessions that work in `cwd` are if only the files in `folder` count.
+    #[must_use]
+    pub fn in_folder(folder: PathBuf, cwd: PathBuf) -> Self {
+        Self { cwd, own: folder, other: None, all: None }
+    }
+
+    /// Returns the folder in which the user works.
+    #[must_use]
+    pub fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    /// Returns the folder for the file of a new session.
+    #[must_use]
+    pub fn new_folder(&self) -> &Path {
+        match &self.other {
+            Some(other) if self.is_taken(&self.own) => other,
+            Some(_) | None => &self.own,
+        }
+    }
+
+    /// Returns the sessions of the folder, with their names and the number of all their messages; the
+    /// one that was changed last comes first.
+    ///
+    /// # Errors
+    /// A folder of sessions cannot be read.
+    pub fn survey(&self) -> io::Result<Vec<SessionInfo>> {
+        Ok(survey(self.list()?))
+    }
+
     /// Returns the session that `name` means: a path if it looks like one, otherwise the one that was
     /// changed last of those whose id or file name begins with `name`, in any case of its letters.
     /// Sessions of the same folder come first.
@@ -44,12 +92,14 @@ impl SessionPlaces {
         if name.is_empty() {
             return Ok(FoundSession::Nothing);
         }
-        let own = list_sessions(&self.own)?;
-        if let Some(found) = own.into_iter().find(|session| is_named(session, name)) {
+        if let Some(found) = self.list()?.into_iter().find(|session| is_named(session, name)) {
             return Ok(FoundSession::Here(found.path));
         }
-        let Some(all) = &self.all else { return Ok(FoundSession::Nothing) };
-        let found = list_all_sessions(all)?.into_iter().find(|session| is_named(session, name));
+        let elsewhere = match &self.all {
+            Some(all) => list_all_sessions(all)?,
+            None => list_sessions(&self.own)?,
+        };
+        let found = elsewhere.into_iter().find(|session| is_named(session, name));
         Ok(found
             .map_or(FoundSession::Nothing, |session| FoundSession::Elsewhere(Box::new(session))))
     }
@@ -59,16 +109,42 @@ impl SessionPlaces {
     /// counts alone has no session of another one.
     ///
     /// # Errors
-    /// The folder of sessions cannot be read.
+    /// A folder of sessions cannot be read.
     pub fn most_recent(&self, breadcrumbs: &Breadcrumbs) -> io::Result<Option<PathBuf>> {
         // Where only one folder of sessions counts, one of another is not meant.
         let is_meant = |log: &PathBuf| self.all.is_some() || log.parent() == Some(&*self.own);
         if let Some(log) = breadcrumbs.session_of(&self.cwd).filter(is_meant)
-            && read_info(&log).ok().flatten().is_some()
+            && read_info(&log).ok().flatten().is_some_and(|session| self.is_own(&session))
         {
             return Ok(Some(log));
         }
-        Ok(list_sessions(&self.own)?.into_iter().next().map(|session| session.path))
+        Ok(self.list()?.into_iter().next().map(|session| session.path))
+    }
+
+    /// Returns the sessions of the folder; the one that was changed last comes first.
+    fn list(&self) -> io::Result<Vec<SessionInfo>> {
+        let mut sessions = list_sessions(&self.own)?;
+        if let Some(other) = &self.other {
+            sessions.extend(list_sessions(other)?);
+        }
+        sessions.retain(|session| self.is_own(session));
+        Ok(newest_first(sessions))
+    }
+
+    /// Returns whether a session works in the folder. One whose file does not say where belongs to the
+    /// folder whose file it is.
+    fn is_own(&self, session: &SessionInfo) -> bool {
+        session.cwd.as_os_str().is_empty()
+            || session.cwd == Path::new(&lossy(&self.cwd))
+            || is_same_folder(&session.cwd, &self.cwd)
+    }
+
+    /// Returns whether a folder has sessions, and none of them works in this one.
+    fn is_taken(&self, folder: &Path) -> bool {
+        let files = session_files(folder).unwrap_or_default();
+        let mut sessions =
+            files.iter().filter_map(|path| read_info(path).ok().flatten()).peekable();
+        sessions.peek().is_some() && !sessions.any(|session| self.is_own(&session))
     }
 }
 

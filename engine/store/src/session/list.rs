@@ -14,6 +14,10 @@ use super::line::{First, clean, parse_entry, parse_first};
 /// How much of each file is read.
 const PREFIX: u64 = 4096;
 
+/// How much of a file is read if its first line is longer. The longest path of Linux is not, even where
+/// JSON has an escape of six letters for each of its bytes.
+const LONGEST_HEADER: u64 = 64 << 10;
+
 /// From how many files on they are read on several threads, and on how many.
 const MANY: usize = 64;
 const THREADS: usize = 16;
@@ -48,6 +52,11 @@ pub struct SessionInfo {
 /// # Errors
 /// The folder cannot be read. That it does not exist is no error.
 pub fn list_sessions(folder: &Path) -> io::Result<Vec<SessionInfo>> {
+    Ok(newest_first(read_all(&session_files(folder)?)))
+}
+
+/// Returns the paths in `folder` that may be session files, in any order.
+pub(super) fn session_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -60,7 +69,7 @@ pub fn list_sessions(folder: &Path) -> io::Result<Vec<SessionInfo>> {
             files.push(path);
         }
     }
-    Ok(newest_first(read_all(&files)))
+    Ok(files)
 }
 
 /// Returns the sessions of all folders below `folder`, in the same order.
@@ -83,7 +92,7 @@ pub fn list_all_sessions(folder: &Path) -> io::Result<Vec<SessionInfo>> {
     Ok(newest_first(sessions))
 }
 
-fn newest_first(mut sessions: Vec<SessionInfo>) -> Vec<SessionInfo> {
+pub(super) fn newest_first(mut sessions: Vec<SessionInfo>) -> Vec<SessionInfo> {
     // The names of the files begin with the time, so equal times have an order as well.
     sessions.sort_by(|one, two| (two.modified, &two.path).cmp(&(one.modified, &one.path)));
     sessions
@@ -114,7 +123,12 @@ pub(super) fn read_info(path: &Path) -> io::Result<Option<SessionInfo>> {
         return Ok(None);
     }
     let mut prefix = Vec::new();
-    file.take(PREFIX).read_to_end(&mut prefix)?;
+    let mut file = file.take(PREFIX);
+    file.read_to_end(&mut prefix)?;
+    if !prefix.contains(&b'\n') {
+        file.set_limit(LONGEST_HEADER);
+        file.read_to_end(&mut prefix)?;
+    }
     let mut lines = prefix.split(|byte| *byte == b'\n');
     let header = lines.find_map(|line| match parse_first(line) {
         First::Header(header) => Some(Some(header)),

@@ -4,42 +4,36 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io;
-use std::path::Path;
 
 use protocol::{Message, SessionEntry, SessionMessage};
 use serde::Deserialize;
 
 use super::line::{clean, parse_entry};
-use super::list::{SessionInfo, list_sessions};
+use super::list::SessionInfo;
 use super::loaded::LoadedSession;
 use super::reader::{LogLines, RawLine};
 
-/// How many bytes are read in all. Of the sessions behind these, the oldest ones, only what
-/// [`list_sessions`] says is known.
+/// How many bytes are read in all. Of the sessions behind these, the oldest ones, only what a list says
+/// is known.
 const MOST: u64 = 512 << 20;
 
-/// Returns the sessions whose files are in `folder` as [`list_sessions`] does, with their names and
-/// the number of all their messages.
-///
-/// # Errors
-/// The folder cannot be read.
-pub fn survey_sessions(folder: &Path) -> io::Result<Vec<SessionInfo>> {
-    let mut sessions = list_sessions(folder)?;
+/// Returns listed sessions with their names and the number of all their messages.
+pub(super) fn survey(mut sessions: Vec<SessionInfo>) -> Vec<SessionInfo> {
     let mut room = MOST;
     for session in &mut sessions {
         room = room.saturating_sub(session.size);
         if room == 0 {
             break;
         }
-        if let Err(error) = survey(session) {
+        if let Err(error) = read_whole(session) {
             tracing::debug!(path = %session.path.display(), %error, "a session is not surveyed");
         }
     }
-    Ok(sessions)
+    sessions
 }
 
 /// Replaces what the beginning of a file says by what all of it says.
-fn survey(session: &mut SessionInfo) -> io::Result<()> {
+fn read_whole(session: &mut SessionInfo) -> io::Result<()> {
     #[derive(Deserialize)]
     struct Kind<'a> {
         #[serde(borrow, rename = "type")]
@@ -105,6 +99,7 @@ impl LoadedSession {
 mod tests {
     use std::fs;
 
+    use super::super::list::list_sessions;
     use super::*;
 
     #[test]
@@ -127,7 +122,7 @@ mod tests {
         fs::write(&path, lines.join("\n") + "\n{\"type\":\"message\"").unwrap();
         let listed = list_sessions(folder.path()).unwrap();
         assert_eq!((listed[0].messages, listed[0].first_prompt.as_deref()), (0, None));
-        let [session] = &survey_sessions(folder.path()).unwrap()[..] else { panic!("one") };
+        let [session] = &survey(listed)[..] else { panic!("one") };
         assert_eq!((session.messages, session.title.as_deref()), (101, Some("two")));
         assert!(session.first_prompt.as_ref().unwrap().starts_with("long long"));
         let mut loaded = LoadedSession::read(&path).unwrap().unwrap();

@@ -150,6 +150,8 @@ fn a_process_that_is_killed_while_it_rewrites_an_old_file_leaves_it_and_the_next
         let [file] = files.as_slice() else { panic!("one session, not {files:?}") };
         let first = "What was said first.";
         let old = OLD.replace(first, &format!("{first} {}", marker("s")));
+        let folder = place.folder().join("work").display().to_string();
+        let old = old.replacen("/home/user/project", &folder, 1);
         fs::write(file, &old).expect("a file can be written");
         let go_on = || session(&place, &model).arg("-c").arg("Go on.");
         let requests = model.requests();

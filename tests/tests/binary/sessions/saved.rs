@@ -129,6 +129,25 @@ fn the_file_of_a_session_is_in_the_folder_of_its_folder_in_the_one_that_is_given
 }
 
 #[test]
+fn folders_that_share_a_name_or_have_a_long_path_have_their_own_sessions() {
+    let (place, model) = (sandbox(), counting());
+    let long = vec!["d".repeat(100); 3].join("/");
+    let on = |folder: &str| {
+        let done = session(&place, &model, folder).arg("-c").arg(marker("s")).run();
+        done.expect_code(0).stdout
+    };
+    let folders = ["a/b", "a-b", &long];
+    assert_eq!(folders.map(on), ["answer 1\n"; 3], "there is none to continue");
+    assert_eq!(folders.map(on), ["answer 2\n"; 3]);
+    for folder in folders {
+        let listed = session(&place, &model, folder).arg("--resume").run().expect_code(0);
+        assert_eq!(listed.stdout.lines().count(), 1, "{listed}");
+    }
+    assert_eq!(files(&place).len(), 3);
+    let _of_three_sessions = model.take_violations();
+}
+
+#[test]
 fn each_terminal_continues_its_own_session_and_without_one_the_latest_is_continued() {
     let (place, model) = (sandbox(), LoopbackModel::start());
     for talk in ["a", "b"] {

@@ -14,17 +14,26 @@ struct Home {
 fn home() -> Home {
     let folder = tempfile::tempdir().unwrap();
     let all = folder.path().join("sessions");
-    let places = SessionPlaces { cwd: "/app".into(), own: all.join("--app--"), all: Some(all) };
+    let places = SessionPlaces::below(all, "/app".into());
     Home { folder, places }
 }
 
 impl Home {
-    /// Adds a session that was changed `age` seconds ago.
+    /// Adds a session of `/app`, or of `/x` in the folders of others, that was changed `age` seconds ago.
     fn add(&self, folder: &str, name: &str, id: &str, age: u64, more: &str) -> PathBuf {
+        let cwd = if folder == "--app--" { &self.places.cwd } else { Path::new("/x") };
+        self.add_of(cwd, folder, (name, id, age), more)
+    }
+
+    /// Adds a session that works in `cwd`.
+    fn add_of(&self, cwd: &Path, folder: &str, of: (&str, &str, u64), more: &str) -> PathBuf {
+        let (name, id, age) = of;
         let path = self.places.all.as_ref().unwrap().join(folder).join(format!("{name}.jsonl"));
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let header =
-            format!("{{\"type\":\"session\",\"version\":3,\"id\":\"{id}\",\"cwd\":\"/x\"}}\n");
+        let header = format!(
+            "{{\"type\":\"session\",\"version\":3,\"id\":\"{id}\",\"cwd\":{:?}}}\n",
+            cwd.to_str().unwrap()
+        );
         fs::write(&path, header + more).unwrap();
         let at = SystemTime::now() - Duration::from_secs(age);
         fs::File::options().append(true).open(&path).unwrap().set_modified(at).unwrap();
@@ -57,15 +66,15 @@ fn a_name_is_a_path_or_begins_an_id_or_a_file_name_here_before_elsewhere() {
     assert_eq!((find("0b"), find(""), find("é")), Default::default());
     assert_eq!(find("x/y"), FoundSession::Here("/app/x/y".into()));
     assert_eq!(find("z.jsonl"), FoundSession::Here("/app/z.jsonl".into()));
-    let alone = SessionPlaces { all: None, ..home.places.clone() };
+    let alone = SessionPlaces::in_folder(home.places.own.clone(), "/app".into());
     assert_eq!(alone.find("0a1d").unwrap(), FoundSession::Nothing);
 }
 
 #[test]
 fn each_terminal_goes_on_with_its_own_session_and_a_new_one_with_the_newest() {
-    let home = home();
-    let cwd = home.folder.path();
-    let places = SessionPlaces { cwd: cwd.to_owned(), ..home.places.clone() };
+    let mut home = home();
+    home.places.cwd = home.folder.path().to_owned();
+    let (cwd, places) = (&*home.places.cwd, &home.places);
     let (one, two) =
         (home.terminal(Some("/dev/pts/3"), &[]), home.terminal(Some("/dev/pts/4"), &[]));
     let none = home.terminal(None, &[]);
@@ -88,6 +97,64 @@ fn each_terminal_goes_on_with_its_own_session_and_a_new_one_with_the_newest() {
 }
 
 #[test]
+fn the_header_of_a_session_decides_whose_it_is_when_folders_share_a_name() {
+    let home = home();
+    let all = home.places.all.clone().unwrap();
+    let places = |cwd: &str| SessionPlaces::below(all.clone(), cwd.into());
+    let (slash, dash) = (places("/app/a"), places("/app-a"));
+    let none = home.terminal(None, &[]);
+    assert_eq!(slash.own, dash.own, "the names are the same");
+    assert_eq!((slash.new_folder(), dash.new_folder()), (&*slash.own, &*dash.own));
+    let first = home.add_of(Path::new("/app/a"), "--app-a--", ("a", "0a", 50), "");
+    assert_eq!(slash.new_folder(), slash.own);
+    assert_eq!(dash.new_folder(), dash.other.as_deref().unwrap(), "the name is taken");
+
+    // Earlier versions have put the sessions of both into one folder.
+    let second = home.add_of(Path::new("/app-a"), "--app-a--", ("b", "0b", 10), "");
+    let hashed = dash.other.as_ref().unwrap().file_name().unwrap().to_str().unwrap();
+    let third = home.add_of(Path::new("/app-a"), hashed, ("c", "0c", 20), "");
+    let silent = home.add_of(Path::new(""), hashed, ("d", "0d", 30), "");
+    let paths = |places: &SessionPlaces| {
+        let sessions = places.survey().unwrap();
+        sessions.into_iter().map(|session| session.path).collect::<Vec<_>>()
+    };
+    assert_eq!(paths(&slash), std::slice::from_ref(&first));
+    assert_eq!(paths(&dash), [second.clone(), third, silent]);
+    assert_eq!(slash.most_recent(&none).unwrap(), Some(first.clone()));
+    assert_eq!(dash.most_recent(&none).unwrap(), Some(second.clone()));
+    assert_eq!(dash.find("0b").unwrap(), FoundSession::Here(second.clone()));
+    assert!(matches!(slash.find("0b").unwrap(), FoundSession::Elsewhere(_)));
+    // So does what a terminal remembers of them, and a folder that the user names.
+    let terminal = home.terminal(Some("/dev/pts/3"), &[]);
+    terminal.remember(Path::new("/app/a"), &second);
+    assert_eq!(slash.most_recent(&terminal).unwrap(), Some(first.clone()));
+    let given = SessionPlaces::in_folder(slash.own.clone(), "/app/a".into());
+    assert_eq!((paths(&given), given.new_folder()), (vec![first], &*slash.own));
+    assert!(matches!(given.find("0b").unwrap(), FoundSession::Elsewhere(_)));
+}
+
+#[test]
+fn the_sessions_of_a_path_of_any_length_are_found() {
+    let home = home();
+    let all = home.places.all.clone().unwrap();
+    for length in [100, 210, 250, 300, 4_000] {
+        let cwd = PathBuf::from(format!("/{}", "\u{1}/".repeat(length / 2)));
+        let places = SessionPlaces::below(all.clone(), cwd.clone());
+        let folder = places.new_folder().file_name().unwrap().to_str().unwrap().to_owned();
+        let new = home.add_of(&cwd, &folder, ("n", "0a", 10), "");
+        let text = fs::read_to_string(&new).unwrap().replace("\\u{1}", "\\u0001");
+        fs::write(&new, text).unwrap();
+        let old = places.other.as_ref().filter(|_| length > 200).map(|old| {
+            let name = old.file_name().unwrap().to_str().unwrap();
+            home.add_of(Path::new(""), name, ("o", "0b", 50), "")
+        });
+        let paths: Vec<_> = places.survey().unwrap().into_iter().map(|it| it.path).collect();
+        let expected: Vec<_> = [Some(new), old].into_iter().flatten().collect();
+        assert_eq!(paths, expected, "{length}");
+    }
+}
+
+#[test]
 fn a_terminal_without_a_device_is_known_by_the_environment() {
     let home = home();
     let file = |tty: Option<&str>, variables: &[(&str, &str)]| {
@@ -105,6 +172,8 @@ fn a_terminal_without_a_device_is_known_by_the_environment() {
     assert_eq!(file(None, &[("TERM_SESSION_ID", "../x")]), "apple----x");
     assert_eq!(file(None, &[("WT_SESSION", "")]), "");
     assert_eq!(file(Some("/dev/pts/0"), &[("TMUX_PANE", "%3")]), "pts-0");
+    let long = "x".repeat(5_000);
+    assert_eq!(file(None, &[("TERM_SESSION_ID", &long)]).len(), 200);
 }
 
 #[test]
