@@ -20,9 +20,13 @@ const OBJECT: usize = 40;
 const FLAGS: usize = 60;
 
 /// In the first byte of the flags: that two more bytes of them follow, and the side of a merge that the
-/// entry is.
+/// entry is. In the first byte of those two: that a sparse checkout leaves the file out.
 const EXTENDED: u8 = 0x40;
 const STAGE: u8 = 0x30;
+const SKIP_WORKTREE: u8 = 0x40;
+
+/// The version of the format that has no extended flags.
+const OLDEST: u32 = 2;
 
 /// The bytes of an object id, and of the checksum at the end.
 const ID: usize = 20;
@@ -69,6 +73,13 @@ pub(crate) struct ReadEntry<'a> {
     pub(crate) id: Oid,
     /// Whether it is a side of a merge that is not settled.
     pub(crate) is_conflict: bool,
+    /// Whether it has the flag `skip-worktree`: git does not expect the file in the working tree.
+    pub(crate) is_skipped: bool,
+}
+
+/// Returns whether an index can have entries with the flag `skip-worktree`.
+pub(crate) fn may_skip(bytes: &[u8]) -> bool {
+    bytes.get(4..).and_then(|mut rest| number(&mut rest)) != Some(OLDEST)
 }
 
 /// Calls `see` with the path of each entry, in the order of the file.
@@ -95,15 +106,16 @@ fn parse(bytes: &[u8], mut see: impl FnMut(ReadEntry<'_>)) -> Option<Whole> {
         return None;
     }
     let version = number(&mut rest)?;
-    if !(2..=4).contains(&version) {
+    if !(OLDEST..=4).contains(&version) {
         return None;
     }
     let mut path = Vec::new();
     for _ in 0..number(&mut rest)? {
         let entry = rest;
         let fixed = take(&mut rest, FIXED)?;
+        let mut is_skipped = false;
         if fixed[FLAGS] & EXTENDED != 0 {
-            take(&mut rest, 2)?;
+            is_skipped = take(&mut rest, 2)?[0] & SKIP_WORKTREE != 0;
         }
         let mode = number(&mut fixed.get(MODE..)?)?;
         if version == 4 {
@@ -114,7 +126,8 @@ fn parse(bytes: &[u8], mut see: impl FnMut(ReadEntry<'_>)) -> Option<Whole> {
         }
         path.extend_from_slice(until(&mut rest, 0)?);
         let id = Oid::from_bytes(fixed.get(OBJECT..OBJECT + ID)?).ok()?;
-        see(ReadEntry { path: &path, mode, id, is_conflict: fixed[FLAGS] & STAGE != 0 });
+        let is_conflict = fixed[FLAGS] & STAGE != 0;
+        see(ReadEntry { path: &path, mode, id, is_conflict, is_skipped });
         if version < 4 {
             // An entry has a multiple of eight bytes, at least one of them NUL at its end.
             let length = entry.len() - rest.len();
@@ -266,9 +279,15 @@ mod tests {
         let mut index = Index::open(&file).unwrap();
         let id = Oid::hash_object(git2::ObjectType::Blob, b"x").unwrap();
         let time = IndexTime::new(0, 0);
-        for (path, mode, stage) in [("a", 0o100_644, 0), ("b", 0o160_000, 0), ("c", 0o120_000, 2)] {
+        for (path, mode, stage, flags_extended) in [
+            ("a", 0o100_644, 0, 0),
+            ("b", 0o160_000, 0, 0),
+            ("c", 0o120_000, 2, 0),
+            // The flag `skip-worktree`.
+            ("d", 0o100_644, 0, 1 << 14),
+        ] {
             let (flags, path) = (stage << 12, path.as_bytes().to_vec());
-            let (ctime, mtime, flags_extended) = (time, time, 0);
+            let (ctime, mtime) = (time, time);
             let (dev, ino, uid, gid, file_size) = (0, 0, 0, 0, 0);
             index
                 .add(&IndexEntry {
@@ -292,16 +311,20 @@ mod tests {
         let mut found = Vec::new();
         let mut see = |it: ReadEntry<'_>| {
             assert_eq!(it.id, id);
-            found.push((it.path.to_vec(), it.mode, it.is_conflict));
+            found.push((it.path.to_vec(), it.mode, it.is_conflict, it.is_skipped));
         };
         entries(&bytes, &mut see).unwrap();
-        let entry = |path: &str, mode, is_conflict| (path.as_bytes().to_vec(), mode, is_conflict);
+        let entry = |path: &str, mode, is_conflict, is_skipped| {
+            (path.as_bytes().to_vec(), mode, is_conflict, is_skipped)
+        };
+        assert!(may_skip(&bytes) && !may_skip(&with_trees(b"")));
         assert_eq!(
             found,
             [
-                entry("a", 0o100_644, false),
-                entry("b", 0o160_000, false),
-                entry("c", 0o120_000, true)
+                entry("a", 0o100_644, false, false),
+                entry("b", 0o160_000, false, false),
+                entry("c", 0o120_000, true, false),
+                entry("d", 0o100_644, false, true),
             ]
         );
         assert!(has_checksum(&bytes) && !has_checksum(&bytes[..ID - 1]));

@@ -38,6 +38,7 @@ impl SideBytes {
                 | ConflictReason::Setup
                 | ConflictReason::TooLarge
                 | ConflictReason::Untracked
+                | ConflictReason::NotCheckedOut
         );
         let is_file = |mode: u32| mode & 0o170_000 == 0o100_000;
         let (Some(ours), Some(theirs)) = (&conflict.ours, &conflict.theirs) else {

@@ -208,6 +208,7 @@ pub fn other_side_text(conflict: &Conflict, labels: Labels<'_>) -> Option<String
         | ConflictReason::Submodule
         | ConflictReason::MissingCommit
         | ConflictReason::Untracked
+        | ConflictReason::NotCheckedOut
         | ConflictReason::Filter
         | ConflictReason::Contested
         | ConflictReason::Case
@@ -230,6 +231,7 @@ pub fn reason_text(reason: ConflictReason) -> &'static str {
         ConflictReason::Submodule => "a submodule is there, or above it",
         ConflictReason::MissingCommit => "its repository there lacks the commit that the task left",
         ConflictReason::Untracked => "a file of yours that git does not track is there",
+        ConflictReason::NotCheckedOut => "git tracks it, and it is not checked out",
         ConflictReason::InTheWay => {
             "a file stands where a folder is wanted, or the other way round"
         }

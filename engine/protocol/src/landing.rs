@@ -234,6 +234,9 @@ pub enum ConflictReason {
     MissingCommit,
     /// A file of the user's that git does not track is at the path.
     Untracked,
+    /// git tracks a file at the path that is not checked out: it is outside of a sparse checkout, or a
+    /// partial clone has no copy of it.
+    NotCheckedOut,
     /// The change depends on an uncommitted change of the user, which a branch cannot contain.
     Uncommitted,
     /// To commit the file, git would have to run a filter program.

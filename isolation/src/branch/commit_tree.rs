@@ -29,7 +29,13 @@ impl MergeTarget for CommitTree<'_> {
         Ok(match (entry.kind(), Mode::from_git(entry.filemode().cast_unsigned())) {
             (Some(ObjectType::Tree), _) => EntryState::Folder,
             (Some(ObjectType::Blob), Some(mode)) => {
-                EntryState::Entry(Entry { mode, oid: entry.id() })
+                let objects = self.git.odb().or_cannot(what)?;
+                if objects.exists(entry.id()) {
+                    EntryState::Entry(Entry { mode, oid: entry.id() })
+                } else {
+                    // A partial clone has no copy of it, and nothing is fetched.
+                    EntryState::NotCheckedOut(None)
+                }
             }
             // The entry is a submodule.
             _ => EntryState::Foreign,

@@ -155,7 +155,14 @@ pub(crate) fn write_pack(git: &Repository, repo: &Repo, commit: Oid) -> Result<(
         if there.exists(id) || !new.insert(id) {
             continue;
         }
-        let object = git.find_object(id, None).or_cannot(what)?;
+        let object = match git.find_object(id, None) {
+            // A partial clone lacks it, and what the commit does not change is not written.
+            Err(error) if error.code() == ErrorCode::NotFound && id != commit => {
+                new.remove(&id);
+                continue;
+            }
+            found => found.or_cannot(what)?,
+        };
         match object.kind() {
             Some(ObjectType::Commit) => {
                 let commit = object.peel_to_commit().or_cannot(what)?;

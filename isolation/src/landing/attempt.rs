@@ -92,7 +92,8 @@ pub(super) fn attempt(
     exclusions: &Exclusions,
 ) -> Result<Attempt> {
     let read_since = SystemTime::now();
-    let target = WorkingTree::of(context.tree, context.store).reading_ahead();
+    let target = WorkingTree::of(context.tree, context.store);
+    let target = target.tracked_by(rules.moves.repo()).reading_ahead();
     let places = (&target, context.store);
     let Merged { report, merged_paths, nested } = merge(places, tasks, rules, exclusions);
     if merged_paths.is_empty() {

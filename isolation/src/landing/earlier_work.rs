@@ -141,6 +141,7 @@ fn is_with_the_tree(reason: ConflictReason) -> bool {
         | ConflictReason::Submodule
         | ConflictReason::MissingCommit
         | ConflictReason::Untracked
+        | ConflictReason::NotCheckedOut
         | ConflictReason::Filter
         | ConflictReason::Contested
         | ConflictReason::GitmodulesLink

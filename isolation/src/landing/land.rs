@@ -156,8 +156,8 @@ pub(crate) fn dry_run(
     }
     let tree = Tree::open_at(&repo.root)?;
     let rules = landing_rules(repo, paths, request)?;
-    let places = (&WorkingTree::of(&tree, &store), &store);
-    Ok(merge(places, &request.tasks, &rules, &Exclusions::default()).report)
+    let target = WorkingTree::of(&tree, &store).tracked_by(repo);
+    Ok(merge((&target, &store), &request.tasks, &rules, &Exclusions::default()).report)
 }
 
 /// Finishes the open landings of dead engines and returns their reports. Every recovery returns a

@@ -28,6 +28,7 @@ mod parts;
 mod plan;
 mod presence;
 mod rescue;
+mod skipped_files;
 mod stage;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -28,6 +28,11 @@ impl<'a> UserMoves<'a> {
         Self { began: RunFiles::of(repo, paths, run), found: OnceCell::new() }
     }
 
+    /// Returns the user's repository.
+    pub(super) fn repo(&self) -> &'a Repo {
+        self.began.repo
+    }
+
     fn find(&self) -> Result<BTreeMap<RepoPath, Option<Entry>>> {
         let mut found = BTreeMap::new();
         let Some(table) = self.began.table() else { return Ok(found) };

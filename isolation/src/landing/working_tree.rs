@@ -13,7 +13,9 @@ use crate::error::{OrCannot, Result};
 use crate::file_entry::{Change, Entry, Mode};
 use crate::landing::file_mover::{FileMover, Swap};
 use crate::landing::many::{are_many, for_each};
+use crate::landing::skipped_files::SkippedFiles;
 use crate::merge::{EntryState, MergeTarget};
+use crate::repository::Repo;
 use crate::store::TaskStore;
 use crate::tree::{Parent, RepositoryRoot, Tree, TreeEntry, join};
 
@@ -24,6 +26,8 @@ pub(crate) struct WorkingTree<'a> {
     store: &'a TaskStore,
     /// The folders of nested repositories whose files may be changed.
     nested: RefCell<BTreeSet<RepoPath>>,
+    /// The files that git tracks and that are not checked out; `None` if nobody asks for them.
+    skipped: Option<SkippedFiles<'a>>,
     /// The states of paths that are about to be asked for; `None` if each is read when it is.
     ahead: Option<RefCell<BTreeMap<RepoPath, EntryState>>>,
 }
@@ -31,13 +35,19 @@ pub(crate) struct WorkingTree<'a> {
 impl MergeTarget for WorkingTree<'_> {
     fn state_of(&self, path: &RepoPath) -> Result<EntryState> {
         let ahead = self.ahead.as_ref().and_then(|ahead| ahead.borrow_mut().remove(path));
-        match ahead {
-            Some(state) => Ok(state),
+        let state = match ahead {
+            Some(state) => state,
             None => match state(self.store, self.tree.read_entry(path)?)? {
-                EntryState::Folder => self.folder(path),
-                state => Ok(state),
+                EntryState::Folder => self.folder(path)?,
+                state => state,
             },
-        }
+        };
+        Ok(match &self.skipped {
+            Some(skipped) if state == EntryState::Missing => {
+                skipped.state_of(path, &self.nested.borrow(), self.store)
+            }
+            _ => state,
+        })
     }
 
     fn obstacle(
@@ -45,6 +55,11 @@ impl MergeTarget for WorkingTree<'_> {
         folder: &RepoPath,
         goes: &dyn Fn(&RepoPath) -> bool,
     ) -> Result<Option<RepoPath>> {
+        let skipped = self.skipped.as_ref();
+        if let Some(path) = skipped.and_then(|it| it.obstacle(folder, &self.nested.borrow(), goes))
+        {
+            return Ok(Some(path));
+        }
         let mut folders = vec![folder.clone()];
         while let Some(next) = folders.pop() {
             let Some(listing) = self.tree.list(next.as_bytes())? else { continue };
@@ -77,7 +92,13 @@ impl MergeTarget for WorkingTree<'_> {
 impl<'a> WorkingTree<'a> {
     /// Returns the tree, in which every nested repository is left alone.
     pub(crate) fn of(tree: &'a Tree, store: &'a TaskStore) -> Self {
-        Self { tree, store, nested: RefCell::default(), ahead: None }
+        Self { tree, store, nested: RefCell::default(), skipped: None, ahead: None }
+    }
+
+    /// Returns the tree of `repo`, in which the files that git tracks and that are not checked out have
+    /// a state of their own.
+    pub(crate) fn tracked_by(self, repo: &'a Repo) -> Self {
+        Self { skipped: Some(SkippedFiles::of(repo)), ..self }
     }
 
     /// Returns the tree, of which many paths are read at once, in several threads, before they are

@@ -291,7 +291,7 @@ impl<'a> Merger<'a> {
     pub(super) fn entry(&self, path: &RepoPath) -> Result<Option<Entry>> {
         match self.changed.get(path) {
             Some(changed) => Ok(changed.entry),
-            None => Ok(self.state_of(path)?.entry()),
+            None => Ok(self.state_of(path)?.tracked()),
         }
     }
 
@@ -314,6 +314,13 @@ impl<'a> Merger<'a> {
     ) -> Result<std::result::Result<MergedEntry, ConflictReason>> {
         let rule = || self.rules.map_or(Ok(MergeRule::Text), |rules| rules.of_path(path));
         let [ours, theirs] = versions.sides;
+        let in_the_source = !self.changed.contains_key(path);
+        if in_the_source && let EntryState::NotCheckedOut(tracked) = self.state_of(path)? {
+            // Its content may not be there to merge with, and no task has seen it.
+            let stays = theirs == versions.base || theirs.is_some() && theirs == tracked;
+            let kept = MergedEntry { entry: tracked, joined: Joined::No };
+            return Ok(if stays { Ok(kept) } else { Err(ConflictReason::NotCheckedOut) });
+        }
         let merged = three_way(self.blobs, &rule, versions.base, ours, theirs)?;
         let now = self.entry(path)?;
         let stays = merged.is_ok_and(|merged| merged.entry == now);
@@ -323,7 +330,6 @@ impl<'a> Merger<'a> {
         if self.contested.contains(path) {
             return Ok(Err(ConflictReason::Contested));
         }
-        let in_the_source = !self.changed.contains_key(path);
         if in_the_source && self.state_of(path)? == EntryState::Foreign {
             return Ok(Err(ConflictReason::InTheWay));
         }

@@ -32,6 +32,7 @@ pub(crate) use merge_tasks::{
     mark_setup_conflicts, merge_captures, merge_tasks, missing_predecessors, predecessors,
 };
 pub(crate) use merger::{MergedPath, Merger};
+pub(crate) use obstacles::entries_below;
 pub(crate) use renames::Rename;
 pub(crate) use rules::{MarkerForm, MergeRules};
 pub(crate) use settling::Added;

@@ -95,7 +95,7 @@ pub(super) fn has_entries_below(merger: &Merger<'_>, path: &RepoPath) -> Result<
 }
 
 /// Returns the entries of the paths below a folder.
-pub(super) fn entries_below<'m, V>(
+pub(crate) fn entries_below<'m, V>(
     paths: &'m BTreeMap<RepoPath, V>,
     folder: &'m RepoPath,
 ) -> impl Iterator<Item = (&'m RepoPath, &'m V)> {

@@ -48,6 +48,9 @@ pub(crate) enum EntryState {
     Folder,
     /// Something that must not be touched: a device, a submodule, another repository.
     Foreign,
+    /// Nothing exists at the path, but git tracks a file there: a sparse checkout leaves it out, or a
+    /// partial clone has no copy of it. The entry is `None` if its content cannot be read.
+    NotCheckedOut(Option<Entry>),
 }
 
 impl EntryState {
@@ -55,7 +58,15 @@ impl EntryState {
     pub(crate) fn entry(self) -> Option<Entry> {
         match self {
             Self::Entry(entry) => Some(entry),
-            Self::Missing | Self::Folder | Self::Foreign => None,
+            Self::Missing | Self::Folder | Self::Foreign | Self::NotCheckedOut(_) => None,
+        }
+    }
+
+    /// Returns the entry that git tracks at the path, also if it is not checked out.
+    pub(crate) fn tracked(self) -> Option<Entry> {
+        match self {
+            Self::NotCheckedOut(entry) => entry,
+            Self::Entry(_) | Self::Missing | Self::Folder | Self::Foreign => self.entry(),
         }
     }
 }

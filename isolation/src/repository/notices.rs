@@ -29,11 +29,14 @@ pub(super) struct IndexFacts {
     submodules: Vec<Vec<u8>>,
     /// The paths of its attributes files.
     attributes: Vec<RepoPath>,
+    /// How many files git does not expect in the working tree.
+    skipped: usize,
 }
 
 impl IndexFacts {
     /// Adds an entry, if there may be a notice about it.
     pub(super) fn add(&mut self, entry: ReadEntry<'_>) {
+        self.skipped += usize::from(entry.is_skipped);
         if entry.mode == GITLINK {
             self.submodules.push(entry.path.to_vec());
         } else if split_path(entry.path).1 == GITATTRIBUTES {
@@ -45,8 +48,13 @@ impl IndexFacts {
 /// Returns the notices about a repository with this index.
 pub(super) fn notices(git: &Repository, root: &Path, index: &IndexFacts) -> Vec<Notice> {
     let words = attribute_words(git, index, root);
-    let found =
-        [submodules(index, root), filters(&words), merge_drivers(git, &words), partial(git)];
+    let found = [
+        submodules(index, root),
+        filters(&words),
+        merge_drivers(git, &words),
+        sparse(git, index),
+        partial(git),
+    ];
     found.into_iter().flatten().collect()
 }
 
@@ -108,6 +116,18 @@ fn words_of(file: &Path) -> Vec<String> {
     let text = String::from_utf8_lossy(&bytes);
     let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
     lines.flat_map(|line| line.split_whitespace().skip(1)).map(str::to_owned).collect()
+}
+
+/// Returns the notice about a sparse checkout.
+fn sparse(git: &Repository, index: &IndexFacts) -> Option<Notice> {
+    let config = git.config().ok()?.snapshot().ok()?;
+    let is_sparse = config.get_bool("core.sparsecheckout").unwrap_or(false) && index.skipped > 0;
+    is_sparse.then(|| Notice {
+        from: "all tracked files".to_owned(),
+        to: "a workspace has those that are checked out, and writing another one is a conflict"
+            .to_owned(),
+        why: format!("it is a sparse checkout, which leaves out {} files", index.skipped),
+    })
 }
 
 /// Returns the notice about a partial clone. Missing objects are not fetched, so a run works only

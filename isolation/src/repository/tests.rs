@@ -216,7 +216,7 @@ fn what_works_opens_without_a_word() {
 }
 
 #[test]
-fn partial_clones_old_and_new_and_filters_are_told() {
+fn partial_clones_old_and_new_filters_and_sparse_checkouts_are_told() {
     let sample = sample();
     sample.git(&["config", "remote.origin.promisor", "true"]);
     assert!(sample.repo().notices[0].why.contains("partial clone"));
@@ -228,6 +228,12 @@ fn partial_clones_old_and_new_and_filters_are_told() {
     sample.write("sub/.gitattributes", "# filter=no\n*.bin filter=lfs -text\n");
     sample.commit();
     assert!(sample.repo().notices[0].why.contains("filter"));
+    sample.git(&["sparse-checkout", "set", "other"]);
+    let why: Vec<String> = sample.repo().notices.into_iter().map(|notice| notice.why).collect();
+    assert!(
+        why.iter().any(|why| why.ends_with("sparse checkout, which leaves out 2 files")),
+        "{why:?}"
+    );
 }
 
 #[test]

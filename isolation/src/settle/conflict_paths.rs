@@ -18,6 +18,11 @@ pub(crate) fn concerned_paths(conflict: &Conflict) -> BTreeSet<RepoPath> {
     paths
 }
 
+/// Returns the base, ours and theirs of a conflict.
+pub(super) fn versions_of(conflict: &Conflict) -> [Option<Entry>; 3] {
+    [&conflict.base, &conflict.ours, &conflict.theirs].map(|side| entry_of(side.as_ref()))
+}
+
 /// Returns one side of a conflict as an entry; `None` if it is missing or not a file.
 pub(crate) fn entry_of(side: Option<&Side>) -> Option<Entry> {
     let side = side?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use engine::ports::{SettleChoice, WrittenFile};
 use protocol::{Conflict, ConflictReason, RenamedFile, RepoPath};
 
-use super::conflict_paths::{concerned_paths, entry_of};
+use super::conflict_paths::{concerned_paths, entry_of, versions_of};
 use super::texts::{ConflictLines, ConflictText, attributes_path, conflict_text};
 use crate::error::Result;
 use crate::file_entry::{Entry, Mode};
@@ -52,6 +52,7 @@ pub(crate) fn settle(
         | ConflictReason::Kind
         | ConflictReason::Setup
         | ConflictReason::Untracked
+        | ConflictReason::NotCheckedOut
         | ConflictReason::TooLarge => content(conflict, choice, sides),
         ConflictReason::RenamedTwice => renamed_twice(conflict, choice, sides),
         ConflictReason::RenamedAndRemoved => renamed_and_removed(conflict, choice, sides),
@@ -82,8 +83,7 @@ fn content(
     choice: &SettleChoice,
     sides: &Sides<'_>,
 ) -> Result<Option<Entries>> {
-    let versions = [&conflict.base, &conflict.ours, &conflict.theirs];
-    let [base, ours, theirs] = versions.map(|side| entry_of(side.as_ref()));
+    let [base, ours, theirs] = versions_of(conflict);
     let one = |entry| Ok(Some(Entries::from([(conflict.path.clone(), entry)])));
     match choice {
         SettleChoice::Ours => one(ours),
@@ -91,7 +91,7 @@ fn content(
         SettleChoice::Union | SettleChoice::Markers => {
             let is_union = matches!(choice, SettleChoice::Union);
             let (Some(our), Some(their)) = (ours, theirs) else {
-                if is_union {
+                if is_union || conflict.reason == ConflictReason::NotCheckedOut {
                     return Ok(None);
                 }
                 if let (None, Some(theirs)) = (ours, theirs)
@@ -218,8 +218,7 @@ fn renamed_twice(
     else {
         return Ok(None);
     };
-    let versions = [&conflict.base, &conflict.ours, &conflict.theirs];
-    let [base, Some(ours), Some(theirs)] = versions.map(|side| entry_of(side.as_ref())) else {
+    let [base, Some(ours), Some(theirs)] = versions_of(conflict) else {
         return Ok(None);
     };
     let merged = three_way(sides.blobs, &|| Ok(MergeRule::Text), base, Some(ours), Some(theirs))?;
@@ -382,8 +381,7 @@ fn written(conflict: &Conflict, file: &WrittenFile, sides: &Sides<'_>) -> Result
     if conflict.ours != file.ours || conflict.theirs != file.theirs {
         return Ok(None);
     }
-    let versions = [&conflict.base, &conflict.ours, &conflict.theirs];
-    let [base, ours, theirs] = versions.map(|side| entry_of(side.as_ref()));
+    let [base, ours, theirs] = versions_of(conflict);
     let entry = match (&file.bytes, ours.or(theirs)) {
         (None, _) => None,
         (Some(bytes), Some(one)) => {

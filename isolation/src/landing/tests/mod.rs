@@ -6,5 +6,6 @@ mod kinds;
 pub(crate) mod kit;
 mod races;
 mod savers;
+mod sparse;
 mod swaps;
 mod writers;

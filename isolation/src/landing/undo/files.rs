@@ -144,6 +144,7 @@ impl FileUndo<'_> {
         let roots = captures.filter_map(|capture| store.nested_roots(capture).ok()).flatten();
         let roots = roots.chain(self.history.nested());
         let target = WorkingTree::of(tree, store).with_nested(roots);
+        let target = target.tracked_by(self.rules.moves.repo());
         back.nested = target.nested();
         let left = excluded.contested.union(&excluded.unwritable).cloned().collect();
         let mut merger = Merger::over(&target, store)
