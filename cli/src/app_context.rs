@@ -166,7 +166,7 @@ impl AppContext {
         // `main` has called this already, but a program that embeds this crate possibly has not.
         process::hide_memory();
         let rules = self.environment_rules(needs);
-        let environment = BaseEnvironment::new(std::env::vars_os(), &rules);
+        let environment = BaseEnvironment::new(std::env::vars_os(), &rules).without_questions();
         let processes = Processes::new(process::launcher());
         let commands: Arc<dyn Commands> = Arc::new(Shell::new(environment, GRACE, processes));
         let schemas: Arc<dyn Schemas> = Arc::new(CachedSchemas::<JsonSchemas>::default());

@@ -201,6 +201,7 @@ async fn run(
         };
     }
     let environment = BaseEnvironment::new(std::env::vars_os(), &EnvironmentRules::default());
+    let environment = environment.without_questions();
     let processes = Processes::new(process::launcher());
     let shell: Arc<dyn Commands> = Arc::new(Shell::new(environment, GRACE, processes));
     let owner = shell.owner();

@@ -79,6 +79,11 @@ const PROVIDER_KEYS: &[&str] = &[
     "ZAI_API_KEY",
 ];
 
+/// Variables that keep git from waiting for a person: it asks for no password, and takes each text
+/// that it would open in an editor as it is.
+const WITHOUT_QUESTIONS: [(&str, &str); 3] =
+    [("GIT_TERMINAL_PROMPT", "0"), ("GIT_EDITOR", "true"), ("GIT_SEQUENCE_EDITOR", "true")];
+
 /// Variables that only the engine process uses. Without debug assertions there are none.
 const INTERNAL: &[&str] = if cfg!(debug_assertions) { &["REGATTA_FAULT"] } else { &[] };
 
@@ -91,6 +96,16 @@ impl BaseEnvironment {
     ) -> Self {
         let variables = variables.into_iter().filter(|(name, _)| rules.keep(name)).collect();
         Self { variables }
+    }
+
+    /// Returns the same variables, and those that keep git from waiting for a person. What is set
+    /// already stays.
+    #[must_use]
+    pub fn without_questions(mut self) -> Self {
+        for (name, value) in WITHOUT_QUESTIONS {
+            self.variables.entry(name.into()).or_insert_with(|| value.into());
+        }
+        self
     }
 
     /// Returns the variables, by name.
@@ -211,6 +226,22 @@ mod tests {
         assert_eq!(all.variables.len(), 1);
         let rules = EnvironmentRules { keep_only: owned(&["PATH"]), ..EnvironmentRules::default() };
         assert_eq!(BaseEnvironment::new([odd], &rules), BaseEnvironment::default());
+    }
+
+    #[test]
+    fn git_waits_for_nobody_unless_the_user_says_so() {
+        let all = ["GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_TERMINAL_PROMPT"];
+        for own in all {
+            let user = [(OsString::from(own), OsString::from("mine"))];
+            let base = BaseEnvironment::new(user, &EnvironmentRules::default());
+            let expected = all.map(|name| match name {
+                name if name == own => (name, "mine"),
+                "GIT_TERMINAL_PROMPT" => (name, "0"),
+                name => (name, "true"),
+            });
+            let expected = expected.map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
+            assert_eq!(base.without_questions().variables().collect::<Vec<_>>(), expected);
+        }
     }
 
     #[test]

@@ -35,7 +35,7 @@ const TIMEOUT: u64 = 300;
 
 /// Variables that keep programs from waiting for input at a terminal.
 const NON_INTERACTIVE: &[(&str, &str)] =
-    &[("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("TERM", "dumb")];
+    &[("PAGER", "cat"), ("GIT_PAGER", "cat"), ("TERM", "dumb")];
 
 /// What to run.
 #[derive(Deserialize, JsonSchema)]

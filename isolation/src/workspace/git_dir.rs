@@ -30,6 +30,19 @@ const SETTINGS: [&str; 14] = [
     "user.email",
 ];
 
+/// The settings that keep the git of a task from starting programs that the task did not ask for: those
+/// that sign, which want a key or a person, those that watch a tree, and hooks of the user. Filters,
+/// credential helpers, aliases, and tools that compare or merge stay as they are.
+const WITHOUT_PROGRAMS: [(&str, &str); 6] = [
+    ("commit.gpgsign", "false"),
+    ("tag.gpgsign", "false"),
+    ("tag.forceSignAnnotated", "false"),
+    ("push.gpgSign", "false"),
+    ("core.fsmonitor", "false"),
+    // An empty value would name the root of the file system.
+    ("core.hooksPath", "/dev/null"),
+];
+
 /// The name of the template in a run's folder.
 pub(crate) const GIT_TEMPLATE: &str = ".git-seed";
 
@@ -132,6 +145,9 @@ impl GitTemplate {
         config.set_str("core.checkStat", "minimal")?;
         config.set_bool("core.trustctime", false)?;
         config.set_i32("gc.auto", 0)?;
+        for (name, value) in WITHOUT_PROGRAMS {
+            config.set_str(name, value)?;
+        }
         let users = git.config()?.snapshot()?;
         for name in SETTINGS {
             if let Ok(value) = users.get_str(name) {
@@ -222,4 +238,48 @@ fn copy_folder(from: &Path, to: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use crate::testing::{Sample, prepare, write};
+
+    #[test]
+    fn no_program_signs_watches_or_checks_what_the_git_of_a_task_does() {
+        let sample = Sample::with(&[("file", "x\n")]);
+        let snapshot = sample.freeze("raaaa");
+        let workspace = prepare(&snapshot, "a");
+        let home = sample.root.parent().unwrap();
+        let ran = home.join("ran");
+        // Each of these programs leaves a trace, and fails.
+        let program = home.join("bin/pre-commit");
+        write(home, "bin/pre-commit", format!("#!/bin/sh\n: >'{}'\nexit 1\n", ran.display()));
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&program, executable).unwrap();
+        let (program, hooks) = (program.display(), home.join("bin"));
+        let settings = format!(
+            "[user]\nname = Ada\nemail = ada@localhost\nsigningkey = x\n[gpg]\nprogram = {program}\n\
+             [commit]\ngpgsign = true\n[tag]\ngpgsign = true\nforceSignAnnotated = true\n\
+             [core]\nfsmonitor = {program}\nhooksPath = {}\n[push]\ngpgSign = true\n\
+             [alias]\nnote = commit\n",
+            hooks.display(),
+        );
+        write(home, "settings", settings);
+        write(&workspace.root, "file", "y\n");
+        for words in [
+            &["status"][..],
+            &["note", "-q", "-a", "-m", "Work"],
+            &["tag", "-a", "-m", "A tag", "v1"],
+            &["push", "-q", ".", "HEAD:refs/heads/pushed"],
+        ] {
+            let mut git = Command::new("git");
+            git.args(words).current_dir(&workspace.root);
+            git.env("GIT_CONFIG_GLOBAL", home.join("settings")).env("GIT_CONFIG_NOSYSTEM", "1");
+            let output = git.output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success() && !ran.exists(), "{words:?}: {said}");
+        }
+    }
 }

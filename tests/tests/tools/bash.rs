@@ -59,7 +59,7 @@ async fn a_command_runs_in_the_folder_with_the_environment_of_the_task(kind: Vie
     assert_eq!(requests[0].keep, 64 << 20);
     assert_eq!(requests[2].output, session.beside("artifacts/2.bash.log"));
     let value = |name: &str| requests[0].environment[name].to_str().unwrap();
-    assert_eq!((value("TASK"), value("PAGER"), value("GIT_TERMINAL_PROMPT")), ("t1", "cat", "0"));
+    assert_eq!((value("TASK"), value("PAGER"), value("TERM")), ("t1", "cat", "dumb"));
 }
 
 async fn no_command_runs_outside_of_the_tree(kind: ViewKind) {
