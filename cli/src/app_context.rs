@@ -16,7 +16,7 @@ use engine::ports::{
 };
 use engine::request::{FallbackRevert, RequestPolicy, RetryPolicy, Watchdog};
 use engine::session::MemorySessionLogs;
-use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
+use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell, TemporaryFolders};
 use isolation::Repositories;
 use protocol::{LandingId, ModelRoute, RunSpec, SessionId, Timestamp};
 use providers::{Catalogue, CatalogueConfig, UserProviders};
@@ -134,7 +134,8 @@ impl AppContext {
             // could not be created, its first use returns an error.
             tracing::warn!(%error, "cannot make the data folders private");
         }
-        let ledger = Arc::new(Ledger::open(places.ledger(), faults.clone())?);
+        let ledger = Ledger::open(places.ledger(), faults.clone()).map_err(Error::of_home)?;
+        let ledger = Arc::new(ledger);
         let isolation = Arc::new(Repositories::new(isolation_places(&places), faults.clone()));
         let clock = Arc::new(SystemClock);
         let user_models = Arc::new(UserModels::new(&places));
@@ -168,7 +169,9 @@ impl AppContext {
         let rules = self.environment_rules(needs);
         let environment = BaseEnvironment::new(std::env::vars_os(), &rules).without_questions();
         let processes = Processes::new(process::launcher());
-        let commands: Arc<dyn Commands> = Arc::new(Shell::new(environment, GRACE, processes));
+        let shell = Shell::new(environment, GRACE, processes);
+        let commands: Arc<dyn Commands> =
+            Arc::new(shell.with_temporary(temporary_folders(&self.places)));
         let schemas: Arc<dyn Schemas> = Arc::new(CachedSchemas::<JsonSchemas>::default());
         let tools = Builtins::new(self.faults.clone());
         let tools = if needs.is_scripted() { tools.with_panic_tool() } else { tools };
@@ -311,6 +314,11 @@ fn compaction_policy(settings: &Settings) -> CompactionPolicy {
         reserve: settings.compaction_reserve.value.get(),
         keep_recent: settings.compaction_keep_recent.value.get(),
     }
+}
+
+/// Returns what makes the folders for the temporary files of tasks.
+pub(crate) fn temporary_folders(places: &DataPaths) -> TemporaryFolders {
+    TemporaryFolders::new(std::env::temp_dir(), places.temporary_folders())
 }
 
 /// Returns the folders of the isolation layer.

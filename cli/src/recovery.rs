@@ -10,7 +10,7 @@ use engine::ports::{
 use protocol::{Landed, LedgerEntry, RunName, RunState, TaskState, Work, error_chain};
 use store::{Reader, RunRow, TaskRow, read_session, used_in};
 
-use crate::app_context::AppContext;
+use crate::app_context::{AppContext, temporary_folders};
 use crate::error::Error;
 use crate::render::{count, kept_workspace_note, left_out_note, rescue_line};
 
@@ -30,6 +30,9 @@ pub struct OpenedRepository {
 /// The repository cannot be opened.
 pub async fn open_repository(app: &AppContext, at: &Path) -> Result<OpenedRepository, Error> {
     let repository = app.isolation.open(at).await?;
+    let temporary = temporary_folders(&app.places);
+    // What it cannot remove is logged, and stays for the next start.
+    let _removed = tokio::task::spawn_blocking(move || temporary.remove_left()).await;
     let found = match recover(app, repository.as_ref()).await {
         Ok(found) => found,
         // A failed recovery must not prevent commands that only read. A landing recovers first, and

@@ -46,4 +46,8 @@ impl CommandOwner for Metered {
     async fn end(&self) -> OwnerEnd {
         self.commands.end().await
     }
+
+    async fn remove_temporary(&self) {
+        self.commands.remove_temporary().await;
+    }
 }

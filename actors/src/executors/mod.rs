@@ -14,4 +14,4 @@ pub(crate) use executor_tools::ExecutorTools;
 pub(crate) use launch_meter::LaunchMeter;
 pub use session_tools::ToolSetup;
 pub(crate) use settle::settle;
-pub(crate) use supervisor::{Executors, ExecutorsMessage};
+pub(crate) use supervisor::{Executors, ExecutorsMessage, LeasedBy};

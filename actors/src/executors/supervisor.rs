@@ -13,7 +13,16 @@ pub(crate) struct Executors;
 
 pub(crate) enum ExecutorsMessage {
     /// Starts an executor for one task or session.
-    Lease(ExecutorSetup, RpcReplyPort<ExecutorLease>),
+    Lease(ExecutorSetup, LeasedBy, RpcReplyPort<ExecutorLease>),
+}
+
+/// Who uses an executor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LeasedBy {
+    /// A task, whose commands run beside those of other tasks.
+    Task,
+    /// A session without a task.
+    Session,
 }
 
 impl Actor for Executors {
@@ -35,10 +44,14 @@ impl Actor for Executors {
         message: Self::Msg,
         deps: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        let ExecutorsMessage::Lease(setup, reply) = message;
+        let ExecutorsMessage::Lease(setup, by, reply) = message;
         let launches = LaunchMeter::default();
         // The lease shares the owner: it can end the owner also when the executor has crashed.
-        let owner = Arc::clone(&deps.commands).owner();
+        let commands = Arc::clone(&deps.commands);
+        let owner = match by {
+            LeasedBy::Task => commands.workspace_owner(),
+            LeasedBy::Session => commands.owner(),
+        };
         let commands = launches.over(owner);
         let arguments =
             ToolExecutorArguments { deps: deps.clone(), setup, commands: Arc::clone(&commands) };

@@ -32,9 +32,9 @@ pub(crate) enum WorkspaceMessage {
     AcceptSetup(RpcReplyPort<Result<(), IsolationError>>),
     /// Captures the changes in the workspace, whose attempt ended so.
     Capture(AttemptEnd, RpcReplyPort<Result<Option<Captured>, IsolationError>>),
-    /// Gives up the captured workspace, then answers. A workspace that cannot be removed is left for
-    /// the next recovery.
-    Discard(Reuse, RpcReplyPort<()>),
+    /// Gives up the captured workspace, and the temporary files of those that have written into it,
+    /// then answers. A workspace that cannot be removed is left for the next recovery.
+    Discard(Reuse, Vec<Arc<dyn CommandOwner>>, RpcReplyPort<()>),
     /// Stops the actor. A workspace that was not discarded is kept for the next recovery. Sent by
     /// [`Lease::settle`] only.
     Keep(Writers),
@@ -99,6 +99,11 @@ impl Lease {
     /// of a dead task is captured.
     pub(crate) fn add_writer(&mut self, owner: Arc<dyn CommandOwner>) {
         self.writers.push(owner);
+    }
+
+    /// Returns the owners of the processes that write into the workspace.
+    pub(crate) fn writers(&self) -> &[Arc<dyn CommandOwner>] {
+        &self.writers
     }
 
     /// Ends the lease. The workspace was discarded before, or is kept as it is.
@@ -241,10 +246,10 @@ impl Actor for Workspace {
                     WorkspaceMessage::Captured(ended("capture its workspace", captured), reply)
                 });
             }
-            (WorkspaceMessage::Discard(reuse, reply), Some(place)) => {
+            (WorkspaceMessage::Discard(reuse, writers, reply), Some(place)) => {
                 state.under_way = UnderWay::Step;
                 // After a panic, as after an error, the next start removes the workspace.
-                let job = async move { discard(baseline.as_ref(), &place, reuse).await };
+                let job = async move { give_up(baseline.as_ref(), &place, reuse, writers).await };
                 let then = |_| WorkspaceMessage::Discarded(reply);
                 state.jobs.run(Job::WorkspaceDiscard, &myself, job, then);
             }
@@ -298,7 +303,7 @@ async fn end_and_take_back(
     place: &Place,
     writers: Vec<Arc<dyn CommandOwner>>,
 ) -> TakenBack {
-    for owner in writers {
+    for owner in &writers {
         let end = owner.end().await;
         if end != OwnerEnd::Childless {
             let workspace = place.root.display();
@@ -306,7 +311,27 @@ async fn end_and_take_back(
             return TakenBack { captured: None, writers: Writers::MayRemain };
         }
     }
-    TakenBack { captured: take_back(baseline, place).await, writers: Writers::Stopped }
+    let captured = take_back(baseline, place).await;
+    remove_temporary(&writers).await;
+    TakenBack { captured, writers: Writers::Stopped }
+}
+
+/// Discards a captured workspace, and the temporary files of those that have written into it.
+async fn give_up(
+    baseline: &dyn Baseline,
+    place: &Place,
+    reuse: Reuse,
+    writers: Vec<Arc<dyn CommandOwner>>,
+) {
+    remove_temporary(&writers).await;
+    discard(baseline, place, reuse).await;
+}
+
+/// Removes the temporary files of those that have written into a captured workspace.
+async fn remove_temporary(writers: &[Arc<dyn CommandOwner>]) {
+    for owner in writers {
+        owner.remove_temporary().await;
+    }
 }
 
 /// Captures the workspace of a dead task, then removes it. A workspace that cannot be captured

@@ -65,7 +65,7 @@ enum Ended {
 impl WorkVerifier {
     /// Returns a verifier that has no workspace yet.
     pub(super) fn new(arguments: VerifierArguments) -> Self {
-        let owner = Arc::clone(&arguments.deps.commands).owner();
+        let owner = Arc::clone(&arguments.deps.commands).workspace_owner();
         Self { arguments, owner, workspace: None, verifications: 0 }
     }
 
@@ -148,7 +148,9 @@ impl WorkVerifier {
                 break;
             }
         }
-        if self.owner.end().await != OwnerEnd::Childless && ended.is_ok() {
+        let end = self.owner.end().await;
+        self.owner.remove_temporary().await;
+        if end != OwnerEnd::Childless && ended.is_ok() {
             let left = "processes of its commands could not be stopped".to_owned();
             return Err(VerificationError::Impossible(left));
         }

@@ -18,7 +18,9 @@ use super::record::{Record, State};
 use crate::child::start_child;
 use crate::deps::Deps;
 use crate::events::EventBus;
-use crate::executors::{ExecutorLease, ExecutorSetup, ExecutorsMessage, ToolExecutorMessage};
+use crate::executors::{
+    ExecutorLease, ExecutorSetup, ExecutorsMessage, LeasedBy, ToolExecutorMessage,
+};
 use crate::job::Job;
 use crate::jobs::Jobs;
 use crate::messaging::{NoAnswer, Notifier, ask, ask_within};
@@ -212,8 +214,8 @@ impl SessionsState {
     fn lease(&mut self, myself: &ActorRef<SessionsMessage>, key: SessionKey) {
         let Some(record) = self.records.get(&key) else { return };
         let setup = ExecutorSetup::Tools(Box::new(record.tools.clone()));
-        let (executors, question) =
-            (self.arguments.executors.clone(), |reply| ExecutorsMessage::Lease(setup, reply));
+        let executors = self.arguments.executors.clone();
+        let question = |reply| ExecutorsMessage::Lease(setup, LeasedBy::Session, reply);
         let (jobs, ends) = (&mut self.jobs, (myself, &executors));
         ask(Job::SessionsLease, jobs, ends, question, move |lease| {
             SessionsMessage::Leased(key, lease)

@@ -20,7 +20,7 @@ use tracing::Instrument as _;
 use super::state::TaskMessage;
 use super::state::TaskState;
 use super::worker_setup;
-use crate::executors::{ExecutorLease, ExecutorsMessage};
+use crate::executors::{ExecutorLease, ExecutorsMessage, LeasedBy};
 use crate::isolation::{Lease, RepositoryMessage, WorkspaceMessage};
 use crate::job::Job;
 use crate::messaging::{Receipt, ask};
@@ -137,7 +137,7 @@ impl TaskState {
         let Some(lease) = &self.lease else { return }; // always there: prepared before
         let setup = worker_setup::executor(&self.arguments, lease, self.lifecycle.attempt());
         let executors = self.arguments.executors.clone();
-        let question = |reply| ExecutorsMessage::Lease(setup, reply);
+        let question = |reply| ExecutorsMessage::Lease(setup, LeasedBy::Task, reply);
         let (jobs, ends) = (&mut self.jobs, (myself, &executors));
         ask(Job::TaskEquip, jobs, ends, question, |lease| TaskMessage::Leased(lease.ok()));
     }
@@ -267,7 +267,8 @@ impl TaskState {
     fn discard(&mut self, myself: &ActorRef<TaskMessage>) {
         let Some(lease) = &self.lease else { return };
         let (owner, reuse) = (lease.owner().clone(), self.reuse());
-        let question = |reply| WorkspaceMessage::Discard(reuse, reply);
+        let writers = lease.writers().to_vec();
+        let question = |reply| WorkspaceMessage::Discard(reuse, writers, reply);
         let (jobs, ends) = (&mut self.jobs, (myself, &owner));
         ask(Job::TaskDiscard, jobs, ends, question, |_| TaskMessage::Discarded);
     }

@@ -10,10 +10,13 @@ mod output_file;
 
 mod launcher;
 mod owner;
+mod owner_environment;
 mod processes;
 mod running;
 mod shell;
+mod slots;
 mod socket;
+mod temporary_folders;
 
 mod start_message;
 mod wire;
@@ -29,6 +32,7 @@ pub use launch::launch;
 pub use owner::Owner;
 pub use processes::Processes;
 pub use shell::{GRACE, Shell};
+pub use temporary_folders::TemporaryFolders;
 
 #[cfg(test)]
 #[macro_use]

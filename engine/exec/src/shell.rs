@@ -23,9 +23,12 @@ use crate::environment::BaseEnvironment;
 use crate::output::{CollectedOutput, OutputStreams, collect_output};
 use crate::output_file::OutputFile;
 use crate::owner::Owner;
+use crate::owner_environment::OwnerEnvironment;
 use crate::processes::Processes;
 use crate::running::{until_given_up, wait_or_stop};
+use crate::slots::Slots;
 use crate::start_message::AfterExit;
+use crate::temporary_folders::TemporaryFolders;
 
 /// The default time between SIGTERM and SIGKILL when a command is stopped.
 pub const GRACE: Duration = Duration::from_millis(700);
@@ -36,6 +39,8 @@ pub struct Shell {
     environment: BaseEnvironment,
     grace: Duration,
     processes: Processes,
+    slots: Arc<Slots>,
+    temporary: Option<TemporaryFolders>,
 }
 
 impl Shell {
@@ -43,7 +48,14 @@ impl Shell {
     /// the time between SIGTERM and SIGKILL.
     #[must_use]
     pub fn new(environment: BaseEnvironment, grace: Duration, processes: Processes) -> Self {
-        Self { environment, grace, processes }
+        Self { environment, grace, processes, slots: Arc::default(), temporary: None }
+    }
+
+    /// Returns the shell, which gives each owner of a workspace's commands a temporary folder of its
+    /// own.
+    #[must_use]
+    pub fn with_temporary(self, folders: TemporaryFolders) -> Self {
+        Self { temporary: Some(folders), ..self }
     }
 
     /// Returns the process to start for a command, and the reading ends of its output.
@@ -83,7 +95,13 @@ fn folder(path: &Path) -> io::Result<OwnedFd> {
 impl Commands for Shell {
     fn owner(self: Arc<Self>) -> Arc<dyn CommandOwner> {
         let owner = self.processes.owner();
-        Arc::new(ShellOwner { shell: self, owner })
+        Arc::new(ShellOwner { shell: self, owner, own: None })
+    }
+
+    fn workspace_owner(self: Arc<Self>) -> Arc<dyn CommandOwner> {
+        let owner = self.processes.owner();
+        let own = OwnerEnvironment::new(Arc::clone(&self.slots), self.temporary.clone());
+        Arc::new(ShellOwner { shell: self, owner, own: Some(own) })
     }
 }
 
@@ -91,13 +109,15 @@ impl Commands for Shell {
 struct ShellOwner {
     shell: Arc<Shell>,
     owner: Owner,
+    /// What its commands have of their own; `None` for those of a session or of the user.
+    own: Option<OwnerEnvironment>,
 }
 
 #[async_trait]
 impl CommandOwner for ShellOwner {
     async fn run(
         &self,
-        request: CommandRequest,
+        mut request: CommandRequest,
         line: Arc<dyn Fn(String) + Send + Sync>,
         stop: CancelToken,
     ) -> Result<CommandEnd, CommandError> {
@@ -105,6 +125,9 @@ impl CommandOwner for ShellOwner {
         let file = create(&request).await.map_err(|error| command_error(&keep_output, error))?;
         if stop.is_cancelled() {
             return Ok(not_started());
+        }
+        if let Some(own) = &self.own {
+            request.environment.extend(own.variables().await);
         }
 
         let start = format!("start the command in {:?}", request.folder);
@@ -146,7 +169,17 @@ impl CommandOwner for ShellOwner {
     }
 
     async fn end(&self) -> OwnerEnd {
-        self.owner.end().await
+        let end = self.owner.end().await;
+        if let Some(own) = &self.own {
+            own.ended(end).await;
+        }
+        end
+    }
+
+    async fn remove_temporary(&self) {
+        if let Some(own) = &self.own {
+            own.remove_folder().await;
+        }
     }
 }
 

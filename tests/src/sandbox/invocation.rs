@@ -26,6 +26,7 @@ impl Invocation {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", sandbox.folder().join("user"))
+            .env("TMPDIR", sandbox.temporary())
             .env("REGATTA_HOME", sandbox.home().folder())
             .env(Processes::VARIABLE, sandbox.mark())
             .env("TZ", "UTC");

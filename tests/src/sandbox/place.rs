@@ -14,6 +14,9 @@ use super::{Home, Invocation, Plan, Processes, Repository, User, eventually};
 /// How many bytes must be free in memory for a place of a test's own to be there.
 const NEEDED_IN_MEMORY: u64 = 512 << 20;
 
+/// The name of its folder for temporary files.
+const TEMPORARY: &str = "tmp";
+
 /// Tells the marks of the sandboxes of one test process apart.
 static SANDBOXES: AtomicU32 = AtomicU32::new(0);
 
@@ -53,7 +56,9 @@ impl Sandbox {
         let number = SANDBOXES.fetch_add(1, Ordering::Relaxed);
         let mark = format!("{}-{number}", std::process::id());
         let home = Home::at(&folder.path().join("home"));
-        std::fs::create_dir(folder.path().join("user")).expect("a folder can be made");
+        for name in ["user", TEMPORARY] {
+            std::fs::create_dir(folder.path().join(name)).expect("a folder can be made");
+        }
         Self { binary: binary.into(), mark, home, folder }
     }
 
@@ -67,6 +72,12 @@ impl Sandbox {
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// Returns the folder for temporary files.
+    #[must_use]
+    pub fn temporary(&self) -> PathBuf {
+        self.folder().join(TEMPORARY)
     }
 
     /// Returns the home of its engines.
@@ -133,6 +144,10 @@ impl Sandbox {
         self.expect_no_process(Duration::from_secs(5));
         assert_eq!(self.home.leftovers(), Vec::<String>::new(), "left in the home");
         assert_eq!(repository.leftovers(), Vec::<String>::new(), "left in the repository");
+        let temporary = std::fs::read_dir(self.temporary()).expect("it is there").flatten();
+        let names = temporary.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let of_tasks: Vec<String> = names.filter(|name| name.starts_with("regatta-")).collect();
+        assert_eq!(of_tasks, Vec::<String>::new(), "temporary folders of tasks");
     }
 
     /// Checks that no process of an engine lives, at the latest after `patience`.

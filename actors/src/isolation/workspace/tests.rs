@@ -173,7 +173,7 @@ async fn what_a_setup_has_left_is_recorded_before_the_workspace_of_its_dead_task
 #[test]
 async fn a_workspace_that_is_being_discarded_when_its_task_dies_is_not_captured_again() {
     let (steps, lease, ended) = leased().await;
-    ask(&lease, |reply| WorkspaceMessage::Discard(Reuse::Allowed, reply)).await;
+    ask(&lease, |reply| WorkspaceMessage::Discard(Reuse::Allowed, Vec::new(), reply)).await;
     drop(lease);
     settle().await;
     assert_eq!(finish(&steps, ended).await, ["discard"]);

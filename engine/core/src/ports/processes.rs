@@ -15,6 +15,12 @@ use super::CancelToken;
 pub trait Commands: Send + Sync {
     /// Returns a new owner of commands. Nothing is started before its first command.
     fn owner(self: Arc<Self>) -> Arc<dyn CommandOwner>;
+
+    /// Returns a new owner of the commands of a workspace. They get a folder for temporary files of
+    /// their own, and the smallest number that no such owner with living processes has.
+    fn workspace_owner(self: Arc<Self>) -> Arc<dyn CommandOwner> {
+        self.owner()
+    }
 }
 
 /// The owner of the commands of one task or session: everything that they start belongs to it, also
@@ -36,6 +42,9 @@ pub trait CommandOwner: Send + Sync {
     /// Kills everything that the commands of this owner have started, and waits, for a bounded time,
     /// until it has ended. The owner can run commands again afterwards.
     async fn end(&self) -> OwnerEnd;
+
+    /// Removes the folder for temporary files of an owner that has ended.
+    async fn remove_temporary(&self) {}
 }
 
 /// What is left of the processes of an owner after its end.

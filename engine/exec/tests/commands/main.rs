@@ -26,3 +26,5 @@ mod output;
 mod owners;
 #[cfg(test)]
 mod processes;
+#[cfg(test)]
+mod slots;

@@ -29,6 +29,7 @@ mod setup_capture;
 mod siblings;
 mod slow_reader;
 mod small_runs;
+mod task_environment;
 mod timing;
 mod verify;
 mod verify_bad_input;

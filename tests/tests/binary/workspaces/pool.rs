@@ -263,8 +263,10 @@ fn the_environment_of_a_task_is_the_same_in_the_files_of_another_as_in_new_ones(
             (place.folder().display().to_string(), "PLACE"),
             (of_repository.to_owned(), "REPOSITORY"),
         ];
-        // By this the sandbox finds its processes.
-        let text = text.lines().filter(|line| !line.starts_with("REGATTA_TEST_MARK="));
+        // By the first the sandbox finds its processes, and each task has its own second.
+        let own_lines = ["REGATTA_TEST_MARK=", "TMPDIR="];
+        let is_own = |line: &&str| own_lines.iter().any(|begin| line.starts_with(begin));
+        let text = text.lines().filter(|line| !is_own(line));
         let text = text.collect::<Vec<_>>().join("\n");
         own.iter().fold(text, |text, (name, word)| text.replace(name.as_str(), word))
     });

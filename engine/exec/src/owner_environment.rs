@@ -1,0 +1,86 @@
+//! What keeps the commands of one task apart from those of tasks that run meanwhile: a slot, and a
+//! folder for temporary files.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use engine::ports::OwnerEnd;
+use tokio::sync::Mutex;
+use tokio::task::spawn_blocking;
+
+use crate::slots::Slots;
+use crate::temporary_folders::{TemporaryFolder, TemporaryFolders};
+
+/// The slot and the temporary folder of an owner of commands, from its first command on.
+pub(crate) struct OwnerEnvironment {
+    slots: Arc<Slots>,
+    /// What makes its folder; without it, the owner has none of its own.
+    folders: Option<TemporaryFolders>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    slot: Option<usize>,
+    folder: Option<TemporaryFolder>,
+    /// Whether processes may be left although the owner has ended.
+    is_left: bool,
+}
+
+impl OwnerEnvironment {
+    pub(crate) fn new(slots: Arc<Slots>, folders: Option<TemporaryFolders>) -> Self {
+        Self { slots, folders, state: Mutex::default() }
+    }
+
+    /// Returns the variables of its commands.
+    pub(crate) async fn variables(&self) -> Vec<(String, OsString)> {
+        let mut state = self.state.lock().await;
+        let slot = *state.slot.get_or_insert_with(|| self.slots.take());
+        if let (None, Some(folders)) = (&state.folder, self.folders.clone()) {
+            match spawn_blocking(move || folders.make()).await {
+                Ok(Ok(folder)) => state.folder = Some(folder),
+                // The commands have the folder of the system then, as any program.
+                Ok(Err(error)) => tracing::warn!(%error, "a task has no temporary folder"),
+                Err(error) => tracing::warn!(%error, "a task has no temporary folder"),
+            }
+        }
+        let folder = state.folder.as_ref().map(|folder| folder.path().as_os_str().to_owned());
+        let slot = ("REGATTA_SLOT".to_owned(), slot.to_string().into());
+        std::iter::once(slot).chain(folder.map(|folder| ("TMPDIR".to_owned(), folder))).collect()
+    }
+
+    /// Makes the slot free if no process is left.
+    pub(crate) async fn ended(&self, end: OwnerEnd) {
+        let mut state = self.state.lock().await;
+        state.is_left |= end != OwnerEnd::Childless;
+        if !state.is_left
+            && let Some(slot) = state.slot.take()
+        {
+            self.slots.release(slot);
+        }
+    }
+
+    /// Removes the folder, unless a process may still use it.
+    pub(crate) async fn remove_folder(&self) {
+        let mut state = self.state.lock().await;
+        if state.slot.is_some() {
+            return;
+        }
+        let Some(folder) = state.folder.take() else { return };
+        match spawn_blocking(move || folder.remove()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "a temporary folder stays"),
+            Err(error) => tracing::warn!(%error, "a temporary folder stays"),
+        }
+    }
+}
+
+impl Drop for OwnerEnvironment {
+    fn drop(&mut self) {
+        let state = self.state.get_mut();
+        if state.slot.is_some() {
+            // A process may still use the folder: its lock is held until this process ends.
+            std::mem::forget(state.folder.take());
+        }
+    }
+}
