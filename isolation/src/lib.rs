@@ -11,6 +11,7 @@ mod capture;
 mod captures;
 mod carry;
 mod disk_room;
+mod encoding;
 mod error;
 mod file_entry;
 mod ignore;

@@ -8,6 +8,7 @@ use protocol::RepoPath;
 
 use crate::baseline::index::Index;
 use crate::baseline::{ContentLocation, FrozenEntry};
+use crate::encoding::Encoding;
 use crate::error::{OrCannot, Result, cannot};
 use crate::file_entry::Mode;
 use crate::tree::{ListedEntry, Tree, TreeEntry, join};
@@ -20,6 +21,8 @@ pub(crate) enum Conversion {
     None,
     /// A conversion that libgit2 does itself.
     BuiltIn,
+    /// A conversion from UTF-8, after those that libgit2 does itself.
+    Encoding(Encoding),
     /// A conversion by a program; the value is the attribute that names it.
     Program(String),
 }
@@ -42,7 +45,9 @@ pub(super) fn restored(
     };
     match conversion {
         // The file had the bytes of its blob; otherwise the snapshot would have pinned it.
-        Conversion::None | Conversion::BuiltIn => Ok(found.content().to_vec()),
+        Conversion::None | Conversion::BuiltIn | Conversion::Encoding(_) => {
+            Ok(found.content().to_vec())
+        }
         Conversion::Program(attribute) => Err(cannot(
             what(),
             format!("it has changed since the run began, and {attribute} names a program"),
@@ -64,10 +69,14 @@ pub(crate) fn conversion(
             AttrValue::False | AttrValue::Unspecified => None,
         })
     };
-    for name in ["filter", "working-tree-encoding"] {
-        if let Some(value) = value(name)? {
-            return Ok(Conversion::Program(format!("{name}={value}")));
-        }
+    if let Some(value) = value("filter")? {
+        return Ok(Conversion::Program(format!("filter={value}")));
+    }
+    if let Some(value) = value("working-tree-encoding")?.filter(|it| !Encoding::is_of_git(it)) {
+        return Ok(match Encoding::named(&value) {
+            Some(encoding) => Conversion::Encoding(encoding),
+            None => Conversion::Program(format!("working-tree-encoding={value}")),
+        });
     }
     for name in ["text", "eol", "crlf", "ident"] {
         if value(name)?.is_some() {
@@ -120,8 +129,11 @@ const SYSTEM: &str = "/etc/gitattributes";
 /// The attributes of conversions that libgit2 does itself.
 const BUILT_IN: [&[u8]; 4] = [b"text", b"crlf", b"eol", b"ident"];
 
+/// The attribute of encodings, some of which need a program.
+const ENCODING: &[u8] = b"working-tree-encoding";
+
 /// The attributes of conversions by programs.
-const PROGRAMS: [&[u8]; 2] = [b"filter", b"working-tree-encoding"];
+const PROGRAMS: [&[u8]; 2] = [b"filter", ENCODING];
 
 /// Determines which clean files of a working tree may differ from their blobs. Reads no blob if the
 /// repository uses no conversions. The caller must call `enter` for a folder before it asks about
@@ -138,6 +150,8 @@ pub(super) struct ConversionCheck<'a> {
 struct ConversionsInUse {
     /// Line ends or `$Id$`, converted by libgit2.
     built_in: bool,
+    /// Other encodings than that of the blobs.
+    encodings: bool,
     /// Conversions by programs.
     programs: bool,
 }
@@ -193,18 +207,19 @@ impl<'a> ConversionCheck<'a> {
             let stored = self.objects.read_header(blob);
             stored.is_ok_and(|(stored, _)| u64::try_from(stored) != Ok(size))
         };
-        let by_program = || {
-            let path = RepoPath::new(path)?;
-            let conversion = conversion(self.git, &path).ok()?;
-            Some(matches!(conversion, Conversion::Program(_)))
-        };
-        let ConversionsInUse { built_in, programs } = self.possible;
-        built_in && is_longer() && !(programs && by_program() == Some(true))
+        let conversion = || RepoPath::new(path).and_then(|it| conversion(self.git, &it).ok());
+        let ConversionsInUse { built_in, encodings, programs } = self.possible;
+        // Another encoding may need as many bytes.
+        if encodings && matches!(conversion(), Some(Conversion::Encoding(_))) {
+            return true;
+        }
+        let by_program = || matches!(conversion(), Some(Conversion::Program(_)));
+        built_in && is_longer() && !(programs && by_program())
     }
 }
 
 impl ConversionsInUse {
-    const ANYTHING: Self = Self { built_in: true, programs: true };
+    const ANYTHING: Self = Self { built_in: true, encodings: true, programs: true };
 
     /// Adds the conversions that an attributes file names.
     fn read(&mut self, attributes: &[u8]) {
@@ -214,6 +229,7 @@ impl ConversionsInUse {
             for word in words.skip(1) {
                 let name = word.split(|byte| *byte == b'=').next().unwrap_or_default();
                 self.built_in |= BUILT_IN.contains(&name);
+                self.encodings |= name == ENCODING;
                 self.programs |= PROGRAMS.contains(&name);
             }
         }

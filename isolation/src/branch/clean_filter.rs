@@ -57,7 +57,10 @@ impl Cleaner<'_> {
         match found.or_cannot(|| format!("read the attributes of {path}"))? {
             Conversion::Program(_) => Ok(None),
             Conversion::None => RepoBlobs(self.git).write(bytes).map(Some),
-            Conversion::BuiltIn => committed_bytes(self.git, path, Mode::File, bytes).map(Some),
+            Conversion::Encoding(encoding) if encoding.decode(bytes).is_none() => Ok(None),
+            Conversion::BuiltIn | Conversion::Encoding(_) => {
+                committed_bytes(self.git, path, Mode::File, bytes).map(Some)
+            }
         }
     }
 
@@ -65,16 +68,27 @@ impl Cleaner<'_> {
         let path = &change.path;
         let found = conversion(self.git, path);
         let conversion = found.or_cannot(|| format!("read the attributes of {path}"))?;
-        let with_program = matches!(conversion, Conversion::Program(_));
-        let is_file = |entry: Option<Entry>| entry.is_some_and(|entry| entry.mode != Mode::Link);
-        if with_program && (is_file(change.base) || is_file(change.task)) {
-            return self.without_program(change);
+        for entry in [change.base, change.task].into_iter().flatten() {
+            if entry.mode != Mode::Link && !self.can_convert(&conversion, entry)? {
+                return self.without_program(change);
+            }
         }
         let entry = |entry: Option<Entry>| {
             entry.map(|entry| self.through(&conversion, path, entry)).transpose()
         };
         let (base, task) = (entry(change.base)?, entry(change.task)?);
         Ok(Some(Change { base, task, ..change.clone() }))
+    }
+
+    /// Returns whether the blob that git would commit for a file can be made here.
+    fn can_convert(&self, conversion: &Conversion, entry: Entry) -> Result<bool> {
+        Ok(match conversion {
+            Conversion::None | Conversion::BuiltIn => true,
+            Conversion::Encoding(encoding) => {
+                encoding.decode(&self.store.read(entry.oid)?).is_some()
+            }
+            Conversion::Program(_) => false,
+        })
     }
 
     /// Converts a change without running the filter program. Returns `None` unless the task left

@@ -6,11 +6,12 @@ use git2::build::CheckoutBuilder;
 use git2::{Oid, Repository};
 use protocol::RepoPath;
 
-use crate::baseline::Conversion;
+use crate::baseline::{Conversion, conversion};
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Entry, Mode};
 
-/// Returns the id of the blob that git would commit for these bytes of the working tree.
+/// Returns the id of the blob that git would commit for these bytes of the working tree. Those that are
+/// not in the encoding of their file stay as they are.
 pub(crate) fn committed_bytes(
     git: &Repository,
     path: &RepoPath,
@@ -21,8 +22,12 @@ pub(crate) fn committed_bytes(
     if mode == Mode::Link {
         return git.blob(bytes).or_cannot(what);
     }
+    let text = match conversion(git, path).or_cannot(what)? {
+        Conversion::Encoding(encoding) => encoding.decode(bytes).map(|(text, _form)| text),
+        Conversion::None | Conversion::BuiltIn | Conversion::Program(_) => None,
+    };
     let mut writer = git.blob_writer(Some(path.as_path())).or_cannot(what)?;
-    writer.write_all(bytes).or_cannot(what)?;
+    writer.write_all(text.as_deref().unwrap_or(bytes)).or_cannot(what)?;
     writer.commit().or_cannot(what)
 }
 
@@ -51,5 +56,12 @@ pub(crate) fn working_bytes(
     let mut checkout = CheckoutBuilder::new();
     checkout.target_dir(folder.path()).force().update_index(false).refresh(false);
     git.checkout_tree(&tree, Some(&mut checkout)).or_cannot(what)?;
-    std::fs::read(folder.path().join(path.as_path())).or_cannot(what)
+    let bytes = std::fs::read(folder.path().join(path.as_path())).or_cannot(what)?;
+    Ok(match conversion {
+        // What is not in UTF-8 stays as it is, as in git.
+        Conversion::Encoding(encoding) => {
+            encoding.encode(&bytes, encoding.usual_form()).unwrap_or(bytes)
+        }
+        Conversion::None | Conversion::BuiltIn | Conversion::Program(_) => bytes,
+    })
 }

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::file_entry::{Change, Entry};
 use crate::merge::added_files::AddedFiles;
 use crate::merge::obstacles::entries_below;
+use crate::merge::path_texts::PathTexts;
 use crate::merge::settling::{Added, Met, Settling};
 use crate::merge::tree_merge::{Untouched, Versions, follow_renames};
 use crate::merge::{
@@ -23,7 +24,7 @@ pub(crate) struct Merger<'a> {
     pub(super) target: &'a dyn MergeTarget,
     blobs: &'a dyn Blobs,
     /// How each file is merged; without rules, line by line.
-    rules: Option<&'a MergeRules>,
+    pub(super) rules: Option<&'a MergeRules>,
     /// What changed in the target besides the work of tasks.
     outside: Option<&'a dyn OutsideChanges>,
     /// Paths that must not change, because another program keeps writing them.
@@ -321,7 +322,8 @@ impl<'a> Merger<'a> {
             let kept = MergedEntry { entry: tracked, joined: Joined::No };
             return Ok(if stays { Ok(kept) } else { Err(ConflictReason::NotCheckedOut) });
         }
-        let merged = three_way(self.blobs, &rule, versions.base, ours, theirs)?;
+        let texts = PathTexts::of(self.blobs, self.rules, path);
+        let merged = three_way(&texts, &rule, versions.base, ours, theirs)?;
         let now = self.entry(path)?;
         let stays = merged.is_ok_and(|merged| merged.entry == now);
         if stays && !own.contains(path) {

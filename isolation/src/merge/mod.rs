@@ -8,6 +8,7 @@ mod folder_changes;
 mod merge_tasks;
 mod merger;
 mod obstacles;
+mod path_texts;
 #[cfg(test)]
 mod random;
 mod renames;
@@ -37,7 +38,7 @@ pub(crate) use renames::Rename;
 pub(crate) use rules::{MarkerForm, MergeRules};
 pub(crate) use settling::Added;
 pub(crate) use side_renames::{renames_of, same_files};
-pub(crate) use target::{Blobs, EntryState, MergeTarget, OutsideChanges};
+pub(crate) use target::{BlobForm, Blobs, EntryState, MergeTarget, OutsideChanges};
 pub(crate) use text::{
     Budget, Favor, Labels, MARKER_LENGTH, MarkerStyle, Refinement, TextMerge, merge_text,
 };

@@ -4,7 +4,9 @@
 use git2::{AttrCheckFlags, AttrValue, Repository};
 use protocol::RepoPath;
 
+use crate::baseline::{Conversion, conversion};
 use crate::carry::CarryGlobs;
+use crate::encoding::Encoding;
 use crate::error::{OrCannot, Result, cannot};
 use crate::merge::{MARKER_LENGTH, MarkerStyle, MergeRule};
 use crate::repository::Repo;
@@ -94,6 +96,15 @@ impl MergeRules {
         };
         let length = if length == 0 { MARKER_LENGTH } else { length.min(LONGEST_MARKER) };
         Ok(MarkerForm { style, length })
+    }
+
+    /// Returns the encoding of a file in the working tree, if it is not that of git's blobs.
+    pub(super) fn encoding(&self, path: &RepoPath) -> Result<Option<Encoding>> {
+        let found = conversion(&self.git, path);
+        match found.or_cannot(|| format!("read the attributes of {path}"))? {
+            Conversion::Encoding(encoding) => Ok(Some(encoding)),
+            Conversion::None | Conversion::BuiltIn | Conversion::Program(_) => Ok(None),
+        }
     }
 
     fn attribute(&self, path: &RepoPath, name: &str) -> Result<Option<&[u8]>> {

@@ -3,13 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::ports::{ConflictingRest, SettleRequest};
+use engine::ports::{ConflictingRest, SettleChoice, SettleRequest};
 use protocol::{Conflict, ConflictReason, RepoPath, Settled, SettledConflict};
 
 use crate::error::Result;
 use crate::file_entry::{Change, Entry};
 use crate::merge::merger::{Merger, Wanted};
 use crate::merge::obstacles::has_entries_below;
+use crate::merge::path_texts::PathTexts;
 use crate::merge::{Blobs, EntryState};
 use crate::settle::{Sides, concerned_paths, settle};
 
@@ -67,6 +68,12 @@ impl<'a> Settling<'a> {
         let named = concerned.iter().find_map(|path| self.request.paths.get(path));
         let choice = named.or(self.request.all.as_ref()).filter(|_| is_new);
         if let Some(choice) = choice {
+            let texts = PathTexts::of(blobs, merger.rules, &conflict.path);
+            let blobs = match choice {
+                // It is what a program or a person has written into the file.
+                SettleChoice::Written(_) => blobs,
+                _ => &texts,
+            };
             let is_foreign = |path: &RepoPath| {
                 let mut above = std::iter::once(path.clone()).chain(path.folders());
                 above.try_fold(false, |found, path| {

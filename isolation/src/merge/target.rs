@@ -90,6 +90,20 @@ pub(crate) trait Blobs {
 
     /// Stores bytes and returns their id.
     fn write(&self, bytes: &[u8]) -> Result<Oid>;
+
+    /// Returns which bytes of a file these blobs are.
+    fn form(&self) -> BlobForm {
+        BlobForm::Committed
+    }
+}
+
+/// The bytes that a blob has of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BlobForm {
+    /// Those that git commits.
+    Committed,
+    /// Those in the working tree.
+    WorkingTree,
 }
 
 impl Blobs for TaskStore {
@@ -99,5 +113,9 @@ impl Blobs for TaskStore {
 
     fn write(&self, bytes: &[u8]) -> Result<Oid> {
         self.write(bytes)
+    }
+
+    fn form(&self) -> BlobForm {
+        BlobForm::WorkingTree
     }
 }

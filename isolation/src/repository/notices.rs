@@ -11,6 +11,7 @@ use git2::Repository;
 use protocol::RepoPath;
 
 use crate::baseline::split_path;
+use crate::encoding::Encoding;
 use crate::index_file::ReadEntry;
 
 /// The mode of a submodule in the index.
@@ -80,10 +81,12 @@ fn attribute_words(git: &Repository, index: &IndexFacts, root: &Path) -> BTreeSe
 }
 
 fn filters(words: &BTreeSet<String>) -> Option<Notice> {
-    let is_filter =
-        |word: &String| word.starts_with("filter=") || word.starts_with("working-tree-encoding=");
+    let is_filter = |word: &String| match word.strip_prefix("working-tree-encoding=") {
+        Some(name) => Encoding::named(name).is_none() && !Encoding::is_of_git(name),
+        None => word.starts_with("filter="),
+    };
     words.iter().any(is_filter).then(|| Notice {
-        from: "filter programs (LFS, git-crypt and such)".to_owned(),
+        from: "filter programs (LFS, git-crypt, encodings besides UTF)".to_owned(),
         to: "files are taken as they are in the working tree, and land as they are".to_owned(),
         why: "the attributes name a filter, and a repository's programs are never run".to_owned(),
     })

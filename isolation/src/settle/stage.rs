@@ -135,10 +135,14 @@ fn check_filters(git: &Repository, paths: &BTreeMap<RepoPath, IsFile>) -> Result
     for (path, _) in paths.iter().filter(|(_, is_file)| **is_file == IsFile::Yes) {
         let found = conversion(git, path);
         let found = found.or_cannot(|| format!("read the attributes of {path}"))?;
-        if let Conversion::Program(attribute) = found {
-            let why = format!("git would stage {path} through a program, which {attribute} names");
-            return Err(refused(why, "leave --index out, and stage with git add"));
-        }
+        let why = match found {
+            Conversion::None | Conversion::BuiltIn => continue,
+            Conversion::Encoding(_) => format!("git would stage {path} in another encoding"),
+            Conversion::Program(attribute) => {
+                format!("git would stage {path} through a program, which {attribute} names")
+            }
+        };
+        return Err(refused(why, "leave --index out, and stage with git add"));
     }
     Ok(())
 }

@@ -182,3 +182,22 @@ fn attributes_that_convert_nothing_have_no_blob_asked_for() {
         assert_eq!(possible(attributes), expected, "{attributes:?}");
     }
 }
+
+#[test]
+fn a_file_in_another_encoding_comes_back_as_it_was_also_if_its_blob_is_as_large() {
+    let sample = Sample::empty();
+    // Three bytes for a character in the blob, and two in the tree, beside the mark.
+    let text = "\u{4e09}\u{4e09}";
+    let bytes: Vec<u8> =
+        [0xfeff].into_iter().chain(text.encode_utf16()).flat_map(u16::to_be_bytes).collect();
+    assert_eq!(bytes.len(), text.len());
+    sample.write(".gitattributes", "*.txt working-tree-encoding=UTF-16\n");
+    sample.write("a.txt", &bytes);
+    sample.of_yesterday("a.txt");
+    sample.commit();
+    let snapshot = sample.freeze_tomorrow("raaaa");
+    assert_eq!(kept(&snapshot, "a.txt"), Kept::Pin);
+    sample.write("a.txt", "edited\n");
+    let workspace = prepare(&snapshot, "a");
+    assert_eq!(fs::read(workspace.root.join("a.txt")).unwrap(), bytes);
+}

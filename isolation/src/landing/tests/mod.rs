@@ -1,5 +1,6 @@
 //! Landing in real repositories, made and judged by the git program.
 
+mod encodings;
 mod failures;
 mod kills;
 mod kinds;

@@ -1,0 +1,99 @@
+//! Texts that are UTF-16 in the working tree merge and become commits as git's UTF-8 texts do.
+
+use std::path::Path;
+
+use engine::ports::{SettleChoice, SettleRequest};
+use protocol::{ConflictReason, Landed};
+
+use super::kit::{Kit, LANDED, landed, write};
+
+const ATTRIBUTES: &str = "*.le working-tree-encoding=UTF-16LE-BOM\n*.any working-tree-encoding=UTF-16\n\
+                          *.bare working-tree-encoding=utf-16be\n";
+
+/// A file in each encoding, with what its bytes begin with, and whether they are little-endian.
+const FILES: [(&str, &[u8], bool); 4] = [
+    ("one.le", b"\xff\xfe", true),
+    ("two.any", b"\xff\xfe", true),
+    ("three.any", b"\xfe\xff", false),
+    ("four.bare", b"", false),
+];
+
+fn encoded((_, mark, is_little): (&str, &[u8], bool), text: &str) -> Vec<u8> {
+    let bytes = text.encode_utf16().flat_map(|unit| match is_little {
+        true => unit.to_le_bytes(),
+        false => unit.to_be_bytes(),
+    });
+    mark.iter().copied().chain(bytes).collect()
+}
+
+/// The lines of the files, of which these are changed.
+fn text(changes: &[(usize, &str)]) -> String {
+    let line = |number| match changes.iter().find(|(changed, _)| *changed == number) {
+        Some((_, line)) => (*line).to_owned(),
+        None => format!("zeile {number} \u{e4}\u{4e09}"),
+    };
+    (0..9).map(|number| line(number) + "\r\n").collect()
+}
+
+fn kit() -> Kit {
+    let kit = Kit::with(&[(".gitattributes", ATTRIBUTES)]);
+    write_all(&kit.root, &[]);
+    kit.git(&["add", "-A"]);
+    kit.git(&["commit", "-q", "-m", "texts"]);
+    kit
+}
+
+fn write_all(root: &Path, changes: &[(usize, &str)]) {
+    for file in FILES {
+        write(root, file.0, encoded(file, &text(changes)));
+    }
+}
+
+#[test]
+fn two_tasks_on_different_lines_of_an_encoded_file_land_and_its_byte_order_stays() {
+    let kit = kit();
+    let one = kit.task("one", |copy| write_all(copy, &[(1, "eins")]));
+    let two = kit.task("two", |copy| write_all(copy, &[(7, "sieben")]));
+    assert_eq!(landed(&kit.land(&[one, two])), [&LANDED; 2]);
+    for file in FILES {
+        let found = std::fs::read(kit.root.join(file.0)).unwrap();
+        assert_eq!(found, encoded(file, &text(&[(1, "eins"), (7, "sieben")])), "{}", file.0);
+    }
+}
+
+#[test]
+fn the_same_line_of_an_encoded_file_is_a_conflict_and_its_markers_are_encoded() {
+    let kit = kit();
+    let one = kit.task("one", |copy| write_all(copy, &[(1, "eins")]));
+    let mut two = kit.task("two", |copy| write_all(copy, &[(1, "uno")]));
+    let report = kit.land(&[one, two.clone()]);
+    let [_, Landed::Conflicted { conflicts }] = landed(&report)[..] else { panic!("{report:?}") };
+    assert!(conflicts.iter().all(|it| it.reason == ConflictReason::Content), "{conflicts:?}");
+    assert_eq!(conflicts.len(), FILES.len());
+    two.settle = SettleRequest { all: Some(SettleChoice::Markers), ..SettleRequest::default() };
+    assert_eq!(landed(&kit.land(&[two])), [&LANDED]);
+    for file in FILES {
+        let found = std::fs::read(kit.root.join(file.0)).unwrap();
+        for part in ["<<<<<<<", "eins\r\n", "uno\r\n", ">>>>>>>"] {
+            let part = encoded((file.0, b"", file.2), part);
+            assert!(found.windows(part.len()).any(|bytes| bytes == part), "{}: {found:?}", file.0);
+        }
+        assert!(found.starts_with(file.1), "{}", file.0);
+    }
+}
+
+#[test]
+fn branches_have_the_text_as_git_commits_it() {
+    let kit = kit();
+    let task = kit.task("task", |copy| write_all(copy, &[(1, "eins")]));
+    let report = kit.branch("regatta", &[task]).unwrap();
+    assert!(matches!(landed(&report)[..], [Landed::Landed { .. }]), "{report:?}");
+    for (file, ..) in FILES {
+        let blob = kit.git(&["cat-file", "blob", &format!("regatta/r7k3f/task:{file}")]);
+        assert_eq!(blob, text(&[(1, "eins")]), "{file}");
+    }
+    let broken = kit.task("broken", |copy| write(copy, "four.bare", b"odd"));
+    let report = kit.branch("regatta", &[broken]).unwrap();
+    let Landed::Conflicted { conflicts } = landed(&report)[0] else { panic!("{report:?}") };
+    assert_eq!(conflicts[0].reason, ConflictReason::Filter);
+}
