@@ -36,6 +36,7 @@ mod store;
 mod testing;
 mod tracked_files;
 mod tree;
+mod user_git_config;
 mod user_git_files;
 mod view;
 mod workspace;

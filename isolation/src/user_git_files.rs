@@ -14,8 +14,10 @@ pub(crate) fn of_the_user(config: &Config, setting: &str, name: &str) -> Option<
     if let Ok(file) = config.get_path(setting) {
         return Some(file);
     }
-    let beside = Config::find_xdg().ok().and_then(|file| Some(file.parent()?.join(name)));
-    beside.or_else(|| Some(std::env::home_dir()?.join(".config/git").join(name)))
+    let configured = std::env::var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty());
+    let folder = configured.map(PathBuf::from);
+    let folder = folder.or_else(|| Some(std::env::home_dir()?.join(".config")))?;
+    Some(folder.join("git").join(name))
 }
 
 /// Returns the content of a file of rules, which is empty if it cannot be read.

@@ -12,7 +12,7 @@ use git2::{Repository, RepositoryOpenFlags, RepositoryState};
 use protocol::RepoPath;
 
 use crate::index_file::{self, Unreadable};
-use crate::repository::Repo;
+use crate::repository::{Repo, open_git};
 use crate::tree::Tree;
 
 /// The largest `.git` file, configuration or list of alternates that is read, in bytes.
@@ -78,8 +78,7 @@ pub(crate) fn open_below(tree: &Tree, around: &[Repo], path: &[u8]) -> Result<Ne
     check_alternates(&git_dir, around)?;
     check_config(&git_dir)?;
     check_index(&git_dir)?;
-    let none: [&OsStr; 0] = [];
-    let git = Repository::open_ext(&folder, RepositoryOpenFlags::NO_SEARCH, none)
+    let git = open_git(&folder, RepositoryOpenFlags::NO_SEARCH)
         .map_err(|error| error.message().to_owned())?;
     let is = |found: &Path, expected: &Path| {
         fs::canonicalize(found).is_ok_and(|found| found == *expected)

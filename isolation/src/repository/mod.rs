@@ -3,6 +3,7 @@
 mod index_change;
 mod notices;
 mod open;
+mod open_git;
 mod ref_lock;
 mod ref_update;
 mod refusals;
@@ -12,5 +13,6 @@ mod tests;
 pub(crate) use index_change::change_index;
 pub(crate) use open::Repo;
 pub use open::git_state_at;
+pub(crate) use open_git::open_git;
 pub(crate) use ref_lock::{is_cut_off, new_pack_folder, release_cut_off};
 pub(crate) use ref_update::{RefUpdate, RefUpdated};

@@ -13,6 +13,7 @@ use protocol::RepoPath;
 use crate::baseline::split_path;
 use crate::encoding::Encoding;
 use crate::index_file::ReadEntry;
+use crate::user_git_files;
 
 /// The mode of a submodule in the index.
 const GITLINK: u32 = 0o160_000;
@@ -108,7 +109,7 @@ fn merge_drivers(git: &Repository, words: &BTreeSet<String>) -> Option<Notice> {
 /// Returns the path of the user's own attributes file.
 fn global(git: &Repository) -> Option<PathBuf> {
     let config = git.config().ok()?;
-    config.get_path("core.attributesfile").ok()
+    user_git_files::of_the_user(&config, "core.attributesfile", "attributes")
 }
 
 fn words_of(file: &Path) -> Vec<String> {

@@ -11,6 +11,7 @@ use rustix::fs::{Access, access};
 use crate::error::{OrCannot, Result};
 use crate::index_file::{self, Unreadable};
 use crate::repository::notices::{self, IndexFacts};
+use crate::repository::open_git::open_git;
 use crate::repository::refusals;
 
 /// A repository that can be worked on. It holds no libgit2 handle, because threads cannot share
@@ -44,8 +45,7 @@ impl Repo {
     /// Opens the repository that contains the folder `at`, and checks it. Writes nothing.
     pub(crate) fn open(at: &Path) -> Result<Self> {
         let at = canonical_folder(at)?;
-        let none: [&std::ffi::OsStr; 0] = [];
-        let git = Repository::open_ext(&at, RepositoryOpenFlags::empty(), none)
+        let git = open_git(&at, RepositoryOpenFlags::empty())
             .map_err(|error| refusals::of_open(&at, &error))?;
         let Some(workdir) = git.workdir() else {
             return Err(refusals::bare(git.path()));
@@ -76,8 +76,7 @@ impl Repo {
     /// state of the repository. Writes nothing.
     pub(crate) fn locate(at: &Path) -> Result<PathBuf> {
         let at = canonical_folder(at)?;
-        let none: [&std::ffi::OsStr; 0] = [];
-        let git = Repository::open_ext(&at, RepositoryOpenFlags::empty(), none)
+        let git = open_git(&at, RepositoryOpenFlags::empty())
             .map_err(|error| refusals::of_open(&at, &error))?;
         git.workdir().map_or_else(|| Err(refusals::bare(git.path())), canonical)
     }
@@ -85,8 +84,7 @@ impl Repo {
     /// Returns the git directory that contains the objects and references, whatever the state of the
     /// repository. Writes nothing.
     pub(crate) fn locate_common_dir(at: &Path) -> Result<PathBuf> {
-        let none: [&std::ffi::OsStr; 0] = [];
-        let git = Repository::open_ext(at, RepositoryOpenFlags::empty(), none)
+        let git = open_git(at, RepositoryOpenFlags::empty())
             .map_err(|error| refusals::of_open(at, &error))?;
         canonical(git.commondir())
     }
@@ -112,8 +110,7 @@ impl Repo {
 
     /// Opens a new libgit2 handle.
     pub(crate) fn git(&self) -> Result<Repository> {
-        let none: [&std::ffi::OsStr; 0] = [];
-        Repository::open_ext(&self.root, RepositoryOpenFlags::NO_SEARCH, none)
+        open_git(&self.root, RepositoryOpenFlags::NO_SEARCH)
             .or_cannot(|| format!("open the repository {}", self.root.display()))
     }
 }
@@ -158,8 +155,7 @@ fn git_state(git: &Repository) -> GitState {
 /// if there is no repository that can be opened. Writes nothing.
 #[must_use]
 pub fn git_state_at(at: &Path) -> Option<(PathBuf, GitState)> {
-    let none: [&std::ffi::OsStr; 0] = [];
-    let git = Repository::open_ext(at, RepositoryOpenFlags::empty(), none).ok()?;
+    let git = open_git(at, RepositoryOpenFlags::empty()).ok()?;
     Some((canonical(git.workdir()?).ok()?, git_state(&git)))
 }
 

@@ -134,7 +134,7 @@ fn refused(
 }
 
 /// Returns the nearest folder at or above `at` that contains `.git`.
-fn nearest_root(at: &Path) -> PathBuf {
+pub(super) fn nearest_root(at: &Path) -> PathBuf {
     let found = at.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok());
     found.unwrap_or(at).to_path_buf()
 }

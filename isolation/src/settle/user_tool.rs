@@ -3,6 +3,7 @@
 use git2::{Config, ErrorCode};
 
 use crate::error::{OrCannot, Result};
+use crate::user_git_config::GivenConfig;
 
 /// The merge tool that the user's git configuration names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +33,9 @@ pub enum Display {
 /// # Errors
 /// If the configuration cannot be read.
 pub fn merge_tool(display: Display) -> Result<Option<MergeTool>> {
-    let config = Config::open_default().or_cannot(|| "read your git configuration")?;
+    let what = || "read your git configuration";
+    let mut config = Config::open_default().or_cannot(what)?;
+    GivenConfig::of_this_process().add_to(&mut config).or_cannot(what)?;
     tool_of(&config, display)
 }
 
