@@ -48,7 +48,7 @@ impl Repo {
         let git = open_git(&at, RepositoryOpenFlags::empty())
             .map_err(|error| refusals::of_open(&at, &error))?;
         let Some(workdir) = git.workdir() else {
-            return Err(refusals::bare(git.path()));
+            return Err(refusals::bare(&git));
         };
         let root = canonical(workdir)?;
         let (git_dir, common_dir) = (canonical(git.path())?, canonical(git.commondir())?);
@@ -78,7 +78,7 @@ impl Repo {
         let at = canonical_folder(at)?;
         let git = open_git(&at, RepositoryOpenFlags::empty())
             .map_err(|error| refusals::of_open(&at, &error))?;
-        git.workdir().map_or_else(|| Err(refusals::bare(git.path())), canonical)
+        git.workdir().map_or_else(|| Err(refusals::bare(&git)), canonical)
     }
 
     /// Returns the git directory that contains the objects and references, whatever the state of the

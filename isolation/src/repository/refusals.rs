@@ -1,9 +1,12 @@
 //! The refusals of a repository, each with the reason and a hint.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use engine::ports::IsolationError;
-use git2::{Error, ErrorCode};
+use git2::{Error, ErrorCode, Repository, RepositoryOpenFlags};
+
+use crate::repository::open_git::open_git;
 
 /// Returns the refusal of a repository that libgit2 cannot open.
 pub(super) fn of_open(at: &Path, error: &Error) -> IsolationError {
@@ -11,11 +14,13 @@ pub(super) fn of_open(at: &Path, error: &Error) -> IsolationError {
     let what = format!("cannot open {}", root.display());
     let said = error.message();
     if error.code() == ErrorCode::NotFound {
-        return refused(
-            format!("cannot open {}", at.display()),
-            "it is not in a git repository",
-            "git init, or name a folder inside a repository with --repo",
-        );
+        let what = format!("cannot open {}", at.display());
+        let hint = match repositories_in(at) {
+            found if !found.is_empty() => choices(&found),
+            _ if is_home(at) => "name a folder inside a repository with --repo".to_owned(),
+            _ => "git init, or name a folder inside a repository with --repo".to_owned(),
+        };
+        return refused(what, "it is not in a git repository", hint);
     }
     if error.code() == ErrorCode::Owner {
         return refused(
@@ -62,13 +67,65 @@ pub(super) fn of_index(root: &Path, error: &Error) -> IsolationError {
 }
 
 /// Returns the refusal of a repository without a working tree.
-pub(super) fn bare(git_dir: &Path) -> IsolationError {
+pub(super) fn bare(git: &Repository) -> IsolationError {
+    let what = format!("cannot open {}", git.path().display());
+    let worktrees = worktrees_of(git);
+    if !worktrees.is_empty() {
+        let because = "it is a bare repository: its files are in its worktrees";
+        return refused(what, because, choices(&worktrees));
+    }
     refused(
-        format!("cannot open {}", git_dir.display()),
+        what,
         "it is a bare repository: it has no working tree",
         "git worktree add ../tree, then name that folder with --repo; \
          git config core.bare false where it is bare by mistake",
     )
+}
+
+/// How many folders are named.
+const NAMED: usize = 5;
+
+/// How many entries of a folder are looked at.
+const LOOKED_AT: usize = 1_000;
+
+/// Returns the options that name these folders.
+fn choices(folders: &BTreeSet<PathBuf>) -> String {
+    let named = folders.iter().take(NAMED).map(|folder| format!("--repo {}", quoted(folder)));
+    let mut named: Vec<String> = named.collect();
+    if folders.len() > NAMED {
+        named.push(format!("one of {} others", folders.len() - NAMED));
+    }
+    named.join(", or ")
+}
+
+/// Returns the worktrees of a repository that exist.
+fn worktrees_of(git: &Repository) -> BTreeSet<PathBuf> {
+    let Ok(names) = git.worktrees() else { return BTreeSet::new() };
+    let names = names.iter_bytes().filter_map(|name| std::str::from_utf8(name).ok());
+    let paths = names.filter_map(|name| Some(git.find_worktree(name).ok()?.path().to_path_buf()));
+    paths.filter(|path| path.is_dir()).collect()
+}
+
+/// Returns the folders in `at` that are working trees, and the worktrees of its bare repositories.
+fn repositories_in(at: &Path) -> BTreeSet<PathBuf> {
+    let entries = std::fs::read_dir(at).into_iter().flatten().flatten().take(LOOKED_AT);
+    let mut found = BTreeSet::new();
+    for folder in entries.map(|entry| entry.path()).filter(|path| path.is_dir()) {
+        if folder.join(".git").symlink_metadata().is_ok() {
+            found.insert(folder);
+        } else if folder.join("objects").is_dir()
+            && let Ok(git) = open_git(&folder, RepositoryOpenFlags::NO_SEARCH)
+        {
+            found.extend(worktrees_of(&git));
+        }
+    }
+    found
+}
+
+/// Returns whether this is the user's home.
+fn is_home(at: &Path) -> bool {
+    let home = std::env::home_dir().and_then(|home| std::fs::canonicalize(home).ok());
+    home.as_deref() == Some(at)
 }
 
 /// Returns the refusal of a repository whose `core.worktree` is elsewhere.

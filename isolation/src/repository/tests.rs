@@ -168,6 +168,27 @@ fn formats_that_are_not_supported_are_refused_with_what_can_be_done() {
 }
 
 #[test]
+fn above_a_bare_repository_the_refusal_names_the_worktrees() {
+    let sample = sample();
+    let home = sample.root.parent().unwrap().join("project");
+    let bare = home.join(".bare");
+    fs::create_dir(&home).unwrap();
+    sample.git(&["clone", "-q", "--bare", ".", bare.to_str().unwrap()]);
+    let (_, because, hint) = refusal(&bare);
+    assert!(because.contains("bare") && hint.contains("git worktree add"), "{because}, {hint}");
+    for name in ["next", "a b"] {
+        let branch = name.replace(' ', "-");
+        git(&bare, &["worktree", "add", "-q", "-b", &branch, &format!("../{name}")]);
+    }
+    let expected = format!("--repo '{0}/a b', or --repo {0}/next", home.display());
+    // Without a `.git` beside the worktrees, and with one that leads to the bare repository.
+    assert_eq!(refusal(&home).2, expected);
+    write(&home, ".git", "gitdir: ./.bare\n");
+    assert_eq!(refusal(&home).2, expected);
+    assert_eq!(refusal(&bare).2, expected);
+}
+
+#[test]
 fn a_broken_head_is_refused_with_gits_own_repair_line() {
     let garbage = sample();
     write(&garbage.root, ".git/HEAD", "garbage\n");
