@@ -6,7 +6,7 @@ use std::path::Path;
 
 use config::Setting;
 use isolation::CarryGlobs;
-use protocol::{IsolationMode, WorkspaceKind, WorkspaceNeeds};
+use protocol::{CarryDefault, IsolationMode, WorkspaceKind, WorkspaceNeeds};
 
 use crate::each::refuse_placeholders;
 use crate::error::{Error, ErrorKind};
@@ -60,15 +60,25 @@ pub(crate) fn workspace_needs(
     let (setup, carry) = (typed.setup.or(planned.setup), typed.carry.or(planned.carry));
     match isolation.capabilities().workspace {
         WorkspaceKind::Private => {}
-        WorkspaceKind::Shared => return in_place(setup, carry).map(|()| WorkspaceNeeds::default()),
+        WorkspaceKind::Shared => {
+            let carry = carry.filter(|globs| !globs.is_empty());
+            return in_place(setup, carry).map(|()| WorkspaceNeeds::default());
+        }
     }
-    let carry = match carry {
-        Some(globs) => globs.iter().map(|glob| below(subfolder, glob)).collect(),
-        None => settings.carry.value.clone(),
+    // An empty list says that nothing is carried.
+    let (carry, carry_default) = match carry {
+        Some([]) => (Vec::new(), CarryDefault::Nothing),
+        Some(globs) => {
+            (globs.iter().map(|glob| below(subfolder, glob)).collect(), CarryDefault::default())
+        }
+        None => (settings.carry.value.clone(), CarryDefault::default()),
     };
     let setup = setup.map_or_else(|| settings.setup.value.clone(), <[String]>::to_vec);
-    let carry_limit = if carry.is_empty() { 0 } else { settings.carry_limit };
-    Ok(WorkspaceNeeds { setup, carry, carry_limit })
+    let carry_limit = match carry_default {
+        CarryDefault::Nothing => 0,
+        CarryDefault::IncludeFile => settings.carry_limit,
+    };
+    Ok(WorkspaceNeeds { setup, carry, carry_default, carry_limit })
 }
 
 /// Checks a set-up command.

@@ -101,6 +101,7 @@ pub(super) async fn open(
         branches: commits_to(&spec),
         carry: CarryRequest {
             globs: spec.needs.carry.clone(),
+            default: spec.needs.carry_default,
             limit: spec.needs.carry_limit,
             workspaces: spec.jobs.get().min(spec.tasks.len()),
         },

@@ -13,6 +13,7 @@ use crate::not_implemented::refused_value;
 
 /// The arguments of `regatta run`.
 #[derive(Args, Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct RunArgs {
     /// The prompt of a task for a model, in quotes. With --each, the prompt of every task; with
     /// --exec, the command is run once for each TASK, which is {{item}} then
@@ -89,6 +90,10 @@ pub struct RunArgs {
     /// than once
     #[arg(long, value_name = "GLOB")]
     pub carry: Vec<String>,
+
+    /// Copy no ignored files, not even those that .worktreeinclude selects
+    #[arg(long, conflicts_with = "carry")]
+    pub no_carry: bool,
 
     /// Keep the lines of both sides where two tasks changed the same lines of a file that matches,
     /// such as 'src/mod.rs'. Can be used more than once

@@ -40,7 +40,13 @@ pub fn retried(
         };
         Ok(TaskSpec { id: TaskId::generate(), work, limits, ..task })
     };
+    let mut needs = earlier.needs.clone();
+    if needs.is_empty() {
+        // The ledger has no limit where nobody named any files.
+        needs.carry_limit = defaults.needs.carry_limit;
+    }
     let spec = RunSpec {
+        needs,
         id: RunId::generate(),
         tasks: tasks.into_iter().map(again).collect::<Result<_, Error>>()?,
         jobs: args.jobs.unwrap_or(earlier.jobs),

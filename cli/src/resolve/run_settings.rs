@@ -114,7 +114,8 @@ pub(super) fn needs(
     fn given(needs: &[String]) -> Option<&[String]> {
         (!needs.is_empty()).then_some(needs)
     }
-    let typed = GivenNeeds { setup: given(&args.setup), carry: given(&args.carry) };
+    let carry = if args.no_carry { Some(&[][..]) } else { given(&args.carry) };
+    let typed = GivenNeeds { setup: given(&args.setup), carry };
     let planned = plan.map_or_else(GivenNeeds::default, |plan| GivenNeeds {
         setup: plan.setup.as_deref(),
         carry: plan.carry.as_deref(),

@@ -64,8 +64,8 @@ pub use session_message::{
     PythonExecution, SessionMessage, SkippedReason,
 };
 pub use spec::{
-    Agent, BranchOwner, ChangeDemand, Command, DoneTask, External, Item, LandTime, MergeMode,
-    OnFailure, Retry, RunSpec, StackBranch, TaskLimits, TaskSpec, Work, WorkspaceNeeds,
+    Agent, BranchOwner, CarryDefault, ChangeDemand, Command, DoneTask, External, Item, LandTime,
+    MergeMode, OnFailure, Retry, RunSpec, StackBranch, TaskLimits, TaskSpec, Work, WorkspaceNeeds,
     YieldPlaceholder,
 };
 pub use thinking_level::{ThinkingLevel, ThinkingLevelError};

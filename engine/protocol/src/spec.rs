@@ -84,9 +84,30 @@ pub struct WorkspaceNeeds {
     /// the repository.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carry: Vec<String>,
-    /// The maximum total size in bytes of the files that match `carry`.
+    /// Which ignored files are copied if `carry` names none.
+    #[serde(default, skip_serializing_if = "CarryDefault::is_include_file")]
+    pub carry_default: CarryDefault,
+    /// The maximum total size in bytes of the files that are copied.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub carry_limit: u64,
+}
+
+/// Which ignored files are copied into a workspace if nobody names any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CarryDefault {
+    /// Those that the file `.worktreeinclude` at the root of the repository selects.
+    #[default]
+    IncludeFile,
+    /// None.
+    Nothing,
+}
+
+impl CarryDefault {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_include_file(&self) -> bool {
+        *self == Self::IncludeFile
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -98,7 +119,7 @@ impl WorkspaceNeeds {
     /// Returns whether a workspace needs nothing else.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.setup.is_empty() && self.carry.is_empty()
+        self.setup.is_empty() && self.carry.is_empty() && self.carry_default.is_include_file()
     }
 }
 

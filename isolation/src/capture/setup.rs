@@ -129,6 +129,7 @@ mod tests {
             globs: vec!["deps/".into(), "*.log".into()],
             limit: 1 << 20,
             workspaces: 1,
+            ..CarryRequest::default()
         };
         let request = engine::ports::FreezeRequest { carry, ..request("raaaa", 1 << 20) };
         let landings = LandingWait { cancel: &CancelToken::default(), notify: &|_| {} };

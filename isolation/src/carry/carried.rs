@@ -53,6 +53,21 @@ impl Carried {
         self.folders.entry(folder.to_vec()).or_default().permissions = Some(permissions);
     }
 
+    /// Removes what is at or below `top`.
+    pub(super) fn remove(&mut self, top: &[u8]) {
+        let (folder, name) = split_path(top);
+        if let Some(found) = self.folders.get_mut(folder) {
+            found.files.remove(OsStr::from_bytes(name));
+        }
+        let is_below = |path: &[u8]| {
+            path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        };
+        self.folders.retain(|path, found| {
+            let is_needed = found.permissions.is_some() || !found.files.is_empty();
+            is_needed && !is_below(path)
+        });
+    }
+
     /// Writes the list to the run's folder, unless it is empty.
     pub(crate) fn write(&self, run_folder: &Path) -> Result<()> {
         let mut list = Vec::new();

@@ -51,11 +51,6 @@ impl CarryGlobs {
         Ok(Self { globs, unused })
     }
 
-    /// Returns whether there is no glob.
-    pub(super) fn is_empty(&self) -> bool {
-        self.globs.is_empty()
-    }
-
     /// Returns whether a glob matches exactly this path.
     pub(super) fn matches(&self, path: &[u8]) -> bool {
         let mut unused = self.unused.borrow_mut();
@@ -155,7 +150,7 @@ fn fixed_part(glob: &str) -> &str {
 }
 
 /// Returns every folder above a path, the outermost first, and the path.
-fn path_and_folders(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(super) fn path_and_folders(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
     slashes.map(|(at, _)| at).chain([path.len()]).map(|end| &path[..end])
 }

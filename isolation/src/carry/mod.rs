@@ -7,6 +7,7 @@ mod globs;
 mod left_behind;
 mod room;
 mod select;
+mod wanted;
 #[cfg(test)]
 mod tests;
 

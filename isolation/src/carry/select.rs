@@ -14,10 +14,10 @@ use rustix::io::Errno;
 
 use super::big_folders;
 use super::carried::Carried;
-use super::globs::CarryGlobs;
 use super::left_behind::LeftBehind;
 use super::room::check_room;
-use crate::baseline::{IgnoredEntry, printable, size_text, split_path};
+use super::wanted::{INCLUDE_FILE, Wanted};
+use crate::baseline::{IgnoredEntry, printable, size_text, some_of, split_path};
 use crate::error::{OrCannot, Result, is_denied};
 use crate::file_entry::Mode;
 use crate::ignore::PathKind;
@@ -55,16 +55,27 @@ pub(crate) fn select(
     request: &CarryRequest,
     run_folder: &Path,
 ) -> Result<Selection> {
-    let globs = CarryGlobs::parse(&request.globs).map_err(|error| error.to_string());
-    let globs = globs.or_cannot(|| "carry ignored files")?;
-    let mut walk = Walk::new(ignored, &globs);
-    if !globs.is_empty() {
-        for entry in ignored.entries {
-            walk.select_entry(entry)?;
+    let wanted = Wanted::of(request, ignored.tree)?;
+    let mut walk = Walk::new(ignored, &wanted);
+    for entry in ignored.entries {
+        walk.select_entry(entry)?;
+    }
+    let room = |walk: &Walk<'_>| {
+        check_room(ignored.tree, &walk.carried, walk.total, request.workspaces, run_folder)
+    };
+    match wanted {
+        // Nobody has asked for exactly these files.
+        Wanted::Patterns(_) => {
+            walk.leave_out_beyond(request.limit);
+            if room(&walk).is_err() {
+                walk.leave_out_beyond(0);
+            }
+        }
+        Wanted::Globs(_) | Wanted::Nothing => {
+            walk.check_limit(request.limit)?;
+            room(&walk)?;
         }
     }
-    walk.check_limit(request.limit)?;
-    check_room(ignored.tree, &walk.carried, walk.total, request.workspaces, run_folder)?;
     Ok(walk.finish(request.limit))
 }
 
@@ -73,7 +84,7 @@ const NAMED: usize = 5;
 
 struct Walk<'a> {
     ignored: &'a IgnoredFiles<'a>,
-    globs: &'a CarryGlobs,
+    wanted: &'a Wanted,
     carried: Carried,
     /// The total size of the files in bytes.
     total: u64,
@@ -83,6 +94,8 @@ struct Walk<'a> {
     /// The ignored files and folders of which something is not carried.
     rest: Vec<&'a IgnoredEntry>,
     left_behind: LeftBehind,
+    /// The ignored files and folders that are left out because they are too large, with their sizes.
+    too_large: Vec<String>,
 }
 
 /// A folder to walk over.
@@ -101,23 +114,25 @@ enum Covered {
 }
 
 impl<'a> Walk<'a> {
-    fn new(ignored: &'a IgnoredFiles<'a>, globs: &'a CarryGlobs) -> Self {
+    fn new(ignored: &'a IgnoredFiles<'a>, wanted: &'a Wanted) -> Self {
         Self {
             ignored,
-            globs,
+            wanted,
             carried: Carried::default(),
             total: 0,
             files: 0,
             sizes: BTreeMap::new(),
-            rest: if globs.is_empty() { ignored.entries.iter().collect() } else { Vec::new() },
+            rest: Vec::new(),
             left_behind: LeftBehind::default(),
+            too_large: Vec::new(),
         }
     }
 
     /// Selects what is carried of one ignored file or folder.
     fn select_entry(&mut self, entry: &'a IgnoredEntry) -> Result<()> {
         let path = &entry.path;
-        let covered = if self.globs.matches_from_root(path) { Covered::Yes } else { Covered::No };
+        let is_covered = self.wanted.matches_from_root(path, entry.kind);
+        let covered = if is_covered { Covered::Yes } else { Covered::No };
         let complete = match (entry.kind, covered) {
             (PathKind::File, Covered::No) => false,
             (PathKind::File, Covered::Yes) => {
@@ -133,7 +148,7 @@ impl<'a> Walk<'a> {
                     }
                 }
             }
-            (PathKind::Folder, Covered::No) if !self.globs.may_match_below(path) => false,
+            (PathKind::Folder, Covered::No) if !self.wanted.may_match_below(path) => false,
             (PathKind::Folder, covered) => self.folder(entry, covered)?,
         };
         if !complete {
@@ -168,18 +183,19 @@ impl<'a> Walk<'a> {
             }
             for entry in &listing.entries {
                 let path = join(&folder.path, &entry.name);
+                let kind = if entry.is_folder() { PathKind::Folder } else { PathKind::File };
                 let matched = match folder.covered {
                     Covered::Yes => {
-                        self.globs.note(&path);
+                        self.wanted.note(&path);
                         Covered::Yes
                     }
-                    Covered::No if self.globs.matches(&path) => Covered::Yes,
+                    Covered::No if self.wanted.matches(&path, kind) => Covered::Yes,
                     Covered::No => Covered::No,
                 };
                 if entry.is_folder() {
                     if self.is_ours(&path) {
                         complete = false;
-                    } else if matched == Covered::Yes || self.globs.may_match_below(&path) {
+                    } else if matched == Covered::Yes || self.wanted.may_match_below(&path) {
                         let permissions = entry.stat.mode & 0o777;
                         waiting.push(Waiting { path, permissions, covered: matched });
                     } else {
@@ -261,9 +277,53 @@ impl<'a> Walk<'a> {
         })
     }
 
+    /// Leaves out the largest files and folders until the rest has at most `limit` bytes.
+    fn leave_out_beyond(&mut self, limit: u64) {
+        while self.total > limit {
+            let largest = self.sizes.iter().max_by_key(|(_, bytes)| **bytes);
+            let Some((top, bytes)) = largest.map(|(top, bytes)| (top.clone(), *bytes)) else {
+                break;
+            };
+            self.sizes.remove(&top);
+            self.carried.remove(&top);
+            self.total -= bytes;
+            self.too_large.push(format!("{} ({})", printable(&top), size_text(bytes)));
+            self.rest.extend(self.ignored.entries.iter().find(|entry| entry.path == top));
+        }
+    }
+
+    /// Returns the notices about what the patterns of the file select.
+    fn notices_of_patterns(&self, limit: u64) -> Vec<Notice> {
+        let from = || format!("what {INCLUDE_FILE} selects");
+        let tops: Vec<String> = self.sizes.keys().map(|path| printable(path)).collect();
+        let files: usize = self.carried.folders.values().map(|folder| folder.files.len()).sum();
+        let carried = (!tops.is_empty()).then(|| Notice {
+            from: from(),
+            to: format!(
+                "{files} ignored files ({}) are copied into each workspace: {}",
+                size_text(self.total),
+                some_of(&tops)
+            ),
+            why: "--no-carry leaves them out".to_owned(),
+        });
+        let left_out = (!self.too_large.is_empty()).then(|| Notice {
+            from: from(),
+            to: format!("some of it is not copied: {}", some_of(&self.too_large)),
+            why: format!(
+                "the limit is {} (isolation.carryLimit), or the disk is full",
+                size_text(limit)
+            ),
+        });
+        carried.into_iter().chain(left_out).collect()
+    }
+
     fn finish(mut self, limit: u64) -> Selection {
-        let unused = self.globs.unused(self.ignored.others);
-        let mut notices = self.left_behind.notices(&unused);
+        let unused = self.wanted.unused(self.ignored.others);
+        let mut notices = match self.wanted {
+            Wanted::Patterns(_) => self.notices_of_patterns(limit),
+            Wanted::Globs(_) | Wanted::Nothing => Vec::new(),
+        };
+        notices.extend(self.left_behind.notices(&unused));
         let big = big_folders::find(self.ignored, &self.rest);
         self.rest.retain(|entry| !big.paths.contains(&&entry.path));
         notices.extend(big.notice);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use engine::ports::{CancelToken, CarryRequest, FreezeRequest, IsolationError};
-use protocol::IsolationMode;
+use protocol::{CarryDefault, IsolationMode};
 
 use crate::backends::{FrozenRun, LandingWait};
 use crate::baseline::Snapshot;
@@ -13,13 +13,22 @@ use crate::testing::{Sample, faults, freeze_at, prepare, prepare_after, write};
 
 /// Freezes a tree of which these files come along.
 fn freeze(sample: &Sample, globs: &[&str], limit: u64) -> Result<FrozenRun<Snapshot>> {
+    freeze_with(sample, globs, CarryDefault::IncludeFile, limit)
+}
+
+fn freeze_with(
+    sample: &Sample,
+    globs: &[&str],
+    default: CarryDefault,
+    limit: u64,
+) -> Result<FrozenRun<Snapshot>> {
     let globs = globs.iter().map(|glob| (*glob).to_owned()).collect();
     let request = FreezeRequest {
         run: "raaaa".parse().unwrap(),
         mode: IsolationMode::Worktree,
         untracked_limit: 1 << 20,
         branches: None,
-        carry: CarryRequest { globs, limit, workspaces: 1 },
+        carry: CarryRequest { globs, default, limit, workspaces: 1 },
         union: Vec::new(),
     };
     let landings = LandingWait { cancel: &CancelToken::default(), notify: &|_| {} };
@@ -80,7 +89,12 @@ fn our_own_folders_never_come_along() {
         mode: IsolationMode::Worktree,
         untracked_limit: 1 << 20,
         branches: None,
-        carry: CarryRequest { globs: vec!["ignored".to_owned()], limit: 1000, workspaces: 1 },
+        carry: CarryRequest {
+            globs: vec!["ignored".to_owned()],
+            limit: 1000,
+            workspaces: 1,
+            ..CarryRequest::default()
+        },
         union: Vec::new(),
     };
     let freeze = || {
@@ -132,4 +146,32 @@ fn a_folder_is_measured_until_it_is_large_or_ten_thousand_files_were_looked_at()
     let measured = freeze(&sample, &[], 0).unwrap();
     let spent = "one; there may be others: 10000 files were looked at";
     assert_eq!(told(&measured), [spent]);
+}
+
+#[test]
+fn without_globs_the_include_file_selects_what_comes_along_and_the_largest_beyond_the_limit_stay() {
+    let run = |globs: &[&str], default: CarryDefault, limit: u64| {
+        let sample = sample();
+        sample.write(".worktreeinclude", "# to build\n*.log\n!other.log\n/ignored/b/\n");
+        sample.write("other.log", "log\n");
+        sample.write("file.log", "x".repeat(100));
+        let snapshot = freeze_with(&sample, globs, default, limit).unwrap();
+        let workspace = prepare(&snapshot, "a");
+        let all = ["file.log", "ignored/a", "ignored/b/c", "other.log", "some.log"];
+        let carried = all.into_iter().filter(|path| workspace.root.join(path).exists());
+        let notices = snapshot.notices.iter().filter(|it| it.from.contains(".worktreeinclude"));
+        let told: Vec<String> = notices.map(|notice| notice.to.clone()).collect();
+        (carried.collect::<Vec<_>>(), told)
+    };
+    let (carried, told) = run(&[], CarryDefault::IncludeFile, 1000);
+    assert_eq!(carried, ["file.log", "ignored/b/c", "some.log"]);
+    let copied = "3 ignored files (106 bytes) are copied into each workspace: \
+                  file.log, ignored, some.log";
+    assert_eq!(told, [copied]);
+    let (carried, told) = run(&[], CarryDefault::IncludeFile, 50);
+    assert_eq!(carried, ["ignored/b/c", "some.log"]);
+    assert!(told[1].contains("file.log (100 bytes)"), "{told:?}");
+    let given = run(&["other.log"], CarryDefault::IncludeFile, 1000);
+    assert_eq!(given, (vec!["other.log"], Vec::new()));
+    assert_eq!(run(&[], CarryDefault::Nothing, 1000), (Vec::new(), Vec::new()));
 }

@@ -2,8 +2,10 @@
 //! ignores, and a task's work would be lost with it; so this module reads the rules itself.
 
 mod glob;
+mod include;
 mod rules;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use include::IncludePatterns;
 pub(crate) use rules::{PathKind, Rules};

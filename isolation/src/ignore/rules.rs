@@ -204,7 +204,7 @@ enum Applies {
 }
 
 /// Reads all patterns of a file.
-fn read_patterns(file: &[u8], case: Case) -> Vec<Pattern> {
+pub(super) fn read_patterns(file: &[u8], case: Case) -> Vec<Pattern> {
     let text = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
     text.split(|byte| *byte == b'\n').filter_map(|line| Pattern::read(line, case)).collect()
 }
@@ -232,6 +232,11 @@ impl Pattern {
             return None;
         }
         Some(Self { glob: Glob::new(line, case), verdict, against, applies })
+    }
+
+    /// Returns whether the pattern is compared with whole paths.
+    pub(super) fn is_of_paths(&self) -> bool {
+        self.against == Against::Path
     }
 
     /// Returns the pattern's verdict on `path`, which is relative to the file's folder.

@@ -135,7 +135,12 @@ async fn frozen(home: &tempfile::TempDir, user: &UserRepository, run: &str) -> A
     let repository = engine.open(user.root()).await.expect("it can be worked on");
     let run: RunName = name(run);
     let lock = repository.lock_run(&run).expect("nobody else has it");
-    let carry = CarryRequest { globs: vec!["deps/".to_owned()], limit: 1 << 20, workspaces: 1 };
+    let carry = CarryRequest {
+        globs: vec!["deps/".to_owned()],
+        limit: 1 << 20,
+        workspaces: 1,
+        ..CarryRequest::default()
+    };
     let request = FreezeRequest {
         run,
         mode: IsolationMode::Worktree,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use protocol::{
-    CaptureRef, Captured, IsolationMode, LandingId, LandingReport, RepoPath, Rescue, RunName,
-    StackBranch, TaskName,
+    CaptureRef, Captured, CarryDefault, IsolationMode, LandingId, LandingReport, RepoPath, Rescue,
+    RunName, StackBranch, TaskName,
 };
 
 use super::{
@@ -219,6 +219,8 @@ pub struct FreezeRequest {
 pub struct CarryRequest {
     /// The globs of the files, relative to the root of the repository.
     pub globs: Vec<String>,
+    /// Which files are copied if there are no globs.
+    pub default: CarryDefault,
     /// The maximum total size in bytes of the files.
     pub limit: u64,
     /// How many workspaces exist at the same time, at most.

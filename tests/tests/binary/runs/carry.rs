@@ -291,3 +291,22 @@ fn a_carried_link_in_the_way_of_a_predecessors_work_is_replaced_and_not_followed
     assert_eq!(seen, "mine\n", "{finished}");
     assert_eq!(fs::read_to_string(outside.join("a")).expect("it is there"), "theirs\n");
 }
+
+#[test]
+fn the_include_file_is_the_default_which_the_options_replace() {
+    let place = sandbox();
+    let repository = repository(&place);
+    repository.write(".worktreeinclude", ".env*\n");
+    repository.commit("select what comes along");
+    let run = |words: &str| {
+        let call = place.run_in(&repository).words(words);
+        let finished = call.exec("git ls-files -o -i --exclude-standard").run().expect_code(0);
+        let output = place.home().output(&finished.run_name(), "t1");
+        (String::from_utf8_lossy(&output).into_owned(), told(&finished))
+    };
+    let (carried, lines) = run("");
+    assert_eq!(carried, ".env\n.env.local\nweb/.env\n");
+    assert!(lines[0].contains("3 ignored files (18 bytes) are copied"), "{lines:?}");
+    assert_eq!(run("--carry *.local"), (".env.local\n".to_owned(), Vec::new()));
+    assert_eq!(run("--no-carry"), (String::new(), Vec::new()));
+}
