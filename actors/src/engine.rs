@@ -6,7 +6,7 @@ use engine::exit_code::Interruption;
 use engine::leading_request::LedModels;
 use engine::ports::{CancelLevel, CommandOwner, Commands};
 use engine::run::{AddTasksError, FinishedChild, WaitError};
-use protocol::{RunId, TaskId, TaskSpec};
+use protocol::{Failure, RunId, TaskId, TaskSpec};
 use ractor::{Actor, ActorRef, SpawnErr};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -27,7 +27,7 @@ use crate::tokio_timer::RuntimeTimer;
 pub struct Engine {
     root: ActorRef<RootMessage>,
     join: JoinHandle<()>,
-    failure: watch::Receiver<Option<String>>,
+    failure: watch::Receiver<Option<Failure>>,
     commands: Arc<dyn Commands>,
 }
 
@@ -143,17 +143,19 @@ impl Engine {
     /// Waits until an actor that the engine needs fails, such as the ledger, or until closing makes
     /// no progress, and returns the reason. The engine is closing by then. Does not return if the
     /// engine closes without a failure.
-    pub async fn failed(&self) -> String {
+    pub async fn failed(&self) -> Failure {
         let mut failure = self.failure.clone();
-        match failure.wait_for(Option::is_some).await {
-            Ok(failure) => failure.clone().unwrap_or_default(),
-            Err(_closed_normally) => std::future::pending().await,
+        let failed = failure.wait_for(Option::is_some).await;
+        let failed = failed.ok().and_then(|failure| failure.clone());
+        match failed {
+            Some(failure) => failure,
+            None => std::future::pending().await, // closed normally
         }
     }
 
     /// Cancels all runs, closes all sessions and repositories, and ends the engine. Returns the
     /// reason if an actor that the engine needs failed, or if closing made no progress.
-    pub async fn close(self) -> Option<String> {
+    pub async fn close(self) -> Option<Failure> {
         let _closed = self.root.cast(RootMessage::Close);
         let _panicked = self.join.await; // a panic ends the engine as well
         self.failure.borrow().clone()

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::fault::Faults;
 use engine::ports::{Clock, LedgerError, LedgerStore, LockRun, RunLock};
-use protocol::{LedgerEntry, RunName, RunSpec, Timestamp};
+use protocol::{FailureClass, LedgerEntry, RunName, RunSpec, Timestamp};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use crate::job::Job;
@@ -112,7 +112,8 @@ impl Actor for Ledger {
 async fn in_time<T>(write: impl Future<Output = Result<T, LedgerError>>) -> Result<T, LedgerError> {
     tokio::time::timeout(DEADLINE, write).await.unwrap_or_else(|elapsed| {
         let what = format!("write the ledger within {} s", DEADLINE.as_secs());
-        Err(LedgerError { what, source: Box::new(elapsed) })
+        // It is the disk that does not answer.
+        Err(LedgerError { what, class: FailureClass::Resources, source: Box::new(elapsed) })
     })
 }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::exit_code::Interruption;
-use engine::ports::CancelLevel;
+use engine::ports::{CancelLevel, LedgerError};
 use engine::request::GatePolicy;
-use protocol::{RunId, error_chain};
+use protocol::{Failure, FailureClass, RunId, error_chain};
 use ractor::{
     Actor, ActorCell, ActorProcessingErr, ActorRef, RactorErr, RpcReplyPort, SupervisionEvent,
 };
@@ -33,8 +33,9 @@ pub(crate) struct Root;
 pub(crate) struct RootArguments {
     pub(crate) deps: Arc<Deps>,
     /// Set to the reason why the engine cannot continue: the name and error of a critical actor
-    /// that failed, or what a shutdown has given up waiting for.
-    pub(crate) failure: watch::Sender<Option<String>>,
+    /// that failed, or what a shutdown has given up waiting for. Its class is `resources` if there is
+    /// no room for the ledger; otherwise it is a crash.
+    pub(crate) failure: watch::Sender<Option<Failure>>,
 }
 
 pub(crate) enum RootMessage {
@@ -79,7 +80,7 @@ pub(crate) struct RootState {
     sessions: (ActorRef<SessionsMessage>, Child),
     runs: (ActorRef<RunsMessage>, Child),
     events: EventBus,
-    failure: watch::Sender<Option<String>>,
+    failure: watch::Sender<Option<Failure>>,
     closing: Closing,
     activity: ActivityCounter,
     jobs: Jobs,
@@ -171,7 +172,7 @@ impl Actor for Root {
             RootMessage::Listen(reply) => {
                 let _gone = reply.send(state.events.subscribe());
             }
-            RootMessage::Close => state.close(&myself),
+            RootMessage::Close => state.close(&myself, Interruption::Terminate),
             RootMessage::StillClosing(before) => state.still_closing(&myself, before),
         }
         Ok(())
@@ -188,8 +189,9 @@ impl Actor for Root {
                 state.gone(&child);
                 if let Some(critical) = state.critical(&child) {
                     tracing::error!(critical, %error, "a critical actor failed");
-                    state.fail(|| format!("{critical}: {}", error_chain(error.as_ref())));
-                    state.close(&myself);
+                    let (failure, why) = failure(critical, error.as_ref());
+                    state.fail(|| failure);
+                    state.close(&myself, why);
                     if child.get_id() == state.isolator.get_id() {
                         myself.stop(None);
                     }
@@ -229,11 +231,11 @@ impl Actor for Root {
 }
 
 impl RootState {
-    fn close(&mut self, myself: &ActorRef<RootMessage>) {
+    fn close(&mut self, myself: &ActorRef<RootMessage>, why: Interruption) {
         if self.closing == Closing::No {
             self.closing = Closing::Work;
             // If one of them has stopped already, its supervision event reports that.
-            let _dead = self.runs.0.cast(RunsMessage::Close);
+            let _dead = self.runs.0.cast(RunsMessage::Close(why));
             let _dead = self.sessions.0.cast(SessionsMessage::CloseAll);
             self.look_again(myself);
             self.close_repositories(myself);
@@ -295,11 +297,12 @@ impl RootState {
     fn give_up(&self, what: &str, after: Duration) {
         let seconds = after.as_secs();
         tracing::error!(what, seconds, "gave up waiting while closing");
-        self.fail(|| format!("gave up waiting for {what} after {seconds} s"));
+        let message = format!("gave up waiting for {what} after {seconds} s");
+        self.fail(|| Failure::new(FailureClass::Crashed, message));
     }
 
     /// Sets the reason why the engine cannot continue. Later reasons are ignored.
-    fn fail(&self, why: impl FnOnce() -> String) {
+    fn fail(&self, why: impl FnOnce() -> Failure) {
         self.failure.send_if_modified(|failure| {
             let first = failure.is_none();
             failure.get_or_insert_with(why);
@@ -319,5 +322,20 @@ impl RootState {
             (self.runs.0.get_id(), "the runs"),
         ];
         critical.into_iter().find(|(critical, _)| *critical == id).map(|(_, name)| name)
+    }
+}
+
+/// Returns the failure of a critical actor, and why it interrupts the runs.
+fn failure(
+    critical: &str,
+    error: &(dyn std::error::Error + Send + Sync + 'static),
+) -> (Failure, Interruption) {
+    let shortage = error.downcast_ref::<LedgerError>().map(LedgerError::to_failure);
+    match shortage.filter(|failure| failure.class == FailureClass::Resources) {
+        Some(failure) => (failure, Interruption::Resources),
+        None => {
+            let message = format!("{critical}: {}", error_chain(error));
+            (Failure::new(FailureClass::Crashed, message), Interruption::Bug)
+        }
     }
 }

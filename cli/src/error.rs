@@ -4,7 +4,7 @@ use std::fmt;
 
 use config::{DataPathsError, SettingsError};
 use engine::ports::{IsolationError, LedgerError};
-use protocol::ExitCode;
+use protocol::{ExitCode, Failure, FailureClass};
 
 use crate::render::escaped;
 
@@ -61,6 +61,13 @@ fn usual_exit(kind: ErrorKind) -> ExitCode {
     }
 }
 
+/// What to try where a disk is full.
+const ROOM_HINT: &str = "make room on the disk of that folder";
+
+/// What to try where the folder of the program cannot be written or locked.
+const HOME_HINT: &str = "REGATTA_HOME=FOLDER, an absolute path on a local disk, moves everything; the \
+                         setting isolation.dir moves the workspaces only";
+
 impl Error {
     /// Returns an error of this kind.
     #[must_use]
@@ -81,18 +88,24 @@ impl Error {
         Self::usage(format!("{what} is not implemented yet"))
     }
 
-    /// Adds a cause after the known ones.
+    /// Adds a cause after the known ones, unless the line above it says the same. What a message of
+    /// another layer says to try becomes a hint.
     #[must_use]
     pub fn because(mut self, cause: impl Into<String>) -> Self {
-        self.because.push(cause.into());
+        let cause = cause.into();
+        let (cause, advice) = split_advice(&cause);
+        let above = self.because.last().unwrap_or(&self.what);
+        if !cause.is_empty() && !above.ends_with(cause) && !cause.ends_with(above.as_str()) {
+            self.because.push(cause.to_owned());
+        }
+        self.hints.extend(advice.map(|advice| advice.trim_start_matches("try: ").to_owned()));
         self
     }
 
     /// Adds `source` and the errors behind it as causes.
     #[must_use]
-    pub fn caused_by(mut self, source: &dyn std::error::Error) -> Self {
-        self.because.extend(causes(source).map(|cause| without_os_code(&cause).to_owned()));
-        self
+    pub fn caused_by(self, source: &dyn std::error::Error) -> Self {
+        causes(source).fold(self, |error, cause| error.because(without_os_code(&cause)))
     }
 
     /// Adds something to try.
@@ -113,6 +126,31 @@ impl Error {
     #[must_use]
     pub fn exit(self, exit: ExitCode) -> Self {
         Self { exit, ..self }
+    }
+
+    /// Returns the error of an engine that cannot go on: a bug, unless there is no room for what it has to
+    /// record.
+    #[must_use]
+    pub(crate) fn engine_failed(failure: &Failure) -> Self {
+        if failure.class == FailureClass::Resources {
+            Self::new(ErrorKind::Machine, failure.message.as_str())
+                .hint(ROOM_HINT)
+                .exit(ExitCode::NoSuccess)
+        } else {
+            Self::new(ErrorKind::Bug, "a part of the program failed, and it cannot go on")
+                .because(failure.message.as_str())
+        }
+    }
+
+    /// Returns the error of a ledger that cannot be opened, or of a run that cannot be locked: the folder
+    /// of the program may have to be elsewhere.
+    #[must_use]
+    pub(crate) fn of_home(error: LedgerError) -> Self {
+        let hint = match error.class {
+            FailureClass::Resources => ROOM_HINT,
+            _ => HOME_HINT,
+        };
+        Self::from(error).hint(hint)
     }
 
     /// Returns the error of a failed write to standard output. A closed pipe is no error: the program
@@ -140,6 +178,20 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// The beginnings of what a message of another layer says to try, after its cause and a semicolon.
+const ADVICE: [&str; 3] = ["try: ", "start it ", "is the base URL right"];
+
+/// Splits a message into its cause, which may be empty, and what it says to try.
+fn split_advice(message: &str) -> (&str, Option<&str>) {
+    let is_advice = |text: &str| ADVICE.iter().any(|advice| text.starts_with(advice));
+    if is_advice(message) {
+        return ("", Some(message));
+    }
+    let mut parts = message.match_indices("; ").map(|(at, _)| (&message[..at], &message[at + 2..]));
+    let split = parts.find(|(_, rest)| is_advice(rest));
+    split.map_or((message, None), |(cause, advice)| (cause, Some(advice)))
+}
 
 /// Returns the texts of `error` and of the errors behind it.
 fn causes(error: &dyn std::error::Error) -> impl Iterator<Item = String> {
@@ -188,7 +240,11 @@ impl From<SettingsError> for Error {
 
 impl From<DataPathsError> for Error {
     fn from(error: DataPathsError) -> Self {
-        Self::new(ErrorKind::Settings, error.to_string())
+        let settings = Self::new(ErrorKind::Settings, error.to_string());
+        match error {
+            DataPathsError::NoHome => settings.hint(HOME_HINT),
+            DataPathsError::NotAbsolute { .. } => settings,
+        }
     }
 }
 
@@ -232,6 +288,35 @@ mod tests {
             "error: cannot copy src/a.rs\n  because No space left on device"
         );
         assert_eq!(error.kind, ErrorKind::Machine);
+    }
+
+    #[test]
+    fn a_cause_is_told_once_and_what_to_try_is_no_cause() {
+        let error = Error::usage("cannot open x: no such file").because("no such file");
+        assert_eq!(error.because, Vec::<String>::new());
+        let error =
+            Error::usage("cannot write x").because("disk is full").because("13: disk is full");
+        assert_eq!(error.because, ["disk is full"]);
+        let error =
+            Error::usage("cannot ask").because("a; b: silent; start it with `ollama serve`");
+        assert_eq!(
+            (&*error.because, &*error.hints),
+            (&["a; b: silent".to_owned()][..], &["start it with `ollama serve`".to_owned()][..])
+        );
+        let error = Error::usage("cannot ask").because("try: ollama pull a");
+        assert_eq!((error.because.len(), &*error.hints), (0, &["ollama pull a".to_owned()][..]));
+    }
+
+    #[test]
+    fn a_home_that_cannot_be_used_names_what_moves_it() {
+        let of_home = |class| {
+            let (what, source) = ("open the ledger at /l".to_owned(), "no locks".into());
+            Error::of_home(LedgerError { what, class, source }).hints
+        };
+        assert_eq!(of_home(FailureClass::Crashed), [HOME_HINT]);
+        assert_eq!(of_home(FailureClass::Resources), [ROOM_HINT]);
+        assert_eq!(Error::from(DataPathsError::NoHome).hints, [HOME_HINT]);
+        assert!(HOME_HINT.contains("REGATTA_HOME") && HOME_HINT.contains("isolation.dir"));
     }
 
     #[test]

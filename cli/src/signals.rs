@@ -53,6 +53,7 @@ pub(crate) fn exit_code(interruption: Interruption) -> ExitCode {
         Interruption::Interrupt => ExitCode::Interrupted,
         Interruption::Terminate => ExitCode::Terminated,
         Interruption::Bug => ExitCode::Bug,
+        Interruption::Resources => ExitCode::NoSuccess,
     }
 }
 

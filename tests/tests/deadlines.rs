@@ -7,7 +7,7 @@ use std::time::Duration;
 use actors::Engine;
 use engine::exit_code::Interruption;
 use engine::ports::CancelLevel;
-use protocol::{FailureClass, Outcome, TaskReport, TaskSpec};
+use protocol::{Failure, FailureClass, Outcome, TaskReport, TaskSpec};
 use tests::fakes::{TestEngine, agent, task};
 
 /// Waits for `what`, for as long as anybody may have to.
@@ -38,7 +38,7 @@ fn failure(report: &TaskReport) -> (FailureClass, String) {
     }
 }
 
-async fn close(engine: Engine) -> Option<String> {
+async fn close(engine: Engine) -> Option<Failure> {
     within(engine.close()).await
 }
 
@@ -89,8 +89,8 @@ async fn closing_gives_up_what_does_not_end_and_says_what() {
         engine.submit(engine.spec(vec![task("one", "yield")])).await;
         within(engine.repository.failpoints.until_blocked()).await;
         let gave_up = close(engine.engine).await.unwrap_or_else(|| panic!("{step} is told"));
-        assert!(gave_up.contains("gave up waiting for"), "{step}: {gave_up}");
-        assert!(gave_up.contains("the runs"), "{step}: {gave_up}");
+        assert!(gave_up.message.contains("gave up waiting for"), "{step}: {gave_up:?}");
+        assert!(gave_up.message.contains("the runs"), "{step}: {gave_up:?}");
         // It had been at work for as long as it was waited for: its events come first.
         while let Some(_event) = within(engine.events.recv()).await {}
     }
@@ -106,7 +106,8 @@ async fn a_ledger_that_does_not_answer_falls_and_the_engine_with_it() {
     engine.ledger.failpoints.block_at("append");
     engine.submit(engine.spec(vec![task("two", "yield")])).await;
     let fell = within(engine.engine.failed()).await;
-    assert!(fell.contains("the ledger: cannot write the ledger within 120 s"), "{fell}");
+    let said = "cannot write the ledger within 120 s";
+    assert!(fell.message.contains(said) && fell.class == FailureClass::Resources, "{fell:?}");
     let repository = engine.repository.clone();
     assert_eq!(close(engine.engine).await, Some(fell));
     assert_eq!((repository.captured().len(), repository.leaked()), (1, 0));

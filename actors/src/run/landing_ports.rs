@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use engine::landing::{LandingBackend, LedgerWriter};
 use engine::ports::{CancelToken, IsolationError, LandingNotice, LandingRequest, LedgerError};
-use protocol::{LandingId, LandingReport, LedgerEntry, RunName};
+use protocol::{FailureClass, LandingId, LandingReport, LedgerEntry, RunName};
 use ractor::{ActorRef, RpcReplyPort};
 
 use super::messages::RunMessage;
@@ -49,6 +49,7 @@ impl LedgerWriter for RunRecords {
         });
         written.await.ok_or_else(|| LedgerError {
             what: "write to the ledger".to_owned(),
+            class: FailureClass::Crashed,
             source: "whoever writes it is gone".into(),
         })
     }

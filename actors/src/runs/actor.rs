@@ -44,7 +44,7 @@ impl Actor for Runs {
             // If there is no such run, the request is dropped, and its reply port with it.
             RunsMessage::Request(run, request) => state.send(run, RunMessage::Request(request)),
             RunsMessage::Cancel(run, how, why) => state.cancel(run, how, why),
-            RunsMessage::Close => state.close(),
+            RunsMessage::Close(why) => state.close(why),
         }
         state.settle(&myself);
         Ok(())

@@ -54,14 +54,14 @@ impl RunsState {
     }
 
     /// Cancels all runs; the actor stops when none is left.
-    pub(super) fn close(&mut self) {
+    pub(super) fn close(&mut self, why: Interruption) {
         self.closing = true;
         for opening in self.opening.values_mut() {
             opening.give_up(GivenUp::Closing);
         }
         let runs: Vec<_> = self.runs.keys().copied().collect();
         for run in runs {
-            self.cancel(run, CancelLevel::Gently, Interruption::Terminate);
+            self.cancel(run, CancelLevel::Gently, why);
         }
     }
 
@@ -228,5 +228,5 @@ pub(crate) enum RunsMessage {
     /// Cancels one run.
     Cancel(RunId, CancelLevel, Interruption),
     /// Cancels all runs, and stops when none is left.
-    Close,
+    Close(Interruption),
 }

@@ -83,8 +83,8 @@ pub(super) async fn run(
     let failure = engine.close().await;
     app.user_models.finish_renewals().await;
     match (failure, printed) {
-        (Some(what), _) | (None, Printed::EngineFailed(what)) => {
-            Err(Error::new(ErrorKind::Bug, "a part of the program failed").because(what))
+        (Some(failure), _) | (None, Printed::EngineFailed(failure)) => {
+            Err(Error::engine_failed(&failure))
         }
         (None, Printed::Interrupted(why)) => Ok(signals::exit_code(why)),
         (None, Printed::OutputFailed(error)) => Err(Error::output(&error)),

@@ -11,7 +11,9 @@ use actors::{Canceller, Engine, Events, Submission, SubmitError, Submitted};
 use config::make_private;
 use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, LandingNotice, Repository};
-use protocol::{Event, EventKind, ExitCode, RunId, RunName, RunSpec, WorkspaceKind};
+use protocol::{
+    Event, EventKind, ExitCode, Failure, FailureClass, RunId, RunName, RunSpec, WorkspaceKind,
+};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -88,10 +90,12 @@ pub async fn execute(
         }
     };
     log.begin(&app.places.log(&submitted.name));
-    let mut landed = Vec::new();
+    let (mut landed, mut ended_with) = (Vec::new(), None);
     let also: &mut (dyn FnMut(&Event) + Send) = &mut |event| {
-        if let EventKind::TaskLanded { task, .. } = &event.kind {
-            landed.push(task.clone());
+        match &event.kind {
+            EventKind::TaskLanded { task, .. } => landed.push(task.clone()),
+            EventKind::RunFinished { exit_code, .. } => ended_with = Some(*exit_code),
+            _ => {}
         }
         also(event);
     };
@@ -106,7 +110,7 @@ pub async fn execute(
     tracing::info!("the run is over; its reader may still read");
     let shown = display.finish().await;
     if let Some(failure) = failure {
-        let error = engine_failed(app, &submitted.name, &failure);
+        let error = engine_failed(app, &submitted.name, &failure, ended_with);
         return Err(match landed[..] {
             [] => error,
             _ => error.because(landed_unrecorded(&landed)),
@@ -117,7 +121,9 @@ pub async fn execute(
         FollowEnd::OutputFailed(error, exit_code) => {
             return Err(output_error(&error, exit_code));
         }
-        FollowEnd::Failed(what) => return Err(engine_failed(app, &submitted.name, &what)),
+        FollowEnd::Failed(failure) => {
+            return Err(engine_failed(app, &submitted.name, &failure, ended_with));
+        }
     };
     shown.map_err(|error| output_error(&error, exit_code))?;
     Ok(RunResult { run: submitted.name, exit_code })
@@ -196,7 +202,7 @@ enum FollowEnd {
     /// code.
     OutputFailed(io::Error, ExitCode),
     /// A critical part of the engine failed.
-    Failed(String),
+    Failed(Failure),
 }
 
 /// How long events gather after one. Hundreds of agents would otherwise wake the thread with each of
@@ -218,7 +224,8 @@ async fn follow(
             biased;
             event = events.recv(), if gathering.is_none() => {
                 let Some(event) = event else {
-                    return FollowEnd::Failed("its events ended before it did".to_owned());
+                    let what = "its events ended before it did";
+                    return FollowEnd::Failed(Failure::new(FailureClass::Crashed, what));
                 };
                 for event in iter::once(event).chain(iter::from_fn(|| events.take())) {
                     also(&event);
@@ -242,11 +249,14 @@ async fn follow(
 }
 
 /// Returns why a run was not started.
-fn not_started(refused: SubmitError, failure: Option<String>) -> Error {
+fn not_started(refused: SubmitError, failure: Option<Failure>) -> Error {
     match failure {
+        Some(failure) if failure.class == FailureClass::Resources => {
+            Error::engine_failed(&failure).exit(ExitCode::NotStarted)
+        }
         Some(failure) => {
             Error::new(ErrorKind::Bug, "a part of the program failed, and the run was not started")
-                .because(failure)
+                .because(failure.message)
         }
         None => refused.into(),
     }
@@ -256,19 +266,27 @@ fn interrupted(interruption: Interruption) -> Error {
     Error::usage("stopped before anything was started").exit(signals::exit_code(interruption))
 }
 
-fn engine_failed(app: &AppContext, run: &RunName, what: &str) -> Error {
-    let log = app.places.log(run);
-    Error::new(ErrorKind::Bug, "a part of the program failed, and it cannot go on")
-        .because(what)
-        .because(format!("the report is in {}", log.display()))
-        .hint(format!("regatta runs show {run}"))
+/// Returns the error of a run whose engine failed, which ended with `exit_code` if it could.
+fn engine_failed(
+    app: &AppContext,
+    run: &RunName,
+    failure: &Failure,
+    exit_code: Option<ExitCode>,
+) -> Error {
+    let error = Error::engine_failed(failure).hint(format!("regatta runs show {run}"));
+    match error.kind {
+        ErrorKind::Bug => {
+            error.because(format!("the report is in {}", app.places.log(run).display()))
+        }
+        _ => error.exit(exit_code.unwrap_or(ExitCode::NoSuccess)),
+    }
 }
 
 impl From<SubmitError> for Error {
     fn from(error: SubmitError) -> Self {
         match error {
             SubmitError::Isolation(error) => error.into(),
-            SubmitError::Ledger(error) => error.into(),
+            SubmitError::Ledger(error) => Self::of_home(error),
             SubmitError::Schema { task, fault } => {
                 Self::new(ErrorKind::Plan, format!("cannot use the schema of task `{task}`"))
                     .because(fault)

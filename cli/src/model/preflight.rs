@@ -9,7 +9,7 @@ use super::UserModels;
 use crate::error::{Error, ErrorKind, without_os_code};
 
 /// Opens every model of a run, its fallbacks among them, and checks that local ones and those at a base
-/// URL answer. Returns notes about those that do not, where others can be asked.
+/// URL answer, except those that the user's file defines completely. Returns notes about those that do not, where others can be asked.
 ///
 /// # Errors
 /// A model cannot be used.
@@ -33,6 +33,7 @@ pub(crate) async fn check_models(
     }
     let looks = routes
         .iter()
+        .filter(|(route, _)| !user.defines(route))
         .map(|(route, task)| async move { (*route, *task, catalogue.preflight(route).await) });
     let mut notes = Vec::new();
     for (route, task, looked) in join_all(looks).await {
@@ -55,7 +56,7 @@ fn is_replaced(spec: &RunSpec, route: &ModelRoute) -> bool {
     agents(spec).all(|(_, agent)| agent.model != *route || !agent.fallback.is_empty())
 }
 
-/// Opens the model of a session, and checks that it answers if it is local or at a base URL.
+/// Opens the model of a session. Its server is not asked: what is wrong with it shows in the first answer.
 ///
 /// # Errors
 /// The model cannot be used.
@@ -65,8 +66,7 @@ pub(crate) async fn check_model(
     route: &ModelRoute,
 ) -> Result<(), Error> {
     user.prepare([route.provider.as_str()]).await;
-    catalogue.open(route).map_err(|failure| unusable(route, None, &failure))?;
-    catalogue.preflight(route).await.map_err(|failure| unusable(route, None, &failure))
+    catalogue.open(route).map(drop).map_err(|failure| unusable(route, None, &failure))
 }
 
 /// Returns the models of a run, each once, with the first task that uses it.
@@ -126,15 +126,9 @@ fn unusable(route: &ModelRoute, task: Option<&TaskName>, failure: &Failure) -> E
             error.hint(format!("regatta login {}", route.provider))
         }
         _ if rest.is_empty() => error,
-        _ if ACTION_PREFIXES.iter().any(|prefix| rest.starts_with(prefix)) => {
-            error.hint(rest.trim_start_matches("try: "))
-        }
         _ => error.because(rest),
     }
 }
-
-/// The prefixes of a hint in the message of a failure. See `unusable`.
-const ACTION_PREFIXES: [&str; 3] = ["try: ", "start it ", "is the base URL right"];
 
 #[cfg(test)]
 mod tests {

@@ -6,8 +6,8 @@ use actors::{Engine, Events, SessionHandle};
 use engine::exit_code::Interruption;
 use engine::ports::CancelLevel;
 use protocol::{
-    AgentEnd, AssistantMessage, Event, EventKind, Failure, InputId, Message, SessionEvent,
-    UserInput,
+    AgentEnd, AssistantMessage, Event, EventKind, Failure, FailureClass, InputId, Message,
+    SessionEvent, UserInput,
 };
 
 use super::prompts::Prompts;
@@ -24,7 +24,7 @@ pub(crate) enum Printed {
     /// A signal stopped the work.
     Interrupted(Interruption),
     /// A part of the engine failed.
-    EngineFailed(String),
+    EngineFailed(Failure),
     /// Standard output cannot be written.
     OutputFailed(io::Error),
 }
@@ -74,7 +74,8 @@ async fn until_end(
             what = engine.failed() => return Err(Printed::EngineFailed(what)),
         };
         let Some(event) = event else {
-            return Err(Printed::EngineFailed("its events ended before it did".to_owned()));
+            let ended = Failure::new(FailureClass::Crashed, "its events ended before it did");
+            return Err(Printed::EngineFailed(ended));
         };
         show(&event).map_err(Printed::OutputFailed)?;
         let EventKind::SessionEvent { event, .. } = &event.kind else { continue };

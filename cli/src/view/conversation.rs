@@ -19,7 +19,10 @@ use engine::ports::{CancelToken, LineSink};
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
-use protocol::{Event, EventKind, EventScope, InputId, QueueKind, SessionEvent, UserInput};
+use protocol::{
+    Event, EventKind, EventScope, Failure, FailureClass, InputId, QueueKind, SessionEvent,
+    UserInput,
+};
 use rustix::io::Errno;
 use rustix::process::Signal;
 use tokio::signal::unix::{Signal as UnixSignal, SignalKind, signal};
@@ -49,6 +52,10 @@ const CONTINUED: Duration = Duration::from_millis(200);
 
 /// The end of a conversation whose terminal is gone.
 const TERMINATED: ConversationEnd = ConversationEnd::Interrupted(Interruption::Terminate);
+
+fn crashed(what: &str) -> ConversationEnd {
+    ConversationEnd::EngineFailed(Failure::new(FailureClass::Crashed, what))
+}
 
 /// A session that is shown on the terminal.
 pub(crate) struct Conversation<'a> {
@@ -82,7 +89,7 @@ impl Conversation<'_> {
 
     async fn show(self, signals: &mut Signals) -> Result<ConversationEnd, Error> {
         let Some(state) = self.session.state().await else {
-            return Ok(ConversationEnd::EngineFailed("the session is closed".to_owned()));
+            return Ok(crashed("the session is closed"));
         };
         let status = Status {
             model: state.model.name(),
@@ -208,7 +215,7 @@ impl Shown<'_> {
             tokio::select! {
                 event = events.recv() => {
                     let Some(event) = event else {
-                        self.leave(ConversationEnd::EngineFailed("the session has ended".to_owned()));
+                        self.leave(crashed("the session has ended"));
                         continue;
                     };
                     self.events(event, &mut events).await?;

@@ -11,10 +11,13 @@ pub enum Interruption {
     Terminate,
     /// A critical actor of the engine died.
     Bug,
+    /// There is no room for what the engine must record, for instance on a full disk.
+    Resources,
 }
 
 /// Returns the exit code of a run with these totals. If several apply, the first of these is used:
 /// the interruption, an exhausted budget or quota, no success, partial success, kept work, success.
+/// A run that could not be recorded to its end has no more than partial success.
 ///
 /// A task that reached its own budget fails alone: if others succeeded, it did not stop the run.
 #[must_use]
@@ -23,6 +26,8 @@ pub fn exit_code(totals: &Totals, interruption: Option<Interruption>) -> ExitCod
         Some(Interruption::Interrupt) => ExitCode::Interrupted,
         Some(Interruption::Terminate) => ExitCode::Terminated,
         Some(Interruption::Bug) => ExitCode::Bug,
+        Some(Interruption::Resources) if totals.done == 0 => ExitCode::NoSuccess,
+        Some(Interruption::Resources) => ExitCode::Partial,
         None if is_exhausted(totals) => ExitCode::Exhausted,
         None if totals.done == 0 => ExitCode::NoSuccess,
         None if totals.failed + totals.cancelled > 0 => ExitCode::Partial,
@@ -63,5 +68,7 @@ mod tests {
         assert_eq!(exit_code(&all, Some(Interruption::Interrupt)), ExitCode::Interrupted);
         assert_eq!(exit_code(&all, Some(Interruption::Terminate)), ExitCode::Terminated);
         assert_eq!(exit_code(&all, Some(Interruption::Bug)), ExitCode::Bug);
+        let full = |totals| exit_code(&totals, Some(Interruption::Resources));
+        assert_eq!((full(all), full(totals(0, 3, 0))), (ExitCode::Partial, ExitCode::NoSuccess));
     }
 }

@@ -1,16 +1,20 @@
 //! The causes of errors of the ledger.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use engine::ports::{IsolationError, LedgerError};
-use protocol::{RunId, TaskId, TaskName};
+use protocol::{FailureClass, RunId, TaskId, TaskName};
+use rusqlite::ErrorCode;
+use rustix::io::Errno;
 
 /// The cause of a [`LedgerError`]. It is `Clone`, because each request of a batch whose sync failed
 /// gets it.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum LedgerCause {
-    #[error(transparent)]
+    // What is behind an error of SQLite says the same again, with a number.
+    #[error("{0}")]
     Database(Arc<rusqlite::Error>),
     #[error("the folder or the file cannot be made")]
     File(#[source] Arc<std::io::Error>),
@@ -28,7 +32,7 @@ pub(crate) enum LedgerCause {
     NoName(RunId),
     #[error(
         "a newer version of this program wrote it (its version is {found}, this program knows \
-         {known}); update this program, or set another REGATTA_HOME"
+         {known}); update this program"
     )]
     Newer { found: i64, known: i64 },
     #[error("it is a database, but not a ledger")]
@@ -46,8 +50,49 @@ impl LedgerCause {
             Self::Lock(_) => "lock the run's folder of workspaces".to_owned(),
             _ => format!("{action} the ledger at {}", path.display()),
         };
-        LedgerError { what, source: Box::new(self.clone()) }
+        LedgerError { what, class: self.class(), source: Box::new(self.clone()) }
     }
+
+    fn class(&self) -> FailureClass {
+        let is_shortage = match self {
+            Self::Database(error) => error.sqlite_error_code().is_some_and(is_of_the_disk),
+            Self::File(error) | Self::Fault(error) => is_exhausted(error),
+            Self::Lock(error) => return error.to_failure().class,
+            Self::Json(_)
+            | Self::UnknownRun(_)
+            | Self::UnknownTask(_)
+            | Self::UnknownName { .. }
+            | Self::NoName(_)
+            | Self::Newer { .. }
+            | Self::Foreign
+            | Self::Ended => false,
+        };
+        if is_shortage { FailureClass::Resources } else { FailureClass::Crashed }
+    }
+}
+
+/// Returns whether SQLite lacked room, memory or a file descriptor. It tells a full disk as an error of
+/// reading or writing where it is not the ledger itself that has to grow.
+fn is_of_the_disk(code: ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::DiskFull
+            | ErrorCode::OutOfMemory
+            | ErrorCode::SystemIoFailure
+            | ErrorCode::CannotOpen
+    )
+}
+
+/// The error numbers of exhausted resources.
+pub(crate) const EXHAUSTED: [Errno; 6] =
+    [Errno::NOSPC, Errno::DQUOT, Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::FBIG];
+
+/// Returns whether room, memory or file descriptors ran out.
+pub(crate) fn is_exhausted(error: &io::Error) -> bool {
+    let number = error.raw_os_error();
+    let short = EXHAUSTED.iter().any(|shortage| number == Some(shortage.raw_os_error()));
+    // An error injected by a test has an `ErrorKind` but no OS error number.
+    short || matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 impl From<rusqlite::Error> for LedgerCause {
@@ -59,5 +104,32 @@ impl From<rusqlite::Error> for LedgerCause {
 impl From<serde_json::Error> for LedgerCause {
     fn from(error: serde_json::Error) -> Self {
         Self::Json(Arc::new(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::error_chain;
+    use rusqlite::ffi;
+
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_a_matter_of_resources_and_is_told_once() {
+        let database = |code| {
+            let said = "database or disk is full".to_owned();
+            let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), Some(said));
+            LedgerCause::from(error).to_error("write", Path::new("/home/ada/ledger.db"))
+        };
+        let full = database(ffi::SQLITE_FULL);
+        let line = "cannot write the ledger at /home/ada/ledger.db: database or disk is full";
+        assert_eq!(error_chain(&full), line);
+        assert_eq!(full.class, FailureClass::Resources);
+        for code in [ffi::SQLITE_NOMEM, ffi::SQLITE_IOERR_SHMSIZE, ffi::SQLITE_CANTOPEN] {
+            assert_eq!(database(code).class, FailureClass::Resources, "{code}");
+        }
+        for code in [ffi::SQLITE_CONSTRAINT, ffi::SQLITE_CORRUPT] {
+            assert_eq!(database(code).class, FailureClass::Crashed, "{code}");
+        }
     }
 }

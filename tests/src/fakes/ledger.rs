@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use engine::ports::{LedgerError, LedgerStore, LockRun, RunLock};
 use engine::run::{RunRecord, totals};
-use protocol::{LedgerEntry, RunId, RunName, RunSpec, TaskId, Timestamp};
+use protocol::{FailureClass, LedgerEntry, RunId, RunName, RunSpec, TaskId, Timestamp};
 use tokio::sync::Notify;
 
 use super::{Failpoints, Step, Trace};
@@ -135,6 +135,7 @@ impl LedgerStore for FakeLedger {
         let name = RunName::of(run.id, RunName::SHORTEST);
         let held = lock.take(&name).map_err(|error| LedgerError {
             what: "lock the run".to_owned(),
+            class: FailureClass::Crashed,
             source: Box::new(error),
         })?;
         let mut record = self.record.lock().expect("no test panics with it");
@@ -157,8 +158,8 @@ impl LedgerStore for FakeLedger {
         }
         let mut record = self.record.lock().expect("no test panics with it");
         if record.broken.is_some() {
-            let source = "it was torn".into();
-            return Err(LedgerError { what: "write the ledger".to_owned(), source });
+            let (what, source) = ("write the ledger".to_owned(), "it was torn".into());
+            return Err(LedgerError { what, class: FailureClass::Crashed, source });
         }
         record.batches += 1;
         if record.forgetful.is_some() {

@@ -103,7 +103,9 @@ pub(super) async fn play(scene: Scene, point: &str) -> String {
     assert!(faults.were_hit(), "{point} was not reached");
     let left = repository.leaked();
     let came = match (next, fell) {
-        (_, Some(fell)) => format!("{came}; {captured} captured, {left} left; fell: {fell}"),
+        (_, Some(fell)) => {
+            format!("{came}; {captured} captured, {left} left; fell: {}", fell.message)
+        }
         (next, None) => {
             assert_eq!(next.as_deref(), Some("done; 1 landed"), "{point}: the engine goes on");
             format!("{came}; {captured} captured, {left} left")

@@ -82,8 +82,8 @@ pub(super) async fn converse(
     app.user_models.finish_renewals().await;
     line.iter().for_each(|line| note(globals, line));
     match (failure, left?) {
-        (Some(what), _) | (None, ConversationEnd::EngineFailed(what)) => {
-            Err(Error::new(ErrorKind::Bug, "a part of the program failed").because(what))
+        (Some(failure), _) | (None, ConversationEnd::EngineFailed(failure)) => {
+            Err(Error::engine_failed(&failure))
         }
         (None, ConversationEnd::Interrupted(why)) => Ok(signals::exit_code(why)),
         (None, ConversationEnd::Done | ConversationEnd::Switch(..)) => Ok(ExitCode::Success),

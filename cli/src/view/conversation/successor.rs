@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use engine::exit_code::Interruption;
+use protocol::Failure;
 
 use crate::render::{Palette, Size};
 use crate::view::highlight::Syntaxes;
@@ -17,7 +18,7 @@ pub(crate) enum ConversationEnd {
     /// The user, or a signal, interrupted it.
     Interrupted(Interruption),
     /// A part of the engine failed.
-    EngineFailed(String),
+    EngineFailed(Failure),
     /// Another session was opened, which goes on with the view.
     Switch(Box<OpenedSession>, Box<KeptView>),
 }

@@ -4,7 +4,7 @@
 use std::any::Any;
 
 use async_trait::async_trait;
-use protocol::{LedgerEntry, RunName, RunSpec, Timestamp};
+use protocol::{Failure, FailureClass, LedgerEntry, RunName, RunSpec, Timestamp, error_chain};
 
 use super::IsolationError;
 
@@ -33,9 +33,19 @@ pub trait LedgerStore: Send + Sync {
 pub struct LedgerError {
     /// What was attempted, including the path of the ledger.
     pub what: String,
+    /// The class of the failure: whether room ran out, or something else is wrong.
+    pub class: FailureClass,
     /// The error of the database.
     #[source]
     pub source: Box<dyn std::error::Error + Send + Sync>,
+}
+
+impl LedgerError {
+    /// Returns the failure of what cannot go on without the ledger.
+    #[must_use]
+    pub fn to_failure(&self) -> Failure {
+        Failure::new(self.class, error_chain(self))
+    }
 }
 
 /// The lock of one run. The engine holds it from before the run is in the ledger until the run is

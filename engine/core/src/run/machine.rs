@@ -13,7 +13,7 @@ use protocol::{
 };
 
 use super::RunRecord;
-use crate::exit_code::Interruption;
+use crate::exit_code::{Interruption, exit_code};
 use crate::ports::{CancelLevel, Notice};
 use crate::schedule::{QueuedTask, RefusedTask, TaskEnd};
 
@@ -110,7 +110,7 @@ impl RunMachine {
                 self.children.resumed(&self.record, parent, &mut effects)
             }
             Input::Cancel(level, why) => {
-                self.interruption.get_or_insert(why);
+                self.interrupted(why);
                 effects.push(Effect::CancelLanding(level));
                 self.cancel_unfinished(level, &mut effects);
             }
@@ -237,8 +237,15 @@ impl RunMachine {
         self.fail_unstarted(task, &outcome, effects);
     }
 
-    fn record_end(&mut self, task: TaskId, report: Box<TaskReport>, effects: &mut Vec<Effect>) {
+    fn record_end(&mut self, task: TaskId, mut report: Box<TaskReport>, effects: &mut Vec<Effect>) {
         self.set(task, LiveState::Finishing);
+        if self.interruption == Some(Interruption::Resources)
+            && report.outcome == Outcome::Cancelled
+        {
+            let message = "the run was stopped, because the ledger cannot be written";
+            let failure = Failure::new(FailureClass::Resources, message);
+            report.outcome = Outcome::Failed { failure };
+        }
         effects.push(Effect::Record(LedgerEntry::TaskFinished { task, report }));
     }
 
@@ -276,6 +283,7 @@ impl RunMachine {
     }
 
     fn not_recorded(&mut self, entry: LedgerEntry, effects: &mut Vec<Effect>) {
+        self.interrupted(Interruption::Resources);
         match entry {
             // The task did not start, and will be cancelled as the engine closes.
             LedgerEntry::TaskStarted { .. } => {}
@@ -290,6 +298,12 @@ impl RunMachine {
             }
             LedgerEntry::LandingStarted { .. } => {
                 self.finish_landing(LandingReport::default(), effects)
+            }
+            LedgerEntry::RunFinished { run, totals, .. } => {
+                let exit_code = exit_code(&totals, self.interruption);
+                let ended = LedgerEntry::RunFinished { run, totals, exit_code };
+                self.record.apply(&ended);
+                self.recorded(ended, effects);
             }
             // The ledger is gone and the engine is closing. The record now has unwritten entries.
             begun => {

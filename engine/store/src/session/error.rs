@@ -7,7 +7,8 @@ use std::sync::Arc;
 use engine::ports::SessionLogError;
 use engine::session::UnknownEntry;
 use protocol::FailureClass;
-use rustix::io::Errno;
+
+use crate::error::is_exhausted;
 
 /// The cause of a [`SessionLogError`]. The type is `Clone` because a failed log returns the
 /// same error for every later write.
@@ -31,10 +32,6 @@ pub(super) enum LogCause {
     #[error("this program is ending")]
     Ending,
 }
-
-/// The error numbers of exhausted resources.
-const EXHAUSTED: [Errno; 6] =
-    [Errno::NOSPC, Errno::DQUOT, Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::FBIG];
 
 impl LogCause {
     /// Returns the error that callers see.
@@ -60,13 +57,6 @@ impl LogCause {
     }
 }
 
-fn is_exhausted(error: &io::Error) -> bool {
-    let number = error.raw_os_error();
-    let short = EXHAUSTED.iter().any(|shortage| number == Some(shortage.raw_os_error()));
-    // An error injected by a test has an `ErrorKind` but no OS error number.
-    short || matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
-}
-
 impl From<UnknownEntry> for LogCause {
     fn from(error: UnknownEntry) -> Self {
         Self::NoEntry(error)
@@ -87,7 +77,10 @@ impl From<serde_json::Error> for LogCause {
 
 #[cfg(test)]
 mod tests {
+    use rustix::io::Errno;
+
     use super::*;
+    use crate::error::EXHAUSTED;
 
     #[test]
     fn what_is_too_little_is_a_matter_of_resources_and_the_rest_a_crash() {

@@ -110,6 +110,31 @@ fn a_pillar_that_falls_ends_the_engine_with_70_and_says_so() {
 }
 
 #[test]
+fn a_full_disk_of_the_ledger_is_a_matter_of_resources_and_told_once_and_what_is_done_is_kept() {
+    // Each task of one job has two entries, and a third with its changes if it has any.
+    for (write, code, done) in [(1, 5, 0), (4, 3, 1)] {
+        let place = sandbox();
+        let repository = place.repository();
+        let before = repository.tree();
+        let run = place.run_in(&repository).words("--jobs 1 --each -").stdin("1\n2\n3\n");
+        let run = run.exec("echo x > x-{{item}}.txt");
+        let full = run.fault(&format!("full@ledger.append:{write}")).run().expect_code(code);
+        let end = &full.events_of("run_finished")[0];
+        assert_eq!((&end["exit_code"], &end["done"]), (&code.into(), &done.into()), "{full}");
+        let last = full.task("3");
+        assert_eq!(last["failure"]["class"], "resources", "{last}");
+        assert_eq!(full.stderr.matches("no storage space").count(), 1, "{full}");
+        let said = format!("error: cannot write the ledger at {}", place.home().data().display());
+        assert!(full.stderr.contains(&said), "{full}");
+        assert!(full.stderr.contains("try: make room"), "{full}");
+        assert_eq!(before.differences(&repository.tree()), Vec::<String>::new(), "{full}");
+        let listed = place.regatta(repository.root()).words("runs").run().expect_code(0);
+        assert_eq!(place.home().captures().len(), done, "{listed}");
+        place.expect_nothing_left(&repository);
+    }
+}
+
+#[test]
 fn a_panic_at_any_step_ends_in_a_report_and_never_in_a_wait() {
     let points = [
         ("prepare.copy", 3, 2),

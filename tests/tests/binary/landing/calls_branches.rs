@@ -238,8 +238,9 @@ fn where_the_ledger_is_full_after_a_landing_it_says_what_has_landed_and_the_next
 
     // The last entry before the end of a run is that its work has landed; its end says so.
     let run = place.run_in(&repository).exec("echo work > work.txt");
-    let full = run.fault("full@ledger.append:7").run().expect_code(70);
+    let full = run.fault("full@ledger.append:7").run().expect_code(3);
     assert_eq!(full.landed(), ["t1"], "{full}");
+    assert_eq!(full.events_of("run_finished")[0]["exit_code"], 3, "{full}");
     let said = "the work of t1 has landed; the next command of regatta here records it";
     assert!(full.stderr.contains(said), "{full}");
     assert_eq!(repository.text("work.txt"), "work\n");

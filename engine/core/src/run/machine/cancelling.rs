@@ -3,9 +3,21 @@
 use protocol::{OnFailure, Outcome};
 
 use super::{Effect, LiveState, RunMachine, unstarted};
+use crate::exit_code::Interruption;
 use crate::ports::CancelLevel;
 
 impl RunMachine {
+    /// Notes why the run is interrupted. The first reason stands; but that an entry was not written,
+    /// for which room is the usual cause, may be because the engine has failed.
+    pub(super) fn interrupted(&mut self, why: Interruption) {
+        match (self.interruption, why) {
+            (None, _) | (Some(Interruption::Resources), Interruption::Bug) => {
+                self.interruption = Some(why);
+            }
+            (Some(_first), _) => {}
+        }
+    }
+
     /// Cancels all unfinished tasks, unless they were cancelled at this or a more urgent level.
     pub(super) fn cancel_unfinished(&mut self, level: CancelLevel, effects: &mut Vec<Effect>) {
         if self.cancelled >= Some(level) {

@@ -429,6 +429,62 @@ fn what_the_ledger_does_not_have_is_not_started_and_what_was_begun_is_seen_throu
 }
 
 #[test]
+fn a_run_that_cannot_be_recorded_ends_without_success_and_stops_what_runs_for_lack_of_room() {
+    let code = |play: &Play| match play.announced.last() {
+        Some(EventKind::RunFinished { exit_code, .. }) => *exit_code,
+        other => panic!("{other:?}"),
+    };
+    let lose = |play: &mut Play| {
+        while let Some(effect) = play.open.pop_front() {
+            match effect {
+                Effect::Record(entry) => play.tell(Input::NotRecorded(entry)),
+                Effect::ReleaseWorkspaces => {
+                    play.tell(Input::WorkspacesReleased { late: Vec::new(), ms: 7 });
+                }
+                Effect::Land(request) => panic!("{request:?} cannot be recorded"),
+                _ => {}
+            }
+        }
+    };
+    let begin = |tasks: &[&str]| {
+        let mut play = Play::begin(run(tasks));
+        play.write();
+        (0..tasks.len()).for_each(|at| drop(play.start(at)));
+        play
+    };
+    // It is the end of the last task that is lost.
+    let mut play = begin(&["one"]);
+    play.tell(Input::TaskEnded(play.id(0), changed("one")));
+    lose(&mut play);
+    assert_eq!(code(&play), ExitCode::Partial);
+    // It is the end of the run.
+    let mut play = begin(&["one"]);
+    play.end(0, Box::new(done(None)));
+    play.tell(Input::WorkspacesReleased { late: Vec::new(), ms: 7 });
+    lose(&mut play);
+    assert_eq!(code(&play), ExitCode::Partial);
+    // The engine is closed, because it knows that there is no room, or that it has a bug.
+    for (why, then) in
+        [(Interruption::Resources, ExitCode::NoSuccess), (Interruption::Bug, ExitCode::Bug)]
+    {
+        let mut play = begin(&["fails", "runs"]);
+        play.tell(Input::TaskEnded(play.id(0), failed(FailureClass::Command)));
+        lose(&mut play);
+        play.tell(Input::Cancel(CancelLevel::Gently, why));
+        play.tell(Input::TaskEnded(play.id(1), unstarted(Outcome::Cancelled)));
+        lose(&mut play);
+        assert_eq!(code(&play), then);
+        let runs = play.machine.record().tasks()[1].report().expect("it has ended");
+        let class = match &runs.outcome {
+            Outcome::Failed { failure } => Some(failure.class),
+            Outcome::Done { .. } | Outcome::Cancelled => None,
+        };
+        let expected = (why == Interruption::Resources).then_some(FailureClass::Resources);
+        assert_eq!(class, expected);
+    }
+}
+
+#[test]
 fn a_run_that_is_taken_up_again_goes_on_with_what_had_not_ended() {
     let tasks = vec![spec("done", &[]), spec("bad", &[]), spec("cut", &["done"])];
     let mut record = run_of([tasks, vec![spec("never", &["bad"])]].concat());
