@@ -5,7 +5,10 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use config::DataPaths;
-use protocol::{Command, ExitCode, FailureDetail, Outcome, TaskName, TaskState, Usage, Work};
+use protocol::{
+    Command, ExitCode, Failure, FailureDetail, Outcome, TaskName, TaskState, TaskTimings,
+    TimedPhase, Usage, Work,
+};
 use serde::Serialize;
 use store::{RunRow, SessionLine, TaskRow, read_session, used_in};
 
@@ -214,7 +217,7 @@ fn heading(
 /// Prints the output of a command.
 pub(super) fn output(row: &TaskRow, path: &Path, out: Out<'_>) -> Result<(), Error> {
     let Some(file) = if_exists(File::open(path), path)? else {
-        return if ran_silently(row) { say(out, "(no output)") } else { no_log(row, out) };
+        return if ran_silently(row) { say(out, PRINTED_NOTHING) } else { no_log(row, out) };
     };
     let mut from = BufReader::new(file);
     let mut to = io::BufWriter::new(out);
@@ -231,31 +234,63 @@ pub(super) fn output(row: &TaskRow, path: &Path, out: Out<'_>) -> Result<(), Err
     to.flush().map_err(|error| Error::output(&error))
 }
 
+/// What is printed in place of the output of a command that wrote nothing.
+const PRINTED_NOTHING: &str = "it printed nothing";
+
 /// Returns whether a task without a file of output ran its command, which wrote nothing.
 fn ran_silently(row: &TaskRow) -> bool {
-    match row.report.as_ref().map(|report| &report.outcome) {
-        Some(Outcome::Done { .. }) => true,
-        // The message of a failed set-up begins with its command.
-        Some(Outcome::Failed { failure }) if failure.message.starts_with("set-up `") => false,
-        Some(Outcome::Failed { failure }) => matches!(
-            failure.detail,
-            Some(FailureDetail::Exit { .. } | FailureDetail::Signal { .. })
-        ),
-        Some(Outcome::Cancelled) | None => false,
+    let Some(report) = &row.report else { return false };
+    // A command that was stopped has worked for some time. What comes after a set-up may have been
+    // stopped in it.
+    let worked = |timings: &TaskTimings| timings.get(TimedPhase::Work) > 0;
+    let was_stopped = report.setup_ms.is_none() && report.timings.as_deref().is_some_and(worked);
+    match &report.outcome {
+        Outcome::Done { .. } => true,
+        Outcome::Failed { failure } if is_of_setup(failure) => false,
+        Outcome::Failed { failure } => {
+            let has_ended = matches!(
+                failure.detail,
+                Some(FailureDetail::Exit { .. } | FailureDetail::Signal { .. })
+            );
+            has_ended || was_stopped
+        }
+        Outcome::Cancelled => was_stopped,
     }
+}
+
+/// Returns whether a set-up failed: the message then begins with its command.
+fn is_of_setup(failure: &Failure) -> bool {
+    failure.message.starts_with("set-up `")
 }
 
 /// Prints why there is no log.
 fn no_log(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
-    let was_set_up = row.report.as_ref().is_some_and(|report| report.setup_ms.is_some());
+    let report = row.report.as_ref();
+    let was_set_up = report.is_some_and(|report| report.setup_ms.is_some());
+    let setup_failed = report.is_some_and(|report| match &report.outcome {
+        Outcome::Failed { failure } => is_of_setup(failure),
+        Outcome::Done { .. } | Outcome::Cancelled => false,
+    });
+    let (work, silent) = match row.spec.work {
+        Work::Agent(_) => ("session", ""),
+        Work::Command(_) => ("command", "it printed nothing, or "),
+        Work::External(_) => ("program", "it printed nothing, or "),
+    };
     let why = match row.state {
+        _ if setup_failed => "it ended in its set-up".to_owned(),
         TaskState::Done | TaskState::Failed | TaskState::Cancelled if was_set_up => {
-            "it ended in its set-up"
+            format!("{silent}it ended in its set-up")
         }
-        TaskState::Queued => "it has not begun",
-        TaskState::Running => "its session has not begun",
-        TaskState::Done | TaskState::Failed | TaskState::Cancelled | TaskState::Interrupted => {
-            "it ended before its session began, or its log was removed"
+        TaskState::Queued => "it has not begun".to_owned(),
+        TaskState::Running => match row.spec.work {
+            Work::Agent(_) => "its session has not begun".to_owned(),
+            Work::Command(_) | Work::External(_) => "it has printed nothing yet".to_owned(),
+        },
+        TaskState::Interrupted => {
+            format!("{silent}it was interrupted before its {work} began, or its log was removed")
+        }
+        TaskState::Done | TaskState::Failed | TaskState::Cancelled => {
+            format!("it ended before its {work} began, or its log was removed")
         }
     };
     say(out, &format!("{} has no log: {why}", label(row)))

@@ -87,6 +87,9 @@ impl UserModels {
                 let key = config::api_key(key.expose())
                     .map_err(|error| failed("apiKey", error.to_string()))?;
                 Some(NamedKey::new(format!("the apiKey in {shown}"), key.expose()))
+            _ if entry.auth == AuthKind::None => {
+                Some(NamedKey::new(format!("`providers.{name}.auth: none` in {shown}"), ""))
+            }
             }
             _ => None,
         };

@@ -26,7 +26,26 @@ pub(crate) async fn find_model(user: &UserModels) -> FoundModel {
             return FoundModel::One(route, why);
         }
     }
-    choose(&keyed, &local_servers(&LocalSources::All.servers(user)).await)
+    match choose(&keyed, &local_servers(&LocalSources::All.servers(user)).await) {
+        FoundModel::Unclear(found) => FoundModel::Unclear(format!("{found}{}", in_file(user))),
+        one @ FoundModel::One(..) => one,
+    }
+}
+
+/// How many models of a file are listed.
+const LISTED: usize = 5;
+
+/// Returns what else can be said: the models of the file of models, and its mistakes.
+fn in_file(user: &UserModels) -> String {
+    let providers = user.file().providers.iter();
+    let models = providers
+        .flat_map(|(name, entry)| entry.models.keys().map(move |id| format!("{name}/{id}")));
+    let models: Vec<_> = models.collect();
+    let some = models.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");
+    let more = if models.len() > LISTED { ", …" } else { "" };
+    let listed = format!("; in {}: {some}{more}", user.file_shown());
+    let listed = Some(listed).filter(|_| !models.is_empty());
+    listed.into_iter().chain(user.faults().map(|fault| format!("; {fault}"))).collect()
 }
 
 /// A provider with a key, and its default model if it has one.
@@ -107,6 +126,33 @@ mod tests {
 
     fn models(ids: &[&str]) -> LocalFound {
         LocalFound::Models(ids.iter().map(|&id| id.to_owned()).collect())
+    }
+
+    #[test]
+    fn the_models_of_the_file_are_told_and_its_mistakes_with_their_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().as_os_str().to_owned();
+        let of = |name: &str| (name == "REGATTA_HOME").then(|| home.clone());
+        let places = config::DataPaths::resolve(of).unwrap();
+        let file = places.models_files()[0].clone();
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let said = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            in_file(&UserModels::new(&places)).replace(&file.display().to_string(), "FILE")
+        };
+        let gate = |models: &str| {
+            format!(
+                "providers:\n  gate:\n    baseUrl: https://g/v1\n    api: openai-completions\n    auth: none\n    models:\n{models}"
+            )
+        };
+        assert_eq!(said("providers: {}\n"), "");
+        let two = "      - { id: one }\n      - { id: two }\n";
+        assert_eq!(said(&gate(two)), "; in FILE: gate/one, gate/two");
+        let many: String = (1..=7).map(|n| format!("      - {{ id: m{n} }}\n")).collect();
+        let first = "; in FILE: gate/m1, gate/m2, gate/m3, gate/m4, gate/m5, …";
+        assert_eq!(said(&gate(&many)), first);
+        let wrong = said(&gate("      - { idd: one }\n"));
+        assert!(wrong.starts_with("; FILE:7: ") && wrong.contains("`gate` is not used"), "{wrong}");
     }
 
     #[test]

@@ -136,16 +136,20 @@ impl UserModels {
     /// Returns what the user should know about the files, line by line.
     pub(crate) fn notes(&self) -> Vec<String> {
         let file = self.file();
-        let faults = file.faults.iter().map(|fault| match &fault.provider {
-            Some(provider) => format!("{fault}; the provider `{provider}` is not used"),
-            None => format!("{fault}; nothing in the file is used"),
-        });
         let stored = match self.stored() {
             Ok(stored) => stored.note.clone(),
             Err(why) => Some(format!("no stored key is used: {why}")),
         };
         let warnings = file.warnings.iter().map(ToString::to_string);
-        faults.chain(warnings).chain(stored).chain(self.all_facts().1.clone()).collect()
+        self.faults().chain(warnings).chain(stored).chain(self.all_facts().1.clone()).collect()
+    }
+
+    /// Returns the mistakes in the file of models, each with its line and what follows from it.
+    pub(super) fn faults(&self) -> impl Iterator<Item = String> {
+        self.file().faults.iter().map(|fault| match &fault.provider {
+            Some(provider) => format!("{fault}; the provider `{provider}` is not used"),
+            None => format!("{fault}; nothing in the file is used"),
+        })
     }
 
     /// Uses this key for a provider, before all others.

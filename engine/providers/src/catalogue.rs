@@ -142,7 +142,9 @@ impl Catalogue {
     /// or the file of models.
     fn all_access(&self, route: &ModelRoute, user: &UserProvider) -> Result<Vec<Access>, Failure> {
         if user.needs_key == Some(false) {
-            return Ok(vec![Access::default()]);
+            let says_so = user.key.as_ref().map(|key| key.name.clone());
+            let variable = says_so.unwrap_or_else(|| "the settings of its provider".to_owned());
+            return Ok(vec![Access { variable, ..Access::default() }]);
         }
         let keys = self.config.user.keys(&route.provider)?.into_iter();
         let keys: Vec<_> = keys.filter(|named| named.key.is_some()).collect();
@@ -194,7 +196,8 @@ impl Catalogue {
 #[derive(Default)]
 struct Access {
     key: Option<ApiKey>,
-    /// Where the key is from, or the variable that would hold it.
+    /// Where the key is from, or the variable that would hold it, or where the user says that there is
+    /// none.
     variable: String,
     /// Renews the key, if it is the token of a login.
     tokens: Option<Arc<dyn AccessTokens>>,

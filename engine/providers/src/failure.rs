@@ -251,6 +251,8 @@ fn is_overflow(response: &ErrorResponse<'_>, words: &ErrorBody) -> bool {
         || (status == 400 && silent)
         || words.contains_any(OVERFLOWING)
         || words.exceeds_limit()
+    } else if variable.contains(' ') {
+        format!("it needs an API key, and gets none because of {variable}")
 }
 
 /// It is asked from a place where it is not offered.

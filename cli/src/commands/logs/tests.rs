@@ -92,7 +92,7 @@ async fn of_a_run_there_is_each_task_under_a_heading() {
          cancelled · 1.2s · 0 tokens · $0.00\n\n\
          runs · running\n\
          $ make runs\n\
-         runs has no log: its session has not begun\n\
+         runs has no log: it has printed nothing yet\n\
          running\n"
     );
     for target in [None, Some("@"), Some(&run.as_str()[..3])] {
@@ -194,4 +194,43 @@ async fn a_reader_who_has_read_enough_ends_it_quietly() {
         let error = run(&bench.context, &args, &mut Closed).unwrap_err();
         assert_eq!(error, Error::output(&io::ErrorKind::BrokenPipe.into()));
     }
+}
+
+#[test]
+async fn a_command_that_wrote_nothing_says_so_however_it_ended() {
+    let (bench, _) = bench().await;
+    let target = Target::find(&bench.context, &Some("@/make".to_owned()).into()).unwrap();
+    let [made] = &target.tasks[..] else { panic!("it is one task") };
+    let said = |change: &dyn Fn(&mut TaskRow)| {
+        let mut row = made.clone();
+        change(&mut row);
+        let mut out = Vec::new();
+        output(&row, Path::new("/no/such/output.log"), &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let ended = |outcome: Outcome, micros: u64, setup_ms: Option<u64>| {
+        said(&|row| {
+            let mut timings = TaskTimings::default();
+            timings.add(TimedPhase::Work, micros);
+            row.state = TaskState::Failed;
+            let report = row.report.as_mut().unwrap();
+            report.outcome = outcome.clone();
+            (report.timings, report.setup_ms) = (Some(Box::new(timings)), setup_ms);
+        })
+    };
+    let failed = |class, message: &str| Outcome::Failed { failure: Failure::new(class, message) };
+    let late = || failed(FailureClass::Timeout, "it did not end within 1 s");
+    assert_eq!(said(&|_| {}), "it printed nothing\n");
+    assert_eq!(ended(late(), 5, None), "it printed nothing\n");
+    assert_eq!(ended(Outcome::Cancelled, 5, None), "it printed nothing\n");
+    let never = "make has no log: it ended before its command began, or its log was removed\n";
+    assert_eq!(ended(failed(FailureClass::Workspace, "no room"), 0, None), never);
+    let either = "make has no log: it printed nothing, or it ended in its set-up\n";
+    assert_eq!(ended(late(), 5, Some(3)), either);
+    let setup = failed(FailureClass::Command, "set-up `make` ended with 1");
+    assert_eq!(ended(setup, 5, Some(3)), "make has no log: it ended in its set-up\n");
+    let killed = "make has no log: it printed nothing, or it was interrupted before its command \
+                  began, or its log was removed\n";
+    let interrupted = |row: &mut TaskRow| (row.state, row.report) = (TaskState::Interrupted, None);
+    assert_eq!(said(&interrupted), killed);
 }

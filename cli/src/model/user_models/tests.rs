@@ -125,3 +125,13 @@ providers:
     assert_eq!((changed.context, changed.output), (Some(7), Some(128_000)));
     assert_eq!(user.model_facts(&route("other/m")), ModelFacts::default());
 }
+
+#[test]
+fn of_a_provider_without_keys_it_is_known_where_that_is_said() {
+    let (folder, user) =
+        user("providers:\n  gate: { baseUrl: https://g/v1, auth: none, models: [] }\n");
+    let gate = user.provider(&route("gate/m")).unwrap().expect("it is in the file");
+    let file = folder.path().join("config/models.yml");
+    let said = format!("`providers.gate.auth: none` in {}", file.display());
+    assert_eq!(gate.key.map(|key| key.name), Some(said));
+}

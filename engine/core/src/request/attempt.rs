@@ -63,14 +63,20 @@ pub(super) async fn read_answer(
                 let what = "the answer ended in the middle";
                 break Err(AttemptFailure::new(FailureClass::Transient, what));
             }
-            Err(SilenceTimeout(limit)) => {
-                let what = format!("the model said nothing for {limit:?}");
+            Err(SilenceTimeout(silence)) => {
+                let what = format!("the model said nothing for {:?}", tenths(silence));
                 break Err(AttemptFailure::new(FailureClass::Transient, what));
             }
         }
     };
     let usage = received.usage(request_bytes);
     AttemptEnd { answer, partial: received.partial.into_parts(), usage }
+}
+
+/// Returns a time without what is less than a tenth of a second, as people read it.
+fn tenths(time: Duration) -> Duration {
+    let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    Duration::from_millis(millis - millis % 100)
 }
 
 /// The part of an answer received so far.
@@ -106,6 +112,7 @@ impl PartialAnswer {
             }
             ModelEvent::Received(bytes) => self.add(bytes),
             ModelEvent::Used(usage) => self.counted = Some(usage),
+            ModelEvent::Notice(text) => progress(Progress::Notice(&text)),
             // `Alive` and `Limits` have no content, and `read_answer` handles `Ended` and `Failed`.
             ModelEvent::Alive
             | ModelEvent::Limits(_)
@@ -172,8 +179,10 @@ impl<'a> WatchedEvents<'a> {
                 }
                 Either::Right(((), _event)) => {
                     self.alarm = None;
-                    if self.timer.now().saturating_sub(self.last) >= self.limit {
-                        return Err(SilenceTimeout(self.limit));
+                    // A machine that was suspended wakes up much later than at the limit.
+                    let silence = self.timer.now().saturating_sub(self.last);
+                    if silence >= self.limit {
+                        return Err(SilenceTimeout(silence));
                     }
                 }
             }
@@ -238,6 +247,8 @@ pub enum Progress<'a> {
         /// Why they cannot be shared.
         why: &'a str,
     },
+    /// What the user should know about how the model was asked.
+    Notice(&'a str),
     /// The attempt failed and will be retried. The parts of the answer received so far are
     /// discarded.
     Retrying {

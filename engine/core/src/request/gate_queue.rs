@@ -51,6 +51,8 @@ pub struct GateQueue {
     wake: Option<Duration>,
     /// The runs whose requests were refused because of an outage that goes on.
     refused: BTreeSet<Requester>,
+    /// When something was last answered; zero before that.
+    last_answer: Duration,
 }
 
 #[derive(Debug)]
@@ -58,6 +60,7 @@ struct Admitted {
     generation: u64,
     role: Role,
     tokens: u64,
+    at: Duration,
 }
 
 #[derive(Debug)]
@@ -95,6 +98,7 @@ impl GateQueue {
             notified: None,
             wake: None,
             refused: BTreeSet::new(),
+            last_answer: Duration::ZERO,
         };
         queue.apply_policy();
         queue
@@ -215,13 +219,12 @@ impl GateQueue {
         let under_way = self.under_way_in_all();
         match end {
             GateEnd::Answered { tokens } => {
-                self.shared.breaker.answered();
+                self.answered(now);
                 self.refused.clear();
                 self.shared.rates.used_more(tokens.saturating_sub(admitted.tokens), now);
             }
             GateEnd::Rejected { wait, reason } => {
-                // An account that counts is there.
-                self.shared.breaker.answered();
+                self.answered(now); // an account that counts is there
                 let is_news = self.shared.window.rejected(admitted.generation, under_way);
                 // A time that is over says nothing about the next one.
                 match wait.filter(|wait| !wait.is_zero()) {
@@ -236,15 +239,21 @@ impl GateQueue {
             }
             GateEnd::Overloaded { wait, reason } => {
                 let _is_news = self.shared.window.rejected(admitted.generation, under_way);
-                self.failed(admitted.role, wait, &reason, now);
+                self.failed(admitted, wait, &reason, now);
             }
-            GateEnd::Failed { wait, reason } => self.failed(admitted.role, wait, &reason, now),
+            GateEnd::Failed { wait, reason } => self.failed(admitted, wait, &reason, now),
             GateEnd::Unrelated => self.shared.breaker.ended(admitted.role, now),
         }
     }
 
-    fn failed(&mut self, role: Role, wait: Option<Duration>, reason: &str, now: Duration) {
-        self.shared.breaker.failed(role, reason, now);
+    fn answered(&mut self, now: Duration) {
+        self.shared.breaker.answered();
+        self.last_answer = now;
+    }
+
+    fn failed(&mut self, request: &Admitted, wait: Option<Duration>, reason: &str, now: Duration) {
+        let silent_since = request.at.max(self.last_answer);
+        self.shared.breaker.failed(request.role, reason, silent_since, now);
         if let Some(wait) = wait {
             self.pause(now, wait, reason);
         }
@@ -327,7 +336,7 @@ impl GateQueue {
             self.shared.rates.begun(tokens, now);
             self.leave(ticket, Departure::Served);
             let generation = self.shared.window.generation();
-            self.under_way.insert(ticket, Admitted { generation, role, tokens });
+            self.under_way.insert(ticket, Admitted { generation, role, tokens, at: now });
             effects.push(GateEffect::Admit(ticket));
         }
     }

@@ -68,6 +68,26 @@ fn the_status_decides_before_the_words() {
 }
 
 #[test]
+fn without_a_key_it_says_which_one_to_set_or_where_none_is_asked_for() {
+    let said = |variable: &str| {
+        let endpoint = test_support::endpoint(Api::OpenAiCompletions);
+        let endpoint = Endpoint { key: None, variable: variable.to_owned(), ..endpoint };
+        let (status, wait) = (StatusCode::UNAUTHORIZED, None);
+        let refusal = ErrorResponse { status, wait, body: "", request_bytes: 10 };
+        refused(&endpoint, &refusal, noon()).failure.message
+    };
+    assert_eq!(
+        said("ACME_API_KEY"),
+        "acme answers 401 Unauthorized: it needs an API key: set ACME_API_KEY"
+    );
+    assert_eq!(
+        said("`providers.acme.auth: none` in /home/ada/models.yml"),
+        "acme answers 401 Unauthorized: it needs an API key, and gets none because of \
+         `providers.acme.auth: none` in /home/ada/models.yml"
+    );
+}
+
+#[test]
 fn only_a_limit_of_how_much_at_a_time_is_a_rate_limit() {
     let judged = |status: u16, body: &str| {
         let status = StatusCode::from_u16(status).unwrap();

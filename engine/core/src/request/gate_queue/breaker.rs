@@ -21,6 +21,8 @@ pub(super) struct Breaker {
     failures: u32,
     /// When the first of the failures in a row was.
     since: Option<Duration>,
+    /// Since when nothing was answered, as those are told who have waited.
+    silent: Option<Duration>,
     /// The message of the last one.
     reason: String,
     state: State,
@@ -70,7 +72,7 @@ impl Breaker {
             State::Open { next, pause } => [Some(*next), Some(*pause)],
             State::Probing { pause, .. } => [Some(*pause), None],
         };
-        state.into_iter().chain([self.since]).flatten()
+        state.into_iter().chain([self.since, self.silent]).flatten()
     }
 
     /// Returns whether no request has failed since the last one that was answered.
@@ -113,7 +115,7 @@ impl Breaker {
         if self.is_over_limit(now).is_none() {
             return;
         }
-        self.since = Some(now);
+        (self.since, self.silent) = (Some(now), Some(now));
         if let State::Open { .. } = self.state {
             self.state = State::Open { next: now, pause: FIRST_PAUSE };
         }
@@ -121,13 +123,16 @@ impl Breaker {
 
     /// A request was answered.
     pub(super) fn answered(&mut self) {
-        (self.failures, self.since, self.state) = (0, None, State::Closed);
+        (self.failures, self.since, self.silent) = (0, None, None);
+        self.state = State::Closed;
     }
 
-    /// A request has failed in a way that says nothing about the request.
-    pub(super) fn failed(&mut self, role: Role, reason: &str, now: Duration) {
+    /// A request has failed in a way that says nothing about the request. Since `sent` nothing else
+    /// was answered either.
+    pub(super) fn failed(&mut self, role: Role, reason: &str, sent: Duration, now: Duration) {
         self.failures = self.failures.saturating_add(1);
         self.since.get_or_insert(now);
+        self.silent.get_or_insert(sent);
         reason.clone_into(&mut self.reason);
         self.state = match std::mem::take(&mut self.state) {
             State::Closed if self.failures >= MANY => {
@@ -162,11 +167,11 @@ impl Breaker {
         Some(since.saturating_add(self.limit?))
     }
 
-    /// Returns how long the outage has lasted if that is too long.
+    /// Returns for how long nothing was answered if the outage lasts too long.
     pub(super) fn is_over_limit(&self, now: Duration) -> Option<Duration> {
         let at = self.ends_waiting_at()?;
-        let since = self.since?;
-        (at <= now).then(|| now.saturating_sub(since))
+        let silent = self.silent.or(self.since)?;
+        (at <= now).then(|| now.saturating_sub(silent))
     }
 }
 
@@ -181,13 +186,13 @@ mod tests {
     #[test]
     fn failures_in_a_row_open_it_and_an_answer_closes_it() {
         let mut breaker = Breaker { limit: Some(s(45)), ..Breaker::default() };
-        breaker.failed(Role::Usual, "a", s(0));
-        breaker.failed(Role::Usual, "b", s(1));
+        breaker.failed(Role::Usual, "a", s(0), s(0));
+        breaker.failed(Role::Usual, "b", s(1), s(1));
         breaker.answered();
-        breaker.failed(Role::Usual, "c", s(2));
-        breaker.failed(Role::Usual, "d", s(3));
+        breaker.failed(Role::Usual, "c", s(2), s(2));
+        breaker.failed(Role::Usual, "d", s(3), s(3));
         assert_eq!((breaker.may_admit(s(3)), breaker.reason()), (MayAdmit::Yes, None));
-        breaker.failed(Role::Usual, "e", s(4));
+        breaker.failed(Role::Usual, "e", s(4), s(4));
         assert_eq!(
             (breaker.may_admit(s(4)), breaker.reason()),
             (MayAdmit::NotBefore(s(5)), Some("e"))
@@ -201,16 +206,16 @@ mod tests {
     fn one_probe_at_a_time_and_less_and_less_often() {
         let mut breaker = Breaker { limit: Some(s(45)), ..Breaker::default() };
         for _ in 0..32 {
-            breaker.failed(Role::Usual, "down", s(10));
+            breaker.failed(Role::Usual, "down", s(10), s(10));
         }
         let (mut now, mut pauses) = (s(11), Vec::new());
         for _ in 0..5 {
             assert_eq!(breaker.may_admit(now), MayAdmit::AsProbe);
             breaker.probe_admitted("a");
             assert_eq!(breaker.may_admit(now), MayAdmit::NotYet);
-            breaker.failed(Role::Usual, "an old one", now);
+            breaker.failed(Role::Usual, "an old one", now, now);
             assert_eq!(breaker.may_admit(now), MayAdmit::NotYet);
-            breaker.failed(Role::Probe, "down", now);
+            breaker.failed(Role::Probe, "down", now, now);
             let MayAdmit::NotBefore(next) = breaker.may_admit(now) else { panic!() };
             pauses.push((next - now).as_secs());
             now = next;
@@ -224,9 +229,9 @@ mod tests {
     #[test]
     fn an_outage_whose_limit_is_over_begins_anew_with_a_probe() {
         let mut breaker = Breaker { limit: Some(s(45)), ..Breaker::default() };
-        (0..3).for_each(|at| breaker.failed(Role::Usual, "down", s(at)));
+        (0..3).for_each(|at| breaker.failed(Role::Usual, "down", s(at), s(at)));
         breaker.probe_admitted("a");
-        breaker.failed(Role::Probe, "down", s(44));
+        breaker.failed(Role::Probe, "down", s(44), s(44));
         breaker.begin_anew(s(44));
         assert_eq!(breaker.ends_waiting_at(), Some(s(45)), "its time is not over");
         breaker.begin_anew(s(45));
@@ -246,14 +251,20 @@ mod tests {
     fn an_outage_that_lasts_too_long_is_over_its_limit_until_something_is_answered() {
         let mut breaker = Breaker { limit: Some(s(45)), ..Breaker::default() };
         for at in 0..3 {
-            breaker.failed(Role::Usual, "down", s(at));
+            breaker.failed(Role::Usual, "down", s(at), s(at));
         }
         assert_eq!((breaker.ends_waiting_at(), breaker.is_over_limit(s(44))), (Some(s(45)), None));
         assert_eq!(breaker.is_over_limit(s(50)), Some(s(50)));
+        // The time begins with the first failure, and the silence when that request was sent.
+        let mut slow = Breaker { limit: Some(s(45)), ..Breaker::default() };
+        (0..3).for_each(|at| slow.failed(Role::Usual, "silent", s(at), s(120 + at)));
+        assert_eq!((slow.is_over_limit(s(164)), slow.is_over_limit(s(165))), (None, Some(s(165))));
+        slow.begin_anew(s(170));
+        assert_eq!(slow.is_over_limit(s(215)), Some(s(45)), "who asks later has waited since then");
         breaker.answered();
         assert_eq!((breaker.ends_waiting_at(), breaker.is_over_limit(s(60))), (None, None));
         let mut patient = Breaker::default();
-        (0..9).for_each(|at| patient.failed(Role::Usual, "down", s(at)));
+        (0..9).for_each(|at| patient.failed(Role::Usual, "down", s(at), s(at)));
         assert_eq!(patient.is_over_limit(s(10_000)), None);
     }
 }
