@@ -25,24 +25,63 @@ impl StreamEnd {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Returns the last line for which `accept` is true, made printable and cut to `LONGEST`
-    /// characters.
+    fn lines(&self) -> impl DoubleEndedIterator<Item = String> {
+        self.bytes.split(|byte| matches!(byte, b'\n' | b'\r')).map(printable)
+    }
+
+    /// Returns the last line for which `accept` is true.
     fn last(&self, accept: fn(&str) -> bool) -> Option<String> {
-        let mut lines = self.bytes.rsplit(|byte| matches!(byte, b'\n' | b'\r')).map(printable);
-        let found = lines.find(|line| accept(line))?;
-        let line = found.trim();
-        match line.char_indices().nth(LONGEST) {
-            Some((end, _)) => Some(format!("{}…", line[..end].trim_end())),
-            None => Some(line.to_owned()),
+        self.lines().rev().find(|line| accept(line))
+    }
+
+    /// Returns the last line that says of itself that it is the error, or with which a traceback ends.
+    fn last_named(&self) -> Option<String> {
+        let (mut found, mut is_traced) = (None, false);
+        for line in self.lines() {
+            let ends_trace = is_traced && !line.starts_with([' ', '\t']) && has_word(&line);
+            is_traced = line.ends_with(TRACEBACK) || is_traced && !ends_trace;
+            if ends_trace || names_error(&line) && is_meaningful(&line) {
+                found = Some(line);
+            }
         }
+        found
     }
 }
 
-/// Returns the last meaningful line of standard error, or else of standard output, or else the last
-/// line of either that is not blank.
+/// Returns the line that says why a command failed, printable and of at most `LONGEST` characters: the
+/// last one of standard error, or else of standard output, that says of itself that it is the error; or
+/// else the last meaningful line; or else the last that is not blank.
 pub(crate) fn failure_line(error: &StreamEnd, output: &StreamEnd) -> Option<String> {
     let last = |accept| error.last(accept).or_else(|| output.last(accept));
-    last(is_meaningful).or_else(|| last(has_word))
+    let named = error.last_named().or_else(|| output.last_named());
+    let line = named.or_else(|| last(is_meaningful)).or_else(|| last(has_word))?;
+    let line = line.strip_prefix(PYTEST).unwrap_or(&line).trim();
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => Some(format!("{}…", line[..end].trim_end())),
+        None => Some(line.to_owned()),
+    }
+}
+
+/// The end of the first line of a traceback, of which the first line that is not indented is the error.
+const TRACEBACK: &str = "Traceback (most recent call last):";
+
+/// The beginning of a line in which pytest quotes an error.
+const PYTEST: &str = "E   ";
+
+/// Returns whether a line begins as the error of a compiler, a program or a test does. `panic` is also
+/// the name of a function in backtraces.
+fn names_error(line: &str) -> bool {
+    let of_npm = line.strip_prefix("npm error").or(line.strip_prefix("npm ERR!"));
+    let lower = of_npm.unwrap_or(line).trim_start().to_lowercase();
+    let word = lower.split(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default();
+    let next = lower[word.len()..].chars().next();
+    match word {
+        "error" => matches!(next, Some(':' | ' ' | '[' | '(')),
+        "fatal" => matches!(next, Some(':' | ' ')),
+        "panic" => next == Some(':'),
+        // What a comparison adds says less than the line before it.
+        _ => line.strip_prefix(PYTEST).is_some_and(|it| !it.trim().starts_with(['+', '-', '?'])),
+    }
 }
 
 fn has_word(line: &str) -> bool {
@@ -84,7 +123,7 @@ fn is_meaningful(line: &str) -> bool {
     let (indent, text) = (text.len() - text.trim_start().len(), text.trim());
     let lower = text.to_lowercase();
     let is_advice = ADVICE_BEGINS.iter().any(|advice| lower.starts_with(advice))
-        || indent > 0 && lower.starts_with("at ")
+        || is_frame(indent, &lower)
         || ADVICE_HAS.iter().any(|advice| lower.contains(advice));
     let is_name = indent > 0 && !text.contains(' ') || of_npm.is_some() && indent > 1;
     let is_part = indent > 0 && text.starts_with(['\'', '"']) || text.starts_with("- ");
@@ -93,6 +132,29 @@ fn is_meaningful(line: &str) -> bool {
     // make names the rule that failed after the error of its command.
     let is_rule = lower.starts_with("make") && lower.contains("] error ");
     has_word(text) && !(is_advice || is_name || is_part || is_place || is_open || is_rule)
+}
+
+/// Returns whether a line is a part of a backtrace. `text` is in lower case, without its indent.
+fn is_frame(indent: usize, text: &str) -> bool {
+    let after_digits = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    let is_numbered = after_digits.len() < text.len() && after_digits.starts_with(": ");
+    let places = ["at ", "from ", "file \"", "thrown in ", "/", "("];
+    indent > 0 && (is_numbered || places.iter().any(|place| text.starts_with(place)))
+        || text
+            .strip_prefix('#')
+            .is_some_and(|rest| rest.starts_with(|it: char| it.is_ascii_digit()))
+        || text.starts_with("goroutine ")
+        || text.starts_with("created by ")
+        || text.contains(", called at ")
+        || is_go_call(text)
+}
+
+/// Returns whether a line is a function of a backtrace of Go: `main.main()`, `main.f(0x1, ...)`.
+fn is_go_call(text: &str) -> bool {
+    let arguments = text.rsplit_once('(').and_then(|(_name, rest)| rest.strip_suffix(')'));
+    let is_frame =
+        |it: &str| matches!(it, "" | "...") || it.starts_with("0x") || it.starts_with("{0x");
+    text.contains('.') && arguments.is_some_and(is_frame)
 }
 
 #[cfg(test)]
@@ -146,6 +208,50 @@ mod tests {
         assert_eq!(chosen("Connecting\nUnauthorized\n", "").unwrap(), "Unauthorized");
         let places = "No key found.\n\nLog in first. See:\n  /docs/login.md\n  https://a.b/c\n";
         assert_eq!(chosen(places, "").unwrap(), "No key found.");
+    }
+
+    #[test]
+    fn the_line_that_names_the_error_goes_before_what_comes_after_it() {
+        let rust = "thread 'main' panicked at src/main.rs:2:5:\nno key\nstack backtrace:\n   0: \
+                    __rustc::rust_begin_unwind\n             at /rustc/1/std/src/panicking.rs:5:5\n  \
+                    21: std::rt::lang_start\n             at /rustc/1/std/src/rt.rs:2:5\n  22: main\n\
+                    note: Some details are omitted, run with `RUST_BACKTRACE=full`\n";
+        let go = "panic: no key\n\ngoroutine 1 [running]:\nmain.open(...)\n\t/app/main.go:7 +0x1d\n\
+                  panic({0x45e0a0?, 0x1})\nmain.main()\n\t/app/main.go:3 +0x2\nexit status 2\n";
+        let python = "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\n    \
+                      open_key()\n    ~~~~^^\nKeyError: 'no key'\n\nDuring handling, another:\n\n\
+                      Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n    \
+                      stop()\nValueError: no key\nclosing the log\n";
+        let pytest = "    def test_key():\n>       assert key() == 1\nE       AssertionError: no key\nE    \
+                         +  where 0 = key()\n\ntest_a.py:3: AssertionError\n==== 1 failed in 0.1s ====\n";
+        let ruby = "a.rb:1:in `key': no key (RuntimeError)\n\tfrom a.rb:3:in `<main>'\n";
+        let php = "PHP Fatal error:  Uncaught Exception: no key in /a.php:1\nStack trace:\n#0 {main}\n  \
+                   thrown in /a.php on line 1\n";
+        let java =
+            "Exception in thread \"main\" java.lang.Error: no key\n\tat a.B.main(B.java:3)\n";
+        let haskell =
+            "a: no key\nCallStack (from HasCallStack):\n  error, called at a.hs:1:8 in main:Main\n";
+        let cargo = "error[E0425]: cannot find `x`\n --> a.rs:1:1\n\nwarning: build failed, waiting for \
+                     other jobs to finish...\n";
+        let git = "fatal: no key\nthe hook has ended\n";
+        for (text, line) in [
+            (rust, "no key"),
+            (go, "panic: no key"),
+            (python, "ValueError: no key"),
+            (pytest, "AssertionError: no key"),
+            (ruby, "a.rb:1:in `key': no key (RuntimeError)"),
+            (php, "PHP Fatal error:  Uncaught Exception: no key in /a.php:1"),
+            (java, "Exception in thread \"main\" java.lang.Error: no key"),
+            (haskell, "a: no key"),
+            (cargo, "error[E0425]: cannot find `x`"),
+            (git, "fatal: no key"),
+        ] {
+            assert_eq!(chosen(text, "").as_deref(), Some(line), "{text}");
+        }
+        let output = "E       AssertionError: no key\n\n1 failed\n";
+        assert_eq!(chosen("a warning\n", output).unwrap(), "AssertionError: no key");
+        assert_eq!(chosen("errors were found\nno key\n", "").unwrap(), "no key");
+        assert_eq!(chosen("one\na.KeyError('no key')\n", "").unwrap(), "a.KeyError('no key')");
     }
 
     #[test]
