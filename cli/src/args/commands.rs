@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
+use super::targets::KeptArgs;
 use super::{
     Form, GcArgs, Globals, LaunchArgs, LoginArgs, LogoutArgs, ModelsArgs, RetryArgs, RunArgs,
-    SettleArgs, ShowArgs, help_text,
+    SettleArgs, ShowArgs, TargetsArgs, help_text,
 };
 
 /// Fans out many tasks over one git repository, each in its own isolated copy, and lands their
@@ -236,7 +237,7 @@ pub struct LogsArgs {
 pub struct DiffArgs {
     /// What to look at.
     #[command(flatten)]
-    pub target: TargetArgs,
+    pub target: TargetsArgs,
 
     /// List the changed files with their numbers of lines, instead of the patch
     #[arg(long)]
@@ -254,9 +255,13 @@ pub struct ConflictsArgs {
 /// The arguments of `regatta apply`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ApplyArgs {
-    /// What to look at.
+    /// What to land.
     #[command(flatten)]
-    pub target: TargetArgs,
+    pub target: TargetsArgs,
+
+    /// Which tasks of it.
+    #[command(flatten)]
+    pub(crate) which: KeptArgs,
 
     /// Land work again that has landed and was thrown away since, for instance with git reset
     #[arg(long, action = ArgAction::SetTrue)]
@@ -287,9 +292,9 @@ pub struct DiscardArgs {
     #[arg(value_name = "RUN[/TASK]")]
     pub target: String,
 
-    /// The task, if only the run stands before
+    /// More tasks of the same run, by their names or items, or as RUN/TASK
     #[arg(value_name = "TASK")]
-    pub task: Option<String>,
+    pub tasks: Vec<String>,
 
     /// Print what would be removed, and change nothing
     #[arg(long, action = ArgAction::SetTrue)]
@@ -303,9 +308,9 @@ pub struct UndoArgs {
     #[arg(value_name = "RUN[/TASK]")]
     pub target: Option<String>,
 
-    /// The task, if only the run stands before
+    /// More tasks of the same run, by their names or items, or as RUN/TASK
     #[arg(value_name = "TASK")]
-    pub task: Option<String>,
+    pub tasks: Vec<String>,
 
     /// Print what would be taken back and what would be left, exit accordingly, and change nothing
     #[arg(long, action = ArgAction::SetTrue)]
@@ -355,7 +360,7 @@ impl ApplyArgs {
     /// `settle` says.
     #[must_use]
     pub fn of(target: String, settle: SettleArgs) -> Self {
-        Self { target: TargetArgs::from(Some(target)), settle, ..Self::default() }
+        Self { target: TargetsArgs::from(Some(target)), settle, ..Self::default() }
     }
 
     /// Returns whether work that was thrown away is landed again.

@@ -11,6 +11,7 @@ mod retry;
 mod run;
 mod settle;
 mod verify;
+mod targets;
 
 pub use commands::{
     ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, Execution, LandAgain, LogsArgs,
@@ -35,3 +36,4 @@ pub use settle::{
     SettleOption, ShowArgs, SideChoice, Staging,
 };
 pub use verify::{VerifyArgs, VerifyTimeout};
+pub use targets::{KeptWork, TargetsArgs};

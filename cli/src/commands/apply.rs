@@ -18,7 +18,7 @@ use store::TaskRow;
 use super::apply_output;
 use super::context::{CommandContext, Out, say};
 use super::kept_work::{has_landed, is_taken_back, kept_reason, labels_of, landing_tasks};
-use super::landable_work::LandableWork;
+use super::landable_work::{LandableWork, of_kind};
 use super::landing_notices::print_notice;
 use super::target::{Target, TargetKind};
 use crate::app_context::UniqueIds;
@@ -39,8 +39,10 @@ pub async fn run(
     args: &ApplyArgs,
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
-    let target = Target::find(context, &args.target)?;
+    let given = &args.target;
+    let target = Target::find_several(context, given.target.as_ref(), &given.tasks)?;
     target.check_has_ended("land")?;
+    let target = of_kind(target, &args.which.chosen().collect::<Vec<_>>())?;
     if args.land_again() == LandAgain::Yes || args.settle.branch().is_some() {
         target.check_not_collected(context, "work")?;
     }
@@ -148,6 +150,10 @@ async fn land(
             // The work has landed even if the note about other work cannot be written.
             let _unread = writeln!(std::io::stderr(), "note: {}", lines.join("; "));
         }
+        for row in named_in_vain(target, &work) {
+            let why = no_work_of(target, row).what_and_why();
+            let _unread = writeln!(std::io::stderr(), "note: {why}");
+        }
     }
     Ok(stop.code().unwrap_or_else(|| exit_code(&report)))
 }
@@ -223,12 +229,8 @@ fn request(
 
 /// Returns the error of a landing that was cancelled, with the command that lands the work.
 fn cancelled(context: &CommandContext, target: &Target, code: Option<ExitCode>) -> Error {
-    let name = match (target.kind, target.tasks.first()) {
-        (TargetKind::Task, Some(row)) => format!("{}/{}", target.run.name, row.name),
-        _ => target.run.name.to_string(),
-    };
     Error::usage("stopped before anything had landed; all of it is kept")
-        .hint(context.hints.command(&format!("apply {name}")))
+        .hint(context.hints.command(&format!("apply {}", target.words())))
         .exit(code.unwrap_or(ExitCode::Interrupted))
 }
 
@@ -240,7 +242,7 @@ fn nothing_to_land(
 ) -> Result<ExitCode, Error> {
     let name = &target.run.name;
     let was_there = |row: &TaskRow| has_landed(row) || is_taken_back(row);
-    if target.kind == TargetKind::Task && target.tasks.first().is_some_and(|row| !was_there(row)) {
+    if target.kind == TargetKind::Task && !target.tasks.iter().all(was_there) {
         return Err(no_work(target));
     }
     if let (Some(error), true) = (&work.uncompared, target.tasks.iter().any(has_landed)) {
@@ -274,9 +276,26 @@ fn nothing_to_land(
     Ok(if work.gone.is_empty() { ExitCode::Success } else { ExitCode::Kept })
 }
 
+/// Returns the tasks that are named and have no work that lands or has landed.
+fn named_in_vain<'a>(
+    target: &'a Target,
+    work: &LandableWork<'_>,
+) -> impl Iterator<Item = &'a TaskRow> {
+    let lands = |row: &TaskRow| work.chosen.iter().any(|chosen| chosen.id == row.id);
+    let is_named = target.kind == TargetKind::Task;
+    let named = target.tasks.iter().filter(move |_| is_named);
+    named.filter(move |row| !lands(row) && !has_landed(row) && !is_taken_back(row))
+}
+
 /// Returns the error of a task without work to land.
 fn no_work(target: &Target) -> Error {
-    let Some(row) = target.tasks.first() else { return Error::usage("there is no such task") };
+    let was_there = |row: &&TaskRow| has_landed(row) || is_taken_back(row);
+    let rest = target.tasks.iter().find(|row| !was_there(row));
+    let row = rest.or(target.tasks.first());
+    row.map_or_else(|| Error::usage("there is no such task"), |row| no_work_of(target, row))
+}
+
+fn no_work_of(target: &Target, row: &TaskRow) -> Error {
     let why = match (&row.captured, row.discarded) {
         (Some(_), Some(_)) => "it was discarded",
         (Some(_), None) => "it changed nothing",
@@ -289,8 +308,14 @@ fn no_work(target: &Target) -> Error {
 /// Returns why there is no work left to land, as a line.
 fn nothing_left(target: &Target) -> String {
     let name = &target.run.name;
-    if let (TargetKind::Task, Some(row)) = (target.kind, target.tasks.first()) {
-        return format!("the work of task {name}/{} has landed already", row.name);
+    match (target.kind, target.tasks.len()) {
+        (TargetKind::Task, 1) => {
+            return format!("the work of task {} has landed already", target.words());
+        }
+        (TargetKind::Task, _) => {
+            return format!("the work of tasks {} has landed already", target.words());
+        }
+        (TargetKind::Run, _) => {}
     }
     let has_changes =
         |row: &&TaskRow| row.captured.as_ref().is_some_and(|captured| captured.changes.files > 0);

@@ -22,7 +22,8 @@ use crate::render::{
 /// # Errors
 /// There is no such run or task, its work was discarded, or it cannot be read.
 pub fn run(context: &CommandContext, args: &DiffArgs, out: Out<'_>) -> Result<ExitCode, Error> {
-    let target = Target::find(context, &args.target)?;
+    let DiffArgs { target: given, .. } = args;
+    let target = Target::find_several(context, given.target.as_ref(), &given.tasks)?;
     target.check_not_collected(context, "work")?;
     let mut works = Vec::new();
     for row in &target.tasks {
@@ -51,6 +52,7 @@ pub fn run(context: &CommandContext, args: &DiffArgs, out: Out<'_>) -> Result<Ex
         print_json(out, &work)?;
         return Ok(ExitCode::Success);
     }
+    let is_several = target.kind == TargetKind::Run || target.tasks.len() > 1;
     let heading = |row, captured: &Captured| {
         let outcome = table_row(&target.run, row, NAMES).outcome.word;
         let (files, lines) =
@@ -59,7 +61,7 @@ pub fn run(context: &CommandContext, args: &DiffArgs, out: Out<'_>) -> Result<Ex
     };
     if args.stat {
         let files = works.iter().map(|(row, captured, patch)| {
-            let heading = (target.kind == TargetKind::Run).then(|| heading(row, captured));
+            let heading = is_several.then(|| heading(row, captured));
             (heading, ChangedFile::of_patch(patch))
         });
         for line in file_lines(&files.collect::<Vec<_>>(), context.view.palette) {
@@ -68,7 +70,7 @@ pub fn run(context: &CommandContext, args: &DiffArgs, out: Out<'_>) -> Result<Ex
         return Ok(ExitCode::Success);
     }
     for (row, captured, patch) in &works {
-        if target.kind == TargetKind::Run && context.view.room() != OutputWidth::Pipe {
+        if is_several && context.view.room() != OutputWidth::Pipe {
             let title = heading(row, captured);
             say(out, &context.view.palette.paint(Meaning::Heading, &title))?;
         }
@@ -136,9 +138,10 @@ fn unread(error: IsolationError, task: &TaskName) -> Error {
 
 fn nothing(target: &Target) -> Error {
     let discarded = target.tasks.iter().any(|row| row.discarded.is_some());
-    let whose = match (target.kind, target.tasks.first()) {
-        (TargetKind::Task, Some(row)) => format!("task {}/{}", target.run.name, row.name),
-        (TargetKind::Run | TargetKind::Task, _) => format!("run {}", target.run.name),
+    let whose = match (target.kind, target.tasks.len()) {
+        (TargetKind::Task, 1) => format!("task {}", target.words()),
+        (TargetKind::Task, _) => format!("tasks {}", target.words()),
+        (TargetKind::Run, _) => format!("run {}", target.run.name),
     };
     let why = if discarded { "it was discarded" } else { "nothing was captured" };
     Error::usage(format!("there is no work of {whose} to show")).because(why)

@@ -7,7 +7,7 @@ use store::TaskRow;
 use super::context::{CommandContext, Out, print_json, say};
 use super::kept_work::{has_landed, kept_reason, label};
 use super::target::Target;
-use crate::args::{DiscardArgs, Execution, Form, TargetArgs};
+use crate::args::{DiscardArgs, Execution, Form};
 use crate::error::Error;
 use crate::render::{changed_lines, count};
 
@@ -20,8 +20,7 @@ pub async fn run(
     args: &DiscardArgs,
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
-    let given = TargetArgs { target: Some(args.target.clone()), task: args.task.clone() };
-    let target = Target::find(context, &given)?;
+    let target = Target::find_several(context, Some(&args.target), &args.tasks)?;
     target.check_has_ended("discard")?;
     let gone = Discarded {
         work: target.tasks.iter().filter_map(DiscardedWork::of).collect(),

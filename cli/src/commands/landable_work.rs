@@ -3,19 +3,46 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use protocol::{RunName, TaskId, TaskName};
+use protocol::{RunName, TaskId, TaskName, TaskState};
 use store::TaskRow;
 
 use super::context::CommandContext;
-use super::kept_work::{has_landed, wanted};
+use super::kept_work::{has_landed, kept_reason, wanted};
 use super::landed_work::{LandedWork, ThrownAway};
 use super::target::{Target, TargetKind};
-use crate::args::LandAgain;
+use crate::args::{KeptWork, LandAgain};
 use crate::error::Error;
-use crate::render::{count, cut};
+use crate::render::{KeptReason, count, cut};
 
 /// The longest list of names in a line, in characters.
 const LONGEST_NAMES: usize = 200;
+
+/// Returns the tasks of a target whose work is kept for one of these reasons, as if they were named; the
+/// target itself if there is no reason.
+pub(super) fn of_kind(target: Target, which: &[KeptWork]) -> Result<Target, Error> {
+    if which.is_empty() {
+        return Ok(target);
+    }
+    let is_of = |row: &TaskRow, which: KeptWork| match (which, kept_reason(row)) {
+        (_, None | Some(KeptReason::TakenBack)) => false,
+        (KeptWork::Failed, Some(_)) => row.state == TaskState::Failed,
+        (KeptWork::Conflicted, Some(reason)) => reason == KeptReason::Conflict,
+        (KeptWork::Any, Some(_)) => true,
+    };
+    let is_meant = |row: &TaskRow| which.iter().any(|which| is_of(row, *which));
+    let tasks: Vec<_> = target.tasks.iter().filter(|row| is_meant(row)).cloned().collect();
+    if tasks.is_empty() {
+        let word = |which: &KeptWork| match which {
+            KeptWork::Failed => "of a failed task",
+            KeptWork::Conflicted => "that conflicted",
+            KeptWork::Any => "that is kept",
+        };
+        let words: Vec<_> = which.iter().map(word).collect();
+        let what = format!("{} has no work {}", target.run.name, words.join(" or "));
+        return Err(Error::usage(what).hint(format!("regatta runs show {}", target.run.name)));
+    }
+    Ok(Target { tasks, kind: TargetKind::Task, ..target })
+}
 
 /// The work of a target, as far as a landing is concerned.
 pub(super) struct LandableWork<'a> {

@@ -30,7 +30,7 @@ pub fn spec(
     defaults: &Defaults,
     schemas: &dyn Schemas,
 ) -> Result<RunSpec, Error> {
-    let target = Target::find_several(context, &args.target.clone().into(), &args.tasks)?;
+    let target = Target::find_several(context, args.target.as_ref(), &args.tasks)?;
     target.check_has_ended("retry")?;
     let chosen = chosen(context, args, &target)?;
     let name = &target.run.name;

@@ -92,7 +92,7 @@ pub(super) async fn run(
 
 /// Returns the target if it is one task, or the only task of its run that conflicts.
 fn one_task(context: &CommandContext, target: Target) -> Result<Target, Error> {
-    if target.kind == TargetKind::Task {
+    if target.kind == TargetKind::Task && target.tasks.len() == 1 {
         return Ok(target);
     }
     let conflicted = |row: &&TaskRow| matches!(row.landing, Some(Landed::Conflicted { .. }));

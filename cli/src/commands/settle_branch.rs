@@ -21,7 +21,7 @@ pub(super) fn run(
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
     let run = &target.run.name;
-    let (TargetKind::Task, Some(row)) = (target.kind, target.tasks.first()) else {
+    let (TargetKind::Task, [row]) = (target.kind, &target.tasks[..]) else {
         return Err(Error::usage("`--branch` makes a branch of the work of one task")
             .hint(format!("regatta apply {run}/TASK --branch {}", shell_word(branch))));
     };

@@ -41,10 +41,10 @@ impl Target {
     /// the target is these, in the order of their declaration.
     pub(super) fn find_several(
         context: &CommandContext,
-        given: &TargetArgs,
+        given: Option<&String>,
         more: &[String],
     ) -> Result<Self, Error> {
-        let first = Self::find(context, given)?;
+        let first = Self::find(context, &given.cloned().into())?;
         if more.is_empty() {
             return Ok(first);
         }
@@ -53,12 +53,21 @@ impl Target {
             TargetKind::Task => first.tasks.iter().map(|row| row.id).collect(),
         };
         for name in more {
-            let found = context.reader.find_task(first.run.id, name);
-            named.push(found.map_err(|error| not_found(error, context))?.id);
+            named.push(another_task(context, &first.run, name)?.id);
         }
         let tasks = context.reader.tasks_without_yields(first.run.id)?;
         let tasks = tasks.into_iter().filter(|row| named.contains(&row.id)).collect();
         Ok(Self { run: first.run, tasks, kind: TargetKind::Task })
+    }
+
+    /// Returns what the user has named, as words of a command line.
+    pub(super) fn words(&self) -> String {
+        let run = &self.run.name;
+        let tasks = self.tasks.iter().map(|row| format!("{run}/{}", row.name));
+        match self.kind {
+            TargetKind::Run => run.to_string(),
+            TargetKind::Task => tasks.collect::<Vec<_>>().join(" "),
+        }
     }
 
     /// Reads the same tasks from the ledger again.
@@ -128,7 +137,15 @@ impl Located {
             Some(task) => task_of(&context.reader, root, target, task),
             None => find(&context.reader, root, target),
         };
-        let found = found.map_err(|error| not_found(error, context))?;
+        let found = match (found, &given.task) {
+            (Err(FindError::UnknownRun { .. }), Some(more))
+                if find(&context.reader, root, target).is_ok_and(|it| it.task.is_some()) =>
+            {
+                return Err(Error::usage(format!("`{more}` is one too many"))
+                    .because(format!("`{target}` is a task, and one run or task is asked for")));
+            }
+            (found, _) => found.map_err(|error| not_found(error, context))?,
+        };
         if found.run.repo != *root {
             let place = found.run.repo.display().to_string();
             let what = format!("run {} is of another repository", found.run.name);
@@ -171,8 +188,43 @@ fn task_of(reader: &Reader, root: &Path, run: &str, task: &str) -> Result<Locate
     Ok(Located::task(run, task))
 }
 
+/// Finds another task of a run, by its name, its item, or as `RUN/TASK`.
+fn another_task(context: &CommandContext, run: &RunRow, given: &str) -> Result<TaskRow, Error> {
+    let unknown = match context.reader.find_task(run.id, given) {
+        Err(unknown @ FindError::UnknownTask { .. }) => unknown,
+        found => return found.map_err(|error| not_found(error, context)),
+    };
+    match find(&context.reader, &context.root, given) {
+        Ok(Located { run: of, task: Some(task) }) if of.id == run.id => Ok(*task),
+        Ok(Located { run: of, .. }) if of.id != run.id => Err(Error::usage(format!(
+            "`{given}` is of run {}, and not of run {}",
+            of.name, run.name
+        ))
+        .because("several tasks have to be of one run")),
+        Ok(_) | Err(_) => Err(not_found(unknown, context)),
+    }
+}
+
+/// Returns the run and the task that a printed id means: that of a run or a task, or the ref of a
+/// capture.
+fn with_id(reader: &Reader, root: &Path, given: &str) -> Result<Option<Located>, FindError> {
+    if let Some(capture) = given.strip_prefix("refs/tasks/") {
+        let Some((task, _attempt)) = capture.rsplit_once('/') else { return Ok(None) };
+        let Some((run, task)) = task.split_once('/') else { return Ok(None) };
+        return task_of(reader, root, run, task).map(Some);
+    }
+    let Some(run) = given.parse().ok().map(|id| reader.run_of_task(id)).transpose()?.flatten()
+    else {
+        return Ok(None);
+    };
+    Ok(Some(Located::task(run.clone(), reader.find_task(run.id, given)?)))
+}
+
 /// Finds a target that is one word.
 fn find(reader: &Reader, root: &Path, given: &str) -> Result<Located, FindError> {
+    if let Some(found) = with_id(reader, root, given)? {
+        return Ok(found);
+    }
     match given.split_once('/') {
         Some((run, task)) => with_slash(reader, root, given, (run, task)),
         None => without_slash(reader, root, given),

@@ -14,7 +14,7 @@ use super::landing_notices::print_notice;
 use super::target::{Target, TargetKind};
 use super::undo_output::{Done, print};
 use crate::app_context::UniqueIds;
-use crate::args::{Execution, TargetArgs, UndoArgs};
+use crate::args::{Execution, UndoArgs};
 use crate::error::Error;
 use crate::signals::CancelOnSignal;
 
@@ -36,8 +36,7 @@ pub async fn run(
             .hint(format!("{}, for the latest run", context.hints.command("undo @")))
             .hint(format!("{}, for all of them", context.hints.command("runs"))));
     }
-    let given = TargetArgs { target: args.target.clone(), task: args.task.clone() };
-    let target = Target::find(context, &given)?;
+    let target = Target::find_several(context, args.target.as_ref(), &args.tasks)?;
     target.check_has_ended("take back")?;
     let landed = target.tasks.iter().filter(|row| has_landed(row)).cloned().collect();
     let landed = Target { run: target.run.clone(), tasks: landed, kind: target.kind };
@@ -87,7 +86,7 @@ async fn take_back(
     match undone {
         Ok(report) => Ok((report, stop.code())),
         Err(IsolationError::Withdrawn) => Err(Error::usage("stopped before anything had changed")
-            .hint(context.hints.command(&format!("undo {}", name_of(target))))
+            .hint(context.hints.command(&format!("undo {}", target.words())))
             .exit(stop.code().unwrap_or(ExitCode::Interrupted))),
         // All of it is left, for want of room.
         Err(error @ IsolationError::Resources { .. }) => {
@@ -107,7 +106,7 @@ fn request(
     let tasks: Vec<UndoTask> =
         target.tasks.iter().filter(|row| is_in_force(row)).map(task).collect();
     if tasks.is_empty() {
-        let name = name_of(target);
+        let name = target.words();
         if !target.tasks.iter().any(is_back) {
             return Err(Error::usage(format!("nothing of {name} has landed"))
                 .hint(context.hints.command(&format!("runs show {}", target.run.name))));
@@ -143,14 +142,6 @@ fn has_left(row: &TaskRow) -> bool {
 fn task(row: &TaskRow) -> UndoTask {
     let captured = row.captured.as_ref().filter(|_| row.discarded.is_none());
     UndoTask { task: row.name.clone(), capture: captured.map(|captured| captured.capture.clone()) }
-}
-
-/// Returns what the user has named.
-pub(super) fn name_of(target: &Target) -> String {
-    match (target.kind, target.tasks.first()) {
-        (TargetKind::Task, Some(row)) => format!("{}/{}", target.run.name, row.name),
-        _ => target.run.name.to_string(),
-    }
 }
 
 fn exit_code(report: &UndoReport) -> ExitCode {

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::context::{CommandContext, Out, print_json, say};
 use super::target::Target;
-use super::undo::name_of;
 use crate::args::Form;
 use crate::error::Error;
 use crate::render::{Meaning, count, one_line, reason_text};
@@ -113,7 +112,7 @@ pub(super) fn print(
         lines.push(format!("{left}  {task}: its work was there before it landed"));
     }
     if lines.is_empty() {
-        let name = name_of(target);
+        let name = target.words();
         lines.push(format!(
             "nothing of {name} is left to take back: the files are as before it landed"
         ));
@@ -135,7 +134,7 @@ fn closing(
     let is_back = |task: &TaskLanding| matches!(task.landed, Landed::TakenBack { .. });
     let mut lines = Vec::new();
     if report.report.tasks.iter().any(is_back) {
-        let again = context.hints.command(&format!("apply {} --again", name_of(target)));
+        let again = context.hints.command(&format!("apply {} --again", target.words()));
         lines.push(format!("\nagain  {again}  lands it again"));
     }
     lines

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::ports::LedgerError;
-use protocol::{RunId, RunName, TaskName, TimedPhase, Timestamp};
+use protocol::{RunId, RunName, TaskId, TaskName, TimedPhase, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::columns::{
@@ -68,14 +68,17 @@ impl Reader {
         })
     }
 
-    /// Finds a run: `@` or an empty text is the latest in `repo`, other text is its name or the
-    /// beginning of it. Runs of `repo` take precedence over those of other repositories.
+    /// Finds a run: `@` or an empty text is the latest in `repo`, other text is its id, or its name or
+    /// the beginning of it. Runs of `repo` take precedence over those of other repositories.
     ///
     /// # Errors
     /// No or several runs match, or the ledger cannot be read.
     pub fn find_run(&self, repo: Option<&Path>, given: &str) -> Result<RunRow, FindError> {
         if matches!(given, "" | "@") {
             return self.runs(repo, 1)?.pop().ok_or(FindError::NoRuns);
+        }
+        if let Some(run) = given.parse().ok().map(|id| self.run_by_id(id)).transpose()?.flatten() {
+            return Ok(run);
         }
         let mut found = matches(self.names(repo)?, RunName::as_str, given);
         if repo.is_some() && found == Matches::None {
@@ -97,6 +100,28 @@ impl Reader {
         self.read(|ledger| {
             let mut select = ledger.prepare_cached("SELECT * FROM run WHERE name = ?1")?;
             let mut rows = select.query([name.as_str()])?;
+            rows.next()?.map(|row| run_row(ledger, row)).transpose()
+        })
+    }
+
+    fn run_by_id(&self, id: RunId) -> Result<Option<RunRow>, LedgerError> {
+        self.read(|ledger| {
+            let mut select = ledger.prepare_cached("SELECT * FROM run WHERE id = ?1")?;
+            let mut rows = select.query([id.to_string()])?;
+            rows.next()?.map(|row| run_row(ledger, row)).transpose()
+        })
+    }
+
+    /// Returns the run of a task.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn run_of_task(&self, id: TaskId) -> Result<Option<RunRow>, LedgerError> {
+        self.read(|ledger| {
+            let mut select = ledger.prepare_cached(
+                "SELECT run.* FROM run JOIN task ON task.run = run.number WHERE task.id = ?1",
+            )?;
+            let mut rows = select.query([id.to_string()])?;
             rows.next()?.map(|row| run_row(ledger, row)).transpose()
         })
     }
@@ -149,8 +174,8 @@ impl Reader {
         })
     }
 
-    /// Finds a task of a run by its name, ignoring case, or by one of its items, or by a part of
-    /// these. A whole name takes precedence over a whole item, and that over a part.
+    /// Finds a task of a run by its name, ignoring case, by its id, or by one of its items, or by a part
+    /// of these. A whole name takes precedence over a whole item, and that over a part.
     ///
     /// # Errors
     /// No or several tasks match, or the ledger cannot be read.
@@ -158,6 +183,11 @@ impl Reader {
         let named = |name: &TaskName| self.task_by_name(run, name);
         if let Ok(name) = given.parse()
             && let Some(row) = named(&name)?
+        {
+            return Ok(row);
+        }
+        if let Some(row) =
+            given.parse().ok().map(|id| self.task_by_id(run, id)).transpose()?.flatten()
         {
             return Ok(row);
         }
@@ -217,6 +247,14 @@ impl Reader {
             let mut select =
                 ledger.prepare_cached(&format!("{SELECT_TASKS} AND task.name = ?2"))?;
             let found = select.query_row(params![run.to_string(), name.as_str()], task_row);
+            Ok(found.optional()?)
+        })
+    }
+
+    fn task_by_id(&self, run: RunId, id: TaskId) -> Result<Option<TaskRow>, LedgerError> {
+        self.read(|ledger| {
+            let mut select = ledger.prepare_cached(&format!("{SELECT_TASKS} AND task.id = ?2"))?;
+            let found = select.query_row(params![run.to_string(), id.to_string()], task_row);
             Ok(found.optional()?)
         })
     }

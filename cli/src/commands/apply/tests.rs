@@ -71,6 +71,32 @@ async fn what_a_failed_task_had_done_lands_only_when_it_is_named() {
 }
 
 #[test]
+async fn several_tasks_are_named_by_their_names_or_by_what_became_of_them() {
+    for (words, landed) in [
+        (&["base", "broken"][..], &["base", "broken"][..]),
+        (&["--failed"], &["broken"]),
+        (&["@", "--conflicted"], &["base"]),
+        (&["--conflicted", "--failed"], &["base", "broken"]),
+        (&["--kept"], &["base", "top", "broken"]),
+        (&["base", "broken", "--failed"], &["broken"]),
+        (&["base", "empty"], &["base"]),
+    ] {
+        let (bench, _) = bench().await;
+        let (code, text) = apply(&bench, words).await;
+        assert_eq!(code, Ok(ExitCode::Success), "{words:?}: {text}");
+        let landings = bench.repository.landings.lock().unwrap();
+        let tasks: Vec<_> = landings[0].tasks.iter().map(|task| task.task.to_string()).collect();
+        assert_eq!(tasks, landed, "{words:?}");
+    }
+    let (bench, run) = bench().await;
+    apply(&bench, &["--failed"]).await.0.unwrap();
+    let error = apply(&bench, &["--failed"]).await.0.unwrap_err();
+    assert_eq!(error.what, format!("{run} has no work of a failed task"));
+    let error = apply(&bench, &["auth", "empty"]).await.0.unwrap_err();
+    assert_eq!(error.what, format!("there is no work of task {run}/empty to land"));
+}
+
+#[test]
 async fn a_conflict_is_exit_code_4_and_says_where() {
     let (bench, run) = bench().await;
     let conflict = conflicting("auth").unwrap();

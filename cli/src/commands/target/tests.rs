@@ -1,3 +1,5 @@
+use serde_json::json;
+
 use super::super::fake_repository::{Bench, End};
 use super::*;
 
@@ -70,4 +72,51 @@ async fn a_run_of_another_repository_is_pointed_to() {
         (&error.because[..], &error.hints[..]),
         (&[format!("it worked on {}, which is not there any more", other.display())][..], &[][..])
     );
+}
+
+#[test]
+async fn an_id_that_is_printed_means_its_run_or_its_task() {
+    let bench = bench().await;
+    let old = bench.context.reader.runs(None, 2).unwrap().pop().unwrap();
+    let task = bench.context.reader.tasks(old.id).unwrap().pop().unwrap();
+    // As it is in JSON, and as it is in a message.
+    let printed = |json: serde_json::Value, text: String| [json.as_str().unwrap().to_owned(), text];
+    let ids = printed(json!(old.id), old.id.to_string());
+    for run in ids.into_iter().chain([old.name.to_string()]) {
+        assert_eq!(found(&bench, &run), Ok(("old".to_owned(), TargetKind::Run, 1)), "{run}");
+        let both = format!("{run}/old");
+        assert_eq!(found(&bench, &both), Ok(("old".to_owned(), TargetKind::Task, 1)), "{both}");
+    }
+    let capture = format!("refs/tasks/{}/old/1", old.name);
+    for id in printed(json!(task.id), task.id.to_string()).into_iter().chain([capture]) {
+        assert_eq!(found(&bench, &id), Ok(("old".to_owned(), TargetKind::Task, 1)), "{id}");
+    }
+    let both = format!("{}/{}", old.id, task.id);
+    assert_eq!(found(&bench, &both), Ok(("old".to_owned(), TargetKind::Task, 1)), "{both}");
+}
+
+#[test]
+async fn several_tasks_are_of_one_run_and_named_in_any_way() {
+    let bench = bench().await;
+    let runs = bench.context.reader.runs(None, 2).unwrap();
+    let (run, old) = (&runs[0].name, &runs[1].name);
+    let several = |words: &[String]| {
+        let [first, more @ ..] = words else { panic!("{words:?}") };
+        let target = Target::find_several(&bench.context, Some(first), more)?;
+        Ok::<_, Error>((target.words(), target.kind))
+    };
+    let both = || Ok((format!("{run}/auth {run}/billing"), TargetKind::Task));
+    let task = |name: &str| format!("{run}/{name}");
+    assert_eq!(several(&[task("auth"), task("billing")]), both());
+    assert_eq!(several(&[task("billing"), "auth".to_owned()]), both());
+    assert_eq!(several(&[run.to_string(), "billing".to_owned(), task("auth")]), both());
+    assert_eq!(several(&["auth".to_owned(), "bill".to_owned(), "auth".to_owned()]), both());
+    let other = several(&[task("auth"), format!("{old}/old")]).unwrap_err();
+    assert_eq!(other.what, format!("`{old}/old` is of run {old}, and not of run {run}"));
+    let unknown = several(&[task("auth"), "nothing".to_owned()]).unwrap_err();
+    assert!(unknown.what.contains("no task `nothing`"), "{unknown}");
+    // Where one is taken, the second is to blame.
+    let given = TargetArgs { target: Some(task("auth")), task: Some(task("billing")) };
+    let one = Target::find(&bench.context, &given).unwrap_err();
+    assert_eq!(one.what, format!("`{run}/billing` is one too many"));
 }

@@ -1,0 +1,60 @@
+//! The arguments that name several tasks of a run: by their names, or by what became of them.
+
+use clap::{ArgAction, Args};
+
+/// A run, or some of its tasks.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct TargetsArgs {
+    /// A run, a task as RUN/TASK, or a task of the latest run [default: the latest run]
+    #[arg(value_name = "RUN[/TASK]")]
+    pub target: Option<String>,
+
+    /// More tasks of the same run, by their names or items, or as RUN/TASK
+    #[arg(value_name = "TASK")]
+    pub tasks: Vec<String>,
+}
+
+impl From<Option<String>> for TargetsArgs {
+    fn from(target: Option<String>) -> Self {
+        Self { target, tasks: Vec::new() }
+    }
+}
+
+/// Which tasks of a run are meant, by what became of them.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct KeptArgs {
+    /// Land what failed tasks have done
+    #[arg(long, action = ArgAction::SetTrue)]
+    failed: bool,
+
+    /// Land the work that conflicted
+    #[arg(long, action = ArgAction::SetTrue)]
+    conflicted: bool,
+
+    /// Land all work that is kept, also what is unfinished or unverified
+    #[arg(long, action = ArgAction::SetTrue)]
+    kept: bool,
+}
+
+/// Kept work, by why it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeptWork {
+    /// Of tasks that failed.
+    Failed,
+    /// It conflicted.
+    Conflicted,
+    /// Any.
+    Any,
+}
+
+impl KeptArgs {
+    /// Returns which work is asked for; nothing if no option says.
+    pub(crate) fn chosen(self) -> impl Iterator<Item = KeptWork> {
+        let options = [
+            (self.failed, KeptWork::Failed),
+            (self.conflicted, KeptWork::Conflicted),
+            (self.kept, KeptWork::Any),
+        ];
+        options.into_iter().filter_map(|(is_given, which)| is_given.then_some(which))
+    }
+}
