@@ -105,6 +105,29 @@ fn a_repository_of_another_owner_is_refused_with_the_line_that_allows_it() {
         return skip("a_repository_of_another_owner_is_refused", "only root can give files away");
     }
     refused(&place, &repository, &["another user", "git config --global --add safe.directory"]);
+    let allowed = place.run_in(&repository).env("GIT_CONFIG_COUNT", "1");
+    let allowed = allowed.env("GIT_CONFIG_KEY_0", "safe.directory");
+    let allowed = allowed.env("GIT_CONFIG_VALUE_0", repository.root());
+    let _allowed_as_in_git = allowed.exec("echo x > x.txt").run().expect_code(0);
+    assert_eq!(repository.text("x.txt"), "x\n");
+}
+
+#[test]
+fn the_git_configuration_of_the_environment_counts_for_identity_and_ignored_files() {
+    let place = sandbox();
+    let repository = place.repository();
+    let [settings, ignored] = ["settings", "ignored"].map(|name| place.folder().join(name));
+    fs::write(&ignored, "*.tmp\n").unwrap();
+    fs::write(&settings, format!("[core]\nexcludesFile = {}\n", ignored.display())).unwrap();
+    let call = place.run_in(&repository).words("--merge branch");
+    let call = call.env("GIT_CONFIG_GLOBAL", &settings).env("GIT_CONFIG_COUNT", "1");
+    let call = call.env("GIT_CONFIG_KEY_0", "user.name").env("GIT_CONFIG_VALUE_0", "Eve");
+    let script = "echo x > x.tmp; echo x > x.txt; git config user.name";
+    let finished = call.exec(script).run().expect_code(0);
+    assert_eq!(finished.task("t1")["yield"], "Eve", "{finished}");
+    let branch = format!("regatta/{}/t1", finished.run_name());
+    assert_eq!(repository.git(&["log", "-1", "--format=%an", &branch]).trim(), "Eve");
+    assert_eq!(repository.git(&["diff", "--name-only", "main", &branch]).trim(), "x.txt");
 }
 
 #[test]
