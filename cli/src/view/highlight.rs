@@ -83,6 +83,7 @@ impl Highlighter {
     /// Returns the next line of the block, without its line break, in printable spans.
     pub(super) fn line(&mut self, line: &str) -> Vec<Span<'static>> {
         let text = format!("{}\n", visible_line(line).replace('\t', TAB));
+        let length = text.len() - 1;
         let Some((state, stack)) = self.state.as_mut().filter(|_| text.len() <= LONGEST_LINE)
         else {
             return vec![span(text.trim_end_matches('\n'), Style::new())];
@@ -94,6 +95,8 @@ impl Highlighter {
         };
         let (mut spans, mut begin) = (Vec::new(), 0);
         for (end, step) in steps {
+            // The syntaxes need the line break, which is not a part of the line.
+            let end = end.min(length);
             if end > begin {
                 spans.push(coloured(&text[begin..end], stack, &loaded.colours));
                 begin = end;
@@ -102,7 +105,7 @@ impl Highlighter {
                 break;
             }
         }
-        spans.push(coloured(text[begin..].trim_end_matches('\n'), stack, &loaded.colours));
+        spans.push(coloured(&text[begin..length], stack, &loaded.colours));
         spans
     }
 }
@@ -130,6 +133,17 @@ mod tests {
         let second = code.line("\tstill */ }");
         assert_eq!(text(&second), "    still */ }");
         assert_eq!(second[0].style.fg, Some(Color::DarkGray), "{second:?}");
+        // The scope of a comment ends with its line, after the line break.
+        for (language, line) in [
+            ("rust", "let x = 1; // one"),
+            ("python", "# a"),
+            ("sh", "ls # all"),
+            ("js", "a(); // b"),
+            ("diff", "+ a"),
+            ("sql", "-- a"),
+        ] {
+            assert_eq!(text(&Syntaxes::default().highlighter(language).line(line)), line);
+        }
         let plain = Syntaxes::default().highlighter("no such language").line("fn x");
         assert_eq!(plain, [Span::raw("fn x")]);
     }

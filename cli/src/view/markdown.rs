@@ -147,9 +147,9 @@ impl Renderer<'_> {
                 self.link = Some((dest_url.into_string(), String::new()));
                 self.styles.push(style.add_modifier(Modifier::UNDERLINED));
             }
-            Tag::Table(_) => {
+            Tag::Table(alignments) => {
                 self.begin_block();
-                self.table = Some(Table::default());
+                self.table = Some(Table::new(alignments));
             }
             Tag::TableHead | Tag::TableRow => {
                 self.table.iter_mut().for_each(Table::begin_row);

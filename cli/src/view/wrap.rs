@@ -73,13 +73,23 @@ fn joined(prefix: &[Span<'static>], letters: &[(char, Style)]) -> Line<'static> 
         let text: String = run.iter().map(|(letter, _)| letter).collect();
         spans.push(Span::styled(text, run[0].1));
     }
-    if let Some(last) = spans.last_mut() {
-        let kept = last.content.trim_end_matches(' ').len();
-        if kept < last.content.len() && !last.style.add_modifier.contains(Modifier::REVERSED) {
-            last.content.to_mut().truncate(kept);
-        }
-    }
+    trim_end(&mut spans);
     Line::from(spans)
+}
+
+/// Removes the spaces at the end of a line, but for those that show a cursor or a choice.
+pub(super) fn trim_end(spans: &mut Vec<Span<'static>>) {
+    while let Some(last) = spans.last_mut() {
+        if last.style.add_modifier.contains(Modifier::REVERSED) {
+            return;
+        }
+        let kept = last.content.trim_end_matches(' ').len();
+        last.content.to_mut().truncate(kept);
+        if kept > 0 {
+            return;
+        }
+        spans.pop();
+    }
 }
 
 #[cfg(test)]

@@ -1,20 +1,26 @@
 //! A table of markdown, in columns that fit into a width.
 
+use pulldown_cmark::Alignment;
 use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
 use super::DIM;
-use crate::view::wrap::{spans_width, wrapped};
+use crate::view::wrap::{spans_width, trim_end, wrapped};
 
 const BETWEEN: &str = " │ ";
 
 /// The cells of a table. The first row is its head.
-#[derive(Default)]
 pub(super) struct Table {
+    alignments: Vec<Alignment>,
     rows: Vec<Vec<Vec<Span<'static>>>>,
 }
 
 impl Table {
+    /// Returns a table without rows. Further columns than those with an alignment begin at the left.
+    pub(super) fn new(alignments: Vec<Alignment>) -> Self {
+        Self { alignments, rows: Vec::new() }
+    }
+
     /// Begins the next row.
     pub(super) fn begin_row(&mut self) {
         self.rows.push(Vec::new());
@@ -36,7 +42,7 @@ impl Table {
                 0 => row.into_iter().map(bold).collect(),
                 _ => row,
             };
-            lines.extend(row_lines(&row, &widths));
+            lines.extend(row_lines(&row, &widths, &self.alignments));
             if at == 0 {
                 let rules: Vec<_> = widths.iter().map(|width| "─".repeat(*width)).collect();
                 lines.push(Line::styled(rules.join("─┼─"), DIM));
@@ -79,7 +85,11 @@ fn bold(cell: Vec<Span<'static>>) -> Vec<Span<'static>> {
     cell.into_iter().map(bold).collect()
 }
 
-fn row_lines(row: &[Vec<Span<'static>>], widths: &[usize]) -> Vec<Line<'static>> {
+fn row_lines(
+    row: &[Vec<Span<'static>>],
+    widths: &[usize],
+    alignments: &[Alignment],
+) -> Vec<Line<'static>> {
     let cells: Vec<_> = widths
         .iter()
         .enumerate()
@@ -94,12 +104,19 @@ fn row_lines(row: &[Vec<Span<'static>>], widths: &[usize]) -> Vec<Line<'static>>
                     spans.push(Span::styled(BETWEEN, DIM));
                 }
                 let line = cell.get(number).map(|line| line.spans.clone()).unwrap_or_default();
-                let used = spans_width(&line);
+                let free = width.saturating_sub(spans_width(&line));
+                let before = match alignments.get(at) {
+                    Some(Alignment::Right) => free,
+                    Some(Alignment::Center) => free / 2,
+                    Some(Alignment::None | Alignment::Left) | None => 0,
+                };
+                spans.push(Span::raw(" ".repeat(before)));
                 spans.extend(line);
                 if at + 1 < widths.len() {
-                    spans.push(Span::raw(" ".repeat(width.saturating_sub(used))));
+                    spans.push(Span::raw(" ".repeat(free - before)));
                 }
             }
+            trim_end(&mut spans);
             Line::from(spans)
         })
         .collect()

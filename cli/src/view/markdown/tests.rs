@@ -1,6 +1,8 @@
 //! What markdown looks like, and what hostile text cannot do.
 
 use super::*;
+use crate::view::answer_stream::AnswerStream;
+use crate::view::entry::Entry;
 
 fn lines(source: &str, columns: usize) -> Vec<String> {
     let lines = markdown(source, None, columns, &Syntaxes::default());
@@ -37,8 +39,8 @@ fn blocks_are_apart_and_lists_are_indented() {
 
 #[test]
 fn an_item_without_a_text_has_its_marker() {
-    assert_eq!(lines("42.", 20), ["42. "]);
-    assert_eq!(lines("- a\n-\n- b", 20), ["• a", "• ", "• b"]);
+    assert_eq!(lines("42.", 20), ["42."]);
+    assert_eq!(lines("- a\n-\n- b", 20), ["• a", "•", "• b"]);
 }
 
 #[test]
@@ -75,4 +77,51 @@ fn nothing_in_markdown_controls_the_terminal() {
 fn deeply_nested_blocks_are_rendered() {
     let deep = format!("{}x", "> ".repeat(500));
     assert_eq!(lines(&deep, 40).len(), 1);
+}
+
+/// Returns an answer as it is printed when it arrives in pieces.
+fn arriving(source: &str, columns: usize, syntaxes: &Syntaxes) -> Vec<String> {
+    let mut stream = AnswerStream::new();
+    let mut parts = Vec::new();
+    for line in source.split_inclusive('\n') {
+        stream.push(line);
+        parts.extend(stream.take_complete(syntaxes));
+    }
+    parts.extend(stream.finish(syntaxes));
+    let entries = parts.into_iter().map(|(part, gap)| Entry::Answer(part, gap));
+    let lines = entries.flat_map(|entry| entry.lines(columns, syntaxes));
+    lines.skip(1).map(|line| line.to_string()).collect()
+}
+
+#[test]
+fn answers_with_code_tables_lists_and_wide_letters_look_as_they_were_written() {
+    let languages = include_str!("answers/languages.md");
+    let mixed = include_str!("answers/mixed.md");
+    let syntaxes = Syntaxes::default();
+    let screens = [(languages, 80), (mixed, 80), (mixed, 40)].map(|(source, columns)| {
+        let lines = arriving(source, columns, &syntaxes);
+        let is_odd = |letter: char| matches!(letter, '\u{fffd}' | '\u{2400}'..'\u{2440}');
+        for line in &lines {
+            assert!(width(line) <= columns && !line.contains(is_odd), "{columns}: {line:?}");
+        }
+        lines.join("\n") + "\n"
+    });
+    let expected = [
+        include_str!("answers/languages.80.txt"),
+        include_str!("answers/mixed.80.txt"),
+        include_str!("answers/mixed.40.txt"),
+    ];
+    assert_eq!(screens, expected);
+    // Each line of code is there with all of its letters.
+    let screen = arriving(languages, 80, &syntaxes);
+    let (mut fenced, mut blocks) = (false, 0);
+    for line in languages.lines() {
+        if line.starts_with("```") {
+            (fenced, blocks) = (!fenced, blocks + usize::from(!fenced));
+        } else if fenced {
+            let line = format!("  {}", line.replace('\t', "    "));
+            assert!(screen.contains(&line.trim_end().to_owned()), "{line:?}");
+        }
+    }
+    assert_eq!(blocks, 24);
 }
