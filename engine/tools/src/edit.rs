@@ -6,7 +6,7 @@ mod replace;
 use std::sync::Arc;
 
 use engine::ports::{
-    Access, FileStat, Found, Replace, ToolContext, ToolOutcome, ToolOutput, ViewPath, WorkspaceView,
+    Access, Found, Replace, ToolContext, ToolOutcome, ToolOutput, ViewPath, WorkspaceView,
 };
 use protocol::quote;
 use schemars::JsonSchema;
@@ -14,10 +14,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use self::mismatch::{EditError, Mismatch};
-use self::replace::{Change, TextEdit, diff, replaced};
+use self::replace::{TextEdit, replaced};
 use crate::builtin::{Builtin, Session, rename, run_blocking, write_access};
-use crate::display::{self, DIFF_KEPT, DIFF_SHOWN, MAX_FILE_BYTES};
+use crate::change::{Change, diff};
+use crate::display::{self, DIFF_KEPT, DIFF_SHOWN};
 use crate::error::{FileError, ToolError};
+use crate::text_file::read_text;
 
 /// The tool `edit`.
 pub(crate) struct Edit(Arc<Session>);
@@ -102,7 +104,7 @@ impl Builtin for Edit {
         let EditArguments { path: text, edits } = arguments;
         let shown = quote(&text);
         let path = self.find(view, &text, &shown).await?;
-        let (before, stat) = read(view, &path, &shown).await?;
+        let (before, stat) = read_text(view, &path, &shown).await?;
         let (after, change) = run_blocking(move || edited(&before, &edits))
             .await?
             .map_err(|(count, mismatch)| EditError::new(&shown, count, mismatch))
@@ -136,36 +138,6 @@ impl Edit {
             }
             Found::File { path, .. } => Ok(path),
         }
-    }
-}
-
-/// Reads the text of a file, with the state of the file at that moment.
-async fn read(
-    view: &dyn WorkspaceView,
-    path: &ViewPath,
-    shown: &str,
-) -> Result<(String, FileStat), FileError> {
-    let file = view.open(path).await;
-    let mut file = file.map_err(|error| FileError::of("open", shown, error))?;
-    let stat = file.stat();
-    let too_large =
-        |bytes| FileError::TooLarge { path: shown.to_owned(), bytes, most: MAX_FILE_BYTES };
-    if stat.size > MAX_FILE_BYTES {
-        return Err(too_large(stat.size));
-    }
-    let most = usize::try_from(MAX_FILE_BYTES).unwrap_or(usize::MAX);
-    let bytes = file.read(most.saturating_add(1)).await;
-    let bytes = bytes.map_err(|error| FileError::of("read", shown, error))?;
-    // The file has grown since its size was checked.
-    if bytes.len() > most {
-        return Err(too_large(bytes.len() as u64));
-    }
-    if bytes.contains(&0) {
-        return Err(FileError::Binary { path: shown.to_owned(), bytes: bytes.len() as u64 });
-    }
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok((text, stat)),
-        Err(_) => Err(FileError::Encoding(shown.to_owned())),
     }
 }
 

@@ -3,11 +3,13 @@
 mod bash;
 mod builtin;
 mod builtins;
+mod change;
 mod display;
 mod edit;
 mod error;
 mod paths;
 mod read;
+mod text_file;
 mod write;
 mod yield_tool;
 

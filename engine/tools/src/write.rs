@@ -12,10 +12,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::builtin::{Builtin, Session, rename, write_access};
-use crate::display::{self, MAX_FILE_BYTES};
+use crate::builtin::{Builtin, Session, rename, run_blocking, write_access};
+use crate::change::diff;
+use crate::display::{self, DIFF_KEPT, MAX_FILE_BYTES};
 use crate::error::{FileError, ToolError};
 use crate::paths::Paths;
+use crate::text_file::read_text;
 
 /// The tool `write`.
 pub(crate) struct Write(Arc<Session>);
@@ -67,6 +69,10 @@ impl Builtin for Write {
         }
         let Target { path, before } = target(view, &self.0.paths, &arguments.path, &shown).await?;
         let replace = before.map_or(Replace::Any, |before| Replace::Exactly(before.version));
+        let diff = match before {
+            Some(_) => diff_of(view, &path, &shown, arguments.content.clone()).await?,
+            None => None,
+        };
         let written = view.write(&path, arguments.content.into_bytes(), replace).await;
         written.map_err(|error| FileError::of("write", &shown, error))?;
         let text = match before {
@@ -74,9 +80,24 @@ impl Builtin for Write {
             Some(before) => format!("Overwrote {shown} ({size} bytes, before: {})", before.size),
         };
         let path = display::path(path.as_path());
-        let details = json!({ "path": path, "size": size, "isNew": before.is_none() });
+        let mut details = json!({ "path": path, "size": size, "isNew": before.is_none() });
+        if let Some(diff) = diff {
+            details["diff"] = json!(diff);
+        }
         Ok(ToolOutcome::Output(ToolOutput::text(text).with_details(details)))
     }
+}
+
+/// Returns the change of an existing file; `None` if nothing changes, or if the file is not a text.
+async fn diff_of(
+    view: &dyn WorkspaceView,
+    path: &ViewPath,
+    shown: &str,
+    after: String,
+) -> Result<Option<String>, ToolError> {
+    let Ok((before, _)) = read_text(view, path, shown).await else { return Ok(None) };
+    let diff = run_blocking(move || diff(&before, &after).shortened(DIFF_KEPT)).await?;
+    Ok(Some(diff).filter(|diff| !diff.is_empty()))
 }
 
 /// The file to write.

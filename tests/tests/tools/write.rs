@@ -38,10 +38,19 @@ async fn an_old_file_is_overwritten_and_keeps_its_permissions(kind: ViewKind) {
     session.set_mode("run.sh", 0o755).await;
     let written = session.answer("write", json!({ "file_path": "run.sh", "content": "new" })).await;
     assert_eq!(written.text, "Overwrote run.sh (3 bytes, before: 5)");
-    assert_eq!(written.details.unwrap()["isNew"], false);
+    let details = written.details.unwrap();
+    assert_eq!(details["isNew"], false);
+    let diff = details["diff"].as_str().expect("a change of a text has a diff");
+    assert!(diff.starts_with("@@ -1 +1 @@\n-old!!\n") && diff.contains("\n+new\n"), "{diff:?}");
     assert_eq!(session.text("run.sh").await, "new");
     assert_eq!(session.mode("run.sh").await, 0o755);
     assert_eq!(session.names("").await, ["run.sh"]);
+    // What is no text, and what stays as it is, has none.
+    session.put("binary", "a\0b");
+    for (path, content) in [("binary", "text"), ("run.sh", "new")] {
+        let written = session.answer("write", json!({ "path": path, "content": content })).await;
+        assert_eq!(written.details.unwrap().get("diff"), None, "{path}");
+    }
 }
 
 #[test]

@@ -1,12 +1,7 @@
-//! Replaces exact blocks of a text, and describes the change as a unified diff. The search treats
-//! every line end as LF. Line ends outside of replaced blocks are not changed.
-
-use std::time::Duration;
-
-use similar::{ChangeTag, TextDiff};
+//! Replaces exact blocks of a text. The search treats every line end as LF. Line ends outside of
+//! replaced blocks are not changed.
 
 use super::mismatch::{Mismatch, nearest};
-use crate::display::head;
 
 /// How many occurrences of an ambiguous text are listed, and how many are counted.
 const LISTED: usize = 5;
@@ -121,49 +116,6 @@ impl Lines {
     fn original_offset(&self, at: usize) -> usize {
         self.mark + at + self.returns.partition_point(|place| *place < at)
     }
-}
-
-/// How long the diff algorithm may search for a shorter diff.
-const TIMEOUT: Duration = Duration::from_millis(200);
-
-/// The change that an edit made.
-pub(super) struct Change {
-    /// The number of added lines.
-    pub(super) added: usize,
-    /// The number of removed lines.
-    pub(super) removed: usize,
-    /// The first changed line, counted from 1.
-    pub(super) first: usize,
-    hunks: String,
-}
-
-impl Change {
-    /// Returns the hunks, cut after whole lines to about `bytes` bytes.
-    pub(super) fn shortened(&self, bytes: usize) -> String {
-        if self.hunks.len() <= bytes {
-            return self.hunks.clone();
-        }
-        let begin = head(&self.hunks, bytes);
-        let whole = begin.rfind('\n').map_or(begin, |end| &begin[..=end]);
-        format!("{whole}[the rest of the diff is left out]")
-    }
-}
-
-/// Returns the change between two texts.
-pub(super) fn diff(before: &str, after: &str) -> Change {
-    let diff = TextDiff::configure().timeout(TIMEOUT).diff_lines(before, after);
-    let (mut added, mut removed, mut first) = (0, 0, None);
-    for change in diff.iter_all_changes() {
-        match change.tag() {
-            ChangeTag::Equal => continue,
-            ChangeTag::Insert => added += 1,
-            ChangeTag::Delete => removed += 1,
-        }
-        let line = change.new_index().or(change.old_index()).unwrap_or_default();
-        first = first.or(Some(line + 1));
-    }
-    let hunks = diff.unified_diff().context_radius(3).to_string().replace('\r', "");
-    Change { added, removed, first: first.unwrap_or(1), hunks }
 }
 
 #[cfg(test)]
