@@ -11,7 +11,7 @@ use engine::ports::{
     ArtifactStore, Clock, Commands, ExternalWorkers, GateStore, Ids, LedgerStore, Models, Schemas,
     SessionLogs, ToolFactory,
 };
-use engine::prompt::ContextFile;
+use engine::prompt::ContextBytes;
 use engine::request::{Absences, RequestPolicy};
 
 /// The dependencies of an engine.
@@ -64,5 +64,5 @@ pub struct Policy {
     /// How branches are summed up that a session leaves.
     pub branch_summary: BranchSummaryPolicy,
     /// What the user tells every agent, if anything.
-    pub user_instructions: Option<ContextFile>,
+    pub user_instructions: Option<ContextBytes>,
 }

@@ -3,7 +3,9 @@
 //! with reads it once.
 
 use engine::ports::{Baseline, Notice};
-use engine::prompt::{ContextFiles, Environment, GitState, Role, SystemPrompt, context_file_paths};
+use engine::prompt::{
+    ContextBytes, ContextFiles, Environment, GitState, Role, SystemPrompt, context_file_paths,
+};
 use protocol::{RepoPath, RunSpec, Work};
 
 use crate::deps::Deps;
@@ -28,14 +30,14 @@ pub(super) async fn run_prompt(
     prompt.context.clone_from(&first.context);
     let mut files = ContextFiles::default();
     if let Some(user) = &deps.policy.user_instructions {
-        files.add(&user.path, user.text.as_bytes());
+        files.add(user.clone());
     }
     for paths in context_file_paths(&spec.subfolder) {
         for path in paths {
             let Some(at) = RepoPath::new(path.as_os_str().as_encoded_bytes()) else { continue };
             match baseline.read_file(&at).await {
                 Ok(None) => continue,
-                Ok(Some(bytes)) => files.add(&at.to_string(), &bytes),
+                Ok(Some(bytes)) => files.add(ContextBytes { path: at.to_string(), bytes }),
                 Err(error) => notices.push(error_notice(&at, &error)),
             }
             break;
@@ -45,6 +47,11 @@ pub(super) async fn run_prompt(
         from: format!("agents read {path}"),
         to: "they read the beginning of it, or nothing".to_owned(),
         why: "all context files together are longer than 64 KB".to_owned(),
+    }));
+    notices.extend(files.foreign.iter().map(|(path, bytes)| Notice {
+        from: format!("agents read {path}"),
+        to: format!("{bytes} of its bytes are read as windows-1252"),
+        why: "they are not UTF-8".to_owned(),
     }));
     prompt.files = files.files;
     prompt

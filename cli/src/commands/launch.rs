@@ -13,8 +13,8 @@ use crate::error::{Error, ErrorKind};
 use crate::render::{self, SessionJson, Terminal};
 use crate::run_log::Log;
 use crate::session::{
-    ChosenLog, ImageSizes, Printed, PromptInputs, Prompts, Sessions, assemble, plan, print,
-    read_piped, working_folder, write_answer,
+    ChosenLog, ImageSizes, PipedRole, Printed, PromptInputs, Prompts, Sessions, assemble, plan,
+    print, read_piped, working_folder, write_answer,
 };
 use crate::signals::{self, Signals};
 
@@ -128,7 +128,8 @@ async fn asked(
         },
         Some(Some(_)) | None => None,
     };
-    let piped = read_piped()?;
+    let role = if args.prompts.is_empty() { PipedRole::Prompt } else { PipedRole::Context };
+    let piped = read_piped(role, &mut |line| note(globals, line))?;
     let prompts = assemble(PromptInputs {
         words: &args.prompts,
         piped: piped.as_deref(),

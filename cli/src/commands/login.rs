@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Read as _};
 
 use config::{DEFAULT_KEY, DataPaths, KeyStoreError, LoginTokens, Secret, nearest};
-use protocol::ExitCode;
+use protocol::{ExitCode, utf8_text};
 use providers::{Granted, KnownProvider, LoginService, known_providers};
 use serde_json::json;
 
@@ -162,7 +162,7 @@ fn read_key(provider: &str) -> Result<String, Error> {
     let mut bytes = Vec::new();
     io::stdin().take(LONGEST).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
     // The text of this error would quote the input.
-    String::from_utf8(bytes)
+    utf8_text(bytes)
         .map_err(|_not_text| Error::usage("this is not an API key: it is not text"))
 }
 

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use globset::GlobBuilder;
-use protocol::{Item, RepoPath};
+use protocol::{Item, RepoPath, without_bom};
 
 use crate::error::{Error, ErrorKind};
 
@@ -205,7 +205,7 @@ fn lines(from: &mut dyn Read, what: &str, end: u8) -> Result<Vec<String>, Error>
             .because(format!("it is longer than {} MiB", LONGEST_LIST >> 20)));
     }
     let mut items = Vec::new();
-    for (at, line) in bytes.split(|byte| *byte == end).enumerate() {
+    for (at, line) in without_bom(&bytes).split(|byte| *byte == end).enumerate() {
         let line = if end == b'\n' { line.strip_suffix(b"\r").unwrap_or(line) } else { line };
         if !line.is_empty() {
             items.push(item_of(line.to_vec(), || format!("number {}", at + 1))?);
@@ -337,6 +337,9 @@ mod tests {
     fn a_list_has_an_item_per_line_or_per_nul() {
         assert_eq!(items("-", b"a b\r\n\nc\n", b'\n', "").unwrap(), ["a b", "c"]);
         assert_eq!(items("@-", b"a\n", b'\n', "").unwrap(), ["a"]);
+        assert_eq!(items("-", b"\xef\xbb\xbfa\r\nb", b'\n', "").unwrap(), ["a", "b"]);
+        let latin = items("-", b"a\nb\xe4\n", b'\n', "").unwrap_err().to_string();
+        assert!(latin.contains("the item number 2 ") && latin.contains("not UTF-8"), "{latin}");
         assert_eq!(items("-", b"a\nb\0\0c\0", 0, "").unwrap(), ["a\nb", "c"]);
         assert!(items("-", b"\n\n", b'\n', "").is_err());
         let error = items("-", b"a\0b", b'\n', "").unwrap_err().to_string();

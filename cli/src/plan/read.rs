@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use config::nearest;
+use protocol::utf8_text;
 use serde_json::Value;
 use toml::de::{DeTable, DeValue};
 
@@ -58,11 +59,8 @@ pub(crate) fn read(source: &PlanSource, standard: &mut dyn Read) -> Result<Plan,
         PlanSource::Standard => read_all(standard, LONGEST, &what)?,
         PlanSource::File(path) => read_file(path, LONGEST, &what)?,
     };
-    let whole = String::from_utf8(bytes).map_err(|error| {
-        let line =
-            error.as_bytes()[..error.utf8_error().valid_up_to()].split(|b| *b == b'\n').count();
-        Error::new(ErrorKind::Plan, what.clone()).because(format!("line {line} is not UTF-8"))
-    })?;
+    let whole = utf8_text(bytes)
+        .map_err(|(error, _bytes)| Error::new(ErrorKind::Plan, what).because(error.to_string()))?;
     let text = PlanText { name: &name, whole: &whole };
     check_keys(text)?;
     let file: PlanFile = toml::from_str(&whole).map_err(|error| text.parse_error(&error))?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use protocol::TaskName;
+use protocol::{TaskName, utf8_text};
 use toml::Spanned;
 
 use super::format::TaskTable;
@@ -105,8 +105,8 @@ fn prompt_of(path: &Path) -> Result<String, Error> {
         return Err(Error::new(ErrorKind::Plan, what).because("it is not a file"));
     }
     let bytes = read_file(path, LONGEST_PROMPT, &what)?;
-    String::from_utf8(bytes)
-        .map_err(|_not_text| Error::new(ErrorKind::Plan, what).because("it is not UTF-8"))
+    utf8_text(bytes)
+        .map_err(|(error, _bytes)| Error::new(ErrorKind::Plan, what).because(error.to_string()))
 }
 
 /// Returns the context of a plan, unless it is blank.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use engine::dependencies;
-use protocol::{ChangeDemand, Cost, LandTime, MergeMode, NameError, TaskName};
+use protocol::{ChangeDemand, Cost, LandTime, MergeMode, NameError, TaskName, without_bom};
 use serde_json::{Number, Value};
 use toml::Spanned;
 
@@ -217,7 +217,7 @@ fn schema(text: PlanText<'_>, folder: &Path, table: &TaskTable) -> Result<Option
 pub(crate) fn schema_of(path: &Path) -> Result<Value, Error> {
     let what = format!("cannot read the schema {}", path.display());
     let bytes = read_file(path, LONGEST_SCHEMA, &what)?;
-    serde_json::from_slice(&bytes).map_err(|error| {
+    serde_json::from_slice(without_bom(&bytes)).map_err(|error| {
         Error::new(ErrorKind::Plan, what.clone()).because(format!("it is not JSON: {error}"))
     })
 }

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use protocol::{Content, MentionedFile, SkippedReason};
+use protocol::{Content, DecodedText, MentionedFile, SkippedReason};
 
-use super::prompt_files::{FileContent, IncludedImage, ReadFile, find, read};
+use super::prompt_files::{FileContent, IncludedImage, ReadFile, find, foreign_note, read};
 use super::prompt_image::ImageSizes;
 
 /// The most files that go with a prompt, and the most bytes of their texts together.
@@ -94,9 +94,10 @@ fn mentioned(name: &str, file: ReadFile, notices: &mut Vec<String>) -> Option<Me
         image: None,
     };
     match file.content {
-        FileContent::Text(content) => {
-            mentioned.line_count = u64::try_from(content.lines().count()).ok();
-            mentioned.content = content;
+        FileContent::Text(DecodedText { text, foreign_bytes }) => {
+            notices.extend(foreign_note(&format!("`{name}`"), foreign_bytes));
+            mentioned.line_count = u64::try_from(text.lines().count()).ok();
+            mentioned.content = text;
         }
         FileContent::Image(IncludedImage { image, notice, .. }) => {
             notices.extend(notice);

@@ -16,6 +16,7 @@ mod prompts;
 #[cfg(feature = "tui")]
 mod session_tree;
 mod setup;
+mod standard_input;
 #[cfg(feature = "tui")]
 mod switch;
 mod system_prompt;
@@ -32,8 +33,9 @@ pub(crate) use log_choice::{ChosenLog, LogStorage, Sessions};
 pub(crate) use mentions::Mentions;
 pub(crate) use print::{Printed, print, write_answer};
 pub(crate) use prompt_image::ImageSizes;
-pub(crate) use prompts::{PromptInputs, Prompts, assemble, read_piped};
+pub(crate) use prompts::{PromptInputs, Prompts, assemble};
 pub(crate) use setup::plan;
+pub(crate) use standard_input::{PipedRole, read_piped};
 #[cfg(feature = "tui")]
 pub(crate) use switch::SessionSwitch;
 pub(crate) use system_prompt::user_instructions;

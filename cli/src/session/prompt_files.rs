@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as BASE64;
-use protocol::{Attachment, AttachmentKind, InputId};
+use protocol::{Attachment, AttachmentKind, DecodedText, InputId};
 use rustix::fs::{FileType, Mode, OFlags};
 
 use super::prompt_image::{ImageSizes, Resized, fit};
 use crate::error::Error;
+use crate::render::count;
 
 /// The size of the longest text that is included, in bytes.
 const LONGEST_TEXT: u64 = 5 << 20;
@@ -31,7 +32,7 @@ pub(super) struct ReadFile {
 
 /// What a file is to a model.
 pub(super) enum FileContent {
-    Text(String),
+    Text(DecodedText),
     Image(IncludedImage),
     TooLarge,
     NotText,
@@ -97,9 +98,10 @@ pub(super) fn include(
             let text = format!("<file name=\"{name}\">{dimensions}</file>\n");
             IncludedFile { text, image: Some(image), notice }
         }
-        FileContent::Text(content) if !content.is_empty() => {
-            let text = format!("<file name=\"{name}\">\n{content}\n</file>\n");
-            IncludedFile { text, image: None, notice: None }
+        FileContent::Text(DecodedText { text, foreign_bytes }) if !text.is_empty() => {
+            let notice = foreign_note(&format!("`{name}`"), foreign_bytes);
+            let text = format!("<file name=\"{name}\">\n{text}\n</file>\n");
+            IncludedFile { text, image: None, notice }
         }
         _empty => IncludedFile { text: String::new(), image: None, notice: None },
     })
@@ -128,12 +130,20 @@ pub(super) fn read(path: &Path, sizes: ImageSizes) -> io::Result<ReadFile> {
         Some(mime_type) => {
             FileContent::Image(included_image(path, &name, (bytes, mime_type), sizes))
         }
-        None => match String::from_utf8(bytes) {
-            Ok(content) if !content.contains('\0') => FileContent::Text(content),
-            Ok(_) | Err(_) => FileContent::NotText,
+        None => match DecodedText::of(bytes) {
+            decoded if decoded.text.contains('\0') => FileContent::NotText,
+            decoded => FileContent::Text(decoded),
         },
     };
     Ok(ReadFile { name, size, content })
+}
+
+/// Returns what the user should know about a text whose bytes are not all UTF-8.
+pub(super) fn foreign_note(what: &str, foreign_bytes: usize) -> Option<String> {
+    (foreign_bytes > 0).then(|| {
+        let bytes = count(foreign_bytes, "byte");
+        format!("warning: {what} is not UTF-8 throughout: {bytes} read as windows-1252")
+    })
 }
 
 /// Includes an image, in a size that models take.
@@ -234,11 +244,12 @@ mod tests {
         let long = folder.path().join("long");
         File::create(&long).unwrap().set_len(6 << 20).unwrap();
         std::fs::write(folder.path().join("binary"), b"a\0b").unwrap();
-        std::fs::write(folder.path().join("latin"), b"\xe4").unwrap();
+        // Without its mark nothing says what it is.
+        std::fs::write(folder.path().join("utf-16"), b"a\0b\0").unwrap();
         for (name, why) in [
             ("long", "too large, 6.0 MiB"),
             ("binary", "not a text, 3 B"),
-            ("latin", "not a text, 1 B"),
+            ("utf-16", "not a text, 4 B"),
         ] {
             let included =
                 include(name.as_bytes(), folder.path(), None, ImageSizes::Fitted).unwrap();
@@ -246,6 +257,24 @@ mod tests {
             let expected = format!("<file name=\"{}\">(skipped: {why})</file>\n", path.display());
             assert_eq!(included.text, expected);
             assert!(included.notice.is_some());
+        }
+    }
+
+    #[test]
+    fn a_text_of_other_tools_is_included_and_bytes_that_are_not_utf_8_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        for (bytes, text, notice) in [
+            (&b"\xef\xbb\xbfa\r\nb"[..], "a\r\nb", None),
+            (b"\xff\xfe\xe4\0\n\0", "ä\n", None),
+            (b"caf\xe9 \x80 5", "café € 5", Some("2 bytes read as windows-1252")),
+        ] {
+            std::fs::write(&path, bytes).unwrap();
+            let included = include(b"a", folder.path(), None, ImageSizes::Fitted).unwrap();
+            let expected = format!("<file name=\"{}\">\n{text}\n</file>\n", path.display());
+            assert_eq!(included.text, expected);
+            assert_eq!(included.notice.is_some(), notice.is_some(), "{:?}", included.notice);
+            assert!(included.notice.unwrap_or_default().ends_with(notice.unwrap_or_default()));
         }
     }
 

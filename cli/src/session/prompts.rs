@@ -2,20 +2,14 @@
 //! standard input.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{IsTerminal as _, Read as _, stdin};
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use protocol::Attachment;
+use protocol::{Attachment, utf8_text};
 
-use super::prompt_files::{IncludedFile, include};
+use super::prompt_files::{IncludedFile, find, include};
 use super::prompt_image::ImageSizes;
-use crate::error::{Error, ErrorKind};
-
-/// The longest standard input, in bytes.
-const LONGEST_PIPED: u64 = 16 << 20;
+use crate::error::Error;
 
 /// What prompts are made of.
 #[derive(Clone, Copy)]
@@ -43,35 +37,6 @@ pub(crate) struct Prompts {
     pub(crate) notices: Vec<String>,
 }
 
-/// Returns standard input as text, unless it is a terminal or has nothing but white space.
-///
-/// # Errors
-/// It cannot be read, is not UTF-8, or is too long.
-pub(crate) fn read_piped() -> Result<Option<String>, Error> {
-    let input = stdin();
-    if input.is_terminal() {
-        return Ok(None);
-    }
-    let failed = |error: &std::io::Error| {
-        Error::new(ErrorKind::Machine, "cannot read standard input").caused_by(error)
-    };
-    // A program that was started without a standard input has nothing piped.
-    let Ok(owned) = input.as_fd().try_clone_to_owned() else { return Ok(None) };
-    let mut bytes = Vec::new();
-    let mut limited = File::from(owned).take(LONGEST_PIPED + 1);
-    limited.read_to_end(&mut bytes).map_err(|error| failed(&error))?;
-    if bytes.len() as u64 > LONGEST_PIPED {
-        return Err(Error::usage("standard input is too long for a prompt")
-            .because(format!("it may have {} MiB", LONGEST_PIPED >> 20))
-            .hint("write it to a file, and let the model read it with its tools"));
-    }
-    let text = String::from_utf8(bytes).map_err(|_not_text| {
-        Error::usage("standard input is not UTF-8 text")
-            .hint("write it to a file, and let the model read it with its tools")
-    })?;
-    Ok(Some(text).filter(|text| !text.trim().is_empty()))
-}
-
 /// Makes the prompts. Standard input and the files come first, and belong to the first word that is
 /// not a file; each further word is a prompt of its own.
 ///
@@ -81,8 +46,8 @@ pub(crate) fn assemble(inputs: PromptInputs<'_>) -> Result<Prompts, Error> {
     let mut prompts = Prompts::default();
     let (mut files, mut has_context) = (String::new(), inputs.piped.is_some());
     for word in inputs.words {
-        if let Some(path) = word.as_bytes().strip_prefix(b"@").filter(|path| !path.is_empty()) {
-            let (folder, home) = (inputs.folder, inputs.home);
+        let (folder, home) = (inputs.folder, inputs.home);
+        if let Some(path) = file_named(word.as_bytes(), folder, home) {
             let IncludedFile { text, image, notice } = include(path, folder, home, inputs.images)?;
             files.push_str(&text);
             prompts.images.extend(image);
@@ -90,13 +55,13 @@ pub(crate) fn assemble(inputs: PromptInputs<'_>) -> Result<Prompts, Error> {
             has_context = true;
             continue;
         }
-        let text = word.to_str().ok_or_else(|| {
+        let text = utf8_text(word.as_bytes().to_vec()).map_err(|_not_utf8| {
             Error::usage(format!("the prompt `{}` is not UTF-8", word.to_string_lossy()))
         })?;
         if text.trim().is_empty() {
             return Err(Error::usage("a prompt is empty").hint("regatta -p 'explain this'"));
         }
-        prompts.texts.push(text.to_owned());
+        prompts.texts.push(text);
     }
     if has_context {
         let first = match prompts.texts.is_empty() {
@@ -112,6 +77,14 @@ pub(crate) fn assemble(inputs: PromptInputs<'_>) -> Result<Prompts, Error> {
         }
     }
     Ok(prompts)
+}
+
+/// Returns the path of the file that a word of the command line includes. Several words in one are a
+/// prompt that begins with `@`, unless there is such a file.
+fn file_named<'a>(word: &'a [u8], folder: &Path, home: Option<&Path>) -> Option<&'a [u8]> {
+    let path = word.strip_prefix(b"@").filter(|path| !path.is_empty())?;
+    let is_one_word = !path.iter().any(u8::is_ascii_whitespace);
+    (is_one_word || find(path, folder, home).exists()).then_some(path)
 }
 
 #[cfg(test)]
@@ -134,6 +107,7 @@ mod tests {
         assert_eq!(texts(&["B", "C"], Some("A")), ["A\nB", "C"]);
         assert_eq!(texts(&[], Some("A\r\n")), ["A"]);
         assert_eq!(texts(&[], None), [""; 0]);
+        assert_eq!(texts(&["\u{feff}a\r\nb"], None), ["a\r\nb"], "a script of another editor");
     }
 
     #[test]
@@ -154,6 +128,11 @@ mod tests {
             [format!("in\n{file}why?")]
         );
         assert_eq!(texts(&["@empty"], None, folder.path()), [""; 0]);
+        let said = ["@alice please look at a.txt"];
+        assert_eq!(texts(&said, None, folder.path()), said, "no file has such a name");
+        std::fs::write(folder.path().join("b c.txt"), "two").unwrap();
+        let [text] = &texts(&["@b c.txt"], None, folder.path())[..] else { panic!("one") };
+        assert!(text.starts_with("<file name=") && text.contains("\ntwo\n"), "{text}");
     }
 
     #[test]

@@ -47,10 +47,9 @@ pub(crate) async fn plan(
     check_model(&app.models, &app.user_models, &model).await?;
     notes.extend(app.user_models.notes().iter().map(|note| format!("warning: {note}")));
     notes.extend(app.unshared_gates());
-    let (system, cut) = session_prompt(args, &folder, &app.places, app.clock.now()).await?;
-    notes.extend(cut.iter().map(|path| {
-        format!("warning: the model reads only a part of {path}: context files have 64 KB in all")
-    }));
+    let prompt = session_prompt(args, &folder, &app.places, app.clock.now()).await?;
+    let (system, about_files) = prompt;
+    notes.extend(about_files);
     let (spec, tools) = app.session_in(folder, model, system, log.path.clone());
     let only = Some(args.tool_names().into_iter().map(str::to_owned).collect());
     let spec = SessionSpec { fallbacks, id: log.id, ..spec };

@@ -6,17 +6,18 @@ use std::path::Path;
 use config::{DataPaths, read_context_file, text_or_file};
 use engine::ports::WorkspaceView;
 use engine::prompt::{
-    CONTEXT_FILE_LIMIT, ContextFile, ContextFiles, Environment, Role, SystemPrompt,
+    CONTEXT_FILE_LIMIT, ContextBytes, ContextFiles, Environment, Role, SystemPrompt,
     context_file_paths,
 };
 use isolation::{DirectoryView, git_state_at};
 use protocol::Timestamp;
 
+use super::prompt_files::foreign_note;
 use crate::args::LaunchArgs;
 use crate::error::Error;
 
-/// Returns what the system prompt of a session in `folder` is made of, and the context files of which
-/// the model gets only a part. Files of the repository are read, and nothing in it is executed.
+/// Returns what the system prompt of a session in `folder` is made of, and what the user should know
+/// about the context files. Files of the repository are read, and nothing in it is executed.
 ///
 /// # Errors
 /// An option names a file that cannot be read.
@@ -37,7 +38,7 @@ pub(super) async fn session_prompt(
     let mut files = ContextFiles::default();
     if !args.no_context_files {
         if let Some(user) = user_instructions(places) {
-            files.add(&user.path, user.text.as_bytes());
+            files.add(user);
         }
         let subfolder = canonical.strip_prefix(root).unwrap_or(Path::new(""));
         read_files(&mut files, root, subfolder).await;
@@ -49,17 +50,18 @@ pub(super) async fn session_prompt(
     };
     let prompt =
         SystemPrompt { files: files.files, appended, ..SystemPrompt::of(role, environment) };
-    Ok((prompt, files.cut))
+    let cut = files.cut.iter().map(|path| {
+        format!("warning: the model reads only a part of {path}: context files have 64 KB in all")
+    });
+    let foreign = files.foreign.iter().filter_map(|(path, bytes)| foreign_note(path, *bytes));
+    Ok((prompt, cut.chain(foreign).collect()))
 }
 
 /// Returns what the user tells every agent, if anything.
-pub(crate) fn user_instructions(places: &DataPaths) -> Option<ContextFile> {
+pub(crate) fn user_instructions(places: &DataPaths) -> Option<ContextBytes> {
     let path = places.context_file();
     match read_context_file(&path, CONTEXT_FILE_LIMIT as u64) {
-        Ok(bytes) => bytes.map(|bytes| ContextFile {
-            path: path.display().to_string(),
-            text: String::from_utf8_lossy(&bytes).into_owned(),
-        }),
+        Ok(bytes) => bytes.map(|bytes| ContextBytes { path: path.display().to_string(), bytes }),
         Err(error) => {
             tracing::warn!(path = %path.display(), %error, "a context file cannot be read");
             None
@@ -74,7 +76,7 @@ async fn read_files(files: &mut ContextFiles, root: &Path, subfolder: &Path) {
     for paths in context_file_paths(subfolder) {
         for path in paths {
             if let Some(bytes) = read_file(&view, &path).await {
-                files.add(&path.to_string_lossy(), &bytes);
+                files.add(ContextBytes { path: path.to_string_lossy().into_owned(), bytes });
                 break;
             }
         }
@@ -145,8 +147,12 @@ mod tests {
         fs::create_dir_all(root.join(".git/refs")).unwrap();
         fs::create_dir_all(root.join(".git/objects")).unwrap();
         fs::write(root.join(".git/HEAD"), "ref: refs/heads/trunk\n").unwrap();
-        let (prompt, cut) = session_prompt(&options, &folder, &places, at).await.unwrap();
-        assert_eq!((texts(&prompt), cut), (vec!["of the user", "root"], Vec::new()));
+        let (prompt, notes) = session_prompt(&options, &folder, &places, at).await.unwrap();
+        assert_eq!((texts(&prompt), notes), (vec!["of the user", "root"], Vec::new()));
+        fs::write(places.context_file(), b"\xef\xbb\xbfof the us\xe9r").unwrap();
+        let (prompt, notes) = session_prompt(&options, &folder, &places, at).await.unwrap();
+        assert_eq!((texts(&prompt), notes.len()), (vec!["of the usér", "root"], 1));
+        assert!(notes[0].ends_with("1 byte read as windows-1252"), "{notes:?}");
         let git = prompt.environment.git.unwrap();
         assert_eq!((git.branch.as_deref(), git.commit), (Some("trunk"), None));
         let none = LaunchArgs { no_context_files: true, ..options };

@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use protocol::utf8_text;
+
 /// The largest file with a text for models, in bytes.
 const LARGEST: u64 = 1 << 20;
 
@@ -54,7 +56,7 @@ pub fn text_or_file(given: &str) -> Result<String, TextError> {
     match read_context_file(&path, LARGEST) {
         Ok(None) => Ok(given.to_owned()),
         Ok(Some(bytes)) if bytes.len() as u64 > LARGEST => Err(TextError::TooLarge(path)),
-        Ok(Some(bytes)) => String::from_utf8(bytes).map_err(|_| TextError::NotText(path)),
+        Ok(Some(bytes)) => utf8_text(bytes).map_err(|_not_utf8| TextError::NotText(path)),
         Err(error) => Err(TextError::Unreadable(path, error)),
     }
 }
@@ -74,6 +76,8 @@ mod tests {
         for text in ["Be brief.", "", "two\nlines", "a\0b", &long, none] {
             assert_eq!(text_or_file(text).unwrap(), text);
         }
+        fs::write(&file, "\u{feff}Be brief.\r\n").unwrap();
+        assert_eq!(text_or_file(file.to_str().unwrap()).unwrap(), "Be brief.\r\n");
         fs::write(&file, b"\xff\xfe").unwrap();
         let error = text_or_file(file.to_str().unwrap()).unwrap_err();
         assert!(matches!(error, TextError::NotText(_)), "{error}");

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use protocol::quote_within;
+use protocol::{quote_within, utf8_text};
 
 use crate::error::Origin;
 use crate::error::{SettingsError, UnknownKey};
@@ -39,12 +39,9 @@ impl Layer {
         if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > LARGEST {
             return Err(SettingsError::TooLarge { file: file.to_owned(), limit: LARGEST });
         }
-        let text = std::str::from_utf8(&bytes).map_err(|error| {
-            let before = &bytes[..error.valid_up_to()];
-            let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
-            malformed(file, u64::try_from(line).unwrap_or(u64::MAX), "it is not UTF-8")
-        })?;
-        Self::of_text(text, file, |line| Origin::User { file: file.to_owned(), line })
+        let text = utf8_text(bytes)
+            .map_err(|(error, _bytes)| malformed(file, error.line, "it is not UTF-8"))?;
+        Self::of_text(&text, file, |line| Origin::User { file: file.to_owned(), line })
     }
 
     /// Parses the text of a settings file.

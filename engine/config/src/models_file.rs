@@ -16,7 +16,7 @@ mod thinking;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use protocol::quote_within;
+use protocol::{quote_within, utf8_text};
 
 pub use self::api_name::ApiName;
 pub use self::compat::CompatSwitches;
@@ -65,7 +65,7 @@ impl ModelsFile {
     pub fn read(files: &[PathBuf]) -> Self {
         for file in files {
             match read_bounded(file) {
-                Ok(bytes) => return Self::of_bytes(&bytes, file),
+                Ok(bytes) => return Self::of_bytes(bytes, file),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => {
                     let message = format!("it cannot be read: {error}");
@@ -76,16 +76,19 @@ impl ModelsFile {
         Self::default()
     }
 
-    fn of_bytes(bytes: &[u8], file: &Path) -> Self {
+    fn of_bytes(bytes: Vec<u8>, file: &Path) -> Self {
         if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > LARGEST {
             return Self::of_fault(file, 1, format!("it is larger than {LARGEST} bytes"));
         }
-        let Ok(text) = std::str::from_utf8(bytes) else {
-            return Self::of_fault(file, 1, "it is not UTF-8".to_owned());
+        let text = match utf8_text(bytes) {
+            Ok(text) => text,
+            Err((error, _bytes)) => {
+                return Self::of_fault(file, error.line, "it is not UTF-8".to_owned());
+            }
         };
         // JSON is YAML, except that it may be indented with tabs. No string of JSON contains one.
         let is_json = file.extension().is_some_and(|end| end == "json");
-        let text = if is_json { text.replace('\t', " ") } else { text.to_owned() };
+        let text = if is_json { text.replace('\t', " ") } else { text };
         Self::of_text(&text, file)
     }
 

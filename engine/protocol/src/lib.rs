@@ -4,6 +4,7 @@
 mod capture;
 mod commits;
 mod control_characters;
+mod decoded_text;
 mod error_text;
 mod event;
 mod exit_code;
@@ -34,6 +35,7 @@ mod verification;
 pub use capture::{CaptureRef, Captured, ChangeSummary, LeftOut, LeftOutEntry, LeftOutKind};
 pub use commits::{CommitStyle, CommitSubjects};
 pub use control_characters::{Escapes, is_unseen};
+pub use decoded_text::{DecodedText, NotUtf8, utf8_text, without_bom};
 pub use error_text::{error_chain, quote, quote_within};
 pub use event::{AccountWait, Event, EventKind, EventScope, Phase, Totals};
 pub use exit_code::ExitCode;

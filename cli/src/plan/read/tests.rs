@@ -328,13 +328,13 @@ fn a_prompt_of_five_megabytes_stands_in_a_file_word_for_word() {
     );
     let said = read("long.md").unwrap_err().to_string();
     assert!(said.contains("long.md\n  because it is longer than 16 MB"), "{said}");
-    assert!(read("odd.md").unwrap_err().to_string().ends_with("because it is not UTF-8"));
+    assert!(read("odd.md").unwrap_err().to_string().ends_with("because line 1 is not UTF-8"));
 }
 
 #[test]
 fn a_schema_stands_in_the_plan_or_beside_it() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("s.json"), "{\"type\":\"string\"}").unwrap();
+    std::fs::write(folder.path().join("s.json"), "\u{feff}{\"type\":\"string\"}\r\n").unwrap();
     std::fs::write(folder.path().join("bad.json"), "{").unwrap();
     let path = folder.path().join("plan.toml");
     let read = |lines: &str| {
@@ -360,6 +360,8 @@ fn a_plan_that_cannot_be_read_says_why() {
     );
     let bytes = read(&PlanSource::Standard, &mut &b"version = 1\nname = '\xff'"[..]).unwrap_err();
     assert!(bytes.to_string().ends_with("because line 2 is not UTF-8"), "{bytes}");
+    let marked = format!("\u{feff}{}", task("exec = 'a'")).replace('\n', "\r\n");
+    assert!(read(&PlanSource::Standard, &mut marked.as_bytes()).is_ok(), "of another editor");
     let mut endless = std::io::repeat(b'#');
     let long = read(&PlanSource::Standard, &mut endless).unwrap_err();
     assert!(long.to_string().ends_with("because it is longer than 10 MB"), "{long}");

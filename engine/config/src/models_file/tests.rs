@@ -456,3 +456,13 @@ fn a_switch_without_an_effect_is_told() {
         "{told:?}"
     );
 }
+
+#[test]
+fn a_file_of_another_editor_is_read_and_bytes_that_are_not_utf_8_are_a_fault_of_their_line() {
+    let of = |bytes: &[u8]| ModelsFile::of_bytes(bytes.to_vec(), Path::new("models.yml"));
+    let file = of(b"\xef\xbb\xbfproviders:\r\n  gate:\r\n    baseUrl: https://h\r\n");
+    assert_eq!((file.faults.len(), file.providers.len()), (0, 1), "{file:?}");
+    let file = of(b"providers:\n  gate:\n    baseUrl: https://h\xe4\n");
+    let told: Vec<_> = file.faults.iter().map(ToString::to_string).collect();
+    assert_eq!(told, ["models.yml:3: it is not UTF-8"]);
+}

@@ -2,6 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use protocol::DecodedText;
 use serde::Serialize;
 
 /// The total size of context files that a model gets, in bytes.
@@ -19,6 +20,15 @@ pub struct ContextFile {
     pub text: String,
 }
 
+/// A context file as it was read: its path as the model sees it, and the beginning of its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContextBytes {
+    /// The path.
+    pub path: String,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
 /// The context files of one session or run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContextFiles {
@@ -26,15 +36,24 @@ pub struct ContextFiles {
     pub files: Vec<ContextFile>,
     /// The files that the model gets only a part of, or nothing.
     pub cut: Vec<String>,
+    /// The files with bytes that are not UTF-8, and how many of them were read as windows-1252.
+    pub foreign: Vec<(String, usize)>,
     size: usize,
 }
 
 impl ContextFiles {
-    /// Adds a file. What is beyond the limit is cut. Bytes that are not UTF-8 are replaced.
-    pub fn add(&mut self, path: &str, bytes: &[u8]) {
-        let text = String::from_utf8_lossy(bytes);
+    /// Adds a file. What is beyond the limit is cut.
+    pub fn add(&mut self, file: ContextBytes) {
+        let mut bytes = file.bytes;
+        if bytes.len() > CONTEXT_FILE_LIMIT {
+            bytes.truncate(end_of_character(&bytes));
+        }
+        let DecodedText { text, foreign_bytes } = DecodedText::of(bytes);
         let text = text.trim();
-        let path: String = path.chars().filter(|letter| !letter.is_control()).collect();
+        let path: String = file.path.chars().filter(|letter| !letter.is_control()).collect();
+        if foreign_bytes > 0 {
+            self.foreign.push((path.clone(), foreign_bytes));
+        }
         let room = CONTEXT_FILE_LIMIT - self.size;
         let kept = &text[..text.floor_char_boundary(room)];
         self.size += kept.len();
@@ -48,6 +67,15 @@ impl ContextFiles {
             self.files.push(ContextFile { path, text });
         }
     }
+}
+
+/// Returns the length of bytes without the character that they end in the middle of.
+fn end_of_character(bytes: &[u8]) -> usize {
+    let is_cut = |end: &usize| {
+        std::str::from_utf8(&bytes[*end..]).is_err_and(|error| error.error_len().is_none())
+    };
+    let last = bytes.len().saturating_sub(3)..bytes.len();
+    last.into_iter().find(is_cut).unwrap_or(bytes.len())
 }
 
 /// Returns the paths at which context files may be, from the root of a tree to the folder
@@ -77,10 +105,14 @@ mod tests {
         let mut files = ContextFiles::default();
         for paths in context_file_paths(Path::new(subfolder)) {
             if let Some(path) = paths.iter().find(|path| tree.contains_key(path.as_path())) {
-                files.add(&path.to_string_lossy(), tree[path.as_path()].as_bytes());
+                files.add(file(&path.to_string_lossy(), tree[path.as_path()].as_bytes()));
             }
         }
         files
+    }
+
+    fn file(path: &str, bytes: &[u8]) -> ContextBytes {
+        ContextBytes { path: path.to_owned(), bytes: bytes.to_vec() }
     }
 
     fn pairs(files: &ContextFiles) -> Vec<(&str, &str)> {
@@ -122,7 +154,17 @@ mod tests {
     fn what_is_empty_or_no_text_is_no_trouble() {
         assert_eq!(pairs(&collected(&[("AGENTS.md", " \n")], "")), []);
         let mut files = ContextFiles::default();
-        files.add("A\u{1b}[2J.md", b"\xff a");
-        assert_eq!(pairs(&files), [("A[2J.md", "\u{fffd} a")]);
+        files.add(file("A\u{1b}[2J.md", b"\xff a"));
+        files.add(file("B.md", b"\xef\xbb\xbfb\r\nc"));
+        files.add(file("C.md", b"\xff\xfed\0"));
+        assert_eq!(pairs(&files), [("A[2J.md", "ÿ a"), ("B.md", "b\r\nc"), ("C.md", "d")]);
+        assert_eq!(files.foreign, [("A[2J.md".to_owned(), 1)]);
+        // A file of which only the beginning was read ends anywhere.
+        for end in 0..4 {
+            let mut files = ContextFiles::default();
+            let long = "🚀".repeat(CONTEXT_FILE_LIMIT / 4 + 1);
+            files.add(file("A.md", &long.as_bytes()[..CONTEXT_FILE_LIMIT + end]));
+            assert_eq!(files.foreign, [], "{end}");
+        }
     }
 }

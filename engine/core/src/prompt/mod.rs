@@ -5,6 +5,8 @@ mod context_files;
 mod environment;
 mod system_prompt;
 
-pub use context_files::{CONTEXT_FILE_LIMIT, ContextFile, ContextFiles, context_file_paths};
+pub use context_files::{
+    CONTEXT_FILE_LIMIT, ContextBytes, ContextFile, ContextFiles, context_file_paths,
+};
 pub use environment::{Environment, GitState};
 pub use system_prompt::{Role, SystemPrompt};

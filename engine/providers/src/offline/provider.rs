@@ -12,7 +12,7 @@ use engine::ports::{
 };
 use futures_util::StreamExt;
 use futures_util::stream::{BoxStream, unfold};
-use protocol::{Cost, Failure, FailureClass, ModelRoute, SessionId, StopReason, Usage};
+use protocol::{Cost, Failure, FailureClass, ModelRoute, SessionId, StopReason, Usage, utf8_text};
 
 use super::parser::parse;
 use super::scenario::{Scenario, Script};
@@ -192,13 +192,13 @@ fn read_file(path: &Path) -> Result<String, String> {
     if !std::fs::metadata(path).map_err(message)?.is_file() {
         return Err("it is not a file".to_owned());
     }
-    let mut text = String::new();
-    let read = File::open(path).map_err(message)?.take(LARGEST + 1).read_to_string(&mut text);
+    let mut bytes = Vec::new();
+    let read = File::open(path).map_err(message)?.take(LARGEST + 1).read_to_end(&mut bytes);
     read.map_err(message)?;
-    if text.len() as u64 > LARGEST {
+    if bytes.len() as u64 > LARGEST {
         return Err(format!("it is larger than {} MiB", LARGEST >> 20));
     }
-    Ok(text)
+    utf8_text(bytes).map_err(|(error, _bytes)| error.to_string())
 }
 
 #[cfg(test)]

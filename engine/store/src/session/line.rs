@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use engine::ports::SessionHeader;
-use protocol::{EntryId, InputId, SessionEntry, SessionId, SessionMessage, Timestamp, TitleSource};
+use protocol::{
+    EntryId, InputId, SessionEntry, SessionId, SessionMessage, Timestamp, TitleSource, without_bom,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -81,13 +83,13 @@ pub(super) struct Envelope {
     pub(super) label: Option<(EntryId, Option<String>)>,
 }
 
-/// Returns a line without what does not belong to it: line breaks of other systems, and the NULs
-/// that a power cut leaves.
+/// Returns a line without what does not belong to it: line breaks of other systems, the NULs that a
+/// power cut leaves, and the byte order mark of an editor.
 pub(super) fn clean(line: &[u8]) -> &[u8] {
     let is_waste = |byte: &u8| matches!(byte, 0 | b'\r' | b'\n');
     let begin = line.iter().position(|byte| !is_waste(byte)).unwrap_or(line.len());
     let end = line.iter().rposition(|byte| !is_waste(byte)).map_or(begin, |last| last + 1);
-    &line[begin..end]
+    without_bom(&line[begin..end])
 }
 
 /// Parses a line before the first entry.
@@ -334,6 +336,7 @@ mod tests {
             (&br#"{"type":"session","version":4,"id":"a"}"#[..], 4),
             (br#"{"type":"session","id":"no uuid"}"#, 1),
             (b"\0\0{\"type\":\"metadata\",\"id\":\"a\"}\r\n", 0),
+            (b"\xef\xbb\xbf{\"type\":\"session\",\"version\":3,\"id\":\"a\"}\r\n", 3),
         ] {
             let First::Header(header) = parse_first(line) else { panic!("{line:?}") };
             assert_eq!(header.version, version);
@@ -345,7 +348,7 @@ mod tests {
 
     #[test]
     fn nuls_and_foreign_line_breaks_are_no_part_of_a_line() {
-        for line in [&b"\0\0{}\r\n"[..], b"{}", b"\n{}\0"] {
+        for line in [&b"\0\0{}\r\n"[..], b"{}", b"\n{}\0", b"\xef\xbb\xbf{}\r\n"] {
             assert_eq!(clean(line), b"{}");
         }
         for line in [&b""[..], b"\0\0", b"\r\n"] {

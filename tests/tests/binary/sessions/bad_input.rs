@@ -126,9 +126,16 @@ fn a_prompt_of_megabytes_is_told_whole_now_and_when_the_session_goes_on() {
     let scene = Scene::new();
     let done = scene.session().arg("x").stdin(vec![b'a'; 17 << 20]).run();
     let _none = refused(done, &["standard input is too long for a prompt", "16 MiB"]);
-    let done = scene.session().arg("x").stdin(b"\xff\xfe".to_vec()).run();
-    let _none = refused(done, &["standard input is not UTF-8"]);
+    let done = scene.session().arg("x").stdin(b"a\0b".to_vec()).run();
+    let _none = refused(done, &["standard input is not text"]);
     assert_eq!(scene.model.requests(), 0);
+    let piped = b"\xff\xfec\0a\0f\0\xe9\0\r\0\n\0".to_vec();
+    let _told = scene.session().arg(prompt("a")).stdin(piped).run().expect_code(0);
+    assert_eq!(scene.told(), [format!("café\n{}", prompt("a"))]);
+    scene.listen();
+    let done = scene.session().arg(prompt("b")).stdin(b"caf\xe9".to_vec()).run().expect_code(0);
+    assert!(done.stderr.contains("standard input is not UTF-8 throughout: 1 byte"), "{done}");
+    assert_eq!(scene.told(), [format!("café\n{}", prompt("b"))]);
 }
 
 #[test]

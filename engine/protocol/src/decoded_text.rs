@@ -1,0 +1,122 @@
+//! Text as people's tools write it: with a byte order mark, in UTF-16, or with bytes of an older
+//! encoding.
+
+/// The byte order mark of UTF-8, which some editors write at the beginning of a text.
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// The characters of windows-1252 from 0x80 to 0x9f. The five bytes without one are the control
+/// characters of Latin-1.
+const WINDOWS_1252: [char; 32] = [
+    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',
+    '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
+];
+
+/// A text that was decoded from bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecodedText {
+    /// The text, without a byte order mark.
+    pub text: String,
+    /// The number of bytes that are not UTF-8, and were read as windows-1252.
+    pub foreign_bytes: usize,
+}
+
+/// Bytes that are not UTF-8 where nothing else is a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} is not UTF-8")]
+pub struct NotUtf8 {
+    /// The line of the first such byte, from 1.
+    pub line: u64,
+}
+
+impl DecodedText {
+    /// Decodes a text for a model: UTF-16 after its byte order mark, else UTF-8. What is not UTF-8 is
+    /// windows-1252.
+    #[must_use]
+    pub fn of(bytes: Vec<u8>) -> Self {
+        match bytes.as_slice() {
+            [0xff, 0xfe, rest @ ..] => Self::of_utf16(rest, u16::from_le_bytes),
+            [0xfe, 0xff, rest @ ..] => Self::of_utf16(rest, u16::from_be_bytes),
+            _ => match utf8_text(bytes) {
+                Ok(text) => Self { text, foreign_bytes: 0 },
+                Err((_, bytes)) => Self::of_mixed(without_bom(&bytes)),
+            },
+        }
+    }
+
+    fn of_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Self {
+        let (pairs, _cut) = bytes.as_chunks::<2>();
+        let units = pairs.iter().map(|pair| unit(*pair));
+        let letters = char::decode_utf16(units).map(|it| it.unwrap_or(char::REPLACEMENT_CHARACTER));
+        Self { text: letters.collect(), foreign_bytes: 0 }
+    }
+
+    fn of_mixed(bytes: &[u8]) -> Self {
+        let mut decoded = Self { text: String::with_capacity(bytes.len()), foreign_bytes: 0 };
+        for chunk in bytes.utf8_chunks() {
+            decoded.text.push_str(chunk.valid());
+            decoded.text.extend(chunk.invalid().iter().map(|byte| match byte {
+                0x80..=0x9f => WINDOWS_1252[usize::from(byte - 0x80)],
+                other => char::from(*other),
+            }));
+            decoded.foreign_bytes += chunk.invalid().len();
+        }
+        decoded
+    }
+}
+
+/// Returns a text that has to be UTF-8, without a byte order mark; else the error and the bytes.
+///
+/// # Errors
+/// It is not UTF-8.
+pub fn utf8_text(mut bytes: Vec<u8>) -> Result<String, (NotUtf8, Vec<u8>)> {
+    if bytes.starts_with(BOM) {
+        bytes.drain(..BOM.len());
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
+        (NotUtf8 { line }, error.into_bytes())
+    })
+}
+
+/// Returns bytes without the byte order mark at their beginning.
+#[must_use]
+pub fn without_bom(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(BOM).unwrap_or(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_utf_8_or_utf_16_with_its_mark_and_other_bytes_are_windows_1252() {
+        let long = [&b"\xff\xfe"[..], &[0x3d, 0xd8, 0x80, 0xde, 0x0a, 0, 0x61]].concat();
+        for (bytes, text, foreign_bytes) in [
+            (&b"a\r\n\xc3\xa4"[..], "a\r\nä", 0),
+            (b"\xef\xbb\xbfa\xef\xbb\xbf", "a\u{feff}", 0),
+            (b"\xef\xbb\xbf", "", 0),
+            (b"\xff\xfea\0\r\0\n\0\xe4\0", "a\r\nä", 0),
+            (b"\xfe\xff\0a\0\n", "a\n", 0),
+            (&long, "🚀\n", 0),
+            (b"\xff\xfe\0\xd8", "\u{fffd}", 0),
+            (b"\xef\xbb\xbf\xc3\xa4 \xe4 \x80\x93\x81", "ä ä €“\u{81}", 4),
+            (b"caf\xe9 \xf0\x9f", "café ðŸ", 3),
+        ] {
+            let decoded = DecodedText::of(bytes.to_vec());
+            assert_eq!(decoded, DecodedText { text: text.to_owned(), foreign_bytes }, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn where_only_utf_8_is_a_text_the_line_of_anything_else_is_known() {
+        assert_eq!(utf8_text(b"\xef\xbb\xbfa\r\nb".to_vec()), Ok("a\r\nb".to_owned()));
+        for (bytes, line) in
+            [(&b"\xff\xfea\0"[..], 1), (b"a\nb\n\xe4", 3), (b"\xef\xbb\xbf\n\xe4", 2)]
+        {
+            let (error, given) = utf8_text(bytes.to_vec()).unwrap_err();
+            assert_eq!(error, NotUtf8 { line }, "{bytes:?}");
+            assert!(bytes.ends_with(&given));
+        }
+    }
+}
