@@ -203,12 +203,19 @@ fn show_event(
 }
 
 /// Prints the last answer.
+///
+/// # Errors
+/// It says nothing, or cannot be printed.
 fn finish(
     mode: OutputMode,
     globals: &Globals,
     answer: Option<AssistantMessage>,
 ) -> Result<ExitCode, Error> {
-    let Some(answer) = answer else { return Ok(ExitCode::Success) };
+    let said_nothing = |why| Err(Error::new(ErrorKind::Model, "the answer is empty").because(why));
+    let Some(answer) = answer else { return said_nothing("the model was not asked") };
+    if let Some(why) = render::empty_answer(&answer) {
+        return said_nothing(why);
+    }
     if answer.stop_reason == StopReason::Length {
         note(globals, "warning: the answer was cut off, because it was too long");
     }

@@ -4,6 +4,7 @@
 mod answer;
 mod answers;
 mod changed_files;
+mod empty_answer;
 mod kept_files;
 mod landed_text;
 mod live_frame;
@@ -30,6 +31,7 @@ mod unverified;
 
 pub use answer::{Answer, AnswerPart, answer_lines, answer_text, size_text};
 pub use changed_files::{ChangedFile, file_lines};
+pub use empty_answer::empty_answer;
 pub use kept_files::rescue_line;
 pub use kept_files::{kept_workspace_note, left_out_lines, left_out_note};
 pub use landed_text::{landed_text, resolver_lines, settled_text, unresolved_lines};

@@ -8,7 +8,7 @@ use protocol::{
 };
 
 use super::{Effect, QueuedInput, RunningCall, Stopping, ViewState, Wait, Work};
-use crate::render::{count, duration, usage_text};
+use crate::render::{count, duration, empty_answer, usage_text};
 use crate::view::calls::EndedCall;
 use crate::view::earlier::compacted;
 use crate::view::entry::{Entry, NoteKind};
@@ -219,8 +219,16 @@ impl ViewState {
         if answer.stop_reason != StopReason::Error && answer.usage.tokens() > 0 {
             self.status.context = answer.usage.tokens();
         }
-        if answer.stop_reason == StopReason::Length {
-            self.note(NoteKind::Warning, "the answer was cut off, because it was too long");
+        match (answer.stop_reason, empty_answer(answer)) {
+            (StopReason::Stop | StopReason::Length, Some(why))
+                if answer.calls().next().is_none() =>
+            {
+                self.note(NoteKind::Warning, format!("the answer is empty: {why}"));
+            }
+            (StopReason::Length, _) => {
+                self.note(NoteKind::Warning, "the answer was cut off, because it was too long");
+            }
+            _other => {}
         }
         if let Some(work) = &mut self.work {
             work.usage = work.usage + answer.usage;

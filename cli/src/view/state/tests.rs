@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use protocol::{AgentEnd, InputId, QueueKind, SessionEvent, Usage};
+use protocol::{
+    AgentEnd, AssistantMessage, InputId, Message, Part as MessagePart, QueueKind, SessionEvent,
+    StopReason, ToolCall, Usage,
+};
 
 use super::*;
 
@@ -176,4 +179,39 @@ fn what_of_an_answer_did_not_arrive_in_parts_is_printed_at_its_end() {
         .map(|line| line.to_string())
         .collect();
     assert_eq!(lines, ["", "One.", "", "Two."]);
+}
+
+#[test]
+fn an_answer_without_a_word_says_why_unless_it_calls_tools() {
+    let call = ToolCall {
+        id: "1".to_owned(),
+        name: "read".to_owned(),
+        arguments: serde_json::Map::new(),
+        malformed: None,
+        thought_signature: None,
+    };
+    for (content, note) in [
+        (vec![MessagePart::thinking("hm")], Some("the model has thought, and then said nothing")),
+        (vec![MessagePart::ToolCall(call)], None),
+        (vec![MessagePart::text("yes")], None),
+    ] {
+        let mut view = test_view();
+        let answer = AssistantMessage {
+            content,
+            api: String::new(),
+            provider: String::new(),
+            model: String::new(),
+            usage: Usage::ZERO,
+            stop_reason: StopReason::Stop,
+            error_message: None,
+            timestamp: protocol::Timestamp::from_millisecond(0),
+        };
+        happen(&mut view, &SessionEvent::MessageEnd { message: Message::Assistant(answer) });
+        let notes = view.take_finished(80).into_iter().filter_map(|entry| match entry {
+            Entry::Note(NoteKind::Warning, text) => Some(text),
+            _ => None,
+        });
+        let expected = note.map(|why| format!("the answer is empty: {why}"));
+        assert_eq!(notes.collect::<Vec<_>>(), Vec::from_iter(expected));
+    }
 }

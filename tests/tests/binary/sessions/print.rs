@@ -4,7 +4,7 @@ use std::fs;
 
 use protocol::is_unseen;
 use serde_json::{Value, json};
-use tests::model::{Answer, Asked, LoopbackModel, Script, marker, steps};
+use tests::model::{Answer, Asked, LoopbackModel, Said, Script, marker, steps};
 use tests::sandbox::{Invocation, Sandbox};
 
 use crate::binary::sandbox;
@@ -140,4 +140,20 @@ fn nothing_in_prompts_answers_paths_files_or_damage_controls_a_terminal_and_json
     }
     assert_eq!(controls(&json.stderr), None, "{json}");
     let _damaged_history = model.take_violations();
+}
+
+#[test]
+fn an_answer_without_a_word_is_an_error_that_says_why() {
+    let place = sandbox();
+    let thought = Answer::Says(Said { thinking: "hm".to_owned(), ..Said::default() });
+    for (answer, words, why) in [
+        (thought, "", "because the model has thought, and then said nothing"),
+        (Answer::nothing(), "--mode json", "because the model has said nothing"),
+    ] {
+        let model = model(steps(vec![answer]));
+        let done = session(&place, &model).words(words).arg(marker("s")).run().expect_code(1);
+        assert!(done.stderr.contains("error: the answer is empty"), "{done}");
+        assert!(done.stderr.contains(why), "{done}");
+        assert_eq!(done.stdout.is_empty(), words.is_empty(), "{done}");
+    }
 }

@@ -1,0 +1,64 @@
+//! Answers of a model that say nothing to the user.
+
+use protocol::{AssistantMessage, Part, StopReason};
+
+use super::printable::visible_text;
+
+/// Returns why an answer has no text that can be seen; `None` if it has one.
+#[must_use]
+pub fn empty_answer(answer: &AssistantMessage) -> Option<&'static str> {
+    if !visible_text(&answer.text()).trim().is_empty() {
+        return None;
+    }
+    let has_thought = answer
+        .content
+        .iter()
+        .any(|part| matches!(part, Part::Thinking { .. } | Part::RedactedThinking { .. }));
+    Some(match (answer.stop_reason, has_thought) {
+        (StopReason::Length, true) => {
+            "it was cut off while it thought, because it was too long, before its first word"
+        }
+        (StopReason::Length, false) => {
+            "it was cut off, because it was too long, before its first word"
+        }
+        (_, true) => "the model has thought, and then said nothing",
+        (_, false) => "the model has said nothing",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::{Timestamp, Usage};
+
+    use super::*;
+
+    #[test]
+    fn an_answer_without_a_word_says_why_and_one_that_was_cut_after_a_word_is_an_answer() {
+        let answer = |content: &[Part], stop_reason| AssistantMessage {
+            content: content.to_vec(),
+            api: String::new(),
+            provider: String::new(),
+            model: String::new(),
+            usage: Usage::ZERO,
+            stop_reason,
+            error_message: None,
+            timestamp: Timestamp::from_millisecond(0),
+        };
+        let (stop, length) = (StopReason::Stop, StopReason::Length);
+        let (thought, word) = (|| Part::thinking("hm"), || Part::text("yes"));
+        for (content, reason, why) in [
+            (&[][..], stop, Some("the model has said nothing")),
+            (&[Part::text(" \n")], stop, Some("the model has said nothing")),
+            (&[Part::text("\u{1b}[2J")], stop, Some("the model has said nothing")),
+            (&[thought()], stop, Some("the model has thought, and then")),
+            (&[thought()], length, Some("it was cut off while it thought")),
+            (&[], length, Some("it was cut off, because it was too long, before")),
+            (&[thought(), word()], stop, None),
+            (&[word()], length, None),
+        ] {
+            let found = empty_answer(&answer(content, reason));
+            let is_it = found.zip(why).is_some_and(|(found, why)| found.starts_with(why));
+            assert!(is_it || (found, why) == (None, None), "{content:?} {reason:?}: {found:?}");
+        }
+    }
+}
