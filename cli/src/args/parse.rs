@@ -12,18 +12,15 @@ use self::launch_line::{LAUNCH, with_launch};
 use super::{Arguments, Command};
 use crate::error::Error;
 use crate::not_implemented;
-use crate::render::{TermCapability, Terminal, shell_word};
+use crate::render::{Terminal, shell_word};
 
 /// The option whose value no message quotes.
 const SECRET: &str = "--api-key";
 
 /// Returns whether there is a terminal for a conversation.
 fn can_converse() -> bool {
-    let terminal = Terminal::here();
-    cfg!(feature = "tui")
-        && std::io::stdin().is_terminal()
-        && terminal.stdout.is_some()
-        && terminal.capability == TermCapability::Able
+    // A terminal that cannot move its cursor has a conversation in plain lines.
+    cfg!(feature = "tui") && std::io::stdin().is_terminal() && Terminal::here().stdout.is_some()
 }
 
 /// A parsed command line.

@@ -1,10 +1,13 @@
 //! A session on a terminal that cannot move its cursor, and one with everything that a terminal can.
 
+use std::fs;
+
 use rustix::process::{Signal, kill_process};
 use serde_json::json;
 use tests::sandbox::{Sandbox, Screen};
 
 use super::kit::{PacedModel, leave, without_times};
+use crate::binary::models::directory::write_models;
 use crate::binary::sandbox;
 
 /// Starts a session on a dumb terminal, and waits for its prompt.
@@ -57,6 +60,31 @@ fn on_a_dumb_terminal_a_conversation_is_plain_lines_without_an_escape() {
     screen.until("the hint", |text| text.contains("press Ctrl-C again to leave"));
     kill_process(screen.id(), Signal::INT).expect("it runs");
     assert_eq!(screen.wait().code(), Some(130), "{}", screen.text());
+}
+
+#[test]
+fn without_an_argument_a_conversation_begins_on_every_terminal() {
+    let (place, model) = (sandbox(), PacedModel::start());
+    write_models(
+        &place,
+        &format!(
+            "providers:\n  first: {{ baseUrl: \"{}\", api: openai-completions, auth: none, \
+             models: [{{ id: loop }}] }}\n",
+            model.url()
+        ),
+    );
+    place.home().configure("modelRoles:\n  default: first/loop\n");
+    let folder = place.folder().join("work");
+    fs::create_dir_all(&folder).expect("a folder can be made");
+    for set_terminal in ["TERM=dumb", "unset TERM;", "TERM="] {
+        let script = format!("{set_terminal} exec \"$0\"");
+        let mut screen = place.regatta(&folder).shell(&script).on_a_keyboard(40, 160);
+        screen.until("the prompt", |text| text.contains("/help\n>"));
+        screen.press("\u{4}");
+        assert_eq!(screen.wait().code(), Some(0), "{set_terminal}: {}", screen.text());
+        let bytes = screen.bytes();
+        assert!(!bytes.contains('\u{1b}'), "{set_terminal}: {bytes:?}");
+    }
 }
 
 #[test]
