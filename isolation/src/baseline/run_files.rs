@@ -28,6 +28,11 @@ impl<'a> RunFiles<'a> {
         Self { repo, paths, run, table: OnceCell::new(), renames: OnceCell::new() }
     }
 
+    /// Returns the name of the run.
+    pub(crate) fn run(&self) -> &'a RunName {
+        self.run
+    }
+
     pub(crate) fn context(&self) -> RunContext {
         RunContext::of(self.repo, self.paths, &Faults::default(), self.run)
     }

@@ -5,12 +5,13 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use git2::{ObjectType, Oid, Repository, TreeWalkMode, TreeWalkResult};
-use protocol::RepoPath;
+use protocol::{RepoPath, TaskName};
 
 use crate::baseline::{ContentLocation, RunFiles, Table};
+use crate::branch::commit_authors::{CommitAuthors, commit_authors};
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Entry, Mode};
-use crate::merge::OutsideChanges;
+use crate::merge::{OutsideChanges, entries_below};
 
 /// The largest number of removed and added files among which renames are looked for.
 const MOST: usize = 10_000;
@@ -26,6 +27,7 @@ pub(super) struct CommittedMoves<'a> {
     /// The commit into which the work is merged.
     now: Option<Oid>,
     found: OnceCell<BTreeMap<RepoPath, Option<Entry>>>,
+    authors: OnceCell<CommitAuthors>,
 }
 
 impl<'a> CommittedMoves<'a> {
@@ -35,7 +37,16 @@ impl<'a> CommittedMoves<'a> {
         began: Option<&'a RunFiles<'a>>,
         now: Option<Oid>,
     ) -> Self {
-        Self { git, began, now, found: OnceCell::new() }
+        Self { git, began, now, found: OnceCell::new(), authors: OnceCell::new() }
+    }
+
+    fn authors(&self) -> &CommitAuthors {
+        let read = || {
+            let run = self.began?.run();
+            commit_authors(self.git, self.now, run).ok()
+        };
+        // Without them, no file is that of a task.
+        self.authors.get_or_init(|| read().unwrap_or_default())
     }
 
     fn find(&self, table: &Table) -> std::result::Result<Moves, git2::Error> {
@@ -104,7 +115,15 @@ impl OutsideChanges for CommittedMoves<'_> {
         Ok(self.found.get_or_init(|| found))
     }
 
-    fn old_path(&self, path: &RepoPath) -> Option<RepoPath> {
+    fn old_path(&self, path: &RepoPath, _: Option<Entry>) -> Option<RepoPath> {
         self.began?.old_path(path)
+    }
+
+    fn has_landed_in(&self, folder: &RepoPath) -> bool {
+        entries_below(self.authors(), folder).next().is_some()
+    }
+
+    fn author(&self, path: &RepoPath, _: Option<Entry>) -> Option<TaskName> {
+        self.authors().get(path).cloned()
     }
 }

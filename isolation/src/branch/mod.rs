@@ -4,6 +4,7 @@
 
 mod ancestry;
 mod clean_filter;
+mod commit_authors;
 mod commit_notices;
 mod commit_tree;
 mod commits;

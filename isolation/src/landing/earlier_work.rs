@@ -14,6 +14,7 @@ use crate::file_entry::Entry;
 use crate::landing::journal::{Journals, State, is_of};
 use crate::landing::journal_content::Journal;
 use crate::landing::on_branch::BranchMove;
+use crate::merge::entries_below;
 use crate::paths::RepoPaths;
 
 /// The earlier landings of a run. Nothing is read until there is a conflict.
@@ -22,11 +23,64 @@ pub(super) struct EarlierWork<'a> {
     run: &'a RunName,
     /// The journals, the latest first.
     journals: OnceCell<Vec<Journal>>,
+    /// The changes of each path, the latest first.
+    changes: OnceCell<BTreeMap<RepoPath, Vec<PastChange>>>,
+}
+
+/// A change of a path by a landing.
+struct PastChange {
+    before: Option<Entry>,
+    after: Option<Entry>,
+    /// The tasks that made it; empty if the landing took others back.
+    by: Vec<TaskName>,
 }
 
 impl<'a> EarlierWork<'a> {
     pub(super) fn of(paths: &'a RepoPaths, run: &'a RunName) -> Self {
-        Self { paths, run, journals: OnceCell::new() }
+        Self { paths, run, journals: OnceCell::new(), changes: OnceCell::new() }
+    }
+
+    /// Returns the task whose landed work has removed a file of the working tree, or has added it; `None`
+    /// if no task did, or if the user has changed the path since. `now` is what is there.
+    pub(super) fn author_of(&self, path: &RepoPath, now: Option<Entry>) -> Option<TaskName> {
+        let mut now = now;
+        for PastChange { before, after, by } in self.changes().get(path)? {
+            if *after != now {
+                return None;
+            }
+            match (before, after) {
+                (Some(_), None) => return by.last().cloned(),
+                (None, Some(_)) => return by.first().cloned(),
+                (Some(_), Some(_)) | (None, None) => now = *before,
+            }
+        }
+        None
+    }
+
+    /// Returns whether a landing has added a file to a folder.
+    pub(super) fn has_added_below(&self, folder: &RepoPath) -> bool {
+        let is_added = |change: &PastChange| change.before.is_none() && change.after.is_some();
+        entries_below(self.changes(), folder).any(|(_, changes)| changes.iter().any(is_added))
+    }
+
+    /// Returns whether somebody has changed a path since a landing wrote it. `now` is what is there.
+    pub(super) fn is_edited(&self, path: &RepoPath, now: Option<Entry>) -> bool {
+        let last = self.changes().get(path).and_then(|changes| changes.first());
+        last.is_some_and(|change| change.after != now)
+    }
+
+    fn changes(&self) -> &BTreeMap<RepoPath, Vec<PastChange>> {
+        self.changes.get_or_init(|| {
+            let mut changes: BTreeMap<RepoPath, Vec<PastChange>> = BTreeMap::new();
+            for journal in self.journals() {
+                for change in &journal.changes {
+                    let by = if journal.undo.is_none() { change.by.clone() } else { Vec::new() };
+                    let past = PastChange { before: change.expected, after: change.new, by };
+                    changes.entry(change.path.clone()).or_default().push(past);
+                }
+            }
+            changes
+        })
     }
 
     /// Names the other task of each conflict of a report.

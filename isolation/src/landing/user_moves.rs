@@ -4,11 +4,12 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use protocol::{RepoPath, RunName};
+use protocol::{RepoPath, RunName, TaskName};
 
 use crate::baseline::{ContentReader, RunFiles, list_whole_tree};
 use crate::error::Result;
 use crate::file_entry::Entry;
+use crate::landing::earlier_work::EarlierWork;
 use crate::merge::OutsideChanges;
 use crate::paths::RepoPaths;
 use crate::repository::Repo;
@@ -20,12 +21,15 @@ const MOST: usize = 5_000;
 /// What the user removed and added since a run began. Nothing is read until a merge needs it.
 pub(super) struct UserMoves<'a> {
     began: RunFiles<'a>,
+    /// What earlier landings of the run have left.
+    earlier: EarlierWork<'a>,
     found: OnceCell<BTreeMap<RepoPath, Option<Entry>>>,
 }
 
 impl<'a> UserMoves<'a> {
     pub(super) fn of(repo: &'a Repo, paths: &'a RepoPaths, run: &'a RunName) -> Self {
-        Self { began: RunFiles::of(repo, paths, run), found: OnceCell::new() }
+        let (began, earlier) = (RunFiles::of(repo, paths, run), EarlierWork::of(paths, run));
+        Self { began, earlier, found: OnceCell::new() }
     }
 
     /// Returns the user's repository.
@@ -71,7 +75,15 @@ impl OutsideChanges for UserMoves<'_> {
         Ok(self.found.get_or_init(|| found))
     }
 
-    fn old_path(&self, path: &RepoPath) -> Option<RepoPath> {
-        self.began.old_path(path)
+    fn old_path(&self, path: &RepoPath, now: Option<Entry>) -> Option<RepoPath> {
+        if self.earlier.is_edited(path, now) { None } else { self.began.old_path(path) }
+    }
+
+    fn has_landed_in(&self, folder: &RepoPath) -> bool {
+        self.earlier.has_added_below(folder)
+    }
+
+    fn author(&self, path: &RepoPath, now: Option<Entry>) -> Option<TaskName> {
+        self.earlier.author_of(path, now)
     }
 }

@@ -10,9 +10,11 @@ use protocol::{Conflict, ConflictReason, RepoPath, TaskName};
 use crate::error::Result;
 use crate::file_entry::{Change, Entry};
 use crate::merge::added_files::AddedFiles;
+use crate::merge::authors::{Origins, PathAuthors};
 use crate::merge::obstacles::entries_below;
 use crate::merge::path_texts::PathTexts;
 use crate::merge::settling::{Added, Met, Settling};
+use crate::merge::side_renames::Authors;
 use crate::merge::tree_merge::{Untouched, Versions, follow_renames};
 use crate::merge::{
     Blobs, EntryState, Joined, MarkerForm, MergeRule, MergeRules, MergeTarget, MergedEntry,
@@ -22,15 +24,19 @@ use crate::merge::{
 /// A tree in memory: a [`MergeTarget`] and the work of the tasks that were added so far.
 pub(crate) struct Merger<'a> {
     pub(super) target: &'a dyn MergeTarget,
-    blobs: &'a dyn Blobs,
+    pub(super) blobs: &'a dyn Blobs,
     /// How each file is merged; without rules, line by line.
     pub(super) rules: Option<&'a MergeRules>,
     /// What changed in the target besides the work of tasks.
-    outside: Option<&'a dyn OutsideChanges>,
+    pub(super) outside: Option<&'a dyn OutsideChanges>,
     /// Paths that must not change, because another program keeps writing them.
     contested: BTreeSet<RepoPath>,
     /// The paths that the tasks changed.
     pub(super) changed: BTreeMap<RepoPath, ChangedEntry>,
+    /// What each of the tasks itself left, in their order.
+    pub(super) works: Vec<(TaskName, Wanted)>,
+    /// The paths at which tasks added files that were moved when their work was merged.
+    pub(super) moved_away: BTreeMap<RepoPath, TaskName>,
     /// The states that the target returned. Each path is read once: the version that a landing
     /// expects must be the one that its merge started from.
     seen: RefCell<BTreeMap<RepoPath, EntryState>>,
@@ -41,13 +47,20 @@ pub(super) struct ChangedEntry {
     pub(super) entry: Option<Entry>,
     /// The entry with which the first of the tasks began.
     base: Option<Entry>,
-    /// The old path, if the first of the tasks is known to have renamed the file to this path.
-    from: Option<RepoPath>,
+    /// The old path, if the file is known to have been renamed to this path.
+    pub(super) from: Option<RepoPath>,
     /// The tasks that changed it, in their order.
     pub(super) by: Vec<TaskName>,
+    /// The tasks that removed and added it.
+    pub(super) authors: PathAuthors,
 }
 
 impl ChangedEntry {
+    fn new(base: Option<Entry>) -> Self {
+        let (from, by, authors) = (None, Vec::new(), PathAuthors::default());
+        Self { entry: base, base, from, by, authors }
+    }
+
     /// Returns the task that changed it last.
     pub(super) fn last(&self) -> Option<TaskName> {
         self.by.last().cloned()
@@ -78,6 +91,8 @@ impl<'a> Merger<'a> {
             outside: None,
             contested: BTreeSet::new(),
             changed: BTreeMap::new(),
+            works: Vec::new(),
+            moved_away: BTreeMap::new(),
             seen: RefCell::default(),
         }
     }
@@ -128,7 +143,10 @@ impl<'a> Merger<'a> {
         let touched: BTreeSet<RepoPath> = paths.keys().cloned().collect();
         let added = AddedFiles::of(&paths);
         let untouched = UntouchedPaths { merger: self, touched: &touched };
-        let pathwise = follow_renames(self.blobs, paths, &untouched, &|path| self.author(path))?;
+        let author = |path: &RepoPath| self.author(path);
+        let remover = |path: &RepoPath| self.remover(path);
+        let authors = Authors { author: &author, remover: &remover };
+        let pathwise = follow_renames(self.blobs, paths, &untouched, authors)?;
         let mut wanted = Wanted::new();
         let (mut conflicts, mut joined, mut present) = (Vec::new(), Vec::new(), Vec::new());
         for conflict in &pathwise.conflicts {
@@ -180,23 +198,21 @@ impl<'a> Merger<'a> {
         }
         let (wanted, added) = settling.finish(joined);
         let own = changes.iter().map(|change| (&change.path, change)).collect();
-        self.keep(task, wanted, &own)?;
+        let origins = self.origins(changes, &pathwise)?;
+        self.keep(task, wanted, (&own, &origins))?;
+        if added.is_merged() {
+            self.keep_work(task, changes, &pathwise);
+        }
         Ok(added)
     }
 
-    /// Returns the task that removed or added a path; `None` if no task did.
-    fn author(&self, path: &RepoPath) -> Option<TaskName> {
-        let changed = self.changed.get(path)?;
-        let by = if changed.entry.is_none() { changed.by.last() } else { changed.by.first() };
-        by.cloned()
-    }
-
-    /// Keeps the merged entries of a task, whose `own` changes are these.
+    /// Keeps the merged entries of a task, whose `own` changes are these. `origins` says where files at
+    /// new paths come from.
     fn keep(
         &mut self,
         task: &TaskName,
         wanted: Wanted,
-        own: &BTreeMap<&RepoPath, &Change>,
+        (own, origins): (&BTreeMap<&RepoPath, &Change>, &Origins),
     ) -> Result<()> {
         for (path, entry) in wanted {
             let before = self.entry(&path)?;
@@ -204,12 +220,23 @@ impl<'a> Merger<'a> {
                 continue;
             }
             let own = own.get(&path);
+            let moved = origins.at(&path);
+            let origin = moved.here.filter(|_| before.is_none());
             let base = own.map_or(before, |change| change.base);
-            let from = own.and_then(|change| change.from.clone());
-            let new = || ChangedEntry { entry, base, from, by: Vec::new() };
-            let changed = self.changed.entry(path).or_insert_with(new);
+            let changed = self.changed.entry(path).or_insert_with(|| ChangedEntry::new(base));
+            if before.is_none() {
+                changed.from = origin.map_or_else(
+                    || own.and_then(|change| change.from.clone()),
+                    |origin| origin.from.clone(),
+                );
+            }
+            changed.authors.change(task, changed.base, [before, entry], moved);
             changed.entry = entry;
-            changed.by.push(task.clone());
+            let by = origin.into_iter().flat_map(|origin| &origin.by).chain([task]);
+            for task in by {
+                changed.by.retain(|earlier| earlier != task);
+                changed.by.push(task.clone());
+            }
         }
         Ok(())
     }
@@ -228,49 +255,35 @@ impl<'a> Merger<'a> {
             let from = [earlier, change.from.clone()];
             paths.insert(change.path.clone(), Versions { base: change.base, sides, from });
         }
+        let began = self.work_of(predecessors);
         for (path, changed) in &self.changed {
-            let is_known = changed.by.iter().all(|task| predecessors.contains(task));
-            if !is_known && changed.entry != changed.base && !paths.contains_key(path) {
-                let sides = [changed.entry, changed.base];
+            let base = began.get(path).copied().unwrap_or(changed.base);
+            if changed.entry != base && !paths.contains_key(path) {
                 let from = [changed.from.clone(), None];
-                paths.insert(path.clone(), Versions { base: changed.base, sides, from });
+                let sides = [changed.entry, base];
+                paths.insert(path.clone(), Versions { base, sides, from });
+            }
+        }
+        for (path, base) in began {
+            let now = self.entry(&path)?;
+            if now != base {
+                paths.entry(path).or_insert(Versions::new(base, [now, base]));
             }
         }
         if let Some(outside) = self.outside
-            && self.is_gone_outside(changes, outside)?
+            && self.concerns_outside(changes, outside)?
         {
             for (path, base) in outside.bases()? {
                 if !paths.contains_key(path) && !self.changed.contains_key(path) {
-                    let sides = [self.entry(path)?, *base];
-                    let from = if base.is_none() { outside.old_path(path) } else { None };
+                    let now = self.entry(path)?;
+                    let sides = [now, *base];
+                    let from = if base.is_none() { outside.old_path(path, now) } else { None };
                     let from = [from, None];
                     paths.insert(path.clone(), Versions { base: *base, sides, from });
                 }
             }
         }
         Ok(paths)
-    }
-
-    /// Returns whether a file that the task changed or may have renamed, or the folder of a file that
-    /// it added, is not in the target any more, and no task removed it.
-    fn is_gone_outside(&self, changes: &[Change], outside: &dyn OutsideChanges) -> Result<bool> {
-        let may_rename = changes.iter().any(|change| change.base.is_none());
-        for change in changes.iter().filter(|change| change.task.is_some() || may_rename) {
-            if change.base.is_some() {
-                let is_gone = self.entry(&change.path)?.is_none();
-                if is_gone && !self.changed.contains_key(&change.path) {
-                    return Ok(true);
-                }
-                continue;
-            }
-            let Some(folder) = change.path.folders().next() else { continue };
-            let by_tasks = || entries_below(&self.changed, &folder).next().is_some();
-            let is_missing = self.state_of(&folder)? == EntryState::Missing;
-            if is_missing && !by_tasks() && outside.had_folder(&folder) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     /// Returns every path that differs from the target, sorted.

@@ -2,12 +2,18 @@
 //! tasks of a run one after the other. Nothing here touches a working tree.
 
 mod added_files;
+mod authors;
 mod case_twins;
+#[cfg(test)]
+mod chain_samples;
+#[cfg(test)]
+mod chain_tests;
 mod conflict_data;
 mod folder_changes;
 mod merge_tasks;
 mod merger;
 mod obstacles;
+mod outside;
 mod path_texts;
 #[cfg(test)]
 mod random;
@@ -23,6 +29,8 @@ mod text;
 mod three_way;
 #[cfg(test)]
 mod tree_judge_tests;
+#[cfg(test)]
+mod tree_lost_tests;
 mod tree_merge;
 #[cfg(test)]
 mod tree_samples;

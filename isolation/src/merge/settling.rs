@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::ports::{ConflictingRest, SettleChoice, SettleRequest};
-use protocol::{Conflict, ConflictReason, RepoPath, Settled, SettledConflict};
+use protocol::{Conflict, ConflictReason, RenamedFile, RepoPath, Settled, SettledConflict};
 
 use crate::error::Result;
 use crate::file_entry::{Change, Entry};
@@ -25,6 +25,13 @@ pub(crate) struct Added {
     pub(crate) settled: Settled,
 }
 
+impl Added {
+    /// Returns whether work was merged: all of it, or what does not conflict.
+    pub(super) fn is_merged(&self) -> bool {
+        self.conflicts.is_empty() || !self.settled.landed.is_empty()
+    }
+}
+
 /// What became of a conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Met {
@@ -43,7 +50,7 @@ pub(super) struct Settling<'a> {
     conflicts: Vec<Conflict>,
     settled: Vec<SettledConflict>,
     /// The conflicts that were met.
-    met: Vec<(RepoPath, ConflictReason)>,
+    met: Vec<(RepoPath, ConflictReason, Option<RenamedFile>)>,
 }
 
 impl<'a> Settling<'a> {
@@ -60,8 +67,9 @@ impl<'a> Settling<'a> {
         blobs: &dyn Blobs,
         conflict: Conflict,
     ) -> Result<Met> {
-        // A path can be in two conflicts, for instance of its name and of its content.
-        let met = (conflict.path.clone(), conflict.reason);
+        // A path can be in two conflicts, for instance of its name and of its content, or of the names
+        // of two files.
+        let met = (conflict.path.clone(), conflict.reason, conflict.renamed.clone());
         let is_new = !self.met.contains(&met);
         self.met.push(met);
         let concerned = concerned_paths(&conflict);
@@ -117,7 +125,9 @@ impl<'a> Settling<'a> {
     /// Returns the entries that are to be merged, and the result.
     pub(super) fn finish(mut self, joined: Vec<RepoPath>) -> (Wanted, Added) {
         self.conflicts.sort_by(|one, other| one.path.cmp(&other.path));
-        self.conflicts.dedup_by(|one, other| one.path == other.path && one.reason == other.reason);
+        self.conflicts.dedup_by(|one, other| {
+            one.path == other.path && one.reason == other.reason && one.renamed == other.renamed
+        });
         if self.is_refused() {
             // What has landed earlier stays so.
             let landed = self.request.landed.iter().cloned().collect();

@@ -27,9 +27,10 @@ pub(crate) fn renames_of(blobs: &dyn Blobs, changes: &[Change]) -> Result<Vec<Re
         from: [None, change.from.clone()],
     };
     let paths = changes.iter().map(|change| (change.path.clone(), versions(change))).collect();
-    let folders = (&RemovedFolders::default(), &BTreeSet::new());
+    let folders = RemovedFolders::default();
+    let counts = (&BTreeSet::new(), &mut FolderCounts::new(&folders));
     // The other side has removed everything, so that the place of each file is of interest.
-    Ok(SideRenames::find(blobs, &paths, SideName::Theirs, folders, DIFF_LIMIT)?.files)
+    Ok(SideRenames::find(blobs, &paths, SideName::Theirs, DIFF_LIMIT, counts)?.files)
 }
 
 /// Returns which of the removed files are which of the added ones, because their content is the
@@ -57,6 +58,24 @@ fn empty_blob() -> Oid {
     Oid::from_str("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391").expect("it is an id")
 }
 
+/// Who made the changes of one side; `None` for the user.
+#[derive(Clone, Copy)]
+pub(crate) struct Authors<'a> {
+    /// Returns the task whose file was removed from a path, or added to it.
+    pub(crate) author: &'a dyn Fn(&RepoPath) -> Option<TaskName>,
+    /// Returns who removed the file, whoever had added it.
+    pub(crate) remover: &'a dyn Fn(&RepoPath) -> Remover,
+}
+
+/// Who removed a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Remover {
+    User,
+    Task(TaskName),
+    /// Nobody: the file has followed a renamed folder.
+    Nobody,
+}
+
 /// The renames of one side.
 #[derive(Default)]
 pub(super) struct SideRenames {
@@ -75,31 +94,30 @@ impl SideRenames {
         paths: &BTreeMap<RepoPath, Versions>,
         side: SideName,
         folders: &RemovedSide,
-        author: &dyn Fn(&RepoPath) -> Option<TaskName>,
+        authors: Authors<'_>,
     ) -> Result<Self> {
-        let by_author = by_author(paths, side, author);
-        let mut folders_of = folders_of_authors(folders, &by_author, side);
+        let removed = folders_of_one(folders, paths, side, authors.remover);
+        let mut counts = FolderCounts::new(&removed);
         let mut all = Self::default();
-        for (author, own) in &by_author {
-            let removed = folders_of.remove(author).unwrap_or_default();
-            let folders = (&removed, &folders.wanted);
-            let found = Self::find(blobs, own, side, folders, MERGE_LIMIT)?;
+        for own in by_author(paths, side, authors.author).values() {
+            let counts = (&folders.wanted, &mut counts);
+            let found = Self::find(blobs, own, side, MERGE_LIMIT, counts)?;
             all.files.extend(found.files);
-            all.folders.to.extend(found.folders.to);
-            all.folders.split.extend(found.folders.split);
             all.added.extend(found.added);
         }
+        all.folders = counts.renames();
         all.files.sort_by(|one, other| one.from.cmp(&other.from));
         all.added.sort();
         Ok(all)
     }
 
+    /// Finds the renamed files, and counts them for their folders.
     fn find(
         blobs: &dyn Blobs,
         paths: &BTreeMap<RepoPath, Versions>,
         side: SideName,
-        (removed_folders, wanted_folders): (&RemovedFolders, &BTreeSet<Folder>),
         limit: usize,
+        (wanted_folders, counts): (&BTreeSet<Folder>, &mut FolderCounts<'_>),
     ) -> Result<Self> {
         let empty = empty_blob();
         let (at, other) = (side.at(), side.other().at());
@@ -128,13 +146,12 @@ impl SideRenames {
                 _ => {}
             }
         }
-        let mut counts = FolderCounts::new(removed_folders);
         let is_any_wanted = removed.iter().any(|file| file.wanted != Wanted::No);
         let files = match is_any_wanted {
-            true => detect(blobs, &removed, &added, limit, &mut counts)?,
+            true => detect(blobs, &removed, &added, limit, counts)?,
             false => Vec::new(),
         };
-        Ok(Self { files, folders: counts.renames(), added: all_added })
+        Ok(Self { files, added: all_added, ..Self::default() })
     }
 }
 
@@ -156,32 +173,31 @@ fn by_author(
     works
 }
 
-/// Returns the folders of which one author alone removed all files, by author.
-fn folders_of_authors(
+/// Returns the folders of which one task alone, or the user alone, removed all files.
+fn folders_of_one(
     folders: &RemovedSide,
-    works: &Works,
+    paths: &BTreeMap<RepoPath, Versions>,
     side: SideName,
-) -> BTreeMap<Option<TaskName>, RemovedFolders> {
-    let mut authors: BTreeMap<&[u8], Option<&Option<TaskName>>> = BTreeMap::new();
-    for (author, own) in works {
-        for path in
-            own.iter().filter(|(_, versions)| versions.removed_by(side)).map(|(path, _)| path)
-        {
-            let mut folder = folder_of(path.as_bytes());
-            while !folder.is_empty() {
-                let only = authors.entry(folder).or_insert(Some(author));
-                *only = only.filter(|only| *only == author);
-                folder = folder_of(folder);
+    remover: &dyn Fn(&RepoPath) -> Remover,
+) -> RemovedFolders {
+    let mut removers: BTreeMap<&[u8], Option<Remover>> = BTreeMap::new();
+    for (path, _) in paths.iter().filter(|(_, versions)| versions.removed_by(side)) {
+        let remover = remover(path);
+        if remover == Remover::Nobody {
+            continue;
+        }
+        let mut folder = folder_of(path.as_bytes());
+        while !folder.is_empty() {
+            let only = removers.entry(folder).or_insert_with(|| Some(remover.clone()));
+            if only.as_ref() != Some(&remover) {
+                *only = None;
             }
+            folder = folder_of(folder);
         }
     }
-    let mut result: BTreeMap<Option<TaskName>, RemovedFolders> = BTreeMap::new();
-    for (folder, relevance) in &folders.removed {
-        if let Some(Some(author)) = authors.get(&folder[..]) {
-            result.entry((*author).clone()).or_default().insert(folder.clone(), *relevance);
-        }
-    }
-    result
+    let is_of_one = |folder: &Folder| matches!(removers.get(&folder[..]), Some(Some(_)));
+    let folders = folders.removed.iter().filter(|(folder, _)| is_of_one(folder));
+    folders.map(|(folder, relevance)| (folder.clone(), *relevance)).collect()
 }
 
 /// The folders that one side removed.
@@ -219,13 +235,14 @@ mod tests {
             let other = path.as_bytes() == b"t00/0000/f";
             Some(if other { "t49".to_owned() } else { name }.parse().unwrap())
         };
-        let works =
-            folders_of_authors(&side, &by_author(&paths, SideName::Ours, &author), SideName::Ours);
-        let counts: Vec<usize> = works.values().map(BTreeMap::len).collect();
-        assert_eq!(counts.len(), 50);
-        assert_eq!((counts[0], counts[1], counts[49]), (999, 1_001, 1_002));
-        let found =
-            SideRenames::of_authors(&store, &paths, SideName::Ours, &side, &author).unwrap();
+        let remover = |path: &RepoPath| author(path).map_or(Remover::User, Remover::Task);
+        let of_one = folders_of_one(&side, &paths, SideName::Ours, &remover);
+        // All but the folder of two tasks.
+        assert_eq!(of_one.len(), 50 * 1_001 - 1);
+        assert!(!of_one.contains_key(&b"t00"[..]));
+        let authors = Authors { author: &author, remover: &remover };
+        let found = SideRenames::of_authors(&store, &paths, SideName::Ours, &side, authors);
+        let found = found.unwrap();
         assert!(found.files.is_empty());
     }
 }

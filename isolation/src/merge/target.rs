@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use git2::Oid;
-use protocol::RepoPath;
+use protocol::{RepoPath, TaskName};
 
 use crate::error::Result;
 use crate::file_entry::Entry;
@@ -79,8 +79,16 @@ pub(crate) trait OutsideChanges {
     /// Returns the paths that were removed, each with the entry it had, and those that were added.
     fn bases(&self) -> Result<&BTreeMap<RepoPath, Option<Entry>>>;
 
-    /// Returns the old path of an added file, if it is known that the file was renamed.
-    fn old_path(&self, path: &RepoPath) -> Option<RepoPath>;
+    /// Returns the old path of an added file, if it is known that the file was renamed, and it has not
+    /// changed since. `now` is what is there.
+    fn old_path(&self, path: &RepoPath, now: Option<Entry>) -> Option<RepoPath>;
+
+    /// Returns whether work that has landed before added a file to a folder.
+    fn has_landed_in(&self, folder: &RepoPath) -> bool;
+
+    /// Returns the task whose work has landed before and has removed a path, or added the file that is
+    /// there; `None` if no task did, or if the path has changed since. `now` is what is there.
+    fn author(&self, path: &RepoPath, now: Option<Entry>) -> Option<TaskName>;
 }
 
 /// A store of blobs.

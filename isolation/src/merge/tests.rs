@@ -1,5 +1,6 @@
 //! Merging against trees and bytes in memory.
 
+mod chains;
 mod renames;
 mod settled;
 

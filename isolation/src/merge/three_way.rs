@@ -95,11 +95,19 @@ fn three_entries(
     ours: Entry,
     theirs: Entry,
 ) -> Result<std::result::Result<MergedEntry, ConflictReason>> {
-    let links = [base, ours, theirs].iter().filter(|side| side.mode == Mode::Link).count();
-    match links {
-        0 => {}
+    match [base, ours, theirs].map(|side| side.mode == Mode::Link) {
+        [false, false, false] => {}
         // A symlink's target is a single line, and both sides changed it.
-        3 => return Ok(Err(ConflictReason::Content)),
+        [true, true, true] => return Ok(Err(ConflictReason::Content)),
+        // A symlink has no lines that the two files could have in common: as in git, they are merged as
+        // if each side had added its own.
+        [true, false, false] => {
+            let merged = both_added(blobs, rule, ours, theirs)?;
+            return Ok(merged.map_err(|reason| match reason {
+                ConflictReason::BothAdded => ConflictReason::Content,
+                reason => reason,
+            }));
+        }
         _ => return Ok(Err(ConflictReason::Kind)),
     }
     // A file has one of two modes. If both sides change the mode, they set the same one.

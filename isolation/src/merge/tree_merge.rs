@@ -10,7 +10,7 @@ use crate::file_entry::{Entry, Mode};
 use crate::merge::Blobs;
 use crate::merge::folder_changes::removed_folders;
 use crate::merge::obstacles::entries_below;
-use crate::merge::side_renames::SideRenames;
+use crate::merge::side_renames::{Authors, Remover, SideRenames};
 
 /// The three versions of a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,6 +80,9 @@ pub(crate) struct Pathwise {
     pub(crate) paths: BTreeMap<RepoPath, Versions>,
     /// The renamed files, by their new paths.
     pub(crate) moves: BTreeMap<RepoPath, Move>,
+    /// The files of a side that follow a renamed folder, by their final paths: the side that added each,
+    /// and where.
+    pub(crate) followed: BTreeMap<RepoPath, (SideName, RepoPath)>,
     /// The conflicts.
     pub(crate) conflicts: Vec<RenameConflict>,
 }
@@ -109,13 +112,13 @@ pub(crate) struct RenameConflict {
 }
 
 /// Pairs what each side renamed, and moves versions to where they belong. `paths` has every path
-/// that a side changed; `author` returns the task that removed or added a path on our side. What no
-/// task added there is the user's, and stays where it is.
+/// that a side changed, and `authors` are those of our side. What no task added there is the user's, and
+/// stays where it is.
 pub(crate) fn follow_renames(
     blobs: &dyn Blobs,
     paths: BTreeMap<RepoPath, Versions>,
     untouched: &dyn Untouched,
-    author: &dyn Fn(&RepoPath) -> Option<TaskName>,
+    authors: Authors<'_>,
 ) -> Result<Pathwise> {
     if !may_matter(&paths) {
         return Ok(Pathwise { paths, ..Pathwise::default() });
@@ -123,15 +126,16 @@ pub(crate) fn follow_renames(
     let removed = removed_folders(&paths, untouched)?;
     let mut found = Vec::new();
     for side in SideName::BOTH {
-        let of_one = |_: &RepoPath| None;
-        let author: &dyn Fn(&RepoPath) -> Option<TaskName> = match side {
-            SideName::Ours => author,
-            SideName::Theirs => &of_one,
+        let (of_one, by_one) = (|_: &RepoPath| None, |_: &RepoPath| Remover::User);
+        let authors = match side {
+            SideName::Ours => authors,
+            SideName::Theirs => Authors { author: &of_one, remover: &by_one },
         };
         let folders = &removed[side.at()];
-        found.push(SideRenames::of_authors(blobs, &paths, side, folders, author)?);
+        found.push(SideRenames::of_authors(blobs, &paths, side, folders, authors)?);
     }
-    let mut merge = Following { paths, untouched, author, found, result: Pathwise::default() };
+    let (author, result) = (authors.author, Pathwise::default());
+    let mut merge = Following { paths, untouched, author, found, result };
     merge.refuse_split_folders();
     merge.forget_folders_that_both_renamed();
     let moved = merge.move_into_renamed_folders()?;
@@ -209,6 +213,8 @@ impl Following<'_> {
                 let moved = self.moved(side, &path, &targets, &mut refused)?;
                 if let Some(to) = &moved {
                     self.move_entry(side, &path, to);
+                    let origin = (side, path.clone());
+                    self.result.followed.entry(to.clone()).or_insert(origin);
                 }
                 if let Some(from) = renames.get(&path) {
                     let to = moved.unwrap_or(path);
@@ -328,7 +334,8 @@ impl Following<'_> {
         let Some(old) = self.paths.get(from).cloned() else { return };
         let new = self.paths.get(to).cloned().unwrap_or_default();
         let (source, renamed) = (old.sides[other.at()], new.sides[by.at()]);
-        let collides = new.sides[other.at()].is_some();
+        // A file that this side removed there, and that the other one left as it was, makes room.
+        let collides = new.sides[other.at()].is_some() && new.sides[other.at()] != new.base;
         let is_link = |entry: Option<Entry>| entry.map(|entry| entry.mode == Mode::Link);
         let Some(source) = source else {
             let mut sides = [None, None];

@@ -84,7 +84,7 @@ fn free_path(random: &mut Random, files: &Files, folders: &[&str]) -> Option<Str
     is_free(files, &path).then_some(path)
 }
 
-fn is_free(files: &Files, path: &str) -> bool {
+pub(super) fn is_free(files: &Files, path: &str) -> bool {
     let below = format!("{path}/");
     !files.keys().any(|other| {
         other == path || other.starts_with(&below) || path.starts_with(&format!("{other}/"))

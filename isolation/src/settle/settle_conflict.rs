@@ -102,7 +102,7 @@ fn content(
                 // git leaves the changed version in the tree.
                 return one(ours.or(theirs));
             };
-            if [Some(our), Some(their), base].iter().flatten().any(|side| side.mode == Mode::Link) {
+            if [our, their].iter().any(|side| side.mode == Mode::Link) {
                 return match (is_union, our.mode == their.mode) {
                     (true, _) => Ok(None),
                     (false, true) => one(ours),
@@ -247,8 +247,10 @@ fn renamed_twice(
                         let mode = merged_mode(base, ours, theirs);
                         [Entry { mode, oid: sides.blobs.write(&text)? }; 2]
                     }
-                    // Each name keeps its own version, as in git.
-                    ConflictText::NoLines => [ours, theirs],
+                    // Each name keeps its own version, as in git, and ours gets the merged mode.
+                    ConflictText::NoLines => {
+                        [Entry { mode: merged_mode(base, ours, theirs), ..ours }, theirs]
+                    }
                 },
             };
             Entries::from([at(our_name, at_ours), at(their_name, at_theirs)])

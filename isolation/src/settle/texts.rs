@@ -17,7 +17,7 @@ pub(crate) fn conflict_hunks(blobs: &dyn Blobs, conflict: &Conflict) -> Result<V
     let [base, Some(ours), Some(theirs)] = versions.map(|side| entry_of(side.as_ref())) else {
         return Ok(Vec::new());
     };
-    if [base, Some(ours), Some(theirs)].iter().flatten().any(|entry| entry.mode == Mode::Link) {
+    if [ours, theirs].iter().any(|entry| entry.mode == Mode::Link) {
         return Ok(Vec::new());
     }
     let Some(texts) = texts(blobs, base, [ours, theirs])? else { return Ok(Vec::new()) };
@@ -61,13 +61,15 @@ fn is_renamed_twice(names: &RenamedFile) -> bool {
     names.ours.as_ref() != Some(&names.from) && names.theirs.as_ref() != Some(&names.from)
 }
 
-/// Returns the bytes of three versions; `None` if one has no lines or is too large.
+/// Returns the bytes of three versions; `None` if one has no lines or is too large. A symlink that both
+/// sides replaced by a file has no lines in common with them.
 fn texts(
     blobs: &dyn Blobs,
     base: Option<Entry>,
     sides: [Entry; 2],
 ) -> Result<Option<[Vec<u8>; 3]>> {
     let read = |entry: Entry| blobs.read(entry.oid);
+    let base = base.filter(|base| base.mode != Mode::Link);
     let base = base.map(read).transpose()?.unwrap_or_default();
     let texts = [base, read(sides[0])?, read(sides[1])?];
     let has_lines = |text: &Vec<u8>| !text.contains(&0) && text.len() <= LARGEST_TEXT;

@@ -35,6 +35,29 @@ fn a_new_file_follows_a_folder_to_where_another_file_was_renamed_away() {
     }
 }
 
+#[test]
+fn a_renamed_file_follows_a_folder_to_a_name_that_its_own_side_has_cleared() {
+    let [own, gone, kept] = ["own", "gone", "kept"].map(lines);
+    let edited = format!("{own}edited\n");
+    let memory = Memory::of(&[("b/f", &gone), ("c/k", &kept), ("lib/f", &own)]);
+    let moved = vec![
+        memory.change("b/f", &gone, ""),
+        memory.change("c/f", "", &own),
+        memory.change("lib/f", &own, ""),
+    ];
+    let folder = vec![
+        memory.change("b/k", "", &kept),
+        memory.change("c/k", &kept, ""),
+        memory.change("lib/f", &own, &edited),
+    ];
+    let expected = Memory::of(&[("b/f", &edited), ("b/k", &kept)]).merge_all(&[]).0;
+    for tasks in [[moved.clone(), folder.clone()], [folder, moved]] {
+        let (after, conflicts) = memory.merge_all(&tasks);
+        assert!(conflicts.iter().all(Vec::is_empty), "{conflicts:?}");
+        assert_eq!(after, expected);
+    }
+}
+
 /// A tree in which the user renamed `c/z` to `c/w` and made `d2/mine`.
 struct Edited(BTreeMap<RepoPath, Option<Entry>>);
 
@@ -47,7 +70,15 @@ impl OutsideChanges for Edited {
         Ok(&self.0)
     }
 
-    fn old_path(&self, _: &RepoPath) -> Option<RepoPath> {
+    fn old_path(&self, _: &RepoPath, _: Option<Entry>) -> Option<RepoPath> {
+        None
+    }
+
+    fn has_landed_in(&self, _: &RepoPath) -> bool {
+        false
+    }
+
+    fn author(&self, _: &RepoPath, _: Option<Entry>) -> Option<TaskName> {
         None
     }
 }

@@ -156,3 +156,44 @@ fn a_folder_whose_place_is_known_is_not_split_by_a_file_that_went_elsewhere() {
     assert!(conflicts.iter().all(Vec::is_empty), "{conflicts:?}");
     assert_eq!(after["new/new"], "new\n");
 }
+
+#[test]
+fn two_files_in_the_place_of_a_symlink_are_merged_as_two_new_files_with_the_mode_of_ours() {
+    let [ours, theirs] = ["ours", "theirs"].map(lines);
+    let mut memory = Memory::of(&[]);
+    let link = memory.entry(Mode::Link, "target");
+    memory.entries.insert(path("place"), link);
+    let side = |mode, text: &str| [Change::new(path("place"), link, memory.entry(mode, text))];
+    let (executable, plain) = (side(Mode::Executable, &ours), side(Mode::File, &theirs));
+    let marked = format!("<<<<<<< ours\n{ours}=======\n{theirs}>>>>>>> theirs\n");
+    let (files, [conflicts, left]) = settled(&memory, [&executable, &plain], SettleChoice::Markers);
+    assert_eq!(conflicts[0].reason, ConflictReason::Content, "{conflicts:?}");
+    let merged = ("place".to_owned(), (Mode::Executable, marked));
+    assert_eq!((files, left), ([merged].into(), Vec::new()));
+}
+
+#[test]
+fn a_name_that_two_files_would_get_is_two_conflicts_and_each_can_be_settled() {
+    let [x, y, z] = ["x", "y", "z"].map(lines);
+    let memory = Memory::of(&[("d/k", &x), ("e/k", &y), ("z", &z)]);
+    let edited = format!("{z}edited\n");
+    let ours = [
+        memory.change("d/new", "", "new in d\n"),
+        memory.change("m/new", "", "in the way\n"),
+        memory.change("z", &z, &edited),
+    ];
+    let theirs = [
+        memory.change("d/k", &x, ""),
+        memory.change("m/k", "", &x),
+        memory.change("z", &z, ""),
+        memory.change("m/new", "", &z),
+    ];
+    let (_, [conflicts, _]) = settled(&memory, [&ours, &theirs], SettleChoice::Ours);
+    let names = conflicts.iter().filter(|it| it.reason == ConflictReason::SameName);
+    let from: Vec<_> = names.filter_map(|it| Some(it.renamed.as_ref()?.from.to_string())).collect();
+    assert_eq!(from, ["d/new", "z"], "{conflicts:?}");
+    for choice in [SettleChoice::Ours, SettleChoice::Theirs] {
+        let (_, [_, left]) = settled(&memory, [&ours, &theirs], choice);
+        assert_eq!(left, Vec::new());
+    }
+}

@@ -234,3 +234,33 @@ fn an_edit_follows_a_file_that_was_renamed_with_git_and_written_anew_wherever_bo
     assert_eq!(repository.text("renamed.txt"), rewritten_and_edited());
     assert!(!repository.path("single.txt").exists());
 }
+
+#[test]
+fn a_file_that_one_task_renames_and_another_moves_with_its_folder_is_found_wherever_it_lands() {
+    let plan = Plan::default()
+        .task("a", "mv single.txt old/moved.txt")
+        .task("b", "mkdir new; mv old new/place")
+        .task("c", "rm single.txt")
+        .task("d", EDIT);
+    let expected = lines("single").replace("single line 2\n", "top\n");
+    for options in ["", "--land eager", "--merge stack", "--merge stack --land eager"] {
+        let place = sandbox();
+        let repository = repository(&place);
+        let run = place.run_plan(&repository, &plan).words("-j 1").words(options);
+        let finished = repository.changing_git(|| run.run()).expect_code(4);
+        assert_eq!(finished.landed(), ["a", "b", "d"], "{options}: {finished}");
+        let conflict = &finished.events_of("task_conflicted")[0]["conflicts"][0];
+        assert_eq!(conflict["reason"], "renamed_and_removed", "{options}: {finished}");
+        let names = json!({"from": "single.txt", "ours": "new/place/moved.txt", "theirs": null});
+        assert_eq!(conflict["renamed"], names, "{options}");
+        let text = match options.contains("stack") {
+            true => {
+                let branch =
+                    repository.git(&["for-each-ref", "--format=%(refname)", "refs/heads/regatta"]);
+                repository.git(&["show", &format!("{}:new/place/moved.txt", branch.trim())])
+            }
+            false => repository.text("new/place/moved.txt"),
+        };
+        assert_eq!(text.trim_end(), expected.trim_end(), "{options}");
+    }
+}

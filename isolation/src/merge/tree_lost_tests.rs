@@ -1,0 +1,115 @@
+//! What `git merge-tree` loses of two trees, and is not compared.
+
+use std::collections::BTreeSet;
+
+use git2::Oid;
+use protocol::ConflictReason;
+
+use crate::file_entry::Entry;
+use crate::merge::tree_judge_tests::{Entries, Outcome};
+use crate::merge::tree_tests::{Here, beside};
+use crate::settle::concerned_paths;
+
+/// Returns the paths of files that git has lost: those that renamed folders bring back to their old
+/// names, those that are put where another file has its folder, or at a name from which the same side
+/// renamed another away, and one of two files that get one name.
+pub(super) fn lost_by_git(
+    [base, ours, theirs]: &[Entries; 3],
+    git: &Outcome,
+    here: &Here,
+) -> BTreeSet<String> {
+    let mut paths = BTreeSet::new();
+    for conflict in &here.conflicts {
+        let Some(names) = &conflict.renamed else { continue };
+        let from = Some(&names.from);
+        if conflict.reason == ConflictReason::SameName
+            && [names.ours.as_ref(), names.theirs.as_ref()] == [from, from]
+        {
+            paths.insert(names.from.to_string());
+        }
+    }
+    let sides = [ours, theirs];
+    paths.extend(one_of_two_files(base, sides, git, here));
+    // A file that nobody touched, whose name git gives to a folder.
+    let untouched = |(path, entry): &(&String, &Entry)| {
+        sides.iter().all(|side| side.get(*path) == Some(entry)) && !git.tree.contains_key(*path)
+    };
+    for (path, _) in base.iter().filter(untouched) {
+        let below = git.tree.keys().filter(|other| other.starts_with(&format!("{path}/")));
+        paths.extend(beside(path).into_iter().chain(below.cloned()));
+    }
+    // A file whose name the other side has given to a folder.
+    for conflict in here.left.iter().filter(|conflict| conflict.renamed.is_some()) {
+        let path = conflict.path.to_string();
+        let below = sides.into_iter().flat_map(|side| side.keys());
+        let below = below.filter(|other| other.starts_with(&format!("{path}/")));
+        if conflict.reason == ConflictReason::InTheWay {
+            paths.extend(below.chain([&path]).flat_map(|path| beside(path)));
+        }
+    }
+    // A file that both sides have, wherever it is.
+    let everywhere = base.values().filter(|entry| {
+        sides.iter().all(|side| is_in(side, entry.oid)) && !is_in(&git.tree, entry.oid)
+    });
+    for entry in everywhere {
+        let here = here.tree.iter().filter(|(_, here)| here.oid == entry.oid);
+        paths.extend(here.map(|(path, _)| path.clone()));
+    }
+    let new = sides.iter().flat_map(|side| side.iter()).filter(|(path, entry)| {
+        !base.contains_key(*path) && !is_in(base, entry.oid) && !is_in(&git.tree, entry.oid)
+    });
+    for (_, entry) in new {
+        // A file that has lines of both sides is not the one that either has added.
+        for (path, _) in here.tree.iter().filter(|(_, here)| here.oid == entry.oid) {
+            if git.tree.get(path).is_none_or(|git| is_in(base, git.oid)) {
+                paths.insert(path.clone());
+            }
+        }
+    }
+    // A file that git has at the name of a folder is beside it here. Some versions leave both in one tree.
+    for path in git.tree.keys().chain(&paths.clone()) {
+        let folders = path.match_indices('/').map(|(at, _)| &path[..at]);
+        for folder in folders.filter(|folder| git.tree.contains_key(*folder)) {
+            paths.extend(beside(folder));
+        }
+    }
+    paths
+}
+
+fn is_in(tree: &Entries, oid: Oid) -> bool {
+    tree.values().any(|entry| entry.oid == oid)
+}
+
+/// Returns the names that two files get, where git takes one of the files for the merged one: it does not
+/// look again at a name at which it has put the merged content of a renamed file.
+fn one_of_two_files(
+    base: &Entries,
+    [ours, theirs]: [&Entries; 2],
+    git: &Outcome,
+    here: &Here,
+) -> BTreeSet<String> {
+    let mut paths = BTreeSet::new();
+    let is_lost = |entry: &Entry| !is_in(&git.tree, entry.oid);
+    for conflict in &here.conflicts {
+        let names = concerned_paths(conflict);
+        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+        let both = |name: &&String| ours.contains_key(*name) && theirs.contains_key(*name);
+        let versions = names.iter().flat_map(|name| [ours.get(name), theirs.get(name)]);
+        if conflict.reason == ConflictReason::SameName && versions.flatten().any(is_lost) {
+            let is_new = |name: &&String| !base.contains_key(*name);
+            let merged = names.iter().filter(|name| !git.unmerged.contains(*name));
+            paths.extend(merged.filter(is_new).filter(both).cloned());
+        }
+        // Of a file without lines, both new names have our version if they differ in mode.
+        let sides = [&conflict.ours, &conflict.theirs];
+        let sides = sides.map(|side| Oid::from_str(&side.as_ref()?.oid).ok());
+        if let (ConflictReason::RenamedTwice, [Some(our), Some(their)]) = (conflict.reason, sides)
+            && let their_name = conflict.path.to_string()
+            && git.tree.get(&their_name).is_some_and(|git| git.oid == our)
+            && !is_in(&git.tree, their)
+        {
+            paths.insert(their_name);
+        }
+    }
+    paths
+}
