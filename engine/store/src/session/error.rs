@@ -20,6 +20,8 @@ pub(super) enum LogCause {
     Json(#[source] Arc<serde_json::Error>),
     #[error("another session has it open; with `--fork` a copy of it goes on")]
     Locked,
+    #[error("it is a symbolic link; name the file that it leads to")]
+    Linked,
     #[error(transparent)]
     NoEntry(UnknownEntry),
     #[error(
@@ -49,6 +51,7 @@ impl LogCause {
             Self::System(_)
             | Self::Json(_)
             | Self::Locked
+            | Self::Linked
             | Self::NoEntry(_)
             | Self::Newer(_)
             | Self::Replaced

@@ -202,12 +202,13 @@ fn lock(file: &File, lock_timeout: Duration) -> Result<(), LogCause> {
 
 /// Returns whether `path` still names the locked file. Another session may have renamed the file
 /// before this one got the lock.
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+fn is_at(file: &File, path: &Path) -> Result<bool, LogCause> {
     let locked = file.metadata()?;
     match fs::symlink_metadata(path) {
+        Ok(there) if there.is_symlink() => Err(LogCause::Linked),
         Ok(there) => Ok((there.dev(), there.ino()) == (locked.dev(), locked.ino())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
+        Err(error) => Err(error.into()),
     }
 }
 

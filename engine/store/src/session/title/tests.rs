@@ -53,6 +53,11 @@ fn a_title_of_a_session_that_is_open_is_refused_and_a_failed_write_changes_nothi
     let refused = set_title(&path, "a", TitleSource::User, &Faults::default()).unwrap_err();
     assert!(refused.source.to_string().contains("another session has it open"), "{refused}");
     drop(open);
+    let link = folder.path().join("link.jsonl");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let refused = set_title(&link, "a", TitleSource::User, &Faults::default()).unwrap_err();
+    assert!(refused.source.to_string().contains("it is a symbolic link"), "{refused}");
+    fs::remove_file(link).unwrap();
     for point in ["session.rewrite.write", "session.rewrite.rename"] {
         let faults = Faults::read(&format!("full@{point}"), FaultHooks::default()).unwrap();
         set_title(&path, "a", TitleSource::User, &faults).unwrap_err();
