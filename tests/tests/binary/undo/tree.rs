@@ -132,6 +132,9 @@ fn what_was_edited_since_is_left_and_named_with_the_reason_and_a_later_undo_take
     fs::remove_file(repository.path("gone.txt")).unwrap();
     let words = format!("undo {}", run.run_name());
 
+    let foretold = json(&place, &repository, &format!("{words} --dry-run"), 4);
+    let files = foretold["files"].as_array().unwrap();
+    assert_eq!((files.len(), &files[1]), (2, &serde_json::json!("fine.txt")), "{foretold}");
     let undone = regatta(&place, &repository, &words).expect_code(4);
     let left = "left        list.txt: the same lines were changed since\n";
     assert!(undone.stdout.contains(left), "{undone}");
