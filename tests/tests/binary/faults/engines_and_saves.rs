@@ -105,9 +105,13 @@ fn every_byte_that_the_user_saves_while_two_engines_land_is_there() {
             }
         });
         let engines = ["left", "right"].map(|engine| {
-            let (place, repository, rounds) = (&place, &repository, &rounds);
+            let (place, repository, rounds, pauses) = (&place, &repository, &rounds, &pauses);
             scope.spawn(move || {
-                let has_next = |_: &usize| rounds.lock().is_ok_and(|mut it| it.next().is_some());
+                // The pauses of the saver are those of the round that has begun last.
+                let has_next = |_: &usize| {
+                    let seed = rounds.lock().ok().and_then(|mut it| it.next());
+                    seed.map(|seed| pauses.lock().map(|mut it| *it = Random::new(seed))).is_some()
+                };
                 let run = |round| place.run_plan(repository, &plan(engine, round)).run();
                 (0..).take_while(has_next).map(run).collect::<Vec<Finished>>()
             })
