@@ -264,3 +264,41 @@ fn a_file_that_one_task_renames_and_another_moves_with_its_folder_is_found_where
         assert_eq!(text.trim_end(), expected.trim_end(), "{options}");
     }
 }
+
+#[test]
+fn work_that_lands_later_finds_a_renamed_file_unless_the_user_has_changed_it_since() {
+    let plan = Plan::default()
+        .task("a", "mv single.txt old/moved.txt")
+        .task("b", "mkdir new; mv old new/place")
+        .task("c", "rm single.txt")
+        .task("d", EDIT);
+    let place = sandbox();
+    let repository = repository(&place);
+    let run = |words: &str| place.regatta(repository.root()).words(words).run();
+    let _kept = place.run_plan(&repository, &plan).words("--merge none").run().expect_code(0);
+    let _first = run("apply a").expect_code(0);
+    let _folder = run("apply b").expect_code(0);
+    let removed = run("apply c").expect_code(4);
+    assert!(removed.stdout.contains("new/place/moved.txt"), "{removed}");
+    repository.write("new/place/moved.txt", lines("single") + "mine\n");
+    let _edit = run("apply d").expect_code(4);
+    assert_eq!(repository.text("new/place/moved.txt"), lines("single") + "mine\n");
+    repository.write("new/place/moved.txt", lines("single"));
+    let _edit = run("apply d").expect_code(0);
+    assert!(repository.text("new/place/moved.txt").contains("top\n"));
+    let _undone = run("undo @").expect_code(0);
+    assert_eq!(repository.text("single.txt"), lines("single"));
+    assert_eq!(repository.text("old/one.txt"), lines("one"));
+    assert!(!repository.has("new") && !repository.has("old/moved.txt"));
+}
+
+#[test]
+fn a_removal_of_a_file_that_the_user_renamed_is_a_conflict() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let script = "rm single.txt; cd \"$REGATTA_REPO\"; mv single.txt kept.txt";
+    let finished = place.run_in(&repository).exec(script).run().expect_code(4);
+    let conflict = &finished.events_of("task_conflicted")[0]["conflicts"][0];
+    assert_eq!(conflict["reason"], "renamed_and_removed", "{finished}");
+    assert_eq!(repository.text("kept.txt"), lines("single"));
+}
