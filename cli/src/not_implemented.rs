@@ -9,8 +9,13 @@ use crate::error::Error;
 
 /// A feature that the program recognises and refuses.
 enum Missing {
-    /// A command, by its parent (`regatta` or `runs`), with what it will do.
-    Command { parent: &'static str, name: &'static str, purpose: &'static str },
+    /// A command, by its parent (`regatta` or `runs`), with what it will do and what to do today.
+    Command {
+        parent: &'static str,
+        name: &'static str,
+        purpose: &'static str,
+        instead: &'static str,
+    },
     /// An option of a command, with what to do today.
     Option { command: &'static str, name: &'static str, takes: Takes, instead: &'static str },
     /// A value of an option, with what to use today, if there is something.
@@ -35,39 +40,39 @@ const OWN_CHECK: &str = "check it at the end of the command, or say so in the pr
 
 #[rustfmt::skip]
 const MISSING: &[Missing] = &[
-    command("resume", "going on with a run"),
-    command("replay", "playing a recorded run back"),
-    command("attach", "showing a detached run"),
-    command("task", "looking into one task"),
-    command("why", "telling what a task waits for"),
-    command("budget", "raising a budget"),
-    command("workspaces", "listing workspaces"),
-    command("agents", "listing agents"),
-    command("config", "editing the settings"),
-    command("trust", "trusting a project"),
-    command("doctor", "examining the machine"),
-    command("batch", "a campaign over many repositories"),
-    command("serve", "serving other programs"),
-    command("acp", "speaking ACP"),
-    command("mcp", "speaking MCP"),
-    command("worker", "working for another engine"),
-    command("commit", "writing commits"),
-    command("search", "searching the web"),
-    command("ssh", "working over SSH"),
-    command("shell", "an interactive shell"),
-    command("stats", "counting what was used"),
-    command("join", "joining a session"),
-    command("plugin", "handling plugins"),
-    command("setup", "setting up tools"),
-    command("update", "updating itself"),
-    runs_command("report", "reporting on a run"),
-    runs_command("cancel", "cancelling a run from outside"),
+    command("resume", "going on with a run", "regatta runs retry RUN --cancelled"),
+    command("replay", "playing a recorded run back", "regatta logs RUN, and regatta results RUN"),
+    command("attach", "showing a detached run", "regatta logs RUN --follow"),
+    command("task", "looking into one task", "regatta runs show RUN, regatta logs RUN/TASK, regatta diff RUN/TASK"),
+    command("why", "telling what a task waits for", "regatta runs show RUN"),
+    command("budget", "raising a budget", "regatta run --limit cost=2.00USD, for each task"),
+    command("workspaces", "listing workspaces", "regatta runs show RUN, and regatta diff RUN/TASK"),
+    command("agents", "listing agents", "regatta run --model MODEL TASK…"),
+    command("config", "editing the settings", "$XDG_CONFIG_HOME/regatta/config.yml, with the keys of engine/config/src/defaults.yml"),
+    command("trust", "trusting a project", "nothing: the settings of a project are not read"),
+    command("doctor", "examining the machine", "regatta run --dry-run --exec true, and regatta models"),
+    command("batch", "a campaign over many repositories", "regatta run --repo DIR, for each repository"),
+    command("serve", "serving other programs", "regatta run --json, or regatta -p --mode json"),
+    command("acp", "speaking ACP", "regatta -p --mode json PROMPT"),
+    command("mcp", "speaking MCP", "a program of the server, which the model runs with bash"),
+    command("worker", "working for another engine", "ssh HOST regatta run"),
+    command("commit", "writing commits", "regatta run --merge stack TASK…, a commit per task"),
+    command("search", "searching the web", "regatta -p 'fetch URL with curl'"),
+    command("ssh", "working over SSH", "regatta run --exec 'ssh HOST …'"),
+    command("shell", "an interactive shell", "regatta, with !COMMAND"),
+    command("stats", "counting what was used", "regatta runs show RUN"),
+    command("join", "joining a session", "regatta logs SESSION --follow"),
+    command("plugin", "handling plugins", "a program, which the model runs with bash"),
+    command("setup", "setting up tools", "regatta run --setup CMD TASK…"),
+    command("update", "updating itself", "cargo install --locked --path cli --force, in a checkout of the new version"),
+    runs_command("report", "reporting on a run", "regatta runs show RUN, and regatta results RUN"),
+    runs_command("cancel", "cancelling a run from outside", "Ctrl-C in the terminal of the run"),
     option("launch", "agent", Takes::Value, USE_RUN),
-    option("run", "detach", Takes::Nothing, OMIT),
+    option("run", "detach", Takes::Nothing, "put `&` behind the command, and look with regatta logs RUN --follow"),
     option("run", "record", Takes::Nothing, OMIT),
     option("run", "trust-changes", Takes::Nothing, OMIT),
     option("run", "require-confinement", Takes::Nothing, OMIT),
-    option("run", "budget", Takes::Value, OMIT),
+    option("run", "budget", Takes::Value, "--limit cost=2.00USD is that of each task"),
     value("limit", "processes", ""),
     value("limit", "memory", ""),
     plan_key("a task", "agent", "leave it out: every prompt has the agent `task`"),
@@ -75,12 +80,12 @@ const MISSING: &[Missing] = &[
     plan_key("a task", "proofs", OWN_CHECK),
 ];
 
-const fn command(name: &'static str, purpose: &'static str) -> Missing {
-    Missing::Command { parent: ROOT, name, purpose }
+const fn command(name: &'static str, purpose: &'static str, instead: &'static str) -> Missing {
+    Missing::Command { parent: ROOT, name, purpose, instead }
 }
 
-const fn runs_command(name: &'static str, purpose: &'static str) -> Missing {
-    Missing::Command { parent: "runs", name, purpose }
+const fn runs_command(name: &'static str, purpose: &'static str, instead: &'static str) -> Missing {
+    Missing::Command { parent: "runs", name, purpose, instead }
 }
 
 const fn option(
@@ -147,12 +152,12 @@ pub(crate) fn refuse(matches: &ArgMatches) -> Result<(), Error> {
 
 fn refuse_command(under: &str, given: &str) -> Result<(), Error> {
     for missing in MISSING {
-        if let Missing::Command { parent, name, purpose } = missing
+        if let Missing::Command { parent, name, purpose, instead } = missing
             && (*parent, *name) == (under, given)
         {
             let path = if *parent == ROOT { String::new() } else { format!("{parent} ") };
             let what = format!("`regatta {path}{name}` ({purpose})");
-            return Err(Error::not_implemented(&what));
+            return Err(Error::not_implemented(&what).hint(*instead));
         }
     }
     Ok(())
@@ -217,4 +222,51 @@ pub(crate) fn instead_of_plan_key(of: &str, given: &str) -> Option<&'static str>
         let Missing::PlanKey { table, key, instead } = missing else { return None };
         ((*table, *key) == (of, given)).then_some(*instead)
     })
+}
+
+/// Returns the page of what is planned, `docs/planned.md`.
+#[cfg(test)]
+pub(crate) fn page() -> String {
+    let mut page =
+        "# What is planned\n\nThe program refuses each of these by its name. The last column \
+                    says what to do today.\n\n| planned | today |\n|---|---|\n"
+            .to_owned();
+    for missing in MISSING {
+        let (planned, today) = match missing {
+            Missing::Command { parent: ROOT, name, purpose, instead } => {
+                (format!("`regatta {name}`: {purpose}"), *instead)
+            }
+            Missing::Command { parent, name, purpose, instead } => {
+                (format!("`regatta {parent} {name}`: {purpose}"), *instead)
+            }
+            Missing::Option { command: "launch", name, instead, .. } => {
+                (format!("`regatta --{name}`"), *instead)
+            }
+            Missing::Option { command, name, instead, .. } => {
+                (format!("`regatta {command} --{name}`"), *instead)
+            }
+            Missing::Value { option, value, instead: "" } => {
+                (format!("`--{option} {value}`"), OMIT)
+            }
+            Missing::Value { option, value, instead } => {
+                (format!("`--{option} {value}`"), *instead)
+            }
+            Missing::PlanKey { table, key, instead } => {
+                (format!("the key `{key}` of {table} in a plan"), *instead)
+            }
+        };
+        page.push_str(&format!("| {planned} | {today} |\n"));
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_of_what_is_planned_is_this_list() {
+        let written = include_str!("../../docs/planned.md");
+        assert!(page() == written, "docs/planned.md must be:\n{}", page());
+    }
 }

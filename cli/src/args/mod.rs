@@ -1,6 +1,7 @@
 //! The command line: its grammar, its help, and how it is parsed.
 
 mod commands;
+mod elsewhere;
 mod globals;
 mod help_text;
 mod launch;
@@ -10,8 +11,8 @@ mod retention;
 mod retry;
 mod run;
 mod settle;
-mod verify;
 mod targets;
+mod verify;
 
 pub use commands::{
     ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, Execution, LandAgain, LogsArgs,
@@ -35,5 +36,5 @@ pub use settle::{
     AllowLoss, LONGEST_PROGRAM, LandClean, ResolveArgs, Resolver, ResolverKind, SettleArgs,
     SettleOption, ShowArgs, SideChoice, Staging,
 };
-pub use verify::{VerifyArgs, VerifyTimeout};
 pub use targets::{KeptWork, TargetsArgs};
+pub use verify::{VerifyArgs, VerifyTimeout};

@@ -9,7 +9,8 @@ use clap::{CommandFactory, FromArgMatches};
 use config::nearest;
 
 use self::launch_line::{LAUNCH, with_launch};
-use super::{Arguments, Command};
+use super::elsewhere::Place;
+use super::{Arguments, elsewhere};
 use crate::error::Error;
 use crate::not_implemented;
 use crate::render::{Terminal, shell_word};
@@ -68,50 +69,8 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> 
     not_implemented::refuse(&matches)?;
     let arguments =
         Arguments::from_arg_matches(&matches).map_err(|error| usage_error(&error, &line))?;
-    refuse_mistyped_command(&arguments.command)?;
+    mistyped::refuse(&arguments.command, &line)?;
     Ok(Parsed::Command(Box::new(arguments)))
-}
-
-/// Words that are commands of other programs, and what does the same here.
-const COMMANDS_ELSEWHERE: [(&str, &str); 16] = [
-    ("cancel", "Ctrl-C in the terminal of the run"),
-    ("clean", "regatta gc"),
-    ("delete", "regatta discard"),
-    ("kill", "Ctrl-C in the terminal of the run"),
-    ("land", "regatta apply"),
-    ("list", "regatta runs"),
-    ("log", "regatta logs"),
-    ("ls", "regatta runs"),
-    ("merge", "regatta apply"),
-    ("ps", "regatta runs"),
-    ("retry", "regatta runs retry RUN"),
-    ("revert", "regatta undo"),
-    ("rm", "regatta discard"),
-    ("status", "regatta runs"),
-    ("stop", "Ctrl-C in the terminal of the run"),
-    ("version", "regatta --version"),
-];
-
-/// Refuses a single word that is almost a command, or one of other programs: it would be sent to a
-/// model.
-fn refuse_mistyped_command(command: &Command) -> Result<(), Error> {
-    let Command::Launch(args) = command else { return Ok(()) };
-    let [word] = args.prompts.as_slice() else { return Ok(()) };
-    let Some(word) = word.to_str().filter(|word| !args.is_print() && !word.starts_with('@')) else {
-        return Ok(());
-    };
-    let elsewhere = COMMANDS_ELSEWHERE.iter().find(|(command, _)| command == &word);
-    let names = command_names();
-    let near = || {
-        let near = nearest(word, names.iter().map(String::as_str))?;
-        (!word.contains(char::is_whitespace)).then(|| format!("regatta {near}"))
-    };
-    let instead = elsewhere.map(|(_, instead)| (*instead).to_owned()).or_else(near);
-    instead.map_or(Ok(()), |instead| {
-        Err(Error::usage(format!("no such command: `{word}`"))
-            .hint(instead)
-            .hint(format!("regatta -p {}, which asks a model", shell_word(word))))
-    })
 }
 
 /// Returns the long help of a command, or of the program if `path` is empty. Returns `None` if
@@ -272,15 +231,25 @@ fn unknown_option(error: &clap::Error, command: Option<&str>, line: &[OsString])
     if !word.starts_with('-') {
         return Error::usage(format!("unexpected argument `{part}`")).hint(help(command));
     }
-    let mut usage_error = Error::usage(format!("no such option: `{word}`"));
-    for near in texts(error, ContextKind::SuggestedArg) {
-        usage_error = usage_error.hint(near);
-    }
-    if command == Some("run") {
-        usage_error = usage_error
+    let usage_error = Error::usage(format!("no such option: `{word}`"));
+    if command == Some("run") && word.contains(char::is_whitespace) {
+        return usage_error
             .because("a TASK that begins with `-` has to stand after `--`")
-            .hint(format!("regatta run -- '{}'", word.replace('\'', "'\\''")));
+            .hint(format!("regatta run -- {}", shell_word(word)))
+            .hint(help(command));
     }
+    let place = match command {
+        Some("run") => Place::Run,
+        None => Place::Session,
+        Some(_) => Place::Other,
+    };
+    if let Some(instead) = elsewhere::option(part.split('=').next().unwrap_or_default(), place) {
+        return usage_error.hint(instead).hint(help(command));
+    }
+    // The parser's idea of what is similar reaches further.
+    let suggested = texts(error, ContextKind::SuggestedArg);
+    let near = suggested.into_iter().filter(|near| nearest(word, [near.as_str()]).is_some());
+    let usage_error = near.fold(usage_error, Error::hint);
     usage_error.hint(help(command))
 }
 
@@ -309,6 +278,9 @@ fn texts(error: &clap::Error, kind: ContextKind) -> Vec<String> {
 }
 
 mod launch_line;
+mod mistyped;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod typed_tests;

@@ -163,17 +163,16 @@ fn form_of(
     globals: &Globals,
     piped: Option<&str>,
 ) -> Result<SessionForm, Error> {
-    if args.is_print()
-        || globals.form() == Form::Json
-        || piped.is_some()
-        || !io::stdin().is_terminal()
-    {
+    if args.is_print() || globals.form() == Form::Json || piped.is_some() {
         return Ok(SessionForm::Print);
     }
     let refused = |why: &str| {
         Err(Error::usage(format!("cannot begin a conversation: {why}"))
             .hint("regatta -p PROMPT, which answers and ends"))
     };
+    if !io::stdin().is_terminal() {
+        return refused("standard input is not a terminal");
+    }
     let terminal = Terminal::here();
     match terminal.stdout {
         None => refused("standard output is not a terminal"),

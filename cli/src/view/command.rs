@@ -1,6 +1,9 @@
 //! The commands of the view: what begins with `/`.
 
+use config::nearest;
 use protocol::ThinkingLevel;
+
+use super::slash_elsewhere;
 
 /// A command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +73,9 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     ("quit", "", "leaves; the session can be continued"),
 ];
 
+/// Other names of commands.
+const SYNONYMS: [&str; 2] = ["clear", "exit"];
+
 const KEYS: &str = "
 Enter           sends the input; while the model works, it is part of the next request
 Alt-Enter       sends the input when the model would stop
@@ -91,11 +97,20 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().map(|(name, ..)| *name)
 }
 
+/// Why a text that begins as a command is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Mistake {
+    /// There is no such command.
+    Unknown(String),
+    /// Its value is wrong.
+    Value(String),
+}
+
 /// Returns the command that a text is, if it begins as one, or why it is none. A path such as
 /// `/etc/hosts` is a text.
-pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
+pub(super) fn parse(text: &str) -> Option<Result<Command, Mistake>> {
     if let Some(script) = text.strip_prefix('!') {
-        return Some(user_command(script));
+        return Some(user_command(script).map_err(Mistake::Value));
     }
     let line = text.strip_prefix('/')?.trim_end();
     let (name, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -104,7 +119,10 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
     }
     let value = value.trim();
     let given = Some(value.to_owned()).filter(|it| !it.is_empty());
-    Some(match name {
+    if !names().chain(SYNONYMS).any(|command| command == name) {
+        return Some(Err(Mistake::Unknown(unknown(name))));
+    }
+    let command = match name {
         "model" => Ok(Command::Model(given)),
         "thinking" => {
             let level = given.map(|level| level.parse().map_err(|error| format!("{error}")));
@@ -114,16 +132,24 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
         "resume" => Ok(Command::Resume(given)),
         "fork" => Ok(Command::Fork(given)),
         "name" => given.map(Command::Name).ok_or_else(|| "`/name` needs a text".to_owned()),
-        "help" | "quit" | "exit" | "cost" | "new" | "tree" if !value.is_empty() => {
+        "help" | "quit" | "exit" | "cost" | "new" | "clear" | "tree" if !value.is_empty() => {
             Err(format!("`/{name}` takes no value"))
         }
         "help" => Ok(Command::Help),
         "cost" => Ok(Command::Cost),
-        "quit" | "exit" => Ok(Command::Quit),
-        "new" => Ok(Command::New),
+        "new" | "clear" => Ok(Command::New),
         "tree" => Ok(Command::Tree),
-        name => Err(format!("no such command: `/{name}`; see /help")),
-    })
+        _quit_or_exit => Ok(Command::Quit),
+    };
+    Some(command.map_err(Mistake::Value))
+}
+
+/// Returns what to type in place of a command that there is not.
+fn unknown(name: &str) -> String {
+    let instead = slash_elsewhere::instead(name).map(str::to_owned);
+    let near = || nearest(name, names()).map(|near| format!("/{near}"));
+    let instead = instead.or_else(near).unwrap_or_else(|| "see /help".to_owned());
+    format!("no such command: `/{name}`; {instead}")
 }
 
 /// Returns the command behind a `!`, or why there is none.
@@ -169,8 +195,24 @@ mod tests {
         for text in ["/etc/hosts is a file", "a /quit", " !x", ""] {
             assert_eq!(parse(text), None, "{text}");
         }
-        for text in ["/nope", "/quit now", "/name", "/thinking much", "/tree x", "!", "!! ", "/"] {
-            assert!(matches!(parse(text), Some(Err(_))), "{text}");
+        for text in ["/quit now", "/clear it", "/name", "/thinking much", "/tree x", "!", "!! "] {
+            assert!(matches!(parse(text), Some(Err(Mistake::Value(_)))), "{text}");
+        }
+        assert_eq!((parse("/clear"), parse("/exit")), (parse("/new"), parse("/quit")));
+    }
+
+    #[test]
+    fn what_is_no_command_says_what_is() {
+        for (text, instead) in [
+            ("/frobnicate", "see /help"),
+            ("/", "see /help"),
+            ("/modle a/b", "/model"),
+            ("/init", "AGENTS.md in the folder has what each model reads"),
+            ("/sessions", "/resume"),
+        ] {
+            let name = text.split(' ').next().expect("it has a word");
+            let why = format!("no such command: `{name}`; {instead}");
+            assert_eq!(parse(text), Some(Err(Mistake::Unknown(why))), "{text}");
         }
     }
 }

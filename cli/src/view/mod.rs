@@ -24,6 +24,7 @@ mod ports;
 mod screen;
 mod session_choice;
 mod sessions;
+mod slash_elsewhere;
 mod state;
 mod stopping;
 mod surface;

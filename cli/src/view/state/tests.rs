@@ -136,8 +136,12 @@ fn models_and_thinking_levels_are_chosen_by_commands_and_keys() {
     assert_eq!(effects[1..], [Effect::SetModel("a/two".to_owned())]);
     let effects = enter(&mut view, "/thinking low");
     assert_eq!(effects[1..], [Effect::SetThinking(ThinkingLevel::Low)]);
-    assert_eq!(enter(&mut view, "/nope"), []);
-    assert_eq!(view.editor.text(), "/nope");
+    assert_eq!(enter(&mut view, "/thinking much"), []);
+    assert_eq!(view.editor.text(), "/thinking much", "it can be corrected");
+    view.editor.set("");
+    assert_eq!(enter(&mut view, "/init"), [Effect::Remember("/init".to_owned())]);
+    assert_eq!(view.editor.text(), "");
+    assert!(view.hint.is_some_and(|hint| hint.contains("AGENTS.md")));
 }
 
 #[test]

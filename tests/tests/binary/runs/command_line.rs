@@ -39,11 +39,12 @@ fn an_unknown_command_gets_the_nearest_name() {
     let told = "error: no such command: `lgos`\n  try: regatta logs\n";
     let ask = "  try: regatta -p lgos, which asks a model\n";
     assert_eq!(refused.stderr, format!("{told}{ask}"));
-    let prompt = place.regatta(place.folder()).arg("fix the tests").run().expect_code(1);
+    let prompt = place.regatta(place.folder()).arg("-p").arg("fix the tests").run().expect_code(1);
     assert!(prompt.stderr.starts_with("error: no model is named"), "{prompt}");
     let later = place.regatta(place.folder()).words("resume").run().expect_code(1);
-    assert_eq!(later.stderr.lines().count(), 1, "{later}");
+    assert_eq!(later.stderr.lines().count(), 2, "{later}");
     assert!(later.stderr.contains("not implemented yet"), "{later}");
+    assert!(later.stderr.contains("try: regatta runs retry RUN --cancelled"), "{later}");
 }
 
 #[test]

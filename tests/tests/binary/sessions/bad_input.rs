@@ -108,6 +108,28 @@ fn a_standard_input_that_is_closed_is_none_and_without_a_prompt_it_is_one_error(
 }
 
 #[test]
+fn neither_a_mistyped_command_nor_a_prompt_in_a_script_without_an_option_for_it_reaches_a_model() {
+    let scene = Scene::new();
+    let url = format!("--model {} --base-url {}", scene.model.route(), scene.model.base_url());
+    let typed = |line: &str| {
+        let session = scene.place.regatta(&scene.folder).words(&url).words(line);
+        session.stdin("").run()
+    };
+    for (line, hint) in [
+        ("appply @ blue", "try: regatta apply"),
+        ("exec ls", "try: regatta -p PROMPT, or regatta run --exec CMD"),
+        ("--yolo it", "try: leave it out"),
+        ("--allowedTools Read it", "try: --tools read,write"),
+    ] {
+        let _none = refused(typed(line), &["error: no such", hint]);
+    }
+    let session = scene.place.regatta(&scene.folder).words(&url).arg("fix it all");
+    let why = "cannot begin a conversation: standard input is not a terminal";
+    let _none = refused(session.stdin("").run(), &[why, "regatta -p PROMPT"]);
+    assert_eq!(scene.model.requests(), 0);
+}
+
+#[test]
 fn a_prompt_of_megabytes_is_told_whole_now_and_when_the_session_goes_on() {
     let sizes = [(1 << 20, "pasted words\n"), (by_depth(1 << 20, 5 << 20), "größe\r\n")];
     for (size, line) in sample(sizes, 1) {

@@ -1,0 +1,109 @@
+//! Commands of other agents that begin with `/`, and what does the same here.
+
+const NO_QUESTION: &str = "tools run without a question";
+const SETTINGS: &str = "$XDG_CONFIG_HOME/regatta/config.yml is the file of the settings";
+const NO_MCP: &str = "MCP servers are not implemented yet";
+const NO_EXTENSION: &str = "extensions are not implemented yet";
+const CONTEXT: &str = "AGENTS.md in the folder has what each model reads";
+const PATCH: &str = "`!git diff` shows what changed";
+const UNDO: &str = "`!git restore FILE` takes a change of a file back";
+
+/// The commands, sorted, and what to do instead.
+const COMMANDS: &[(&str, &str)] = &[
+    ("add", "@FILE in the input sends the file"),
+    ("add-dir", "tools read any folder"),
+    ("agents", "`regatta run` has tasks of their own"),
+    ("approvals", NO_QUESTION),
+    ("ask", "the input is asked as it is"),
+    ("bashes", "a command ends with its call"),
+    ("bug", "`regatta logs SESSION` prints the session for a report"),
+    ("builtin", NO_EXTENSION),
+    ("changelog", "CHANGELOG.md has what is new"),
+    ("clean", "/new"),
+    ("commit", "`!git commit` makes a commit"),
+    ("config", SETTINGS),
+    ("connect", "`regatta login PROVIDER` stores a key"),
+    ("context", "/cost says how much of the context is used"),
+    ("continue", "/resume"),
+    ("copy", "`regatta logs SESSION` prints the answers"),
+    ("debug", "`regatta -v` tells more"),
+    ("details", "Ctrl-T prints what the model thought"),
+    ("diff", PATCH),
+    ("doctor", "`regatta models` says which models can be used"),
+    ("editor", "Ctrl-J begins a new line"),
+    ("effort", "/thinking"),
+    ("endplan", "there is no mode for plans"),
+    ("export", "`regatta logs SESSION` prints the session"),
+    ("extension", NO_EXTENSION),
+    ("feedback", "`regatta logs SESSION` prints the session for a report"),
+    ("history", "Ctrl-R searches the prompts of before"),
+    ("hooks", NO_EXTENSION),
+    ("hotkeys", "/help"),
+    ("ide", "@FILE in the input sends a file"),
+    ("init", CONTEXT),
+    ("list", "/resume"),
+    ("login", "`regatta login PROVIDER` stores a key"),
+    ("logout", "`regatta logout PROVIDER` removes a key"),
+    ("mcp", NO_MCP),
+    ("memory", CONTEXT),
+    ("mention", "@FILE in the input sends the file"),
+    ("mode", NO_QUESTION),
+    ("models", "/model"),
+    ("output-style", "--append-system-prompt has what the model is told besides"),
+    ("permissions", NO_QUESTION),
+    ("plan", "there is no mode for plans: ask for a plan first"),
+    ("plugin", NO_EXTENSION),
+    ("prompts", "Ctrl-R searches the prompts of before"),
+    ("redo", "the prompt of before is there with Up"),
+    ("reload", "settings are read when a session begins: /new"),
+    ("rename", "/name TEXT"),
+    ("reset", "/new"),
+    ("review", "ask for it: review the changes"),
+    ("rewind", "/tree goes on from an earlier entry; files stay as they are"),
+    ("run", "!COMMAND runs a command"),
+    ("sandbox", "`regatta run` works in a copy"),
+    ("save", "each session is saved as it goes on"),
+    ("security-review", "ask for it: review the changes for security"),
+    ("session", "/cost says what the session has used"),
+    ("sessions", "/resume"),
+    ("settings", SETTINGS),
+    ("share", "`regatta logs SESSION` prints the session"),
+    ("skills", NO_EXTENSION),
+    ("stats", "/cost"),
+    ("status", "/cost says what the session has used"),
+    ("stop", "Esc stops the model"),
+    ("subagents", "`regatta run` has tasks of their own"),
+    ("summarize", "/compact"),
+    ("system", "--system-prompt has what the model is told to be"),
+    ("tasks", "`regatta runs` lists the runs"),
+    ("think", "/thinking"),
+    ("tokens", "/cost"),
+    ("tools", "--tools names the tools of a session"),
+    ("undo", UNDO),
+    ("usage", "/cost"),
+    ("web", "there is no tool for the web; `!curl` fetches a page"),
+];
+
+/// Returns what does here what a command of other agents does there.
+pub(super) fn instead(name: &str) -> Option<&'static str> {
+    COMMANDS.iter().find(|(command, _)| *command == name).map(|(_, instead)| *instead)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::command;
+
+    #[test]
+    fn each_command_stands_once_and_is_none_of_this_program() {
+        let names: Vec<_> = COMMANDS.iter().map(|(name, _)| *name).collect();
+        assert!(names.is_sorted_by(|one, other| one < other), "{names:?}");
+        for name in command::names() {
+            assert_eq!(instead(name), None, "{name}");
+        }
+        for (name, instead) in COMMANDS.iter().filter(|(_, instead)| instead.starts_with('/')) {
+            let given = instead.split_once([' ', ',']).map_or(*instead, |(given, _)| given);
+            assert!(command::names().any(|it| given == format!("/{it}")), "{name}: {instead}");
+        }
+    }
+}
