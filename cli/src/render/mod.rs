@@ -5,6 +5,7 @@ mod answer;
 mod answers;
 mod changed_files;
 mod empty_answer;
+mod event_line;
 mod kept_files;
 mod landed_text;
 mod live_frame;

@@ -8,6 +8,7 @@ use protocol::{Event, EventKind, Landed, LeftOut, Outcome, TaskName, Timestamp, 
 
 use super::answer::Answer;
 use super::answers::{Answers, TaskAnswer, write_answers, write_whole};
+use super::event_line::event_line;
 use super::kept_files::{left_out_lines, rescue_line};
 use super::live_notes::live_notes;
 use super::live_view::LiveView;
@@ -257,7 +258,7 @@ impl RunRenderer {
 
 /// Writes an event as one line of JSON.
 fn write_event(out: &mut dyn Write, event: &Event) -> io::Result<()> {
-    let mut line = super::printable_json(serde_json::to_string(event)?);
+    let mut line = event_line(event)?;
     line.push('\n');
     out.write_all(line.as_bytes())
 }
