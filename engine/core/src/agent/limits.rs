@@ -83,19 +83,36 @@ impl SessionUsage {
     }
 }
 
-/// The number of times in a row that the same tool call may fail.
+/// The number of answers in a row in which the same tool call may fail.
 const MAX_REPEATED_FAILURES: u32 = 5;
 
 /// Detects a model that repeats the same failing tool call.
 #[derive(Debug, Default)]
 pub(super) struct LoopDetector {
     last: Option<ToolCall>,
+    /// In how many answers in a row `last` has failed.
     failures: u32,
+    /// Whether the current answer is among them.
+    counted: Counted,
+}
+
+/// Whether a failing call is counted in the current answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Counted {
+    #[default]
+    No,
+    Yes,
 }
 
 impl LoopDetector {
-    /// Records the result of a call. Returns a failure if the same call has failed too often in a
-    /// row.
+    /// The calls that are recorded from now on are those of another answer. A model that repeats a call
+    /// in one answer has not seen that it fails.
+    pub(super) fn begin_answer(&mut self) {
+        self.counted = Counted::No;
+    }
+
+    /// Records the result of a call. Returns a failure if the same call has failed in too many answers
+    /// in a row.
     pub(super) fn record(&mut self, call: &ToolCall, result: CallResult) -> Option<Failure> {
         if result == CallResult::Ok {
             *self = Self::default();
@@ -106,11 +123,16 @@ impl LoopDetector {
                 && last.arguments == call.arguments
                 && last.malformed == call.malformed
         };
-        self.failures = if self.last.as_ref().is_some_and(same) { self.failures + 1 } else { 1 };
+        match (self.last.as_ref().is_some_and(same), self.counted) {
+            (true, Counted::Yes) => {}
+            (true, Counted::No) => self.failures += 1,
+            (false, _) => self.failures = 1,
+        }
+        self.counted = Counted::Yes;
         self.last = Some(call.clone());
         (self.failures >= MAX_REPEATED_FAILURES).then(|| {
             let message = format!(
-                "it called `{}` {MAX_REPEATED_FAILURES} times running, the same way",
+                "it called `{}` in {MAX_REPEATED_FAILURES} answers running, the same way",
                 call.name
             );
             Failure::new(FailureClass::Poison, format!("{message}, and it failed each time"))
@@ -172,33 +194,37 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_fifth_failure_running_of_the_same_call_is_poison() {
+    /// Records answers whose calls fail, unless they end with `+`. Returns whether one is poison.
+    fn is_poison(answers: &[&str]) -> bool {
         let mut repeats = LoopDetector::default();
-        for _ in 0..4 {
-            assert_eq!(repeats.record(&call("a"), CallResult::Failed), None);
-        }
-        let failure = repeats.record(&call("a"), CallResult::Failed).unwrap();
-        assert_eq!(failure.class, FailureClass::Poison);
+        answers.iter().any(|calls| {
+            repeats.begin_answer();
+            let mut failures = calls.split(' ').filter_map(|path| match path.strip_suffix('+') {
+                Some(path) => repeats.record(&call(path), CallResult::Ok),
+                None => repeats.record(&call(path), CallResult::Failed),
+            });
+            failures.any(|failure| failure.class == FailureClass::Poison)
+        })
     }
 
     #[test]
-    fn other_arguments_are_another_call() {
-        let mut repeats = LoopDetector::default();
-        for path in ["a", "b", "c", "d", "e", "f"] {
-            assert_eq!(repeats.record(&call(path), CallResult::Failed), None);
-        }
+    fn the_same_call_that_fails_in_five_answers_running_is_poison() {
+        assert!(!is_poison(&["a"; 4]));
+        assert!(is_poison(&["a"; 5]));
     }
 
     #[test]
-    fn whatever_comes_between_begins_the_count_anew() {
-        let mut repeats = LoopDetector::default();
-        for _ in 0..20 {
-            assert_eq!(repeats.record(&call("a"), CallResult::Failed), None);
-            assert_eq!(repeats.record(&call("a"), CallResult::Failed), None);
-            assert_eq!(repeats.record(&call("b"), CallResult::Ok), None);
-            assert_eq!(repeats.record(&call("a"), CallResult::Failed), None);
-            assert_eq!(repeats.record(&call("b"), CallResult::Failed), None);
-        }
+    fn the_calls_of_one_answer_count_once() {
+        assert!(!is_poison(&["a a a a a a"]));
+        assert!(!is_poison(&["a a a a a a"; 4]));
+        assert!(is_poison(&["a a"; 5]));
+        assert!(is_poison(&["b a a", "a", "a", "a", "a"]));
+    }
+
+    #[test]
+    fn other_arguments_are_another_call_and_what_comes_between_begins_the_count_anew() {
+        assert!(!is_poison(&["a", "b", "c", "d", "e", "f"]));
+        assert!(!is_poison(&["a", "a", "b+", "a", "b"].repeat(20)));
+        assert!(!is_poison(&["a b+"; 20]));
     }
 }

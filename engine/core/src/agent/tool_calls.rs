@@ -33,6 +33,7 @@ pub(super) async fn run_calls(
     if calls.is_empty() {
         return Ok(None);
     }
+    conversation.loop_detector.begin_answer();
     let first = conversation.messages.len();
     let states = calls.iter().map(|_| CallState::Waiting).collect();
     let mut batch = Batch { conversation, context, calls, states, pushed: 0, end: None };
