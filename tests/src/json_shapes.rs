@@ -22,13 +22,19 @@ pub const ONLY_RECORDED: &[LeftOut] = &[
     LeftOut { line: "agent_end", key: "responseId" },
 ];
 
-/// What Regatta has and the recording has not: what a program may know of a call that has ended.
+/// What Regatta has and the recording has not: what a program may know of a call that has ended, and
+/// where a cost is from.
 pub const ONLY_OWN: &[LeftOut] = &[
     LeftOut { line: "tool_execution_end", key: "details" },
     LeftOut { line: "message_start", key: "details" },
     LeftOut { line: "message_end", key: "details" },
     LeftOut { line: "turn_end", key: "details" },
     LeftOut { line: "agent_end", key: "details" },
+    LeftOut { line: "message_start", key: "costSource" },
+    LeftOut { line: "message_update", key: "costSource" },
+    LeftOut { line: "message_end", key: "costSource" },
+    LeftOut { line: "turn_end", key: "costSource" },
+    LeftOut { line: "agent_end", key: "costSource" },
 ];
 
 /// Returns the shapes of lines: their keys at every depth, without values, but for those that say what

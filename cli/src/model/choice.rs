@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use protocol::ModelRoute;
+use protocol::{ModelRoute, is_api_version};
 
 /// The value of `--model`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,8 +90,8 @@ impl FromStr for ModelChoice {
     }
 }
 
-/// The value of `--base-url`: http or https, a host, and maybe a path. It holds no user name and no
-/// password, so it can be displayed and logged.
+/// The value of `--base-url`: http or https, a host, and maybe a path and an API version. It holds no
+/// user name, no password and no other query, so it can be displayed and logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseUrl(String);
 
@@ -125,8 +125,14 @@ impl FromStr for BaseUrl {
         if authority.contains('@') {
             return refused("it must hold no name and no password; a key is taken from a variable");
         }
-        if path.contains(['?', '#', '\\']) {
-            return refused("it ends with a path: the provider's own paths are put behind it");
+        if path.contains(['#', '\\']) {
+            return refused("it has no `#` and no `\\`");
+        }
+        let (address, query) = text.split_once('?').unwrap_or((text, ""));
+        if !query.is_empty() && !is_api_version(query) {
+            return refused(
+                "of a query it may have `?api-version=…` only: others may hold a key",
+            );
         }
         let (host, port) = match authority.rsplit_once(':') {
             Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
@@ -138,7 +144,8 @@ impl FromStr for BaseUrl {
         if port.is_some_and(|port| port.parse::<u16>().is_err()) {
             return refused("its port is not a number up to 65535");
         }
-        Ok(Self(text.trim_end_matches('/').to_owned()))
+        let query = if query.is_empty() { String::new() } else { format!("?{query}") };
+        Ok(Self(format!("{}{query}", address.trim_end_matches('/'))))
     }
 }
 
@@ -180,6 +187,14 @@ mod tests {
             ("HTTPS://models.example", "HTTPS://models.example"),
             ("http://[::1]:11434", "http://[::1]:11434"),
             ("http://[::1]/v1", "http://[::1]/v1"),
+            (
+                "https://a.openai.azure.com/openai/v1/?api-version=preview",
+                "https://a.openai.azure.com/openai/v1?api-version=preview",
+            ),
+            (
+                "https://a/d/chat/completions?api-version=2024-10-21",
+                "https://a/d/chat/completions?api-version=2024-10-21",
+            ),
         ] {
             assert_eq!(text.parse::<BaseUrl>().unwrap().as_str(), address);
         }
@@ -200,8 +215,9 @@ mod tests {
             ("http://me:secret@a/v1", "no password"),
             ("http://a b", "no spaces"),
             ("http://a/\n", "no spaces"),
-            ("http://a/v1?key=secret", "ends with a path"),
-            ("http://a#b", "ends with a path"),
+            ("http://a/v1?key=secret", "`?api-version=…` only"),
+            ("http://a/v1?api-version=1&key=secret", "`?api-version=…` only"),
+            ("http://a#b", "no `#`"),
         ] {
             let said = text.parse::<BaseUrl>().unwrap_err();
             assert!(said.contains(why), "{text}: {said}");

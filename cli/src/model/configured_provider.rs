@@ -26,6 +26,7 @@ impl UserProviders for UserModels {
             compat.insert("supportsStrictMode".to_owned(), false.into());
         }
         for model in models.into_iter().filter_map(|models| models.get(&route.id)) {
+            provider.base_url = model.base_url.clone().or(provider.base_url);
             provider.api = model.api.map(ApiName::as_str).or(provider.api);
             let key = format!("headers of {}", route.name());
             provider.headers.extend(self.headers(&model.headers, &key)?);
@@ -60,7 +61,11 @@ impl UserProviders for UserModels {
         });
         let known = || {
             // At another address the same model may cost something else.
-            let elsewhere = entry.is_some_and(|entry| entry.base_url.is_some());
+            let elsewhere = entry.is_some_and(|entry| {
+                let models = [&entry.overrides, &entry.models];
+                let mut said = models.into_iter().filter_map(|models| models.get(&route.id));
+                entry.base_url.is_some() || said.any(|model| model.base_url.is_some())
+            });
             let facts = self.facts().model(&route.provider, &route.id).filter(|_| !elsewhere);
             facts.and_then(|facts| facts.price)
         };
@@ -82,14 +87,14 @@ impl UserModels {
         let headers = self.headers(&entry.headers, &format!("providers.{name}.headers"))?;
         // The key of the file is the last choice: what is wrong with it matters only then.
         let key = match &entry.api_key {
+            _ if entry.auth == AuthKind::None => {
+                Some(NamedKey::new(format!("`providers.{name}.auth: none` in {shown}"), ""))
+            }
             Some(source) if self.key_place(name) == KeyPlace::File => {
                 let key = self.value(source).map_err(|why| failed("apiKey", why))?;
                 let key = config::api_key(key.expose())
                     .map_err(|error| failed("apiKey", error.to_string()))?;
                 Some(NamedKey::new(format!("the apiKey in {shown}"), key.expose()))
-            _ if entry.auth == AuthKind::None => {
-                Some(NamedKey::new(format!("`providers.{name}.auth: none` in {shown}"), ""))
-            }
             }
             _ => None,
         };

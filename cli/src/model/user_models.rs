@@ -252,6 +252,16 @@ impl UserModels {
         there.unwrap_or(&self.models_files[0]).display().to_string()
     }
 
+    /// Returns whether the user's file says of a model that it is there, and at which address.
+    pub(super) fn defines(&self, route: &ModelRoute) -> bool {
+        let entry = self.file().providers.get(&route.provider);
+        let defined = entry.and_then(|entry| {
+            let model = entry.models.get(&route.id)?;
+            model.base_url.as_ref().or(entry.base_url.as_ref())
+        });
+        route.base_url.is_none() && defined.is_some()
+    }
+
     /// Returns what the user's file and the catalogue say about a model.
     pub(super) fn known(&self, route: &ModelRoute) -> ModelFacts {
         let known = self.facts().model(&route.provider, &route.id).cloned().unwrap_or_default();

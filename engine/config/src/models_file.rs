@@ -7,6 +7,7 @@ mod api_name;
 mod compat;
 mod equivalence;
 mod fields;
+mod jsonc;
 mod model;
 mod oauth;
 mod provider;
@@ -22,6 +23,7 @@ pub use self::api_name::ApiName;
 pub use self::compat::CompatSwitches;
 pub use self::equivalence::Equivalence;
 use self::fields::{Fields, Mistake};
+use self::jsonc::{provider_at, without_comments};
 pub use self::model::ModelEntry;
 pub use self::oauth::OauthEntry;
 pub use self::provider::{AuthKind, DiscoveryKind, ProviderEntry};
@@ -80,27 +82,31 @@ impl ModelsFile {
         if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > LARGEST {
             return Self::of_fault(file, 1, format!("it is larger than {LARGEST} bytes"));
         }
-        let text = match utf8_text(bytes) {
-            Ok(text) => text,
-            Err((error, _bytes)) => {
-                return Self::of_fault(file, error.line, "it is not UTF-8".to_owned());
-            }
-        };
-        // JSON is YAML, except that it may be indented with tabs. No string of JSON contains one.
-        let is_json = file.extension().is_some_and(|end| end == "json");
-        let text = if is_json { text.replace('\t', " ") } else { text };
-        Self::of_text(&text, file)
+        match utf8_text(bytes) {
+            Ok(text) => Self::of_text(&text, file),
+            Err((error, _bytes)) => Self::of_fault(file, error.line, "it is not UTF-8".to_owned()),
+        }
     }
 
     /// Parses the text of the file.
     #[must_use]
     pub fn of_text(text: &str, file: &Path) -> Self {
+        // JSON is YAML, except for its comments and tabs.
+        let is_json = file.extension().is_some_and(|end| end == "json");
+        let plain = is_json.then(|| without_comments(text));
+        let text = plain.as_deref().unwrap_or(text);
         let read = yaml::read(text).map(|root| SoundPart { root, unreadable: Vec::new() });
         let read = read.or_else(|malformed| sound_part(text).ok_or(malformed));
         let SoundPart { root, unreadable } = match read {
             Ok(part) => part,
             Err(malformed) => {
-                return Self::of_fault(file, malformed.line, syntax_error(text, &malformed));
+                let message = syntax_error(text, &malformed);
+                let provider = is_json.then(|| provider_at(text, malformed.line)).flatten();
+                let message = match provider {
+                    Some(name) => format!("in `providers.{}`: {message}", quote_within(&name, 60)),
+                    None => message,
+                };
+                return Self::of_fault(file, malformed.line, message);
             }
         };
         if root.value == Value::Null {

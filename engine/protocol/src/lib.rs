@@ -51,7 +51,7 @@ pub use message::{
     AssistantMessage, Attachment, AttachmentKind, Attribution, Content, Message, MessageRole, Part,
     StopReason, ToolCall, ToolResult, UserMessage,
 };
-pub use model_route::{ModelRoute, ModelRouteError};
+pub use model_route::{ModelRoute, ModelRouteError, is_api_version};
 pub use name::{NameError, RunName, TaskName};
 pub use outcome::{Failure, FailureClass, FailureDetail, ModelUse, Outcome, TaskReport};
 pub use path::{RepoPath, is_temporary_name, quote_path, temporary_name};
@@ -74,7 +74,7 @@ pub use thinking_level::{ThinkingLevel, ThinkingLevelError};
 pub use thinking_mode::ThinkingMode;
 pub use timestamp::Timestamp;
 pub use timings::{TaskTimings, TimedPhase};
-pub use usage::{CacheSaving, Cost, Usage};
+pub use usage::{CacheSaving, Cost, CostSource, Usage};
 pub use verification::{
     FailingStart, Partners, Unverified, UnverifiedCause, VerificationTotals, VerifySpec,
 };

@@ -58,6 +58,15 @@ impl FromStr for ModelRoute {
     }
 }
 
+/// Returns whether `query` is the one query that a base URL may have: `api-version=…`, as Azure wants it.
+/// Others may hold secrets, and a base URL is shown and recorded.
+#[must_use]
+pub fn is_api_version(query: &str) -> bool {
+    let version = query.strip_prefix("api-version=").unwrap_or_default();
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+    (1..=60).contains(&version.len()) && version.bytes().all(allowed)
+}
+
 impl fmt::Display for ModelRoute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.provider, self.id)?;

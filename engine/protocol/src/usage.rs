@@ -20,9 +20,25 @@ pub struct Usage {
     pub cache_write: u64,
     /// The cost; absent if a price is not known.
     pub cost: Option<Cost>,
+    /// Where the cost is from.
+    #[serde(default)]
+    pub cost_source: CostSource,
     /// What the caches have saved; absent if a price is not known, or if no cache was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_saving: Option<CacheSaving>,
+}
+
+/// Where a cost is from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CostSource {
+    /// It was computed by a price of the model.
+    Priced,
+    /// The provider has reported it.
+    Reported,
+    /// There is no cost, or it was not recorded where it is from.
+    #[default]
+    Unknown,
 }
 
 impl Usage {
@@ -33,6 +49,7 @@ impl Usage {
         cache_read: 0,
         cache_write: 0,
         cost: Some(Cost(0)),
+        cost_source: CostSource::Unknown,
         cache_saving: None,
     };
 
@@ -47,6 +64,18 @@ impl Usage {
     #[must_use]
     pub fn has_cached(&self) -> bool {
         self.cache_read > 0 || self.cache_write > 0
+    }
+
+    /// Returns where the cost of a sum is from: a price, if a part of it is from one.
+    fn source_of_sum(&self, other: &Self) -> CostSource {
+        match (self.cost_source, other.cost_source) {
+            _ if self.tokens() == 0 && self.cost == Some(Cost(0)) => other.cost_source,
+            _ if other.tokens() == 0 && other.cost == Some(Cost(0)) => self.cost_source,
+            _ if self.cost.is_none() || other.cost.is_none() => CostSource::Unknown,
+            (CostSource::Unknown, _) | (_, CostSource::Unknown) => CostSource::Unknown,
+            (CostSource::Reported, CostSource::Reported) => CostSource::Reported,
+            (CostSource::Priced, _) | (_, CostSource::Priced) => CostSource::Priced,
+        }
     }
 
     /// Returns what the caches have saved, which is nothing where none was used; `None` if it is not
@@ -70,6 +99,7 @@ impl Add for Usage {
             cache_read: self.cache_read.saturating_add(other.cache_read),
             cache_write: self.cache_write.saturating_add(other.cache_write),
             cost: self.cost.zip(other.cost).map(|(one, two)| Cost(one.0.saturating_add(two.0))),
+            cost_source: self.source_of_sum(&other),
             cache_saving: savings.map(|(one, two)| CacheSaving(one.0.saturating_add(two.0))),
         }
     }
@@ -189,7 +219,7 @@ pub(crate) mod v3 {
     use schemars::JsonSchema;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use super::{CacheSaving, Cost, Usage};
+    use super::{CacheSaving, Cost, CostSource, Usage};
 
     /// The usage of an answer.
     #[derive(Default, Serialize, Deserialize, JsonSchema)]
@@ -202,6 +232,8 @@ pub(crate) mod v3 {
         total_tokens: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
         cost: Option<Total>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cost_source: Option<CostSource>,
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_saving: Option<CacheSaving>,
     }
@@ -220,6 +252,7 @@ pub(crate) mod v3 {
             cache_write: usage.cache_write,
             total_tokens: usage.tokens(),
             cost: usage.cost.map(|total| Total { total }),
+            cost_source: Some(usage.cost_source).filter(|it| *it != CostSource::Unknown),
             cache_saving: usage.cache_saving,
         }
         .serialize(to)
@@ -233,6 +266,7 @@ pub(crate) mod v3 {
             cache_read: written.cache_read,
             cache_write: written.cache_write,
             cost: written.cost.map(|cost| cost.total),
+            cost_source: written.cost_source.unwrap_or_default(),
             cache_saving: written.cache_saving,
         })
     }
@@ -249,6 +283,25 @@ mod tests {
         assert_eq!([known, known].into_iter().sum::<Usage>().cost, Some(Cost(0)));
         let sum: Usage = [known, unknown].into_iter().sum();
         assert_eq!((sum.tokens(), sum.cost), (6, None));
+    }
+
+    #[test]
+    fn the_cost_of_a_sum_is_from_a_price_if_a_part_is_and_unknown_if_a_part_is_not_known() {
+        use CostSource::{Priced, Reported, Unknown};
+        let of = |cost_source| {
+            let cost = (cost_source != Unknown).then_some(Cost(1));
+            Usage { input: 1, cost, cost_source, ..Usage::ZERO }
+        };
+        for (parts, expected) in [
+            (vec![], Unknown),
+            (vec![Reported, Reported], Reported),
+            (vec![Reported, Priced], Priced),
+            (vec![Priced, Unknown], Unknown),
+            (vec![Unknown, Reported], Unknown),
+        ] {
+            let sum: Usage = parts.iter().map(|source| of(*source)).sum();
+            assert_eq!(sum.cost_source, expected, "{parts:?}");
+        }
     }
 
     #[test]

@@ -62,6 +62,8 @@ impl From<AttemptFailure> for Rejected {
 pub(crate) enum Stop {
     /// The answer is complete.
     Finished,
+    /// The answer is paused, and goes on when the model is asked again.
+    Paused,
     /// The answer reached a limit.
     Truncated,
 }
@@ -244,6 +246,8 @@ impl Blocks {
             Stop::Truncated => StopReason::Length,
             // Some providers report another reason for an answer with calls.
             Stop::Finished if has_calls => StopReason::ToolUse,
+            // The provider waits for a tool of its own.
+            Stop::Paused => StopReason::ToolUse,
             Stop::Finished => StopReason::Stop,
         };
         ModelAnswer { content, stop_reason }

@@ -20,6 +20,7 @@ use crate::model_facts::ModelFacts;
 use crate::offline::Scenarios;
 use crate::preflight::preflight;
 use crate::provider::{HttpModel, LEAST_CACHED};
+use crate::thinking_refusals::ThinkingRefusals;
 use crate::usage::{Price, PriceSource};
 use crate::user_provider::{NamedKey, UserProvider, UserProviders};
 
@@ -43,13 +44,19 @@ pub struct Catalogue {
     config: CatalogueConfig,
     clients: Clients,
     scenarios: Scenarios,
+    thinking_refusals: ThinkingRefusals,
 }
 
 impl Catalogue {
     /// Returns a catalogue. No file is read and no request sent until a model is opened.
     #[must_use]
     pub fn new(config: CatalogueConfig) -> Self {
-        Self { config, clients: Clients::default(), scenarios: Scenarios::default() }
+        Self {
+            config,
+            clients: Clients::default(),
+            scenarios: Scenarios::default(),
+            thinking_refusals: ThinkingRefusals::default(),
+        }
     }
 
     /// Checks that a model is available, if its server is on this machine or at a base URL the user
@@ -125,6 +132,8 @@ impl Catalogue {
             level: route.thinking.or(facts.default_thinking()),
             known: KnownModel::of(&facts),
             compat: Arc::clone(&user.compat),
+            thinking_refusals: self.thinking_refusals.clone(),
+            proxy: user.used_proxy(&base),
             base,
             key,
             variable,

@@ -16,6 +16,8 @@ use crate::api::Api;
 use crate::history::{Images, Reader};
 use crate::known_model::KnownModel;
 use crate::printable::printable;
+use crate::proxy::UsedProxy;
+use crate::thinking_refusals::ThinkingRefusals;
 
 /// One model at one address.
 #[derive(Clone, Debug)]
@@ -34,9 +36,13 @@ pub(crate) struct Endpoint {
     pub(crate) known: KnownModel,
     /// What the user says about how the server departs from the API.
     pub(crate) compat: Arc<BTreeMap<String, Value>>,
+    /// The models that have refused what they thought.
+    pub(crate) thinking_refusals: ThinkingRefusals,
     pub(crate) key: Option<ApiKey>,
     /// The environment variable that the key is read from.
     pub(crate) variable: String,
+    /// The proxy that its requests go through.
+    pub(crate) proxy: Option<UsedProxy>,
     /// Other secrets that may be sent with requests, and are never shown either.
     pub(crate) hidden: Vec<ApiKey>,
 }
@@ -209,8 +215,10 @@ mod tests {
             level: None,
             known: KnownModel::default(),
             compat: Arc::default(),
+            thinking_refusals: ThinkingRefusals::default(),
             key: None,
             variable: "P_API_KEY".to_owned(),
+            proxy: None,
             hidden: Vec::new(),
         }
     }

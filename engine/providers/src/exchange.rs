@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use engine::ports::{AttemptFailure, Clock, key_phrase};
+use engine::ports::{AttemptFailure, Clock, FailureCause, key_phrase};
 use protocol::FailureClass;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap};
 use reqwest::{Client, Response, StatusCode};
@@ -12,9 +12,12 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use crate::access_tokens::AccessTokens;
+use crate::api::Api;
 use crate::endpoint::{ApiKey, Endpoint, KeyNotHeader};
 use crate::failure::{self, ErrorResponse};
+use crate::openai_completions::{may_refuse_field, without_thinking};
 use crate::rate_limits::wait_for_limits;
+use crate::response_body::{BodyError, ResponseBody};
 use crate::retry_after::{retry_after, retry_after_in_body, server_time};
 use crate::usage::Price;
 
@@ -61,11 +64,13 @@ pub(crate) struct Exchange {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) price: Option<Price>,
     pub(crate) request: WireRequest,
+    /// What the user should know about how the request was sent.
+    pub(crate) notice: Option<String>,
 }
 
 impl Exchange {
     /// Sends the request and returns the successful response. A token that is not accepted is
-    /// renewed once.
+    /// renewed once, and thinking that is not accepted is left out.
     pub(crate) async fn send(&mut self) -> Result<Response, AttemptFailure> {
         let tokens = self.tokens.clone();
         if let Some(tokens) = &tokens {
@@ -81,8 +86,36 @@ impl Exchange {
             }
         }
         if !response.status().is_success() {
-            return Err(self.refused(response).await);
+            let failed = self.refused(response).await;
+            return self.send_without_thinking(failed).await;
         }
+        Ok(response)
+    }
+
+    /// Sends a request that the server has refused once more, without what the model thought, if it
+    /// contains that. A server that accepts this is remembered.
+    async fn send_without_thinking(
+        &mut self,
+        failed: AttemptFailure,
+    ) -> Result<Response, AttemptFailure> {
+        let refused = failed.failure.class == FailureClass::Invalid
+            && failed.cause == FailureCause::Other
+            && may_refuse_field(&failed.failure.message)
+            && self.endpoint.api == Api::OpenAiCompletions;
+        let without = refused.then(|| without_thinking(&self.request.body)).flatten();
+        let Some(without) = without else { return Err(failed) };
+        self.request.body = without;
+        let response = self.post().await?;
+        if !response.status().is_success() {
+            let again = self.refused(response).await;
+            let same = again.failure.class == FailureClass::Invalid;
+            return Err(if same { failed } else { again });
+        }
+        let Endpoint { provider, model, base, thinking_refusals, .. } = &self.endpoint;
+        thinking_refusals.add(base, model);
+        self.notice = Some(format!(
+            "{provider} refuses requests with what {model} thought before; it is no longer sent back"
+        ));
         Ok(response)
     }
 
@@ -111,8 +144,9 @@ impl Exchange {
         request.send().await.map_err(|error| self.connection_lost(error))
     }
 
-    async fn refused(&self, mut response: Response) -> AttemptFailure {
+    async fn refused(&self, response: Response) -> AttemptFailure {
         let (status, headers) = (response.status(), response.headers().clone());
+        let mut response = ResponseBody::new(response);
         let mut body = Vec::new();
         while body.len() < LONGEST_ERROR {
             // An error whose body cannot be read is classified by its status.
@@ -132,8 +166,20 @@ impl Exchange {
         failure::refused(&self.endpoint, &response, now)
     }
 
+    /// Returns the failure of an answer whose body cannot be read.
+    pub(crate) fn body_lost(&self, error: BodyError) -> AttemptFailure {
+        match error {
+            BodyError::Lost(error) => self.connection_lost(error),
+            BodyError::Corrupt(error) => {
+                let provider = &self.endpoint.provider;
+                let what = format!("the answer of {provider} is compressed and corrupt: {error}");
+                AttemptFailure::new(FailureClass::Transient, what)
+            }
+        }
+    }
+
     /// Returns the failure of a lost connection.
-    pub(crate) fn connection_lost(&self, error: reqwest::Error) -> AttemptFailure {
+    fn connection_lost(&self, error: reqwest::Error) -> AttemptFailure {
         failure::unreachable(&self.endpoint, error).into()
     }
 }

@@ -9,7 +9,12 @@ use reqwest::StatusCode;
 use serde_json::Value;
 
 use crate::endpoint::Endpoint;
+use crate::error_body::ErrorBody;
+use crate::known_providers::{KnownProvider, Site};
+use crate::printable::printable;
+use crate::proxy::UsedProxy;
 use crate::retry_after::retry_info;
+use crate::trust::certificate_fault;
 
 /// A request of at least this many bytes is taken as too large if it is refused without a message.
 const LARGE: usize = 100 << 10;
@@ -30,12 +35,17 @@ pub(crate) fn refused(
     response: &ErrorResponse<'_>,
     now: Timestamp,
 ) -> AttemptFailure {
+    if let (StatusCode::PROXY_AUTHENTICATION_REQUIRED, Some(proxy)) =
+        (response.status, &endpoint.proxy)
+    {
+        return proxy.wants_password().into();
+    }
     let words = ErrorBody::of(response.body);
     let said = endpoint.redact(&words.message, 400);
     let Classification { class, note } = classify(endpoint, response, &words);
     let status = status_line(response.status);
     let mut message = format!("{} answers {status}", endpoint.provider);
-    for more in [said, note] {
+    for more in [said, note, proxy_note(endpoint, response.status)] {
         if !more.is_empty() {
             message = format!("{message}: {more}");
         }
@@ -123,35 +133,37 @@ pub(crate) fn unreachable(endpoint: &Endpoint, error: reqwest::Error) -> Failure
         let what = format!("{provider} at {shown} cannot be trusted: {why}");
         return Failure::new(FailureClass::Invalid, what);
     }
+    if connecting && let Some(proxy) = &endpoint.proxy {
+        return proxy.fault(&endpoint.base, &causes);
+    }
     let what = match (connecting, late) {
         (true, true) => format!("{provider} at {shown} did not take the connection in time"),
-        (true, false) => format!("{provider} at {shown} cannot be reached: {root}"),
+        (true, false) => {
+            let site = KnownProvider::find(provider).map(|known| known.site);
+            let hint = match site {
+                Some(Site::Local { start }) => format!("; start it with `{start}`"),
+                Some(Site::Hosted { .. }) | None => String::new(),
+            };
+            format!("{provider} at {shown} cannot be reached: {root}{hint}")
+        }
         (false, true) => format!("{provider} did not answer in time"),
         (false, false) => format!("the connection to {provider} was lost: {root}"),
     };
     Failure::new(FailureClass::Transient, what)
 }
 
-/// Returns what is wrong with a certificate, by the text of an error.
-fn certificate_fault(error: &str) -> &'static str {
-    let says = |words: &[&str]| words.iter().any(|word| error.contains(word));
-    if says(&["UnknownIssuer"]) {
-        "its certificate is from an authority that is not known here; try: SSL_CERT_FILE=FILE, with the \
-         certificate of that authority"
-    } else if says(&["Expired", "expired"]) {
-        "its certificate has expired"
-    } else if says(&["NotValidYet", "not valid yet"]) {
-        "its certificate is not valid yet"
-    } else if says(&["NotValidForName", "not valid for name"]) {
-        "its certificate is that of another name"
-    } else {
-        "its certificate is not valid"
-    }
-}
-
-/// Returns why a request that needs no key got no answer, as a fragment.
-pub(crate) fn lost_because(error: reqwest::Error) -> String {
-    crate::printable::printable(causes(error).last().map_or("", String::as_str), 200)
+/// Returns why a request that needs no key got no answer, as a fragment. `proxy` is the proxy that it
+/// went through.
+pub(crate) fn lost_because(error: reqwest::Error, proxy: Option<&UsedProxy>) -> String {
+    let (connecting, url) = (error.is_connect(), error.url().cloned());
+    let causes = causes(error);
+    let root = causes.last().map_or("", String::as_str);
+    let text = match (proxy, &url) {
+        _ if causes.iter().any(|cause| cause.contains("certificate")) => certificate_fault(root),
+        (Some(proxy), Some(url)) if connecting => proxy.fault(url, &causes).message,
+        _ => root.to_owned(),
+    };
+    printable(&text, 400)
 }
 
 /// Returns the texts of an error and of those behind it.
@@ -227,10 +239,20 @@ fn classify(
     }
 }
 
+/// Returns through which proxy an answer came that may be the proxy's own: over plain HTTP it can answer
+/// in place of the server.
+fn proxy_note(endpoint: &Endpoint, status: StatusCode) -> String {
+    let proxy = endpoint.proxy.as_ref().filter(|_| endpoint.base.scheme() == "http");
+    let proxy = proxy.filter(|_| matches!(status.as_u16(), 403 | 502..=504));
+    proxy.map(|proxy| format!("it came through {proxy}")).unwrap_or_default()
+}
+
 fn key_note(endpoint: &Endpoint) -> String {
     let variable = &endpoint.variable;
     if endpoint.key.is_some() {
         format!("{} is not accepted", key_phrase(variable))
+    } else if variable.contains(' ') {
+        format!("it needs an API key, and gets none because of {variable}")
     } else {
         format!("it needs an API key: set {variable}")
     }
@@ -251,8 +273,6 @@ fn is_overflow(response: &ErrorResponse<'_>, words: &ErrorBody) -> bool {
         || (status == 400 && silent)
         || words.contains_any(OVERFLOWING)
         || words.exceeds_limit()
-    } else if variable.contains(' ') {
-        format!("it needs an API key, and gets none because of {variable}")
 }
 
 /// It is asked from a place where it is not offered.
@@ -325,61 +345,6 @@ const OVERFLOWING: &[&str] = &[
     "payload too large",
     "entity too large",
 ];
-
-/// The text of an error response.
-struct ErrorBody {
-    /// The human-readable message.
-    message: String,
-    /// All of the text, in lower case.
-    all: String,
-}
-
-impl ErrorBody {
-    fn of(body: &str) -> Self {
-        let all = body.to_ascii_lowercase();
-        let json: Option<Value> = serde_json::from_str(body).ok();
-        let message = match &json {
-            Some(json) => message(json).unwrap_or_else(|| json.to_string()),
-            None if all.contains("<html") || all.contains("<!doctype") => title(body, &all),
-            None => body.to_owned(),
-        };
-        Self { message: message.trim().to_owned(), all }
-    }
-
-    fn contains_any(&self, texts: &[&str]) -> bool {
-        texts.iter().any(|text| self.all.contains(text))
-    }
-
-    /// Recognises `input token count (9) exceeds the maximum` and `exceeds the limit of 9`.
-    fn exceeds_limit(&self) -> bool {
-        let count = self.all.find("input token count");
-        let counted = count.is_some_and(|at| self.all[at..].contains("exceeds the maximum"));
-        let limit = self.all.split("exceeds the limit of ").nth(1);
-        counted || limit.is_some_and(|rest| rest.starts_with(|it: char| it.is_ascii_digit()))
-    }
-}
-
-/// Returns the human-readable message of an error body, if the body has a known structure.
-fn message(json: &Value) -> Option<String> {
-    let error = json.get("error").unwrap_or(json);
-    // Some providers wrap the error in a list.
-    let error = json.get(0).and_then(|first| first.get("error")).unwrap_or(error);
-    let detail = error.get("metadata").and_then(|it| it.get("raw")).and_then(Value::as_str);
-    let texts = [Some(error), error.get("message"), error.get("detail"), json.get("message")];
-    let text = texts.into_iter().flatten().find_map(Value::as_str)?;
-    Some(match detail {
-        Some(detail) => format!("{text} ({detail})"),
-        None => text.to_owned(),
-    })
-}
-
-/// Returns the title of an HTML page.
-fn title(body: &str, lower: &str) -> String {
-    let begin = lower.find("<title>").map(|at| at + "<title>".len());
-    let end = begin.and_then(|begin| lower[begin..].find("</title>").map(|at| begin + at));
-    let title = begin.zip(end).and_then(|(begin, end)| body.get(begin..end));
-    title.unwrap_or("a page of HTML").to_owned()
-}
 
 fn status_line(status: StatusCode) -> String {
     match status.canonical_reason() {

@@ -11,6 +11,7 @@ mod body_parser;
 mod call_ids;
 mod catalogue;
 mod endpoint;
+mod error_body;
 mod exchange;
 mod failure;
 mod fetch;
@@ -29,12 +30,16 @@ mod preflight;
 mod price_tiers;
 mod printable;
 mod provider;
+mod proxy;
 mod rate;
 mod rate_limits;
+mod response_body;
 mod retry_after;
 mod sse;
 #[cfg(test)]
 mod test_support;
+mod thinking_refusals;
+mod trust;
 mod usage;
 mod user_provider;
 

@@ -9,8 +9,9 @@ use tokio::time::timeout;
 
 use crate::endpoint::Endpoint;
 use crate::failure::unreachable;
-use crate::known_providers::{KnownProvider, Site, nearest_name};
+use crate::known_providers::{KnownProvider, nearest_name};
 use crate::printable::printable;
+use crate::response_body::ResponseBody;
 
 /// The maximum duration of the check.
 const TIMEOUT: Duration = Duration::from_millis(900);
@@ -49,21 +50,22 @@ fn lists_all(provider: &str) -> bool {
 /// Returns the failure that no server listens at the address, with a hint what to do.
 fn not_listening(endpoint: &Endpoint, error: reqwest::Error) -> Failure {
     let failure = unreachable(endpoint, error);
-    if failure.class != FailureClass::Transient {
-        return failure; // it listens, and cannot be trusted
+    if failure.class != FailureClass::Transient || endpoint.proxy.is_some() {
+        return failure; // it listens, and cannot be trusted; or a proxy stands before it
     }
-    let hint = match KnownProvider::find(&endpoint.provider).map(|known| known.site) {
-        Some(Site::Local { start }) => format!("start it with `{start}`"),
-        Some(Site::Hosted { .. }) | None => "is the base URL right, and is it running?".to_owned(),
-    };
+    if KnownProvider::find(&endpoint.provider).is_some_and(KnownProvider::is_local) {
+        return failure; // it says how to start the server
+    }
+    let hint = "is the base URL right, and is it running?";
     Failure { message: format!("{}; {hint}", failure.message), ..failure }
 }
 
 /// Returns the names in a list of models; `None` if the response is no such list.
-pub(crate) async fn model_names(mut response: Response) -> Option<Vec<String>> {
+pub(crate) async fn model_names(response: Response) -> Option<Vec<String>> {
     if !response.status().is_success() {
         return None;
     }
+    let mut response = ResponseBody::new(response);
     let mut body = Vec::new();
     while let Ok(Some(chunk)) = response.chunk().await {
         body.extend_from_slice(&chunk);

@@ -18,6 +18,7 @@ use crate::body_parser::BodyParser;
 use crate::endpoint::Endpoint;
 use crate::exchange::Exchange;
 use crate::rate_limits::rate_limits;
+use crate::response_body::ResponseBody;
 use crate::retry_after::server_time;
 use crate::usage::Price;
 
@@ -60,6 +61,7 @@ impl Provider for HttpModel {
             clock: Arc::clone(&self.clock),
             price: self.price,
             request,
+            notice: None,
         });
         ModelStream { request_bytes, events }
     }
@@ -113,7 +115,7 @@ enum AttemptState {
 
 /// A response whose body is being read.
 struct Reading {
-    response: Response,
+    body: ResponseBody,
     parser: BodyParser,
     /// The time until which the body is read; set when the answer is complete.
     deadline: Option<Instant>,
@@ -131,6 +133,7 @@ impl Attempt {
                     let now = server_time(headers).unwrap_or_else(|| self.exchange.clock.now());
                     let limits = rate_limits(headers, now);
                     self.ready.extend(limits.map(Box::new).map(ModelEvent::Limits));
+                    self.ready.extend(self.exchange.notice.take().map(ModelEvent::Notice));
                     self.state = AttemptState::Reading(Box::new(self.reading(response)));
                     return Some(());
                 }
@@ -152,7 +155,7 @@ impl Attempt {
         let named = response.headers().get(CONTENT_TYPE);
         let named = named.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let parser = BodyParser::new(named, self.exchange.endpoint.api.parser());
-        Reading { response, parser, deadline: None }
+        Reading { body: ResponseBody::new(response), parser, deadline: None }
     }
 }
 
@@ -162,13 +165,13 @@ impl Reading {
     async fn read(&mut self, exchange: &Exchange, ready: &mut Events) -> Result<(), ModelEvent> {
         let chunk = match self.deadline {
             // The answer is complete; only its usage may still follow.
-            Some(end) => match timeout_at(end, self.response.chunk()).await {
+            Some(end) => match timeout_at(end, self.body.chunk()).await {
                 Ok(Ok(chunk)) => chunk,
                 Ok(Err(_)) | Err(_) => None,
             },
-            None => match self.response.chunk().await {
+            None => match self.body.chunk().await {
                 Ok(chunk) => chunk,
-                Err(error) => return Err(ModelEvent::Failed(exchange.connection_lost(error))),
+                Err(error) => return Err(ModelEvent::Failed(exchange.body_lost(error))),
             },
         };
         let context = ParseContext {
@@ -185,7 +188,7 @@ impl Reading {
                 self.deadline.get_or_insert_with(|| Instant::now() + AFTER_FINISH);
             }
             Err(ModelEvent::Ended(_)) => {
-                let _rest = timeout(AFTER_LAST_EVENT, self.response.chunk()).await;
+                let _rest = timeout(AFTER_LAST_EVENT, self.body.chunk()).await;
             }
             Ok(()) | Err(_) => {}
         }

@@ -29,6 +29,7 @@ use crate::body_parser::BodyParser;
 use crate::catalogue::{Catalogue, CatalogueConfig};
 use crate::endpoint::{Endpoint, base_url};
 use crate::known_model::KnownModel;
+use crate::thinking_refusals::ThinkingRefusals;
 
 /// A clock that stands still.
 pub(crate) struct FixedClock;
@@ -101,6 +102,7 @@ pub(crate) enum Observed {
     Text(String),
     Thinking(String),
     Calling(String),
+    Notice(String),
     /// The account is to be left alone for so long.
     Pause(Duration),
     Retrying {
@@ -134,6 +136,7 @@ pub(crate) async fn ask(provider: Arc<dyn Provider>, request: ModelRequest) -> V
             Progress::Retrying { delay, failure, .. } => {
                 Observed::Retrying { delay, why: failure.message.clone() }
             }
+            Progress::Notice(text) => Observed::Notice(text.to_owned()),
             Progress::Waiting { .. } | Progress::Unshared { .. } => panic!("{progress:?}"),
         });
     };
@@ -157,8 +160,10 @@ pub(crate) fn endpoint(api: Api) -> Endpoint {
         level: None,
         known: KnownModel::default(),
         compat: Arc::default(),
+        thinking_refusals: ThinkingRefusals::default(),
         key: None,
         variable: "ACME_API_KEY".to_owned(),
+        proxy: None,
         hidden: Vec::new(),
     }
 }
@@ -246,6 +251,11 @@ pub(crate) fn text(text: &str) -> Part {
 
 pub(crate) fn thinking(thinking: &str) -> Part {
     Part::thinking(thinking)
+}
+
+/// What a model thought, in this field of its message.
+pub(crate) fn thinking_in(field: &str, thinking: &str) -> Part {
+    Part::Thinking { thinking: thinking.to_owned(), signature: Some(field.to_owned()) }
 }
 
 pub(crate) fn call(id: &str, name: &str, arguments: &Value) -> Part {

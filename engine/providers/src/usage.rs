@@ -1,6 +1,6 @@
 //! The tokens that a request used, as a provider reports them, and what they cost.
 
-use protocol::{CacheSaving, Cost, Usage};
+use protocol::{CacheSaving, Cost, CostSource, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -51,38 +51,57 @@ impl Price {
     /// Returns the cost of this usage.
     #[must_use]
     pub fn cost_of(&self, usage: &Usage) -> Cost {
+        self.cost_with(usage, HourWrites(0))
+    }
+
+    fn cost_with(&self, usage: &Usage, HourWrites(hour): HourWrites) -> Cost {
         let read = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
         let (input, output, cache_read, cache_write) = match self.tiers.at(read) {
             Some(tier) => (tier.input, tier.output, tier.cache_read, tier.cache_write),
             None => (self.input, self.output, self.cache_read, self.cache_write),
         };
+        let hour = hour.min(usage.cache_write);
+        let write = cache_write.unwrap_or(input);
+        // Where writing into a cache for minutes costs more than reading, writing for an hour costs
+        // twice as much as reading.
+        let by_the_hour = if write > input { 2 * input.of(hour) } else { write.of(hour) };
         let picodollars = input.of(usage.input)
             + output.of(usage.output)
             + cache_read.unwrap_or(input).of(usage.cache_read)
-            + cache_write.unwrap_or(input).of(usage.cache_write);
+            + write.of(usage.cache_write - hour)
+            + by_the_hour;
         Cost::from_nanodollars(u64::try_from(picodollars.div_ceil(1000)).unwrap_or(u64::MAX))
     }
 
     /// Returns what the caches have saved, writing into them included; `None` if none was used.
     #[must_use]
     pub fn saving_of(&self, usage: &Usage) -> Option<CacheSaving> {
+        self.saving_with(usage, HourWrites(0))
+    }
+
+    fn saving_with(&self, usage: &Usage, hour: HourWrites) -> Option<CacheSaving> {
         let cached = usage.cache_read.saturating_add(usage.cache_write);
         let input = usage.input.saturating_add(cached);
         let uncached = Usage { input, cache_read: 0, cache_write: 0, ..*usage };
-        let saving = || CacheSaving::between(self.cost_of(&uncached), self.cost_of(usage));
+        let saving = || CacheSaving::between(self.cost_of(&uncached), self.cost_with(usage, hour));
         usage.has_cached().then(saving)
     }
 }
+
+/// How many of the tokens that are written into caches are kept there for an hour instead of minutes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HourWrites(pub(crate) u64);
 
 /// The usage of a request whose price is not known.
 pub(crate) const UNPRICED: Usage = Usage { cost: None, ..Usage::ZERO };
 
 /// Returns a usage that a provider has counted, with its cost where the price is known; `None` if
 /// all counts are zero, as some servers send instead of counting.
-pub(crate) fn priced(usage: Usage, price: Option<&Price>) -> Option<Usage> {
-    let cost = price.map(|price| price.cost_of(&usage));
-    let cache_saving = price.and_then(|price| price.saving_of(&usage));
-    (usage.tokens() > 0).then_some(Usage { cost, cache_saving, ..usage })
+pub(crate) fn priced(usage: Usage, price: Option<&Price>, hour: HourWrites) -> Option<Usage> {
+    let cost = price.map(|price| price.cost_with(&usage, hour));
+    let cost_source = if cost.is_some() { CostSource::Priced } else { CostSource::Unknown };
+    let cache_saving = price.and_then(|price| price.saving_with(&usage, hour));
+    (usage.tokens() > 0).then_some(Usage { cost, cost_source, cache_saving, ..usage })
 }
 
 /// Parses the `usage` object of Chat Completions.
@@ -112,10 +131,13 @@ pub(crate) fn parse_usage(value: &Value, price: Option<&Price>) -> Option<Usage>
     };
     let reported = || counted.get("cost").and_then(Value::as_f64).and_then(dollars);
     let by_user = price.filter(|price| price.source == PriceSource::User);
-    let cost_of = |price: &Price| price.cost_of(&used);
-    let cost = by_user.map(cost_of).or_else(reported).or_else(|| price.map(cost_of));
+    let priced = |price: &Price| (price.cost_of(&used), CostSource::Priced);
+    let reported = || reported().map(|cost| (cost, CostSource::Reported));
+    let cost = by_user.map(priced).or_else(reported).or_else(|| price.map(priced));
+    let (cost, cost_source) = cost.unzip();
+    let cost_source = cost_source.unwrap_or_default();
     let cache_saving = price.and_then(|price| price.saving_of(&used));
-    Some(Usage { cost, cache_saving, ..used })
+    Some(Usage { cost, cost_source, cache_saving, ..used })
 }
 
 /// Converts a cost in dollars, as some providers report it; `None` if it is out of range.
@@ -147,6 +169,24 @@ mod tests {
         assert_eq!(price.cost_of(&usage).as_nanodollars(), 4_506_750_000);
         let plain = Price { cache_read: None, cache_write: None, ..price };
         assert_eq!(plain.cost_of(&usage).as_nanodollars(), 4_533_000_000);
+    }
+
+    #[test]
+    fn what_is_written_into_a_cache_for_an_hour_costs_twice_what_reading_does() {
+        let price: Price =
+            serde_json::from_str(r#"{ "input": 3, "output": 15, "cache_write": 3.75 }"#).unwrap();
+        let usage = Usage { cache_write: 1_000_000, ..UNPRICED };
+        let cost = |price: &Price, hour| {
+            let usage = priced(usage, Some(price), HourWrites(hour)).unwrap();
+            assert_eq!(usage.cost_source, CostSource::Priced);
+            usage.cost.unwrap().as_nanodollars()
+        };
+        assert_eq!([0, 400_000].map(|hour| cost(&price, hour)), [3_750_000_000, 4_650_000_000]);
+        assert_eq!(cost(&price, u64::MAX), 6_000_000_000);
+        // Where writing costs no more than reading, neither does writing for an hour.
+        let plain = Price { cache_write: None, ..price };
+        assert_eq!(cost(&plain, 400_000), 3_000_000_000);
+        assert_eq!(priced(usage, None, HourWrites(7)).unwrap().cost_source, CostSource::Unknown);
     }
 
     #[test]
@@ -188,14 +228,17 @@ mod tests {
         let rate = Rate::per_million(3.0).unwrap();
         let price = Price::flat(rate, rate);
         let by_user = Price { source: PriceSource::User, ..price };
-        let cost = |price| parse_usage(&told, price).unwrap().cost.map(Cost::as_nanodollars);
-        assert_eq!(cost(Some(&by_user)), Some(3_000_000_000));
-        assert_eq!(cost(Some(&price)), Some(500_000_000), "the provider knows better");
-        assert_eq!(cost(None), Some(500_000_000));
+        let cost = |told: &Value, price| {
+            let usage = parse_usage(told, price).unwrap();
+            (usage.cost.map(Cost::as_nanodollars), usage.cost_source)
+        };
+        assert_eq!(cost(&told, Some(&by_user)), (Some(3_000_000_000), CostSource::Priced));
+        let reported = (Some(500_000_000), CostSource::Reported);
+        assert_eq!(cost(&told, Some(&price)), reported, "the provider knows better");
+        assert_eq!(cost(&told, None), reported);
         let silent = json!({ "prompt_tokens": 1, "cost": -1 });
-        assert_eq!(parse_usage(&silent, None).unwrap().cost, None);
-        let by_catalogue = parse_usage(&silent, Some(&price)).unwrap().cost;
-        assert_eq!(by_catalogue.map(Cost::as_nanodollars), Some(3_000));
+        assert_eq!(cost(&silent, None), (None, CostSource::Unknown));
+        assert_eq!(cost(&silent, Some(&price)), (Some(3_000), CostSource::Priced));
     }
 
     #[test]

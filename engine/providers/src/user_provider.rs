@@ -13,8 +13,10 @@ use url::Url;
 
 use crate::access_tokens::AccessTokens;
 use crate::endpoint::ApiKey;
-use crate::http_client::{builder, is_near};
+use crate::http_client::{builder, is_near, near};
 use crate::model_facts::ModelFacts;
+use crate::proxy::UsedProxy;
+use crate::trust::extra_certificates;
 use crate::usage::Price;
 
 /// Looks up what the user has configured about providers.
@@ -149,6 +151,14 @@ impl UserProvider {
         !self.headers.is_empty() || self.proxy.is_some() || self.auth_header
     }
 
+    /// Returns the proxy of its requests to `base`.
+    pub(crate) fn used_proxy(&self, base: &Url) -> Option<UsedProxy> {
+        match &self.proxy {
+            Some(proxy) => UsedProxy::of_file(proxy),
+            None => UsedProxy::of_environment(base),
+        }
+    }
+
     /// Builds the client of its requests to `base`. The failure names no value.
     pub(crate) fn client(&self, base: &Url, key: Option<&ApiKey>) -> Result<Client, String> {
         let mut headers = HeaderMap::new();
@@ -167,15 +177,21 @@ impl UserProvider {
                 key.header("Bearer ").ok_or("the key has characters that no header can hold")?;
             headers.insert(AUTHORIZATION, header);
         }
-        let client = builder().default_headers(headers);
         let client = match &self.proxy {
             Some(proxy) => {
                 let wrong = |_may_quote_it| "the URL of the proxy cannot be used".to_owned();
-                client.proxy(Proxy::all(proxy).map_err(wrong)?)
+                builder().proxy(Proxy::all(proxy).map_err(wrong)?)
             }
-            None if is_near(base) => client.no_proxy().tls_certs_only([]),
-            None => client,
+            None if is_near(base) => near(),
+            None => builder(),
         };
-        client.build().map_err(|_may_quote_it| "no connection can be made".to_owned())
+        let client = match base.scheme() {
+            "http" if self.proxy.is_none() => client.tls_certs_only([]),
+            _ => client.tls_certs_merge(extra_certificates()),
+        };
+        client
+            .default_headers(headers)
+            .build()
+            .map_err(|_may_quote_it| "no connection can be made".to_owned())
     }
 }

@@ -5,7 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use protocol::{
-    CacheSaving, CaptureRef, Captured, ChangeSummary, Cost, ExitCode, Landed, TaskSpec, Usage,
+    CacheSaving, CaptureRef, Captured, ChangeSummary, Cost, CostSource, ExitCode, Landed, TaskSpec,
+    Usage,
 };
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, Type, ValueRef};
 use rusqlite::{Connection, Row};
@@ -185,6 +186,7 @@ fn read_usage(row: &Row<'_>) -> rusqlite::Result<Option<Usage>> {
         cache_read: number("cache_read_tokens")?.unwrap_or(0),
         cache_write: number("cache_write_tokens")?.unwrap_or(0),
         cost: number("cost_nanodollars")?.map(Cost::from_nanodollars),
+        cost_source: CostSource::Unknown, // the ledger does not record it
         cache_saving: read_saving(row)?,
     }))
 }

@@ -85,6 +85,7 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("crc32fast", &["regatta-isolation"]),
     // The terminal of a session: only the view.
     ("crossterm", &["regatta"]),
+    ("flate2", &["regatta-providers"]),
     (
         "futures-util",
         &[
@@ -99,6 +100,8 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("globset", &["regatta", "regatta-isolation"]),
     ("git2", &["regatta-isolation"]),
     ("httpdate", &["regatta-providers"]),
+    // Chooses the proxy of a request as the HTTP client does.
+    ("hyper-util", &["regatta-providers"]),
     ("indicatif", &["regatta"]),
     ("jiff", &["regatta-protocol", "regatta"]),
     ("jsonschema", &["regatta-schema"]),

@@ -63,7 +63,10 @@ async fn programs_get_every_task_with_every_field() {
     let (bench, _) = bench().await;
     let document: Value =
         serde_json::from_str(&said(&bench, Form::Json, &of("@")).unwrap()).unwrap();
-    let usage = json!({ "input": 10, "output": 2, "cache_read": 0, "cache_write": 0, "cost": 0.0 });
+    let usage = json!({
+        "input": 10, "output": 2, "cache_read": 0, "cache_write": 0, "cost": 0.0,
+        "cost_source": "unknown",
+    });
     assert_eq!(
         document[1],
         json!({

@@ -181,7 +181,7 @@ async fn what_models_used_is_told_of_runs_and_of_tasks() {
         serde_json::from_str(&text(|out| run(&context, args.view().unwrap(), out))).unwrap();
     let usage = serde_json::json!({
         "input": 2_000, "output": 100, "cache_read": 22_000, "cache_write": 0, "cost": 0.051,
-        "cache_saving": 0.0594,
+        "cost_source": "unknown", "cache_saving": 0.0594,
     });
     assert_eq!(document["tasks"][0]["report"]["usage"], usage);
     assert_eq!(document["run"]["totals"]["usage"]["cost"], serde_json::Value::Null);

@@ -27,9 +27,12 @@ providers:
     apiKey: '!echo canary-key'
     api: openai-completions
     headers: { X-Token: '!echo canary-header' }
-    models: [{ id: m, cost: { input: 3, output: 4 } }, { id: free }]
+    models:
+      - { id: m, cost: { input: 3, output: 4 } }
+      - { id: free }
+      - { id: elsewhere, baseUrl: 'https://else.example/v2' }
   bad: { api: soap }
-  openai: { modelOverrides: { gpt-5: { cost: { input: 7, output: 7 } } } }
+  openai: { modelOverrides: { gpt-5: { cost: { input: 7, output: 7 } }, gpt-5-mini: { baseUrl: 'https://else.example' } } }
 ";
 
 #[test]
@@ -73,9 +76,27 @@ async fn a_value_that_cannot_be_had_names_its_key_and_a_fault_its_line() {
     assert!(failure.message.starts_with("`providers.gate.apiKey` of "), "{}", failure.message);
     assert!(!failure.message.contains("canary"), "{}", failure.message);
     let fault = user.provider(&route("bad/m")).unwrap_err();
-    assert!(fault.message.contains("models.yml:9: `providers.bad.api`"), "{}", fault.message);
+    assert!(fault.message.contains("models.yml:12: `providers.bad.api`"), "{}", fault.message);
     assert!(user.provider(&route("groq/m")).unwrap().is_none());
     assert!(user.notes().iter().any(|note| note.contains("the provider `bad` is not used")));
+}
+
+#[test]
+async fn a_model_is_asked_at_its_own_base_url_else_at_that_of_its_provider() {
+    let (_folder, user) = user(GATE);
+    user.prepare(["gate"]).await;
+    let url = |name: &str| user.provider(&route(name)).unwrap().unwrap().base_url;
+    assert_eq!(url("gate/m").as_deref(), Some("https://gate.example/v1"));
+    assert_eq!(url("gate/elsewhere").as_deref(), Some("https://else.example/v2"));
+    assert_eq!(url("openai/gpt-5-mini").as_deref(), Some("https://else.example"));
+    assert_eq!(url("openai/gpt-5"), None);
+    // Only those that stand in the file with an address are not looked for.
+    let defined = ["gate/m", "gate/elsewhere", "gate/other", "openai/gpt-5-mini"];
+    let defined = defined.map(|name| user.defines(&route(name)));
+    assert_eq!(defined, [true, true, false, false]);
+    // The price of the catalogue is that at the provider's own address.
+    assert!(user.price(&route("openai/gpt-5-mini")).is_none());
+    assert_eq!(user.notes().len(), 1, "{:?}", user.notes());
 }
 
 #[test]

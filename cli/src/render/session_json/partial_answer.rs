@@ -154,7 +154,7 @@ fn fields(kind: &str, what: &str, index: usize) -> Map<String, Value> {
 }
 
 /// Returns a message as JSON. The usage of an answer has all the counts that pi writes, 0 where they
-/// are not known.
+/// are not known, and where the cost is from.
 pub(super) fn message_value(message: &Message) -> Value {
     let mut value = serde_json::to_value(message).unwrap_or_default();
     if let Some(Value::Object(usage)) = value.get_mut("usage") {
@@ -166,6 +166,8 @@ pub(super) fn message_value(message: &Message) -> Value {
             cost.entry(key).or_insert_with(|| 0.into());
         }
         usage.insert("cost".to_owned(), cost.into());
+        // 0 is what other programs expect where no cost is known: this says that it is not one.
+        usage.entry("costSource").or_insert_with(|| "unknown".into());
     }
     value
 }

@@ -9,12 +9,13 @@ use engine::ports::{
 use engine::request::RequestPolicy;
 use futures_util::{StreamExt, stream};
 use protocol::{
-    AgentEnd, AnswerStart, CompactionReason, Failure, FailureClass, InputId, Message, MessageRole,
-    ModelRoute, Part, QueueKind, SessionEvent, StopReason, Timestamp, ToolCall, Usage,
+    AgentEnd, AnswerStart, AssistantMessage, CompactionReason, Cost, CostSource, Failure,
+    FailureClass, InputId, Message, MessageRole, ModelRoute, Part, QueueKind, SessionEvent,
+    StopReason, Timestamp, ToolCall, Usage,
 };
 use serde_json::{Map, Value, json};
 use tests::fakes::{TestEngine, TestSession, input};
-use tests::json_shapes::{ONLY_RECORDED, recorded, shapes};
+use tests::json_shapes::{ONLY_OWN, ONLY_RECORDED, recorded, shapes};
 
 use super::SessionJson;
 
@@ -80,7 +81,7 @@ async fn a_prompt_a_call_and_an_answer_are_the_lines_that_pi_writes() {
         let event = it.next().await.expect("the session is open");
         lines.extend(json.lines(&event));
     }
-    let (own, recorded) = (shapes(&lines, &[]), shapes(&recorded(), ONLY_RECORDED));
+    let (own, recorded) = (shapes(&lines, ONLY_OWN), shapes(&recorded(), ONLY_RECORDED));
     for (own, recorded) in own.iter().zip(&recorded) {
         assert_eq!(own, recorded);
     }
@@ -204,4 +205,28 @@ fn what_has_no_snapshot_is_written_as_it_is() {
         json!({ "type": "auto_retry_end", "success": true, "attempt": 2 }),
     ];
     assert_eq!(lines, expected);
+}
+
+#[test]
+fn a_cost_has_its_source_beside_it_and_0_with_unknown_is_none() {
+    let written = |cost: Option<u64>, cost_source| {
+        let cost = cost.map(Cost::from_nanodollars);
+        let usage = Usage { cost, cost_source, ..Usage::ZERO };
+        let message = AssistantMessage {
+            content: Vec::new(),
+            api: String::new(),
+            provider: String::new(),
+            model: String::new(),
+            usage,
+            stop_reason: StopReason::Stop,
+            error_message: None,
+            timestamp: Timestamp::from_millisecond(0),
+        };
+        let value = super::partial_answer::message_value(&Message::Assistant(message));
+        (value["usage"]["cost"]["total"].as_f64(), value["usage"]["costSource"].clone())
+    };
+    let cents = Some(10_000_000);
+    assert_eq!(written(None, CostSource::Unknown), (Some(0.0), json!("unknown")));
+    assert_eq!(written(cents, CostSource::Priced), (Some(0.01), json!("priced")));
+    assert_eq!(written(cents, CostSource::Reported), (Some(0.01), json!("reported")));
 }

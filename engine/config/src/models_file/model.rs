@@ -7,7 +7,7 @@ use protocol::ThinkingMode;
 use super::api_name::ApiName;
 use super::compat::{CompatSwitches, compat};
 use super::fields::{Fields, Mistake};
-use super::provider::headers;
+use super::provider::{base_url, headers};
 use super::thinking::ModelThinking;
 use crate::prices::{ModelPrice, nanodollars};
 use crate::secret::ValueSource;
@@ -18,6 +18,8 @@ use crate::yaml::{Node, Value};
 pub struct ModelEntry {
     /// Its name for people.
     pub name: Option<String>,
+    /// The base URL of its API, if it is not that of its provider.
+    pub base_url: Option<String>,
     /// Its wire API, if it is not that of its provider.
     pub api: Option<ApiName>,
     /// Whether it thinks before it answers.
@@ -60,6 +62,7 @@ impl ModelEntry {
         let (price, price_tiers) = price(&mut fields, warnings)?.unzip();
         let entry = Self {
             name: fields.text("name")?,
+            base_url: fields.read("baseUrl", base_url)?,
             api: fields.read("api", ApiName::read)?,
             thinking: thinks.or(thinking.is_given.then_some(true)),
             levels: thinking.levels,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 
-use protocol::quote_within;
+use protocol::{is_api_version, quote_within};
 
 use super::api_name::ApiName;
 use super::compat::{CompatSwitches, compat};
@@ -95,7 +95,7 @@ impl ProviderEntry {
         let path = format!("providers.{name}");
         let mut fields = Fields::of(node, path.clone())?;
         let entry = Self {
-            base_url: fields.read("baseUrl", |value| base_url(value).map(str::to_owned))?,
+            base_url: fields.read("baseUrl", base_url)?,
             api_key: fields.text("apiKey")?.map(|text| ValueSource::parse(&text)),
             api: fields.read("api", ApiName::read)?,
             headers: headers(&mut fields)?,
@@ -141,7 +141,10 @@ impl ProviderEntry {
             let keyed = keyed || self.oauth.is_some();
             let spoken =
                 self.api.is_some() || local || self.models.values().all(|it| it.api.is_some());
-            for (there, key) in [(self.base_url.is_some() || local, "baseUrl"), (spoken, "api")] {
+            let addressed = self.base_url.is_some()
+                || local
+                || self.models.values().all(|it| it.base_url.is_some());
+            for (there, key) in [(addressed, "baseUrl"), (spoken, "api")] {
                 if !there {
                     return refused(format!("`{path}.{key}` must be set, because it has `models`"));
                 }
@@ -174,12 +177,17 @@ impl ProviderEntry {
                 ));
             }
         }
-        let far = self.base_url.as_deref().is_some_and(plain_http_to_elsewhere);
-        if far && !self.allow_http {
-            return refused(format!(
-                "`{path}.baseUrl` is plain http to another machine, where others can read the key; \
-                 use https, or set `allowHttp: true`"
-            ));
+        let models = self.models.iter().chain(&self.overrides);
+        let of_models = models.map(|(id, model)| (format!("{id}.baseUrl"), &model.base_url));
+        let own = std::iter::once(("baseUrl".to_owned(), &self.base_url));
+        for (key, url) in own.chain(of_models) {
+            let far = url.as_deref().is_some_and(plain_http_to_elsewhere);
+            if far && !self.allow_http {
+                return refused(format!(
+                    "`{path}.{key}` is plain http to another machine, where others can read the \
+                     key; use https, or set `allowHttp: true`"
+                ));
+            }
         }
         Ok(())
     }
@@ -201,33 +209,42 @@ fn limits(fields: &mut Fields<'_>, warnings: &mut Vec<Mistake>) -> Result<Provid
     Ok(read)
 }
 
-/// Checks a base URL. It is shown in messages and therefore must not contain a secret.
-fn base_url(value: &Value) -> Result<&str, &'static str> {
-    const EXPECTED: &str = "a URL that begins with http:// or https:// and a host, without a user, a password or a `?`";
+/// Parses a base URL. It is shown in messages and therefore must not contain a secret.
+pub(super) fn base_url(value: &Value) -> Result<String, &'static str> {
+    const EXPECTED: &str = "a URL that begins with http:// or https:// and a host, without a user or a \
+         password, and without a `?` except `?api-version=`";
     let Value::Text(text) = value else { return Err(EXPECTED) };
-    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
-    let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
+    let (address, query) = text
+        .split_once('?')
+        .map_or((text.as_str(), None), |(address, query)| (address, Some(query)));
+    let rest = address.strip_prefix("http://").or_else(|| address.strip_prefix("https://"));
+    let authority = rest.and_then(|rest| rest.split(['/', '#']).next()).unwrap_or_default();
     let spoiled =
         |letter: char| letter.is_control() || letter.is_whitespace() || "?#\\".contains(letter);
     let fine = !authority.is_empty()
         && !authority.starts_with(':')
         && !authority.contains('@')
         && text.len() <= 2_000
-        && !text.chars().any(spoiled);
-    if fine { Ok(text.trim_end_matches('/')) } else { Err(EXPECTED) }
+        && !address.chars().any(spoiled)
+        && query.is_none_or(is_api_version);
+    if !fine {
+        return Err(EXPECTED);
+    }
+    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+    Ok(format!("{}{query}", address.trim_end_matches('/')))
 }
 
 /// Returns whether a base URL is plain HTTP to a machine other than this one.
 fn plain_http_to_elsewhere(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("http://") else { return false };
-    let authority = rest.split('/').next().unwrap_or_default();
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
     let host = match authority.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => authority.split(':').next().unwrap_or_default(),
     };
     let here = host == "localhost"
         || host.ends_with(".localhost")
-        || host.parse::<std::net::IpAddr>().is_ok_and(|it| it.is_loopback());
+        || host.parse::<std::net::IpAddr>().is_ok_and(|it| it.is_loopback() || it.is_unspecified());
     !here
 }
 

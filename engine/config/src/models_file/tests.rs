@@ -1,7 +1,7 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 
 use super::*;
-use crate::secret::ValueSource;
+use crate::secret::{Secret, ValueSource};
 
 fn read(text: &str) -> ModelsFile {
     ModelsFile::of_text(text, Path::new("models.yml"))
@@ -243,6 +243,79 @@ fn yaml_stands_before_json_and_json_may_have_tabs() {
     assert_eq!(ModelsFile::read(&files).providers.keys().collect::<Vec<_>>(), ["b"]);
     std::fs::write(&files[0], vec![b'#'; 2 << 20]).unwrap();
     assert_eq!(ModelsFile::read(&files).faults.len(), 1);
+}
+
+#[test]
+fn json_may_have_comments_and_a_mistake_in_it_names_its_line_and_provider() {
+    let json = |text: &str| ModelsFile::of_text(text, Path::new("models.json"));
+    let text = "// Mine.
+{
+  \"providers\": {
+    /* The first
+       of two. */
+    \"one\": { \"apiKey\": \"a//b\" }, // its key
+    \"two\": {
+      \"baseUrl\": \"https://two.example/v1\", // the gateway
+      \"api\": \"openai-completions\",
+      \"apiKey\": \"K\",
+      \"models\": [
+        { \"id\": \"m\" },
+        { \"id\": \"n\", \"baseUrl\": \"https://n.example\" },
+      ],
+    },
+  },
+}
+";
+    let file = json(text);
+    assert_eq!((&file.faults, &file.warnings), (&vec![], &vec![]));
+    assert_eq!(file.providers.keys().collect::<Vec<_>>(), ["one", "two"]);
+    let key = ValueSource::NameOrText(Secret::new("a//b"));
+    assert_eq!(file.providers["one"].api_key, Some(key));
+    let models = &file.providers["two"].models;
+    assert_eq!(models["n"].base_url.as_deref(), Some("https://n.example"));
+    for (from, to, expected) in [
+        ("\"K\",\n", "\"K\"\n", "models.json:11: in `providers.two`: "),
+        ("completions\",", "completions,", "models.json:10: in `providers.two`: "),
+        ("\"n\",", "\"n\"", "models.json:13: in `providers.two`: "),
+        ("\"a//b\" },", "\"a//b\" ],", "models.json:6: in `providers.one`: "),
+        ("openai-completions", "soap", "models.json:9: `providers.two.api` must be "),
+    ] {
+        let file = json(&text.replace(from, to));
+        let faults: Vec<_> = file.faults.iter().map(ToString::to_string).collect();
+        assert!(faults.len() == 1 && faults[0].starts_with(expected), "{expected}: {faults:?}");
+    }
+}
+
+#[test]
+fn a_base_url_is_that_of_a_provider_or_of_a_model_and_shows_no_secret() {
+    let own = "{ api: openai-completions, auth: none, models: [{ id: m, baseUrl: URL }] }";
+    let of = "{ api: openai-completions, auth: none, baseUrl: URL, models: [{ id: m }] }";
+    for provider in [own, of] {
+        let read = |url: &str| {
+            read(&format!("providers:\n  a: {}\n", provider.replace("URL", &format!("'{url}'"))))
+        };
+        for (url, stands) in [
+            ("https://h/v1/", "https://h/v1"),
+            ("https://h/v1/?api-version=2024-10-21", "https://h/v1?api-version=2024-10-21"),
+            ("http://0.0.0.0:8080", "http://0.0.0.0:8080"),
+        ] {
+            let file = read(url);
+            assert_eq!((&file.faults, &file.warnings), (&vec![], &vec![]), "{url}");
+            let entry = &file.providers["a"];
+            let found = entry.base_url.clone().or(entry.models["m"].base_url.clone());
+            assert_eq!(found.as_deref(), Some(stands));
+        }
+        for (url, fault) in [
+            ("http://h/v1", "baseUrl` is plain http to another machine"),
+            ("https://h/v1?key=sekret", "baseUrl` must be a URL that begins with"),
+            ("https://h/v1?api-version=1&key=sekret", "baseUrl` must be a URL that begins with"),
+            ("https://ada:sekret@h", "baseUrl` must be a URL that begins with"),
+        ] {
+            let faults: Vec<_> = read(url).faults.iter().map(ToString::to_string).collect();
+            assert!(faults.len() == 1 && faults[0].contains(fault), "{url}: {faults:?}");
+            assert!(!faults[0].contains("sekret"), "{faults:?}");
+        }
+    }
 }
 
 #[test]

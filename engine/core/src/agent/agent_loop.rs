@@ -58,7 +58,11 @@ async fn run_turns(
             if conversation.awaits_input() {
                 start.inputs = context.inputs.before_stop().await;
                 if start.inputs.is_empty() {
-                    return Ok(AgentEnd::Silent(describe_missing_yield(stop)));
+                    let Some(why) = conversation.call_as_text() else {
+                        return Ok(AgentEnd::Silent(describe_missing_yield(stop)));
+                    };
+                    context.listener.event(SessionEvent::Notice { message: why.clone() });
+                    return Ok(AgentEnd::Silent(why));
                 }
                 continue;
             }

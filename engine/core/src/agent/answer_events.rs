@@ -92,6 +92,9 @@ impl<'a> AnswerEvents<'a> {
             Progress::Unshared { account, why } => self.listener.event(SessionEvent::Notice {
                 message: format!("{why}; the limits of {account} now hold for this process only"),
             }),
+            Progress::Notice(text) => {
+                self.listener.event(SessionEvent::Notice { message: text.to_owned() });
+            }
             Progress::Retrying { retry, delay, failure } => {
                 self.discard(&failure.message);
                 // Without a delay, it waits at the gate, which says so.

@@ -264,13 +264,6 @@ impl Conversation {
         answer.calls().filter(|call| !answered.contains(call.id.as_str())).cloned().collect()
     }
 
-    /// Returns whether the model has no message to answer: the conversation is empty, or its last
-    /// message is an answer of the model.
-    #[must_use]
-    pub fn awaits_input(&self) -> bool {
-        self.messages.last().is_none_or(|said| matches!(**said, Message::Assistant(_)))
-    }
-
     /// Adds an input and returns its messages: what was said, and then the files that it names. An
     /// input with an id that was added before, also before a crash, is ignored.
     pub(super) async fn push_input(

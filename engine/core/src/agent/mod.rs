@@ -9,6 +9,7 @@ mod conversation;
 mod conversation_changes;
 mod conversation_size;
 mod inputs;
+mod last_answer;
 mod limits;
 mod navigating;
 mod prompts;

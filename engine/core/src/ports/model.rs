@@ -277,6 +277,8 @@ pub enum ModelEvent {
     Limits(Box<RateLimits>),
     /// The usage of the attempt so far, as counted by the provider.
     Used(Usage),
+    /// What the user should know about how the model was asked.
+    Notice(String),
     /// The provider sent something that is not part of the answer, which shows that it is alive.
     Alive,
     /// The complete answer. No event follows.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use futures_util::{StreamExt, stream};
-use protocol::{AssistantMessage, Failure, FailureClass, Part, StopReason, Usage};
+use protocol::{AssistantMessage, CostSource, Failure, FailureClass, Part, StopReason, Usage};
 
 use super::attempt::{AttemptEnd, read_answer};
 use super::attempt::{Progress, ProgressSink};
@@ -142,7 +142,9 @@ impl ModelClient {
             }
         };
         let mut end = read_answer(stream, self.timer.as_ref(), watchdog, accepted, progress).await;
-        end.usage.cost = end.usage.cost.or_else(|| provider.cost_of(&end.usage));
+        if let (None, Some(cost)) = (end.usage.cost, provider.cost_of(&end.usage)) {
+            (end.usage.cost, end.usage.cost_source) = (Some(cost), CostSource::Priced);
+        }
         end.answer = end.answer.map_err(|it| self.policy.retry.classify_wait(it, self.clock.now()));
         permit.report(match &end.answer {
             Ok(_answer) => RequestOutcome::Answered { tokens: end.usage.tokens() },

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::answer_parser::{AnswerParser, Flow, ParseContext};
 use crate::blocks::{Blocks, Events, Rejected, Stop};
 use crate::sse::Event;
-use crate::usage::{UNPRICED, priced};
+use crate::usage::{HourWrites, UNPRICED, priced};
 
 /// The maximum number of blocks that have started and not stopped. The API sends one after another.
 const MAX_OPEN: usize = 128;
@@ -43,6 +43,8 @@ struct Counts {
     output: Option<u64>,
     cache_read: Option<u64>,
     cache_write: Option<u64>,
+    /// How many of `cache_write` are kept for an hour.
+    hour_writes: Option<u64>,
 }
 
 impl AnswerParser for MessageParser {
@@ -212,6 +214,8 @@ impl MessageParser {
         counts.output = count("output_tokens").or(counts.output);
         counts.cache_read = count("cache_read_input_tokens").or(counts.cache_read);
         counts.cache_write = count("cache_creation_input_tokens").or(counts.cache_write);
+        let hour = usage.and_then(|it| it.pointer("/cache_creation/ephemeral_1h_input_tokens"));
+        counts.hour_writes = hour.and_then(Value::as_u64).or(counts.hour_writes);
         if counts.input.is_none() && counts.output.is_none() {
             return;
         }
@@ -222,7 +226,8 @@ impl MessageParser {
             cache_write: counts.cache_write.unwrap_or(0),
             ..UNPRICED
         };
-        events.extend(priced(usage, context.price).map(ModelEvent::Used));
+        let hour = HourWrites(counts.hour_writes.unwrap_or(0));
+        events.extend(priced(usage, context.price, hour).map(ModelEvent::Used));
     }
 }
 
@@ -233,7 +238,8 @@ fn index(data: &Value, context: &ParseContext<'_>) -> Result<u64, AttemptFailure
 
 fn stop(reason: &str, context: &ParseContext<'_>) -> Result<Stop, AttemptFailure> {
     match reason {
-        "end_turn" | "stop_sequence" | "pause_turn" | "tool_use" => Ok(Stop::Finished),
+        "end_turn" | "stop_sequence" | "tool_use" => Ok(Stop::Finished),
+        "pause_turn" => Ok(Stop::Paused),
         "max_tokens" | "model_context_window_exceeded" => Ok(Stop::Truncated),
         "refusal" | "sensitive" => Err(context.withheld(reason)),
         other => Err(context.broken_off(other)),

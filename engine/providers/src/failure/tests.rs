@@ -249,17 +249,16 @@ fn googles_limit_per_minute_passes_and_its_limit_per_day_does_not() {
 }
 
 #[test]
-fn what_is_wrong_with_a_certificate_is_said_in_words() {
-    for (error, expected) in [
-        (
-            "invalid peer certificate: UnknownIssuer",
-            "an authority that is not known here; try: SSL",
-        ),
-        ("invalid peer certificate: certificate expired: verification time 9", "has expired"),
-        ("invalid peer certificate: NotValidYet", "is not valid yet"),
-        ("invalid peer certificate: certificate not valid for name \"a\"", "that of another name"),
-        ("invalid peer certificate: Other(OtherError(CaUsedAsEndEntity))", "is not valid"),
-    ] {
-        assert!(certificate_fault(error).contains(expected), "{error}");
-    }
+fn what_a_proxy_answers_in_place_of_the_server_names_the_proxy() {
+    let proxy = UsedProxy::of_file("http://p:1");
+    let base = url::Url::parse("http://h/v1").unwrap();
+    let endpoint = Endpoint { proxy, base, ..endpoint() };
+    let answered = |status: u16| {
+        let status = StatusCode::from_u16(status).unwrap();
+        let refusal = ErrorResponse { status, wait: None, body: "no", request_bytes: 10 };
+        refused(&endpoint, &refusal, noon()).failure.message
+    };
+    assert!(answered(407).starts_with("the proxy http://p:1 in `proxyUrl` asks for a user"));
+    assert!(answered(502).ends_with("no: it came through the proxy http://p:1 in `proxyUrl`"));
+    assert!(!answered(500).contains("proxy"));
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::answer_parser::{AnswerParser, Flow, ParseContext};
 use crate::blocks::{Blocks, Events, Full, Stop};
 use crate::sse::Event;
-use crate::usage::{UNPRICED, priced};
+use crate::usage::{HourWrites, UNPRICED, priced};
 
 /// Reads one answer of the Generative Language API.
 #[derive(Debug, Default)]
@@ -151,7 +151,7 @@ fn usage(usage: Option<&Value>, context: &ParseContext<'_>) -> Option<Usage> {
         cache_write: 0,
         ..UNPRICED
     };
-    priced(usage, context.price)
+    priced(usage, context.price, HourWrites(0))
 }
 
 #[cfg(test)]

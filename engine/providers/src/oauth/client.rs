@@ -12,6 +12,8 @@ use tokio::time::timeout;
 use super::error::{HttpError, LoginError};
 use crate::failure::lost_because;
 use crate::http_client::{Clients, builder};
+use crate::proxy::UsedProxy;
+use crate::trust::extra_certificates;
 
 /// The maximum size of an answer, in bytes.
 const LARGEST: usize = 256 << 10;
@@ -23,16 +25,18 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) struct HttpClient {
     clients: Clients,
     /// The client that uses the proxy of the provider, if it has one.
-    own: Option<Client>,
+    own: Option<(Client, Option<UsedProxy>)>,
 }
 
 impl HttpClient {
     /// Returns a client that uses this proxy, else that of the system.
     pub(super) fn new(proxy: Option<&str>) -> Result<Self, LoginError> {
-        let own = proxy.map(|proxy| {
+        let own = proxy.map(|url| {
             let refused = || LoginError::Config("the URL of the proxy cannot be used".to_owned());
-            let proxy = Proxy::all(proxy).map_err(|_may_quote_it| refused())?;
-            builder().proxy(proxy).build().map_err(|_may_quote_it| refused())
+            let proxy = Proxy::all(url).map_err(|_may_quote_it| refused())?;
+            let client = builder().tls_certs_merge(extra_certificates()).proxy(proxy).build();
+            let client = client.map_err(|_may_quote_it| refused())?;
+            Ok((client, UsedProxy::of_file(url)))
         });
         Ok(Self { clients: Clients::default(), own: own.transpose()? })
     }
@@ -48,10 +52,17 @@ impl HttpClient {
     }
 
     async fn answer(&self, request: reqwest::Request) -> Result<HttpResponse, HttpError> {
-        let lost = |error| HttpError(format!("cannot be reached: {}", lost_because(error)));
-        let client = match &self.own {
+        let (client, proxy) = match &self.own {
             Some(own) => own.clone(),
-            None => self.clients.client_for(request.url()).map_err(|it| HttpError(it.message))?,
+            None => {
+                let client = self.clients.client_for(request.url());
+                let proxy = UsedProxy::of_environment(request.url());
+                (client.map_err(|it| HttpError(it.message))?, proxy)
+            }
+        };
+        let lost = |error| {
+            let why = lost_because(error, proxy.as_ref());
+            HttpError(format!("cannot be reached: {why}"))
         };
         let mut answer = client.execute(request).await.map_err(lost)?;
         if answer.status().is_redirection() {

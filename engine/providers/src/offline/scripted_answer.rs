@@ -7,7 +7,7 @@ use std::time::Duration;
 use engine::ports::{AttemptFailure, ModelAnswer, ModelEvent, ModelRequest};
 use engine::request::estimated_tokens;
 use protocol::{
-    CacheSaving, Content, Cost, FailureClass, FailureDetail, Message, Part, StopReason, Timestamp,
+    CacheSaving, Content, Cost, CostSource, FailureClass, FailureDetail, Message, Part, StopReason, Timestamp,
     ToolCall, Usage,
 };
 use serde_json::{Map, Value};
@@ -161,7 +161,8 @@ impl TurnContext<'_> {
         let cost = self.price.map_or(Cost::default(), |price| price.cost_of(&usage));
         let free = || usage.has_cached().then(CacheSaving::default);
         let cache_saving = self.price.map_or_else(free, |price| price.saving_of(&usage));
-        Usage { cost: Some(cost), cache_saving, ..usage }
+        let cost_source = CostSource::Priced;
+        Usage { cost: Some(cost), cost_source, cache_saving, ..usage }
     }
 
     /// Returns the actions that stream this content.

@@ -108,6 +108,9 @@ pub(crate) enum ThinkingWithChoice {
 /// How earlier thinking of the model is given back to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ThinkingReplay {
+    /// In the field of the message in which it came, if it came in one.
+    AsReceived,
+    /// Not at all, because the server has refused it.
     Dropped,
     /// In this field of the message.
     Field(&'static str),
@@ -139,7 +142,7 @@ impl Compat {
             thinking: ThinkingFormat::OpenAi,
             efforts: BTreeMap::new(),
             thinking_with_choice: ThinkingWithChoice::Allowed,
-            replay: ThinkingReplay::Dropped,
+            replay: ThinkingReplay::AsReceived,
             thinking_of_calls: Presence::Omitted,
             text_of_calls: Presence::Omitted,
             answer_after_results: Presence::Omitted,

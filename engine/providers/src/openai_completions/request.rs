@@ -10,6 +10,7 @@ use super::compat::{
     Compat, Forcing, Presence, Strict, SystemRole, ThinkingFormat, ThinkingReplay,
     ThinkingWithChoice,
 };
+use super::thinking_fields::{FIELDS, thinking_field};
 use crate::call_ids::{CallIdMap, tool_name};
 use crate::endpoint::Endpoint;
 use crate::exchange::{Body, WireRequest, body_of};
@@ -21,8 +22,11 @@ const ACKNOWLEDGED: &str = "I have processed the tool results.";
 
 /// Returns a request as HTTP.
 pub(crate) fn request(endpoint: &Endpoint, request: &ModelRequest) -> WireRequest {
-    let compat = Compat::detect(&endpoint.provider, endpoint.base.as_str(), &endpoint.model)
+    let mut compat = Compat::detect(&endpoint.provider, endpoint.base.as_str(), &endpoint.model)
         .with(&endpoint.compat);
+    if endpoint.thinking_refusals.contains(&endpoint.base, &endpoint.model) {
+        compat.replay = ThinkingReplay::Dropped;
+    }
     let body = body_of(&body(endpoint, &compat, request));
     let url = endpoint.url(&["chat", "completions"]);
     WireRequest { url, headers: HeaderMap::new(), body }
@@ -217,11 +221,23 @@ fn part(piece: &ContentItem<'_>) -> Value {
 /// refuse empty messages.
 fn answer(compat: &Compat, ids: &mut CallIdMap, blocks: &[Block<'_>]) -> Option<Value> {
     let (mut text, mut thought) = (String::new(), String::new());
+    let mut field = match compat.replay {
+        ThinkingReplay::Field(field) => Some(field),
+        ThinkingReplay::AsReceived | ThinkingReplay::Dropped | ThinkingReplay::Text => None,
+    };
     let mut calls = Vec::new();
     for block in blocks {
         match block {
             Block::Text { text: more, .. } => text.push_str(more),
-            Block::Thinking { thinking, .. } => thought.push_str(thinking),
+            Block::Thinking { thinking, signature } => {
+                let received = signature.and_then(thinking_field);
+                match compat.replay {
+                    ThinkingReplay::AsReceived if received.is_none() => continue,
+                    ThinkingReplay::AsReceived => field = field.or(received),
+                    ThinkingReplay::Dropped | ThinkingReplay::Field(_) | ThinkingReplay::Text => {}
+                }
+                thought.push_str(thinking);
+            }
             Block::Redacted(_) => {}
             Block::Call { call: called, .. } => calls.push(call(ids, called)),
         }
@@ -240,11 +256,12 @@ fn answer(compat: &Compat, ids: &mut CallIdMap, blocks: &[Block<'_>]) -> Option<
         (true, Presence::Included) => " ".into(),
     };
     let mut line = json!({ "role": "assistant", "content": content });
-    if let ThinkingReplay::Field(field) = compat.replay {
-        let needed = compat.thinking_of_calls == Presence::Included && !calls.is_empty();
-        if !thought.is_empty() || needed {
-            line[field] = if thought.is_empty() { " ".into() } else { thought.into() };
-        }
+    let needed = compat.thinking_of_calls == Presence::Included
+        && compat.replay != ThinkingReplay::Dropped
+        && !calls.is_empty();
+    let field = field.filter(|_| needed || !thought.is_empty());
+    if let Some(field) = field.or(needed.then_some(FIELDS[0])) {
+        line[field] = if thought.is_empty() { " ".into() } else { thought.into() };
     }
     if !calls.is_empty() {
         line["tool_calls"] = calls.into();

@@ -5,6 +5,7 @@ use protocol::FailureClass;
 use serde_json::Value;
 
 use super::text_cleanup::{CleanText, TextCleanup};
+use super::thinking_fields::FIELDS;
 use super::tool_calls::ToolCalls;
 use crate::answer_parser::{AnswerParser, Flow, ParseContext};
 use crate::blocks::{Blocks, Events, Full, Stop};
@@ -129,11 +130,16 @@ impl CompletionParser {
     }
 
     fn push_delta(&mut self, delta: &Value, events: &mut Events) -> Result<(), Full> {
-        let thinking = ["reasoning_content", "reasoning", "reasoning_text"];
-        let mut thinking = thinking.iter().filter_map(|field| delta.get(field)?.as_str());
+        let mut thinking =
+            FIELDS.into_iter().filter_map(|field| Some((field, delta.get(field)?.as_str()?)));
         // Some servers send the same thinking under two names.
-        if let Some(thinking) = thinking.find(|text| !text.is_empty()) {
+        if let Some((field, thinking)) = thinking.find(|(_, text)| !text.is_empty()) {
+            let is_new = self.blocks.last_thinking().is_none();
             self.push_thinking(thinking, events)?;
+            // The name of the field is the signature, as in the session logs of other programs.
+            if is_new && let Some(block) = self.blocks.last_thinking() {
+                self.blocks.sign(block, field)?;
+            }
         }
         match delta.get("content") {
             Some(Value::String(text)) => self.push_text(text, events)?,

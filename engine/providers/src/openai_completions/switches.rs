@@ -10,6 +10,7 @@ use super::compat::{
     Compat, Forcing, Presence, Strict, SystemRole, ThinkingFormat, ThinkingReplay,
     ThinkingWithChoice,
 };
+use super::thinking_fields::thinking_field;
 use crate::call_ids::CallIds;
 
 impl Compat {
@@ -45,8 +46,11 @@ impl Compat {
             "requiresAssistantAfterToolResult" => self.answer_after_results = presence,
             "requiresThinkingAsText" => match (is_on, self.replay) {
                 (true, _) => self.replay = ThinkingReplay::Text,
-                (false, ThinkingReplay::Text) => self.replay = ThinkingReplay::Dropped,
-                (false, ThinkingReplay::Dropped | ThinkingReplay::Field(_)) => {}
+                (false, ThinkingReplay::Text) => self.replay = ThinkingReplay::AsReceived,
+                (
+                    false,
+                    ThinkingReplay::AsReceived | ThinkingReplay::Dropped | ThinkingReplay::Field(_),
+                ) => {}
             },
             "requiresMistralToolIds" => {
                 self.call_ids = if is_on { CallIds::Nine } else { CallIds::Plain(40) };
@@ -94,8 +98,7 @@ impl Compat {
                 self.thinking = ThinkingFormat::QwenChatTemplate;
             }
             ("reasoningContentField", word) => {
-                let known = ["reasoning_content", "reasoning", "reasoning_text"];
-                if let Some(field) = known.into_iter().find(|field| *field == word) {
+                if let Some(field) = thinking_field(word) {
                     self.replay = ThinkingReplay::Field(field);
                 }
             }
@@ -243,7 +246,7 @@ mod tests {
             known.with(&[(name.to_owned(), json!(false))].into())
         };
         assert_eq!(of("mistral", "requiresMistralToolIds").call_ids, CallIds::Plain(40));
-        assert_eq!(of("mistral", "requiresThinkingAsText").replay, ThinkingReplay::Dropped);
+        assert_eq!(of("mistral", "requiresThinkingAsText").replay, ThinkingReplay::AsReceived);
         let kept = ThinkingReplay::Field("reasoning_content");
         assert_eq!(of("deepseek", "requiresThinkingAsText").replay, kept);
         let choice = of("deepseek", "disableReasoningOnToolChoice").thinking_with_choice;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::answer_parser::{AnswerParser, Flow, ParseContext};
 use crate::blocks::{Blocks, Events, Rejected, Stop};
 use crate::sse::Event;
-use crate::usage::{UNPRICED, priced};
+use crate::usage::{HourWrites, UNPRICED, priced};
 
 /// The maximum number of items that are added and not done. The API sends one after another.
 const MAX_OPEN: usize = 256;
@@ -257,7 +257,7 @@ fn usage(usage: Option<&Value>, context: &ParseContext<'_>) -> Option<Usage> {
         cache_write: 0,
         ..UNPRICED
     };
-    priced(usage, context.price)
+    priced(usage, context.price, HourWrites(0))
 }
 
 #[cfg(test)]

@@ -5,7 +5,10 @@ use engine::ports::Models;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
-use protocol::{CacheSaving, Cost, FailureClass, FailureDetail, ModelRoute, StopReason, Usage};
+use protocol::{
+    CacheSaving, Cost, CostSource, FailureClass, FailureDetail, Message, ModelRoute, StopReason,
+    Usage,
+};
 use serde_json::{Value, json};
 
 use protocol::Part;
@@ -14,7 +17,7 @@ use super::*;
 use crate::catalogue::{Catalogue, CatalogueConfig};
 use crate::test_support::{
     Loopback, Observed, Reply, ReplyEnd, ask, assistant, call, clock, closed, delta, end, finish,
-    noon, request, result, retries, text, thinking, user,
+    noon, request, result, retries, text, thinking_in, user,
 };
 
 const KEY: &str = "sk-sekret-0123456789";
@@ -70,7 +73,7 @@ async fn an_answer_is_put_together_however_the_stream_is_cut() {
         let Part::ToolCall(mut bad) = call("c2", "x y", &json!({})) else { panic!() };
         bad.malformed = Some("{bad".to_owned());
         let content = [
-            thinking("hm hm"),
+            thinking_in("reasoning_content", "hm hm"),
             text("Grüße 😀!"),
             call("c1", "read", &json!({ "path": "ä" })),
             Part::ToolCall(bad),
@@ -80,8 +83,9 @@ async fn an_answer_is_put_together_however_the_stream_is_cut() {
         // 30 × 2 + 20 × 2 + 9 × 10 dollars per million.
         let cost = Some(Cost::from_nanodollars(190_000));
         let cache_saving = Some(CacheSaving::default()); // the price is the same
-        let usage =
-            Usage { input: 30, output: 9, cache_read: 20, cost, cache_saving, ..Usage::ZERO };
+        let cost_source = CostSource::Priced;
+        let counts = Usage { input: 30, output: 9, cache_read: 20, ..Usage::ZERO };
+        let usage = Usage { cost, cost_source, cache_saving, ..counts };
         assert_eq!(message.usage, usage);
         assert_eq!(
             (message.api.as_str(), message.provider.as_str()),
@@ -120,6 +124,44 @@ async fn the_request_says_who_asks_and_holds_the_whole_conversation() {
 }
 
 #[test]
+async fn thinking_that_a_server_refuses_is_left_out_from_then_on_and_reported() {
+    let refusal = Reply::new(400, "application/json", r#"{"error":"no extra property"}"#);
+    let replies = vec![refusal.clone(), Reply::events(&hello(), 99), Reply::events(&hello(), 99)];
+    let server = Loopback::start(replies).await;
+    let refusing = Loopback::start(vec![refusal]).await;
+    let catalogue = crate::test_support::catalogue();
+    let asks = || {
+        let thought = thinking_in("reasoning", "hm");
+        let mut answer = assistant(vec![thought, call("c1", "read", &json!({}))]);
+        let Message::Assistant(message) = &mut answer else { panic!() };
+        (message.provider, message.model) = ("acme".to_owned(), "m".to_owned());
+        request(vec![user("Do it."), answer, result("c1", "read", "x")])
+    };
+    let open = |url: &str| {
+        let route = ModelRoute { base_url: Some(url.to_owned()), .."acme/m".parse().unwrap() };
+        catalogue.open(&route).unwrap()
+    };
+    let first = ask(open(&server.url), asks()).await;
+    let second = ask(open(&server.url), asks()).await;
+    let what = "acme refuses requests with what m thought before; it is no longer sent back";
+    let notices = |events: &[Observed]| {
+        events.iter().filter(|event| matches!(event, Observed::Notice(_))).count()
+    };
+    assert_eq!(first[0], Observed::Notice(what.to_owned()));
+    assert_eq!((notices(&first), notices(&second)), (1, 0));
+    assert_eq!(end(&second).unwrap().text(), "hello");
+    let sent: Vec<_> =
+        server.seen().iter().map(|it| it.body["messages"][2].get("reasoning").is_some()).collect();
+    assert_eq!(sent, [true, false, false]);
+    // Where it is refused without thinking, too, thinking was not the reason: it is sent again.
+    for _time in 0..2 {
+        let events = ask(open(&refusing.url), asks()).await;
+        assert_eq!(end(&events).unwrap_err().class, FailureClass::Invalid);
+    }
+    assert_eq!(refusing.seen().len(), 4);
+}
+
+#[test]
 async fn what_no_server_counts_is_estimated_and_costs_what_the_estimate_does() {
     let arguments = json!({ "path": "a".repeat(89) }).to_string();
     let call = json!({ "index": 0, "function": { "name": "read", "arguments": arguments } });
@@ -144,7 +186,8 @@ async fn what_no_server_counts_is_estimated_and_costs_what_the_estimate_does() {
         let input = read.parse::<u64>().unwrap().div_ceil(4);
         // 50 and 46 bytes, 4 of a name and 100 of arguments.
         let cost = Some(Cost::from_nanodollars(input * 2_000 + 50 * 10_000));
-        let expected = Usage { input, output: 50, cost, ..Usage::ZERO };
+        let cost_source = CostSource::Priced;
+        let expected = Usage { input, output: 50, cost, cost_source, ..Usage::ZERO };
         assert_eq!((arguments.len(), usage), (100, expected));
     }
 }

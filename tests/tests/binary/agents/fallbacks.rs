@@ -345,15 +345,20 @@ fn a_server_that_is_not_there_at_the_start_is_told_and_the_fallback_does_the_tas
     let repository = place.repository();
     let (first, second) = (LoopbackModel::start(), LoopbackModel::start());
     write_two(&place, (&first, Wire::Completions), (&second, Wire::Messages));
+    // A model at an address of the plan is looked for; one that the file defines is not.
+    let there = format!("base_url = '{}'", first.base_url());
     drop(first);
     second.talk("t1", |_: &Asked| Answer::yields(&json!("done")));
-    let finished = place.run_plan(&repository, &plan(&["t1"])).run().expect_code(0);
+    let run = |plan: &Plan| place.run_plan(&repository, plan).run();
+    let top = Plan::default().top("model = 'first/loop:high'").top(&there);
+    let top = top.top(&format!("fallback = ['second/{}']", id_of(Wire::Messages)));
+    let finished = run(&top.agent("t1", &format!("Do it. {}", marker("t1")))).expect_code(0);
     assert!(
         finished.stderr.contains("the model first/loop:high cannot be had now: "),
         "{finished}"
     );
     assert_eq!(finished.task("t1")["fallbacks"][0]["model"], "second/claude-sonnet-4-5");
     // Without a fallback it is an error before the run.
-    let alone = Plan::default().top("model = 'first/loop'").agent("t1", "Do it.");
-    place.run_plan(&repository, &alone).run().expect_refusal(&["cannot use the model first/loop"]);
+    let alone = Plan::default().top("model = 'first/loop'").top(&there).agent("t1", "Do it.");
+    run(&alone).expect_refusal(&["cannot use the model first/loop"]);
 }

@@ -133,7 +133,7 @@ fn an_agent_works_over_every_api_with_its_key_its_level_and_what_it_thought() {
         let signed = match wire {
             Wire::Responses | Wire::Messages => thought["thinkingSignature"].is_string(),
             Wire::Gemini => answer["content"][2]["thoughtSignature"].is_string(),
-            Wire::Completions => true,
+            Wire::Completions => thought["thinkingSignature"] == "reasoning_content",
         };
         assert!(signed, "{answer}");
         assert_eq!(answer["usage"]["cacheRead"], 200, "{answer}");

@@ -311,7 +311,7 @@ fn answer(calls: &[(&str, &str)]) -> AssistantMessage {
         provider: "script".into(),
         model: "m".into(),
         usage: Usage::ZERO,
-        stop_reason: StopReason::ToolUse,
+        stop_reason: if calls.is_empty() { StopReason::Stop } else { StopReason::ToolUse },
         error_message: None,
         timestamp: Noon.now(),
     }
@@ -860,4 +860,29 @@ fn a_model_that_cannot_be_had_is_followed_by_its_fallback_which_answers_the_same
     );
     assert_eq!(conversation.usage.used.input, 9, "what the first has used counts");
     assert_eq!(heard.0.lock().unwrap()[2], "script/m -> spare/n: no such key");
+}
+
+/// An answer of this text.
+fn answer_of(text: &str, stop_reason: StopReason) -> AssistantMessage {
+    AssistantMessage { content: vec![Part::text(text)], stop_reason, ..answer(&[]) }
+}
+
+#[test]
+fn a_paused_answer_goes_on_and_one_with_a_call_as_text_says_why_it_is_none() {
+    let paused = || answer_of("I look.", StopReason::ToolUse);
+    let written = answer_of("<tool_call>\n{}", StopReason::Stop);
+    let heard = Heard::default();
+    let script = Script::of([paused(), paused(), written]);
+    let end = play(&Shelf::default(), &script, &Clockwork::default(), &heard);
+    let AgentEnd::Silent(why) = end else { panic!("{end:?}") };
+    assert!(why.starts_with("it wrote a call as text (`<tool_call>`)"), "{why}");
+    let asked = |script: &Script| script.asked.lock().unwrap().len();
+    assert_eq!(asked(&script), 3);
+    // A model that only pauses is not asked without end.
+    let script = Script::of((0..99).map(|_| paused()));
+    let end = play(&Shelf::default(), &script, &Clockwork::default(), &heard);
+    assert_eq!(
+        (end, asked(&script)),
+        (AgentEnd::Silent("it ended without a yield".to_owned()), 21)
+    );
 }

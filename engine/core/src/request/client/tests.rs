@@ -78,6 +78,7 @@ enum Told {
     Arguments(String),
     Waiting(GateWait),
     Unshared(String),
+    Notice(String),
     Retrying { retry: u32, delay: Duration, why: String },
     Ended(AssistantMessage),
     Failed(FailedRequest),
@@ -92,6 +93,7 @@ impl From<Progress<'_>> for Told {
             Progress::Arguments { json, .. } => Self::Arguments(json.to_owned()),
             Progress::Waiting { wait, .. } => Self::Waiting(wait.clone()),
             Progress::Unshared { why, .. } => Self::Unshared(why.to_owned()),
+            Progress::Notice(text) => Self::Notice(text.to_owned()),
             Progress::Retrying { retry, delay, failure } => {
                 Self::Retrying { retry, delay, why: failure.message.clone() }
             }

@@ -105,7 +105,7 @@ fn each_stop_reason_has_its_end() {
     for (reason, expected) in [
         ("end_turn", StopReason::Stop),
         ("stop_sequence", StopReason::Stop),
-        ("pause_turn", StopReason::Stop),
+        ("pause_turn", StopReason::ToolUse),
         ("max_tokens", StopReason::Length),
         ("model_context_window_exceeded", StopReason::Length),
     ] {

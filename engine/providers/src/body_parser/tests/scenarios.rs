@@ -137,6 +137,7 @@ fn line(event: &ModelEvent) -> String {
         ModelEvent::Received(0) => json!(["begun"]),
         ModelEvent::Received(bytes) => json!(["received", bytes]),
         ModelEvent::Alive => json!(["alive"]),
+        ModelEvent::Notice(text) => json!(["notice", text]),
         ModelEvent::Text { block, text } => json!(["text", block, text]),
         ModelEvent::Thinking { block, text } => json!(["thinking", block, text]),
         ModelEvent::Calling { block, id, tool } => json!(["calling", block, id, tool]),

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::{CacheSaving, Message, Usage};
+use protocol::{CacheSaving, CostSource, Message, Usage};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -64,7 +64,8 @@ async fn a_scenario_is_played_turn_by_turn() {
     let malformed: Vec<_> = message.calls().filter_map(|call| call.malformed.clone()).collect();
     assert_eq!(malformed, ["{bad ada"]);
     let cache_saving = Some(CacheSaving::default()); // it is free
-    let usage = Usage { input: 900, output: 40, cache_read: 7, cache_saving, ..Usage::ZERO };
+    let counts = Usage { input: 900, output: 40, cache_read: 7, ..Usage::ZERO };
+    let usage = Usage { cost_source: CostSource::Priced, cache_saving, ..counts };
     assert_eq!(message.usage, usage);
     said.extend([assistant(message.content.clone()), result("forced", "edit", "ok")]);
 

@@ -10,7 +10,7 @@ use crate::call_ids::CallIds;
 use crate::history::Images;
 use crate::known_model::KnownModel;
 use crate::test_support::{
-    self, assistant, call as called, image, request, result, text, thinking, user,
+    self, assistant, call as called, image, request, result, text, thinking, thinking_in, user,
 };
 
 fn endpoint() -> Endpoint {
@@ -155,6 +155,36 @@ fn switch_thinking_gives_back_what_the_model_thought_where_it_is_wanted() {
         assert_eq!(line(&compat, 2)[field], "hm");
         assert_eq!(line(&compat, 5).get(field), None);
     }
+}
+
+#[test]
+fn what_a_model_thought_is_sent_back_in_the_field_in_which_it_came() {
+    let said = |compat: &Compat, thoughts: Vec<Part>, with: Part| {
+        let content = thoughts.into_iter().chain([with]).collect();
+        let conversation = request(vec![user("Do it."), assistant(content), user("Go on.")]);
+        let mut said = said(compat, &conversation)["messages"][2].clone();
+        let message = said.as_object_mut().unwrap();
+        message.retain(|name, _| !["role", "content", "tool_calls"].contains(&name.as_str()));
+        said
+    };
+    let call = || called("c", "read", &json!({}));
+    for name in ["gateway", "vllm", "litellm", "groq", "ollama"] {
+        for field in ["reasoning_content", "reasoning", "reasoning_text"] {
+            let hm = || thinking_in(field, "hm");
+            assert_eq!(said(&of(name), vec![hm()], call()), json!({ field: "hm" }), "{name}");
+            assert_eq!(said(&of(name), vec![hm(), hm()], text("a")), json!({ field: "hmhm" }));
+        }
+        // Nothing is sent where there was none, or where it came in no field.
+        assert_eq!(said(&of(name), vec![], call()), json!({}), "{name}");
+        assert_eq!(said(&of(name), vec![thinking("hm")], call()), json!({}), "{name}");
+        assert_eq!(said(&of(name), vec![thinking_in("x", "hm")], call()), json!({}), "{name}");
+    }
+    let hm = || vec![thinking_in("reasoning_content", "hm")];
+    assert_eq!(said(&of("openrouter"), hm(), call()), json!({ "reasoning": "hm" }));
+    let refused = Compat { replay: ThinkingReplay::Dropped, ..of("gateway") };
+    assert_eq!(said(&refused, hm(), call()), json!({}));
+    let needed = Compat { thinking_of_calls: Presence::Included, ..of("gateway") };
+    assert_eq!(said(&needed, vec![], call()), json!({ "reasoning_content": " " }));
 }
 
 /// The request of one message with these options.

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::api::Api;
 use crate::blocks::MAX_CALLS;
-use crate::test_support::{context, delta, endpoint, finish, text, thinking};
+use crate::test_support::{context, delta, endpoint, finish, text, thinking, thinking_in};
 
 fn assembled(chunks: &[Value]) -> Result<ModelAnswer, AttemptFailure> {
     let (mut answer, endpoint) = (CompletionParser::default(), endpoint(Api::OpenAiCompletions));
@@ -47,7 +47,8 @@ fn content_may_come_in_parts_and_keeps_its_order() {
         delta(&json!({ "content": "b", "refusal": "c" })),
     ]);
     let whole = whole.unwrap();
-    assert_eq!(whole.content, [thinking("hm"), text("a"), thinking("so"), text("bc")]);
+    let so = thinking_in("reasoning_text", "so");
+    assert_eq!(whole.content, [thinking("hm"), text("a"), so, text("bc")]);
 }
 
 #[test]

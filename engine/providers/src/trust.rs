@@ -1,0 +1,129 @@
+//! The certificates of the environment, and why the certificate of a server is not trusted.
+
+use reqwest::Certificate;
+
+/// The variables that name files of certificates. The first replaces the certificates of the system,
+/// the second adds to them.
+const FILES: [&str; 2] = ["SSL_CERT_FILE", EXTRA];
+const EXTRA: &str = "NODE_EXTRA_CA_CERTS";
+
+/// Returns the certificates that are trusted besides those of the system or of `SSL_CERT_FILE`.
+pub(crate) fn extra_certificates() -> Vec<Certificate> {
+    // A file that cannot be used is reported when a certificate is not trusted.
+    variable(EXTRA).and_then(|file| certificates(&file).ok()).unwrap_or_default()
+}
+
+/// Returns what is wrong with a certificate, by the text of an error.
+pub(crate) fn certificate_fault(error: &str) -> String {
+    let says = |words: &[&str]| words.iter().any(|word| error.contains(word));
+    let fault = if says(&["UnknownIssuer"]) {
+        return unknown_authority(variable);
+    } else if says(&["Expired", "expired"]) {
+        "its certificate has expired"
+    } else if says(&["NotValidYet", "not valid yet"]) {
+        "its certificate is not valid yet"
+    } else if says(&["NotValidForName", "not valid for name"]) {
+        "its certificate is that of another name"
+    } else if says(&["CaUsedAsEndEntity"]) {
+        "its certificate is that of an authority, which no server can use; it needs one with \
+         basicConstraints=CA:FALSE"
+    } else {
+        "its certificate is not valid"
+    };
+    fault.to_owned()
+}
+
+/// Returns the fault of a certificate from an unknown authority, with the variables of `environment`.
+fn unknown_authority(environment: impl Fn(&str) -> Option<String>) -> String {
+    let what = "its certificate is from an authority that is not known here";
+    let set: Vec<_> =
+        FILES.into_iter().filter_map(|name| Some((name, environment(name)?))).collect();
+    let unusable =
+        set.iter().find_map(|(name, file)| Some((name, file, certificates(file).err()?)));
+    match (unusable, set.first()) {
+        (Some((name, file, why)), _) => {
+            format!("{what}, and {name}={file} has no effect, because {why}")
+        }
+        (None, Some((name, file))) => {
+            format!("{what}, and not among those of {name}; try: add its certificate to {file}")
+        }
+        (None, None) => {
+            format!("{what}; try: SSL_CERT_FILE=FILE, with the certificate of that authority")
+        }
+    }
+}
+
+/// Returns the certificates in a file of PEM. The error is a fragment that says why there are none.
+fn certificates(file: &str) -> Result<Vec<Certificate>, String> {
+    let text = std::fs::read(file).map_err(|error| format!("it cannot be read: {error}"))?;
+    match Certificate::from_pem_bundle(&text) {
+        Ok(certificates) if certificates.is_empty() => Err("it has no certificate".to_owned()),
+        Ok(certificates) => Ok(certificates),
+        Err(_malformed) => Err("it is not PEM".to_owned()),
+    }
+}
+
+/// Returns the value of an environment variable that is not empty.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_certificate_is_said_in_words() {
+        for (error, expected) in [
+            ("invalid peer certificate: UnknownIssuer", "an authority that is not known here"),
+            ("invalid peer certificate: certificate expired: verification time 9", "has expired"),
+            ("invalid peer certificate: NotValidYet", "is not valid yet"),
+            (
+                "invalid peer certificate: certificate not valid for name \"a\"",
+                "that of another name",
+            ),
+            ("invalid peer certificate: Other(OtherError(CaUsedAsEndEntity))", "CA:FALSE"),
+            ("invalid peer certificate: BadSignature", "is not valid"),
+        ] {
+            assert!(certificate_fault(error).contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_hint_of_an_unknown_authority_is_one_that_can_help() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let file = folder.path().join(name);
+            std::fs::write(&file, text).unwrap();
+            file.to_str().unwrap().to_owned()
+        };
+        let pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        let (good, empty) = (file("good.pem", pem), file("empty.pem", "no certificate"));
+        let missing = folder.path().join("missing").display().to_string();
+        for (set, expected) in [
+            (&[][..], "; try: SSL_CERT_FILE=FILE, with the certificate".to_owned()),
+            (
+                &[(FILES[0], &good)],
+                format!("among those of SSL_CERT_FILE; try: add its certificate to {good}"),
+            ),
+            (
+                &[(EXTRA, &good)],
+                format!("among those of {EXTRA}; try: add its certificate to {good}"),
+            ),
+            (
+                &[(FILES[0], &good), (EXTRA, &empty)],
+                format!("{EXTRA}={empty} has no effect, because it has no cert"),
+            ),
+            (
+                &[(FILES[0], &missing)],
+                format!("={missing} has no effect, because it cannot be read: No such"),
+            ),
+        ] {
+            let environment = |name: &str| {
+                set.iter().find(|(set, _)| *set == name).map(|(_, file)| (*file).clone())
+            };
+            let said = unknown_authority(environment);
+            assert!(said.contains(&expected), "{set:?}: {said}");
+        }
+    }
+}
