@@ -252,23 +252,23 @@ pub(super) fn command(word: &str) -> Option<&'static str> {
     COMMANDS.iter().find(|(name, _)| *name == word).map(|(_, instead)| *instead)
 }
 
-/// Where an option stands.
+/// The command that gets an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum CommandKind {
     Run,
     Session,
-    /// In another command. Only what is the same everywhere helps there.
+    /// Another command. Only what is the same everywhere helps there.
     Other,
 }
 
 /// Returns what does here what an option of other programs does there.
-pub(super) fn option(word: &str, place: Place) -> Option<&'static str> {
+pub(super) fn option(word: &str, kind: CommandKind) -> Option<&'static str> {
     let (_, run, session) = OPTIONS.iter().find(|(names, ..)| names.contains(&word))?;
-    let instead = match place {
-        Place::Run => run,
-        Place::Session => session,
-        Place::Other if run == session && run.starts_with('-') => run,
-        Place::Other => &"",
+    let instead = match kind {
+        CommandKind::Run => run,
+        CommandKind::Session => session,
+        CommandKind::Other if run == session && run.starts_with('-') => run,
+        CommandKind::Other => &"",
     };
     Some(instead).filter(|instead| !instead.is_empty()).copied()
 }
@@ -287,14 +287,14 @@ mod tests {
             let found = grammar.get_subcommands().find(|command| command.get_name() == *word);
             assert!(found.is_none(), "{word}");
         }
-        for (place, name) in [(Place::Run, "run"), (Place::Session, "launch")] {
+        for (kind, name) in [(CommandKind::Run, "run"), (CommandKind::Session, "launch")] {
             let command = grammar.find_subcommand(name).expect("it is a command");
             let long = command.get_arguments().filter_map(clap::Arg::get_long);
             let short = command.get_arguments().filter_map(clap::Arg::get_short);
             let long = long.map(|long| format!("--{long}"));
             let taken: BTreeSet<_> = long.chain(short.map(|short| format!("-{short}"))).collect();
             for word in OPTIONS.iter().flat_map(|(names, ..)| *names) {
-                assert!(option(word, place).is_none() || !taken.contains(*word), "{name} {word}");
+                assert!(option(word, kind).is_none() || !taken.contains(*word), "{name} {word}");
             }
         }
     }

@@ -9,7 +9,7 @@ use clap::{CommandFactory, FromArgMatches};
 use config::nearest;
 
 use self::launch_line::{LAUNCH, with_launch};
-use super::elsewhere::Place;
+use super::elsewhere::CommandKind;
 use super::{Arguments, elsewhere};
 use crate::error::Error;
 use crate::not_implemented;
@@ -238,12 +238,12 @@ fn unknown_option(error: &clap::Error, command: Option<&str>, line: &[OsString])
             .hint(format!("regatta run -- {}", shell_word(word)))
             .hint(help(command));
     }
-    let place = match command {
-        Some("run") => Place::Run,
-        None => Place::Session,
-        Some(_) => Place::Other,
+    let kind = match command {
+        Some("run") => CommandKind::Run,
+        None => CommandKind::Session,
+        Some(_) => CommandKind::Other,
     };
-    if let Some(instead) = elsewhere::option(part.split('=').next().unwrap_or_default(), place) {
+    if let Some(instead) = elsewhere::option(part.split('=').next().unwrap_or_default(), kind) {
         return usage_error.hint(instead).hint(help(command));
     }
     // The parser's idea of what is similar reaches further.
