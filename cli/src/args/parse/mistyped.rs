@@ -18,7 +18,8 @@ pub(super) fn refuse(command: &Command, line: &[OsString]) -> Result<(), Error> 
     let Some(words) = words else { return Ok(()) };
     let Some(first) = words.first().filter(|word| is_one_word(word)) else { return Ok(()) };
     let dashes = line.iter().position(|word| word == "--").unwrap_or(line.len());
-    if args.is_print() || !line[..dashes].iter().any(|word| word == first) {
+    let asks_no_model = args.list_models.is_some();
+    if asks_no_model || args.is_print() || !line[..dashes].iter().any(|word| word == first) {
         return Ok(());
     }
     let names = command_names();
