@@ -80,7 +80,8 @@ fn on_a_tiny_terminal_each_word_is_soon_visible_and_a_session_that_waits_uses_no
     }
     let measure = |_: usize| {
         let before = used(&screen);
-        let _never = within(WINDOW, || false);
+        // What is measured is what this window of time takes while nothing happens.
+        let _nothing_happens = within(WINDOW, || false);
         used(&screen) - before
     };
     let measured: Vec<_> = (0..WINDOWS).map(measure).take_while(|used| *used >= USED).collect();
