@@ -279,9 +279,7 @@ pub(super) const APPLY: &str = "\
 Lands kept work: of one task, or of every task of a run that is done.
 
 Examples:
-  regatta apply r7k3f/auth
   regatta apply r7k3f/auth r7k3f/api
-  regatta apply r7k3f --failed    what failed tasks had done
   regatta apply r7k3f --dry-run
   regatta apply r7k3f --again     after git reset --hard
   regatta apply r7k3f/auth --theirs src/auth.rs --union src/lib.rs

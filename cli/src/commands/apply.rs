@@ -230,7 +230,7 @@ fn request(
 /// Returns the error of a landing that was cancelled, with the command that lands the work.
 fn cancelled(context: &CommandContext, target: &Target, code: Option<ExitCode>) -> Error {
     Error::usage("stopped before anything had landed; all of it is kept")
-        .hint(context.hints.command(&format!("apply {}", target.words())))
+        .hint(context.hints.command(&format!("apply {}", target.arguments())))
         .exit(code.unwrap_or(ExitCode::Interrupted))
 }
 
@@ -310,10 +310,10 @@ fn nothing_left(target: &Target) -> String {
     let name = &target.run.name;
     match (target.kind, target.tasks.len()) {
         (TargetKind::Task, 1) => {
-            return format!("the work of task {} has landed already", target.words());
+            return format!("the work of task {} has landed already", target.arguments());
         }
         (TargetKind::Task, _) => {
-            return format!("the work of tasks {} has landed already", target.words());
+            return format!("the work of tasks {} has landed already", target.arguments());
         }
         (TargetKind::Run, _) => {}
     }

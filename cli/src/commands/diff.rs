@@ -139,8 +139,8 @@ fn unread(error: IsolationError, task: &TaskName) -> Error {
 fn nothing(target: &Target) -> Error {
     let discarded = target.tasks.iter().any(|row| row.discarded.is_some());
     let whose = match (target.kind, target.tasks.len()) {
-        (TargetKind::Task, 1) => format!("task {}", target.words()),
-        (TargetKind::Task, _) => format!("tasks {}", target.words()),
+        (TargetKind::Task, 1) => format!("task {}", target.arguments()),
+        (TargetKind::Task, _) => format!("tasks {}", target.arguments()),
         (TargetKind::Run, _) => format!("run {}", target.run.name),
     };
     let why = if discarded { "it was discarded" } else { "nothing was captured" };

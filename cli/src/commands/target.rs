@@ -61,7 +61,7 @@ impl Target {
     }
 
     /// Returns what the user has named, as words of a command line.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn arguments(&self) -> String {
         let run = &self.run.name;
         let tasks = self.tasks.iter().map(|row| format!("{run}/{}", row.name));
         match self.kind {

@@ -86,7 +86,7 @@ async fn take_back(
     match undone {
         Ok(report) => Ok((report, stop.code())),
         Err(IsolationError::Withdrawn) => Err(Error::usage("stopped before anything had changed")
-            .hint(context.hints.command(&format!("undo {}", target.words())))
+            .hint(context.hints.command(&format!("undo {}", target.arguments())))
             .exit(stop.code().unwrap_or(ExitCode::Interrupted))),
         // All of it is left, for want of room.
         Err(error @ IsolationError::Resources { .. }) => {
@@ -106,7 +106,7 @@ fn request(
     let tasks: Vec<UndoTask> =
         target.tasks.iter().filter(|row| is_in_force(row)).map(task).collect();
     if tasks.is_empty() {
-        let name = target.words();
+        let name = target.arguments();
         if !target.tasks.iter().any(is_back) {
             return Err(Error::usage(format!("nothing of {name} has landed"))
                 .hint(context.hints.command(&format!("runs show {}", target.run.name))));

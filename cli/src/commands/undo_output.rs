@@ -112,7 +112,7 @@ pub(super) fn print(
         lines.push(format!("{left}  {task}: its work was there before it landed"));
     }
     if lines.is_empty() {
-        let name = target.words();
+        let name = target.arguments();
         lines.push(format!(
             "nothing of {name} is left to take back: the files are as before it landed"
         ));
@@ -134,7 +134,7 @@ fn closing(
     let is_back = |task: &TaskLanding| matches!(task.landed, Landed::TakenBack { .. });
     let mut lines = Vec::new();
     if report.report.tasks.iter().any(is_back) {
-        let again = context.hints.command(&format!("apply {} --again", target.words()));
+        let again = context.hints.command(&format!("apply {} --again", target.arguments()));
         lines.push(format!("\nagain  {again}  lands it again"));
     }
     lines

@@ -103,7 +103,7 @@ async fn several_tasks_are_of_one_run_and_named_in_any_way() {
     let several = |words: &[String]| {
         let [first, more @ ..] = words else { panic!("{words:?}") };
         let target = Target::find_several(&bench.context, Some(first), more)?;
-        Ok::<_, Error>((target.words(), target.kind))
+        Ok::<_, Error>((target.arguments(), target.kind))
     };
     let both = || Ok((format!("{run}/auth {run}/billing"), TargetKind::Task));
     let task = |name: &str| format!("{run}/{name}");
