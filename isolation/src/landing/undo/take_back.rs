@@ -160,7 +160,7 @@ fn rules<'a>(
     request: &'a UndoRequest,
 ) -> Result<LandingRules<'a>> {
     let files = MergeRules::of(repo, &[])?.without_joining();
-    let moves = UserMoves::of(repo, paths, &request.run);
+    let moves = UserMoves::of_all(repo, paths, &request.run);
     Ok(LandingRules { files, moves, earlier: EarlierWork::of(paths, &request.run) })
 }
 
