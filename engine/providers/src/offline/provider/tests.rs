@@ -243,7 +243,7 @@ fn what_is_no_text_file_is_refused_without_waiting() {
     );
     let path = folder.path().join("bytes");
     std::fs::write(&path, b"\xff\xfe").unwrap();
-    assert!(told(&path).contains("valid UTF-8"), "{}", told(&path));
+    assert!(told(&path).contains("line 1 is not UTF-8"), "{}", told(&path));
     let file = File::create(&path).unwrap();
     file.set_len(LARGEST + 1).unwrap();
     assert_eq!(told(&path), "the scenario file FILE cannot be read: it is larger than 4 MiB");
