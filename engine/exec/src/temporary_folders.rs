@@ -44,17 +44,33 @@ impl TemporaryFolders {
         Self { parent, records }
     }
 
-    /// Makes a folder that only this user can read.
+    /// Makes a folder that only this user can read. The record is there before the folder, so that the
+    /// next start finds it wherever this process is killed.
     pub(crate) fn make(&self) -> io::Result<TemporaryFolder> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.records)?;
-        let private = Permissions::from_mode(0o700);
-        let made = tempfile::Builder::new().prefix(PREFIX).permissions(private).to_owned();
-        let made = made.tempdir_in(std::path::absolute(&self.parent)?)?;
-        let record = self.records.join(made.path().file_name().unwrap_or_default());
-        let mut lock = File::options().write(true).create_new(true).mode(0o600).open(&record)?;
-        flock(&lock, FlockOperation::LockExclusive)?;
-        lock.write_all(&text_of(made.path(), &fs::symlink_metadata(made.path())?))?;
-        Ok(TemporaryFolder { path: made.keep(), record, _lock: lock })
+        let parent = std::path::absolute(&self.parent)?;
+        let mut builder = tempfile::Builder::new();
+        // With another name it is tried again where this says that there is one.
+        let made = builder.prefix(PREFIX).disable_cleanup(true).make_in(parent, |path| {
+            let record = self.records.join(path.file_name().unwrap_or_default());
+            let mut lock =
+                File::options().write(true).create_new(true).mode(0o600).open(&record)?;
+            flock(&lock, FlockOperation::LockExclusive)?;
+            if lock.metadata()?.nlink() == 0 {
+                // Another start has taken it for one that was left.
+                return Err(ErrorKind::AlreadyExists.into());
+            }
+            lock.write_all(&[path.as_os_str().as_bytes(), b"\0"].concat())?;
+            if let Err(error) = DirBuilder::new().mode(0o700).create(path) {
+                fs::remove_file(&record)?;
+                return Err(error);
+            }
+            lock.write_all(identity_of(&fs::symlink_metadata(path)?).as_bytes())?;
+            Ok((record, lock))
+        })?;
+        let ((record, lock), path) = made.into_parts();
+        let path = path.keep().map_err(|kept| kept.error)?;
+        Ok(TemporaryFolder { path, record, _lock: lock })
     }
 
     /// Removes the folders that dead engines have left. What cannot be removed stays for the next
@@ -90,24 +106,29 @@ fn remove_recorded(record: &Path) -> io::Result<()> {
     }
     let mut text = Vec::new();
     (&mut file).take(LARGEST).read_to_end(&mut text)?;
-    // The record is being written.
-    let Some(line) = text.iter().position(|byte| *byte == b'\n') else { return Ok(()) };
-    let folder = Path::new(OsStr::from_bytes(&text[line + 1..]));
-    let is_it = |meta: &fs::Metadata| meta.is_dir() && text == text_of(folder, meta);
-    match fs::symlink_metadata(folder) {
-        Ok(meta) if is_it(&meta) => remove_tree(folder)?,
-        // Something else has the name now.
-        Ok(_) => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
+    // A record without a whole path is older than its folder.
+    if let Some(end) = text.iter().position(|byte| *byte == 0) {
+        let (folder, identity) = (Path::new(OsStr::from_bytes(&text[..end])), &text[end + 1..]);
+        match fs::symlink_metadata(folder) {
+            Ok(meta) if meta.is_dir() && identity == identity_of(&meta).as_bytes() => {
+                remove_tree(folder)?;
+            }
+            // The engine died before it had given the folder to a task. Only an empty one goes.
+            Ok(_) if !identity.ends_with(b"\n") => {
+                let _used_by_another_program = fs::remove_dir(folder);
+            }
+            // Something else has the name now.
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
     }
     fs::remove_file(record)
 }
 
-/// Returns the content of the record of a folder.
-fn text_of(folder: &Path, meta: &fs::Metadata) -> Vec<u8> {
-    let identity = format!("{}:{}\n", meta.dev(), meta.ino());
-    [identity.as_bytes(), folder.as_os_str().as_bytes()].concat()
+/// Returns what tells a folder from every other one.
+fn identity_of(meta: &fs::Metadata) -> String {
+    format!("{}:{}\n", meta.dev(), meta.ino())
 }
 
 /// Removes a folder, also if a program has made folders in it that cannot be changed.
@@ -187,13 +208,23 @@ mod tests {
         let taken = replaced.path().to_owned();
         fs::rename(&taken, place.folder.path().join("tmp/moved")).unwrap();
         fs::create_dir(&taken).unwrap();
-        fs::write(place.folder.path().join("records/regatta-begun"), "").unwrap();
+        // Killed before there was a folder, and before it was known which one it was.
+        let path = |name: &str| place.folder.path().join(name);
+        fs::write(path("records/regatta-begun"), "").unwrap();
+        for (name, file) in [("empty", None), ("used", Some("file"))] {
+            let made = path("tmp").join(name);
+            fs::create_dir(&made).unwrap();
+            file.iter().for_each(|file| fs::write(made.join(file), "x").unwrap());
+            let record = [made.as_os_str().as_bytes(), b"\0"].concat();
+            fs::write(path("records").join(name), record).unwrap();
+        }
         // The locks go with an engine, however it ends.
         let gone = dead.path().to_owned();
         drop((dead, replaced));
         place.folders.remove_left();
         assert!(!gone.exists() && taken.exists() && alive.path().exists());
-        assert_eq!(place.count("records"), 2, "that of the living engine, and one without a word");
+        assert!(!path("tmp/empty").exists() && path("tmp/used").exists());
+        assert_eq!(place.count("records"), 1, "that of the living engine");
         alive.remove().unwrap();
     }
 }
