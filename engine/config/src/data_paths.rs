@@ -261,12 +261,6 @@ impl DataPaths {
         self.state.join("temporary")
     }
 
-    /// Returns the folder with a record of each folder for temporary files that a task has.
-    #[must_use]
-    pub fn temporary_folders(&self) -> PathBuf {
-        self.state.join("temporary")
-    }
-
     /// Returns the folder of sockets, which may be lost at a reboot.
     #[must_use]
     pub fn runtime(&self) -> &Path {

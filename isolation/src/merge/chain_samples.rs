@@ -14,7 +14,7 @@ const NEW_FOLDERS: [&str; 5] = ["moved", "moved/in", "q", "z", "c/d/y"];
 const LINES: usize = 24;
 
 /// One task of a chain.
-pub(super) struct Step {
+pub(super) struct ChainStep {
     /// The task whose work this one began with; none if it began with the base.
     pub(super) after: Option<usize>,
     /// What the task left.
@@ -24,7 +24,7 @@ pub(super) struct Step {
 /// A base, and the tasks that were made from it.
 pub(super) struct Chain {
     pub(super) base: Files,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<ChainStep>,
     /// How many changes there are, and how many rename a folder.
     pub(super) changes: u64,
     pub(super) folder_renames: u64,
@@ -44,7 +44,7 @@ impl Chain {
             for _ in 0..=random.below(2) {
                 chain.change(random, &mut files);
             }
-            chain.steps.push(Step { after, files });
+            chain.steps.push(ChainStep { after, files });
         }
         chain
     }

@@ -79,7 +79,7 @@ fn nonce(repository: &Repository, task: &str) -> String {
 #[test]
 fn the_demo_shows_the_table_the_diff_and_what_to_type_next_and_changes_nothing_else() {
     let place = sandbox();
-    let temporary = place.folder().join("tmp");
+    let temporary = place.folder().join("temporary");
     std::fs::create_dir(&temporary).unwrap();
     let demo = place.regatta(place.folder()).words("demo").env("TMPDIR", &temporary);
     let finished = demo.run().expect_code(0);
