@@ -130,9 +130,7 @@ impl FromStr for BaseUrl {
         }
         let (address, query) = text.split_once('?').unwrap_or((text, ""));
         if !query.is_empty() && !is_api_version(query) {
-            return refused(
-                "of a query it may have `?api-version=…` only: others may hold a key",
-            );
+            return refused("of a query it may have `?api-version=…` only: others may hold a key");
         }
         let (host, port) = match authority.rsplit_once(':') {
             Some((host, port)) if !port.ends_with(']') => (host, Some(port)),

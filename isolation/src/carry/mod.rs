@@ -7,9 +7,9 @@ mod globs;
 mod left_behind;
 mod room;
 mod select;
-mod wanted;
 #[cfg(test)]
 mod tests;
+mod wanted;
 
 pub use globs::{CarryGlobs, GlobError};
 

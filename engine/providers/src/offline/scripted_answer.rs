@@ -7,8 +7,8 @@ use std::time::Duration;
 use engine::ports::{AttemptFailure, ModelAnswer, ModelEvent, ModelRequest};
 use engine::request::estimated_tokens;
 use protocol::{
-    CacheSaving, Content, Cost, CostSource, FailureClass, FailureDetail, Message, Part, StopReason, Timestamp,
-    ToolCall, Usage,
+    CacheSaving, Content, Cost, CostSource, FailureClass, FailureDetail, Message, Part, StopReason,
+    Timestamp, ToolCall, Usage,
 };
 use serde_json::{Map, Value};
 
