@@ -1,9 +1,23 @@
-//! What stands in the README: its files and its commands.
+//! What the README and the pages with recipes contain: files and commands.
 
-/// Returns the README.
+/// The README, and the pages whose commands belong to it, in the order in which they are typed.
+const PAGES: [&str; 5] =
+    ["README.md", "docs/running.md", "docs/agents.md", "docs/plans.md", "docs/conflicts.md"];
+
+fn page(path: &str) -> String {
+    let path = format!("{}/../{path}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(path).expect("there is such a page")
+}
+
+/// Returns the README and the pages with recipes.
 pub(crate) fn readme() -> String {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
-    std::fs::read_to_string(path).expect("there is a README")
+    PAGES.map(page).concat()
+}
+
+#[test]
+fn the_readme_has_at_most_1500_words() {
+    let words = page("README.md").split_whitespace().count();
+    assert!(words <= 1_500, "{words} words");
 }
 
 /// Returns the blocks of the README whose fence says this, in their order.
