@@ -44,7 +44,7 @@ const MISSING: &[Missing] = &[
     command("replay", "playing a recorded run back", "regatta logs RUN, and regatta results RUN"),
     command("attach", "showing a detached run", "regatta logs RUN --follow"),
     command("task", "looking into one task", "regatta runs show RUN, regatta logs RUN/TASK, regatta diff RUN/TASK"),
-    command("why", "telling what a task waits for", "regatta runs show RUN"),
+    command("why", "why a task waits", "regatta runs show RUN"),
     command("budget", "raising a budget", "regatta run --limit cost=2.00USD, for each task"),
     command("workspaces", "listing workspaces", "regatta runs show RUN, and regatta diff RUN/TASK"),
     command("agents", "listing agents", "regatta run --model MODEL TASK…"),

@@ -50,7 +50,7 @@ impl LedgerWriter for RunRecords {
         written.await.ok_or_else(|| LedgerError {
             what: "write to the ledger".to_owned(),
             class: FailureClass::Crashed,
-            source: "whoever writes it is gone".into(),
+            source: "its writer has ended".into(),
         })
     }
 }

@@ -296,8 +296,8 @@ impl SessionState {
         self.jobs.run(Job::SessionRevision, myself, job, SessionMessage::Revised);
     }
 
-    /// Announces the end of the work. Who is told may ask for something else at once: it waits until
-    /// the session is idle, and is not refused.
+    /// Announces the end of the work. A request that follows the announcement waits until the session
+    /// is idle, and is not refused.
     fn announce_end(&mut self, end: &AgentEnd) {
         if let Activity::Working(work) = &mut self.activity
             && !std::mem::replace(&mut work.is_ending, true)

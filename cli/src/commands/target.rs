@@ -141,7 +141,7 @@ impl Located {
             (Err(FindError::UnknownRun { .. }), Some(more))
                 if find(&context.reader, root, target).is_ok_and(|it| it.task.is_some()) =>
             {
-                return Err(Error::usage(format!("`{more}` is one too many"))
+                return Err(Error::usage(format!("unexpected argument `{more}`"))
                     .because(format!("`{target}` is a task, and one run or task is asked for")));
             }
             (found, _) => found.map_err(|error| not_found(error, context))?,

@@ -118,5 +118,5 @@ async fn several_tasks_are_of_one_run_and_named_in_any_way() {
     // Where one is taken, the second is to blame.
     let given = TargetArgs { target: Some(task("auth")), task: Some(task("billing")) };
     let one = Target::find(&bench.context, &given).unwrap_err();
-    assert_eq!(one.what, format!("`{run}/billing` is one too many"));
+    assert_eq!(one.what, format!("unexpected argument `{run}/billing`"));
 }
