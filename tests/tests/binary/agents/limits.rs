@@ -59,7 +59,7 @@ fn the_wall_clock_ends_an_agent_that_waits_for_its_model_or_its_command() {
     let began = Instant::now();
     let run = run_with(&place, &repository, &plan, &model);
     // Each of them writes its file earlier, on a busy machine too.
-    let wall = by_depth(Duration::from_millis(900).mul_f64(slowdown()), Duration::from_secs(4));
+    let wall = by_depth(Duration::from_millis(700).mul_f64(slowdown()), Duration::from_secs(4));
     let wall = format!("wall={}ms", wall.as_millis());
     let finished = run.arg("--limit").arg(wall).run().expect_code(5);
     test_limit::took_at_most(began.elapsed(), Duration::from_secs(60), "it waits for something");
