@@ -8,6 +8,7 @@ use protocol::RepoPath;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Entry, Mode};
 use crate::merge::{Blobs, EntryState, MergeTarget, MergedPath};
+use crate::repository::is_partial;
 use crate::tree::folded;
 
 /// The tree of a commit. Its `tree` is `None` if the repository has no commit yet.
@@ -30,7 +31,7 @@ impl MergeTarget for CommitTree<'_> {
             (Some(ObjectType::Tree), _) => EntryState::Folder,
             (Some(ObjectType::Blob), Some(mode)) => {
                 let objects = self.git.odb().or_cannot(what)?;
-                if objects.exists(entry.id()) {
+                if objects.exists(entry.id()) || !is_partial(self.git) {
                     EntryState::Entry(Entry { mode, oid: entry.id() })
                 } else {
                     // A partial clone has no copy of it, and nothing is fetched.

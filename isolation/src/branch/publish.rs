@@ -17,7 +17,7 @@ use crate::branch::commits::identity;
 use crate::branch::stack_branch::{Checkout, StackTarget, checkout};
 use crate::disk_room::{Room, room_for_pack};
 use crate::error::{OrCannot, Result, cannot};
-use crate::repository::{RefUpdate, RefUpdated, Repo, new_pack_folder};
+use crate::repository::{RefUpdate, RefUpdated, Repo, is_partial, new_pack_folder};
 
 /// The branches of one run.
 pub(super) struct Branches<'a> {
@@ -157,7 +157,9 @@ pub(crate) fn write_pack(git: &Repository, repo: &Repo, commit: Oid) -> Result<(
         }
         let object = match git.find_object(id, None) {
             // A partial clone lacks it, and what the commit does not change is not written.
-            Err(error) if error.code() == ErrorCode::NotFound && id != commit => {
+            Err(error)
+                if error.code() == ErrorCode::NotFound && id != commit && is_partial(&real) =>
+            {
                 new.remove(&id);
                 continue;
             }

@@ -40,6 +40,22 @@ fn assert_sound(kit: &Kit) {
 }
 
 #[test]
+fn an_object_that_is_missing_is_an_error_unless_the_repository_is_a_partial_clone() {
+    let kit = Kit::with(&[("file", "1\n"), ("beside", "2\n")]);
+    let task = kit.task("task", |copy| write(copy, "file", "one\n"));
+    let lost = kit.git(&["rev-parse", "HEAD:beside"]);
+    let (folder, name) = lost.trim().split_at(2);
+    fs::remove_file(kit.root.join(".git/objects").join(folder).join(name)).unwrap();
+    let tasks = [task];
+    let made = kit.branch_with(&Faults::default(), "regatta", &tasks);
+    let report = format!("{made:?}");
+    assert!(report.contains(lost.trim()), "{report}");
+    assert_eq!(kit.git(&["for-each-ref", "refs/heads/regatta"]), "");
+    kit.git(&["config", "remote.origin.promisor", "true"]);
+    assert_eq!(landed(&branches(&kit, &tasks)), [&on("task")]);
+}
+
+#[test]
 fn a_branch_has_what_git_would_have_committed() {
     let kit = Kit::with(&[
         ("text", "1\n"),

@@ -137,16 +137,19 @@ fn sparse(git: &Repository, index: &IndexFacts) -> Option<Notice> {
 /// Returns the notice about a partial clone. Missing objects are not fetched, so a run works only
 /// if it needs none of them.
 fn partial(git: &Repository) -> Option<Notice> {
-    let config = git.config().ok()?.snapshot().ok()?;
-    let named = config.get_str("extensions.partialclone").is_ok();
-    let mut promised = false;
-    config
-        .entries(Some(r"remote\..*\.promisor"))
-        .and_then(|entries| entries.for_each(|_| promised = true))
-        .ok()?;
-    (named || promised).then(|| Notice {
+    is_partial(git).then(|| Notice {
         from: "all objects of the repository".to_owned(),
         to: "objects that are not here are not fetched".to_owned(),
         why: "it is a partial clone".to_owned(),
     })
+}
+
+/// Returns whether a repository is a partial clone, which may lack objects that its remote has.
+pub(crate) fn is_partial(git: &Repository) -> bool {
+    let config = git.config().and_then(|mut config| config.snapshot());
+    let Ok(config) = config else { return false };
+    let mut promised = config.get_str("extensions.partialclone").is_ok();
+    let entries = config.entries(Some(r"remote\..*\.promisor"));
+    let read = entries.and_then(|entries| entries.for_each(|_| promised = true));
+    read.is_ok() && promised
 }
