@@ -4,11 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use git2::{
-    DiffFormat, DiffOptions, IndexAddOption, Repository, RepositoryInitOptions, Signature, Time,
+    DiffFormat, DiffOptions, IndexAddOption, Repository, RepositoryInitOptions,
+    RepositoryOpenFlags, Signature, Time,
 };
 use protocol::RepoPath;
 
 use crate::error::{OrCannot, Result, cannot};
+use crate::repository::{init_git, open_git};
 
 /// The author of the commits.
 const NAME: &str = "Regatta Demo";
@@ -26,7 +28,7 @@ pub fn init(root: &Path, files: &[(String, String)], message: &str) -> Result<()
     let mut options = RepositoryInitOptions::new();
     // The user's template may contain hooks.
     options.external_template(false).no_reinit(true).initial_head("main");
-    let repository = Repository::init_opts(root, &options).or_cannot(what)?;
+    let repository = init_git(root, &options).or_cannot(what)?;
     for (path, content) in files {
         let path = RepoPath::new(path.as_str())
             .ok_or_else(|| cannot(what(), format!("{path} is not a path")))?;
@@ -67,7 +69,7 @@ pub fn diff(root: &Path) -> Result<Vec<u8>> {
 }
 
 fn patch(root: &Path) -> std::result::Result<Vec<u8>, git2::Error> {
-    let repository = Repository::open(root)?;
+    let repository = open_git(root, RepositoryOpenFlags::NO_SEARCH)?;
     let tree = repository.head()?.peel_to_tree()?;
     let mut options = DiffOptions::new();
     options.include_untracked(true).recurse_untracked_dirs(true).show_untracked_content(true);

@@ -11,8 +11,9 @@ mod refusals;
 mod tests;
 
 pub(crate) use index_change::change_index;
+pub(crate) use notices::is_partial;
 pub(crate) use open::Repo;
 pub use open::git_state_at;
-pub(crate) use open_git::open_git;
+pub(crate) use open_git::{init_git, open_bare, open_git};
 pub(crate) use ref_lock::{is_cut_off, new_pack_folder, release_cut_off};
 pub(crate) use ref_update::{RefUpdate, RefUpdated};

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use git2::{Commit, ErrorCode, Oid, Repository};
 
 use crate::error::{OrCannot, Result};
+use crate::repository::open_bare;
 use crate::store::TaskStore;
 use crate::store::journal::open_records;
 
@@ -50,7 +51,7 @@ impl TaskStore {
     fn read_journal(&self) -> Result<Option<Journaled>> {
         let what = || format!("read the journal of the task store {}", self.path.display());
         let Some(journal) = open_records(&self.path)? else { return Ok(None) };
-        let git = Repository::open_bare(&self.path).or_cannot(what)?;
+        let git = open_bare(&self.path).or_cannot(what)?;
         let mut references = BTreeMap::new();
         {
             let odb = git.odb().or_cannot(what)?;

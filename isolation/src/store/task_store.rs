@@ -13,6 +13,7 @@ use git2::{ErrorCode, ObjectType, OdbLookupFlags, Oid, Repository, RepositoryIni
 
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
+use crate::repository::{init_git, open_bare};
 use crate::store::gathering::Gathering;
 use crate::store::journaled::Journaled;
 use crate::store::leftovers::NEW_STORE;
@@ -61,8 +62,8 @@ impl TaskStore {
 
     /// Opens the store at `path`, whose folder of objects the caller has locked.
     pub(super) fn with_lock(path: &Path, writing: Option<File>) -> Result<Self> {
-        let git = Repository::open_bare(path)
-            .or_cannot(|| format!("open the task store {}", path.display()))?;
+        let git =
+            open_bare(path).or_cannot(|| format!("open the task store {}", path.display()))?;
         let (faults, gathering) = (Faults::default(), RefCell::default());
         let (path, journaled) = (path.to_path_buf(), OnceCell::new());
         Ok(Self { git, path, faults, gathering, journaled, _writing: writing })
@@ -235,7 +236,7 @@ fn create(path: &Path) -> Result<()> {
     let beside = tempfile::Builder::new().prefix(NEW_STORE).tempdir_in(parent).or_cannot(what)?;
     let mut options = RepositoryInitOptions::new();
     options.bare(true).no_reinit(true).external_template(false).initial_head("refs/heads/none");
-    let git = Repository::init_opts(beside.path(), &options).or_cannot(what)?;
+    let git = init_git(beside.path(), &options).or_cannot(what)?;
     configure(&git).or_cannot(what)?;
     sync::sync_tree(beside.path()).or_cannot(what)?;
     match fs::rename(beside.path(), path) {
