@@ -106,8 +106,9 @@ impl GivenConfig {
 
 /// Returns whether a value of `safe.directory` stands for a repository.
 fn is_at(folder: &OsStr, root: &Path) -> bool {
-    let below = folder.to_str().and_then(|folder| folder.strip_suffix("/*"));
-    folder == "*" || Path::new(folder) == root || below.is_some_and(|above| root.starts_with(above))
+    let above = folder.to_str().and_then(|folder| folder.strip_suffix("/*")).map(Path::new);
+    let is_below = above.is_some_and(|above| root.starts_with(above) && root != above);
+    folder == "*" || Path::new(folder) == root || is_below
 }
 
 /// Returns the lines that set a value, if there can be such a key.
@@ -185,6 +186,8 @@ mod tests {
         for (folders, expected) in [
             (&["/a/b"][..], true),
             (&["/a/*"], true),
+            (&["/*"], true),
+            (&["/a/b/*"], false),
             (&["*"], true),
             (&["/a"], false),
             (&["/a/b", ""], false),
