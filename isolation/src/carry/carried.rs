@@ -53,18 +53,21 @@ impl Carried {
         self.folders.entry(folder.to_vec()).or_default().permissions = Some(permissions);
     }
 
-    /// Removes what is at or below `top`.
-    pub(super) fn remove(&mut self, top: &[u8]) {
-        let (folder, name) = split_path(top);
-        if let Some(found) = self.folders.get_mut(folder) {
-            found.files.remove(OsStr::from_bytes(name));
+    /// Removes what is at or below these paths.
+    pub(super) fn remove(&mut self, tops: &BTreeSet<Vec<u8>>) {
+        for top in tops {
+            let (folder, name) = split_path(top);
+            if let Some(found) = self.folders.get_mut(folder) {
+                found.files.remove(OsStr::from_bytes(name));
+            }
         }
-        let is_below = |path: &[u8]| {
-            path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        let is_removed = |folder: &[u8]| {
+            let is_end = |end: &usize| folder.get(*end).is_none_or(|byte| *byte == b'/');
+            (0..=folder.len()).filter(is_end).any(|end| tops.contains(&folder[..end]))
         };
         self.folders.retain(|path, found| {
             let is_needed = found.permissions.is_some() || !found.files.is_empty();
-            is_needed && !is_below(path)
+            is_needed && !is_removed(path)
         });
     }
 
@@ -99,6 +102,20 @@ impl Carried {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_is_at_or_below_the_removed_paths_goes() {
+        let mut carried = Carried::default();
+        for (folder, name) in [("", "a"), ("", "ab"), ("a", "x"), ("a/b", "x"), ("ab", "x")] {
+            carried.add(folder.as_bytes(), name.into());
+        }
+        carried.add_folder(b"c/d", 0o755);
+        carried.remove(&[&b"ab"[..], b"a/b", b"c"].map(<[u8]>::to_vec).into());
+        let mut expected = Carried::default();
+        expected.add(b"", "a".into());
+        expected.add(b"a", "x".into());
+        assert_eq!(carried, expected);
+    }
 
     #[test]
     fn a_list_reads_back_as_it_was_written() {

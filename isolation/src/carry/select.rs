@@ -2,7 +2,7 @@
 //! copied.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt as _;
@@ -66,9 +66,9 @@ pub(crate) fn select(
     match wanted {
         // Nobody has asked for exactly these files.
         Wanted::Patterns(_) => {
-            walk.leave_out_beyond(request.limit);
+            walk.leave_out_beyond(request.limit, Why::Limit(request.limit));
             if room(&walk).is_err() {
-                walk.leave_out_beyond(0);
+                walk.leave_out_beyond(0, Why::Disk);
             }
         }
         Wanted::Globs(_) | Wanted::Nothing => {
@@ -96,6 +96,17 @@ struct Walk<'a> {
     left_behind: LeftBehind,
     /// The ignored files and folders that are left out because they are too large, with their sizes.
     too_large: Vec<String>,
+    /// Why they are too large.
+    why: Vec<Why>,
+}
+
+/// Why something is too large.
+#[derive(Clone, Copy)]
+enum Why {
+    /// More than so many bytes are never carried.
+    Limit(u64),
+    /// The disk has no room for copies.
+    Disk,
 }
 
 /// A folder to walk over.
@@ -113,6 +124,17 @@ enum Covered {
     No,
 }
 
+impl Why {
+    fn text(&self) -> String {
+        match self {
+            Self::Limit(bytes) => {
+                format!("the limit is {} (isolation.carryLimit)", size_text(*bytes))
+            }
+            Self::Disk => "the disk has too little room for the copies".to_owned(),
+        }
+    }
+}
+
 impl<'a> Walk<'a> {
     fn new(ignored: &'a IgnoredFiles<'a>, wanted: &'a Wanted) -> Self {
         Self {
@@ -125,6 +147,7 @@ impl<'a> Walk<'a> {
             rest: Vec::new(),
             left_behind: LeftBehind::default(),
             too_large: Vec::new(),
+            why: Vec::new(),
         }
     }
 
@@ -278,22 +301,34 @@ impl<'a> Walk<'a> {
     }
 
     /// Leaves out the largest files and folders until the rest has at most `limit` bytes.
-    fn leave_out_beyond(&mut self, limit: u64) {
-        while self.total > limit {
-            let largest = self.sizes.iter().max_by_key(|(_, bytes)| **bytes);
-            let Some((top, bytes)) = largest.map(|(top, bytes)| (top.clone(), *bytes)) else {
-                break;
-            };
-            self.sizes.remove(&top);
-            self.carried.remove(&top);
-            self.total -= bytes;
-            self.too_large.push(format!("{} ({})", printable(&top), size_text(bytes)));
-            self.rest.extend(self.ignored.entries.iter().find(|entry| entry.path == top));
+    fn leave_out_beyond(&mut self, limit: u64, why: Why) {
+        if self.total <= limit {
+            return;
         }
+        let mut by_size: Vec<(u64, Vec<u8>)> =
+            self.sizes.iter().map(|(top, bytes)| (*bytes, top.clone())).collect();
+        by_size.sort_unstable();
+        let mut left_out = BTreeSet::new();
+        while self.total > limit
+            && let Some((bytes, top)) = by_size.pop()
+        {
+            self.total -= bytes;
+            self.sizes.remove(&top);
+            self.too_large.push(format!("{} ({})", printable(&top), size_text(bytes)));
+            left_out.insert(top);
+        }
+        self.carried.remove(&left_out);
+        // What is carried in part is among the rest already.
+        let known: BTreeSet<&[u8]> = self.rest.iter().map(|entry| entry.path.as_slice()).collect();
+        let is_new = |entry: &&IgnoredEntry| {
+            left_out.contains(&entry.path) && !known.contains(entry.path.as_slice())
+        };
+        self.rest.extend(self.ignored.entries.iter().filter(is_new));
+        self.why.push(why);
     }
 
     /// Returns the notices about what the patterns of the file select.
-    fn notices_of_patterns(&self, limit: u64) -> Vec<Notice> {
+    fn notices_of_patterns(&self) -> Vec<Notice> {
         let from = || format!("what {INCLUDE_FILE} selects");
         let tops: Vec<String> = self.sizes.keys().map(|path| printable(path)).collect();
         let files: usize = self.carried.folders.values().map(|folder| folder.files.len()).sum();
@@ -309,10 +344,7 @@ impl<'a> Walk<'a> {
         let left_out = (!self.too_large.is_empty()).then(|| Notice {
             from: from(),
             to: format!("some of it is not copied: {}", some_of(&self.too_large)),
-            why: format!(
-                "the limit is {} (isolation.carryLimit), or the disk is full",
-                size_text(limit)
-            ),
+            why: self.why.iter().map(Why::text).collect::<Vec<_>>().join(", and "),
         });
         carried.into_iter().chain(left_out).collect()
     }
@@ -320,7 +352,7 @@ impl<'a> Walk<'a> {
     fn finish(mut self, limit: u64) -> Selection {
         let unused = self.wanted.unused(self.ignored.others);
         let mut notices = match self.wanted {
-            Wanted::Patterns(_) => self.notices_of_patterns(limit),
+            Wanted::Patterns(_) => self.notices_of_patterns(),
             Wanted::Globs(_) | Wanted::Nothing => Vec::new(),
         };
         notices.extend(self.left_behind.notices(&unused));

@@ -175,3 +175,42 @@ fn without_globs_the_include_file_selects_what_comes_along_and_the_largest_beyon
     assert_eq!(given, (vec!["other.log"], Vec::new()));
     assert_eq!(run(&[], CarryDefault::Nothing, 1000), (Vec::new(), Vec::new()));
 }
+
+#[test]
+fn what_is_left_out_is_named_once_with_the_limit_or_the_full_disk() {
+    let limit = |bytes: &str| format!("the limit is {bytes} (isolation.carryLimit)");
+    let disk = "the disk has too little room for the copies";
+    for (bytes, workspaces, expected) in [
+        (0, 1, limit("0 bytes")),
+        (1000, usize::MAX, disk.to_owned()),
+        (3, usize::MAX, format!("{}, and {disk}", limit("3 bytes"))),
+    ] {
+        let sample = sample();
+        sample.write(".worktreeinclude", "*.log\n/ignored/b/\n");
+        // Copies to another file system cannot share their blocks with the originals.
+        let memory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let places = crate::IsolationPaths {
+            workspaces: memory.path().join("workspaces"),
+            ..sample.all_places()
+        };
+        let carry = CarryRequest {
+            default: CarryDefault::IncludeFile,
+            limit: bytes,
+            workspaces,
+            ..CarryRequest::default()
+        };
+        let (run, mode) = ("raaaa".parse().unwrap(), IsolationMode::Worktree);
+        let (untracked_limit, branches, union) = (1 << 20, None, Vec::new());
+        let request = FreezeRequest { run, mode, untracked_limit, branches, carry, union };
+        let landings = LandingWait { cancel: &CancelToken::default(), notify: &|_| {} };
+        let (paths, repo) = (places.of(&sample.root), sample.repo());
+        let run = freeze_at(&repo, &paths, &faults(""), &request, landings).unwrap();
+        let why = |is_it: &dyn Fn(&str, &str) -> bool| {
+            let found = run.notices.iter().find(|notice| is_it(&notice.from, &notice.to));
+            found.unwrap().why.clone()
+        };
+        assert_eq!(why(&|_, to| to.starts_with("some of it is not copied")), expected);
+        let ignored = "git ignores ignored, some.log";
+        assert_eq!(why(&|from, _| from == "ignored files in the workspaces"), ignored);
+    }
+}
