@@ -11,7 +11,7 @@ use crate::baseline::{ContentLocation, RunFiles, Table};
 use crate::branch::commit_authors::{CommitAuthors, commit_authors};
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Entry, Mode};
-use crate::merge::{OutsideChanges, entries_below};
+use crate::merge::OutsideChanges;
 
 /// The largest number of removed and added files among which renames are looked for.
 const MOST: usize = 10_000;
@@ -120,10 +120,10 @@ impl OutsideChanges for CommittedMoves<'_> {
     }
 
     fn has_landed_in(&self, folder: &RepoPath) -> bool {
-        entries_below(self.authors(), folder).next().is_some()
+        self.authors().have_added_below(folder)
     }
 
     fn author(&self, path: &RepoPath, _: Option<Entry>) -> Option<TaskName> {
-        self.authors().get(path).cloned()
+        self.authors().author_of(path).cloned()
     }
 }

@@ -22,6 +22,7 @@ mod stack_branch;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use commit_authors::named_task;
 pub(crate) use commit_notices::commit_notices;
 pub(crate) use conversions::{committed_bytes, working_bytes};
 pub(crate) use make_branches::{Publish, head_tree, make_branches};

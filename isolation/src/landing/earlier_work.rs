@@ -10,6 +10,7 @@ use protocol::{
     Conflict, ConflictReason, Landed, LandingReport, RepoPath, RunName, Side, TaskName,
 };
 
+use crate::branch::named_task;
 use crate::file_entry::Entry;
 use crate::landing::journal::{Journals, State, is_of};
 use crate::landing::journal_content::Journal;
@@ -140,11 +141,8 @@ impl<'a> EarlierWork<'a> {
 
     /// Returns the task whose work a commit of a landing has.
     fn task_of(&self, commit: &Commit<'_>, journal: &Journal) -> Option<TaskName> {
-        let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();
-        let of_run = format!("Regatta-Run: {}", self.run);
-        if message.lines().any(|line| line == of_run) {
-            let task = message.lines().find_map(|line| line.strip_prefix("Regatta-Task: "));
-            return task.and_then(|task| task.parse().ok());
+        if let Some(task) = named_task(commit, self.run) {
+            return Some(task);
         }
         // The commits that a task made itself do not name it.
         let landed = journal.report.tasks.iter();
