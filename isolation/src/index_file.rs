@@ -25,9 +25,6 @@ const EXTENDED: u8 = 0x40;
 const STAGE: u8 = 0x30;
 const SKIP_WORKTREE: u8 = 0x40;
 
-/// The version of the format that has no extended flags.
-const OLDEST: u32 = 2;
-
 /// The bytes of an object id, and of the checksum at the end.
 const ID: usize = 20;
 
@@ -77,11 +74,6 @@ pub(crate) struct ReadEntry<'a> {
     pub(crate) is_skipped: bool,
 }
 
-/// Returns whether an index can have entries with the flag `skip-worktree`.
-pub(crate) fn may_skip(bytes: &[u8]) -> bool {
-    bytes.get(4..).and_then(|mut rest| number(&mut rest)) != Some(OLDEST)
-}
-
 /// Calls `see` with the path of each entry, in the order of the file.
 pub(crate) fn paths(bytes: &[u8], mut see: impl FnMut(&[u8])) -> Result<(), Unreadable> {
     entries(bytes, |entry| see(entry.path))
@@ -106,7 +98,7 @@ fn parse(bytes: &[u8], mut see: impl FnMut(ReadEntry<'_>)) -> Option<Whole> {
         return None;
     }
     let version = number(&mut rest)?;
-    if !(OLDEST..=4).contains(&version) {
+    if !(2..=4).contains(&version) {
         return None;
     }
     let mut path = Vec::new();
@@ -317,7 +309,6 @@ mod tests {
         let entry = |path: &str, mode, is_conflict, is_skipped| {
             (path.as_bytes().to_vec(), mode, is_conflict, is_skipped)
         };
-        assert!(may_skip(&bytes) && !may_skip(&with_trees(b"")));
         assert_eq!(
             found,
             [

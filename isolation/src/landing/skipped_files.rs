@@ -3,6 +3,8 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use git2::Repository;
@@ -10,8 +12,9 @@ use protocol::RepoPath;
 
 use crate::baseline::{Conversion, conversion};
 use crate::branch::working_bytes;
+use crate::error::{OrCannot, Result, error_text};
 use crate::file_entry::{Entry, Mode};
-use crate::index_file;
+use crate::index_file::{self, Unreadable};
 use crate::merge::{EntryState, entries_below};
 use crate::nested::open_in;
 use crate::repository::Repo;
@@ -45,15 +48,15 @@ impl<'a> SkippedFiles<'a> {
         path: &RepoPath,
         nested: &BTreeSet<RepoPath>,
         store: &TaskStore,
-    ) -> EntryState {
-        let (of_repository, path) = self.around(path, nested);
+    ) -> Result<EntryState> {
+        let (of_repository, path) = self.around(path, nested)?;
         if let Some(entry) = of_repository.files.get(&path) {
-            return EntryState::NotCheckedOut(of_repository.content(&path, *entry, store));
+            return Ok(EntryState::NotCheckedOut(of_repository.content(&path, *entry, store)));
         }
-        match entries_below(&of_repository.files, &path).next() {
+        Ok(match entries_below(&of_repository.files, &path).next() {
             Some(_) => EntryState::Folder,
             None => EntryState::Missing,
-        }
+        })
     }
 
     /// Returns a file below `folder` for which `goes` is false.
@@ -62,49 +65,72 @@ impl<'a> SkippedFiles<'a> {
         folder: &RepoPath,
         nested: &BTreeSet<RepoPath>,
         goes: &dyn Fn(&RepoPath) -> bool,
-    ) -> Option<RepoPath> {
-        let (of_repository, below) = self.around(folder, nested);
+    ) -> Result<Option<RepoPath>> {
+        let (of_repository, below) = self.around(folder, nested)?;
         let prefix = &folder.as_bytes()[..folder.as_bytes().len() - below.as_bytes().len()];
         let whole = |path: &RepoPath| RepoPath::new([prefix, path.as_bytes()].concat());
-        entries_below(&of_repository.files, &below)
-            .filter_map(|(path, _)| whole(path))
-            .find(|path| !goes(path))
+        let mut paths =
+            entries_below(&of_repository.files, &below).filter_map(|(path, _)| whole(path));
+        Ok(paths.find(|path| !goes(path)))
     }
 
     /// Returns the files of the repository in which `path` is, and the path in that repository.
-    fn around(&self, path: &RepoPath, nested: &BTreeSet<RepoPath>) -> (Rc<OfRepository>, RepoPath) {
+    fn around(
+        &self,
+        path: &RepoPath,
+        nested: &BTreeSet<RepoPath>,
+    ) -> Result<(Rc<OfRepository>, RepoPath)> {
         let root = path.folders().find(|folder| nested.contains(folder));
         let skip = root.as_ref().map_or(0, |root| root.as_bytes().len() + 1);
         let below = RepoPath::new(&path.as_bytes()[skip..]).expect("a path ends with a path");
         let mut read = self.read.borrow_mut();
-        let files = read.entry(root).or_insert_with_key(|root| {
-            let roots: Vec<_> = nested.iter().map(|root| root.as_bytes().to_vec()).collect();
-            // Without a readable index nothing is known to be left out.
-            Rc::new(OfRepository::read(self.repo, &roots, root.as_ref()).unwrap_or_default())
-        });
-        (Rc::clone(files), below)
+        if let Some(files) = read.get(&root) {
+            return Ok((Rc::clone(files), below));
+        }
+        let roots: Vec<_> = nested.iter().map(|root| root.as_bytes().to_vec()).collect();
+        let files = OfRepository::read(self.repo, &roots, root.as_ref());
+        let files = Rc::new(files.or_cannot(|| {
+            let within = root.iter().map(|root| root.as_path());
+            let place: PathBuf = std::iter::once(self.repo.root.as_path()).chain(within).collect();
+            format!("look which files of {} are not checked out", place.display())
+        })?);
+        read.insert(root, Rc::clone(&files));
+        Ok((files, below))
     }
 }
 
 impl OfRepository {
-    fn read(repo: &Repo, roots: &[Vec<u8>], root: Option<&RepoPath>) -> Option<Self> {
+    fn read(
+        repo: &Repo,
+        roots: &[Vec<u8>],
+        root: Option<&RepoPath>,
+    ) -> std::result::Result<Self, String> {
         let git = match root {
-            None => repo.git().ok()?,
-            Some(root) => open_in(repo, roots, root.as_bytes()).ok()?.git,
+            None => repo.git().map_err(|error| error_text(&error))?,
+            // The user may have removed it, and one that a task has made is not here yet.
+            Some(root) if is_missing(&repo.root.join(root.as_path()).join(".git"))? => {
+                return Ok(Self::default());
+            }
+            Some(root) => open_in(repo, roots, root.as_bytes())?.git,
         };
-        let bytes = index_file::read(&git.path().join("index"))?;
-        let mut files = BTreeMap::new();
-        if index_file::may_skip(&bytes) {
-            let mut add = |path, mode, oid| Some(files.insert(path?, Entry { mode: mode?, oid }));
-            index_file::entries(&bytes, |entry| {
-                if entry.is_skipped && !entry.is_conflict {
-                    // A submodule has no mode of a file.
-                    add(RepoPath::new(entry.path), Mode::from_git(entry.mode), entry.id);
-                }
-            })
-            .ok()?;
+        let file = git.path().join("index");
+        if is_missing(&file)? {
+            return Ok(Self::default());
         }
-        Some(Self { git: Some(git), files })
+        let bytes = index_file::read(&file).ok_or("its index is too large or cannot be read")?;
+        let mut files = BTreeMap::new();
+        let mut add = |path, mode, oid| Some(files.insert(path?, Entry { mode: mode?, oid }));
+        let read = index_file::entries(&bytes, |entry| {
+            if entry.is_skipped && !entry.is_conflict {
+                // A submodule has no mode of a file.
+                add(RepoPath::new(entry.path), Mode::from_git(entry.mode), entry.id);
+            }
+        });
+        read.map_err(|why| match why {
+            Unreadable::Damaged => "its index is damaged",
+            Unreadable::Partial => "its index is split or sparse",
+        })?;
+        Ok(Self { git: Some(git), files })
     }
 
     /// Returns the entry with the bytes that the file would have in the working tree; `None` if only a
@@ -118,5 +144,16 @@ impl OfRepository {
         let bytes = working_bytes(git, path, entry, &conversion).ok()?;
         let oid = store.write_if_missing(&bytes).ok()?;
         Some(Entry { oid, ..entry })
+    }
+}
+
+/// Returns whether there is nothing at `path`.
+fn is_missing(path: &Path) -> std::result::Result<bool, String> {
+    match path.symlink_metadata() {
+        Ok(_) => Ok(false),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(true)
+        }
+        Err(error) => Err(format!("{}: {error}", path.display())),
     }
 }

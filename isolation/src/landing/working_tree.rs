@@ -44,7 +44,7 @@ impl MergeTarget for WorkingTree<'_> {
         };
         Ok(match &self.skipped {
             Some(skipped) if state == EntryState::Missing => {
-                skipped.state_of(path, &self.nested.borrow(), self.store)
+                skipped.state_of(path, &self.nested.borrow(), self.store)?
             }
             _ => state,
         })
@@ -55,8 +55,8 @@ impl MergeTarget for WorkingTree<'_> {
         folder: &RepoPath,
         goes: &dyn Fn(&RepoPath) -> bool,
     ) -> Result<Option<RepoPath>> {
-        let skipped = self.skipped.as_ref();
-        if let Some(path) = skipped.and_then(|it| it.obstacle(folder, &self.nested.borrow(), goes))
+        if let Some(skipped) = &self.skipped
+            && let Some(path) = skipped.obstacle(folder, &self.nested.borrow(), goes)?
         {
             return Ok(Some(path));
         }

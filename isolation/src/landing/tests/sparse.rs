@@ -92,6 +92,22 @@ fn a_checkout_that_becomes_sparse_during_a_run_removes_nothing() {
 }
 
 #[test]
+fn an_index_that_cannot_be_read_during_a_run_is_an_error_and_nothing_is_written() {
+    let kit = sparse();
+    let tree = kit.snapshot();
+    let task = kit.task("a", |copy| write(copy, "out/file", "other\n"));
+    kit.git(&["update-index", "--split-index"]);
+    let index = fs::read(kit.root.join(".git/index")).unwrap();
+    for (index, why) in [(&index[..], "split or sparse"), (b"DIRC\0\0\0\x03", "damaged")] {
+        fs::write(kit.root.join(".git/index"), index).unwrap();
+        let report = kit.land(std::slice::from_ref(&task));
+        let [Landed::Unwritten { message }] = landed(&report)[..] else { panic!("{report:?}") };
+        assert!(message.contains("are not checked out") && message.contains(why), "{message}");
+        assert_eq!(kit.snapshot(), tree);
+    }
+}
+
+#[test]
 fn what_a_partial_clone_has_no_copy_of_is_a_conflict_and_branches_keep_it() {
     let from = Kit::with(&FILES);
     from.git(&["config", "uploadpack.allowFilter", "true"]);
