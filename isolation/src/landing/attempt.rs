@@ -12,7 +12,6 @@ use protocol::{
 
 use crate::error::{OrCannot, Result, cannot, error_text};
 use crate::landing::apply::{Applied, Applier};
-use crate::landing::earlier_work::EarlierWork;
 use crate::landing::finish::LandingContext;
 use crate::landing::journal::State;
 use crate::landing::journal_content::Journal;
@@ -131,10 +130,8 @@ pub(super) fn attempt(
 pub(super) struct LandingRules<'a> {
     /// How each file is merged.
     pub(super) files: MergeRules,
-    /// What the user renamed meanwhile.
+    /// What the user renamed meanwhile, and what earlier landings of the run have left.
     pub(super) moves: UserMoves<'a>,
-    /// What earlier landings of the run have left.
-    pub(super) earlier: EarlierWork<'a>,
 }
 
 /// The result of merging the tasks.
@@ -165,7 +162,7 @@ pub(super) fn merge(
     let mut landings = merge_tasks(&mut merger, tasks, &changes_of);
     for (task, landing) in tasks.iter().zip(&mut landings) {
         if let Landed::Conflicted { conflicts } = &mut landing.landed {
-            rules.earlier.name(rules.files.git(), conflicts);
+            rules.moves.earlier().name(rules.files.git(), conflicts);
             // Without the capture, the conflicts are as they are.
             let setup = store.contents(&task.capture).unwrap_or_default().setup;
             mark_setup_conflicts(conflicts, &setup);

@@ -265,7 +265,7 @@ fn landing_rules<'a>(
 ) -> Result<LandingRules<'a>> {
     let files = MergeRules::of(repo, &request.union)?;
     let moves = UserMoves::of(repo, paths, &request.run);
-    Ok(LandingRules { files, moves, earlier: EarlierWork::of(paths, &request.run) })
+    Ok(LandingRules { files, moves })
 }
 
 fn in_tree(

@@ -21,20 +21,39 @@ const MOST: usize = 5_000;
 /// What the user removed and added since a run began. Nothing is read until a merge needs it.
 pub(super) struct UserMoves<'a> {
     began: RunFiles<'a>,
-    /// What earlier landings of the run have left; `None` if it counts as the user's.
-    earlier: Option<EarlierWork<'a>>,
+    /// What earlier landings of the run have left.
+    earlier: EarlierWork<'a>,
+    landed: LandedWork,
     found: OnceCell<BTreeMap<RepoPath, Option<Entry>>>,
+}
+
+/// Whose work is what earlier landings of the run have left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LandedWork {
+    OfTasks,
+    /// It counts as the user's.
+    OfUser,
 }
 
 impl<'a> UserMoves<'a> {
     pub(super) fn of(repo: &'a Repo, paths: &'a RepoPaths, run: &'a RunName) -> Self {
-        let earlier = Some(EarlierWork::of(paths, run));
-        Self { earlier, ..Self::of_all(repo, paths, run) }
+        Self { landed: LandedWork::OfTasks, ..Self::of_all(repo, paths, run) }
     }
 
     /// The same for an undo, to which all that has landed is what stands in the tree.
     pub(super) fn of_all(repo: &'a Repo, paths: &'a RepoPaths, run: &'a RunName) -> Self {
-        Self { began: RunFiles::of(repo, paths, run), earlier: None, found: OnceCell::new() }
+        let (began, earlier) = (RunFiles::of(repo, paths, run), EarlierWork::of(paths, run));
+        Self { began, earlier, landed: LandedWork::OfUser, found: OnceCell::new() }
+    }
+
+    /// Returns what earlier landings of the run have left.
+    pub(super) fn earlier(&self) -> &EarlierWork<'a> {
+        &self.earlier
+    }
+
+    /// Returns the same unless it counts as the user's.
+    fn earlier_of_tasks(&self) -> Option<&EarlierWork<'a>> {
+        (self.landed == LandedWork::OfTasks).then_some(&self.earlier)
     }
 
     /// Returns the user's repository.
@@ -81,16 +100,16 @@ impl OutsideChanges for UserMoves<'_> {
     }
 
     fn old_path(&self, path: &RepoPath, now: Option<Entry>) -> Option<RepoPath> {
-        let earlier = self.earlier.as_ref();
+        let earlier = self.earlier_of_tasks();
         let is_edited = earlier.is_some_and(|earlier| earlier.is_edited(path, now));
         if is_edited { None } else { self.began.old_path(path) }
     }
 
     fn has_landed_in(&self, folder: &RepoPath) -> bool {
-        self.earlier.as_ref().is_some_and(|earlier| earlier.has_added_below(folder))
+        self.earlier_of_tasks().is_some_and(|earlier| earlier.has_added_below(folder))
     }
 
     fn author(&self, path: &RepoPath, now: Option<Entry>) -> Option<TaskName> {
-        self.earlier.as_ref()?.author_of(path, now)
+        self.earlier_of_tasks()?.author_of(path, now)
     }
 }

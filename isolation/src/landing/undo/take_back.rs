@@ -20,7 +20,6 @@ use crate::branch::keep_in_memory;
 use crate::error::{OrCannot, Result};
 use crate::landing::attempt::LandingRules;
 use crate::landing::cut_off::finish_others;
-use crate::landing::earlier_work::EarlierWork;
 use crate::landing::finish::LandingContext;
 use crate::landing::finish_open::finish_open;
 use crate::landing::journal::Journals;
@@ -161,7 +160,7 @@ fn rules<'a>(
 ) -> Result<LandingRules<'a>> {
     let files = MergeRules::of(repo, &[])?.without_joining();
     let moves = UserMoves::of_all(repo, paths, &request.run);
-    Ok(LandingRules { files, moves, earlier: EarlierWork::of(paths, &request.run) })
+    Ok(LandingRules { files, moves })
 }
 
 /// Returns whether all the work of a capture is in the tree.
