@@ -129,7 +129,9 @@ fn a_full_disk_of_the_ledger_is_a_matter_of_resources_and_told_once_and_what_is_
         assert!(full.stderr.contains("try: make room"), "{full}");
         assert_eq!(before.differences(&repository.tree()), Vec::<String>::new(), "{full}");
         let listed = place.regatta(repository.root()).words("runs").run().expect_code(0);
-        assert_eq!(place.home().captures().len(), done, "{listed}");
+        // The task that was at work when the ledger was full may have one, too.
+        let captures = place.home().captures().len();
+        assert!((done..=done + 1).contains(&captures), "{captures}: {listed}");
         place.expect_nothing_left(&repository);
     }
 }
