@@ -335,7 +335,8 @@ impl<'a> Merger<'a> {
             let kept = MergedEntry { entry: tracked, joined: Joined::No };
             return Ok(if stays { Ok(kept) } else { Err(ConflictReason::NotCheckedOut) });
         }
-        let texts = PathTexts::of(self.blobs, self.rules, path);
+        let all = [versions.base, ours, theirs];
+        let texts = PathTexts::of(self.blobs, self.rules, path, all);
         let merged = three_way(&texts, &rule, versions.base, ours, theirs)?;
         let now = self.entry(path)?;
         let stays = merged.is_ok_and(|merged| merged.entry == now);

@@ -12,7 +12,7 @@ use crate::merge::merger::{Merger, Wanted};
 use crate::merge::obstacles::has_entries_below;
 use crate::merge::path_texts::PathTexts;
 use crate::merge::{Blobs, EntryState};
-use crate::settle::{Sides, concerned_paths, settle};
+use crate::settle::{Sides, concerned_paths, entry_of, settle};
 
 /// The result of adding the work of one task to a merge.
 #[derive(Debug, Default)]
@@ -76,7 +76,9 @@ impl<'a> Settling<'a> {
         let named = concerned.iter().find_map(|path| self.request.paths.get(path));
         let choice = named.or(self.request.all.as_ref()).filter(|_| is_new);
         if let Some(choice) = choice {
-            let texts = PathTexts::of(blobs, merger.rules, &conflict.path);
+            let versions = [&conflict.base, &conflict.ours, &conflict.theirs];
+            let versions = versions.map(|side| entry_of(side.as_ref()));
+            let texts = PathTexts::of(blobs, merger.rules, &conflict.path, versions);
             let blobs = match choice {
                 // It is what a program or a person has written into the file.
                 SettleChoice::Written(_) => blobs,

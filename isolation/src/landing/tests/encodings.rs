@@ -62,6 +62,30 @@ fn two_tasks_on_different_lines_of_an_encoded_file_land_and_its_byte_order_stays
 }
 
 #[test]
+fn a_byte_order_that_one_side_changed_stays_changed_and_an_empty_file_has_none() {
+    let [_, little, big, _] = FILES;
+    let name = "two.any";
+    let bytes =
+        |order: (&str, &[u8], bool), changes: &[(usize, &str)]| encoded(order, &text(changes));
+    for (ours, theirs, expected) in
+        [(big, little, big), (little, big, big), (little, little, little)]
+    {
+        let kit = kit();
+        let task = kit.task("task", |copy| write(copy, name, bytes(theirs, &[(7, "sieben")])));
+        write(&kit.root, name, bytes(ours, &[(1, "eins")]));
+        assert_eq!(landed(&kit.land(&[task])), [&LANDED]);
+        let found = std::fs::read(kit.root.join(name)).unwrap();
+        assert_eq!(found, bytes(expected, &[(1, "eins"), (7, "sieben")]), "{ours:?} {theirs:?}");
+    }
+    let kit = Kit::with(&[(".gitattributes", ATTRIBUTES), (name, "")]);
+    let mut task = kit.task("task", |copy| write(copy, name, bytes(big, &[(1, "eins")])));
+    write(&kit.root, name, bytes(big, &[(1, "uno")]));
+    task.settle = SettleRequest { all: Some(SettleChoice::Markers), ..SettleRequest::default() };
+    assert_eq!(landed(&kit.land(&[task])), [&LANDED]);
+    assert!(std::fs::read(kit.root.join(name)).unwrap().starts_with(big.1));
+}
+
+#[test]
 fn the_same_line_of_an_encoded_file_is_a_conflict_and_its_markers_are_encoded() {
     let kit = kit();
     let one = kit.task("one", |copy| write_all(copy, &[(1, "eins")]));
