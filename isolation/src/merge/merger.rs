@@ -29,6 +29,8 @@ pub(crate) struct Merger<'a> {
     pub(super) rules: Option<&'a MergeRules>,
     /// What changed in the target besides the work of tasks.
     pub(super) outside: Option<&'a dyn OutsideChanges>,
+    /// Whether files get back the names that they had, wherever folders went.
+    pub(super) is_undo: bool,
     /// Paths that must not change, because another program keeps writing them.
     contested: BTreeSet<RepoPath>,
     /// The paths that the tasks changed.
@@ -89,6 +91,7 @@ impl<'a> Merger<'a> {
             blobs,
             rules: None,
             outside: None,
+            is_undo: false,
             contested: BTreeSet::new(),
             changed: BTreeMap::new(),
             works: Vec::new(),
@@ -106,6 +109,13 @@ impl<'a> Merger<'a> {
     /// Follows files that were renamed in the target since the tasks began.
     pub(crate) fn beside(mut self, outside: &'a dyn OutsideChanges) -> Self {
         self.outside = Some(outside);
+        self
+    }
+
+    /// Takes work back: no file follows a renamed folder, and a file that cannot get its old name back
+    /// stays where it is.
+    pub(crate) fn taking_back(mut self) -> Self {
+        self.is_undo = true;
         self
     }
 
@@ -361,8 +371,9 @@ struct UntouchedPaths<'m, 'a> {
 
 impl Untouched for UntouchedPaths<'_, '_> {
     fn is_below(&self, folder: &[u8]) -> Result<bool> {
-        // The root is never removed.
-        let Some(folder) = RepoPath::new(folder) else { return Ok(true) };
+        // The root is never removed, and to an undo no folder is, so that none counts as renamed.
+        let folder = RepoPath::new(folder).filter(|_| !self.merger.is_undo);
+        let Some(folder) = folder else { return Ok(true) };
         let Self { merger, touched } = self;
         let added = entries_below(&merger.changed, &folder)
             .any(|(path, changed)| changed.entry.is_some() && !touched.contains(path));

@@ -13,6 +13,7 @@ mod folder_changes;
 mod merge_tasks;
 mod merger;
 mod obstacles;
+mod old_places;
 mod outside;
 mod path_texts;
 #[cfg(test)]

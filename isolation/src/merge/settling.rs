@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::file_entry::{Change, Entry};
 use crate::merge::merger::{Merger, Wanted};
 use crate::merge::obstacles::has_entries_below;
+use crate::merge::old_places::OldPlaces;
 use crate::merge::path_texts::PathTexts;
 use crate::merge::{Blobs, EntryState};
 use crate::settle::{Sides, concerned_paths, entry_of, settle};
@@ -44,6 +45,9 @@ pub(super) enum Met {
 /// The conflicts of one task, and the entries that its paths get.
 pub(super) struct Settling<'a> {
     request: &'a SettleRequest,
+    changes: &'a [Change],
+    /// Found at the first conflict of an undo.
+    old_places: Option<OldPlaces<'a>>,
     /// What the task left at the paths that it changed.
     own: BTreeMap<&'a RepoPath, Option<Entry>>,
     pub(super) wanted: Wanted,
@@ -57,7 +61,8 @@ impl<'a> Settling<'a> {
     pub(super) fn new(request: &'a SettleRequest, changes: &'a [Change], wanted: Wanted) -> Self {
         let own = changes.iter().map(|change| (&change.path, change.task)).collect();
         let (conflicts, settled, met) = (Vec::new(), Vec::new(), Vec::new());
-        Self { request, own, wanted, conflicts, settled, met }
+        let old_places = None;
+        Self { request, changes, old_places, own, wanted, conflicts, settled, met }
     }
 
     /// Settles a conflict if a choice is given for it, and keeps it otherwise. Returns which.
@@ -108,7 +113,16 @@ impl<'a> Settling<'a> {
                 return Ok(Met::Settled);
             }
         }
-        self.conflicts.push(conflict);
+        if merger.is_undo {
+            let old_places = match self.old_places.take() {
+                Some(old_places) => old_places,
+                None => OldPlaces::of(merger, self.changes)?,
+            };
+            let left = self.old_places.insert(old_places).beside(merger, conflict)?;
+            self.conflicts.extend(left);
+        } else {
+            self.conflicts.push(conflict);
+        }
         Ok(Met::Kept)
     }
 

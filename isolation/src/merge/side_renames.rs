@@ -54,7 +54,7 @@ pub(crate) fn same_files(
 
 /// Returns the id of an empty file. Empty files are alike whatever they are for, so that none counts
 /// as renamed.
-fn empty_blob() -> Oid {
+pub(super) fn empty_blob() -> Oid {
     Oid::from_str("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391").expect("it is an id")
 }
 

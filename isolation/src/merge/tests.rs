@@ -3,6 +3,7 @@
 mod chains;
 mod renames;
 mod settled;
+mod taking_back;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

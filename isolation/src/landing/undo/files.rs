@@ -150,6 +150,7 @@ impl FileUndo<'_> {
         let mut merger = Merger::over(&target, store)
             .under(&self.rules.files)
             .beside(&self.rules.moves)
+            .taking_back()
             .without(&left);
         let settle = SettleRequest { rest: ConflictingRest::LandClean, ..SettleRequest::default() };
         let mut known = BTreeSet::new();

@@ -3,4 +3,5 @@
 mod branches;
 mod nested;
 mod races;
+mod renames;
 mod tree;
