@@ -98,20 +98,24 @@ impl Exchange {
         &mut self,
         failed: AttemptFailure,
     ) -> Result<Response, AttemptFailure> {
+        let Endpoint { provider, model, base, thinking_refusals, .. } = &self.endpoint;
         let refused = failed.failure.class == FailureClass::Invalid
             && failed.cause == FailureCause::Other
             && may_refuse_field(&failed.failure.message)
-            && self.endpoint.api == Api::OpenAiCompletions;
+            && self.endpoint.api == Api::OpenAiCompletions
+            && !thinking_refusals.is_other(base, model, &failed.failure.message);
         let without = refused.then(|| without_thinking(&self.request.body)).flatten();
         let Some(without) = without else { return Err(failed) };
         self.request.body = without;
         let response = self.post().await?;
         if !response.status().is_success() {
             let again = self.refused(response).await;
-            let same = again.failure.class == FailureClass::Invalid;
-            return Err(if same { failed } else { again });
+            if again.failure.class != FailureClass::Invalid {
+                return Err(again);
+            }
+            thinking_refusals.add_other(base, model, &failed.failure.message);
+            return Err(failed);
         }
-        let Endpoint { provider, model, base, thinking_refusals, .. } = &self.endpoint;
         thinking_refusals.add(base, model);
         self.notice = Some(format!(
             "{provider} refuses requests with what {model} thought before; it is no longer sent back"
