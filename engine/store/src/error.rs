@@ -1,12 +1,14 @@
 //! The causes of errors of the ledger.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use engine::ports::{IsolationError, LedgerError};
 use protocol::{FailureClass, RunId, TaskId, TaskName};
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
+use rustix::fs::statvfs;
 use rustix::io::Errno;
 
 /// The cause of a [`LedgerError`]. It is `Clone`, because each request of a batch whose sync failed
@@ -50,12 +52,14 @@ impl LedgerCause {
             Self::Lock(_) => "lock the run's folder of workspaces".to_owned(),
             _ => format!("{action} the ledger at {}", path.display()),
         };
-        LedgerError { what, class: self.class(), source: Box::new(self.clone()) }
+        LedgerError { what, class: self.class(path), source: Box::new(self.clone()) }
     }
 
-    fn class(&self) -> FailureClass {
+    fn class(&self, path: &Path) -> FailureClass {
         let is_shortage = match self {
-            Self::Database(error) => error.sqlite_error_code().is_some_and(is_of_the_disk),
+            Self::Database(error) => {
+                error.sqlite_error().is_some_and(|error| is_short(error, path))
+            }
             Self::File(error) | Self::Fault(error) => is_exhausted(error),
             Self::Lock(error) => return error.to_failure().class,
             Self::Json(_)
@@ -71,16 +75,30 @@ impl LedgerCause {
     }
 }
 
-/// Returns whether SQLite lacked room, memory or a file descriptor. It tells a full disk as an error of
-/// reading or writing where it is not the ledger itself that has to grow.
-fn is_of_the_disk(code: ErrorCode) -> bool {
-    matches!(
-        code,
-        ErrorCode::DiskFull
-            | ErrorCode::OutOfMemory
-            | ErrorCode::SystemIoFailure
-            | ErrorCode::CannotOpen
-    )
+/// Returns whether SQLite lacked room, memory or a file descriptor. Where it is not the ledger itself that
+/// has to grow, it tells that as any other error of opening, reading or writing.
+fn is_short(error: &ffi::Error, path: &Path) -> bool {
+    match error.code {
+        ErrorCode::DiskFull | ErrorCode::OutOfMemory => true,
+        ErrorCode::SystemIoFailure | ErrorCode::CannotOpen => {
+            matches!(error.extended_code, ffi::SQLITE_IOERR_NOMEM | ffi::SQLITE_IOERR_SHMSIZE)
+                || File::open(path).is_err_and(|error| is_exhausted(&error))
+                || path.parent().is_some_and(is_full)
+        }
+        _ => false,
+    }
+}
+
+/// Less room than this is none: SQLite makes files of 32 KiB.
+const LITTLE_ROOM: u64 = 64 << 10;
+
+/// Returns whether the file system of a folder has no room for a file.
+fn is_full(folder: &Path) -> bool {
+    statvfs(folder).is_ok_and(|room| {
+        let no_room = room.f_bavail.saturating_mul(room.f_frsize) < LITTLE_ROOM;
+        // Some file systems do not count files.
+        no_room || (room.f_files > 0 && room.f_favail == 0)
+    })
 }
 
 /// The error numbers of exhausted resources.
@@ -110,7 +128,6 @@ impl From<serde_json::Error> for LedgerCause {
 #[cfg(test)]
 mod tests {
     use protocol::error_chain;
-    use rusqlite::ffi;
 
     use super::*;
 
@@ -125,10 +142,15 @@ mod tests {
         let line = "cannot write the ledger at /home/ada/ledger.db: database or disk is full";
         assert_eq!(error_chain(&full), line);
         assert_eq!(full.class, FailureClass::Resources);
-        for code in [ffi::SQLITE_NOMEM, ffi::SQLITE_IOERR_SHMSIZE, ffi::SQLITE_CANTOPEN] {
+        for code in [ffi::SQLITE_NOMEM, ffi::SQLITE_IOERR_NOMEM, ffi::SQLITE_IOERR_SHMSIZE] {
             assert_eq!(database(code).class, FailureClass::Resources, "{code}");
         }
-        for code in [ffi::SQLITE_CONSTRAINT, ffi::SQLITE_CORRUPT] {
+        for code in [
+            ffi::SQLITE_CONSTRAINT,
+            ffi::SQLITE_CORRUPT,
+            ffi::SQLITE_CANTOPEN,
+            ffi::SQLITE_IOERR_READ,
+        ] {
             assert_eq!(database(code).class, FailureClass::Crashed, "{code}");
         }
     }
