@@ -108,7 +108,9 @@ impl Verifying<'_> {
                 LandingTarget::Branches { .. } => ConflictingWork::LandsApart,
             },
         };
-        let verification = match verify(&request, self.verifier).await {
+        let verified = verify(&request, self.verifier).await;
+        self.verifier.remove_temporary().await;
+        let verification = match verified {
             Ok(verification) => verification,
             // The landing is cancelled as well, and nothing lands.
             Err(VerificationError::Cancelled) => return Vec::new(),

@@ -74,6 +74,12 @@ impl WorkVerifier {
         self.verifications
     }
 
+    /// Removes the temporary files of the commands, after the verifications before a landing: the set-up
+    /// may have left some for all of them.
+    pub(super) async fn remove_temporary(&self) {
+        self.owner.remove_temporary().await;
+    }
+
     pub(super) fn failing_start(&self) -> FailingStart {
         self.arguments.spec.failing_start
     }
@@ -149,7 +155,6 @@ impl WorkVerifier {
             }
         }
         let end = self.owner.end().await;
-        self.owner.remove_temporary().await;
         if end != OwnerEnd::Childless && ended.is_ok() {
             let left = "processes of its commands could not be stopped".to_owned();
             return Err(VerificationError::Impossible(left));

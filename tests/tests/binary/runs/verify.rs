@@ -304,7 +304,7 @@ fn the_workspace_is_set_up_and_keeps_what_is_ignored_and_nothing_else() {
         "cat .env >> '{0}'; echo $(cat made src/run.rs kept.txt loose 2>/dev/null) >> '{0}'; \
          mkdir -p cache; echo x >> cache/x; wc -l < cache/x >> '{0}'; echo loose > loose; \
          echo changed >> src/run.rs; rm kept.txt; echo changed > made; rm -rf parts/b; \
-         ln -s '{1}' out; ! {2}",
+         ln -s '{1}' out; test -e \"$TMPDIR/made\" || echo gone >> '{0}'; ! {2}",
         seen.display(),
         place.folder().display(),
         has("b"),
@@ -312,7 +312,7 @@ fn the_workspace_is_set_up_and_keeps_what_is_ignored_and_nothing_else() {
     // The verification removes what it looks for, so it looks first.
     let script = format!("{}; b=$?; {script}; test $b != 0", has("b"));
     let run = verified(place.run_plan(&repository, &parts(&["a", "b"])), &check.command(&script));
-    let run = run.words("--carry .env --setup").arg("echo set up > made");
+    let run = run.words("--carry .env --setup").arg("echo set up > made; echo x > $TMPDIR/made");
     let finished = run.run().expect_code(4);
     assert_eq!(finished.landed(), ["a"], "{finished}");
     assert_eq!(unverified(&finished), [("b".to_owned(), Value::Null)], "{finished}");
