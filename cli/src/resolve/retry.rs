@@ -41,8 +41,8 @@ pub fn retried(
         Ok(TaskSpec { id: TaskId::generate(), work, limits, ..task })
     };
     let mut needs = earlier.needs.clone();
-    if needs.is_empty() {
-        // The ledger has no limit where nobody named any files.
+    if needs.carry.is_empty() && needs.carry_limit == 0 {
+        // The ledger of an older version has no limit where nobody named any files.
         needs.carry_limit = defaults.needs.carry_limit;
     }
     let spec = RunSpec {

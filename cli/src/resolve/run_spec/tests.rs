@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use protocol::{OnFailure, RepoPath};
+use protocol::{OnFailure, RepoPath, Retry};
 
 use crate::model::Roles;
-use crate::resolve::NeedsSettings;
+use crate::resolve::{NeedsSettings, retried};
 
 use super::*;
 use config::Setting;
@@ -352,5 +352,21 @@ fn the_variables_that_are_passed_on_are_those_of_the_command_line_else_of_the_se
     assert!(refused.ends_with("because the variable REGATTA_ENV_PASS names it"), "{refused}");
     for wrong in ["", "A=b", "a\0b"] {
         assert!(wrong.parse::<crate::args::VariableName>().is_err(), "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_retried_run_has_the_limit_of_the_settings_where_an_older_ledger_has_none() {
+    for (setup, carry, limit, expected) in
+        [(&["make"][..], &[][..], 0, 1 << 30), (&[], &[], 0, 1 << 30), (&["make"], &["a"], 5, 5)]
+    {
+        let mut earlier = spec(&exec("true"));
+        let texts = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        earlier.needs.setup = texts(setup);
+        (earlier.needs.carry, earlier.needs.carry_limit) = (texts(carry), limit);
+        let retry = Retry { run: "r7k3f".parse().unwrap(), done: Vec::new() };
+        let (tasks, args) = (earlier.tasks.clone(), RunArgs::default());
+        let again = retried(&earlier, tasks, retry, &args, &defaults(), &schema::JsonSchemas);
+        assert_eq!(again.unwrap().needs.carry_limit, expected, "{setup:?} {carry:?}");
     }
 }
