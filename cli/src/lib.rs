@@ -8,6 +8,7 @@ pub mod commands;
 pub mod demo;
 mod display_thread;
 mod each;
+mod elsewhere;
 pub mod error;
 #[cfg(debug_assertions)]
 mod faults;

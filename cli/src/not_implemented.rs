@@ -5,6 +5,7 @@ use std::ffi::OsString;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
+use crate::elsewhere::{SETTINGS, STOP, UPDATE};
 use crate::error::Error;
 
 /// A feature that the program recognises and refuses.
@@ -48,7 +49,7 @@ const MISSING: &[Missing] = &[
     command("budget", "raising a budget", "regatta run --limit cost=2.00USD, for each task"),
     command("workspaces", "listing workspaces", "regatta runs show RUN, and regatta diff RUN/TASK"),
     command("agents", "listing agents", "regatta run --model MODEL TASK…"),
-    command("config", "editing the settings", "$XDG_CONFIG_HOME/regatta/config.yml, with the keys of engine/config/src/defaults.yml"),
+    command("config", "editing the settings", SETTINGS),
     command("trust", "trusting a project", "nothing: the settings of a project are not read"),
     command("doctor", "examining the machine", "regatta run --dry-run --exec true, and regatta models"),
     command("batch", "a campaign over many repositories", "regatta run --repo DIR, for each repository"),
@@ -64,9 +65,9 @@ const MISSING: &[Missing] = &[
     command("join", "joining a session", "regatta logs SESSION --follow"),
     command("plugin", "handling plugins", "a program, which the model runs with bash"),
     command("setup", "setting up tools", "regatta run --setup CMD TASK…"),
-    command("update", "updating itself", "cargo install --locked --path cli --force, in a checkout of the new version"),
+    command("update", "updating itself", UPDATE),
     runs_command("report", "reporting on a run", "regatta runs show RUN, and regatta results RUN"),
-    runs_command("cancel", "cancelling a run from outside", "Ctrl-C in the terminal of the run"),
+    runs_command("cancel", "cancelling a run from outside", STOP),
     option("launch", "agent", Takes::Value, USE_RUN),
     option("run", "detach", Takes::Nothing, "put `&` behind the command, and look with regatta logs RUN --follow"),
     option("run", "record", Takes::Nothing, OMIT),

@@ -1,14 +1,13 @@
 //! What people type who know other programs, and what does the same here. The words come from the
 //! command lines of Claude Code, Codex, opencode, goose and pi, and of git, cargo, make and xargs.
 
-const NOT_FROM_OUTSIDE: &str = "Ctrl-C in the terminal of the run";
+use crate::elsewhere::{SETTINGS, STOP, UPDATE};
+
 const RUNS: &str = "regatta runs";
-const SETTINGS: &str = "$XDG_CONFIG_HOME/regatta/config.yml, the file of the settings";
-const UPDATE: &str = "cargo install --locked --path cli --force, in a checkout of the new version";
 
 /// Words that are commands of other programs, sorted, and what does the same here.
 const COMMANDS: &[(&str, &str)] = &[
-    ("abort", NOT_FROM_OUTSIDE),
+    ("abort", STOP),
     ("add", "regatta run 'what to do'"),
     ("agent", "regatta run --model MODEL TASK"),
     ("app-server", "regatta -p --mode json PROMPT, which prints events"),
@@ -17,7 +16,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("bench", "regatta demo"),
     ("branch", "regatta run --merge branch TASK"),
     ("build", "regatta run --exec 'make'"),
-    ("cancel", NOT_FROM_OUTSIDE),
+    ("cancel", STOP),
     ("chat", "regatta"),
     ("checkout", "regatta diff RUN/TASK, then regatta apply RUN/TASK"),
     ("clean", "regatta gc"),
@@ -42,7 +41,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("install", UPDATE),
     ("interactive", "regatta"),
     ("jobs", RUNS),
-    ("kill", NOT_FROM_OUTSIDE),
+    ("kill", STOP),
     ("land", "regatta apply RUN"),
     ("list", RUNS),
     ("log", "regatta logs RUN/TASK"),
@@ -63,7 +62,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("providers", "regatta models"),
     ("ps", RUNS),
     ("pull", "regatta apply RUN"),
-    ("quit", NOT_FROM_OUTSIDE),
+    ("quit", STOP),
     ("recipe", "regatta run --plan FILE"),
     ("remove", "regatta discard RUN/TASK"),
     ("restart", "regatta runs retry RUN"),
@@ -81,7 +80,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("start", "regatta run TASK"),
     ("stash", "regatta runs, which lists kept work"),
     ("status", RUNS),
-    ("stop", NOT_FROM_OUTSIDE),
+    ("stop", STOP),
     ("subagent", "regatta run --model MODEL TASK"),
     ("tail", "regatta logs RUN --follow"),
     ("tasks", "regatta runs show RUN"),

@@ -1,7 +1,8 @@
 //! Commands of other agents that begin with `/`, and what does the same here.
 
+use crate::elsewhere::SETTINGS;
+
 const NO_QUESTION: &str = "tools run without a question";
-const SETTINGS: &str = "$XDG_CONFIG_HOME/regatta/config.yml is the file of the settings";
 const NO_MCP: &str = "MCP servers are not implemented yet";
 const NO_EXTENSION: &str = "extensions are not implemented yet";
 const CONTEXT: &str = "AGENTS.md in the folder has what each model reads";
