@@ -3,16 +3,31 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use engine::ports::{
     Completion, LedgerError, LedgerStore, OpenRun, Recovered, RecoveredTask, Repository, Uncaptured,
 };
+use exec::TemporaryFolders;
 use protocol::{Landed, LedgerEntry, RunName, RunState, TaskState, Work, error_chain};
 use store::{Reader, RunRow, TaskRow, read_session, used_in};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use crate::app_context::{AppContext, temporary_folders};
 use crate::error::Error;
 use crate::render::{count, kept_workspace_note, left_out_note, rescue_line};
+
+/// How often it is looked whether much is removed. If it is, nobody waits for the rest.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// How often at most.
+const LOOKS: u32 = 10;
+
+/// Fewer files and folders are not much.
+const FEW: usize = 4_096;
 
 /// An opened repository and what recovery found.
 pub struct OpenedRepository {
@@ -30,9 +45,7 @@ pub struct OpenedRepository {
 /// The repository cannot be opened.
 pub async fn open_repository(app: &AppContext, at: &Path) -> Result<OpenedRepository, Error> {
     let repository = app.isolation.open(at).await?;
-    let temporary = temporary_folders(&app.places);
-    // What it cannot remove is logged, and stays for the next start.
-    let _removed = tokio::task::spawn_blocking(move || temporary.remove_left()).await;
+    remove_temporary(temporary_folders(&app.places)).await;
     let found = match recover(app, repository.as_ref()).await {
         Ok(found) => found,
         // A failed recovery must not prevent commands that only read. A landing recovers first, and
@@ -40,6 +53,27 @@ pub async fn open_repository(app: &AppContext, at: &Path) -> Result<OpenedReposi
         Err(why) => vec![format!("what a dead engine left stays for now: {why}")],
     };
     Ok(OpenedRepository { repository, found })
+}
+
+/// Removes what dead engines have left of temporary files, on a thread of its own. Waits for it, but not
+/// for long if it is much: what is left when the process ends is removed by the next start.
+async fn remove_temporary(folders: TemporaryFolders) {
+    let removed = Arc::new(AtomicUsize::new(0));
+    let (ended, mut end) = oneshot::channel::<()>();
+    let thread = thread::Builder::new().name("temporary".to_owned());
+    let counted = Arc::clone(&removed);
+    let spawned = thread.spawn(move || {
+        folders.remove_left(&counted);
+        drop(ended);
+    });
+    if let Err(error) = spawned {
+        tracing::warn!(%error, "temporary folders that were left stay until the next start");
+    }
+    for _ in 0..LOOKS {
+        if timeout(LOOK, &mut end).await.is_ok() || removed.load(Ordering::Relaxed) >= FEW {
+            return;
+        }
+    }
 }
 
 async fn recover(app: &AppContext, repository: &dyn Repository) -> Result<Vec<String>, String> {

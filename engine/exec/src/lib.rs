@@ -12,6 +12,7 @@ mod launcher;
 mod owner;
 mod owner_environment;
 mod processes;
+mod remove_tree;
 mod running;
 mod shell;
 mod slots;

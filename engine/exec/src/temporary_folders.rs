@@ -2,15 +2,16 @@
 //! that the next start can tell and remove what a killed engine has left.
 
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File, Permissions};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{
-    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
 
 use rustix::fs::{FlockOperation, flock};
+
+use crate::remove_tree::remove_tree;
 
 /// The beginning of the name of each folder. Six characters follow: the path of a socket in it has at
 /// most 108 bytes.
@@ -73,12 +74,12 @@ impl TemporaryFolders {
         Ok(TemporaryFolder { path, record, _lock: lock })
     }
 
-    /// Removes the folders that dead engines have left. What cannot be removed stays for the next
-    /// start.
-    pub fn remove_left(&self) {
+    /// Removes the folders that dead engines have left, and adds to `removed` how many files and folders
+    /// are gone so far. What cannot be removed stays for the next start.
+    pub fn remove_left(&self, removed: &AtomicUsize) {
         let Ok(records) = fs::read_dir(&self.records) else { return };
         for record in records.flatten() {
-            if let Err(error) = remove_recorded(&record.path()) {
+            if let Err(error) = remove_recorded(&record.path(), removed) {
                 let record = record.path();
                 tracing::warn!(record = %record.display(), %error, "a temporary folder stays");
             }
@@ -93,13 +94,13 @@ impl TemporaryFolder {
 
     /// Removes the folder with everything in it.
     pub(crate) fn remove(self) -> io::Result<()> {
-        remove_tree(&self.path)?;
+        remove_tree(&self.path, &AtomicUsize::new(0))?;
         fs::remove_file(&self.record)
     }
 }
 
 /// Removes the folder of a record whose engine does not live any more.
-fn remove_recorded(record: &Path) -> io::Result<()> {
+fn remove_recorded(record: &Path, removed: &AtomicUsize) -> io::Result<()> {
     let mut file = File::open(record)?;
     if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         return Ok(());
@@ -111,7 +112,7 @@ fn remove_recorded(record: &Path) -> io::Result<()> {
         let (folder, identity) = (Path::new(OsStr::from_bytes(&text[..end])), &text[end + 1..]);
         match fs::symlink_metadata(folder) {
             Ok(meta) if meta.is_dir() && identity == identity_of(&meta).as_bytes() => {
-                remove_tree(folder)?;
+                remove_tree(folder, removed)?;
             }
             // The engine died before it had given the folder to a task. Only an empty one goes.
             Ok(_) if !identity.ends_with(b"\n") => {
@@ -131,31 +132,11 @@ fn identity_of(meta: &fs::Metadata) -> String {
     format!("{}:{}\n", meta.dev(), meta.ino())
 }
 
-/// Removes a folder, also if a program has made folders in it that cannot be changed.
-fn remove_tree(folder: &Path) -> io::Result<()> {
-    let removed = match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            make_writable(folder)?;
-            fs::remove_dir_all(folder)
-        }
-        removed => removed,
-    };
-    removed.or_else(|error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) })
-}
-
-fn make_writable(folder: &Path) -> io::Result<()> {
-    fs::set_permissions(folder, Permissions::from_mode(0o700))?;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            make_writable(&entry.path())?;
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     struct Place {
@@ -221,7 +202,9 @@ mod tests {
         // The locks go with an engine, however it ends.
         let gone = dead.path().to_owned();
         drop((dead, replaced));
-        place.folders.remove_left();
+        let removed = AtomicUsize::new(0);
+        place.folders.remove_left(&removed);
+        assert_eq!(removed.into_inner(), 1, "the file");
         assert!(!gone.exists() && taken.exists() && alive.path().exists());
         assert!(!path("tmp/empty").exists() && path("tmp/used").exists());
         assert_eq!(place.count("records"), 1, "that of the living engine");

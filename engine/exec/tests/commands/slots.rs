@@ -1,5 +1,6 @@
 //! What the commands of a workspace have of their own: a slot, and a folder for temporary files.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,8 +36,8 @@ async fn a_slot_is_free_when_the_processes_have_ended_and_the_folder_goes_when_i
         assert_eq!(own(owner, folder).await, (slot, own_folder.clone()), "they stay the same");
         folders.push(own_folder);
     }
-    folders.dedup();
-    assert_eq!(folders.len(), 3);
+    let different: BTreeSet<_> = folders.iter().collect();
+    assert_eq!(different.len(), 3, "{folders:?}");
     assert!(folders.iter().all(|own| Path::new(own).parent() == Some(folder)), "{folders:?}");
 
     owners[1].remove_temporary().await;
