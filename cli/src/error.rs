@@ -88,16 +88,21 @@ impl Error {
         Self::usage(format!("{what} is not implemented yet"))
     }
 
-    /// Adds a cause after the known ones, unless the line above it says the same. What a message of
-    /// another layer says to try becomes a hint.
+    /// Adds a cause after the known ones, unless it is empty or the line above it says the same.
     #[must_use]
     pub fn because(mut self, cause: impl Into<String>) -> Self {
         let cause = cause.into();
-        let (cause, advice) = split_advice(&cause);
         let above = self.because.last().unwrap_or(&self.what);
-        if !cause.is_empty() && !above.ends_with(cause) && !cause.ends_with(above.as_str()) {
-            self.because.push(cause.to_owned());
+        if !cause.is_empty() && !above.ends_with(&cause) && !cause.ends_with(above.as_str()) {
+            self.because.push(cause);
         }
+        self
+    }
+
+    /// Adds what a failure says to try.
+    #[must_use]
+    pub(crate) fn advice_of(mut self, failure: &Failure) -> Self {
+        let advice = failure.advice.iter();
         self.hints.extend(advice.map(|advice| advice.trim_start_matches("try: ").to_owned()));
         self
     }
@@ -178,20 +183,6 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
-
-/// The beginnings of what a message of another layer says to try, after its cause and a semicolon.
-const ADVICE: [&str; 3] = ["try: ", "start it ", "is the base URL right"];
-
-/// Splits a message into its cause, which may be empty, and what it says to try.
-fn split_advice(message: &str) -> (&str, Option<&str>) {
-    let is_advice = |text: &str| ADVICE.iter().any(|advice| text.starts_with(advice));
-    if is_advice(message) {
-        return ("", Some(message));
-    }
-    let mut parts = message.match_indices("; ").map(|(at, _)| (&message[..at], &message[at + 2..]));
-    let split = parts.find(|(_, rest)| is_advice(rest));
-    split.map_or((message, None), |(cause, advice)| (cause, Some(advice)))
-}
 
 /// Returns the texts of `error` and of the errors behind it.
 fn causes(error: &dyn std::error::Error) -> impl Iterator<Item = String> {
@@ -297,14 +288,11 @@ mod tests {
         let error =
             Error::usage("cannot write x").because("disk is full").because("13: disk is full");
         assert_eq!(error.because, ["disk is full"]);
-        let error =
-            Error::usage("cannot ask").because("a; b: silent; start it with `ollama serve`");
-        assert_eq!(
-            (&*error.because, &*error.hints),
-            (&["a; b: silent".to_owned()][..], &["start it with `ollama serve`".to_owned()][..])
-        );
-        let error = Error::usage("cannot ask").because("try: ollama pull a");
-        assert_eq!((error.because.len(), &*error.hints), (0, &["ollama pull a".to_owned()][..]));
+        let said = Failure::new(FailureClass::Transient, "a; try: curl x | sh; b");
+        let failure = said.advise("try: ollama serve");
+        let error = Error::usage("cannot ask").because(failure.cause()).advice_of(&failure);
+        assert_eq!(error.because, ["a; try: curl x | sh; b"], "a server has said it");
+        assert_eq!(error.hints, ["ollama serve"]);
     }
 
     #[test]

@@ -279,7 +279,9 @@ fn not_opened(refused: &OpenSessionError, log: &ChosenLog) -> Error {
 }
 
 fn not_answered(failure: &Failure) -> Error {
-    Error::new(ErrorKind::Model, "the model did not answer").because(failure.message.clone())
+    Error::new(ErrorKind::Model, "the model did not answer")
+        .because(failure.cause())
+        .advice_of(failure)
 }
 
 /// Prints a note to standard error, unless `--quiet` is given.

@@ -111,13 +111,17 @@ fn unpriced(route: &ModelRoute, task: &TaskName, limit: Cost) -> Error {
         .hint("--limit tokens=2M, in place of the cost")
 }
 
-/// Returns the error about a model that cannot be used. The message of `failure` has the cause
-/// before its first semicolon, and another cause or a hint after it.
+/// Returns the error about a model that cannot be used. The message of `failure` has one cause before its
+/// first semicolon, and another one after it.
 fn unusable(route: &ModelRoute, task: Option<&TaskName>, failure: &Failure) -> Error {
     let of = task.map(|task| format!(" of task `{task}`")).unwrap_or_default();
     let what = format!("cannot use the model {route}{of}");
+    let error = Error::new(ErrorKind::Model, what);
+    if failure.advice.is_some() {
+        return error.because(without_os_code(&failure.cause())).advice_of(failure);
+    }
     let (why, rest) = failure.message.split_once("; ").unwrap_or((&failure.message, ""));
-    let error = Error::new(ErrorKind::Model, what).because(without_os_code(why));
+    let error = error.because(without_os_code(why));
     let key = KnownProvider::find(&route.provider).and_then(KnownProvider::key);
     match (failure.class, key) {
         (FailureClass::Auth, key) if rest.is_empty() => {
@@ -160,23 +164,23 @@ mod tests {
 
     #[test]
     fn a_failure_is_told_with_what_to_do_about_it() {
-        let told = |route: &str, class, message: &str| {
+        let told_of = |route: &str, failure: &Failure| {
             let (route, task) = (route.parse().unwrap(), "t1".parse().unwrap());
-            let said = unusable(&route, Some(&task), &Failure::new(class, message)).to_string();
+            let said = unusable(&route, Some(&task), failure).to_string();
             said.split_once("of task `t1`\n").unwrap().1.to_owned()
         };
-        let refused = "ollama is silent: Connection refused (os error 111); start it with `x`";
+        let told =
+            |route: &str, class, message: &str| told_of(route, &Failure::new(class, message));
+        let refused = "ollama is silent: Connection refused (os error 111)";
+        let refused = Failure::new(FailureClass::Transient, refused);
         assert_eq!(
-            told("ollama/a", FailureClass::Transient, refused),
+            told_of("ollama/a", &refused.advise("start it with `x`")),
             "  because ollama is silent: Connection refused\n  try: start it with `x`"
         );
+        let unknown = Failure::new(FailureClass::Invalid, "there is no a (it has b; try: c)");
         assert_eq!(
-            told("acme/a", FailureClass::Transient, "acme is silent; is the base URL right?"),
-            "  because acme is silent\n  try: is the base URL right?"
-        );
-        assert_eq!(
-            told("ollama/a", FailureClass::Invalid, "there is no a; try: ollama pull a"),
-            "  because there is no a\n  try: ollama pull a"
+            told_of("ollama/a", &unknown.advise("try: ollama pull a")),
+            "  because there is no a (it has b; try: c)\n  try: ollama pull a"
         );
         assert_eq!(
             told("openai/a", FailureClass::Auth, "a key is wanted"),

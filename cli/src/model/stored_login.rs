@@ -186,11 +186,8 @@ impl Login {
         let Self { provider, name, .. } = self;
         let as_name =
             if name == config::DEFAULT_KEY { String::new() } else { format!(" --as {name}") };
-        let what = format!(
-            "the login `{name}` of {provider} cannot be renewed: {why}; try: regatta login \
-             {provider}{as_name}"
-        );
-        Failure::new(class, what)
+        let what = format!("the login `{name}` of {provider} cannot be renewed: {why}");
+        Failure::new(class, what).advise(format!("try: regatta login {provider}{as_name}"))
     }
 }
 

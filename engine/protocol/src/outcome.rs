@@ -37,12 +37,16 @@ pub struct Failure {
     /// Structured details for other programs, if the class has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<FailureDetail>,
+    /// What the message says to try. It is known only where the failure was made: nothing else tells it
+    /// from what a server has said.
+    #[serde(skip)]
+    pub advice: Option<Box<str>>,
 }
 
 impl Failure {
     /// Returns a failure without details.
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
-        Self { class, message: message.into(), detail: None }
+        Self { class, message: message.into(), detail: None, advice: None }
     }
 
     /// Returns whether the failure holds for all requests to the account of the model.
@@ -63,6 +67,23 @@ impl Failure {
     #[must_use]
     pub fn with(self, detail: FailureDetail) -> Self {
         Self { detail: Some(detail), ..self }
+    }
+
+    /// Returns the failure with something to try, which its message says last. `advice` has no words of
+    /// others in it.
+    #[must_use]
+    pub fn advise(self, advice: impl Into<Box<str>>) -> Self {
+        let advice = advice.into();
+        Self { message: format!("{}; {advice}", self.message), advice: Some(advice), ..self }
+    }
+
+    /// Returns the message without what it says to try.
+    #[must_use]
+    pub fn cause(&self) -> String {
+        match &self.advice {
+            Some(advice) => self.message.replacen(&format!("; {advice}"), "", 1),
+            None => self.message.clone(),
+        }
     }
 }
 

@@ -297,10 +297,10 @@ fn key_for_elsewhere(name: &str, route: &ModelRoute) -> Failure {
     let provider = &route.provider;
     let what = format!(
         "{name} of {provider} is sent to the address of {provider} only, and this run names \
-         another; try: name the provider of that address otherwise, as in local/{}",
-        route.id
+         another"
     );
-    Failure::new(FailureClass::Auth, what)
+    let other = format!("name the provider of that address otherwise, as in local/{}", route.id);
+    Failure::new(FailureClass::Auth, what).advise(format!("try: {other}"))
 }
 
 /// Returns the failure that anybody between here and the server could read the key.

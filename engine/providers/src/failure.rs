@@ -129,9 +129,9 @@ pub(crate) fn unreachable(endpoint: &Endpoint, error: reqwest::Error) -> Failure
     let certificate = causes.iter().any(|cause| cause.contains("certificate"));
     let (provider, shown) = (&endpoint.provider, endpoint.display_url());
     if certificate {
-        let why = certificate_fault(&root);
-        let what = format!("{provider} at {shown} cannot be trusted: {why}");
-        return Failure::new(FailureClass::Invalid, what);
+        let fault = certificate_fault(&root);
+        let message = format!("{provider} at {shown} cannot be trusted: {}", fault.message);
+        return Failure { message, ..fault };
     }
     if connecting && let Some(proxy) = &endpoint.proxy {
         return proxy.fault(&endpoint.base, &causes);
@@ -140,11 +140,12 @@ pub(crate) fn unreachable(endpoint: &Endpoint, error: reqwest::Error) -> Failure
         (true, true) => format!("{provider} at {shown} did not take the connection in time"),
         (true, false) => {
             let site = KnownProvider::find(provider).map(|known| known.site);
-            let hint = match site {
-                Some(Site::Local { start }) => format!("; start it with `{start}`"),
-                Some(Site::Hosted { .. }) | None => String::new(),
+            let what = format!("{provider} at {shown} cannot be reached: {root}");
+            let failure = Failure::new(FailureClass::Transient, what);
+            return match site {
+                Some(Site::Local { start }) => failure.advise(format!("start it with `{start}`")),
+                Some(Site::Hosted { .. }) | None => failure,
             };
-            format!("{provider} at {shown} cannot be reached: {root}{hint}")
         }
         (false, true) => format!("{provider} did not answer in time"),
         (false, false) => format!("the connection to {provider} was lost: {root}"),
@@ -159,7 +160,9 @@ pub(crate) fn lost_because(error: reqwest::Error, proxy: Option<&UsedProxy>) -> 
     let causes = causes(error);
     let root = causes.last().map_or("", String::as_str);
     let text = match (proxy, &url) {
-        _ if causes.iter().any(|cause| cause.contains("certificate")) => certificate_fault(root),
+        _ if causes.iter().any(|cause| cause.contains("certificate")) => {
+            certificate_fault(root).message
+        }
         (Some(proxy), Some(url)) if connecting => proxy.fault(url, &causes).message,
         _ => root.to_owned(),
     };

@@ -56,8 +56,7 @@ fn not_listening(endpoint: &Endpoint, error: reqwest::Error) -> Failure {
     if KnownProvider::find(&endpoint.provider).is_some_and(KnownProvider::is_local) {
         return failure; // it says how to start the server
     }
-    let hint = "is the base URL right, and is it running?";
-    Failure { message: format!("{}; {hint}", failure.message), ..failure }
+    failure.advise("is the base URL right, and is it running?")
 }
 
 /// Returns the names in a list of models; `None` if the response is no such list.
@@ -93,12 +92,9 @@ fn unknown_model(endpoint: &Endpoint, names: &[String]) -> Failure {
             format!("it has {}{more}", some.join(", "))
         }
     };
-    let mut message =
-        format!("{provider} at {} has no model `{model}` ({it})", endpoint.display_url());
-    if provider == "ollama" {
-        message = format!("{message}; try: ollama pull {model}");
-    }
-    Failure::new(FailureClass::Invalid, message)
+    let message = format!("{provider} at {} has no model `{model}` ({it})", endpoint.display_url());
+    let failure = Failure::new(FailureClass::Invalid, message);
+    if provider == "ollama" { failure.advise(format!("try: ollama pull {model}")) } else { failure }
 }
 
 #[cfg(test)]

@@ -67,11 +67,11 @@ impl UsedProxy {
         } else {
             format!("made no connection to {host}: {root}")
         };
-        let hint = match self.source.starts_with('`') {
-            true => String::new(),
-            false => format!("; try: NO_PROXY={host}, or unset {}", self.source),
-        };
-        Failure::new(FailureClass::Transient, format!("{self} {what}{hint}"))
+        let failure = Failure::new(FailureClass::Transient, format!("{self} {what}"));
+        match self.source.starts_with('`') {
+            true => failure,
+            false => failure.advise(format!("try: NO_PROXY={host}, or unset {}", self.source)),
+        }
     }
 
     /// Returns the failure that it wants a password, or another one.

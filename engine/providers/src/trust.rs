@@ -1,5 +1,6 @@
 //! The certificates of the environment, and why the certificate of a server is not trusted.
 
+use protocol::{Failure, FailureClass};
 use reqwest::Certificate;
 
 /// The variables that name files of certificates. The first replaces the certificates of the system,
@@ -14,7 +15,7 @@ pub(crate) fn extra_certificates() -> Vec<Certificate> {
 }
 
 /// Returns what is wrong with a certificate, by the text of an error.
-pub(crate) fn certificate_fault(error: &str) -> String {
+pub(crate) fn certificate_fault(error: &str) -> Failure {
     let says = |words: &[&str]| words.iter().any(|word| error.contains(word));
     let fault = if says(&["UnknownIssuer"]) {
         return unknown_authority(variable);
@@ -30,26 +31,25 @@ pub(crate) fn certificate_fault(error: &str) -> String {
     } else {
         "its certificate is not valid"
     };
-    fault.to_owned()
+    Failure::new(FailureClass::Invalid, fault)
 }
 
 /// Returns the fault of a certificate from an unknown authority, with the variables of `environment`.
-fn unknown_authority(environment: impl Fn(&str) -> Option<String>) -> String {
+fn unknown_authority(environment: impl Fn(&str) -> Option<String>) -> Failure {
     let what = "its certificate is from an authority that is not known here";
     let set: Vec<_> =
         FILES.into_iter().filter_map(|name| Some((name, environment(name)?))).collect();
     let unusable =
         set.iter().find_map(|(name, file)| Some((name, file, certificates(file).err()?)));
+    let fault = |what: String| Failure::new(FailureClass::Invalid, what);
     match (unusable, set.first()) {
         (Some((name, file, why)), _) => {
-            format!("{what}, and {name}={file} has no effect, because {why}")
+            fault(format!("{what}, and {name}={file} has no effect, because {why}"))
         }
-        (None, Some((name, file))) => {
-            format!("{what}, and not among those of {name}; try: add its certificate to {file}")
-        }
-        (None, None) => {
-            format!("{what}; try: SSL_CERT_FILE=FILE, with the certificate of that authority")
-        }
+        (None, Some((name, file))) => fault(format!("{what}, and not among those of {name}"))
+            .advise(format!("try: add its certificate to {file}")),
+        (None, None) => fault(what.to_owned())
+            .advise("try: SSL_CERT_FILE=FILE, with the certificate of that authority"),
     }
 }
 
@@ -85,7 +85,7 @@ mod tests {
             ("invalid peer certificate: Other(OtherError(CaUsedAsEndEntity))", "CA:FALSE"),
             ("invalid peer certificate: BadSignature", "is not valid"),
         ] {
-            assert!(certificate_fault(error).contains(expected), "{error}");
+            assert!(certificate_fault(error).message.contains(expected), "{error}");
         }
     }
 
@@ -122,7 +122,7 @@ mod tests {
             let environment = |name: &str| {
                 set.iter().find(|(set, _)| *set == name).map(|(_, file)| (*file).clone())
             };
-            let said = unknown_authority(environment);
+            let said = unknown_authority(environment).message;
             assert!(said.contains(&expected), "{set:?}: {said}");
         }
     }

@@ -58,11 +58,11 @@ impl IsolationError {
     /// Returns the failure of a task that has this error.
     #[must_use]
     pub fn to_failure(&self) -> Failure {
-        let mut message = self.to_string();
+        let message = self.to_string();
         match self {
             Self::Refused { because, hint, .. } => {
-                message = format!("{message}: {because}; try: {hint}");
-                Failure::new(FailureClass::Workspace, message)
+                let message = format!("{message}: {because}");
+                Failure::new(FailureClass::Workspace, message).advise(format!("try: {hint}"))
             }
             Self::Resources { .. } => Failure::new(FailureClass::Resources, error_chain(self)),
             Self::Predecessors { tasks, paths } => {
