@@ -94,8 +94,8 @@ fn mentioned(name: &str, file: ReadFile, notices: &mut Vec<String>) -> Option<Me
         image: None,
     };
     match file.content {
-        FileContent::Text(DecodedText { text, foreign_bytes }) => {
-            notices.extend(foreign_note(&format!("`{name}`"), foreign_bytes));
+        FileContent::Text(DecodedText { text, foreign }) => {
+            notices.extend(foreign_note(&format!("`{name}`"), foreign));
             mentioned.line_count = u64::try_from(text.lines().count()).ok();
             mentioned.content = text;
         }

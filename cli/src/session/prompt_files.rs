@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as BASE64;
-use protocol::{Attachment, AttachmentKind, DecodedText, InputId};
+use protocol::{Attachment, AttachmentKind, DecodedText, ForeignBytes, InputId};
 use rustix::fs::{FileType, Mode, OFlags};
 
 use super::prompt_image::{ImageSizes, Resized, fit};
@@ -98,8 +98,8 @@ pub(super) fn include(
             let text = format!("<file name=\"{name}\">{dimensions}</file>\n");
             IncludedFile { text, image: Some(image), notice }
         }
-        FileContent::Text(DecodedText { text, foreign_bytes }) if !text.is_empty() => {
-            let notice = foreign_note(&format!("`{name}`"), foreign_bytes);
+        FileContent::Text(DecodedText { text, foreign }) if !text.is_empty() => {
+            let notice = foreign_note(&format!("`{name}`"), foreign);
             let text = format!("<file name=\"{name}\">\n{text}\n</file>\n");
             IncludedFile { text, image: None, notice }
         }
@@ -138,12 +138,14 @@ pub(super) fn read(path: &Path, sizes: ImageSizes) -> io::Result<ReadFile> {
     Ok(ReadFile { name, size, content })
 }
 
-/// Returns what the user should know about a text whose bytes are not all UTF-8.
-pub(super) fn foreign_note(what: &str, foreign_bytes: usize) -> Option<String> {
-    (foreign_bytes > 0).then(|| {
-        let bytes = count(foreign_bytes, "byte");
-        format!("warning: {what} is not UTF-8 throughout: {bytes} read as windows-1252")
-    })
+/// Returns what the user should know about a text with bytes that are none in its encoding.
+pub(super) fn foreign_note(what: &str, foreign: Option<ForeignBytes>) -> Option<String> {
+    let (encoding, bytes, read_as) = match foreign? {
+        ForeignBytes::Windows1252(bytes) => ("UTF-8", bytes, "windows-1252"),
+        ForeignBytes::BrokenUtf16(bytes) => ("UTF-16", bytes, "U+FFFD"),
+    };
+    let bytes = count(bytes, "byte");
+    Some(format!("warning: {what} is not {encoding} throughout: {bytes} read as {read_as}"))
 }
 
 /// Includes an image, in a size that models take.

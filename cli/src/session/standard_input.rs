@@ -3,11 +3,12 @@
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read, stdin};
 use std::os::fd::AsFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use protocol::DecodedText;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
+use rustix::io::{Errno, retry_on_intr};
 
 use super::prompt_files::foreign_note;
 use crate::error::{Error, ErrorKind};
@@ -53,12 +54,12 @@ pub(crate) fn read_piped(
             .because(format!("it may have {} MiB", LONGEST_PIPED >> 20))
             .hint("write it to a file, and let the model read it with its tools"));
     }
-    let DecodedText { text, foreign_bytes } = DecodedText::of(bytes);
+    let DecodedText { text, foreign } = DecodedText::of(bytes);
     if text.contains('\0') {
         return Err(Error::usage("standard input is not text")
             .hint("write it to a file, and let the model read it with its tools"));
     }
-    foreign_note("standard input", foreign_bytes).iter().for_each(|line| note(line));
+    foreign_note("standard input", foreign).iter().for_each(|line| note(line));
     Ok(Some(text).filter(|text| !text.trim().is_empty()))
 }
 
@@ -78,15 +79,15 @@ fn read_whole(
             }
             (PipedRole::Context, FileType::Socket) => {
                 note(
-                    "note: standard input is a socket without data, and is not read (with \
-                     </dev/null it is not waited for)",
+                    "note: standard input is a socket without data, and is not read (add \
+                     </dev/null to skip this)",
                 );
                 return Ok(Vec::new());
             }
             (PipedRole::Context, _) => {
                 note(
                     "note: waiting for the end of standard input, which comes before the prompt \
-                     (with </dev/null it is not waited for)",
+                     (add </dev/null to skip this)",
                 );
             }
         }
@@ -98,12 +99,14 @@ fn read_whole(
 
 /// Waits for a byte or for the end of `input`. Returns whether one of them came in time.
 fn is_ready(input: &impl AsFd, time: Duration) -> io::Result<bool> {
-    let time = Timespec::try_from(time).map_err(io::Error::other)?;
-    match poll(&mut [PollFd::new(input, PollFlags::IN)], Some(&time)) {
-        Ok(ready) => Ok(ready > 0),
-        Err(rustix::io::Errno::INTR) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
+    let began = Instant::now();
+    // A signal is no silence: the rest of the time is waited for.
+    let ready = retry_on_intr(|| {
+        let left = time.saturating_sub(began.elapsed());
+        let left = Timespec::try_from(left).map_err(|_| Errno::INVAL)?;
+        poll(&mut [PollFd::new(input, PollFlags::IN)], Some(&left))
+    })?;
+    Ok(ready > 0)
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ pub(super) async fn session_prompt(
     let cut = files.cut.iter().map(|path| {
         format!("warning: the model reads only a part of {path}: context files have 64 KB in all")
     });
-    let foreign = files.foreign.iter().filter_map(|(path, bytes)| foreign_note(path, *bytes));
+    let foreign = files.foreign.iter().filter_map(|(path, bytes)| foreign_note(path, Some(*bytes)));
     Ok((prompt, cut.chain(foreign).collect()))
 }
 

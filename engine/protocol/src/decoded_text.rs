@@ -16,8 +16,17 @@ const WINDOWS_1252: [char; 32] = [
 pub struct DecodedText {
     /// The text, without a byte order mark.
     pub text: String,
-    /// The number of bytes that are not UTF-8, and were read as windows-1252.
-    pub foreign_bytes: usize,
+    /// What of it is no text in the encoding of the rest.
+    pub foreign: Option<ForeignBytes>,
+}
+
+/// How many bytes of a text are none in its encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForeignBytes {
+    /// They are not UTF-8, and were read as windows-1252.
+    Windows1252(usize),
+    /// They are not UTF-16, and were read as U+FFFD.
+    BrokenUtf16(usize),
 }
 
 /// Bytes that are not UTF-8 where nothing else is a text.
@@ -37,30 +46,34 @@ impl DecodedText {
             [0xff, 0xfe, rest @ ..] => Self::of_utf16(rest, u16::from_le_bytes),
             [0xfe, 0xff, rest @ ..] => Self::of_utf16(rest, u16::from_be_bytes),
             _ => match utf8_text(bytes) {
-                Ok(text) => Self { text, foreign_bytes: 0 },
+                Ok(text) => Self { text, foreign: None },
                 Err((_, bytes)) => Self::of_mixed(without_bom(&bytes)),
             },
         }
     }
 
     fn of_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Self {
-        let (pairs, _cut) = bytes.as_chunks::<2>();
-        let units = pairs.iter().map(|pair| unit(*pair));
-        let letters = char::decode_utf16(units).map(|it| it.unwrap_or(char::REPLACEMENT_CHARACTER));
-        Self { text: letters.collect(), foreign_bytes: 0 }
+        let (pairs, cut) = bytes.as_chunks::<2>();
+        let (mut text, mut foreign) = (String::with_capacity(bytes.len()), cut.len());
+        for letter in char::decode_utf16(pairs.iter().map(|pair| unit(*pair))) {
+            foreign += if letter.is_err() { 2 } else { 0 };
+            text.push(letter.unwrap_or(char::REPLACEMENT_CHARACTER));
+        }
+        text.extend(cut.iter().map(|_| char::REPLACEMENT_CHARACTER));
+        Self { text, foreign: (foreign > 0).then_some(ForeignBytes::BrokenUtf16(foreign)) }
     }
 
     fn of_mixed(bytes: &[u8]) -> Self {
-        let mut decoded = Self { text: String::with_capacity(bytes.len()), foreign_bytes: 0 };
+        let (mut text, mut foreign) = (String::with_capacity(bytes.len()), 0);
         for chunk in bytes.utf8_chunks() {
-            decoded.text.push_str(chunk.valid());
-            decoded.text.extend(chunk.invalid().iter().map(|byte| match byte {
+            text.push_str(chunk.valid());
+            text.extend(chunk.invalid().iter().map(|byte| match byte {
                 0x80..=0x9f => WINDOWS_1252[usize::from(byte - 0x80)],
                 other => char::from(*other),
             }));
-            decoded.foreign_bytes += chunk.invalid().len();
+            foreign += chunk.invalid().len();
         }
-        decoded
+        Self { text, foreign: (foreign > 0).then_some(ForeignBytes::Windows1252(foreign)) }
     }
 }
 
@@ -92,19 +105,21 @@ mod tests {
     #[test]
     fn a_text_is_utf_8_or_utf_16_with_its_mark_and_other_bytes_are_windows_1252() {
         let long = [&b"\xff\xfe"[..], &[0x3d, 0xd8, 0x80, 0xde, 0x0a, 0, 0x61]].concat();
-        for (bytes, text, foreign_bytes) in [
-            (&b"a\r\n\xc3\xa4"[..], "a\r\nä", 0),
-            (b"\xef\xbb\xbfa\xef\xbb\xbf", "a\u{feff}", 0),
-            (b"\xef\xbb\xbf", "", 0),
-            (b"\xff\xfea\0\r\0\n\0\xe4\0", "a\r\nä", 0),
-            (b"\xfe\xff\0a\0\n", "a\n", 0),
-            (&long, "🚀\n", 0),
-            (b"\xff\xfe\0\xd8", "\u{fffd}", 0),
-            (b"\xef\xbb\xbf\xc3\xa4 \xe4 \x80\x93\x81", "ä ä €“\u{81}", 4),
-            (b"caf\xe9 \xf0\x9f", "café ðŸ", 3),
+        let (windows, utf16) = (ForeignBytes::Windows1252, ForeignBytes::BrokenUtf16);
+        for (bytes, text, foreign) in [
+            (&b"a\r\n\xc3\xa4"[..], "a\r\nä", None),
+            (b"\xef\xbb\xbfa\xef\xbb\xbf", "a\u{feff}", None),
+            (b"\xef\xbb\xbf", "", None),
+            (b"\xff\xfea\0\r\0\n\0\xe4\0", "a\r\nä", None),
+            (b"\xfe\xff\0a\0\n", "a\n", None),
+            (&long, "🚀\n\u{fffd}", Some(utf16(1))),
+            (b"\xff\xfe\0\xd8", "\u{fffd}", Some(utf16(2))),
+            (b"\xfe\xff\xdc\0\0a\xd8\0\0", "\u{fffd}a\u{fffd}\u{fffd}", Some(utf16(5))),
+            (b"\xef\xbb\xbf\xc3\xa4 \xe4 \x80\x93\x81", "ä ä €“\u{81}", Some(windows(4))),
+            (b"caf\xe9 \xf0\x9f", "café ðŸ", Some(windows(3))),
         ] {
             let decoded = DecodedText::of(bytes.to_vec());
-            assert_eq!(decoded, DecodedText { text: text.to_owned(), foreign_bytes }, "{bytes:?}");
+            assert_eq!(decoded, DecodedText { text: text.to_owned(), foreign }, "{bytes:?}");
         }
     }
 

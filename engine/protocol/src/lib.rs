@@ -35,7 +35,7 @@ mod verification;
 pub use capture::{CaptureRef, Captured, ChangeSummary, LeftOut, LeftOutEntry, LeftOutKind};
 pub use commits::{CommitStyle, CommitSubjects};
 pub use control_characters::{Escapes, is_unseen};
-pub use decoded_text::{DecodedText, NotUtf8, utf8_text, without_bom};
+pub use decoded_text::{DecodedText, ForeignBytes, NotUtf8, utf8_text, without_bom};
 pub use error_text::{error_chain, quote, quote_within};
 pub use event::{AccountWait, Event, EventKind, EventScope, Phase, Totals};
 pub use exit_code::ExitCode;

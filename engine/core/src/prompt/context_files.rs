@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use protocol::DecodedText;
+use protocol::{DecodedText, ForeignBytes};
 use serde::Serialize;
 
 /// The total size of context files that a model gets, in bytes.
@@ -36,8 +36,8 @@ pub struct ContextFiles {
     pub files: Vec<ContextFile>,
     /// The files that the model gets only a part of, or nothing.
     pub cut: Vec<String>,
-    /// The files with bytes that are not UTF-8, and how many of them were read as windows-1252.
-    pub foreign: Vec<(String, usize)>,
+    /// The files with bytes that are no text in their encoding.
+    pub foreign: Vec<(String, ForeignBytes)>,
     size: usize,
 }
 
@@ -48,12 +48,10 @@ impl ContextFiles {
         if bytes.len() > CONTEXT_FILE_LIMIT {
             bytes.truncate(end_of_character(&bytes));
         }
-        let DecodedText { text, foreign_bytes } = DecodedText::of(bytes);
+        let DecodedText { text, foreign } = DecodedText::of(bytes);
         let text = text.trim();
         let path: String = file.path.chars().filter(|letter| !letter.is_control()).collect();
-        if foreign_bytes > 0 {
-            self.foreign.push((path.clone(), foreign_bytes));
-        }
+        self.foreign.extend(foreign.map(|bytes| (path.clone(), bytes)));
         let room = CONTEXT_FILE_LIMIT - self.size;
         let kept = &text[..text.floor_char_boundary(room)];
         self.size += kept.len();
@@ -71,6 +69,12 @@ impl ContextFiles {
 
 /// Returns the length of bytes without the character that they end in the middle of.
 fn end_of_character(bytes: &[u8]) -> usize {
+    if let [0xff, 0xfe, ..] | [0xfe, 0xff, ..] = bytes {
+        let even = bytes.len() & !1;
+        let high = even - if bytes[0] == 0xff { 1 } else { 2 };
+        // The first half of a pair.
+        return if matches!(bytes[high], 0xd8..=0xdb) { even - 2 } else { even };
+    }
     let is_cut = |end: &usize| {
         std::str::from_utf8(&bytes[*end..]).is_err_and(|error| error.error_len().is_none())
     };
@@ -158,13 +162,20 @@ mod tests {
         files.add(file("B.md", b"\xef\xbb\xbfb\r\nc"));
         files.add(file("C.md", b"\xff\xfed\0"));
         assert_eq!(pairs(&files), [("A[2J.md", "ÿ a"), ("B.md", "b\r\nc"), ("C.md", "d")]);
-        assert_eq!(files.foreign, [("A[2J.md".to_owned(), 1)]);
+        assert_eq!(files.foreign, [("A[2J.md".to_owned(), ForeignBytes::Windows1252(1))]);
         // A file of which only the beginning was read ends anywhere.
         for end in 0..4 {
             let mut files = ContextFiles::default();
             let long = "🚀".repeat(CONTEXT_FILE_LIMIT / 4 + 1);
             files.add(file("A.md", &long.as_bytes()[..CONTEXT_FILE_LIMIT + end]));
             assert_eq!(files.foreign, [], "{end}");
+            let units = "a🚀".repeat(CONTEXT_FILE_LIMIT / 4);
+            for unit in [u16::to_le_bytes, u16::to_be_bytes] {
+                let bytes = [0xfeff].into_iter().chain(units.encode_utf16()).flat_map(unit);
+                let beginning: Vec<u8> = bytes.take(CONTEXT_FILE_LIMIT + end).collect();
+                files.add(file("B.md", &beginning));
+                assert_eq!(files.foreign, [], "{end}");
+            }
         }
     }
 }
