@@ -1,7 +1,7 @@
 //! The events of a run as lines of JSON, whose length has a limit.
 
 use protocol::Event;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::printable::printable_json;
 
@@ -13,7 +13,8 @@ const KEPT: usize = 64 << 10;
 const FEWEST: usize = 64;
 
 /// Returns an event as one line of JSON, without its line break. In a line that would be too long, long
-/// texts are cut, and so are long lists in what a model has written; each says where all of it is.
+/// texts are cut, and so are long lists and objects that a model has written; each says where all of it
+/// is.
 pub(super) fn event_line(event: &Event) -> serde_json::Result<String> {
     let line = printable_json(serde_json::to_string(event)?);
     if line.len() <= LONGEST {
@@ -22,59 +23,99 @@ pub(super) fn event_line(event: &Event) -> serde_json::Result<String> {
     let whole = serde_json::to_value(event)?;
     let place = place_of(&whole);
     let cut_to = |kept: usize| {
-        let mut value = whole.clone();
-        cut(&mut value, kept, &place, Lists::OfTheEngine);
-        printable_json(value.to_string())
+        let cut = Cut { texts: kept.max(FEWEST), elements: kept / 16, place: &place };
+        printable_json(cut.value(&whole, Author::Engine).to_string())
     };
-    let sizes = std::iter::successors(Some(KEPT), |kept| Some(kept / 2));
+    let sizes = std::iter::successors(Some(KEPT), |kept| Some(kept / 4));
     let mut lines = sizes.take_while(|kept| *kept >= FEWEST).map(cut_to);
-    Ok(lines.find(|line| line.len() <= LONGEST).unwrap_or_else(|| cut_to(FEWEST)))
+    // Lists in lists are many elements, however few each has: in the end, none is left.
+    Ok(lines.find(|line| line.len() <= LONGEST).unwrap_or_else(|| cut_to(0)))
 }
 
-/// Whose a list is.
+/// Who has written a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lists {
-    /// Programs read all of its elements.
-    OfTheEngine,
-    /// A model has written it.
-    OfAModel,
+enum Author {
+    /// Programs read all elements of its lists.
+    Engine,
+    Model,
 }
 
-/// Returns where the whole of an event's fields is.
+/// Returns what prints the whole of an event's fields.
 fn place_of(event: &Value) -> String {
     let text = |key: &str| event.get(key).and_then(Value::as_str);
     match (text("run"), text("task"), event.get("event")) {
-        (Some(run), Some(task), Some(_)) => format!("artifacts/{run}/{task}/session.jsonl"),
+        (Some(run), Some(task), Some(_)) => format!("regatta logs {run}/{task} --json"),
         (Some(run), ..) => format!("regatta results {run} --json"),
         (None, ..) => "the log of the session".to_owned(),
     }
 }
 
-fn cut(value: &mut Value, kept: usize, place: &str, lists: Lists) {
-    match value {
-        Value::String(text) if text.len() > kept => {
-            let all = text.len();
-            text.truncate(text.floor_char_boundary(kept));
-            text.push_str(&format!("… [cut: {all} bytes, in {place}]"));
-        }
-        Value::Array(values) => {
-            let all = values.len();
-            let most = kept / 16;
-            if lists == Lists::OfAModel && all > most {
-                values.truncate(most);
-                values.push(Value::from(format!("… [cut: {all} elements, in {place}]")));
+/// What is left of an event: only that is copied.
+struct Cut<'a> {
+    /// The longest text, in bytes.
+    texts: usize,
+    /// The most elements of a list or an object of a model.
+    elements: usize,
+    place: &'a str,
+}
+
+impl Cut<'_> {
+    fn value(&self, value: &Value, author: Author) -> Value {
+        match value {
+            Value::String(text) => Value::from(self.text(text)),
+            Value::Array(values) => {
+                let most = self.most(values.len(), author);
+                let cut = values.iter().take(most).map(|value| self.value(value, author));
+                let left_out = values.len() - most;
+                let mark = (left_out > 0).then(|| Value::from(self.mark(values.len(), "elements")));
+                cut.chain(mark).collect()
             }
-            values.iter_mut().for_each(|value| cut(value, kept, place, lists));
+            Value::Object(fields) => Value::Object(self.fields(fields, author)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
         }
-        Value::Object(fields) => {
-            for (key, value) in fields {
+    }
+
+    fn fields(&self, fields: &Map<String, Value>, author: Author) -> Map<String, Value> {
+        let most = self.most(fields.len(), author);
+        let mut cut: Map<_, _> = fields
+            .iter()
+            .take(most)
+            .map(|(key, value)| {
                 let is_of_model =
                     matches!(key.as_str(), "yield" | "args" | "arguments" | "details");
-                let lists = if is_of_model { Lists::OfAModel } else { lists };
-                cut(value, kept, place, lists);
-            }
+                let key = match author {
+                    Author::Engine => key.clone(),
+                    Author::Model => self.text(key),
+                };
+                let author = if is_of_model { Author::Model } else { author };
+                (key, self.value(value, author))
+            })
+            .collect();
+        if most < fields.len() {
+            cut.insert("…".to_owned(), Value::from(self.mark(fields.len(), "keys")));
         }
-        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        cut
+    }
+
+    /// Returns how many of `all` elements are left.
+    fn most(&self, all: usize, author: Author) -> usize {
+        match author {
+            Author::Engine => all,
+            Author::Model => all.min(self.elements),
+        }
+    }
+
+    fn text(&self, text: &str) -> String {
+        if text.len() <= self.texts {
+            return text.to_owned();
+        }
+        let kept = &text[..text.floor_char_boundary(self.texts)];
+        format!("{kept}{}", self.mark(text.len(), "bytes"))
+    }
+
+    /// Returns what stands for the rest of something that has `all` of `what`.
+    fn mark(&self, all: usize, what: &str) -> String {
+        format!("… [cut: {all} {what}, in {}]", self.place)
     }
 }
 
@@ -105,17 +146,25 @@ mod tests {
         let short = event(&json!({ "path": "a", "content": "é".repeat(400_000) }));
         assert_eq!(event_line(&short).unwrap(), serde_json::to_string(&short).unwrap());
         for arguments in [
-            json!({ "path": "a", "content": "é".repeat(5_000_000) }),
+            json!({ "path": "a", "content": "é".repeat(1_000_000) }),
             json!({ "texts": vec!["x".repeat(60_000); 100] }),
             json!({ "controls": "\u{9b}".repeat(300_000) }),
-            json!({ "numbers": vec![1; 3_000_000] }),
+            json!({ "numbers": vec![1; 800_000] }),
+            Value::Object(
+                (0..20_000)
+                    .map(|key| (format!("key {key} {}", "y".repeat(40)), json!(1)))
+                    .collect(),
+            ),
+            json!({ "k".repeat(1_100_000): 1 }),
+            // Four in each of four, and so on.
+            (0..7).fold(json!("x".repeat(64)), |list, _| json!({ "list": vec![list; 4] })),
         ] {
             let line = event_line(&event(&arguments)).unwrap();
-            assert!(line.len() <= LONGEST && line.len() > 1_000, "{}", line.len());
+            assert!(line.len() <= LONGEST && line.len() > 200, "{}", line.len());
             let read: Event = serde_json::from_str(&line).expect("it is an event of its kind");
             assert_eq!(read.seq, 7);
             assert!(
-                line.contains("artifacts/r7k3f/t1/session.jsonl]"),
+                line.contains("regatta logs r7k3f/t1 --json]"),
                 "{}",
                 &line[line.len() - 200..]
             );
