@@ -6,7 +6,7 @@ use engine::ports::{Baseline, Notice};
 use engine::prompt::{
     ContextBytes, ContextFiles, Environment, GitState, Role, SystemPrompt, context_file_paths,
 };
-use protocol::{RepoPath, RunSpec, Work};
+use protocol::{ForeignBytes, RepoPath, RunSpec, Work};
 
 use crate::deps::Deps;
 
@@ -48,10 +48,16 @@ pub(super) async fn run_prompt(
         to: "they read the beginning of it, or nothing".to_owned(),
         why: "all context files together are longer than 64 KB".to_owned(),
     }));
-    notices.extend(files.foreign.iter().map(|(path, bytes)| Notice {
-        from: format!("agents read {path}"),
-        to: format!("{bytes} of its bytes are read as windows-1252"),
-        why: "they are not UTF-8".to_owned(),
+    notices.extend(files.foreign.iter().map(|(path, foreign)| {
+        let (encoding, bytes, instead) = match foreign {
+            ForeignBytes::Windows1252(bytes) => ("UTF-8", bytes, "windows-1252"),
+            ForeignBytes::BrokenUtf16(bytes) => ("UTF-16", bytes, "U+FFFD"),
+        };
+        Notice {
+            from: format!("agents read {path}"),
+            to: format!("{bytes} of its bytes are read as {instead}"),
+            why: format!("they are not {encoding}"),
+        }
     }));
     prompt.files = files.files;
     prompt
