@@ -146,10 +146,10 @@ mod tests {
         let short = event(&json!({ "path": "a", "content": "é".repeat(400_000) }));
         assert_eq!(event_line(&short).unwrap(), serde_json::to_string(&short).unwrap());
         for arguments in [
-            json!({ "path": "a", "content": "é".repeat(1_000_000) }),
-            json!({ "texts": vec!["x".repeat(60_000); 100] }),
-            json!({ "controls": "\u{9b}".repeat(300_000) }),
-            json!({ "numbers": vec![1; 800_000] }),
+            json!({ "path": "a", "content": "é".repeat(600_000) }),
+            json!({ "texts": vec!["x".repeat(60_000); 20] }),
+            json!({ "controls": "\u{9b}".repeat(180_000) }),
+            json!({ "numbers": vec![1; 550_000] }),
             Value::Object(
                 (0..20_000)
                     .map(|key| (format!("key {key} {}", "y".repeat(40)), json!(1)))
