@@ -147,8 +147,7 @@ mod tests {
         assert!(line.len() <= LONGEST && line.len() > 200, "{}", line.len());
         let read: Event = serde_json::from_str(&line).expect("it is an event of its kind");
         assert_eq!(read.seq, 7);
-        let end = &line[line.len() - 200..];
-        assert!(line.contains("regatta logs r7k3f/t1 --json]"), "{end}");
+        assert!(line.contains("regatta logs r7k3f/t1 --json]"), "it says where the rest is");
     }
 
     #[test]

@@ -79,7 +79,7 @@ fn a_retry_and_a_model_that_answers_in_place_of_another_are_told_with_their_reas
     let providers = [provider("first", &first), provider("second", &second)].concat();
     write_models(&place, &format!("providers:\n{providers}"));
     // It is rounded up to a second, and is on the screen long enough to be seen on a busy machine.
-    let delay = Duration::from_millis(900).mul_f64(test_limit::slowdown()).as_millis();
+    let delay = Duration::from_millis(600).mul_f64(test_limit::slowdown()).as_millis();
     place.home().configure(&format!(
         "modelRoles:\n  default: first/loop\nretry:\n  maxRetries: 1\n  baseDelayMs: {delay}\n  \
          fallbackChains:\n    default: [second/loop]\n"
