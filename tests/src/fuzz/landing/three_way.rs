@@ -43,6 +43,19 @@ fn nodes(scratch: &Path, base: &Node, ours: &Node, theirs: &Node) -> Result<Node
             let bytes = contents(scratch, base, ours, theirs)?;
             Ok(Node::File { executable, bytes })
         }
+        // As if each side had added its own file: a symlink has no lines in common with them.
+        (
+            Node::Link(_),
+            Node::File { executable: our_mode, bytes: ours },
+            Node::File { executable: their_mode, bytes: theirs },
+        ) => match (our_mode == their_mode, ours == theirs) {
+            (true, _) => {
+                let bytes = contents(scratch, &[], ours, theirs).map_err(|_reason| "content")?;
+                Ok(Node::File { executable: *our_mode, bytes })
+            }
+            (false, true) => Err("mode"),
+            (false, false) => Err("content"),
+        },
         _ => Err("kind"),
     }
 }
