@@ -22,7 +22,7 @@ pub(super) fn merge(
         return Ok(theirs.cloned());
     }
     match (base, ours, theirs) {
-        (None, Some(_), Some(_)) => Err("both_added"),
+        (None, Some(ours), Some(theirs)) => added(scratch, ours, theirs, "both_added").map(Some),
         (Some(_), Some(_), None) | (Some(_), None, Some(_)) => Err("changed_and_removed"),
         (Some(base), Some(ours), Some(theirs)) => nodes(scratch, base, ours, theirs).map(Some),
         (None, None, _) | (None, _, None) | (Some(_), None, None) => {
@@ -44,19 +44,28 @@ fn nodes(scratch: &Path, base: &Node, ours: &Node, theirs: &Node) -> Result<Node
             Ok(Node::File { executable, bytes })
         }
         // As if each side had added its own file: a symlink has no lines in common with them.
+        (Node::Link(_), Node::File { .. }, Node::File { .. }) => {
+            added(scratch, ours, theirs, "content")
+        }
+        _ => Err("kind"),
+    }
+}
+
+/// Merges what both sides have added. If that fails, `otherwise` says so.
+fn added(scratch: &Path, ours: &Node, theirs: &Node, otherwise: Reason) -> Result<Node, Reason> {
+    match (ours, theirs) {
         (
-            Node::Link(_),
             Node::File { executable: our_mode, bytes: ours },
             Node::File { executable: their_mode, bytes: theirs },
         ) => match (our_mode == their_mode, ours == theirs) {
             (true, _) => {
-                let bytes = contents(scratch, &[], ours, theirs).map_err(|_reason| "content")?;
+                let bytes = contents(scratch, &[], ours, theirs).map_err(|_reason| otherwise)?;
                 Ok(Node::File { executable: *our_mode, bytes })
             }
             (false, true) => Err("mode"),
-            (false, false) => Err("content"),
+            (false, false) => Err(otherwise),
         },
-        _ => Err("kind"),
+        _ => Err(otherwise),
     }
 }
 
