@@ -53,7 +53,7 @@ impl Engine {
         let models = Arc::new(LedModels::new(Arc::clone(&deps.models), timer));
         let deps = Arc::new(Deps { models, ..deps });
         let arguments = RootArguments { deps, failure: sender };
-        #[expect(clippy::disallowed_methods, reason = "the root is the one that nobody supervises")]
+        #[expect(clippy::disallowed_methods, reason = "the root has no supervisor")]
         let (root, join) = Actor::spawn(None, Root, arguments).await?;
         Ok(Self { root, join, failure, commands })
     }

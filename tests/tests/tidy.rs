@@ -9,5 +9,6 @@ mod jobs;
 mod layers;
 mod names;
 mod paper;
+mod prose;
 mod sources;
 mod workspace;

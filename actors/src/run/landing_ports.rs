@@ -28,7 +28,7 @@ impl LandingBackend for RepositoryLands {
             RepositoryMessage::Land(Landing { landing, request, cancel, notify, reply })
         });
         landed.await.unwrap_or_else(|| {
-            let source = "whoever was landing it crashed".into();
+            let source = "the actor that was landing it crashed".into();
             Err(IsolationError::Failed { what: "land the work".to_owned(), source })
         })
     }

@@ -80,6 +80,6 @@ fn not_accepted(error: &IsolationError) -> Failure {
 
 /// Returns the error of a request to an actor that crashed.
 fn gone() -> IsolationError {
-    let source = "whoever owned it crashed".into();
+    let source = "the actor that owned it crashed".into();
     IsolationError::Failed { what: "record what the set-up has left".to_owned(), source }
 }

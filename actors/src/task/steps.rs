@@ -326,6 +326,6 @@ fn word(outcome: &Outcome) -> &'static str {
 
 /// Returns the error of a request to an actor that crashed.
 fn gone(what: &str) -> IsolationError {
-    let source = "whoever owned it crashed".into();
+    let source = "the actor that owned it crashed".into();
     IsolationError::Failed { what: what.to_owned(), source }
 }

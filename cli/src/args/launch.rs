@@ -61,11 +61,11 @@ pub struct LaunchArgs {
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) no_tools: bool,
 
-    /// What the model is told to be, instead of the usual: a text, or a file with it
+    /// Replaces the system prompt: a text, or a file that contains it
     #[arg(long, value_name = "TEXT|FILE")]
     pub system_prompt: Option<String>,
 
-    /// What the model is told in addition, at the end: a text, or a file with it
+    /// Adds to the end of the system prompt: a text, or a file that contains it
     #[arg(long, value_name = "TEXT|FILE")]
     pub append_system_prompt: Option<String>,
 

@@ -98,7 +98,7 @@ impl ModelSelection<'_> {
             && is_scenario(&route)
         {
             return Err(Error::usage(format!("`--base-url {url}` cannot be used with {route}"))
-                .because("a scenario is played here, and nobody is asked")
+                .because("a scenario is played without a server")
                 .hint("leave --base-url out"));
         }
         route.base_url = typed.or(planned).map(|url| url.as_str().to_owned());

@@ -50,7 +50,7 @@ fn entry_lines(at: Timestamp, entry: &TranscriptEntry<'_>, view: &View) -> Vec<S
         TranscriptEntry::Said(text) => words("says", text, Meaning::Neutral),
         TranscriptEntry::Summary(text) => words("sums up what was before", text, Meaning::Aside),
         TranscriptEntry::Left(text) => words("sums up the branch it left", text, Meaning::Aside),
-        TranscriptEntry::Told(text) => words("is told", text, Meaning::Neutral),
+        TranscriptEntry::Told(text) => words("reads", text, Meaning::Neutral),
         TranscriptEntry::Model(model) => words("another model answers", model, Meaning::Kept),
         TranscriptEntry::Broken(why) => words("its answer is not whole", why, Meaning::Bad),
         TranscriptEntry::Call { call, result } => {

@@ -53,7 +53,7 @@ pub(crate) struct BashArguments {
 impl Builtin for Bash {
     const NAME: &'static str = "bash";
     const DESCRIPTION: &'static str = "Runs a shell command (sh -c) in the folder you are in and \
-        returns what it prints, standard output and error together. Nobody can answer it, and \
+        returns what it prints, standard output and error together. It gets no input, and \
         what it leaves in the background is ended with it. Of long output the beginning and the \
         end are returned; the rest is in a file that is named. Commands of one answer run side by \
         side: put what depends on each other into one command.";

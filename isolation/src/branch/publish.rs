@@ -81,7 +81,7 @@ impl Branches<'_> {
         match update.carry_out(&real)? {
             RefUpdated::Yes => Ok(()),
             RefUpdated::Contested if from.is_some() => {
-                Err(cannot(format!("move the branch {branch}"), "somebody else has moved it"))
+                Err(cannot(format!("move the branch {branch}"), "another program has moved it"))
             }
             RefUpdated::Contested => {
                 Err(cannot(format!("make the branch {branch}"), "it is there already"))

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 
 use clap::ArgAction;
 
-/// The command of a session, which nobody has to type.
+/// The command of a session, which is the default.
 pub(super) const LAUNCH: &str = "launch";
 
 /// Returns the command line with the word `launch` behind the name of the program if it begins with
@@ -38,7 +38,7 @@ enum RootOption {
     Global(Value),
     /// The program itself: its help and its version.
     Root,
-    /// A session, or nobody.
+    /// A session, or none.
     Other,
 }
 

@@ -39,7 +39,7 @@ impl VirtualTime {
             }
             let next = {
                 let mut sleepers = self.0.lock().unwrap();
-                let ((until, _), next) = sleepers.asleep.pop_first().expect("somebody moves");
+                let ((until, _), next) = sleepers.asleep.pop_first().expect("a task is asleep");
                 sleepers.now = until;
                 next
             };

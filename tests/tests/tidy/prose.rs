@@ -1,0 +1,74 @@
+//! Words that make a sentence hard to read, and that users must not meet: a passive without an actor
+//! ("is told" for reported or printed), and subjects that name no one.
+
+use super::workspace::{root, sources, text};
+
+const AVOIDED: [&str; 5] = ["is told", "are told", "nobody", "somebody", "whoever"];
+
+/// Returns the words of the list that a text has, in any case, as whole words.
+fn avoided(text: &str) -> Vec<&'static str> {
+    let letters = |letter: char| if letter.is_alphanumeric() { letter } else { ' ' };
+    let plain: String = text.to_lowercase().chars().map(letters).collect();
+    let words: Vec<_> = plain.split_whitespace().collect();
+    let text = format!(" {} ", words.join(" "));
+    AVOIDED.into_iter().filter(|word| text.contains(&format!(" {word} "))).collect()
+}
+
+/// Returns a page without its code: blocks between fences, and words between backticks.
+fn without_code(page: &str) -> String {
+    let blocks = page.split("```").step_by(2);
+    blocks.flat_map(|block| block.split('`').step_by(2)).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the pages of the workspace, each with its path.
+fn pages() -> Vec<(String, String)> {
+    let docs = std::fs::read_dir(root().join("docs")).expect("there are docs");
+    let names = docs.map(|entry| entry.expect("docs can be listed").file_name());
+    let docs = names.map(|name| format!("docs/{}", name.to_string_lossy()));
+    let docs = docs.filter(|path| path.ends_with(".md"));
+    let above = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"].map(str::to_owned);
+    let paths = docs.chain(above);
+    paths.map(|path| (path.clone(), text(&path).expect("a page can be read"))).collect()
+}
+
+#[test]
+fn no_page_has_a_word_that_is_avoided() {
+    let pages = pages();
+    assert!(pages.len() >= 25, "{} pages", pages.len());
+    let paragraphs = pages.iter().flat_map(|(path, page)| {
+        page.split("\n\n").map(move |paragraph| (path, paragraph))
+    });
+    let found = paragraphs.filter_map(|(path, paragraph)| {
+        let found = avoided(&without_code(paragraph));
+        (!found.is_empty()).then(|| format!("{path}: {found:?} in {paragraph}"))
+    });
+    assert_eq!(found.collect::<Vec<_>>(), Vec::<String>::new());
+}
+
+#[test]
+fn no_message_has_a_word_that_is_avoided() {
+    let sources = sources();
+    let code = sources.iter().filter(|source| !source.is_test());
+    let lines = code.flat_map(|source| source.production().lines().map(move |line| (source, line)));
+    let found = lines.filter_map(|(source, line)| {
+        // The comments of arguments are the text of `--help`.
+        let is_help = source.path.to_string_lossy().contains("cli/src/args");
+        let line = if is_help { line } else { line.split("//").next().unwrap_or_default() };
+        let text = if is_help && line.trim().starts_with("///") {
+            line.to_owned()
+        } else {
+            line.split('"').skip(1).step_by(2).collect::<Vec<_>>().join(" ")
+        };
+        let found = avoided(&text);
+        (!found.is_empty()).then(|| format!("{}: {}", source.path.display(), line.trim()))
+    });
+    assert_eq!(found.collect::<Vec<_>>(), Vec::<String>::new());
+}
+
+#[test]
+fn words_are_found_whole_outside_of_code() {
+    assert_eq!(avoided("Nobody is told."), ["is told", "nobody"]);
+    assert_eq!(avoided("what is\ntold"), ["is told"]);
+    assert!(avoided("whosoever tells").is_empty());
+    assert_eq!(without_code("a `nobody` b\n```\nwhoever\n```\nc").split_whitespace().count(), 3);
+}
