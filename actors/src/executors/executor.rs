@@ -100,7 +100,7 @@ impl ExecutorLease {
         let end = async move {
             match sealed.await {
                 Some(end) => end,
-                None => commands.end().await,
+                None => commands.end_for_good().await,
             }
         };
         tokio::time::timeout(deadline, end).map(Result::ok).boxed()
@@ -189,7 +189,7 @@ impl ToolExecutorState {
         {
             self.sealing = Sealing::Ending(std::mem::take(waiting));
             let commands = Arc::clone(&self.commands);
-            let end = async move { commands.end().await };
+            let end = async move { commands.end_for_good().await };
             self.running.run(Job::ExecutorEnd, myself, end, ToolExecutorMessage::OwnerEnded);
         }
     }

@@ -47,6 +47,10 @@ impl CommandOwner for Metered {
         self.commands.end().await
     }
 
+    async fn end_for_good(&self) -> OwnerEnd {
+        self.commands.end_for_good().await
+    }
+
     async fn remove_temporary(&self) {
         self.commands.remove_temporary().await;
     }

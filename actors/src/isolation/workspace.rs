@@ -304,7 +304,7 @@ async fn end_and_take_back(
     writers: Vec<Arc<dyn CommandOwner>>,
 ) -> TakenBack {
     for owner in &writers {
-        let end = owner.end().await;
+        let end = owner.end_for_good().await;
         if end != OwnerEnd::Childless {
             let workspace = place.root.display();
             tracing::error!(?end, %workspace, "processes may still write, so it is kept as it is");

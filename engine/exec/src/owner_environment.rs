@@ -23,8 +23,24 @@ pub(crate) struct OwnerEnvironment {
 struct State {
     slot: Option<usize>,
     folder: Option<TemporaryFolder>,
+    /// Whether a command has begun since the owner's processes ended.
+    has_begun: bool,
     /// Whether processes may be left although the owner has ended.
     is_left: bool,
+}
+
+impl State {
+    fn may_have_processes(&self) -> bool {
+        self.has_begun || self.is_left
+    }
+
+    fn release_slot(&mut self, slots: &Slots) {
+        if !self.may_have_processes()
+            && let Some(slot) = self.slot.take()
+        {
+            slots.release(slot);
+        }
+    }
 }
 
 impl OwnerEnvironment {
@@ -35,6 +51,7 @@ impl OwnerEnvironment {
     /// Returns the variables of its commands.
     pub(crate) async fn variables(&self) -> Vec<(String, OsString)> {
         let mut state = self.state.lock().await;
+        state.has_begun = true;
         let slot = *state.slot.get_or_insert_with(|| self.slots.take());
         if let (None, Some(folders)) = (&state.folder, self.folders.clone()) {
             match spawn_blocking(move || folders.make()).await {
@@ -49,21 +66,23 @@ impl OwnerEnvironment {
         std::iter::once(slot).chain(folder.map(|folder| ("TMPDIR".to_owned(), folder))).collect()
     }
 
-    /// Makes the slot free if no process is left.
+    /// Notes what is left of the owner's processes. The slot stays taken for its next commands: what the
+    /// earlier ones have left may name it.
     pub(crate) async fn ended(&self, end: OwnerEnd) {
         let mut state = self.state.lock().await;
         state.is_left |= end != OwnerEnd::Childless;
-        if !state.is_left
-            && let Some(slot) = state.slot.take()
-        {
-            self.slots.release(slot);
-        }
+        state.has_begun = false;
+    }
+
+    /// Makes the slot free if no process is left.
+    pub(crate) async fn release_slot(&self) {
+        self.state.lock().await.release_slot(&self.slots);
     }
 
     /// Removes the folder, unless a process may still use it.
     pub(crate) async fn remove_folder(&self) {
         let mut state = self.state.lock().await;
-        if state.slot.is_some() {
+        if state.may_have_processes() {
             return;
         }
         let Some(folder) = state.folder.take() else { return };
@@ -78,7 +97,8 @@ impl OwnerEnvironment {
 impl Drop for OwnerEnvironment {
     fn drop(&mut self) {
         let state = self.state.get_mut();
-        if state.slot.is_some() {
+        state.release_slot(&self.slots);
+        if state.may_have_processes() {
             // A process may still use the folder: its lock is held until this process ends.
             std::mem::forget(state.folder.take());
         }

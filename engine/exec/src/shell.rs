@@ -176,6 +176,14 @@ impl CommandOwner for ShellOwner {
         end
     }
 
+    async fn end_for_good(&self) -> OwnerEnd {
+        let end = self.end().await;
+        if let Some(own) = &self.own {
+            own.release_slot().await;
+        }
+        end
+    }
+
     async fn remove_temporary(&self) {
         if let Some(own) = &self.own {
             own.remove_folder().await;

@@ -43,6 +43,12 @@ pub trait CommandOwner: Send + Sync {
     /// until it has ended. The owner can run commands again afterwards.
     async fn end(&self) -> OwnerEnd;
 
+    /// Does the same after the last command of the owner, so that others may have what told its commands
+    /// apart.
+    async fn end_for_good(&self) -> OwnerEnd {
+        self.end().await
+    }
+
     /// Removes the folder for temporary files of an owner that has ended.
     async fn remove_temporary(&self) {}
 }

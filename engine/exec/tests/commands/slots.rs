@@ -46,8 +46,17 @@ async fn a_slot_is_free_when_the_processes_have_ended_and_the_folder_goes_when_i
     assert!(Path::new(&folders[1]).exists(), "nothing has captured its work yet");
     owners[1].remove_temporary().await;
     assert!(!Path::new(&folders[1]).exists());
+    // Between its commands an owner keeps its slot, for what the earlier ones have left.
     let next = Arc::clone(&shell).workspace_owner();
-    assert_eq!(own(&next, folder).await.0, "1");
+    assert_eq!(own(&next, folder).await.0, "3");
+    assert_eq!(own(&owners[1], folder).await.0, "1");
+    assert_eq!(owners[1].end_for_good().await, OwnerEnd::Childless);
+    assert_eq!(next.end().await, OwnerEnd::Childless);
+    let others = [(); 2].map(|()| Arc::clone(&shell).workspace_owner());
+    assert_eq!(own(&others[0], folder).await.0, "1");
+    // One that is dropped after its end has no use for its own.
+    drop(next);
+    assert_eq!(own(&others[1], folder).await.0, "3");
 
     let session = Arc::clone(&shell).owner();
     let usual = std::env::var("TMPDIR").unwrap_or_default();
