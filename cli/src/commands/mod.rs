@@ -52,5 +52,6 @@ mod tool_commands;
 mod tool_terminal;
 pub mod undo;
 mod undo_output;
+mod undo_tasks;
 mod unsettled;
 mod verify_logs;

@@ -1,5 +1,5 @@
 //! Resolves a target argument to a run or to one of its tasks: `r7k3f`, `r7k3f/auth`, `auth`, `@`,
-//! `src/auth.rs`.
+//! `src/auth.rs`, and whatever else is printed of them.
 
 use std::path::Path;
 
@@ -205,19 +205,53 @@ fn another_task(context: &CommandContext, run: &RunRow, given: &str) -> Result<T
     }
 }
 
-/// Returns the run and the task that a printed id means: that of a run or a task, or the ref of a
-/// capture.
+/// Returns the run and the task that a printed id means: that of a task, the ref of a capture, a landing or
+/// its ref, or a branch that the run has made.
 fn with_id(reader: &Reader, root: &Path, given: &str) -> Result<Option<Located>, FindError> {
     if let Some(capture) = given.strip_prefix("refs/tasks/") {
         let Some((task, _attempt)) = capture.rsplit_once('/') else { return Ok(None) };
         let Some((run, task)) = task.split_once('/') else { return Ok(None) };
         return task_of(reader, root, run, task).map(Some);
     }
+    if let Some(found) = of_landing(reader, given)? {
+        return Ok(Some(found));
+    }
+    if let Some(found) = of_branch(reader, given)? {
+        return Ok(Some(found));
+    }
     let Some(run) = given.parse().ok().map(|id| reader.run_of_task(id)).transpose()?.flatten()
     else {
         return Ok(None);
     };
     Ok(Some(Located::task(run.clone(), reader.find_task(run.id, given)?)))
+}
+
+/// Returns the run of a landing, whose id is the name of the run with a number.
+fn of_landing(reader: &Reader, given: &str) -> Result<Option<Located>, FindError> {
+    let landing = given.strip_prefix("refs/landings/").unwrap_or(given);
+    let Some((run, number)) = landing.rsplit_once('-') else { return Ok(None) };
+    let (Ok(_), Ok(run)) = (number.parse::<u64>(), run.parse::<RunName>()) else { return Ok(None) };
+    Ok(reader.run_by_name(&run)?.map(Located::run))
+}
+
+/// Returns the run or the task of a branch, whose name is the prefix and the name of the run, and that of
+/// the task unless it is a stack.
+fn of_branch(reader: &Reader, given: &str) -> Result<Option<Located>, FindError> {
+    let branch = given.strip_prefix("refs/heads/").unwrap_or(given);
+    for (at, _) in branch.match_indices('/') {
+        let (prefix, rest) = (&branch[..at], &branch[at + 1..]);
+        let (run, task) = rest.split_once('/').map_or((rest, None), |(run, task)| (run, Some(task)));
+        let Ok(name) = run.parse::<RunName>() else { continue };
+        let Some(run) = reader.run_by_name(&name)?.filter(|run| run.spec.branch_prefix == prefix)
+        else {
+            continue;
+        };
+        return Ok(Some(match task {
+            None => Located::run(run),
+            Some(task) => Located::task(run.clone(), reader.find_task(run.id, task)?),
+        }));
+    }
+    Ok(None)
 }
 
 /// Finds a target that is one word.

@@ -12,6 +12,7 @@ use super::context::{CommandContext, Out, say};
 use super::kept_work::{has_landed, is_taken_back};
 use super::landing_notices::print_notice;
 use super::target::{Target, TargetKind};
+use super::undo_tasks::{task_lines, task_results};
 use super::undo_output::{Done, print};
 use crate::app_context::UniqueIds;
 use crate::args::{Execution, UndoArgs};
@@ -117,7 +118,11 @@ fn request(
                 print(context, target, &UndoReport::default(), Done::Already, out)?;
             }
             crate::args::Form::Text => {
-                say(out, &format!("{name} was taken back already; to land it again: {again}"))?;
+                let each = task_lines(context, &task_results(target, &UndoReport::default()));
+                each.iter().try_for_each(|line| say(out, line))?;
+                let nothing = format!("{name} was taken back already");
+                let what = if each.is_empty() { nothing } else { "nothing has changed".to_owned() };
+                say(out, &format!("{what}; to land it again: {again}"))?;
             }
         }
         return Ok(None);

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::context::{CommandContext, Out, print_json, say};
 use super::target::Target;
+use super::undo_tasks::{TaskResult, task_lines, task_results};
 use crate::args::Form;
 use crate::error::Error;
 use crate::render::{Meaning, count, one_line, reason_text};
@@ -39,6 +40,9 @@ struct UndoDocument<'a> {
     /// Tasks whose landing has written nothing.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     unwritten: &'a [TaskName],
+    /// What became of each task, if several were named.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    results: &'a [TaskResult<'a>],
 }
 
 /// What became of one branch.
@@ -70,12 +74,13 @@ pub(super) fn print(
     done: Done,
     out: Out<'_>,
 ) -> Result<(), Error> {
+    let results = task_results(target, report);
     if context.view.form == Form::Json {
-        return print_json(out, &document(&target.run.name, report, done));
+        return print_json(out, &document((&target.run.name, &results), report, done));
     }
     let back = context.view.palette.paint(Meaning::Good, "taken back");
     let left = context.view.palette.paint(Meaning::Kept, "left      ");
-    let mut lines = Vec::new();
+    let mut lines = task_lines(context, &results);
     let would = if done == Done::DryRun { ", if it were done now" } else { "" };
     if !report.paths.is_empty() {
         let files = count(report.paths.len(), "file");
@@ -159,7 +164,11 @@ fn reason(conflict: &Conflict) -> String {
     one_line(&why)
 }
 
-fn document<'a>(run: &'a RunName, report: &'a UndoReport, done: Done) -> UndoDocument<'a> {
+fn document<'a>(
+    (run, results): (&'a RunName, &'a [TaskResult<'a>]),
+    report: &'a UndoReport,
+    done: Done,
+) -> UndoDocument<'a> {
     let branches = report.branches.iter().map(|UndoneBranch { name, nested, end }| {
         let end = match end {
             BranchEnd::Removed { commit } => BranchResult::Removed { commit },
@@ -177,6 +186,7 @@ fn document<'a>(run: &'a RunName, report: &'a UndoReport, done: Done) -> UndoDoc
         left: &report.left,
         branches: branches.collect(),
         unwritten: &report.unwritten,
+        results,
     }
 }
 

@@ -87,6 +87,15 @@ async fn an_id_that_is_printed_means_its_run_or_its_task() {
         let both = format!("{run}/old");
         assert_eq!(found(&bench, &both), Ok(("old".to_owned(), TargetKind::Task, 1)), "{both}");
     }
+    for landing in [format!("{}-1", old.name), format!("refs/landings/{}-12", old.name)] {
+        assert_eq!(found(&bench, &landing), Ok(("old".to_owned(), TargetKind::Run, 1)), "{landing}");
+    }
+    let stack = format!("{}/{}", old.spec.branch_prefix, old.name);
+    for branch in [stack.clone(), format!("refs/heads/{stack}")] {
+        assert_eq!(found(&bench, &branch), Ok(("old".to_owned(), TargetKind::Run, 1)), "{branch}");
+        let of_task = format!("{branch}/old");
+        assert_eq!(found(&bench, &of_task), Ok(("old".to_owned(), TargetKind::Task, 1)), "{of_task}");
+    }
     let capture = format!("refs/tasks/{}/old/1", old.name);
     for id in printed(json!(task.id), task.id.to_string()).into_iter().chain([capture]) {
         assert_eq!(found(&bench, &id), Ok(("old".to_owned(), TargetKind::Task, 1)), "{id}");
@@ -111,6 +120,14 @@ async fn several_tasks_are_of_one_run_and_named_in_any_way() {
     assert_eq!(several(&[task("billing"), "auth".to_owned()]), both());
     assert_eq!(several(&[run.to_string(), "billing".to_owned(), task("auth")]), both());
     assert_eq!(several(&["auth".to_owned(), "bill".to_owned(), "auth".to_owned()]), both());
+    // However a task is named, it can be the second one.
+    let billing = bench.context.reader.tasks(runs[0].id).unwrap().pop().unwrap();
+    let branch = format!("{}/{run}/billing", runs[0].spec.branch_prefix);
+    let capture = format!("refs/tasks/{run}/billing/1");
+    let id = json!(billing.id).as_str().unwrap().to_owned();
+    for second in [branch, capture, id, billing.id.to_string()] {
+        assert_eq!(several(&[task("auth"), second.clone()]), both(), "{second}");
+    }
     let other = several(&[task("auth"), format!("{old}/old")]).unwrap_err();
     assert_eq!(other.what, format!("`{old}/old` is of run {old}, and not of run {run}"));
     let unknown = several(&[task("auth"), "nothing".to_owned()]).unwrap_err();

@@ -1,0 +1,103 @@
+//! What an undo of several tasks comes to for each of them.
+
+use engine::ports::UndoReport;
+use protocol::{Landed, TaskName};
+use serde::Serialize;
+use store::TaskRow;
+
+use super::context::CommandContext;
+use super::kept_work::{has_landed, is_taken_back, label};
+use super::target::{Target, TargetKind};
+use crate::render::Meaning;
+
+/// What became of one of several tasks.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct TaskResult<'a> {
+    task: &'a TaskName,
+    result: TaskEnd,
+    #[serde(skip)]
+    row: &'a TaskRow,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum TaskEnd {
+    TakenBack,
+    /// Files or branches of it are left as they are.
+    LeftInPart,
+    /// All of it is left.
+    Left,
+    TakenBackBefore,
+    NotLanded,
+}
+
+/// Returns what became of each task of a target that names several.
+pub(super) fn task_results<'a>(target: &'a Target, report: &UndoReport) -> Vec<TaskResult<'a>> {
+    if target.kind == TargetKind::Run || target.tasks.len() < 2 {
+        return Vec::new();
+    }
+    let result = |row: &'a TaskRow| {
+        let landing = report.report.tasks.iter().find(|landing| landing.task == row.name);
+        let result = match landing.map(|landing| &landing.landed) {
+            Some(Landed::TakenBack { left }) if left.is_empty() => TaskEnd::TakenBack,
+            Some(_) => TaskEnd::LeftInPart,
+            None if has_landed(row) => TaskEnd::Left,
+            None if is_taken_back(row) => TaskEnd::TakenBackBefore,
+            None => TaskEnd::NotLanded,
+        };
+        TaskResult { task: &row.name, result, row }
+    };
+    target.tasks.iter().map(result).collect()
+}
+
+/// Returns a line for each of these tasks.
+pub(super) fn task_lines(context: &CommandContext, results: &[TaskResult<'_>]) -> Vec<String> {
+    let line = |TaskResult { result, row, .. }: &TaskResult<'_>| {
+        let (word, meaning, why) = match result {
+            TaskEnd::TakenBack => ("taken back", Meaning::Good, ""),
+            TaskEnd::LeftInPart => ("taken back", Meaning::Kept, ", but for what is left"),
+            TaskEnd::Left => ("left      ", Meaning::Kept, ": all of it"),
+            TaskEnd::TakenBackBefore => ("unchanged ", Meaning::Neutral, ": it was taken back before"),
+            TaskEnd::NotLanded => ("unchanged ", Meaning::Neutral, ": nothing of it has landed"),
+        };
+        format!("{}  {}{why}", context.view.palette.paint(meaning, word), label(row))
+    };
+    results.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::{LandingReport, TaskLanding};
+
+    use super::super::fake_repository::{Bench, End, in_tree};
+    use super::*;
+
+    #[test]
+    async fn each_of_several_tasks_has_a_line_of_its_own() {
+        let bench = Bench::new();
+        let taken_back = || Some(Landed::TakenBack { left: Vec::new() });
+        let landings =
+            [("one", in_tree()), ("two", in_tree()), ("back", taken_back()), ("none", None)];
+        let tasks = landings.map(|(name, landed)| (name, &[][..], End::Done(1, landed)));
+        bench.record(tasks.into()).await;
+        let more = ["two", "back", "none"].map(str::to_owned);
+        let target =
+            Target::find_several(&bench.context, Some(&"one".to_owned()), &more).unwrap();
+        let landed = taken_back().unwrap();
+        let tasks = vec![TaskLanding::of("one".parse().unwrap(), landed)];
+        let report = UndoReport { report: LandingReport { tasks }, ..UndoReport::default() };
+        let results = task_results(&target, &report);
+        let expected = [
+            "taken back  one",
+            "left        two: all of it",
+            "unchanged   back: it was taken back before",
+            "unchanged   none: nothing of it has landed",
+        ];
+        assert_eq!(task_lines(&bench.context, &results), expected);
+        let json = serde_json::to_value(&results).unwrap();
+        assert_eq!(json[1], serde_json::json!({ "task": "two", "result": "left" }));
+        // One task is what the other lines are about.
+        let one = Target::find(&bench.context, &Some("one".to_owned()).into()).unwrap();
+        assert_eq!(task_results(&one, &report), []);
+    }
+}
