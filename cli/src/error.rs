@@ -163,7 +163,9 @@ impl Error {
     #[must_use]
     pub fn output(error: &std::io::Error) -> Self {
         match error.kind() {
-            std::io::ErrorKind::BrokenPipe => Self::new(ErrorKind::Closed, "the reader of standard output has gone"),
+            std::io::ErrorKind::BrokenPipe => {
+                Self::new(ErrorKind::Closed, "the reader of standard output has gone")
+            }
             _ => Self::new(ErrorKind::Machine, "cannot write to standard output").caused_by(error),
         }
     }

@@ -6,7 +6,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use super::targets::KeptArgs;
 use super::{
-    Form, GcArgs, Globals, LaunchArgs, LoginArgs, LogoutArgs, ModelsArgs, RetryArgs, RunArgs,
+    Form, GcArgs, Globals, LaunchArgs, LoginArgs, LogoutArgs, ModelsArgs, RunArgs, RunsArgs,
     SettleArgs, ShowArgs, TargetsArgs, help_text,
 };
 
@@ -150,39 +150,6 @@ pub struct DemoArgs {
     pub keep: Option<PathBuf>,
 }
 
-/// The arguments of `regatta runs`.
-#[derive(Args, Clone, Debug, Default)]
-pub struct RunsArgs {
-    /// The subcommand; without one, runs are listed.
-    #[command(subcommand)]
-    pub command: Option<RunsCommand>,
-}
-
-/// The subcommands of `regatta runs`.
-#[derive(Subcommand, Clone, Debug)]
-pub enum RunsCommand {
-    /// List the runs over this repository, the latest first
-    List {
-        /// At most this many
-        #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
-        limit: usize,
-    },
-    /// Show one run and its tasks
-    #[command(long_about = help_text::SHOW)]
-    Show {
-        /// What to show.
-        #[command(flatten)]
-        target: TargetArgs,
-
-        /// Show how long the phases of the tasks took
-        #[arg(long)]
-        timing: bool,
-    },
-    /// Start a new run of tasks that failed or were cancelled
-    #[command(long_about = help_text::RETRY, after_long_help = help_text::RETRY_DETAILS)]
-    Retry(Box<RetryArgs>),
-}
-
 /// A run, or one of its tasks.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetArgs {
@@ -242,6 +209,10 @@ pub struct DiffArgs {
     /// List the changed files with their numbers of lines, instead of the patch
     #[arg(long)]
     pub(crate) stat: bool,
+
+    /// With --stat, list every file, also those that are otherwise only counted
+    #[arg(long, requires = "stat")]
+    pub(crate) all: bool,
 }
 
 /// The arguments of `regatta conflicts`.
@@ -263,11 +234,13 @@ pub struct ApplyArgs {
     #[command(flatten)]
     pub(crate) which: KeptArgs,
 
-    /// Land work again that has landed and was thrown away since, for instance with git reset
+    /// Land again what landed and is gone, as after git reset
     #[arg(long, action = ArgAction::SetTrue)]
     again: bool,
 
-    /// Print what would land and what would conflict, exit accordingly, and change nothing
+    /// Print what would land and conflict, and change nothing
+    ///
+    /// The exit code is the one that the command would have.
     #[arg(long, action = ArgAction::SetTrue)]
     dry_run: bool,
 
@@ -315,6 +288,10 @@ pub struct UndoArgs {
     /// Print what would be taken back and what would be left, exit accordingly, and change nothing
     #[arg(long, action = ArgAction::SetTrue)]
     dry_run: bool,
+
+    /// Name every file, also those that are otherwise only counted
+    #[arg(long)]
+    pub(crate) all: bool,
 }
 
 impl UndoArgs {

@@ -7,34 +7,22 @@ use clap::{ArgAction, Args, ValueEnum};
 /// The options of every command.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Globals {
-    /// The repository, or a folder in it [default: the current folder]
-    #[arg(long, value_name = "DIR", global = true, help_heading = "Options of every command")]
+    /// The repository [default: that of the current folder]
+    #[arg(long, value_name = "DIR", global = true)]
     pub repo: Option<PathBuf>,
 
     /// When to use colours; NO_COLOR is respected
-    #[arg(
-        long,
-        value_name = "WHEN",
-        value_enum,
-        default_value_t,
-        global = true,
-        help_heading = "Options of every command"
-    )]
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true)]
     pub color: ColorWhen,
 
     /// How to show progress
-    #[arg(
-        long,
-        value_name = "STYLE",
-        value_enum,
-        default_value_t,
-        global = true,
-        help_heading = "Options of every command"
-    )]
+    #[arg(long, value_name = "STYLE", value_enum, default_value_t, global = true)]
     pub progress: ProgressStyle,
 
-    /// Print JSON: commands that run tasks print one event per line, others one document
-    #[arg(long, global = true, action = ArgAction::SetTrue, help_heading = "Options of every command")]
+    /// Print JSON
+    ///
+    /// Commands that run tasks print one event per line, others one document.
+    #[arg(long, global = true, action = ArgAction::SetTrue)]
     json: bool,
 
     /// Print less
@@ -43,13 +31,12 @@ pub struct Globals {
         long,
         global = true,
         conflicts_with = "verbose",
-        action = ArgAction::SetTrue,
-        help_heading = "Options of every command"
+        action = ArgAction::SetTrue
     )]
     quiet: bool,
 
     /// Print more
-    #[arg(short, long, global = true, action = ArgAction::SetTrue, help_heading = "Options of every command")]
+    #[arg(short, long, global = true, action = ArgAction::SetTrue)]
     verbose: bool,
 }
 

@@ -14,7 +14,9 @@ use crate::session::HomeWork;
 #[derive(Args, Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct LaunchArgs {
-    /// A prompt, in quotes; several are answered one after another. @FILE includes a file
+    /// A prompt, in quotes; @FILE includes a file
+    ///
+    /// Several prompts are answered one after another.
     #[arg(value_name = "PROMPT")]
     pub prompts: Vec<OsString>,
 
@@ -26,8 +28,10 @@ pub struct LaunchArgs {
     #[arg(long, value_name = "MODE")]
     pub mode: Option<OutputMode>,
 
-    /// The model: PROVIDER/ID, its id, a part of its name, or one of the roles default, smol, slow
-    /// and plan; a thinking level may follow, as in ID:high
+    /// The model: sonnet, PROVIDER/ID, ID:high
+    ///
+    /// PROVIDER/ID, an id, a part of a name, or one of the roles default, smol, slow and plan. A thinking
+    /// level may follow, as in ID:high.
     #[arg(long, value_name = "MODEL")]
     pub model: Option<ModelChoice>,
 
@@ -35,8 +39,10 @@ pub struct LaunchArgs {
     #[arg(long, value_name = "NAME", requires = "model")]
     pub provider: Option<String>,
 
-    /// The models that the session may use, separated by commas: PROVIDER/ID, ids, parts of names or
-    /// globs, each with a thinking level if wanted, as in ID:high. A new session begins with the first
+    /// The models that the session may use, separated by commas
+    ///
+    /// PROVIDER/ID, ids, parts of names or globs, each with a thinking level if wanted, as in ID:high. A
+    /// new session begins with the first.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub models: Option<Vec<String>>,
 
@@ -44,8 +50,9 @@ pub struct LaunchArgs {
     #[arg(long, value_name = "LEVEL")]
     pub thinking: Option<ThinkingLevel>,
 
-    /// The API key of the model's provider, for this session. Others on this machine may see it in
-    /// the list of processes: `regatta login` stores it instead
+    /// The API key of the model's provider, for this session
+    ///
+    /// Others on this machine may see it in the list of processes: `regatta login` stores it instead.
     #[arg(long, value_name = "KEY")]
     pub api_key: Option<GivenKey>,
 
@@ -73,12 +80,15 @@ pub struct LaunchArgs {
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) no_context_files: bool,
 
-    /// Continue the session that this terminal used last in this folder, or else the latest one
+    /// Continue the latest session of this folder
+    ///
+    /// If this terminal has used several, the one that it used last.
     #[arg(short, long = "continue", action = ArgAction::SetTrue, conflicts_with_all = ["resume", "fork"])]
     pub(crate) continues: bool,
 
-    /// Continue a session: the beginning of its id, or its file; without it, list the sessions, from
-    /// which a terminal chooses one
+    /// Continue a session, by its file or the beginning of its id
+    ///
+    /// Without a value, the sessions are listed; in a terminal, one is chosen from the list.
     #[arg(
         short,
         long,
@@ -106,7 +116,9 @@ pub struct LaunchArgs {
     #[arg(long, value_name = "DIR")]
     pub session_dir: Option<PathBuf>,
 
-    /// List the models that can be used, or those with PATTERN in their name, and end; nothing is asked
+    /// List the models that can be used, and end
+    ///
+    /// With PATTERN, those that have it in their name. No model is asked.
     #[arg(long, value_name = "PATTERN", num_args = 0..=1)]
     #[expect(clippy::option_option, reason = "an option whose value can be left out")]
     pub(crate) list_models: Option<Option<String>>,

@@ -6,17 +6,19 @@ mod globals;
 mod help_text;
 mod launch;
 mod models;
+mod option_groups;
 mod parse;
 mod retention;
 mod retry;
 mod run;
+mod runs;
 mod settle;
 mod targets;
 mod verify;
 
 pub use commands::{
     ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, Execution, LandAgain, LogsArgs,
-    RunsArgs, RunsCommand, UndoArgs,
+    UndoArgs,
 };
 pub use commands::{Arguments, Command, CompletionsArgs, HelpArgs, ManArgs, SchemaArgs};
 pub use commands::{OnlyOutcome, ResultsArgs, ResultsForm, TargetArgs};
@@ -32,6 +34,7 @@ pub use retry::{RetryArgs, TaskEnding};
 pub use run::{
     AgentChoice, IsolationChoice, LandChoice, LimitSetting, MergeChoice, RunArgs, VariableName,
 };
+pub use runs::{RunsArgs, RunsCommand};
 pub use settle::{
     AllowLoss, LONGEST_PROGRAM, LandClean, ResolveArgs, Resolver, ResolverKind, SettleArgs,
     SettleOption, ShowArgs, SideChoice, Staging,

@@ -10,6 +10,7 @@ use config::nearest;
 
 use self::launch_line::{LAUNCH, with_launch};
 use super::elsewhere::CommandKind;
+use super::option_groups::grouped;
 use super::{Arguments, elsewhere};
 use crate::error::Error;
 use crate::not_implemented;
@@ -89,24 +90,13 @@ pub fn help_of(path: &[String]) -> Option<String> {
 /// Returns the grammar without what is not implemented yet, for completions and manual pages.
 #[must_use]
 pub fn public_grammar() -> clap::Command {
-    let mut grammar = sorted_grammar();
+    let mut grammar = grouped(Arguments::command());
     grammar.build();
     grammar
 }
 
 fn grammar() -> clap::Command {
-    not_implemented::add_hidden(sorted_grammar())
-}
-
-/// Returns the grammar of what there is. Help lists the commands by their names.
-fn sorted_grammar() -> clap::Command {
-    let grammar = Arguments::command();
-    let mut names = names_of(&grammar);
-    names.sort();
-    let places = names.iter().enumerate();
-    places.fold(grammar, |grammar, (place, name)| {
-        grammar.mut_subcommand(name, |command| command.display_order(place))
-    })
+    not_implemented::add_hidden(grouped(Arguments::command()))
 }
 
 /// Returns the names of the commands.

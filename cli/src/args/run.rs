@@ -15,22 +15,29 @@ use crate::not_implemented::refused_value;
 #[derive(Args, Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct RunArgs {
-    /// The prompt of a task for a model, in quotes. With --each, the prompt of every task; with
-    /// --exec, the command is run once for each TASK, which is {{item}} then
+    /// The prompt of a task, in quotes
+    ///
+    /// With --each, the prompt of every task. With --exec, the command is run once for each TASK, which
+    /// is {{item}} then.
     #[arg(value_name = "TASK")]
     pub tasks: Vec<String>,
 
-    /// The command that does the work of each task, run by /bin/sh -c in the task's own copy
+    /// A shell command that does the work of each task
+    ///
+    /// It is run by /bin/sh -c in the task's own copy.
     #[arg(long, value_name = "CMD")]
     pub exec: Option<String>,
 
-    /// The model of each TASK: PROVIDER/ID, its id, a part of its name, or one of the roles default,
-    /// smol, slow and plan; a thinking level may follow, as in ID:high
+    /// The model of each task: sonnet, PROVIDER/ID, ID:high
+    ///
+    /// PROVIDER/ID, an id, a part of a name, or one of the roles default, smol, slow and plan. A thinking
+    /// level may follow, as in ID:high.
     #[arg(long, value_name = "MODEL")]
     pub model: Option<ModelChoice>,
 
-    /// The API key of the model's provider, for this run. Others on this machine may see it in the
-    /// list of processes: `regatta login` stores it instead
+    /// The API key of the model's provider, for this run
+    ///
+    /// Others on this machine may see it in the list of processes: `regatta login` stores it instead.
     #[arg(long, value_name = "KEY", requires = "model")]
     pub api_key: Option<GivenKey>,
 
@@ -42,8 +49,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub agent: Option<AgentChoice>,
 
-    /// One task per item: a glob over tracked files, @FILE for the lines of a file, - for those
-    /// of standard input
+    /// One task per item: a glob, @FILE for lines, - for standard input
+    ///
+    /// A glob is over tracked files. @FILE has an item on each line.
     #[arg(long, value_name = "SPEC")]
     pub each: Option<String>,
 
@@ -55,11 +63,15 @@ pub struct RunArgs {
     #[arg(long, requires = "each", action = ArgAction::SetTrue)]
     pub(crate) null: bool,
 
-    /// Read the tasks from a plan (`regatta schema plan`), - for standard input
+    /// Read the tasks from a plan, - for standard input
+    ///
+    /// `regatta schema plan` prints its schema.
     #[arg(long, value_name = "FILE")]
     pub plan: Option<PathBuf>,
 
-    /// How many tasks run at the same time [default: 32 with a model, else the number of cores]
+    /// How many tasks run at the same time
+    ///
+    /// [default: 32 with a model, else the number of cores]
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
 
@@ -67,27 +79,34 @@ pub struct RunArgs {
     #[arg(long, value_name = "MODE")]
     pub isolation: Option<IsolationChoice>,
 
-    /// Where work lands: patch (the working tree), branch (one per task), stack (one branch, a
-    /// commit per task), none
+    /// Where work lands: patch, branch, stack, none
+    ///
+    /// patch: the working tree. branch: one branch per task. stack: one branch, a commit per task. none:
+    /// it is kept until `regatta apply`.
     #[arg(short, long, value_name = "MODE")]
     pub merge: Option<MergeChoice>,
 
-    /// Commit the work to this branch, a commit per task. If it is checked out, the files and the
-    /// index come along
+    /// Commit the work to this branch, a commit per task
+    ///
+    /// If it is checked out, the files and the index come along.
     #[arg(long, value_name = "BRANCH")]
     pub onto: Option<String>,
 
-    /// When work lands: end (when the last task has ended), eager (when its task has ended)
+    /// When work lands: at the end, or eager
+    ///
+    /// end: when the last task has ended. eager: when its task has ended.
     #[arg(long, value_name = "WHEN")]
     pub land: Option<LandChoice>,
 
-    /// Run a command in each workspace before its task, such as 'npm ci'. It is not confined: what it
-    /// writes outside stays there. Can be used more than once
+    /// Run a command in each workspace first, such as 'npm ci'
+    ///
+    /// It is not confined: what it writes outside stays there. Can be used more than once.
     #[arg(long, value_name = "CMD")]
     pub setup: Vec<String>,
 
-    /// Copy ignored files into each workspace, such as .env or 'node_modules/**'. Can be used more
-    /// than once
+    /// Copy ignored files into each workspace, such as .env
+    ///
+    /// Can be used more than once.
     #[arg(long, value_name = "GLOB")]
     pub carry: Vec<String>,
 
@@ -95,8 +114,9 @@ pub struct RunArgs {
     #[arg(long, conflicts_with = "carry")]
     pub no_carry: bool,
 
-    /// Keep the lines of both sides where two tasks changed the same lines of a file that matches,
-    /// such as 'src/mod.rs'. Can be used more than once
+    /// Keep the lines of both sides of a conflict in files that match
+    ///
+    /// Such as 'src/mod.rs'. Can be used more than once.
     #[arg(long, value_name = "GLOB")]
     pub union: Vec<String>,
 
@@ -112,16 +132,21 @@ pub struct RunArgs {
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) fail_fast: bool,
 
-    /// The JSON Schema of what each task yields: for a command, its last line of output
+    /// The JSON Schema of what each task yields
+    ///
+    /// A command yields its last line of output.
     #[arg(long, value_name = "FILE")]
     pub schema: Option<PathBuf>,
 
-    /// A limit of each task: wall=20m, output=10MB, turns=40, tokens=400k, cost=2.00USD
+    /// A limit of each task: wall=20m, turns=40, cost=2.00USD
+    ///
+    /// Also output=10MB and tokens=400k. Can be used more than once.
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     pub limits: Vec<LimitSetting>,
 
-    /// Pass an environment variable on to tasks, even the key of a model provider. Can be used more
-    /// than once
+    /// Pass an environment variable on to tasks
+    ///
+    /// Also the key of a model provider. Can be used more than once.
     #[arg(long, value_name = "NAME")]
     pub pass_env: Vec<VariableName>,
 

@@ -57,9 +57,10 @@ pub struct SettleArgs {
 /// The options of a command that settles conflicts.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ResolveArgs {
-    /// Let a command write the files that conflict: REGATTA_BASE, _OURS and _THEIRS name the sides,
-    /// REGATTA_RESULT the file to write. Or a model: agent, or agent:MODEL. Of each side something
-    /// must be left
+    /// Let a command or a model resolve conflicts
+    ///
+    /// A command writes the file REGATTA_RESULT from REGATTA_BASE, REGATTA_OURS and REGATTA_THEIRS. A
+    /// model is `agent`, or `agent:MODEL`. A file in which nothing of a side is left is refused.
     #[arg(long, value_name = "CMD|agent[:MODEL]", value_parser = resolver_kind)]
     resolve: Option<ResolverKind>,
 

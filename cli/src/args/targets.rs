@@ -31,7 +31,7 @@ pub(crate) struct KeptArgs {
     #[arg(long, action = ArgAction::SetTrue)]
     conflicted: bool,
 
-    /// Land all work that is kept, also what is unfinished or unverified
+    /// Land all kept work, also unfinished and unverified
     #[arg(long, action = ArgAction::SetTrue)]
     kept: bool,
 }

@@ -8,8 +8,9 @@ use clap::{ArgAction, Args};
 /// How the work of a run is verified.
 #[derive(Args, Clone, Debug, Default)]
 pub struct VerifyArgs {
-    /// Run a command in the merged result before it lands, such as 'cargo test': work with which it
-    /// fails is kept. Can be used more than once
+    /// Run a command, such as 'cargo test', before work lands
+    ///
+    /// It is run in the merged result. Work with which it fails is kept. Can be used more than once.
     #[arg(long = "verify", value_name = "CMD")]
     pub commands: Vec<String>,
 

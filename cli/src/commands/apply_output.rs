@@ -10,7 +10,7 @@ use crate::args::Form;
 use crate::commands::context::{CommandContext, Out, print_json, say};
 use crate::commands::kept_work::labels_of;
 use crate::commands::planned_programs::PlannedFile;
-use crate::commands::undo_output::named;
+use crate::commands::undo_output::{NAMED, named};
 use crate::error::Error;
 use crate::render::{
     Labels, Meaning, changed_lines, conflicts_text, count, landed_text, left_text, one_line,
@@ -119,7 +119,7 @@ pub(super) fn print_dry_run(
         writers.entry(by).or_default().push(path.clone());
     }
     for (by, paths) in writers {
-        let (files, named) = (count(paths.len(), "file"), named(&paths));
+        let (files, named) = (count(paths.len(), "file"), named(&paths, NAMED));
         say(out, &format!("{files} would be written by {by}: {named}"))?;
     }
     Ok(())

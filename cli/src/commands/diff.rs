@@ -12,8 +12,8 @@ use super::target::{Target, TargetKind};
 use crate::args::{DiffArgs, Form};
 use crate::error::Error;
 use crate::render::{
-    ChangedFile, Meaning, OutputWidth, changed_lines, count, file_lines, one_line, shell_word,
-    write_patch,
+    ChangedFile, Meaning, OutputWidth, TableRows, changed_lines, count, file_lines, one_line,
+    shell_word, write_patch,
 };
 
 /// Writes the captured work of one task, or of all tasks of a run one after the other, or lists its
@@ -64,7 +64,8 @@ pub fn run(context: &CommandContext, args: &DiffArgs, out: Out<'_>) -> Result<Ex
             let heading = is_several.then(|| heading(row, captured));
             (heading, ChangedFile::of_patch(patch))
         });
-        for line in file_lines(&files.collect::<Vec<_>>(), context.view.palette) {
+        let rows = if args.all { TableRows::All } else { TableRows::Folded };
+        for line in file_lines(&files.collect::<Vec<_>>(), rows, context.view.palette) {
             say(out, &line)?;
         }
         return Ok(ExitCode::Success);

@@ -41,7 +41,22 @@ fn page(path: &[String]) -> Result<String, Error> {
     let mut page = Vec::new();
     let written = clap_mangen::Man::new(command).title(title).render(&mut page);
     written.map_err(|error| Error::output(&error))?;
-    Ok(String::from_utf8_lossy(&page).into_owned())
+    Ok(with_examples_as_typed(&String::from_utf8_lossy(&page)))
+}
+
+/// Returns the page with indented lines, which are examples, between the requests that keep man(1) from
+/// wrapping them (`.nf` and `.fi`, groff_man(7)).
+fn with_examples_as_typed(page: &str) -> String {
+    let mut lines = Vec::new();
+    let mut is_example = false;
+    for line in page.lines() {
+        if line.starts_with("  ") != is_example {
+            is_example = !is_example;
+            lines.push(if is_example { ".nf" } else { ".fi" });
+        }
+        lines.push(line);
+    }
+    lines.join("\n") + "\n"
 }
 
 #[cfg(test)]
@@ -57,6 +72,8 @@ mod tests {
         assert!(said(&[]).unwrap().contains(".TH regatta 1"));
         let page = said(&["runs", "show"]).unwrap();
         assert!(page.contains(".TH regatta-runs-show 1"), "{page}");
+        assert!(page.contains("Examples:\n.nf\n  regatta runs show "), "{page}");
+        assert!(page.contains("\n.fi\n.PP\n"), "{page}");
         for path in [&["replay"][..], &["__launcher"], &["runs", "sail"]] {
             let error = said(path).unwrap_err().to_string();
             assert!(error.starts_with("error: there is no manual page of `"), "{error}");

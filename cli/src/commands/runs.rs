@@ -32,7 +32,7 @@ pub enum RunsView<'a> {
     /// The latest runs, at most this many.
     List(usize),
     /// One run; the latest if none is named.
-    Show(&'a TargetArgs),
+    Show(&'a TargetArgs, TableRows),
     /// How long the phases of a run's tasks took.
     Timing(&'a TargetArgs),
 }
@@ -43,8 +43,10 @@ impl RunsArgs {
         match &self.command {
             None => Ok(RunsView::List(LISTED)),
             Some(RunsCommand::List { limit }) => Ok(RunsView::List(*limit)),
-            Some(RunsCommand::Show { target, timing: false }) => Ok(RunsView::Show(target)),
-            Some(RunsCommand::Show { target, timing: true }) => Ok(RunsView::Timing(target)),
+            Some(RunsCommand::Show { target, timing: true, .. }) => Ok(RunsView::Timing(target)),
+            Some(RunsCommand::Show { target, all, .. }) => {
+                Ok(RunsView::Show(target, if *all { TableRows::All } else { TableRows::Folded }))
+            }
             Some(RunsCommand::Retry(args)) => Err(args),
         }
     }
@@ -57,7 +59,7 @@ impl RunsArgs {
 pub fn run(context: &CommandContext, view: RunsView<'_>, out: Out<'_>) -> Result<ExitCode, Error> {
     match view {
         RunsView::List(limit) => list(context, limit, out)?,
-        RunsView::Show(target) => show(context, target, out)?,
+        RunsView::Show(target, rows) => show(context, (target, rows), out)?,
         RunsView::Timing(target) => timing::show(context, target, out)?,
     }
     Ok(ExitCode::Success)
@@ -109,7 +111,11 @@ fn outcome(run: &RunRow, tasks: &[TaskRow]) -> String {
     parts.join(" · ")
 }
 
-fn show(context: &CommandContext, given: &TargetArgs, out: Out<'_>) -> Result<(), Error> {
+fn show(
+    context: &CommandContext,
+    (given, rows_shown): (&TargetArgs, TableRows),
+    out: Out<'_>,
+) -> Result<(), Error> {
     let located = Located::find(context, given)?;
     if context.view.form == Form::Json {
         return print_run(context, &located, out);
@@ -123,7 +129,8 @@ fn show(context: &CommandContext, given: &TargetArgs, out: Out<'_>) -> Result<()
         ms: run.totals.as_ref().map(|totals| totals.ms).or(took),
         room: context.view.room(),
         palette: context.view.palette,
-        rows_shown: TableRows::All,
+        rows_shown,
+        all: Some(context.hints.command(&format!("runs show {} --all", run.name))),
     };
     write_table(out, &table).map_err(|error| Error::output(&error))?;
     let left_out =

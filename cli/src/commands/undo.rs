@@ -12,8 +12,8 @@ use super::context::{CommandContext, Out, say};
 use super::kept_work::{has_landed, is_taken_back};
 use super::landing_notices::print_notice;
 use super::target::{Target, TargetKind};
+use super::undo_output::{Done, NAMED, print};
 use super::undo_tasks::{task_lines, task_results};
-use super::undo_output::{Done, print};
 use crate::app_context::UniqueIds;
 use crate::args::{Execution, UndoArgs};
 use crate::error::Error;
@@ -43,9 +43,10 @@ pub async fn run(
     let landed = Target { run: target.run.clone(), tasks: landed, kind: target.kind };
     landed.check_not_collected(context, "landed work")?;
     let Some(request) = request(context, &target, out)? else { return Ok(ExitCode::Success) };
+    let most = if args.all { usize::MAX } else { NAMED };
     if args.execution() == Execution::DryRun {
         let report = repository.dry_run_undo(request).await?;
-        print(context, &target, &report, Done::DryRun, out)?;
+        print(context, &target, &report, (Done::DryRun, most), out)?;
         return Ok(exit_code(&report));
     }
     // The lock is held until the ledger has the result. So no other engine lands the same work.
@@ -56,7 +57,7 @@ pub async fn run(
         return Ok(ExitCode::Success);
     };
     let (report, code) = take_back(context, repository, &target, request).await?;
-    print(context, &target, &report, Done::Yes, out)?;
+    print(context, &target, &report, (Done::Yes, most), out)?;
     Ok(code.unwrap_or_else(|| exit_code(&report)))
 }
 
@@ -115,7 +116,7 @@ fn request(
         let again = context.hints.command(&format!("apply {name} --again"));
         match context.view.form {
             crate::args::Form::Json => {
-                print(context, target, &UndoReport::default(), Done::Already, out)?;
+                print(context, target, &UndoReport::default(), (Done::Already, NAMED), out)?;
             }
             crate::args::Form::Text => {
                 let each = task_lines(context, &task_results(target, &UndoReport::default()));

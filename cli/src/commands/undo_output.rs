@@ -11,8 +11,8 @@ use crate::args::Form;
 use crate::error::Error;
 use crate::render::{Meaning, count, one_line, reason_text};
 
-/// How many paths are named for each thing that is told.
-const NAMED: usize = 20;
+/// How many paths are named for each result, unless all are asked for.
+pub(super) const NAMED: usize = 20;
 
 /// Whether something was taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -66,12 +66,12 @@ enum BranchResult<'a> {
     Left { why: &'a str },
 }
 
-/// Prints what was taken back of `target`, or would be.
+/// Prints what was taken back of `target`, or would be. At most `most` paths are named for each result.
 pub(super) fn print(
     context: &CommandContext,
     target: &Target,
     report: &UndoReport,
-    done: Done,
+    (done, most): (Done, usize),
     out: Out<'_>,
 ) -> Result<(), Error> {
     let results = task_results(target, report);
@@ -84,7 +84,7 @@ pub(super) fn print(
     let would = if done == Done::DryRun { ", if it were done now" } else { "" };
     if !report.paths.is_empty() {
         let files = count(report.paths.len(), "file");
-        lines.push(format!("{back}  {files}{would}: {}", named(&report.paths)));
+        lines.push(format!("{back}  {files}{would}: {}", named(&report.paths, most)));
     }
     for UndoneBranch { name, nested, end } in &report.branches {
         let place = nested.as_ref().map(|root| format!(" in {root}")).unwrap_or_default();
@@ -106,12 +106,12 @@ pub(super) fn print(
             }
         });
     }
-    for conflict in report.left.iter().take(NAMED) {
+    for conflict in report.left.iter().take(most) {
         let path = one_line(&conflict.path.to_string());
         lines.push(format!("{left}  {path}: {}", reason(conflict)));
     }
-    if report.left.len() > NAMED {
-        lines.push(format!("{left}  and {} more", report.left.len() - NAMED));
+    if report.left.len() > most {
+        lines.push(format!("{left}  and {} more", report.left.len() - most));
     }
     for task in &report.unwritten {
         lines.push(format!("{left}  {task}: its work was there before it landed"));
@@ -190,12 +190,12 @@ fn document<'a>(
     }
 }
 
-/// Returns the first paths, and how many more there are.
-pub(super) fn named(paths: &[RepoPath]) -> String {
+/// Returns the first `most` paths, and how many more there are.
+pub(super) fn named(paths: &[RepoPath], most: usize) -> String {
     let mut parts: Vec<String> =
-        paths.iter().take(NAMED).map(|path| one_line(&path.to_string())).collect();
-    if paths.len() > NAMED {
-        parts.push(format!("and {} more", paths.len() - NAMED));
+        paths.iter().take(most).map(|path| one_line(&path.to_string())).collect();
+    if paths.len() > most {
+        parts.push(format!("and {} more", paths.len() - most));
     }
     parts.join(", ")
 }

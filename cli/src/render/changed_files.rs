@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::numbers::count;
 use super::patch::DiffPart;
 use super::printable::{fit, one_line, width};
+use super::task_table::TableRows;
 use super::terminal::{Meaning, Palette};
 
 /// One changed file of a patch.
@@ -96,6 +97,11 @@ impl ChangedFile {
         }
     }
 
+    /// Returns whether the file has a new name and no other change.
+    fn is_moved(&self) -> bool {
+        self.change == FileChange::Renamed && !self.binary && (self.added, self.removed) == (0, 0)
+    }
+
     /// Returns what is said beside the numbers of lines.
     fn note(&self) -> &'static str {
         match (self.change, self.binary) {
@@ -111,12 +117,28 @@ impl ChangedFile {
     }
 }
 
+/// How many files whose lines have not changed are listed one by one.
+const UNCHANGED: usize = 10;
+
 /// Returns the lines of the files of several tasks, each below its heading if it has one, and the sum of
-/// more than one file. A task without files is left out.
+/// more than one file. A task without files is left out. Unless all rows are asked for, many files that
+/// were renamed and have the same content are one line with their count.
 #[must_use]
-pub fn file_lines(works: &[(Option<String>, Vec<ChangedFile>)], palette: Palette) -> Vec<String> {
+pub fn file_lines<'a>(
+    works: &'a [(Option<String>, Vec<ChangedFile>)],
+    rows: TableRows,
+    palette: Palette,
+) -> Vec<String> {
+    let is_listed = |files: &[ChangedFile]| {
+        rows == TableRows::All || files.iter().filter(|file| file.is_moved()).count() <= UNCHANGED
+    };
     let files: Vec<&ChangedFile> = works.iter().flat_map(|(_, files)| files).collect();
-    let widest = files.iter().map(|file| width(&file.name())).max().unwrap_or(0);
+    let listed = |files: &'a [ChangedFile]| {
+        let all = is_listed(files);
+        files.iter().filter(move |file| all || !file.is_moved())
+    };
+    let widest = works.iter().flat_map(|(_, files)| listed(files));
+    let widest = widest.map(|file| width(&file.name())).max().unwrap_or(0);
     let digits = |number: fn(&ChangedFile) -> u64| {
         files.iter().map(|file| number(file).to_string().len()).max().unwrap_or(0)
     };
@@ -133,7 +155,14 @@ pub fn file_lines(works: &[(Option<String>, Vec<ChangedFile>)], palette: Palette
     for (heading, files) in works.iter().filter(|(_, files)| !files.is_empty()) {
         lines.extend(heading.as_ref().map(|heading| palette.paint(Meaning::Heading, heading)));
         let indent = if heading.is_some() { "  " } else { "" };
-        lines.extend(files.iter().map(|file| format!("{indent}{}", line(file))));
+        lines.extend(listed(files).map(|file| format!("{indent}{}", line(file))));
+        if !is_listed(files) {
+            let moved = files.iter().filter(|file| file.is_moved()).count();
+            lines.push(format!(
+                "{indent}{} renamed, with the same content (--all lists them)",
+                count(moved, "file")
+            ));
+        }
     }
     if files.len() > 1 {
         let sum = |number: fn(&ChangedFile) -> u64| files.iter().copied().map(number).sum::<u64>();
@@ -183,7 +212,7 @@ deleted file mode 100644
     #[test]
     fn files_are_listed_with_their_lines_and_what_became_of_them() {
         let files = ChangedFile::of_patch(PATCH.as_bytes());
-        let lines = file_lines(&[(None, files)], Palette::Plain);
+        let lines = file_lines(&[(None, files)], TableRows::Folded, Palette::Plain);
         let expected = [
             "a b/c.txt        +2 −1",
             "old.rs → new.rs  +0 −0",
@@ -201,12 +230,36 @@ deleted file mode 100644
         let long = files("diff --git a/a-long-name b/a-long-name\n@@\n+x\n");
         let short = files("diff --git a/x b/x\n@@\n-x\n");
         let works = [(Some("one".to_owned()), long), (Some("none".to_owned()), Vec::new())];
-        assert_eq!(file_lines(&works, Palette::Plain), ["one", "  a-long-name  +1 −0"]);
+        assert_eq!(
+            file_lines(&works, TableRows::Folded, Palette::Plain),
+            ["one", "  a-long-name  +1 −0"]
+        );
         let [one, none] = works;
-        let lines = file_lines(&[one, none, (Some("two".to_owned()), short)], Palette::Plain);
+        let lines = file_lines(
+            &[one, none, (Some("two".to_owned()), short)],
+            TableRows::Folded,
+            Palette::Plain,
+        );
         let expected =
             ["one", "  a-long-name  +1 −0", "two", "  x            +0 −1", "2 files · +1 −1"];
         assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn many_files_that_were_only_renamed_are_one_line_unless_all_are_asked_for() {
+        let renamed =
+            |at| format!("diff --git a/a{at} b/b{at}\nrename from a{at}\nrename to b{at}\n");
+        let patch: String = (0..50).map(renamed).collect();
+        let changed = "diff --git a/x b/x\n@@\n-x\n";
+        let works = [(None, ChangedFile::of_patch(format!("{patch}{changed}").as_bytes()))];
+        let folded = file_lines(&works, TableRows::Folded, Palette::Plain);
+        let expected = [
+            "x  +0 −1",
+            "50 files renamed, with the same content (--all lists them)",
+            "51 files · +0 −1",
+        ];
+        assert_eq!(folded, expected);
+        assert_eq!(file_lines(&works, TableRows::All, Palette::Plain).len(), 52);
     }
 
     #[test]

@@ -206,7 +206,11 @@ impl RunRenderer {
             ms: self.run.end().map(|(totals, _)| totals.ms),
             room: self.view.room(),
             palette: self.view.palette,
-            rows_shown: if quiet { TableRows::Problems } else { TableRows::All },
+            rows_shown: if quiet { TableRows::Problems } else { TableRows::Folded },
+            all: self
+                .hints
+                .as_ref()
+                .map(|hints| hints.command(&format!("runs show {} --all", head.run))),
         };
         let out = &mut self.streams.out;
         write_table(out, &table)?;

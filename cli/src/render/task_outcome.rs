@@ -12,7 +12,7 @@ use super::terminal::Meaning;
 use super::unverified::unverified_text;
 
 /// The outcome of a task as text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OutcomeLine {
     /// The outcome: `landed`, `conflict`, `failed: timeout` and so on.
     pub word: String,

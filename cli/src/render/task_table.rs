@@ -3,7 +3,7 @@
 //! It is not laid out by a table library, because its first column is shortened in the middle to what
 //! tells tasks apart, its last gets the columns that are left, and on a pipe nothing is cut.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
 use protocol::{ChangeSummary, Usage};
@@ -17,6 +17,9 @@ use super::terminal::{Meaning, OutputWidth, Palette};
 /// The maximum number of tasks that are all listed. In a larger run, tasks without problems are
 /// only counted.
 const WHOLE: usize = 50;
+
+/// How many rows that say the same and no more are listed before they become one row with a count.
+const EQUAL: usize = 3;
 
 /// The maximum width of the column of labels on a terminal of 80 columns, and on a very wide one.
 const NARROW_LABELS: usize = 32;
@@ -55,19 +58,29 @@ pub struct Table {
     pub palette: Palette,
     /// Which tasks get a line.
     pub rows_shown: TableRows,
+    /// The command that lists all tasks, unless no commands are shown.
+    pub all: Option<String>,
 }
 
 /// Which tasks get a line of a table. The others are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableRows {
-    /// All tasks of a small run; in a run of many tasks, those with problems.
+    /// All tasks.
     All,
-    /// The tasks with problems.
+    /// All tasks of a small run; in a run of many tasks, those with problems. Rows that say the same and
+    /// no more, such as `cancelled` of tasks that have not started, are one row with a count.
+    Folded,
+    /// The tasks with problems, folded in the same way.
     Problems,
 }
 
-/// Writes a table. It lists every task of a small run. Of a large run, it lists the tasks with
-/// problems and counts the others.
+/// A row of the table with the number of rows after it that say the same.
+struct ListedRow<'a> {
+    row: &'a TableRow,
+    equal: usize,
+}
+
+/// Writes a table.
 ///
 /// # Errors
 /// `out` cannot be written.
@@ -78,15 +91,22 @@ pub fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> {
         let header = table.palette.paint(Meaning::Heading, &columns.header());
         writeln!(out, "{header}")?;
     }
-    let labels: Vec<String> = shown.iter().map(|row| row.task.clone()).collect();
-    for (row, label) in shown.iter().zip(shorten(&labels, columns.task)) {
-        writeln!(out, "{}", columns.row(row, &label, table))?;
+    let labels: Vec<String> = shown.iter().map(|listed| listed.row.task.clone()).collect();
+    for (listed, label) in shown.iter().zip(shorten(&labels, columns.task)) {
+        writeln!(out, "{}", columns.row(listed, &label, table))?;
     }
-    let hidden = table.rows.len() - shown.len();
-    if hidden > 0 && !shown.is_empty() && table.rows_shown == TableRows::All {
-        writeln!(out, "and {hidden} more without trouble")?;
+    let folded: usize = shown.iter().map(|listed| listed.equal).sum();
+    let hidden = table.rows.len() - shown.len() - folded;
+    if table.rows_shown == TableRows::Folded && !shown.is_empty() {
+        let hidden = (hidden > 0).then(|| format!("and {hidden} more without trouble"));
+        let all = table.all.as_ref().filter(|_| hidden.is_some() || folded > 0);
+        let parts = hidden.into_iter().chain(all.map(|all| format!("all tasks: {all}")));
+        let line = parts.collect::<Vec<_>>().join("; ");
+        if !line.is_empty() {
+            writeln!(out, "{line}")?;
+        }
     }
-    if hidden > 0 {
+    if hidden + folded > 0 {
         // The notes of the tasks that are listed say it there.
         for (model, tasks) in fallback_counts(&table.rows) {
             writeln!(out, "{} answered by {}", count(tasks, "task"), one_line(model))?;
@@ -113,12 +133,39 @@ fn fallback_counts(rows: &[TableRow]) -> BTreeMap<&str, usize> {
     counts
 }
 
-fn listed_rows(table: &Table) -> Vec<&TableRow> {
-    if table.rows_shown == TableRows::All && table.rows.len() <= WHOLE {
-        return table.rows.iter().collect();
+fn listed_rows(table: &Table) -> Vec<ListedRow<'_>> {
+    if table.rows_shown == TableRows::All {
+        return table.rows.iter().map(|row| ListedRow { row, equal: 0 }).collect();
+    }
+    if table.rows_shown == TableRows::Folded && table.rows.len() <= WHOLE {
+        return folded(table.rows.iter());
     }
     let with = |meaning| table.rows.iter().filter(move |row| row.outcome.meaning == meaning);
-    with(Meaning::Bad).chain(with(Meaning::Kept)).collect()
+    folded(with(Meaning::Bad).chain(with(Meaning::Kept)))
+}
+
+/// Returns the rows in their order. Of rows that have the same outcome and note, and no change or usage,
+/// the first stands for all if they are more than a few.
+fn folded<'a>(rows: impl Iterator<Item = &'a TableRow> + Clone) -> Vec<ListedRow<'a>> {
+    let says_more =
+        |row: &TableRow| row.changes.is_some_and(|it| it.files > 0) || row.usage.is_some();
+    let mut counts: HashMap<&OutcomeLine, usize> = HashMap::new();
+    for row in rows.clone().filter(|row| !says_more(row)) {
+        *counts.entry(&row.outcome).or_default() += 1;
+    }
+    let mut listed = Vec::new();
+    for row in rows {
+        match counts.get_mut(&row.outcome).filter(|_| !says_more(row)) {
+            // An earlier row stands for this one.
+            Some(0) => {}
+            Some(count) if *count > EQUAL => {
+                listed.push(ListedRow { row, equal: *count - 1 });
+                *count = 0;
+            }
+            _ => listed.push(ListedRow { row, equal: 0 }),
+        }
+    }
+    listed
 }
 
 /// Returns the count of each outcome: `14 landed · 1 conflict · 1 failed`.
@@ -164,9 +211,9 @@ enum Shown {
 const USAGE: usize = 2 + 6 + 2 + 7;
 
 impl Columns {
-    fn of(rows: &[&TableRow], table: &Table) -> Self {
+    fn of(rows: &[ListedRow<'_>], table: &Table) -> Self {
         let widest = |cell: &dyn Fn(&TableRow) -> String, header: &str| {
-            rows.iter().map(|row| width(&cell(row))).max().unwrap_or(0).max(header.len())
+            rows.iter().map(|listed| width(&cell(listed.row))).max().unwrap_or(0).max(header.len())
         };
         let outcome = widest(&|row| row.outcome.word.clone(), "outcome");
         let lines = widest(&|row| row.changes.map(changed_lines).unwrap_or_default(), "lines");
@@ -193,13 +240,14 @@ impl Columns {
         format!("{task}  {outcome}  files  {:>1$}    time{usage}", "lines", self.lines)
     }
 
-    fn row(&self, row: &TableRow, label: &str, table: &Table) -> String {
+    fn row(&self, listed: &ListedRow<'_>, label: &str, table: &Table) -> String {
+        let row = listed.row;
         let task = fit(label, self.task);
         let word = fit(&row.outcome.word, self.outcome);
         let files = row.changes.map(|changes| changes.files.to_string()).unwrap_or_default();
         let lines = row.changes.map(changed_lines).unwrap_or_default();
         let indent = " ".repeat(self.lines.saturating_sub(width(&lines)));
-        let time = row.ms.map(duration).unwrap_or_default();
+        let time = row.ms.filter(|_| listed.equal == 0).map(duration).unwrap_or_default();
         let usage = match (self.usage, row.usage) {
             (Shown::No, _) => String::new(),
             (Shown::Yes, None) => format!("  {:>6}  {:>7}", "–", "–"),
@@ -209,7 +257,10 @@ impl Columns {
         };
         let middle = format!("  {files:>5}  {indent}{lines}  {time:>6}{usage}");
         let used = self.task + 2 + self.outcome + width(&middle) + 3;
-        let note = note(&one_line(&row.outcome.note), used, table.room);
+        let more =
+            if listed.equal > 0 { format!("and {} more", listed.equal) } else { String::new() };
+        let note = [more, one_line(&row.outcome.note)].into_iter().filter(|part| !part.is_empty());
+        let note = cell_end(&note.collect::<Vec<_>>().join("; "), used, table.room);
         let painted = table.palette.paint(row.outcome.meaning, word.trim_end());
         let rest = " ".repeat(width(&word) - width(word.trim_end()));
         format!("{task}  {painted}{rest}{middle}{note}").trim_end().to_owned()
@@ -221,7 +272,7 @@ const INDENT: usize = 6;
 
 /// Returns a note as the end of a row with `used` columns, or as a line of its own if it does not
 /// fit.
-fn note(note: &str, used: usize, room: OutputWidth) -> String {
+fn cell_end(note: &str, used: usize, room: OutputWidth) -> String {
     match room {
         OutputWidth::Columns(columns) if used + width(note) > columns => {
             format!("\n{}{}", " ".repeat(INDENT), cut(note, columns.saturating_sub(INDENT)))
@@ -259,7 +310,8 @@ mod tests {
             ms: Some(108_000),
             room,
             palette: Palette::Plain,
-            rows_shown: TableRows::All,
+            rows_shown: TableRows::Folded,
+            all: Some("regatta runs show r1 --all".to_owned()),
         };
         write_table(&mut out, &table).unwrap();
         String::from_utf8(out).unwrap()
@@ -340,6 +392,42 @@ search  failed: contract      3  +41 −7     31s   30.2k        ?   no yield af
     }
 
     #[test]
+    fn rows_that_say_the_same_and_no_more_are_one_row_with_a_count() {
+        let mut rows: Vec<_> = (0..848)
+            .map(|at| TableRow {
+                changes: None,
+                ms: Some(0),
+                ..row(&format!("t{at}"), "cancelled", Meaning::Bad, "")
+            })
+            .collect();
+        rows.insert(2, row("works", "cancelled", Meaning::Bad, ""));
+        rows.push(TableRow { changes: None, ..row("a", "failed: auth", Meaning::Bad, "no key") });
+        rows.push(TableRow { changes: None, ..row("b", "failed: auth", Meaning::Bad, "no key") });
+        let text = written(rows.clone(), OutputWidth::Columns(80));
+        let expected = "\
+task   outcome       files   lines    time
+t0     cancelled                             and 847 more
+works  cancelled         3  +41 −7     31s
+a      failed: auth                    31s   no key
+b      failed: auth                    31s   no key
+all tasks: regatta runs show r1 --all
+849 cancelled · 2 failed    1m48s
+";
+        assert_eq!(text, expected);
+        let mut out = Vec::new();
+        let table = Table {
+            rows,
+            ms: None,
+            room: OutputWidth::Pipe,
+            palette: Palette::Plain,
+            rows_shown: TableRows::All,
+            all: None,
+        };
+        write_table(&mut out, &table).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap().lines().count(), 1 + 851 + 1);
+    }
+
+    #[test]
     fn who_asks_for_trouble_only_gets_that_and_the_totals() {
         let rows = vec![row("auth", "landed", Meaning::Good, "")];
         let table = Table {
@@ -348,6 +436,7 @@ search  failed: contract      3  +41 −7     31s   30.2k        ?   no yield af
             room: OutputWidth::Pipe,
             palette: Palette::Plain,
             rows_shown: TableRows::Problems,
+            all: None,
         };
         let mut out = Vec::new();
         write_table(&mut out, &table).unwrap();

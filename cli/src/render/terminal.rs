@@ -210,7 +210,7 @@ pub enum Palette {
 }
 
 /// The meaning of a text, which has a colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Meaning {
     /// Landed, added: green.
     Good,

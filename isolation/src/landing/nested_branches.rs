@@ -192,7 +192,10 @@ fn nested_stack(
         // Before the branch moves: an undo leaves a branch that has other commits than these.
         record(recorded, root, &request.run, vec![(tasks, branch.clone())])?;
         if move_branch(&repo.git()?, &branch, request.run.as_str())? == RefUpdated::Contested {
-            return Err(cannot(format!("move {}", branch.reference), "another program has moved it"));
+            return Err(cannot(
+                format!("move {}", branch.reference),
+                "another program has moved it",
+            ));
         }
     }
     let mut tips = stacked.tips;

@@ -35,9 +35,9 @@ fn pages() -> Vec<(String, String)> {
 fn no_page_has_a_word_that_is_avoided() {
     let pages = pages();
     assert!(pages.len() >= 25, "{} pages", pages.len());
-    let paragraphs = pages.iter().flat_map(|(path, page)| {
-        page.split("\n\n").map(move |paragraph| (path, paragraph))
-    });
+    let paragraphs = pages
+        .iter()
+        .flat_map(|(path, page)| page.split("\n\n").map(move |paragraph| (path, paragraph)));
     let found = paragraphs.filter_map(|(path, paragraph)| {
         let found = avoided(&without_code(paragraph));
         (!found.is_empty()).then(|| format!("{path}: {found:?} in {paragraph}"))

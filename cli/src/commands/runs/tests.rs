@@ -39,7 +39,11 @@ async fn a_list_has_a_line_per_run() {
 async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
     let (bench, name) = bench().await;
     let args = RunsArgs {
-        command: Some(RunsCommand::Show { target: TargetArgs::default(), timing: false }),
+        command: Some(RunsCommand::Show {
+            target: TargetArgs::default(),
+            timing: false,
+            all: false,
+        }),
     };
     let shown = text(|out| run(&bench.context, args.view().unwrap(), out));
     assert_eq!(
@@ -71,7 +75,11 @@ async fn programs_get_one_document_with_the_run_and_its_tasks() {
     let (mut bench, name) = bench().await;
     bench.context.view.form = Form::Json;
     let args = RunsArgs {
-        command: Some(RunsCommand::Show { target: Some(name.clone()).into(), timing: false }),
+        command: Some(RunsCommand::Show {
+            target: Some(name.clone()).into(),
+            timing: false,
+            all: false,
+        }),
     };
     let shown: serde_json::Value =
         serde_json::from_str(&text(|out| run(&bench.context, args.view().unwrap(), out))).unwrap();
@@ -85,11 +93,12 @@ async fn programs_get_one_document_with_the_run_and_its_tasks() {
 #[test]
 async fn a_patch_comes_out_of_a_pipe_byte_for_byte() {
     let (bench, name) = bench().await;
-    let one = DiffArgs { target: Some("search".to_owned()).into(), stat: false };
+    let one = DiffArgs { target: Some("search".to_owned()).into(), stat: false, all: false };
     let patch = format!("patch of refs/tasks/{name}/search/1\n\u{1b}[2J");
     assert_eq!(text(|out| diff::run(&bench.context, &one, out)), patch);
-    let all =
-        text(|out| diff::run(&bench.context, &DiffArgs { target: None.into(), stat: false }, out));
+    let all = text(|out| {
+        diff::run(&bench.context, &DiffArgs { target: None.into(), stat: false, all: false }, out)
+    });
     assert_eq!(all.matches("patch of").count(), 3);
 }
 
@@ -151,7 +160,11 @@ async fn what_models_used_is_told_of_runs_and_of_tasks() {
     let show = |target: &str| {
         let run_or_task = Some(target.to_owned());
         let args = RunsArgs {
-            command: Some(RunsCommand::Show { target: run_or_task.into(), timing: false }),
+            command: Some(RunsCommand::Show {
+                target: run_or_task.into(),
+                timing: false,
+                all: false,
+            }),
         };
         text(|out| run(&bench.context, args.view().unwrap(), out))
     };
@@ -175,7 +188,11 @@ async fn what_models_used_is_told_of_runs_and_of_tasks() {
     let mut context = bench.context.clone();
     context.view.form = Form::Json;
     let args = RunsArgs {
-        command: Some(RunsCommand::Show { target: TargetArgs::default(), timing: false }),
+        command: Some(RunsCommand::Show {
+            target: TargetArgs::default(),
+            timing: false,
+            all: false,
+        }),
     };
     let document: serde_json::Value =
         serde_json::from_str(&text(|out| run(&context, args.view().unwrap(), out))).unwrap();

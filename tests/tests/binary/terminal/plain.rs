@@ -62,6 +62,33 @@ fn on_a_dumb_terminal_a_conversation_is_plain_lines_without_an_escape() {
     assert_eq!(screen.wait().code(), Some(130), "{}", screen.text());
 }
 
+/// Commands of other agents, and some that are almost one of this program.
+const ELSEWHERE: &str = "add add-dir agents approvals bashes bug changelog clean commit config context \
+    continue copy debug diff doctor editor effort export feedback history hooks ide init list login \
+    logout mcp memory mention mode models output-style permissions plan plugin prompts redo rename reset \
+    review rewind run sandbox save sessions settings share skills stats status stop subagents summarize \
+    tasks think tokens tools undo usage modle thinkng resum nwe";
+
+#[test]
+fn a_slash_command_of_another_agent_says_what_does_the_same_here_and_reaches_no_model() {
+    let (place, model) = (sandbox(), PacedModel::start());
+    let mut screen = start(&place, &model);
+    assert!(ELSEWHERE.split(' ').filter(|name| !name.is_empty()).count() >= 60);
+    for name in ELSEWHERE.split(' ').filter(|name| !name.is_empty()) {
+        screen.type_line(&format!("/{name}"));
+        // The refusal ends with what to do instead.
+        let refused = format!("no such command: `/{name}`; ");
+        let text = screen.until("the refusal", |text| text.contains(&refused));
+        let instead = text.split_once(&refused).expect("it is there").1.lines().next();
+        assert!(instead.is_some_and(|it| !it.is_empty() && it != "see /help"), "{name}: {text}");
+    }
+    screen.type_line("hello");
+    let answer = model.next();
+    assert_eq!(answer.prompts(), ["hello"], "nothing else was sent");
+    answer.answer("Done.");
+    leave(&mut screen);
+}
+
 #[test]
 fn without_an_argument_a_conversation_begins_on_every_terminal() {
     let (place, model) = (sandbox(), PacedModel::start());
