@@ -3,7 +3,7 @@
 use protocol::{ModelRoute, RunSpec, Work};
 
 use crate::args::RunArgs;
-use crate::model::{ModelChoice, ModelDirectory, Roles, all_routes, left_out_fallbacks, routes};
+use crate::model::{ModelDirectory, Roles, all_routes, left_out_fallbacks, meaning, routes};
 
 /// Returns which model was chosen where its name does not say so itself.
 pub(super) fn chosen_models(
@@ -15,8 +15,8 @@ pub(super) fn chosen_models(
     let found = chosen.filter(|(model, _)| routes.iter().any(|(route, _)| *route == model));
     let mut notes: Vec<_> =
         found.into_iter().map(|(model, why)| format!("the model is {model}: {why}")).collect();
-    if let (Some(ModelChoice::Name(name)), [(route, _task)]) = (&args.model, routes.as_slice()) {
-        notes.push(format!("`{name}` is the model {route}"));
+    if let (Some(choice), [(route, _task)]) = (&args.model, routes.as_slice()) {
+        notes.extend(meaning(choice, route));
     }
     notes
 }

@@ -12,7 +12,7 @@ pub enum ModelChoice {
     Route(ModelRoute),
     /// The model that the settings name for a role.
     Role(Role),
-    /// The one model that has this id or name.
+    /// The one model that has this id or name, or the newest one of this family.
     Name(String),
 }
 
@@ -61,6 +61,19 @@ pub(crate) fn anchor_scenario(route: &mut ModelRoute) {
     }
 }
 
+/// Returns which model a choice means, where it does not say so itself.
+pub(crate) fn meaning(choice: &ModelChoice, model: &ModelRoute) -> Option<String> {
+    let typed = match choice {
+        ModelChoice::Name(name) => name.clone(),
+        ModelChoice::Route(route) => {
+            let same = route.name() == model.name() || route.to_string() == model.to_string();
+            Some(route.name()).filter(|_| !same && !is_scenario(model))?
+        }
+        ModelChoice::Role(_) => return None,
+    };
+    Some(format!("`{typed}` is the model {model}"))
+}
+
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
@@ -84,8 +97,8 @@ impl FromStr for ModelChoice {
         if !text.trim().is_empty() && text.len() <= 256 && !text.chars().any(char::is_control) {
             return Ok(Self::Name(text.to_owned()));
         }
-        Err("a model is PROVIDER/ID, as in ollama/qwen3:8b, the name of one model, or one of the \
-             roles default, smol, slow and plan"
+        Err("a model is PROVIDER/ID, as in ollama/qwen3:8b, the name of a model or of a family, or one \
+             of the roles default, smol, slow and plan"
             .to_owned())
     }
 }

@@ -6,6 +6,7 @@ use providers::{KnownProvider, LocalFound, LocalServer, known_providers, local_s
 
 use super::local_models::LocalSources;
 use super::user_models::{KeyPlace, UserModels};
+use crate::render::count;
 
 /// What was found where nobody names a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,12 +55,12 @@ type Keyed = (String, Option<String>);
 fn keyed_providers(user: &UserModels) -> Vec<Keyed> {
     let file = user.file();
     let hosted = known_providers().filter(|known| !known.is_local()).map(|known| known.id);
-    // It is the same account as `openai`, over another API.
-    let hosted = hosted.filter(|name| *name != "openai-completions");
     let own = file.providers.keys().map(String::as_str);
     let own = own.filter(|name| KnownProvider::find(name).is_none());
+    let shared = user.shared_accounts();
     let keyed = hosted
         .chain(own)
+        .filter(|name| !shared.contains_key(*name))
         .filter(|name| !matches!(user.key_place(name), KeyPlace::Missing(_) | KeyPlace::NotNeeded));
     let default = |name: &str| {
         let known = user.facts().provider(name).and_then(|facts| facts.default.clone());
@@ -103,7 +104,7 @@ fn choose(keyed: &[Keyed], servers: &[LocalServer]) -> FoundModel {
         models => {
             let some: Vec<_> = models.iter().take(3).map(|(at, id)| format!("{at}/{id}")).collect();
             let more = if models.len() > some.len() { ", …" } else { "" };
-            format!("{} models on this machine: {}{more}", models.len(), some.join(", "))
+            format!("{} on this machine: {}{more}", count(models.len(), "model"), some.join(", "))
         }
     };
     let others = servers.iter().filter_map(|server| match server.found {
@@ -163,7 +164,7 @@ mod tests {
         assert_eq!((route.to_string(), route.thinking), ("ollama/qwen3:8b".to_owned(), None));
         assert!(why.contains("only model of ollama"), "{why}");
         let keyed = [("openai".to_owned(), None), ("groq".to_owned(), None)];
-        let expected = "found: keys of openai, groq, and 1 models on this machine: ollama/qwen3:8b";
+        let expected = "found: keys of openai, groq, and 1 model on this machine: ollama/qwen3:8b";
         assert_eq!(choose(&keyed, &servers), FoundModel::Unclear(expected.to_owned()));
     }
 

@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use config::{Equivalence, ModelsFile};
+use config::Equivalence;
 use globset::GlobBuilder;
 use protocol::{ModelRoute, ThinkingLevel};
-use providers::{FactsTable, KnownProvider, ModelFacts, known_providers};
+use providers::{KnownProvider, ModelFacts};
 
-use super::is_scenario;
-use super::user_models::{KeyPlace, UserModels, facts_of, facts_of_own};
+use super::family::{ModelName, newest, without_dated};
+use super::{Obstacle, is_scenario};
 use crate::error::{Error, ErrorKind};
 
 /// The models that can be named, in the order of their names.
@@ -18,6 +18,10 @@ pub struct ModelDirectory {
     models: Vec<ListedModel>,
     /// Which models are the same one, as the user says.
     equivalence: Equivalence,
+    /// The first provider of the account of each provider that shares one.
+    accounts: BTreeMap<String, String>,
+    /// Why nothing in the file of models is used; `None` if it is.
+    file_fault: Option<String>,
 }
 
 /// One model of a directory.
@@ -27,7 +31,7 @@ pub(crate) struct ListedModel {
     pub(crate) id: String,
     pub(crate) facts: ModelFacts,
     /// Why it cannot be used; `None` if it can.
-    pub(crate) obstacle: Option<String>,
+    pub(crate) obstacle: Option<Obstacle>,
 }
 
 /// The models that a session may use.
@@ -49,7 +53,7 @@ impl ModelDirectory {
         let key = |model: &ListedModel| (model.provider.clone(), model.id.clone());
         models.sort_by_key(key);
         models.dedup_by_key(|model| key(model));
-        Self { models, equivalence: Equivalence::default() }
+        Self { models, ..Self::default() }
     }
 
     /// Returns this directory, in which these models are the same.
@@ -58,23 +62,23 @@ impl ModelDirectory {
         Self { equivalence, ..self }
     }
 
-    /// Returns the directory of the user's models.
-    pub(crate) fn of_user(user: &UserModels) -> Self {
-        let (file, facts) = (user.file(), user.facts());
-        let known = known_providers().map(|known| known.id);
-        let names: BTreeSet<&str> =
-            known.chain(file.providers.keys().map(String::as_str)).collect();
-        let models = names.into_iter().flat_map(|name| {
-            let obstacle = provider_obstacle(file, name, &user.key_place(name));
-            let models = models_of(file, facts, name).into_iter();
-            models.map(move |(id, facts)| {
-                let toolless = facts.tools == Some(false);
-                let toolless = toolless.then(|| "it cannot call tools".to_owned());
-                let obstacle = toolless.or_else(|| obstacle.clone());
-                ListedModel { provider: name.to_owned(), id, facts, obstacle }
-            })
-        });
-        Self::new(models.collect()).with_equivalence(file.equivalence.clone())
+    /// Returns this directory, in which these providers are accounts of others: the same models over
+    /// another API.
+    #[must_use]
+    pub(crate) fn with_accounts(self, accounts: BTreeMap<String, String>) -> Self {
+        Self { accounts, ..self }
+    }
+
+    /// Returns this directory, in which nothing of the file of models is, for this reason.
+    #[must_use]
+    pub(crate) fn with_file_fault(self, file_fault: Option<String>) -> Self {
+        Self { file_fault, ..self }
+    }
+
+    /// Returns this directory with these models.
+    #[must_use]
+    pub(crate) fn with_models(self, models: Vec<ListedModel>) -> Self {
+        Self { models: Self::new(models).models, ..self }
     }
 
     /// Returns the models.
@@ -89,7 +93,7 @@ impl ModelDirectory {
 
     /// Returns why a model cannot be used, as far as that is known before it is asked. A model that is
     /// not listed is asked all the same, if its provider can be.
-    pub(crate) fn obstacle(&self, route: &ModelRoute) -> Option<String> {
+    pub(crate) fn obstacle(&self, route: &ModelRoute) -> Option<Obstacle> {
         if let Some(model) = self.find(&route.provider, &route.id) {
             return model.obstacle.clone();
         }
@@ -98,7 +102,11 @@ impl ModelDirectory {
         match others.find(|model| model.facts.tools != Some(false)) {
             Some(other) => other.obstacle.clone(),
             None if KnownProvider::find(&route.provider).is_some() || is_scenario(route) => None,
-            None => Some(format!("no provider is called `{}`", route.provider)),
+            None => Some(Obstacle::new(
+                self.file_fault
+                    .clone()
+                    .unwrap_or_else(|| format!("no provider is called `{}`", route.provider)),
+            )),
         }
     }
 
@@ -112,7 +120,8 @@ impl ModelDirectory {
 
     /// Checks a model that is named by its provider and id. What looks like a thinking level is a part
     /// of the id where there is a model of that id, and what looks like a provider is so where no
-    /// provider has that name.
+    /// provider has that name. Where the provider has no such id, but a family of that name, it is the
+    /// newest model of the family.
     ///
     /// # Errors
     /// The model cannot call tools.
@@ -131,14 +140,21 @@ impl ModelDirectory {
         {
             return self.named(&route.to_string());
         }
+        if self.find(&route.provider, &route.id).is_none()
+            && ModelName::parse(&route.id).is_family()
+            && let [newest] = self.of_family(&route).as_slice()
+        {
+            route.id.clone_from(&newest.id);
+        }
         if let Some(model) = self.find(&route.provider, &route.id) {
             model.check()?;
         }
         Ok(route)
     }
 
-    /// Returns the one model that `name` names: by its id, by a glob, or by a part of its name; a
-    /// thinking level may follow after a colon. Models that can be used go before the others.
+    /// Returns the one model that `name` names: by its id, by a glob, by its family, of which the newest
+    /// is meant, or by a part of its name; a thinking level may follow after a colon. Models that can be
+    /// used go before the others.
     ///
     /// # Errors
     /// No model has the name, several have it, or the one cannot be used.
@@ -156,10 +172,9 @@ impl ModelDirectory {
             [model] => *model,
             several => return Err(ambiguous(name, several)),
         };
-        if let Some(obstacle) = &model.obstacle {
-            return Err(Error::new(ErrorKind::Model, format!("cannot use the model {model}"))
-                .because(obstacle.clone())
-                .hint("regatta models, for those that can be used"));
+        if let Some(obstacle) = model.obstacle.clone() {
+            let error = Error::new(ErrorKind::Model, format!("cannot use the model {model}"));
+            return Err(obstacle.add_to(error).hint("regatta models, for those that can be used"));
         }
         model.check()?;
         let (provider, id) = (model.provider.clone(), model.id.clone());
@@ -217,8 +232,8 @@ impl ModelDirectory {
         usable.map(route).collect()
     }
 
-    /// Returns the models that `name` may name: of the first way that finds any, those that can be
-    /// used, else the others.
+    /// Returns the models that `name` may name: those that can be used, else the others; of these, those
+    /// that the first way finds that finds any.
     fn matching(&self, name: &str) -> Vec<&ListedModel> {
         let lower = name.to_lowercase();
         let glob = GlobBuilder::new(&lower).literal_separator(false).build().ok();
@@ -229,23 +244,70 @@ impl ModelDirectory {
             return vec![model];
         }
         let ways: [&dyn Fn(&ListedModel) -> bool; 3] = [
-            &|model| model.id == name && !self.equivalence.exclude.contains(&model.to_string()),
+            &|model| model.id == name && self.is_named_by_id(model),
+            // Providers that pass on the models of others name these in their ids.
+            &|model| model.id.rsplit('/').next() == Some(name) && self.is_named_by_id(model),
             &|model| {
                 let id = model.id.to_lowercase();
                 glob.as_ref().is_some_and(|it| it.is_match(id) || it.is_match(shown(model)))
             },
-            &|model| !lower.is_empty() && shown(model).contains(&lower),
         ];
-        for way in ways {
-            let all: Vec<_> = self.models.iter().filter(|model| way(model)).collect();
-            let usable: Vec<_> =
-                all.iter().copied().filter(|model| model.obstacle.is_none()).collect();
-            let best = if usable.is_empty() { all } else { usable };
-            if !best.is_empty() {
-                return without_dated(best);
-            }
+        let found = self.best(|models| {
+            let by = |way: &&dyn Fn(&ListedModel) -> bool| {
+                models.iter().copied().filter(|model| way(model)).collect::<Vec<_>>()
+            };
+            let first = ways.iter().map(by).find(|found| !found.is_empty());
+            first.map_or_else(|| self.newest(models, name), without_dated)
+        });
+        if !found.is_empty() || lower.is_empty() {
+            return found;
         }
-        Vec::new()
+        self.best(|models| {
+            let parts = models.iter().copied().filter(|model| shown(model).contains(&lower));
+            without_dated(parts.collect())
+        })
+    }
+
+    /// Returns what `find` finds among the models that can be used, else among all; a model of one
+    /// account over several APIs once.
+    fn best<'a>(
+        &'a self,
+        find: impl Fn(&[&'a ListedModel]) -> Vec<&'a ListedModel>,
+    ) -> Vec<&'a ListedModel> {
+        let all: Vec<_> = self.models.iter().collect();
+        let usable: Vec<_> = all.iter().copied().filter(|it| it.obstacle.is_none()).collect();
+        let found = [usable, all].into_iter().map(|models| find(&models));
+        let mut found = found.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
+        let mut seen = BTreeSet::new();
+        let account = |model: &ListedModel| self.accounts.get(&model.provider).cloned();
+        found.retain(|model| {
+            seen.insert((account(model).unwrap_or_else(|| model.provider.clone()), &model.id))
+        });
+        found
+    }
+
+    /// Returns the newest model of each family of its provider that a route may name.
+    fn of_family(&self, route: &ModelRoute) -> Vec<&ListedModel> {
+        self.best(|models| {
+            let own = models.iter().copied().filter(|model| model.provider == route.provider);
+            newest(own, &ModelName::parse(&route.id))
+        })
+    }
+
+    /// Returns the newest model of each family that `name` may name, a provider before it included.
+    fn newest<'a>(&self, models: &[&'a ListedModel], name: &str) -> Vec<&'a ListedModel> {
+        let prefix = name.rsplit_once('/').map(|(before, _)| format!("{before}/"));
+        let is_there = |model: &&ListedModel| {
+            let prefix = prefix.as_deref().unwrap_or_default();
+            self.is_named_by_id(model)
+                && (model.to_string().starts_with(prefix) || model.id.starts_with(prefix))
+        };
+        newest(models.iter().copied().filter(is_there), &ModelName::parse(name))
+    }
+
+    /// Returns whether something else than its whole name may mean a model, as the user says.
+    fn is_named_by_id(&self, model: &ListedModel) -> bool {
+        !self.equivalence.exclude.contains(&model.to_string())
     }
 
     /// Returns the model that is meant by an id that the user has given to several: the first of them
@@ -265,10 +327,15 @@ impl ModelDirectory {
     }
 
     fn unknown(&self, name: &str) -> Error {
+        let family = |model: &ListedModel| ModelName::parse(&model.id).family_names();
+        let families: BTreeSet<String> = self.models.iter().flat_map(family).flatten().collect();
         let ids = self.models.iter().map(|model| model.id.as_str());
-        let near = config::nearest(name, ids);
+        let near = config::nearest(name, families.iter().map(String::as_str).chain(ids));
         let error = Error::new(ErrorKind::Model, format!("no model is called `{name}`"))
-            .because("a model is PROVIDER/ID, the id of one model, or a part of its name");
+            .because(
+                "a model is PROVIDER/ID, an id, a family such as `sonnet`, or a part of a name",
+            )
+            .because(self.file_fault.as_deref().unwrap_or_default());
         let error = match near {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
             None => error,
@@ -302,66 +369,6 @@ fn ambiguous(name: &str, several: &[&ListedModel]) -> Error {
     let what = format!("`{name}` may name {} models", several.len());
     let error = Error::new(ErrorKind::Model, what).because(format!("{some}{more}"));
     error.hint(format!("--model {}", several[0]))
-}
-
-/// Removes the models whose name is that of another one with a date at its end.
-fn without_dated(models: Vec<&ListedModel>) -> Vec<&ListedModel> {
-    // As in `claude-opus-5-20260101` and `gpt-5-2026-01-01`.
-    let dated = |id: &str| {
-        let ends = |form: &str| {
-            let end = id.len().checked_sub(form.len()).and_then(|at| id.get(at..));
-            end.is_some_and(|end| {
-                end.bytes().zip(form.bytes()).all(|(letter, form)| match form {
-                    b'0' => letter.is_ascii_digit(),
-                    other => letter == other,
-                })
-            })
-        };
-        ends("-00000000") || ends("-0000-00-00")
-    };
-    let alias = models.iter().any(|model| !dated(&model.id));
-    models.into_iter().filter(|model| !alias || !dated(&model.id)).collect()
-}
-
-/// Returns why no model of a provider can be used.
-fn provider_obstacle(file: &ModelsFile, name: &str, key: &KeyPlace) -> Option<String> {
-    let fault = file.faults.iter().find(|fault| fault.provider.as_deref() == Some(name));
-    if let Some(fault) = fault {
-        return Some(fault.to_string());
-    }
-    match key {
-        KeyPlace::Missing(variable) => {
-            Some(format!("no key: regatta login {name}, or export {variable}=…"))
-        }
-        KeyPlace::Given
-        | KeyPlace::Stored(_)
-        | KeyPlace::Environment(_)
-        | KeyPlace::File
-        | KeyPlace::NotNeeded => None,
-    }
-}
-
-/// Returns the models of a provider: those of the catalogue with the user's changes, and the user's
-/// own.
-fn models_of(file: &ModelsFile, facts: &FactsTable, name: &str) -> BTreeMap<String, ModelFacts> {
-    let entry = file.providers.get(name);
-    // A known provider at another address may have other models.
-    let moved = entry.is_some_and(|it| it.base_url.is_some() && !it.models.is_empty());
-    let is_known = KnownProvider::find(name).is_some();
-    let known = facts.provider(name).filter(|_| is_known && !moved);
-    let mut models: BTreeMap<String, ModelFacts> =
-        known.map(|it| it.models.clone()).unwrap_or_default();
-    if let Some(entry) = entry {
-        for (id, said) in &entry.overrides {
-            let known = models.remove(id).unwrap_or_default();
-            models.insert(id.clone(), facts_of(said).or(&known));
-        }
-        for (id, said) in &entry.models {
-            let known = models.remove(id).unwrap_or_default();
-            models.insert(id.clone(), facts_of_own(said, &known, &facts.limits(id)));
-        }
-    }
-    models
 }
 
 #[cfg(test)]

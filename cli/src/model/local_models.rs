@@ -66,6 +66,6 @@ impl ModelDirectory {
                 }
             }
         }
-        Self::new(models).with_equivalence(user.file().equivalence.clone())
+        directory.with_models(models)
     }
 }

@@ -16,8 +16,8 @@ use crate::app_context::AppContext;
 use crate::args::{GivenKey, LaunchArgs, ToolName};
 use crate::error::{Error, ErrorKind};
 use crate::model::{
-    FoundModel, LocalSources, ModelChoice, ModelDirectory, ModelOption, ModelSelection, Roles,
-    anchor_scenario, check_model, find_model, left_out_fallbacks,
+    FoundModel, LocalSources, ModelChoice, ModelDirectory, ModelOption, ModelSelection, Obstacle,
+    Roles, anchor_scenario, check_model, find_model, left_out_fallbacks, meaning,
 };
 
 /// What a session is opened with, and what the user should know about it.
@@ -135,9 +135,8 @@ async fn choose_model(
         why.map_or(error, |(model, why)| cannot_continue_with(model, why))
     })?;
     model.thinking = args.thinking.or(model.thinking).or(log.thinking);
-    if let Some(ModelChoice::Name(name)) = &choice {
-        notes.push(format!("note: `{name}` is the model {model}"));
-    }
+    let meant = choice.as_ref().and_then(|choice| meaning(choice, &model));
+    notes.extend(meant.map(|meant| format!("note: {meant}")));
     if let Some((asked, other)) = model.thinking.zip(roles.directory.other_level(&model)) {
         let name = model.name();
         notes.push(format!("note: {name} has no thinking level `{asked}`: `{other}` is used"));
@@ -178,15 +177,15 @@ fn continued_or_scoped(
 }
 
 /// Returns why the model of a session that is continued cannot be used.
-fn obstacle(model: &ModelRoute, args: &LaunchArgs, roles: &Roles) -> Option<String> {
+fn obstacle(model: &ModelRoute, args: &LaunchArgs, roles: &Roles) -> Option<Obstacle> {
     // The user knows the server at an address of their own.
     let is_known = args.base_url.is_some();
     roles.directory.obstacle(model).filter(|_| !is_known)
 }
 
-fn cannot_continue_with(model: &ModelRoute, why: String) -> Error {
+fn cannot_continue_with(model: &ModelRoute, why: Obstacle) -> Error {
     let what = format!("cannot use the model of the session, {model}");
-    let error = Error::new(ErrorKind::Model, what).because(why);
+    let error = why.add_to(Error::new(ErrorKind::Model, what));
     error.hint("--base-url URL, if it is at another address").hint("--model MODEL, for another one")
 }
 

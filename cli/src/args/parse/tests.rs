@@ -100,8 +100,8 @@ fn a_run_of_agents_takes_a_model_and_where_it_is() {
     assert_eq!(
         usage_error_of(&["run", "--model", " ", "a"]),
         "error: invalid value ` ` for `--model`\n  because a model is PROVIDER/ID, as in \
-         ollama/qwen3:8b, the name of one model, or one of the roles default, smol, slow and plan\n  \
-         try: regatta run --help"
+         ollama/qwen3:8b, the name of a model or of a family, or one of the roles default, smol, slow \
+         and plan\n  try: regatta run --help"
     );
     let said = usage_error_of(&["run", "--model", "a/b", "--base-url", "http://me:pass@a", "b"]);
     assert!(said.contains("because it must hold no name and no password"), "{said}");
@@ -315,23 +315,14 @@ fn every_command_has_help_with_examples_and_hides_what_is_not_there() {
     all.sort();
     assert_eq!(sorted, all, "every command is listed: {root}");
     assert_eq!(listed[..2], ["run", "runs"], "the common ones are first");
-    for name in [
-        "logs",
-        "completions",
-        "man",
-        "demo",
-        "run",
-        "runs",
-        "diff",
-        "conflicts",
-        "apply",
-        "discard",
-        "schema",
-        "help",
-    ] {
+    for name in &all {
         assert!(root.contains(&format!("\n  {name} ")), "{name} is missing in {root}");
         let help = text(&[name, "--help"]);
         assert!(help.contains("Examples:\n  ") && help.contains("Usage: regatta"), "{help}");
+        let examples = help.lines().skip_while(|line| *line != "Examples:").skip(1);
+        for example in examples.take_while(|line| line.starts_with(' ')) {
+            assert!(example.len() <= 80, "it can be copied from 80 columns: {example}");
+        }
         assert!(!help.contains("--detach"), "{help}");
         assert!(help_of(&[name.to_owned()]).is_some_and(|same| same.contains("Examples:")));
     }

@@ -6,8 +6,12 @@ fn model(name: &str) -> ListedModel {
     ListedModel { provider, id, facts: ModelFacts::default(), obstacle: None }
 }
 
+fn no_key() -> Obstacle {
+    Obstacle::new("no key").hint("regatta login locked")
+}
+
 fn directory() -> ModelDirectory {
-    let locked = |name| ListedModel { obstacle: Some("no key".to_owned()), ..model(name) };
+    let locked = |name| ListedModel { obstacle: Some(no_key()), ..model(name) };
     let toolless = ModelFacts { tools: Some(false), ..ModelFacts::default() };
     let plain = ModelFacts { thinking: Some(false), ..ModelFacts::default() };
     let two =
@@ -49,6 +53,63 @@ fn a_model_is_named_by_its_id_a_glob_or_a_part_of_its_name() {
 }
 
 #[test]
+fn a_family_means_its_newest_model_of_those_with_a_key() {
+    let locked = |name| ListedModel { obstacle: Some(no_key()), ..model(name) };
+    let directory = ModelDirectory::new(vec![
+        locked("anthropic/claude-opus-6"),
+        locked("anthropic/claude-sonnet-4-5"),
+        model("openai/gpt-5"),
+        model("openai/gpt-5.6"),
+        model("openai-completions/gpt-5"),
+        model("openai-completions/gpt-5.6"),
+        model("router/anthropic/claude-opus-5"),
+        model("router/anthropic/claude-opus-5-fast"),
+        model("router/anthropic/claude-sonnet-4.5"),
+        model("router/google/gemini-3-pro-preview"),
+        locked("google/gemini-4-pro"),
+        locked("xai/grok-4"),
+    ]);
+    let accounts = [("openai-completions".to_owned(), "openai".to_owned())];
+    let directory = directory.with_accounts(accounts.into());
+    let named = |name: &str| match directory.named(name) {
+        Ok(route) => route.to_string(),
+        Err(error) => error.what,
+    };
+    for (name, expected) in [
+        ("opus", "router/anthropic/claude-opus-5"),
+        ("opus:high", "router/anthropic/claude-opus-5:high"),
+        ("sonnet", "router/anthropic/claude-sonnet-4.5"),
+        ("claude-sonnet-4-5", "router/anthropic/claude-sonnet-4.5"),
+        ("claude-opus-5", "router/anthropic/claude-opus-5"),
+        ("gemini-pro", "router/google/gemini-3-pro-preview"),
+        ("gpt", "openai/gpt-5.6"),
+        ("gpt-5", "openai/gpt-5"),
+        ("gpt-5.6", "openai/gpt-5.6"),
+        ("grok", "cannot use the model xai/grok-4"),
+        ("sonet", "no model is called `sonet`"),
+    ] {
+        assert_eq!(named(name), expected, "{name}");
+    }
+    let told = directory.named("sonet").unwrap_err().to_string();
+    assert!(told.contains("did you mean `sonnet`?"), "{told}");
+    let checked = |text: &str| directory.checked(text.parse().unwrap()).unwrap().to_string();
+    for (text, expected) in [
+        ("openai-completions/gpt:low", "openai-completions/gpt-5.6:low"),
+        ("anthropic/opus", "anthropic/claude-opus-6"),
+        ("anthropic/opus-5", "anthropic/opus-5"),
+        ("openai/gpt-5.7", "openai/gpt-5.7"),
+        ("router/gpt", "router/gpt"),
+    ] {
+        assert_eq!(checked(text), expected, "{text}");
+    }
+    let scope = |text: &str| directory.scope(&[text.to_owned()]).unwrap().models;
+    assert_eq!(
+        scope("gpt*").iter().map(|it| it.id.as_str()).collect::<Vec<_>>(),
+        ["gpt-5", "gpt-5.6"]
+    );
+}
+
+#[test]
 fn a_name_of_no_or_of_several_models_is_one_clear_error() {
     let told = |name: &str| directory().named(name).unwrap_err().to_string();
     let twin = told("twin");
@@ -62,7 +123,11 @@ fn a_name_of_no_or_of_several_models_is_one_clear_error() {
         "{unknown}"
     );
     let locked = told("gem-pro");
-    assert!(locked.contains("cannot use the model locked/gem-pro\n  because no key"), "{locked}");
+    assert_eq!(
+        locked,
+        "error: cannot use the model locked/gem-pro\n  because no key\n  try: regatta login locked\n  \
+         try: regatta models, for those that can be used"
+    );
     let mute = told("mute");
     assert!(mute.contains("it cannot call tools"), "{mute}");
     for name in ["", "[", "*", ":high", "\u{1b}[2J"] {
@@ -127,7 +192,10 @@ fn models_that_the_user_calls_the_same_are_named_by_their_common_id() {
     let same = |overrides: &[(&str, &str)], exclude: &[&str]| {
         let overrides = overrides.iter().map(|&(name, id)| (name.to_owned(), id.to_owned()));
         let exclude = exclude.iter().map(|&name| name.to_owned()).collect();
-        directory().with_equivalence(Equivalence { overrides: overrides.collect(), exclude })
+        ModelDirectory {
+            equivalence: Equivalence { overrides: overrides.collect(), exclude },
+            ..directory()
+        }
     };
     let named = |directory: &ModelDirectory, name: &str| {
         directory.named(name).map(|route| route.to_string()).unwrap_or_default()
@@ -144,4 +212,14 @@ fn models_that_the_user_calls_the_same_are_named_by_their_common_id() {
     assert_eq!(named(&same(&[], &["one/twin", "locked/twin"]), "twin"), "two/twin");
     assert_eq!(named(&same(&[("two/twin", "twin")], &["one/twin"]), "twin"), "two/twin");
     assert_eq!(named(&directory(), "twin"), "", "nobody says that they are the same");
+}
+
+#[test]
+fn a_file_of_models_of_which_nothing_is_used_is_why_its_models_are_unknown() {
+    let fault = "models.json:3:7: in `providers.mine`: no";
+    let broken = directory().with_file_fault(Some(fault.to_owned()));
+    let why = broken.obstacle(&"mine/x".parse().unwrap()).map(|it| it.to_string());
+    assert_eq!(why.as_deref(), Some(fault));
+    let told = broken.named("mine-x").unwrap_err().to_string();
+    assert!(told.contains(&format!("\n  because {fault}\n")), "{told}");
 }

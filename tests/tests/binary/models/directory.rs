@@ -30,7 +30,7 @@ const NO_SERVERS: &str = "
 /// Runs one task of the model `name`.
 pub(crate) fn run_model(place: &Sandbox, repository: &Repository, name: &str) -> Invocation {
     let run = place.regatta(repository.root()).words("run --json --model").arg(name);
-    run.arg(format!("Do what is to be done. {}", marker("t1")))
+    run.arg(format!("t1=Do what is to be done. {}", marker("t1")))
 }
 
 /// Returns the one document that a command prints.
@@ -223,6 +223,25 @@ fn without_a_name_the_default_of_the_only_provider_with_a_key_is_chosen_and_told
 }
 
 #[test]
+fn a_family_is_its_newest_model_with_a_key_in_one_line_and_two_apis_of_an_account_are_one() {
+    let place = sandbox();
+    let repository = place.repository();
+    for (key, name, model) in [
+        ("ANTHROPIC_API_KEY", "sonnet", "anthropic/claude-sonnet-"),
+        ("OPENROUTER_API_KEY", "sonnet", "openrouter/anthropic/claude-sonnet-"),
+        ("OPENAI_API_KEY", "gpt-5", "openai/gpt-5\n"),
+        ("GEMINI_API_KEY", "gemini-pro", "google/gemini-"),
+    ] {
+        let run = place.regatta(repository.root()).words("run --dry-run --model").arg(name);
+        let done = run.arg("Do what is to be done.").env(key, "canary").run().expect_code(0);
+        let lines: Vec<_> = done.stderr.lines().filter(|line| line.contains(name)).collect();
+        let [line] = lines.as_slice() else { panic!("one line, not {lines:?}") };
+        let begin = format!("note: `{name}` is the model {model}");
+        assert!(format!("{line}\n").starts_with(&begin), "{line}");
+    }
+}
+
+#[test]
 fn the_only_model_of_a_server_on_this_machine_is_chosen_and_told() {
     let place = sandbox();
     let repository = place.repository();
@@ -256,10 +275,11 @@ fn a_model_that_is_unknown_without_tools_or_of_two_providers_is_one_clear_error(
     let place = sandbox();
     let repository = place.repository();
     let gate = "baseUrl: https://gate.example/v1, auth: none, api: openai-completions";
+    let other = gate.replace("gate", "other");
     write_models(
         &place,
         &format!(
-            "providers:\n  one: {{ {gate}, models: [{{ id: twin }}, {{ id: mute, tools: false }}] }}\n  two: {{ {gate}, models: [{{ id: twin }}] }}\n  bad: {{ {gate}, models: [{{ id: m }}], proxyUrl: x }}\n"
+            "providers:\n  one: {{ {gate}, models: [{{ id: twin }}, {{ id: mute, tools: false }}] }}\n  two: {{ {other}, models: [{{ id: twin }}] }}\n  bad: {{ {gate}, models: [{{ id: m }}], proxyUrl: x }}\n"
         ),
     );
     let refused = |name: &str, words: &[&str]| {
@@ -271,7 +291,7 @@ fn a_model_that_is_unknown_without_tools_or_of_two_providers_is_one_clear_error(
     refused("bad/m", &["cannot use the model bad/m", "models.yml:4: "]);
     refused(
         "claude-opus-5",
-        &["cannot use the model anthropic/claude-opus-5", "no key: regatta login anthropic"],
+        &["cannot use the model anthropic/claude-opus-5", "no key\n  try: regatta login anthropic"],
     );
 }
 
@@ -282,7 +302,7 @@ fn a_fault_of_the_users_file_names_its_place_and_costs_only_its_provider() {
     let model = LoopbackModel::start();
     let gate = format!("baseUrl: '{}', auth: none, api: openai-completions", model.base_url());
     let rows = [
-        ("bad:\n\tbaseUrl: https://h/v1".to_owned(), "models.yml:4: `providers.bad`: tabs"),
+        ("bad:\n\tbaseUrl: https://h/v1".to_owned(), "models.yml:4:1: `providers.bad`: tabs"),
         (
             format!("bad: {{ {gate}, models: [{{ id: m }}, {{ id: m }}] }}"),
             "models.yml:3: `providers.bad.models[1].id`: two models have the id `m`",
