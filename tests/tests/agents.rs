@@ -202,7 +202,7 @@ async fn at_the_turn_limit_a_model_is_asked_to_yield_once() {
     reports.sort_by(|left, right| left.0.cmp(&right.0));
     let (class, message) = failure(&reports[0].1);
     assert_eq!(class, FailureClass::Budget);
-    assert!(message.contains("2 turns"), "{message}");
+    assert!(message.starts_with("turns 3 of 2: "), "{message}");
     assert_eq!(value(&reports[1].1), &json!(1));
     let said = words(&engine.logs.of("loops"));
     assert!(said.last().unwrap().contains("only `yield` can be called"), "{said:?}");

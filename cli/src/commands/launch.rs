@@ -1,25 +1,28 @@
 //! `regatta [PROMPT…]`: a session. Print mode answers the prompts of the command line and ends.
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::path::{Path, PathBuf};
 
 use actors::OpenSessionError;
-use protocol::{AssistantMessage, Event, EventKind, ExitCode, Failure, SessionEvent, StopReason};
+use engine::prompt::SystemPrompt;
+use protocol::{AssistantMessage, ExitCode, Failure, StopReason};
 use serde_json::{Value, json};
 
 use crate::app_context::{AppContext, EngineNeeds};
 use crate::args::{Form, Globals, LaunchArgs, OutputMode, Verbosity};
 use crate::error::{Error, ErrorKind};
-use crate::render::{self, SessionJson, Terminal};
+use crate::render::{self, Terminal};
 use crate::run_log::Log;
 use crate::session::{
-    ChosenLog, ImageSizes, PipedRole, Printed, PromptInputs, Prompts, Sessions, assemble, plan,
-    print, read_piped, working_folder, write_answer,
+    ChosenLog, ImageSizes, PipedRole, Printed, PromptInputs, Prompts, Sessions, WorkingFolder,
+    assemble, context_files, plan, print, read_piped, working_folder, write_answer,
 };
 use crate::signals::{self, Signals};
 
 #[cfg(feature = "tui")]
 mod converse;
+mod print_output;
+
+use print_output::PrintOutput;
 
 /// Runs a session.
 ///
@@ -31,20 +34,20 @@ pub(super) async fn run(
     globals: &Globals,
     log: &Log,
 ) -> Result<ExitCode, Error> {
-    let Some(Asked { prompts, form, folder, cwd, chosen }) = asked(app, args, globals).await?
-    else {
+    let Some(Asked { prompts, form, folder, chosen }) = asked(app, args, globals).await? else {
         return Ok(ExitCode::Success);
     };
     let mut signals = Signals::listen()?;
     let plan = tokio::select! {
-        plan = plan(app, args, cwd.clone(), &chosen) => plan?,
+        plan = plan(app, args, folder.path.clone(), &chosen) => plan?,
         why = signals.next() => {
             let stopped = Error::usage("stopped before anything was started");
             return Err(stopped.exit(signals::exit_code(why)));
         }
     };
-    let place = folder.or_else(|| in_place(args, form, &cwd)).map(|place| format!("note: {place}"));
-    for line in place.into_iter().chain(prompts.notices.iter().cloned()).chain(plan.notes) {
+    let first = first_line(args, form, &folder, &plan.spec.system);
+    let first = first.map(|first| format!("note: {first}"));
+    for line in first.into_iter().chain(prompts.notices.iter().cloned()).chain(plan.notes) {
         note(globals, &line);
     }
     let needs = EngineNeeds::of_session(&plan.spec).with_logs(chosen.storage);
@@ -72,13 +75,12 @@ pub(super) async fn run(
     if mode == OutputMode::Json {
         let header = json!({
             "type": "session", "version": 3, "id": session.id().uuid(),
-            "timestamp": chosen.created.unwrap_or_else(|| app.clock.now()), "cwd": cwd,
+            "timestamp": chosen.created.unwrap_or_else(|| app.clock.now()), "cwd": folder.path,
         });
         write_lines(&[header]).map_err(|error| Error::output(&error))?;
     }
-    let mut json = SessionJson::default();
-    let mut show = |event: &Event| show_event(event, mode, &mut json, globals);
-    let printed = print((&engine, events), &session, prompts, &mut signals, &mut show).await;
+    let mut output = PrintOutput::new(app, mode, globals);
+    let printed = print((&engine, events), &session, prompts, &mut signals, &mut output).await;
     session.close().await;
     let failure = engine.close().await;
     app.user_models.finish_renewals().await;
@@ -93,21 +95,34 @@ pub(super) async fn run(
     }
 }
 
-/// Returns that a session works in its folder itself, if it has tools. On a terminal, where people look
-/// on, that is no news.
-fn in_place(args: &LaunchArgs, form: SessionForm, folder: &Path) -> Option<String> {
+/// Returns the first line of a session: where it works, in place, if it has tools, and which context files
+/// it has read. A conversation begins with that itself, except for the reason why it works elsewhere.
+fn first_line(
+    args: &LaunchArgs,
+    form: SessionForm,
+    WorkingFolder { path, not_in }: &WorkingFolder,
+    system: &SystemPrompt,
+) -> Option<String> {
+    let elsewhere = not_in.map(|folder| format!(", not in {folder} (--allow-home works there)"));
     let is_told = form == SessionForm::Print && !args.tool_names().is_empty();
-    is_told.then(|| format!("the session works in {}, in place", folder.display()))
+    let place = (is_told || elsewhere.is_some()).then(|| {
+        let elsewhere = elsewhere.unwrap_or_default();
+        format!("the session works in {}, in place{elsewhere}", path.display())
+    });
+    let read = context_files(system).filter(|_| form == SessionForm::Print);
+    match (place, read) {
+        (Some(place), Some(read)) => Some(format!("{place}, and has read {read}")),
+        (None, Some(read)) => Some(format!("the session has read {read}")),
+        (place, None) => place,
+    }
 }
 
 /// What a command line asks of a session.
 struct Asked {
     prompts: Prompts,
     form: SessionForm,
-    /// A note if the folder is another one than where the program was started.
-    folder: Option<String>,
     /// The folder in which the session works.
-    cwd: PathBuf,
+    folder: WorkingFolder,
     chosen: ChosenLog,
 }
 
@@ -119,7 +134,8 @@ async fn asked(
     globals: &Globals,
 ) -> Result<Option<Asked>, Error> {
     let here = globals.repo.clone().unwrap_or_else(|| ".".into());
-    let folder = working_folder(&here, app.places.home(), args.home_work())?;
+    let (home, temporary) = (app.places.home(), std::env::temp_dir());
+    let folder = working_folder(&here, home, &temporary, args.home_work())?;
     let sessions = Sessions::of(app, args, &folder.path);
     let picked = match args.resume {
         Some(None) => match sessions.pick(globals).await? {
@@ -143,7 +159,7 @@ async fn asked(
     }
     let chosen = picked.map_or_else(|| sessions.choose(args), Ok)?;
     sessions.remember(&chosen);
-    Ok(Some(Asked { prompts, form, folder: folder.note, cwd: folder.path, chosen }))
+    Ok(Some(Asked { prompts, form, folder, chosen }))
 }
 
 /// Whether a session prints an answer, or is a conversation on the terminal.
@@ -183,24 +199,6 @@ fn form_of(
     }
 }
 
-/// Prints an event as JSON, or what the user should know about it.
-fn show_event(
-    event: &Event,
-    mode: OutputMode,
-    json: &mut SessionJson,
-    globals: &Globals,
-) -> io::Result<()> {
-    if let Some(line) = note_of(event) {
-        note(globals, &line);
-    }
-    match (&event.kind, mode) {
-        (EventKind::SessionEvent { event, .. }, OutputMode::Json) => {
-            write_lines(&json.lines(event))
-        }
-        (_, OutputMode::Json | OutputMode::Text) => Ok(()),
-    }
-}
-
 /// Prints the last answer.
 ///
 /// # Errors
@@ -217,6 +215,8 @@ fn finish(
     }
     if answer.stop_reason == StopReason::Length {
         note(globals, "warning: the answer was cut off, because it was too long");
+    } else if answer.is_paused() {
+        note(globals, "warning: the model has paused, and did not go on with its answer");
     }
     match mode {
         OutputMode::Json => {}
@@ -224,30 +224,6 @@ fn finish(
             .map_err(|error| Error::output(&error))?,
     }
     Ok(ExitCode::Success)
-}
-
-/// Returns what the user should know about the session: what it lacks, why an answer takes long, or
-/// that another model gives it.
-fn note_of(event: &Event) -> Option<String> {
-    let EventKind::SessionEvent { event: said, .. } = &event.kind else { return None };
-    let said = match said {
-        SessionEvent::Notice { message } => message.clone(),
-        SessionEvent::ToolUnavailable { tool_name, error_message } => {
-            format!("the session works without the tool `{tool_name}`: {error_message}")
-        }
-        SessionEvent::RequestWait { reason, waits_for } => {
-            let left = render::time_left(waits_for, event.at).map(render::duration);
-            left.map_or_else(|| reason.clone(), |left| format!("{reason}, for {left}"))
-        }
-        SessionEvent::AutoRetryStart { delay_ms, error_message, .. } => {
-            format!("{error_message}; it is asked again in {delay_ms} ms")
-        }
-        SessionEvent::RetryFallbackApplied { from, to, error_message } => {
-            format!("{to} is asked in place of {from}: {error_message}")
-        }
-        _ => return None,
-    };
-    Some(format!("note: {said}"))
 }
 
 /// Returns the form of the output: `--json` stands for `--mode json`.
@@ -279,9 +255,7 @@ fn not_opened(refused: &OpenSessionError, log: &ChosenLog) -> Error {
 }
 
 fn not_answered(failure: &Failure) -> Error {
-    Error::new(ErrorKind::Model, "the model did not answer")
-        .because(failure.cause())
-        .advice_of(failure)
+    Error::new(ErrorKind::Model, "the model did not answer").because_of(failure)
 }
 
 /// Prints a note to standard error, unless `--quiet` is given.

@@ -14,6 +14,7 @@ mod live_view;
 mod next_commands;
 mod numbers;
 mod patch;
+mod print_status;
 mod printable;
 mod progress_lines;
 mod renderer;
@@ -44,6 +45,7 @@ pub use numbers::{
     usage_text,
 };
 pub use patch::write_patch;
+pub use print_status::PrintStatus;
 pub use printable::{cut, escaped, one_line, printable_json, visible_line, visible_text, width};
 pub use renderer::{OutputStreams, Renderer, renderer, table_renderer};
 pub use run_view::{RunInfo, RunView};

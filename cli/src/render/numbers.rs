@@ -1,32 +1,13 @@
 //! Formats numbers: counts, changes, tokens, costs, times and durations.
 
 use jiff::tz::TimeZone;
-use protocol::{AccountWait, ChangeSummary, Cost, Timestamp, Usage};
-
-/// Formats a duration: `0.4s`, `31s`, `1m48s`, `2h05m`.
-#[must_use]
-pub fn duration(ms: u64) -> String {
-    let seconds = ms / 1000;
-    match seconds {
-        0..10 => format!("{seconds}.{}s", ms % 1000 / 100),
-        10..60 => format!("{seconds}s"),
-        60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
-        _ => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
-    }
-}
+pub use protocol::{counted as count, duration_text as duration};
+use protocol::{AccountWait, ChangeSummary, Cost, CostSource, Timestamp, Usage};
 
 /// Formats the lines of a change: `+41 −7`.
 #[must_use]
 pub fn changed_lines(changes: ChangeSummary) -> String {
     format!("+{} −{}", changes.added, changes.removed)
-}
-
-/// Formats a number and its noun: `1 file`, `3 files`.
-#[must_use]
-pub fn count(number: impl TryInto<u64>, noun: &str) -> String {
-    let number = number.try_into().unwrap_or(u64::MAX);
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
 }
 
 /// Formats a number of tokens: `950`, `24.1k`, `182k`, `1.2M`.
@@ -55,7 +36,8 @@ pub fn usage_text(usage: Usage) -> String {
     format!("{} tokens · {cost}", tokens(usage.tokens()))
 }
 
-/// Formats a usage with each kind of token: `24.1k tokens (20.0k read, 4.1k written) · $0.05`.
+/// Formats a usage with each kind of token and the source of its cost: `24.1k tokens (20.0k read, 4.1k
+/// written) · $0.05 (priced)`.
 #[must_use]
 pub fn usage_details(usage: Usage) -> String {
     let kinds = [
@@ -67,9 +49,15 @@ pub fn usage_details(usage: Usage) -> String {
     let kinds = kinds.into_iter().filter(|(number, _)| *number > 0);
     let kinds: Vec<_> = kinds.map(|(number, kind)| format!("{} {kind}", tokens(number))).collect();
     let all = usage_text(usage);
+    let source = match usage.cost_source {
+        _ if usage.cost.is_none() => "",
+        CostSource::Priced => " (priced)",
+        CostSource::Reported => " (reported)",
+        CostSource::Unknown => " (source unknown)",
+    };
     let all = match all.split_once(" · ") {
         Some((tokens, cost)) if !kinds.is_empty() => {
-            format!("{tokens} ({}) · {cost}", kinds.join(", "))
+            format!("{tokens} ({}) · {cost}{source}", kinds.join(", "))
         }
         _ => all,
     };
@@ -126,12 +114,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_has_two_figures_that_matter() {
-        let spans: Vec<_> = [0, 440, 9_999, 31_000, 108_000, 7_500_000].map(duration).into();
-        assert_eq!(spans, ["0.0s", "0.4s", "9.9s", "31s", "1m48s", "2h05m"]);
-    }
-
-    #[test]
     fn tokens_have_three_figures_and_their_cost_is_known_or_said_to_be_unknown() {
         let numbers = [0, 999, 1_000, 24_199, 99_999, 182_400, 1_250_000, 182_000_000, u64::MAX];
         let shown = ["0", "999", "1.0k", "24.1k", "99.9k", "182k", "1.2M", "182M"];
@@ -143,7 +125,16 @@ mod tests {
         let unpriced = Usage { cost: None, ..usage };
         assert_eq!(usage_text(priced), "182k tokens · $0.41");
         assert_eq!(usage_text(unpriced), "182k tokens · cost unknown");
-        assert_eq!(usage_details(priced), "182k tokens (180k read, 2.4k written) · $0.41");
+        for (cost_source, said) in [
+            (CostSource::Priced, "priced"),
+            (CostSource::Reported, "reported"),
+            (CostSource::Unknown, "source unknown"),
+        ] {
+            let all = format!("182k tokens (180k read, 2.4k written) · $0.41 ({said})");
+            assert_eq!(usage_details(Usage { cost_source, ..priced }), all);
+        }
+        let unknown = "182k tokens (180k read, 2.4k written) · cost unknown";
+        assert_eq!(usage_details(unpriced), unknown);
         assert_eq!(usage_details(Usage::ZERO), "0 tokens · $0.00");
         assert_eq!(cache_line(priced), None);
         assert_eq!((price(priced.cost), price(None)), ("$0.41".to_owned(), "?".to_owned()));
@@ -152,7 +143,8 @@ mod tests {
     #[test]
     fn what_caches_have_saved_is_known_or_said_to_be_unknown() {
         let cost = Some(Cost::from_nanodollars(50_000_000));
-        let cached = Usage { input: 2_000, cache_read: 22_000, cost, ..Usage::ZERO };
+        let cost_source = CostSource::Priced;
+        let cached = Usage { input: 2_000, cache_read: 22_000, cost, cost_source, ..Usage::ZERO };
         let saving = |nanodollars| Usage {
             cache_saving: Some(CacheSaving::from_nanodollars(nanodollars)),
             ..cached
@@ -165,15 +157,7 @@ mod tests {
         assert_eq!(line(cached), format!("{read} · what caches saved is unknown"));
         assert_eq!(
             usage_details(saving(120_000_000)),
-            "24.0k tokens (2.0k read, 22.0k read from a cache) · $0.05 · $0.12 saved by caches"
-        );
-    }
-
-    #[test]
-    fn a_number_agrees_with_its_noun() {
-        assert_eq!(
-            (count(1_u64, "file"), count(0_usize, "file")),
-            ("1 file".into(), "0 files".into())
+            "24.0k tokens (2.0k read, 22.0k read from a cache) · $0.05 (priced) · $0.12 saved by caches"
         );
     }
 

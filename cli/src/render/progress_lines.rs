@@ -11,7 +11,7 @@ use protocol::{
 use super::kept_files::{kept_workspace_note, left_out_note, rescue_line};
 use super::landed_text::landed_text;
 use super::live_frame::{headline, run_conditions};
-use super::numbers::{changed_lines, count, duration, time_of_day, tokens, usage_text};
+use super::numbers::{changed_lines, count, duration, elapsed, time_of_day, tokens, usage_text};
 use super::printable::one_line;
 use super::run_view::RunView;
 use super::task_label::Labels;
@@ -29,14 +29,33 @@ pub(super) struct ProgressLines {
     verbosity: Verbosity,
     /// When a retry of a task's provider was last displayed.
     retries: BTreeMap<TaskName, Timestamp>,
+    /// When the last heartbeat was displayed.
+    beat: Option<Timestamp>,
 }
+
+/// The time between two heartbeats, in milliseconds.
+const HEARTBEAT: u64 = 60_000;
 
 /// The shortest time between two lines about retries of the same task, in milliseconds.
 const RETRY_INTERVAL: i64 = 60_000;
 
 impl ProgressLines {
     pub(super) fn new(palette: Palette, zone: TimeZone, verbosity: Verbosity) -> Self {
-        Self { palette, zone, verbosity, retries: BTreeMap::new() }
+        Self { palette, zone, verbosity, retries: BTreeMap::new(), beat: None }
+    }
+
+    /// Returns the line that says each minute of a run how many tasks run, wait and have ended.
+    pub(super) fn heartbeat(&mut self, run: &RunView, now: Timestamp) -> Option<String> {
+        let head = run.head().filter(|_| run.end().is_none())?;
+        if elapsed(self.beat.unwrap_or(head.started), now) < HEARTBEAT {
+            return None;
+        }
+        self.beat = Some(now);
+        let (running, done) = (run.running().len(), run.ended().all);
+        let queued = head.tasks.max(run.rows().len()).saturating_sub(running + done);
+        let landing = run.landing().map(|landing| format!(" · {landing}")).unwrap_or_default();
+        let at = time_of_day(now, &self.zone);
+        Some(format!("{at} {running} running, {queued} queued, {done} done{landing}"))
     }
 
     /// Returns the text of an event, which is one or two lines, or `None` if the event is not
@@ -45,8 +64,8 @@ impl ProgressLines {
         let at = time_of_day(event.at, &self.zone);
         let label = |task: &TaskName| run.label(task);
         let said = match &event.kind {
-            EventKind::RunStarted { pass_env, needs, verify, .. } => {
-                let lines = run_conditions(pass_env, needs, verify);
+            EventKind::RunStarted { pass_env, needs, own_setup, verify, .. } => {
+                let lines = run_conditions(pass_env, needs, own_setup, verify);
                 let lines: String = lines.iter().map(|line| format!("\n{at} {line}")).collect();
                 format!("{}{lines}", headline(run.head()?))
             }

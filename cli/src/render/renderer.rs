@@ -43,7 +43,7 @@ pub trait Renderer: Send {
     /// Standard output cannot be written.
     fn flush(&mut self) -> io::Result<()>;
 
-    /// Updates the live view. The caller does this a few times a second.
+    /// Updates the live view, or displays a heartbeat. The caller does this a few times a second.
     fn tick(&mut self, now: Timestamp);
 
     /// Clears the live view and writes the result of the run.
@@ -157,8 +157,14 @@ impl Renderer for RunRenderer {
     }
 
     fn tick(&mut self, now: Timestamp) {
-        if let ProgressDisplay::Live(live) = &mut self.progress {
-            live.draw(&self.run, now);
+        match &mut self.progress {
+            ProgressDisplay::Live(live) => live.draw(&self.run, now),
+            ProgressDisplay::Lines(plain) => {
+                if let Some(line) = plain.heartbeat(&self.run, now) {
+                    let _deaf = writeln!(self.streams.err, "{line}");
+                }
+            }
+            ProgressDisplay::Silent => {}
         }
     }
 

@@ -1,15 +1,19 @@
-//! The folder in which a session works. A session that begins in the user's home works elsewhere: a
-//! model should not look through, or change, everything a user has.
+//! The folder in which a session works. A session that begins in the user's home or in `/` works in a
+//! folder of its own: a model should not look through, or change, everything a user has.
 
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, ErrorKind};
 
-/// The folder of a session, and a note if it is not the one in which the program was started.
+/// The folder of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WorkingFolder {
     pub(crate) path: PathBuf,
-    pub(crate) note: Option<String>,
+    /// The folder in which the program was started, if the session works in another one.
+    pub(crate) not_in: Option<&'static str>,
 }
 
 /// Whether a session that begins in the user's home works there.
@@ -21,37 +25,60 @@ pub(crate) enum HomeWork {
     Elsewhere,
 }
 
-/// Returns the folder in which a session works: `given`, or a temporary folder if that is the user's
-/// home and the user has not allowed it.
+/// Returns the folder in which a session works: `given`, or a private folder below `temporary` if that is
+/// the user's home or `/` and the user has not allowed it. That folder stays, so that its sessions can be
+/// continued.
 ///
 /// # Errors
-/// The folder does not exist, or is none.
+/// The folder does not exist or is not a folder, or the private one cannot be made.
 pub(crate) fn working_folder(
     given: &Path,
     home: Option<&Path>,
+    temporary: &Path,
     work: HomeWork,
 ) -> Result<WorkingFolder, Error> {
-    let failed = |error: &std::io::Error| {
-        Error::new(ErrorKind::Machine, format!("cannot work in `{}`", given.display()))
+    let failed = |folder: &Path, error: &io::Error| {
+        Error::new(ErrorKind::Machine, format!("cannot work in `{}`", folder.display()))
             .caused_by(error)
     };
-    let path = given.canonicalize().map_err(|error| failed(&error))?;
+    let path = given.canonicalize().map_err(|error| failed(given, &error))?;
     if !path.is_dir() {
-        return Err(failed(&std::io::Error::other("it is not a directory")));
+        return Err(failed(given, &io::Error::other("it is not a directory")));
     }
     let home = home.and_then(|home| home.canonicalize().ok());
-    let Some(home) = home.filter(|home| *home == path && work == HomeWork::Elsewhere) else {
-        return Ok(WorkingFolder { path, note: None });
+    let (name, not_in) = match work {
+        HomeWork::Elsewhere if home.is_some_and(|home| home == path) => {
+            ("home", "your home folder")
+        }
+        HomeWork::Elsewhere if path == Path::new("/") => ("root", "/"),
+        HomeWork::Elsewhere | HomeWork::Allowed => return Ok(WorkingFolder { path, not_in: None }),
     };
-    let others = [home.join("tmp"), "/tmp".into(), "/var/tmp".into(), std::env::temp_dir()];
-    let other = others.into_iter().find(|other| other.is_dir() && *other != home);
-    let Some(other) = other else { return Ok(WorkingFolder { path, note: None }) };
-    let note = format!(
-        "the session works in {}, in place, not in your home folder (--allow-home: in the home \
-         folder)",
-        other.display()
-    );
-    Ok(WorkingFolder { path: other, note: Some(note) })
+    let user = rustix::process::getuid().as_raw();
+    let own = temporary.join(format!("regatta-{user}-{name}"));
+    let path = private_folder(&own, user).map_err(|error| {
+        let hint = format!("--allow-home, to work in {not_in}");
+        failed(&own, &error).hint(hint).hint("export TMPDIR=…, for another temporary folder")
+    })?;
+    Ok(WorkingFolder { path, not_in: Some(not_in) })
+}
+
+/// Makes a folder that only its user can enter, if it is not there.
+fn private_folder(path: &Path, user: u32) -> io::Result<PathBuf> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let found = fs::symlink_metadata(path)?;
+    if !found.is_dir() {
+        return Err(io::Error::other("it is not a directory"));
+    }
+    if found.uid() != user {
+        return Err(io::Error::other("it belongs to another user"));
+    }
+    if found.mode() & 0o777 != 0o700 {
+        fs::set_permissions(path, Permissions::from_mode(0o700))?;
+    }
+    path.canonicalize()
 }
 
 #[cfg(test)]
@@ -59,25 +86,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_that_begins_at_home_works_elsewhere_unless_that_is_allowed() {
-        let home = tempfile::tempdir().unwrap();
-        let home = home.path().canonicalize().unwrap();
+    fn a_session_that_begins_at_home_or_in_the_root_works_in_a_private_folder_unless_that_is_allowed()
+     {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        let (home, temporary) = (folder.join("home"), folder.join("tmp"));
         let below = home.join("project");
-        std::fs::create_dir(&below).unwrap();
-        let folder = |at: &Path, work| working_folder(at, Some(&home), work).unwrap();
-        assert_eq!(
-            folder(&home, HomeWork::Allowed),
-            WorkingFolder { path: home.clone(), note: None }
-        );
-        assert_eq!(
-            folder(&below, HomeWork::Elsewhere),
-            WorkingFolder { path: below.clone(), note: None }
-        );
-        let moved = folder(&home, HomeWork::Elsewhere);
-        assert_eq!(moved.path, Path::new("/tmp"));
-        assert!(moved.note.is_some());
-        std::fs::create_dir(home.join("tmp")).unwrap();
-        assert_eq!(folder(&home, HomeWork::Elsewhere).path, home.join("tmp"));
-        assert!(working_folder(&home.join("gone"), None, HomeWork::Elsewhere).is_err());
+        fs::create_dir_all(&below).unwrap();
+        fs::create_dir(&temporary).unwrap();
+        let work = |at: &Path, work| working_folder(at, Some(&home), &temporary, work);
+        let found = |at: &Path, how| work(at, how).unwrap();
+        let root = Path::new("/");
+        for (at, how) in [
+            (&*home, HomeWork::Allowed),
+            (root, HomeWork::Allowed),
+            (&*below, HomeWork::Elsewhere),
+            (&*temporary, HomeWork::Elsewhere),
+        ] {
+            assert_eq!(found(at, how), WorkingFolder { path: at.to_owned(), not_in: None });
+        }
+        for (at, not_in) in [(&*home, "your home folder"), (root, "/")] {
+            let own = found(at, HomeWork::Elsewhere);
+            assert_eq!((own.path.parent(), own.not_in), (Some(&*temporary), Some(not_in)));
+            fs::write(own.path.join("kept"), "").unwrap();
+            fs::set_permissions(&own.path, Permissions::from_mode(0o755)).unwrap();
+            assert_eq!(found(at, HomeWork::Elsewhere), own);
+            assert_eq!(fs::metadata(&own.path).unwrap().mode() & 0o777, 0o700);
+            assert!(own.path.join("kept").exists());
+            fs::remove_dir_all(&own.path).unwrap();
+            std::os::unix::fs::symlink(&below, &own.path).unwrap();
+            let refused = work(at, HomeWork::Elsewhere).unwrap_err().to_string();
+            assert!(refused.contains("not a directory") && refused.contains("--allow-home"));
+        }
+        assert!(work(&home.join("gone"), HomeWork::Elsewhere).is_err());
     }
 }

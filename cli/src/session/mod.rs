@@ -27,15 +27,15 @@ mod tests;
 pub(crate) use conversation_ports::SessionPorts;
 #[cfg(feature = "tui")]
 pub(crate) use earlier::earlier;
-pub(crate) use home::{HomeWork, working_folder};
+pub(crate) use home::{HomeWork, WorkingFolder, working_folder};
 pub(crate) use log_choice::{ChosenLog, LogStorage, Sessions};
 #[cfg(feature = "tui")]
 pub(crate) use mentions::Mentions;
-pub(crate) use print::{Printed, print, write_answer};
+pub(crate) use print::{PrintDisplay, Printed, print, write_answer};
 pub(crate) use prompt_image::ImageSizes;
 pub(crate) use prompts::{PromptInputs, Prompts, assemble};
 pub(crate) use setup::plan;
 pub(crate) use standard_input::{PipedRole, read_piped};
 #[cfg(feature = "tui")]
 pub(crate) use switch::SessionSwitch;
-pub(crate) use system_prompt::user_instructions;
+pub(crate) use system_prompt::{context_files, user_instructions};

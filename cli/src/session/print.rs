@@ -1,13 +1,14 @@
 //! Print mode: the prompts are answered one after another, and the last answer is printed.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use actors::{Engine, Events, SessionHandle};
 use engine::exit_code::Interruption;
 use engine::ports::CancelLevel;
 use protocol::{
-    AgentEnd, AssistantMessage, Event, EventKind, Failure, FailureClass, InputId, Message,
-    SessionEvent, UserInput,
+    AgentEnd, AssistantMessage, Event, EventKind, Failure, FailureClass, InputId, Message, Part,
+    SessionEvent, StopReason, UserInput,
 };
 
 use super::prompts::Prompts;
@@ -29,21 +30,41 @@ pub(crate) enum Printed {
     OutputFailed(io::Error),
 }
 
+/// Displays a session while its prompts are answered.
+pub(crate) trait PrintDisplay: Send {
+    /// Displays an event.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    fn event(&mut self, event: &Event) -> io::Result<()>;
+
+    /// Updates what is displayed only for now. The caller does this each second.
+    fn tick(&mut self);
+
+    /// Takes away what is displayed only for now.
+    fn clear(&mut self);
+}
+
+/// How often what is displayed only for now is updated.
+const TICK: Duration = Duration::from_secs(1);
+
 /// Sends the prompts, each when the one before is answered. Passes each event of the engine, whose only
-/// session it is, to `show`.
+/// session it is, to `display`.
 pub(crate) async fn print(
     (engine, mut events): (&Engine, Events),
     session: &SessionHandle,
     prompts: Prompts,
     signals: &mut Signals,
-    show: &mut (dyn FnMut(&Event) -> io::Result<()> + Send),
+    display: &mut dyn PrintDisplay,
 ) -> Printed {
     let mut answer = None;
     let mut attachments = prompts.images;
     for text in prompts.texts {
         let attachments = std::mem::take(&mut attachments);
         session.prompt(UserInput { attachments, ..UserInput::new(InputId::generate(), text) });
-        match until_end(engine, session, &mut events, signals, show).await {
+        let ended = until_end(engine, session, &mut events, signals, display).await;
+        display.clear();
+        match ended {
             Ok(said) => answer = said,
             Err(printed) => return printed,
         }
@@ -57,31 +78,38 @@ async fn until_end(
     session: &SessionHandle,
     events: &mut Events,
     signals: &mut Signals,
-    show: &mut (dyn FnMut(&Event) -> io::Result<()> + Send),
+    display: &mut dyn PrintDisplay,
 ) -> Result<Option<AssistantMessage>, Printed> {
     let (mut answer, mut interrupted) = (None, None);
+    let mut tick = tokio::time::interval(TICK);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     loop {
         let event = tokio::select! {
             biased;
             event = events.recv() => event,
             why = signals.next() => {
                 if interrupted.replace(why).is_some() {
+                    display.clear();
                     exit_now(why);
                 }
                 session.abort(CancelLevel::Gently);
                 continue;
             }
             what = engine.failed() => return Err(Printed::EngineFailed(what)),
+            _ = tick.tick() => {
+                display.tick();
+                continue;
+            }
         };
         let Some(event) = event else {
             let ended = Failure::new(FailureClass::Crashed, "its events ended before it did");
             return Err(Printed::EngineFailed(ended));
         };
-        show(&event).map_err(Printed::OutputFailed)?;
+        display.event(&event).map_err(Printed::OutputFailed)?;
         let EventKind::SessionEvent { event, .. } = &event.kind else { continue };
         match event {
             SessionEvent::MessageEnd { message: Message::Assistant(said) } => {
-                answer = Some(said.clone());
+                answer = take_answer(answer, said);
             }
             SessionEvent::AgentEnd { end } => {
                 return match (interrupted, end.clone()) {
@@ -98,6 +126,24 @@ async fn until_end(
     }
 }
 
+/// Returns the answer after the model has said more: that, or the rest of an answer in which it had paused.
+fn take_answer(
+    before: Option<AssistantMessage>,
+    said: &AssistantMessage,
+) -> Option<AssistantMessage> {
+    match said.stop_reason {
+        // It is asked again, or the work is over.
+        StopReason::Error | StopReason::Aborted => return before,
+        StopReason::Stop | StopReason::Length | StopReason::ToolUse => {}
+    }
+    let Some(paused) = before.filter(AssistantMessage::is_paused) else {
+        return Some(said.clone());
+    };
+    let text = Part::text(format!("{}{}", paused.text(), said.text()));
+    let calls = said.calls().cloned().map(Part::ToolCall);
+    Some(AssistantMessage { content: [text].into_iter().chain(calls).collect(), ..said.clone() })
+}
+
 /// Writes the text of an answer, each part with a line break, without what would control a terminal.
 ///
 /// # Errors
@@ -106,4 +152,53 @@ pub(crate) fn write_answer(out: &mut dyn Write, answer: &AssistantMessage) -> io
     out.write_all(render::visible_text(&answer.text()).as_bytes())?;
     out.write_all(b"\n")?;
     out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::{Timestamp, ToolCall, Usage};
+
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_paused_answer_are_one_answer_and_others_stand_for_themselves() {
+        use StopReason::{Error, Stop, ToolUse};
+        let call = || {
+            let (id, name) = ("1".to_owned(), "read".to_owned());
+            let arguments = serde_json::Map::new();
+            Part::ToolCall(ToolCall {
+                id,
+                name,
+                arguments,
+                malformed: None,
+                thought_signature: None,
+            })
+        };
+        let said = |stop_reason, content: Vec<Part>| AssistantMessage {
+            content,
+            api: String::new(),
+            provider: String::new(),
+            model: String::new(),
+            usage: Usage::ZERO,
+            stop_reason,
+            error_message: None,
+            timestamp: Timestamp::from_millisecond(0),
+        };
+        let (text, thought) = (|text| Part::text(text), || Part::thinking("hm"));
+        let paused = || said(ToolUse, vec![thought(), text("one, ")]);
+        for (answers, printed) in [
+            (vec![paused(), said(Stop, vec![thought(), text("two")])], "one, two"),
+            (vec![paused(), paused(), said(Stop, vec![text("two")])], "one, one, two"),
+            (
+                vec![paused(), said(Error, vec![text("tw")]), said(Stop, vec![text("two")])],
+                "one, two",
+            ),
+            (vec![paused(), said(ToolUse, vec![])], "one, "),
+            (vec![paused(), said(ToolUse, vec![call()]), said(Stop, vec![text("end")])], "end"),
+            (vec![said(Stop, vec![text("one")]), said(Stop, vec![text("two")])], "two"),
+        ] {
+            let last = answers.iter().fold(None, take_answer).map(|answer| answer.text());
+            assert_eq!(last.as_deref(), Some(printed), "{answers:?}");
+        }
+    }
 }

@@ -15,6 +15,7 @@ use super::log_choice::{ChosenLog, LogStorage, Sessions};
 use super::log_question::{age_of, title_of};
 use super::session_tree::{prompt_named, tree_rows};
 use super::setup::{SessionPlan, plan};
+use super::system_prompt::context_files;
 use crate::app_context::AppContext;
 use crate::args::LaunchArgs;
 use crate::model::ModelChoice;
@@ -197,6 +198,7 @@ impl SessionSwitch<'_> {
                 self.plan(&log, present).await.map_err(NotOpened::Failed)?
             }
         };
+        notes.extend(context_files(&plan.spec.system).map(|read| format!("it has read {read}")));
         notes.extend(plan.notes);
         let events = self.engine.listen().await;
         let opened = self.engine.open_session(plan.spec, plan.tools).await;

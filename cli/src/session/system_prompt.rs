@@ -57,6 +57,12 @@ pub(super) async fn session_prompt(
     Ok((prompt, cut.chain(foreign).collect()))
 }
 
+/// Returns the names of the context files that a session has read; `None` if there is none.
+pub(crate) fn context_files(system: &SystemPrompt) -> Option<String> {
+    let names: Vec<_> = system.files.iter().map(|file| file.path.as_str()).collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
 /// Returns what the user tells every agent, if anything.
 pub(crate) fn user_instructions(places: &DataPaths) -> Option<ContextBytes> {
     let path = places.context_file();
@@ -149,6 +155,8 @@ mod tests {
         fs::write(root.join(".git/HEAD"), "ref: refs/heads/trunk\n").unwrap();
         let (prompt, notes) = session_prompt(&options, &folder, &places, at).await.unwrap();
         assert_eq!((texts(&prompt), notes), (vec!["of the user", "root"], Vec::new()));
+        let user = places.context_file();
+        assert_eq!(context_files(&prompt), Some(format!("{}, AGENTS.md", user.display())));
         fs::write(places.context_file(), b"\xef\xbb\xbfof the us\xe9r").unwrap();
         let (prompt, notes) = session_prompt(&options, &folder, &places, at).await.unwrap();
         assert_eq!((texts(&prompt), notes.len()), (vec!["of the usér", "root"], 1));
@@ -157,7 +165,7 @@ mod tests {
         assert_eq!((git.branch.as_deref(), git.commit), (Some("trunk"), None));
         let none = LaunchArgs { no_context_files: true, ..options };
         let (prompt, _) = session_prompt(&none, &folder, &places, at).await.unwrap();
-        assert_eq!(texts(&prompt), Vec::<&str>::new());
+        assert_eq!((texts(&prompt), context_files(&prompt)), (Vec::<&str>::new(), None));
     }
 
     #[test]

@@ -5,6 +5,8 @@ mod capture;
 mod commits;
 mod control_characters;
 mod decoded_text;
+mod counted;
+mod duration_text;
 mod error_text;
 mod event;
 mod exit_code;
@@ -19,6 +21,7 @@ mod model_route;
 mod name;
 mod outcome;
 mod path;
+mod reached_limit;
 mod session;
 mod session_entry;
 mod session_event;
@@ -36,6 +39,8 @@ pub use capture::{CaptureRef, Captured, ChangeSummary, LeftOut, LeftOutEntry, Le
 pub use commits::{CommitStyle, CommitSubjects};
 pub use control_characters::{Escapes, is_unseen};
 pub use decoded_text::{DecodedText, ForeignBytes, NotUtf8, utf8_text, without_bom};
+pub use counted::counted;
+pub use duration_text::duration_text;
 pub use error_text::{error_chain, quote, quote_within};
 pub use event::{AccountWait, Event, EventKind, EventScope, Phase, Totals};
 pub use exit_code::ExitCode;
@@ -55,6 +60,7 @@ pub use model_route::{ModelRoute, ModelRouteError, is_api_version};
 pub use name::{NameError, RunName, TaskName};
 pub use outcome::{Failure, FailureClass, FailureDetail, ModelUse, Outcome, TaskReport};
 pub use path::{RepoPath, is_temporary_name, quote_path, temporary_name};
+pub use reached_limit::ReachedLimit;
 pub use session::UserInput;
 pub use session_entry::{SessionEntry, TitleSource};
 pub use session_event::{
@@ -67,7 +73,8 @@ pub use session_message::{
 };
 pub use spec::{
     Agent, BranchOwner, CarryDefault, ChangeDemand, Command, DoneTask, External, Item, LandTime,
-    MergeMode, OnFailure, Retry, RunSpec, StackBranch, TaskLimits, TaskSpec, Work, WorkspaceNeeds,
+    MergeMode, OnFailure, Retry, RunSpec, StackBranch, TaskLimits, TaskNeeds, TaskSpec, Work,
+    WorkspaceNeeds,
     YieldPlaceholder,
 };
 pub use thinking_level::{ThinkingLevel, ThinkingLevelError};

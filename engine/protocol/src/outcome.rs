@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Captured, TaskName, TaskTimings, Timestamp, Usage};
+use crate::{Captured, ReachedLimit, TaskName, TaskTimings, Timestamp, Usage};
 
 /// How a task ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -180,6 +180,8 @@ pub enum FailureDetail {
     },
     /// The provider does not accept the key, whichever model is asked.
     UnknownKey,
+    /// The limit of the task that was reached.
+    Limit(ReachedLimit),
     /// The tasks that caused the failure.
     Tasks {
         /// The names of the tasks.

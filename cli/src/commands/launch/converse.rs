@@ -10,7 +10,9 @@ use crate::app_context::AppContext;
 use crate::args::{Globals, LaunchArgs};
 use crate::error::{Error, ErrorKind};
 use crate::render::{self, TermCapability, Terminal};
-use crate::session::{ChosenLog, LogStorage, Prompts, SessionPorts, SessionSwitch, earlier};
+use crate::session::{
+    ChosenLog, LogStorage, Prompts, SessionPorts, SessionSwitch, context_files, earlier,
+};
 use crate::signals::{self, Signals};
 use crate::view::{Conversation, ConversationEnd, OpenedSession, SurfaceKind, ViewOf};
 
@@ -99,11 +101,14 @@ async fn close(session: SessionHandle, log: &ChosenLog) -> Option<String> {
     is_kept.then(|| format!("continue with: regatta --resume {}", id.uuid()))
 }
 
-/// Returns the line at the begin of a conversation: what works where, and how help is had.
+/// Returns the line at the begin of a conversation: what works where, which context files it has read, and
+/// how to get help.
 fn intro(args: &LaunchArgs, state: &SessionState) -> String {
     let (model, folder) = (state.model.name(), state.folder.display());
+    let read = context_files(&state.system).map(|read| format!(" · has read {read}"));
+    let read = read.unwrap_or_default();
     match args.tool_names().is_empty() {
-        true => format!("{model} has no tools · /help"),
-        false => format!("{model} uses its tools in {folder}, in place · /help"),
+        true => format!("{model} has no tools{read} · /help"),
+        false => format!("{model} uses its tools in {folder}, in place{read} · /help"),
     }
 }

@@ -175,6 +175,7 @@ fn events_of_an_agent() -> Vec<Event> {
     };
     numbered(vec![
         EventKind::RunStarted {
+            label: None,
             tasks: 1,
             jobs: 8,
             isolation: IsolationMode::None,
@@ -183,6 +184,7 @@ fn events_of_an_agent() -> Vec<Event> {
             land: protocol::LandTime::End,
             pass_env: Vec::new(),
             needs: WorkspaceNeeds::default(),
+            own_setup: Vec::new(),
             verify: Vec::new(),
             retry_of: None,
         },
@@ -287,6 +289,36 @@ failed  regatta logs r7k3f/search              it ended with code 1�␊
 undo    regatta undo r7k3f                     takes back what has landed
 ";
     assert_eq!(out, format!("{TABLE}{closing}"));
+}
+
+#[test]
+fn plain_progress_says_each_minute_how_many_tasks_run_wait_and_have_ended() {
+    let err = Sink::default();
+    let streams = OutputStreams { out: Box::new(Sink::default()), err: Box::new(err.clone()) };
+    let view = view(OutputOptions::from(&Globals::default()));
+    let mut renderer = renderer(view, streams, CommandHints::default());
+    let mut events = events().into_iter();
+    let began = events.as_slice()[0].at;
+    let mut lines_after = |events: Vec<Event>, seconds: std::ops::Range<i64>| {
+        let before = err.text().len();
+        events.iter().for_each(|event| renderer.event(event).unwrap());
+        let noted = err.text().len();
+        for second in seconds {
+            renderer.tick(Timestamp::from_millisecond(began.as_millisecond() + second * 1000));
+        }
+        assert!(before < noted);
+        err.text()[noted..].to_owned()
+    };
+    // Two of the tasks have begun.
+    let begun = lines_after(events.by_ref().take(9).collect(), 0..60);
+    assert_eq!(begun, "");
+    let more = lines_after(events.by_ref().take(3).collect(), 60..180);
+    let counts = "2 running, 0 queued, 1 done";
+    assert_eq!(more, format!("03:05:06 {counts}\n03:06:06 {counts}\n"));
+    let landing = lines_after(events.by_ref().take(3).collect(), 180..181);
+    let counts = "0 running, 0 queued, 3 done · landing the work of 2 tasks";
+    assert_eq!(landing, format!("03:07:06 {counts}\n"));
+    assert_eq!(lines_after(events.collect(), 240..600), "", "the run has ended");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use protocol::{Cost, Failure, FailureClass, ToolCall, Usage};
+use protocol::{Cost, Failure, FailureClass, FailureDetail, ReachedLimit, ToolCall, Usage};
 
 use super::prompts;
 
@@ -56,23 +56,29 @@ impl Default for SessionUsage {
 impl Limits {
     /// Decides whether there may be another turn.
     pub(super) fn check(&self, usage: &SessionUsage) -> BudgetDecision {
-        let reached = if usage.turns >= self.turns.get() {
-            format!("{} turns", self.turns)
-        } else if let Some(tokens) = self.tokens.filter(|tokens| usage.used.tokens() >= *tokens) {
-            format!("{tokens} tokens")
-        } else if let Some(cost) = self.cost.filter(|cost| usage.has_cost(*cost)) {
-            cost.to_string()
-        } else {
-            return BudgetDecision::Continue;
-        };
+        let Some(reached) = self.reached(usage) else { return BudgetDecision::Continue };
         match usage.warned {
-            Warned::No => BudgetDecision::YieldNow(prompts::yield_now(&reached)),
+            Warned::No => BudgetDecision::YieldNow(prompts::yield_now(&reached.most())),
             Warned::Yes => {
-                let message =
-                    format!("it had used its {reached} before it yielded what was asked for");
-                BudgetDecision::Exceeded(Failure::new(FailureClass::Budget, message))
+                let message = format!("{reached}: it did not yield what was asked for");
+                let failure = Failure::new(FailureClass::Budget, message);
+                BudgetDecision::Exceeded(failure.with(FailureDetail::Limit(reached)))
             }
         }
+    }
+
+    /// Returns the first limit that is reached.
+    fn reached(&self, usage: &SessionUsage) -> Option<ReachedLimit> {
+        let turns = (usage.turns, self.turns.get());
+        let (tokens, cost) = (usage.used.tokens(), usage.used.cost);
+        if turns.0 >= turns.1 {
+            return Some(ReachedLimit::Turns { used: turns.0, most: turns.1 });
+        }
+        if let Some(most) = self.tokens.filter(|most| tokens >= *most) {
+            return Some(ReachedLimit::Tokens { used: tokens, most });
+        }
+        let most = self.cost.filter(|most| usage.has_cost(*most))?;
+        Some(ReachedLimit::Cost { used: cost, most })
     }
 }
 
@@ -161,11 +167,11 @@ mod tests {
         let used = |input, cost| Usage { input, cost, ..Usage::ZERO };
         let spent = SessionUsage { turns: 1, used: used(99, Some(less)), warned: Warned::No };
         assert_eq!(limits.check(&spent), BudgetDecision::Continue);
-        for reached in [
-            SessionUsage { turns: 2, ..spent },
-            SessionUsage { used: used(100, Some(less)), ..spent },
-            SessionUsage { used: used(1, Some(most)), ..spent },
-            SessionUsage { used: used(1, None), ..spent },
+        for (reached, text) in [
+            (SessionUsage { turns: 3, ..spent }, "turns 3 of 2"),
+            (SessionUsage { used: used(923, Some(less)), ..spent }, "tokens 923 of 100"),
+            (SessionUsage { used: used(1, Some(most)), ..spent }, "cost $2.00 of $2.00"),
+            (SessionUsage { used: used(1, None), ..spent }, "cost ? of $2.00"),
         ] {
             let BudgetDecision::YieldNow(words) = limits.check(&reached) else {
                 panic!("{reached:?}")
@@ -180,6 +186,10 @@ mod tests {
                 panic!("{reached:?}")
             };
             assert_eq!(failure.class, FailureClass::Budget);
+            let expected = format!("{text}: it did not yield what was asked for");
+            assert_eq!(failure.message, expected);
+            let Some(FailureDetail::Limit(limit)) = failure.detail else { panic!("{failure:?}") };
+            assert_eq!(limit.to_string(), text);
         }
     }
 

@@ -9,7 +9,9 @@
 
 use std::time::Duration;
 
-use protocol::{AgentEnd, Captured, Failure, FailureClass, LedgerEntry, Outcome};
+use protocol::{
+    AgentEnd, Captured, Failure, FailureClass, FailureDetail, LedgerEntry, Outcome, ReachedLimit,
+};
 
 use super::{ContractDecision, Reminder, TaskRecord, YieldContract};
 use crate::ports::{CancelLevel, Workspace};
@@ -358,14 +360,15 @@ impl TaskMachine {
     }
 
     fn wall_reached(&self, state: &State) -> Failure {
-        let seconds = self.record.spec.limits.wall.as_secs_f64();
-        let message = match state {
-            State::SettingUp(_) => {
-                format!("its set-up was stopped after {seconds} s, as long as the task may run")
-            }
-            _ => format!("it was stopped after {seconds} s, as long as it may run"),
+        let wall = self.record.spec.limits.wall.as_millis();
+        let most = u64::try_from(wall).unwrap_or(u64::MAX);
+        let reached = ReachedLimit::Wall { used: most, most };
+        let what = match state {
+            State::SettingUp(_) => "its set-up was stopped",
+            _ => "it was stopped",
         };
-        Failure::new(FailureClass::Timeout, message)
+        Failure::new(FailureClass::Timeout, format!("{reached}: {what}"))
+            .with(FailureDetail::Limit(reached))
     }
 }
 

@@ -38,7 +38,8 @@ fn expect_three_answers(place: &Sandbox, repository: &Repository, finished: &Fin
     let failure = finished.task("t1")["failure"].clone();
     assert_eq!(failure["class"], "budget", "{finished}");
     let message = failure["message"].as_str().unwrap_or_default();
-    assert!(message.contains("had used its $1.00 before"), "{failure}");
+    assert!(message.starts_with("cost $") && message.contains(" of $1.00: "), "{failure}");
+    assert_eq!(failure["detail"]["limit"], "cost", "{failure}");
     is_about(&finished.task("t1")["usage"]["cost"], 3.0 * ANSWER);
     place.expect_nothing_left(repository);
 }
@@ -117,7 +118,14 @@ fn what_failed_attempts_cost_is_part_of_the_cost_of_a_task_and_of_its_run() {
     let costs = shown["tasks"].as_array().expect("there are tasks").iter();
     for (task, cost) in costs.zip([one, two]) {
         is_about(&task["usage"]["cost"], cost);
+        assert_eq!(task["usage"]["cost_source"], "priced");
     }
+    let results: Value = serde_json::from_str(&show("results --json").stdout).expect("it is JSON");
+    assert_eq!(results[0]["usage"]["cost_source"], "priced");
+    let recorded = "SELECT group_concat(cost_source) FROM (SELECT cost_source FROM task UNION ALL \
+                    SELECT cost_source FROM run)";
+    let recorded = place.home().ledger(recorded, |row| row.get::<_, String>(0));
+    assert_eq!(recorded, ["priced,priced,priced"]);
     let text = show("runs show").stdout;
     assert!(text.contains("$0.85") && text.contains(&format!("${:.2}", one + two)), "{text}");
     write_gate(&place, &model, "");

@@ -85,7 +85,14 @@ fn at_its_token_limit_a_model_is_asked_to_yield_once_and_then_it_is_over() {
     let finished = run.words("--limit tokens=2000").run().expect_code(6);
     let failure = finished.task("t1")["failure"].clone();
     assert_eq!(failure["class"], "budget", "{finished}");
-    assert!(failure["message"].as_str().unwrap_or_default().contains("2000 tokens"), "{failure}");
+    assert_eq!(
+        failure["message"], "tokens 3090 of 2000: it did not yield what was asked for",
+        "{failure}"
+    );
+    let limit = json!({ "type": "limit", "limit": "tokens", "used": 3090, "most": 2000 });
+    assert_eq!(failure["detail"], limit, "{failure}");
+    let shown = place.regatta(repository.root()).words("runs show @").run();
+    assert!(shown.stdout.contains("tokens 3090 of 2000"), "{shown}");
     assert_eq!(model.requests(), 3);
     expect_kept(&place, &repository, &finished);
 }

@@ -62,7 +62,7 @@ fn an_agents_workspace_is_set_up_before_its_session() {
     let run = place.run_in(&repository).arg("--setup").arg("echo nonce-4711 > made.txt");
     let run = run.arg("--model").arg(format!("offline/{}", scenario.display()));
     let finished = run.arg("read it").run().expect_code(0);
-    assert_eq!(finished.task("t1")["yield"], json!("4711"), "{finished}");
+    assert_eq!(finished.task("read-it")["yield"], json!("4711"), "{finished}");
     assert!(!repository.has("made.txt"));
 }
 
@@ -140,7 +140,7 @@ fn a_setup_that_hangs_is_stopped_at_the_tasks_wall_limit() {
     test_limit::took_at_most(began.elapsed(), Duration::from_secs(60), &finished);
     let (class, message) = failure(&finished);
     assert_eq!(class, "timeout");
-    assert_eq!(message, "its set-up was stopped after 1 s, as long as the task may run");
+    assert_eq!(message, "wall 1.0s of 1.0s: its set-up was stopped");
     place.expect_no_process(Duration::from_secs(1));
     place.expect_nothing_left(&repository);
 }

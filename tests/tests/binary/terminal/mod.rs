@@ -12,6 +12,7 @@ mod lists;
 mod live;
 mod notes;
 mod plain;
+mod print;
 mod progress;
 mod sessions;
 mod steps;

@@ -31,6 +31,7 @@ fn task_with(contract: YieldContract, change: ChangeDemand, restarts: usize) -> 
         change,
         schema: None,
         limits: TaskLimits { wall: Duration::from_secs(60), ..TaskLimits::default() },
+        needs: protocol::TaskNeeds::default(),
     };
     let mut record = TaskRecord::queued(spec, None);
     let (run, task) = (RunId::generate(), record.spec.id);
@@ -164,8 +165,9 @@ fn every_end_is_stopped_sealed_captured_discarded_then_reported() {
     assert_eq!(end_of(cancelled), Outcome::Cancelled);
 
     let mut late = working();
-    let message = "it was stopped after 60 s, as long as it may run";
-    let wall = Failure::new(FailureClass::Timeout, message);
+    let limit = ReachedLimit::Wall { used: 60_000, most: 60_000 };
+    let wall = Failure::new(FailureClass::Timeout, "wall 1m00s of 1m00s: it was stopped");
+    let wall = wall.with(FailureDetail::Limit(limit));
     assert_eq!(late.step(Input::TimerFired(Timer::Wall)), stop_effects(gently));
     let yielded = Input::WorkerEnded(AgentEnd::Yielded(json!(1)));
     assert_eq!(late.step(yielded), [seal()]);

@@ -1,0 +1,87 @@
+//! The output of a session that answers and ends: its events as JSON, or what the user should know about
+//! it, and a line that says what it does.
+
+use std::io;
+use std::sync::Arc;
+
+use engine::ports::Clock;
+use protocol::{Event, EventKind, SessionEvent};
+
+use super::{note, write_lines};
+use crate::app_context::AppContext;
+use crate::args::{Globals, OutputMode};
+use crate::render::{self, PrintStatus, SessionJson, View};
+use crate::session::PrintDisplay;
+
+/// The output of a session that answers and ends.
+pub(super) struct PrintOutput<'a> {
+    mode: OutputMode,
+    globals: &'a Globals,
+    clock: Arc<dyn Clock>,
+    json: SessionJson,
+    status: Option<PrintStatus>,
+}
+
+impl<'a> PrintOutput<'a> {
+    pub(super) fn new(app: &AppContext, mode: OutputMode, globals: &'a Globals) -> Self {
+        let status = match mode {
+            OutputMode::Json => None,
+            OutputMode::Text => PrintStatus::of(&View::here(globals), app.clock.now()),
+        };
+        let (clock, json) = (Arc::clone(&app.clock), SessionJson::default());
+        Self { mode, globals, clock, json, status }
+    }
+}
+
+impl PrintDisplay for PrintOutput<'_> {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        if let Some(line) = note_of(event) {
+            self.clear();
+            note(self.globals, &line);
+        }
+        let EventKind::SessionEvent { event: said, .. } = &event.kind else { return Ok(()) };
+        if let Some(status) = &mut self.status {
+            status.event(said, event.at);
+        }
+        match self.mode {
+            OutputMode::Json => write_lines(&self.json.lines(said)),
+            OutputMode::Text => Ok(()),
+        }
+    }
+
+    fn tick(&mut self) {
+        if let Some(status) = &mut self.status {
+            status.draw(self.clock.now());
+        }
+    }
+
+    fn clear(&mut self) {
+        if let Some(status) = &mut self.status {
+            status.clear();
+        }
+    }
+}
+
+/// Returns what the user should know about the session: what it lacks, why an answer takes long, or
+/// that another model gives it.
+fn note_of(event: &Event) -> Option<String> {
+    let EventKind::SessionEvent { event: said, .. } = &event.kind else { return None };
+    let said = match said {
+        SessionEvent::Notice { message } => message.clone(),
+        SessionEvent::ToolUnavailable { tool_name, error_message } => {
+            format!("the session works without the tool `{tool_name}`: {error_message}")
+        }
+        SessionEvent::RequestWait { reason, waits_for } => {
+            let left = render::time_left(waits_for, event.at).map(render::duration);
+            left.map_or_else(|| reason.clone(), |left| format!("{reason}, for {left}"))
+        }
+        SessionEvent::AutoRetryStart { delay_ms, error_message, .. } => {
+            format!("{error_message}; it is asked again in {delay_ms} ms")
+        }
+        SessionEvent::RetryFallbackApplied { from, to, error_message } => {
+            format!("{to} is asked in place of {from}: {error_message}")
+        }
+        _ => return None,
+    };
+    Some(format!("note: {said}"))
+}
