@@ -1,12 +1,14 @@
 //! Print mode: `regatta -p` answers prompts in a folder, and says only the last answer.
 
 use std::fs;
+use std::path::Path;
 
 use protocol::is_unseen;
 use serde_json::{Value, json};
-use tests::model::{Answer, Asked, LoopbackModel, Said, Script, marker, steps};
+use tests::model::{Answer, Asked, LoopbackModel, Said, Script, Wire, marker, steps};
 use tests::sandbox::{Invocation, Sandbox};
 
+use crate::binary::models::directory::write_models;
 use crate::binary::sandbox;
 
 /// Begins a session in the folder `work` with the loopback model, whose first prompt is `prompt`.
@@ -53,7 +55,7 @@ fn what_is_piped_and_named_files_come_before_the_first_prompt_and_each_prompt_is
 }
 
 #[test]
-fn a_session_works_in_place_with_its_tools_and_says_so_or_elsewhere_in_the_users_home() {
+fn a_session_works_in_place_with_its_tools_and_its_first_line_says_so_and_what_it_has_read() {
     let place = sandbox();
     let write = || Answer::call("write", &json!({ "path": "new.txt", "content": "x\n" }));
     let done = || Answer::text("done");
@@ -77,22 +79,50 @@ fn a_session_works_in_place_with_its_tools_and_says_so_or_elsewhere_in_the_users
         assert!(!other.stderr.contains(&told), "{words}: {other}");
     }
 
-    let home = fs::canonicalize(place.folder()).unwrap().join("user");
-    fs::create_dir_all(home.join("tmp")).unwrap();
-    let shown = home.display().to_string();
-    for (words, folder, is_told) in
-        [("", format!("{shown}/tmp"), true), ("--allow-home", shown.clone(), false)]
-    {
+    fs::write(folder.join("AGENTS.md"), "Be brief.").unwrap();
+    for (words, told) in [
+        (
+            "",
+            format!(
+                "note: the session works in {}, in place, and has read AGENTS.md\n",
+                folder.display()
+            ),
+        ),
+        ("--no-tools", "note: the session has read AGENTS.md\n".to_owned()),
+    ] {
         model.talk("s", steps(vec![done()]));
-        let session = place.regatta(&home).env("HOME", &home).words("-p --mode json").words(words);
-        let session = session.arg("--model").arg(model.route());
-        let session = session.arg("--base-url").arg(model.base_url()).arg(&prompt);
-        let other = session.run().expect_code(0);
-        let header: Value = serde_json::from_str(other.stdout.lines().next().unwrap()).unwrap();
-        assert_eq!(header["cwd"], json!(folder), "{words}: {other}");
-        let told = other.stderr.contains("not in your home folder (--allow-home");
-        assert_eq!(told, is_told, "{words}: {other}");
+        let other = session(&place, &model).words(words).arg(&prompt).run().expect_code(0);
+        assert!(other.stderr.starts_with(&told), "{words}: {other}");
     }
+}
+
+#[test]
+fn a_session_of_the_home_folder_or_the_root_works_in_a_private_folder_where_it_is_continued() {
+    let place = sandbox();
+    let model = LoopbackModel::start();
+    let home = fs::canonicalize(place.folder()).unwrap().join("user");
+    fs::create_dir_all(&home).unwrap();
+    let (root, user) = (Path::new("/"), rustix::process::getuid().as_raw());
+    let own = |name: &str| {
+        fs::canonicalize(place.temporary()).unwrap().join(format!("regatta-{user}-{name}"))
+    };
+    for (at, words, folder, told) in [
+        (&*home, "", own("home"), ", not in your home folder (--allow-home"),
+        (&*home, "-c", own("home"), ", not in your home folder (--allow-home"),
+        (&*home, "--allow-home", home.clone(), "in place\n"),
+        (root, "", own("root"), ", not in / (--allow-home"),
+    ] {
+        model.talk("s", |_: &Asked| Answer::text("done"));
+        let session = place.regatta(at).env("HOME", &home).words("-p --mode json").words(words);
+        let session = session.arg("--model").arg(model.route());
+        let session = session.arg("--base-url").arg(model.base_url()).arg(marker("s"));
+        let done = session.run().expect_code(0);
+        let header: Value = serde_json::from_str(done.stdout.lines().next().unwrap()).unwrap();
+        assert_eq!(header["cwd"], json!(folder), "{words}: {done}");
+        assert!(done.stderr.starts_with("note: the session works in "), "{words}: {done}");
+        assert!(done.stderr.contains(told), "{words}: {done}");
+    }
+    assert_eq!(place.home().session_files().len(), 3, "one was continued");
 }
 
 /// Returns the first character of an output that a terminal obeys or hides.
@@ -156,4 +186,36 @@ fn an_answer_without_a_word_is_an_error_that_says_why() {
         assert!(done.stderr.contains(why), "{done}");
         assert_eq!(done.stdout.is_empty(), words.is_empty(), "{done}");
     }
+}
+
+/// An answer over the Messages API in which the model pauses after this text.
+fn paused(text: &str) -> Answer {
+    let events = [
+        json!({ "type": "message_start", "message": { "usage": { "input_tokens": 1 } } }),
+        json!({ "type": "content_block_start", "index": 0,
+            "content_block": { "type": "text", "text": text } }),
+        json!({ "type": "content_block_stop", "index": 0 }),
+        json!({ "type": "message_delta", "delta": { "stop_reason": "pause_turn" } }),
+        json!({ "type": "message_stop" }),
+    ];
+    let body = events.iter().map(|data| format!("data: {data}\n\n")).collect::<String>();
+    Answer::Bytes { content_type: "text/event-stream", body: body.into_bytes() }
+}
+
+#[test]
+fn the_parts_of_a_paused_answer_are_printed_as_one_and_a_pause_without_a_word_is_an_end() {
+    let place = sandbox();
+    let model = model(steps(vec![paused("one, "), paused("two, "), Answer::text("three")]));
+    let (url, api) = (model.url_of(Wire::Messages), Wire::Messages.name());
+    let gate = format!("baseUrl: '{url}', auth: none, api: {api}, models: [{{ id: m }}]");
+    write_models(&place, &format!("providers:\n  gate: {{ {gate} }}\n"));
+    let asked = || place.regatta(place.folder()).words("-p --model gate/m").arg(marker("s"));
+    assert_eq!(asked().run().expect_code(0).stdout, "one, two, three\n");
+    let last = model.asked("s").pop().expect("it was asked");
+    let said = last.messages().last().expect("there are messages");
+    assert_eq!((&said["role"], &said["content"]), (&json!("assistant"), &json!("one, \ntwo,")));
+    model.talk("s", steps(vec![paused("")]));
+    let empty = asked().run().expect_code(1);
+    let why = "error: the answer is empty\n  because the model has paused before its first word\n";
+    assert!(empty.stderr.contains(why), "{empty}");
 }

@@ -103,10 +103,12 @@ fn without_an_argument_a_conversation_begins_on_every_terminal() {
     place.home().configure("modelRoles:\n  default: first/loop\n");
     let folder = place.folder().join("work");
     fs::create_dir_all(&folder).expect("a folder can be made");
+    fs::write(folder.join("AGENTS.md"), "Be brief.").expect("it can be written");
     for set_terminal in ["TERM=dumb", "unset TERM;", "TERM="] {
         let script = format!("{set_terminal} exec \"$0\"");
         let mut screen = place.regatta(&folder).shell(&script).on_a_keyboard(40, 160);
-        screen.until("the prompt", |text| text.contains("/help\n>"));
+        let read = "in place · has read AGENTS.md · /help\n>";
+        screen.until("the context file and the prompt", |text| text.contains(read));
         screen.press("\u{4}");
         assert_eq!(screen.wait().code(), Some(0), "{set_terminal}: {}", screen.text());
         let bytes = screen.bytes();
