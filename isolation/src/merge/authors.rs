@@ -38,15 +38,19 @@ impl PathAuthors {
         moved: Moved<'_>,
     ) {
         match (before, after) {
-            (None, Some(_)) if after == base => *self = Self::default(),
             (None, Some(_)) => {
+                if after == base {
+                    // The file with which the tasks began is back: nobody has removed it any more. To
+                    // tasks that began without it, it is new.
+                    *self = Self::default();
+                }
                 let author = moved.here.and_then(|origin| origin.author.clone());
                 self.added = author.or_else(|| Some(task.clone()));
             }
             (Some(_), None) => {
                 let added = self.added.take();
                 // The file with which the tasks began may have gone before.
-                if base.is_none() || added.is_none() {
+                if base.is_none() || self.remover.is_none() {
                     self.removed = added.filter(|_| moved.away).or_else(|| Some(task.clone()));
                     self.remover = Some(task.clone());
                 }

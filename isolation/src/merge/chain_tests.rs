@@ -6,16 +6,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use protocol::{Conflict, TaskName};
 use test_limit::Rounds;
 
-use crate::merge::Merger;
 use crate::merge::chain_samples::Chain;
 use crate::merge::random::Random;
 use crate::merge::tree_judge_tests::{Entries, Judge, Outcome};
 use crate::merge::tree_lost_tests::lost_by_git;
 use crate::merge::tree_tests::{Here, TreeTarget, changes, described, name};
+use crate::merge::{Merger, renames_of};
 use crate::settle::concerned_paths;
 
 /// How many chains are merged at once.
 const AT_ONCE: usize = 100;
+
+/// Where a file comes from.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Origin {
+    /// It had this path when the chain began.
+    Path(String),
+    /// This task added it.
+    Added(usize),
+}
 
 /// A chain that is being merged.
 struct Merging<'j> {
@@ -125,18 +134,20 @@ impl<'j> Merging<'j> {
         let is_lost = |conflict: &Conflict| {
             concerned_paths(conflict).iter().any(|path| lost.contains(&path.to_string()))
         };
+        let mut found = Vec::new();
         if git.is_clean != is_clean {
-            let is_known = (!is_clean && here.conflicts.iter().all(is_lost))
-                || self.meets_a_folder_of_several(task, trees);
-            return if is_known { Vec::new() } else { vec![format!("git is {}", git.is_clean)] };
+            if is_clean || !here.conflicts.iter().all(is_lost) {
+                found.push(format!("git is {}", git.is_clean));
+            }
+        } else if is_clean {
+            let paths: BTreeSet<&String> = git.tree.keys().chain(here.tree.keys()).collect();
+            let differ = |path: &&&String| git.tree.get(**path) != here.tree.get(**path);
+            let differ = paths.iter().filter(differ).filter(|path| !lost.contains(**path));
+            found.extend(differ.map(|path| format!("{path}: git {:?}", git.tree.get(*path))));
         }
-        if !is_clean || self.meets_a_folder_of_several(task, trees) {
-            return Vec::new();
-        }
-        let paths: BTreeSet<&String> = git.tree.keys().chain(here.tree.keys()).collect();
-        let differ = |path: &&&String| git.tree.get(**path) != here.tree.get(**path);
-        let differ = paths.iter().filter(differ).filter(|path| !lost.contains(**path));
-        differ.map(|path| format!("{path}: git {:?}", git.tree.get(*path))).collect()
+        let is_known = !found.is_empty()
+            && (self.meets_a_folder_of_several(task, trees) || self.meets_a_mixture(task, trees));
+        if is_known { Vec::new() } else { found }
     }
 
     /// Returns whether a task adds a file to a folder that several tasks have emptied: where most of its
@@ -152,6 +163,50 @@ impl<'j> Merging<'j> {
         let new = theirs.keys().filter(|path| !base.contains_key(*path));
         let mut above = new.flat_map(|path| path.match_indices('/').map(|(at, _)| &path[..at]));
         above.any(|folder| folders.get(folder).is_some_and(|tasks| tasks.len() > 1))
+    }
+
+    /// Returns whether a task meets a file that git takes for a renamed one although no task renamed it so:
+    /// one removed the old file, and what another added is the new one. The task has changed either, or
+    /// added a file to a folder above.
+    fn meets_a_mixture(&self, task: usize, [base, ours, theirs]: &[Entries; 3]) -> bool {
+        let before: Vec<_> = (0..task).map(|task| (task, &self.after[task + 1])).collect();
+        let own = (0..task).filter(|other| self.predecessors(task).contains(&name(*other)));
+        let own: Vec<_> = own.map(|task| (task, &self.left[task])).collect();
+        let old = |path: &str| self.origin(path, &own);
+        let mut mixed = BTreeSet::new();
+        for rename in renames_of(self.judge, &changes(base, ours)).unwrap() {
+            let (from, to) = (rename.from.to_string(), rename.to.to_string());
+            let origins = [old(&from), self.origin(&to, &before)];
+            if origins[0] != origins[1] {
+                mixed.extend(origins);
+            }
+        }
+        let mut met = base.keys().filter(|path| mixed.contains(&old(path)));
+        met.any(|path| {
+            let mut folders = path.match_indices('/').map(|(at, _)| &path[..=at]);
+            let has_new = |folder: &str| {
+                theirs.keys().any(|path| path.starts_with(folder) && !base.contains_key(path))
+            };
+            theirs.get(path) != base.get(path) || folders.any(has_new)
+        })
+    }
+
+    /// Returns the path that a file had when the chain began, or else the task that added it, by the
+    /// renames that git finds in the work of each task. `works` has the tree after each task.
+    fn origin(&self, path: &str, works: &[(usize, &Entries)]) -> Origin {
+        let mut path = path.to_owned();
+        for (at, (task, after)) in works.iter().enumerate().rev() {
+            let before = at.checked_sub(1).map_or(&self.base, |at| works[at].1);
+            if before.contains_key(&path) {
+                continue;
+            }
+            let renames = renames_of(self.judge, &changes(before, after)).unwrap();
+            match renames.iter().find(|rename| rename.to.to_string() == path) {
+                Some(rename) => path = rename.from.to_string(),
+                None => return Origin::Added(*task),
+            }
+        }
+        Origin::Path(path)
     }
 }
 

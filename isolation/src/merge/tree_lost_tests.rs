@@ -30,11 +30,11 @@ pub(super) fn lost_by_git(
     }
     let sides = [ours, theirs];
     paths.extend(one_of_two_files(base, sides, git, here));
-    // A file that nobody touched, whose name git gives to a folder.
-    let untouched = |(path, entry): &(&String, &Entry)| {
-        sides.iter().all(|side| side.get(*path) == Some(entry)) && !git.tree.contains_key(*path)
+    // A file that nobody removed or renamed, whose name git gives to a folder.
+    let stays = |path: &&String| {
+        sides.iter().all(|side| side.contains_key(*path)) && !git.tree.contains_key(*path)
     };
-    for (path, _) in base.iter().filter(untouched) {
+    for path in base.keys().filter(stays) {
         let below = git.tree.keys().filter(|other| other.starts_with(&format!("{path}/")));
         paths.extend(beside(path).into_iter().chain(below.cloned()));
     }

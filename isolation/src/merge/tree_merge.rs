@@ -171,7 +171,10 @@ struct Followed {
 
 impl Following<'_> {
     fn conflict(&mut self, reason: ConflictReason, from: &RepoPath, to: [Option<&RepoPath>; 2]) {
-        let versions = self.paths.get(from).cloned().unwrap_or_default();
+        // At the old path of a side that renamed the file, that side may have another one by now.
+        let entry = |side: SideName| self.paths.get(to[side.at()]?)?.sides[side.at()];
+        let base = self.paths.get(from).and_then(|versions| versions.base);
+        let versions = Versions::new(base, SideName::BOTH.map(entry));
         let to = to.map(|path| path.cloned());
         self.result.conflicts.push(RenameConflict { reason, from: from.clone(), to, versions });
     }
@@ -345,9 +348,12 @@ impl Following<'_> {
         };
         if is_link(Some(source)) != is_link(renamed) {
             // The file goes on at its new name, and what replaced it stays at the old one.
+            let there = new.sides[other.at()];
             if collides {
-                self.paths.entry(to.clone()).or_default().base = old.base;
-            } else {
+                // What the other side has there is taken for the same file if it is one of its kind.
+                let base = old.base.filter(|_| is_link(there) == is_link(renamed));
+                self.paths.entry(to.clone()).or_default().base = base;
+            } else if there.is_none() {
                 let mut sides = [Some(from), Some(from)];
                 sides[by.at()] = Some(to);
                 self.conflict(ConflictReason::Kind, from, sides);

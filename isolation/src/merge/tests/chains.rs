@@ -104,6 +104,12 @@ fn a_file_that_tasks_rename_after_each_other_is_still_the_same_file() {
     let edit = vec![memory.change("one", &file, &edited)];
     let (tree, conflicts) = memory.merge_steps(&[&steps[..], &[(&[], edit)]].concat());
     assert_eq!((tree.get("one"), conflicts), (Some(&edited), Vec::new()));
+    // A task that began while it was renamed finds it there, and wherever it goes from there.
+    follows(&memory, &steps, (&[0], "two"), "one");
+    let steps = [&steps[..], &[step(&[0, 1], "one", "three")]].concat();
+    follows(&memory, &steps, (&[0], "two"), "three");
+    follows(&memory, &steps, (&[0, 1], "one"), "three");
+    follows(&memory, &steps, (&[], "one"), "three");
 }
 
 #[test]

@@ -197,3 +197,89 @@ fn a_name_that_two_files_would_get_is_two_conflicts_and_each_can_be_settled() {
         assert_eq!(left, Vec::new());
     }
 }
+
+#[test]
+fn a_symlink_that_follows_a_folder_to_the_name_of_a_file_has_it_and_the_file_is_beside() {
+    let old = lines("old");
+    let memory = Memory::of(&[("a/old", &old), ("b/k", "k\n")]);
+    let renamed = [memory.change("a/old", &old, ""), memory.change("b/new", "", &old)];
+    let link = |target| memory.entry(Mode::Link, target);
+    let links = [
+        Change::new(path("a/new"), None, link("one")),
+        Change::new(path("a/old"), memory.entry(Mode::File, &old), link("two")),
+    ];
+    let link = |target: &str| (Mode::Link, target.to_owned());
+    for (sides, beside) in
+        [([&renamed, &links], "b/new~ours"), ([&links, &renamed], "b/new~theirs")]
+    {
+        let (files, [conflicts, left]) =
+            settled(&memory, sides.map(|side| &side[..]), SettleChoice::Markers);
+        let reasons: Vec<_> = conflicts.iter().map(|conflict| conflict.reason).collect();
+        assert_eq!(reasons, [ConflictReason::BothAdded]);
+        let kept = [
+            ("a/old".to_owned(), link("two")),
+            ("b/k".to_owned(), file("k\n")),
+            ("b/new".to_owned(), link("one")),
+            (beside.to_owned(), file(&old)),
+        ];
+        assert_eq!((files, left), (kept.into(), Vec::new()));
+    }
+}
+
+#[test]
+fn a_file_that_follows_a_folder_to_the_old_name_of_another_is_not_taken_for_that() {
+    let [old, other, own] = ["old", "other", "own"].map(lines);
+    let edited = format!("{old}edited\n");
+    let memory = Memory::of(&[("a/g", &other), ("d/f", &old), ("d/k", "k\n")]);
+    let link = memory.entry(Mode::Link, "target");
+    let folder = [
+        memory.change("a/g", &other, ""),
+        Change::new(path("d/f"), memory.entry(Mode::File, &old), link),
+        memory.change("d/g", "", &other),
+    ];
+    let renamed = [
+        memory.change("a/f", "", &own),
+        memory.change("d/f", &old, ""),
+        memory.change("lib/f", "", &edited),
+    ];
+    for (sides, beside) in [([&folder, &renamed], "d/f~theirs"), ([&renamed, &folder], "d/f~ours")]
+    {
+        let (files, [conflicts, left]) =
+            settled(&memory, sides.map(|side| &side[..]), SettleChoice::Markers);
+        assert_eq!(conflicts.len(), 2, "{conflicts:?}");
+        let kept = [
+            ("d/f".to_owned(), (Mode::Link, "target".to_owned())),
+            (beside.to_owned(), file(&own)),
+            ("d/g".to_owned(), file(&other)),
+            ("d/k".to_owned(), file("k\n")),
+            ("lib/f".to_owned(), file(&edited)),
+        ];
+        assert_eq!((files, left), (kept.into(), Vec::new()));
+    }
+}
+
+#[test]
+fn a_renamed_file_that_follows_a_folder_to_a_cleared_name_goes_with_the_symlink_in_its_old_place() {
+    let [old, gone, kept] = ["old", "gone", "kept"].map(lines);
+    let memory = Memory::of(&[("b/f", &gone), ("c/f", &old), ("lib/k", &kept)]);
+    let link = memory.entry(Mode::Link, "target");
+    let renamed = [
+        memory.change("b/f", &gone, ""),
+        memory.change("c/f", &old, ""),
+        memory.change("lib/f", "", &old),
+    ];
+    let folder = [
+        memory.change("b/k", "", &kept),
+        Change::new(path("c/f"), memory.entry(Mode::File, &old), link),
+        memory.change("lib/k", &kept, ""),
+    ];
+    let end = [
+        ("b/f".to_owned(), file(&old)),
+        ("b/k".to_owned(), file(&kept)),
+        ("c/f".to_owned(), (Mode::Link, "target".to_owned())),
+    ];
+    for sides in [[&renamed[..], &folder[..]], [&folder[..], &renamed[..]]] {
+        let (files, [conflicts, _]) = settled(&memory, sides, SettleChoice::Markers);
+        assert_eq!((files, conflicts), (end.clone().into(), Vec::new()));
+    }
+}
