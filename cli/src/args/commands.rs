@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use super::targets::KeptArgs;
 use super::{
     Form, GcArgs, Globals, LaunchArgs, LoginArgs, LogoutArgs, ModelsArgs, RunArgs, RunsArgs,
-    SettleArgs, ShowArgs, TargetsArgs, help_text,
+    SettleArgs, ShowArgs, TargetsArgs, help_text, run_help,
 };
 
 /// Fans out many tasks over one git repository, each in its own isolated copy, and lands their
@@ -52,7 +52,7 @@ pub enum Command {
     #[command(long_about = help_text::DEMO)]
     Demo(DemoArgs),
     /// Run tasks over this repository and land their work
-    #[command(long_about = help_text::RUN, after_long_help = help_text::RUN_DETAILS)]
+    #[command(long_about = run_help::RUN, after_long_help = run_help::RUN_DETAILS)]
     Run(Box<RunArgs>),
     /// List runs, or show one
     #[command(long_about = help_text::RUNS, args_conflicts_with_subcommands = true)]

@@ -4,13 +4,13 @@ pub(super) const ROOT: &str = "\
 Fans out many tasks over one git repository, each in its own isolated copy, and lands their work.
 
 Examples:
-  regatta demo                              a demonstration, offline, in a few seconds
-  regatta run --model ollama/qwen3:8b 'fix the failing tests' 'write the missing docs'
+  regatta demo                      a demonstration, offline, in a few seconds
+  regatta run --model ollama/qwen3:8b 'fix the tests' 'write the docs'
   regatta run --each 'src/**/*.rs' --exec 'rustfmt --edition 2021 {{item}}'
   regatta run --plan plan.toml
   regatta runs
-  regatta                                   a conversation, in this folder: regatta launch --help
-  regatta -p 'explain the build'            an answer, in this folder
+  regatta                           a conversation: regatta launch --help
+  regatta -p 'explain the build'    an answer
   regatta help exit-codes";
 
 pub(super) const LAUNCH: &str = "\
@@ -18,13 +18,13 @@ Opens a session that works in this folder, in place: a conversation on the termi
 answer to a prompt.
 
 Examples:
-  regatta                                   a conversation, in this folder; /help in it lists its keys
-  regatta 'why does the test fail?'         one that begins with a prompt
-  regatta --continue                        goes on with the latest of this folder
-  regatta --resume                          goes on with one that is chosen from a list
+  regatta                              a conversation; /help lists its keys
+  regatta 'why does the test fail?'    one that begins with a prompt
+  regatta --continue                   the latest session of this folder
+  regatta --resume                     a session that is chosen from a list
   git diff | regatta -p 'review this change'
   regatta -p @notes.md 'what is missing here?'
-  regatta -p --model anthropic/claude-sonnet-4-5:high --tools read 'where is the bug?'
+  regatta -p --model sonnet:high --tools read 'where is the bug?'
   regatta -p --mode json 'fix the failing test' | jq -c .type";
 
 pub(super) const DEMO: &str = "\
@@ -34,104 +34,11 @@ Examples:
   regatta demo
   regatta demo --keep /tmp/sample     leave the repository there, to look at it";
 
-pub(super) const RUN: &str = "\
-Runs tasks over this repository, each in its own copy, and lands their work.
-
-Examples:
-  regatta run --model ollama/qwen3:8b 'fix the failing tests' 'write the missing docs'
-  regatta run --each 'src/*.py' --model openrouter/MODEL 'Add type hints to {{item}}.'
-  regatta run --model local/MODEL --base-url http://127.0.0.1:8080/v1 'explain the build'
-  regatta run --exec 'make docs'
-  regatta run --exec './translate {{item}}' German French Finnish
-  regatta run --each 'src/**/*.py' --exec 'ruff check --fix {{item}}'
-  git ls-files -z '*.md' | regatta run --each - --null --chunk 20 --exec 'fmt.sh {{items}}'
-  regatta run --pass-env ANTHROPIC_API_KEY \\
-      --exec 'claude -p {{item}} --permission-mode acceptEdits --setting-sources user --strict-mcp-config' \\
-      'fix the docs' 'fix the tests'
-  regatta run --setup 'npm ci' --carry .env --each 'test/*.js' --exec 'npx mocha {{item}}'
-  regatta run --plan plan.toml --dry-run
-  regatta run --plan plan.toml --resolve './resolve.sh'
-  regatta run --plan plan.toml --resolve agent:slow
-  regatta run --each 'src/*.c' --exec 'clang-format -i {{item}}' --merge branch
-  regatta run --plan plan.toml --merge stack     one branch, a commit per task
-  regatta run --plan plan.toml --onto main       commits on main, with your files
-  regatta run --plan plan.toml --land eager      each task lands as it ends
-  regatta run --plan plan.toml --verify 'cargo test'    lands only what passes";
-
-pub(super) const RUN_DETAILS: &str = "\
-Where tasks come from:
-  TASK…                   one task per TASK, done by a model
-  TASK --each SPEC        one task per item, done by a model
-  --exec CMD              one task, done by a command
-  --exec CMD TASK…        one task per TASK, done by a command
-  --exec CMD --each SPEC  one task per item, done by a command
-  --plan FILE             the tasks of a plan
-
-Models:
-  A model has tools to read, write and edit files and to run commands. It is the one of --model, or
-  else of the plan, or else of the setting modelRoles.default, or else the default of the only
-  provider with a key, or the only model of a server on this machine. `regatta models` lists them. A
-  level of thinking may follow it, as in anthropic/claude-sonnet-4-5:high. offline/FILE is a scripted
-  model (docs/scenarios.md). Keys are stored by `regatta login`, or read from the environment
-  (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY …); a server at --base-url gets REGATTA_API_KEY,
-  if it is set. Tasks do not get these keys, unless --pass-env names them.
-
-Placeholders in a TASK with --each, and in CMD:
-  {{item}}       the item
-  {{item.stem}}  its file name without the last extension
-  {{item.dir}}   its folder
-  {{index}}      its number, from 1
-  {{items}}      all items of the task, with --chunk
-  In a TASK they are replaced by plain text; \\{{ stands for two braces. In CMD, an item with other
-  characters than letters, digits and _./,:=@%+- is replaced by a quoted variable, so that the shell
-  never parses it; {''{ stands for two braces. The variables REGATTA_ITEM, REGATTA_ITEM_STEM and
-  REGATTA_ITEM_DIR have the same values. An item of --each that begins with - gets ./ before it.
-
-What a workspace needs:
-  A workspace has the files of the repository, but none that git ignores. --setup runs a command in
-  each workspace before its task, with the environment of the task, in the folder where the task
-  works and within its time limit. What it changes there is no work of the task, and does not land;
-  if it fails, so does the task. It is not confined, as no command is: what it writes outside of the
-  workspace stays there, and nothing looks for it. What it adds to a .gitignore hides no work.
-  --carry copies ignored files into each workspace, at most isolation.carryLimit (1 GiB). A glob
-  begins where the tasks work; one that names a folder stands for all in it. What tasks do to
-  carried files is never captured.
-
-Where work lands:
-  --merge patch   your files, not committed; .git stays as it is
-  --merge branch  regatta/RUN/TASK, a branch per task
-  --merge stack   regatta/RUN, one branch with a commit per task; what `apply` and `runs retry` land
-                  later is added to it
-  --merge none    nowhere: `diff` shows it, `apply` lands it in your files
-  --onto BRANCH   a branch of yours, as a stack. If it is checked out, its files and the index come
-                  along; a file with a change that is not committed is a conflict
-  Commits that a task made itself are kept, each with its author, date and message. Commits need
-  user.name and user.email; they are not signed, and no hooks run. What you have not committed is in
-  no commit. Names begin with the setting branch.prefix instead of regatta.
-  --land eager lands each task as it ends, and what did not land then once more at the end.
-
-What is verified:
-  --verify runs a command in the merged result before it lands, in a copy of its own that is set up as
-  the tasks' are. If it fails, it runs once more, and once without any task; then the tasks with which
-  it fails are found by halving and kept as unverified, and the rest lands. If it fails without any
-  task, nothing lands, unless --verify-anyway says so. Nothing that it changes in the copy lands.
-  `logs RUN/TASK` shows its output, `apply RUN/TASK` lands the work all the same.
-
-Files that several tasks append to:
-  Where two tasks changed the same lines, the second conflicts. In a file with the attribute
-  merge=union, or that a glob of --union matches, the lines of both are kept, in the order of
-  declaration, and the landing says which files were joined so. A glob begins where the tasks work.
-
-The yield of a command:
-  The last line that a command writes to standard output is its yield, as JSON if it is valid JSON.
-  In a plan, a task gets the yields of the tasks in its depends_on: {{tasks.ID.yield}} or
-  {{tasks.ID.yield.FIELD}} in a prompt, and for commands the files $REGATTA_INPUTS/ID.json.";
-
 pub(super) const MODELS: &str = "\
 Lists the models that can be used, with what is known about them, and why the others cannot.
 
 Examples:
-  regatta models                 those with a key, and those of servers on this machine
+  regatta models                 those with a key, and of servers here
   regatta models opus            with opus in their name
   regatta models 'openai/*' --all
   regatta models --json
@@ -166,11 +73,11 @@ Stores the API key of a provider, or what a login there brings, in auth.json in 
 settings, which only you can read.
 
 Examples:
-  regatta login anthropic                  asks for the key, and does not show it
+  regatta login anthropic              asks for the key, and does not show it
   pass show openai | regatta login openai
-  regatta login openai --as work           a second key
-  regatta login openrouter                 in a browser
-  regatta login gate --device              by a code, for a provider with `oauth` in models.yml
+  regatta login openai --as work       a second key
+  regatta login openrouter             in a browser
+  regatta login gate --device          by a code that is typed on another device
 
 OpenRouter and the providers with `oauth` in models.yml (docs/models.md) have a login. Its page is
 printed, and opened if there is a desktop. Without one, paste the address at which the browser ends.
@@ -193,7 +100,7 @@ Examples:
   regatta runs show            the latest run
   regatta runs show r7k3f --json
   regatta runs show --timing   where the time went
-  regatta runs retry r7k3f     the tasks that failed or were cancelled, once more";
+  regatta runs retry r7k3f     the tasks that failed or were cancelled";
 
 pub(super) const SHOW: &str = "\
 Shows one run and its tasks, or how long the phases of its tasks took.
@@ -217,13 +124,15 @@ Examples:
   regatta runs retry                        the latest run
   regatta runs retry r7k3f --cancelled
   regatta runs retry r7k3f auth billing     these tasks, however they ended
-  regatta runs retry r7k3f --failed --model ollama/qwen3:32b --limit wall=1h";
+  regatta runs retry r7k3f --failed --model ollama/qwen3:32b --limit wall=1h
+  regatta runs retry r7k3f --failed --exec 'eslint --fix {{item}}'";
 
 pub(super) const RETRY_DETAILS: &str = "\
 The tasks have the words, models, limits and settings of the run, from the ledger: a plan that was
 changed since makes no difference. They work on the tree as it is now. A task on which they depend,
 and which is not retried, must be done and its work in the tree; they still get what it yielded.
-What the earlier run kept stays kept.";
+What the earlier run kept stays kept. --model, --exec and --limit change what is tried again: the
+model of the tasks that have one, the command of the others, and the limits of all.";
 
 pub(super) const RESULTS: &str = "\
 Prints what the tasks of a run yielded: the answers of models, the last lines of commands.
@@ -233,7 +142,7 @@ Examples:
   regatta results r7k3f/auth      the whole answer of one task
   regatta results @ src/auth.rs   the same, by its item
   regatta results @ --only failed
-  regatta run --each 'src/**/*.rs' --model ollama/qwen3:8b --schema finding.json \\
+  regatta run --each '*.rs' --model ollama/qwen3:8b --schema finding.json \\
       'Review {{item}}.' \\
     && regatta results @ --jsonl | jq -r '.item + \": \" + .yield.finding'";
 
@@ -254,7 +163,7 @@ Shows the session of each task, or the output of its command, or a session of `r
 Examples:
   regatta logs                 every task of the latest run
   regatta logs r7k3f/auth
-  regatta logs 019b7cc9        a session, by the beginning of its id, or by its file
+  regatta logs 019b7cc9        a session, by the beginning of its id
   regatta logs --follow        what comes, too, until all tasks have ended
   regatta logs 019b7cc9 -f     what comes, too, until the session is closed
   regatta logs r7k3f/auth --json";
@@ -265,7 +174,7 @@ Shows the captured work of tasks as a patch.
 Examples:
   regatta diff --stat          the files of every task of the latest run
   regatta diff @ src/auth.rs   one task, by its item
-  regatta diff r7k3f/auth | git apply --3way   (git add or commit those files first)";
+  regatta diff r7k3f/auth | git apply --3way    git add those files first";
 
 pub(super) const CONFLICTS: &str = "\
 Lists the work of a run that could not land, and why, with the lines that both sides changed.

@@ -11,6 +11,7 @@ mod parse;
 mod retention;
 mod retry;
 mod run;
+mod run_help;
 mod runs;
 mod settle;
 mod targets;
@@ -31,10 +32,10 @@ pub use models::{
 pub use parse::{Parsed, help_of, parse, public_grammar};
 pub use retention::GcArgs;
 pub use retry::{RetryArgs, TaskEnding};
+pub use runs::{RunsArgs, RunsCommand};
 pub use run::{
     AgentChoice, IsolationChoice, LandChoice, LimitSetting, MergeChoice, RunArgs, VariableName,
 };
-pub use runs::{RunsArgs, RunsCommand};
 pub use settle::{
     AllowLoss, LONGEST_PROGRAM, LandClean, ResolveArgs, Resolver, ResolverKind, SettleArgs,
     SettleOption, ShowArgs, SideChoice, Staging,

@@ -15,8 +15,8 @@ const SESSION: &[Group] = &[
 ];
 
 const RUN: &[Group] = &[
-    ("Tasks", "exec model each plan | schema chunk null agent"),
-    ("Run", "jobs limits dry_run | fail_fast"),
+    ("Tasks", "exec model each plan name | schema chunk null agent"),
+    ("Run", "jobs limits dry_run | label fail_fast"),
     ("Workspaces", "setup carry | no_carry isolation pass_env"),
     ("Landing", "merge onto commands resolve | land union timeout anyway allow_loss"),
     ("Provider", "| api_key base_url"),

@@ -4,8 +4,9 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgAction, Args};
-use protocol::{IsolationMode, LandTime, MergeMode};
+use protocol::{IsolationMode, LandTime, MergeMode, TaskName};
 
 use super::{Execution, GivenKey, LONGEST_PROGRAM, ResolveArgs, Resolver, VerifyArgs};
 use crate::model::{BaseUrl, ModelChoice};
@@ -21,6 +22,17 @@ pub struct RunArgs {
     /// is {{item}} then.
     #[arg(value_name = "TASK")]
     pub tasks: Vec<String>,
+
+    /// The name of the only task
+    ///
+    /// One of several is named by NAME='the prompt', with lower-case letters, digits and `-`. [default: the
+    /// first words of the prompt]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<TaskName>,
+
+    /// What the run is called in lists
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
+    pub label: Option<String>,
 
     /// A shell command that does the work of each task
     ///
@@ -49,9 +61,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub agent: Option<AgentChoice>,
 
-    /// One task per item: a glob, @FILE for lines, - for standard input
+    /// One task per item of a glob, of @FILE, or of standard input: -
     ///
-    /// A glob is over tracked files. @FILE has an item on each line.
+    /// A glob is over tracked files. A file and standard input have an item on each line.
     #[arg(long, value_name = "SPEC")]
     pub each: Option<String>,
 
@@ -138,9 +150,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub schema: Option<PathBuf>,
 
-    /// A limit of each task: wall=20m, turns=40, cost=2.00USD
+    /// A limit of each task, such as wall=20m or turns=40
     ///
-    /// Also output=10MB and tokens=400k. Can be used more than once.
+    /// wall=20m, output=10MB, turns=40, tokens=400k, cost=2.00USD. Can be used more than once.
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     pub limits: Vec<LimitSetting>,
 
