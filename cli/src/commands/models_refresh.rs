@@ -14,7 +14,7 @@ use super::context::print_json;
 use crate::args::{Form, Globals};
 use crate::error::{Error, ErrorKind};
 use crate::process;
-use crate::render::one_line;
+use crate::render::{count, one_line};
 
 /// Where the facts are fetched from unless the user says otherwise.
 const USUAL: &str = "https://models.dev/api.json";
@@ -70,10 +70,15 @@ pub(super) async fn run(
         Form::Text => {
             let out = match left_out {
                 0 => String::new(),
+                1 => "; 1 entry is not what a model can be, and was left out".to_owned(),
                 _ => format!("; {left_out} entries are not what a model can be, and were left out"),
             };
-            let line =
-                format!("{models} models of {providers} providers, in {}{out}", file.display());
+            let line = format!(
+                "{} of {}, in {}{out}",
+                count(models, "model"),
+                count(providers, "provider"),
+                file.display()
+            );
             process::print(&format!("{}\n", one_line(&line)))?;
         }
     }

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use engine::ports::IsolationError;
 use git2::{ObjectType, Oid};
-use protocol::{RepoPath, RunName};
+use protocol::{RepoPath, RunName, counted};
 
 use crate::baseline::conversion::without_crlf;
 use crate::baseline::scan::{DirtyCandidate, Scan, YOUNG_NS};
@@ -38,9 +38,9 @@ pub(super) fn check_untracked(tree: &Tree, scan: &Scan, limit: u64) -> Result<()
     Err(IsolationError::Refused {
         what: format!("cannot copy the untracked files of {}", tree.root().display()),
         because: format!(
-            "they are {} in {} files, and the limit is {}; the largest: {}",
+            "they are {} in {}, and the limit is {}; the largest: {}",
             size_text(total),
-            untracked.len(),
+            counted(untracked.len(), "file"),
             size_text(limit),
             largest.join(", ")
         ),
@@ -129,7 +129,7 @@ pub(crate) fn size_text(bytes: u64) -> String {
             let tenths = u128::from(bytes) * 10 / u128::from(unit);
             format!("{}.{} {name}", tenths / 10, tenths % 10)
         }
-        None => format!("{bytes} bytes"),
+        None => counted(bytes, "byte"),
     }
 }
 

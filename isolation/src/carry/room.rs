@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use engine::ports::IsolationError;
-use protocol::RepoPath;
+use protocol::{RepoPath, counted};
 use rustix::fs::{Mode, OFlags, ioctl_ficlone, openat};
 
 use super::carried::Carried;
@@ -38,8 +38,9 @@ pub(super) fn check_room(
             tree.root().display()
         ),
         because: format!(
-            "they are {}, copies for the run and for {copies} workspaces at once need {}, and {} are free in {}",
+            "they are {}, copies for the run and for {} at once need {}, and {} are free in {}",
             size_text(bytes),
+            counted(copies, "workspace"),
             size_text(needed),
             size_text(free),
             run_folder.display()

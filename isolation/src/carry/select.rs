@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use engine::ports::{CarryRequest, IsolationError, Notice};
+use protocol::counted;
 use rustix::fs::{Access, AtFlags, accessat};
 use rustix::io::Errno;
 
@@ -289,9 +290,9 @@ impl<'a> Walk<'a> {
                 self.ignored.tree.root().display()
             ),
             because: format!(
-                "they are {} in {} files, and the limit is {}: {}",
+                "they are {} in {}, and the limit is {}: {}",
                 size_text(self.total),
-                self.files,
+                counted(self.files, "file"),
                 size_text(limit),
                 largest.join(", ")
             ),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use engine::ports::IsolationError;
 use git2::{Error, ErrorCode, Repository, RepositoryOpenFlags};
+use protocol::counted;
 
 use crate::repository::open_git::open_git;
 
@@ -93,7 +94,7 @@ fn choices(folders: &BTreeSet<PathBuf>) -> String {
     let named = folders.iter().take(NAMED).map(|folder| format!("--repo {}", quoted(folder)));
     let mut named: Vec<String> = named.collect();
     if folders.len() > NAMED {
-        named.push(format!("one of {} others", folders.len() - NAMED));
+        named.push(format!("one of {}", counted(folders.len() - NAMED, "other")));
     }
     named.join(", or ")
 }
