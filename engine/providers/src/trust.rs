@@ -16,27 +16,44 @@ pub(crate) fn extra_certificates() -> Vec<Certificate> {
 
 /// Returns what is wrong with a certificate, by the text of an error.
 pub(crate) fn certificate_fault(error: &str) -> Failure {
+    fault_in(error, variable)
+}
+
+fn fault_in(error: &str, environment: impl Fn(&str) -> Option<String>) -> Failure {
     let says = |words: &[&str]| words.iter().any(|word| error.contains(word));
     let fault = if says(&["UnknownIssuer"]) {
-        return unknown_authority(variable);
+        return unknown_authority(environment);
+    } else if says(&["CaUsedAsEndEntity"]) {
+        // As `openssl req -x509` makes them; naming its file would not help.
+        let what = "its certificate is that of an authority, which no server can use";
+        return Failure::new(FailureClass::Invalid, what).advise(format!(
+            "try: make it with basicConstraints=CA:FALSE, then {}",
+            name_it("that certificate")
+        ));
     } else if says(&["Expired", "expired"]) {
         "its certificate has expired"
     } else if says(&["NotValidYet", "not valid yet"]) {
         "its certificate is not valid yet"
     } else if says(&["NotValidForName", "not valid for name"]) {
         "its certificate is that of another name"
-    } else if says(&["CaUsedAsEndEntity"]) {
-        "its certificate is that of an authority, which no server can use; it needs one with \
-         basicConstraints=CA:FALSE"
     } else {
         "its certificate is not valid"
     };
     Failure::new(FailureClass::Invalid, fault)
 }
 
-/// Returns the fault of a certificate from an unknown authority, with the variables of `environment`.
+/// Returns how a certificate becomes one that is trusted here.
+fn name_it(certificate: &str) -> String {
+    let [replacing, adding] = FILES;
+    format!(
+        "{adding}=FILE, with {certificate} (or {replacing}=FILE, in place of those of the system)"
+    )
+}
+
+/// Returns the fault of a certificate that nobody has signed who is known here, or that its own server has
+/// signed, with the variables of `environment`.
 fn unknown_authority(environment: impl Fn(&str) -> Option<String>) -> Failure {
-    let what = "its certificate is from an authority that is not known here";
+    let what = "its certificate is self-signed, or from an authority that is not known here";
     let set: Vec<_> =
         FILES.into_iter().filter_map(|name| Some((name, environment(name)?))).collect();
     let unusable =
@@ -44,12 +61,12 @@ fn unknown_authority(environment: impl Fn(&str) -> Option<String>) -> Failure {
     let fault = |what: String| Failure::new(FailureClass::Invalid, what);
     match (unusable, set.first()) {
         (Some((name, file, why)), _) => {
-            fault(format!("{what}, and {name}={file} has no effect, because {why}"))
+            fault(format!("{what}, and {name}={file} has no effect: {why}"))
         }
         (None, Some((name, file))) => fault(format!("{what}, and not among those of {name}"))
             .advise(format!("try: add its certificate to {file}")),
         (None, None) => fault(what.to_owned())
-            .advise("try: SSL_CERT_FILE=FILE, with the certificate of that authority"),
+            .advise(format!("try: {}", name_it("its certificate or that of the authority"))),
     }
 }
 
@@ -85,7 +102,14 @@ mod tests {
             ("invalid peer certificate: Other(OtherError(CaUsedAsEndEntity))", "CA:FALSE"),
             ("invalid peer certificate: BadSignature", "is not valid"),
         ] {
-            assert!(certificate_fault(error).message.contains(expected), "{error}");
+            let fault = fault_in(error, |_unset| None);
+            assert!(fault.message.contains(expected), "{error}");
+            // Another file of certificates helps only where nobody known here has signed.
+            let can_help =
+                ["UnknownIssuer", "CaUsedAsEndEntity"].iter().any(|it| error.contains(it));
+            let names_files =
+                FILES.iter().all(|it| fault.advice.as_ref().is_some_and(|hint| hint.contains(it)));
+            assert_eq!((fault.advice.is_some(), names_files), (can_help, can_help), "{error}");
         }
     }
 
@@ -101,7 +125,10 @@ mod tests {
         let (good, empty) = (file("good.pem", pem), file("empty.pem", "no certificate"));
         let missing = folder.path().join("missing").display().to_string();
         for (set, expected) in [
-            (&[][..], "; try: SSL_CERT_FILE=FILE, with the certificate".to_owned()),
+            (
+                &[][..],
+                format!("; try: {EXTRA}=FILE, with its certificate or that of the authority"),
+            ),
             (
                 &[(FILES[0], &good)],
                 format!("among those of SSL_CERT_FILE; try: add its certificate to {good}"),
@@ -112,11 +139,11 @@ mod tests {
             ),
             (
                 &[(FILES[0], &good), (EXTRA, &empty)],
-                format!("{EXTRA}={empty} has no effect, because it has no cert"),
+                format!("{EXTRA}={empty} has no effect: it has no cert"),
             ),
             (
                 &[(FILES[0], &missing)],
-                format!("={missing} has no effect, because it cannot be read: No such"),
+                format!("={missing} has no effect: it cannot be read: No such"),
             ),
         ] {
             let environment = |name: &str| {

@@ -35,8 +35,8 @@ fn a_certificate_of_an_unknown_authority_is_one_clear_error_until_the_authority_
     assert!(!refused.stderr.contains("canary-key"), "{refused}");
     assert_eq!(refused.stderr.matches("error:").count(), 1, "{refused}");
     refused.expect_refusal(&[
-        "cannot be trusted: its certificate is from an authority that is not known here",
-        "try: SSL_CERT_FILE=FILE",
+        "cannot be trusted: its certificate is self-signed, or from an authority that is not known here",
+        "(or SSL_CERT_FILE=FILE",
     ]);
     assert_eq!(model.requests(), 0);
     // What is sent there comes to this machine, under a name that the certificate does not have.
