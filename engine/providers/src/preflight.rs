@@ -35,16 +35,25 @@ async fn check(client: Client, endpoint: &Endpoint) -> Result<(), Failure> {
         Err(error) if error.is_connect() => return Err(not_listening(endpoint, error)),
         Err(_other) => return Ok(()),
     };
-    let Some(names) = model_names(response).await else { return Ok(()) };
+    let Some(list) = list_of(response).await else { return Ok(()) };
+    let names = names_of(&list).unwrap_or_default();
     let known = names.iter().any(|name| is_model(name, &endpoint.model));
-    let sure = lists_all(&endpoint.provider) && !names.is_empty();
-    if known || !sure { Ok(()) } else { Err(unknown_model(endpoint, &names)) }
+    if known || names.is_empty() || !lists_all(endpoint, &list, &names) {
+        return Ok(());
+    }
+    Err(unknown_model(endpoint, &names))
 }
 
-/// Returns whether a provider lists every model that it accepts. A gateway accepts more names than
-/// it lists, and a llama.cpp server accepts any name for its one model.
-fn lists_all(provider: &str) -> bool {
-    provider != "llama.cpp" && KnownProvider::find(provider).is_some_and(KnownProvider::is_local)
+/// Returns whether a list has every model that its server accepts. A llama.cpp server accepts any name
+/// for its one model, Azure lists models in place of deployments, a pattern stands for many names, and
+/// a list may be the first page of several.
+fn lists_all(endpoint: &Endpoint, list: &Value, names: &[String]) -> bool {
+    let models = list.get("data").and_then(Value::as_array).into_iter().flatten();
+    let mut owners = models.filter_map(|model| model.get("owned_by")?.as_str());
+    let is_llama = endpoint.provider == "llama.cpp" || owners.any(|owner| owner == "llamacpp");
+    let is_azure = endpoint.base.host_str().is_some_and(|host| host.ends_with(".azure.com"));
+    let is_page = list.get("has_more") == Some(&Value::Bool(true));
+    !(is_llama || is_azure || is_page || names.iter().any(|name| name.contains('*')))
 }
 
 /// Returns the failure that no server listens at the address, with a hint what to do.
@@ -61,6 +70,10 @@ fn not_listening(endpoint: &Endpoint, error: reqwest::Error) -> Failure {
 
 /// Returns the names in a list of models; `None` if the response is no such list.
 pub(crate) async fn model_names(response: Response) -> Option<Vec<String>> {
+    names_of(&list_of(response).await?)
+}
+
+async fn list_of(response: Response) -> Option<Value> {
     if !response.status().is_success() {
         return None;
     }
@@ -72,30 +85,43 @@ pub(crate) async fn model_names(response: Response) -> Option<Vec<String>> {
             return None;
         }
     }
-    let list: Value = serde_json::from_slice(&body).ok()?;
+    serde_json::from_slice(&body).ok()
+}
+
+fn names_of(list: &Value) -> Option<Vec<String>> {
     let models = list.get("data")?.as_array()?;
     models.iter().map(|model| Some(model.get("id")?.as_str()?.to_owned())).collect()
 }
 
-/// Returns whether `name` is the model `id`. The id may omit the tag `:latest`.
+/// Returns whether `name` is the model `id`. The id may omit the tag `:latest`, and what stands before
+/// the last slash, as in `models/gemini-3-pro`.
 fn is_model(name: &str, id: &str) -> bool {
-    name == id || name.strip_suffix(":latest") == Some(id)
+    let last = name.rsplit_once('/').map(|(_, last)| last);
+    name == id || name.strip_suffix(":latest") == Some(id) || last == Some(id)
 }
 
 fn unknown_model(endpoint: &Endpoint, names: &[String]) -> Failure {
     let (provider, model) = (&endpoint.provider, &endpoint.model);
-    let it = match nearest_name(model, names.iter().map(String::as_str)) {
-        Some(near) => format!("did you mean {}?", printable(near, 80)),
-        None => {
-            let some: Vec<_> = names.iter().take(5).map(|name| printable(name, 80)).collect();
-            let more = if names.len() > some.len() { ", …" } else { "" };
-            format!("it has {}{more}", some.join(", "))
-        }
-    };
-    let message = format!("{provider} at {} has no model `{model}` ({it})", endpoint.display_url());
+    let near = nearest_name(model, names.iter().map(String::as_str));
+    let some = names.iter().take(LISTED).map(String::as_str);
+    let some = some.filter(|name| Some(*name) != near).chain(near);
+    let some: Vec<_> = some.map(|name| printable(name, 80)).collect();
+    let more = if names.len() > some.len() { ", …" } else { "" };
+    let (url, some) = (endpoint.display_url(), some.join(", "));
+    let message = format!("{provider} at {url} has no model `{model}` (it has {some}{more})");
     let failure = Failure::new(FailureClass::Invalid, message);
-    if provider == "ollama" { failure.advise(format!("try: ollama pull {model}")) } else { failure }
+    match near {
+        // A name of the server has words of others in it; the advice may not.
+        Some(near) if printable(near, 80) == near => {
+            failure.advise(format!("did you mean {near}?"))
+        }
+        _ if provider == "ollama" => failure.advise(format!("try: ollama pull {model}")),
+        _ => failure,
+    }
 }
+
+/// How many models of a server are named.
+const LISTED: usize = 5;
 
 #[cfg(test)]
 mod tests;

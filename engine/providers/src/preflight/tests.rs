@@ -39,21 +39,36 @@ async fn a_model_that_is_not_there_is_named_with_those_that_are() {
     let names = ["qwen3:8b", "b", "c", "d", "e", "f\u{1b}"];
     assert_eq!(at(models(&names), "ollama/qwen3:8b").await, Ok(()));
     assert_eq!(at(models(&["llama3:latest"]), "ollama/llama3").await, Ok(()));
+    // The nearest name is among those that it has, and what to try.
     let near =
-        "ollama at URL has no model `qwen3:9b` (did you mean qwen3:8b?); try: ollama pull qwen3:9b";
-    assert_eq!(at(models(&names), "ollama/qwen3:9b").await, Err(near.to_owned()));
-    for provider in ["vllm", "lm-studio"] {
-        let far =
-            format!("{provider} at URL has no model `zzzzzz` (it has qwen3:8b, b, c, d, e, …)");
-        assert_eq!(at(models(&names), &format!("{provider}/zzzzzz")).await, Err(far));
+        "at URL has no model `qwen3:9b` (it has b, c, d, e, qwen3:8b, …); did you mean qwen3:8b?";
+    for provider in ["ollama", "gw", "openai"] {
+        let found = at(models(&names), &format!("{provider}/qwen3:9b")).await;
+        assert_eq!(found, Err(format!("{provider} {near}")));
     }
+    let far = |provider: &str| {
+        format!("{provider} at URL has no model `zzzzzz` (it has qwen3:8b, b, c, d, e, …)")
+    };
+    for provider in ["vllm", "lm-studio", "gw", "openrouter"] {
+        let found = at(models(&names), &format!("{provider}/zzzzzz")).await;
+        assert_eq!(found, Err(far(provider)));
+    }
+    let pulled = format!("{}; try: ollama pull zzzzzz", far("ollama"));
+    assert_eq!(at(models(&names), "ollama/zzzzzz").await, Err(pulled));
 }
 
 #[test]
 async fn who_may_have_more_than_is_listed_is_not_refused() {
-    // Gateways have aliases, and llama.cpp answers for whatever it has loaded.
-    for model in ["acme/alias", "openai/alias", "openrouter/alias", "llama.cpp/alias"] {
-        assert_eq!(at(models(&["/models/x.gguf"]), model).await, Ok(()), "{model}");
+    // llama.cpp answers for whatever it has loaded, by whatever name.
+    assert_eq!(at(models(&["/models/x.gguf"]), "llama.cpp/alias").await, Ok(()));
+    let llama = json!({ "data": [{ "id": "/models/x.gguf", "owned_by": "llamacpp" }] });
+    let page = json!({ "data": [{ "id": "a" }], "has_more": true });
+    for list in [llama, page] {
+        let reply = Reply::new(200, "application/json", &list.to_string());
+        assert_eq!(at(reply, "gw/alias").await, Ok(()), "{list}");
+    }
+    for names in [&["openai/*"][..], &["models/alias"], &["acme/alias", "b"]] {
+        assert_eq!(at(models(names), "gw/alias").await, Ok(()), "{names:?}");
     }
 }
 

@@ -458,13 +458,15 @@ fn a_server_that_is_not_there_or_lacks_the_model_is_told_before_anything_starts(
     test_limit::took_at_most(began.elapsed(), Duration::from_secs(20), "it waits for something");
     let model = LoopbackModel::start();
     run(&model.base_url(), "ollama/other").expect_refusal(&["other", "loop", "ollama pull"]);
+    run(&model.base_url(), "gw/nonesuch").expect_refusal(&["gw/nonesuch", "(it has loop)"]);
+    run(&model.base_url(), "gw/lop").expect_refusal(&["no model `lop`", "try: did you mean loop?"]);
     assert_eq!(model.requests(), 0);
     assert_eq!(place.home().workspaces(), Vec::<String>::new());
 }
 
 #[test]
 fn the_key_of_the_environment_is_sent_whatever_a_server_lists_and_stands_nowhere() {
-    for listed in [None, Some(["another-name"].as_slice())] {
+    for listed in [None, Some(["another-name", "loop"].as_slice())] {
         let place = sandbox();
         let repository = place.repository();
         let model = LoopbackModel::start();
