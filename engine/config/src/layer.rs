@@ -51,7 +51,7 @@ impl Layer {
         origin: impl Fn(u64) -> Origin,
     ) -> Result<Self, SettingsError> {
         let root = yaml::read(text)
-            .map_err(|Malformed { line, message }| malformed(file, line, &message))?;
+            .map_err(|Malformed { line, message, .. }| malformed(file, line, &message))?;
         let mut layer = Self::default();
         match root.value {
             Value::Null => Ok(layer),

@@ -49,12 +49,14 @@ pub struct ModelsFile {
 
 /// A mistake in the file of models.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}:{line}: {message}", .file.display())]
+#[error("{}:{line}{}: {message}", .file.display(), column.map(|it| format!(":{it}")).unwrap_or_default())]
 pub struct ModelsFault {
     /// The file.
     pub file: PathBuf,
     /// The line, from 1.
     pub line: u64,
+    /// The column of an error of syntax, from 1.
+    pub column: Option<u64>,
     /// The provider that is not used; `None` if it is none of them or all.
     pub provider: Option<String>,
     /// The key and what is wrong with it. It never contains a value that may be a secret.
@@ -101,12 +103,14 @@ impl ModelsFile {
             Ok(part) => part,
             Err(malformed) => {
                 let message = syntax_error(text, &malformed);
-                let provider = is_json.then(|| provider_at(text, malformed.line)).flatten();
+                let provider = is_json.then(|| provider_at(text, &malformed)).flatten();
                 let message = match provider {
                     Some(name) => format!("in `providers.{}`: {message}", quote_within(&name, 60)),
                     None => message,
                 };
-                return Self::of_fault(file, malformed.line, message);
+                let Malformed { line, column, .. } = malformed;
+                let fault = fault(file, None, Mistake { line, message });
+                return Self { faults: vec![ModelsFault { column, ..fault }], ..Self::default() };
             }
         };
         if root.value == Value::Null {
@@ -115,7 +119,8 @@ impl ModelsFile {
         let mut read = Self::default();
         for (name, malformed) in &unreadable {
             let message = format!("`providers.{name}`: {}", syntax_error(text, malformed));
-            read.faults.push(fault(file, Some(name), Mistake { line: malformed.line, message }));
+            let fault = fault(file, Some(name), Mistake { line: malformed.line, message });
+            read.faults.push(ModelsFault { column: malformed.column, ..fault });
         }
         let mut warnings = Vec::new();
         let providers = Fields::of(&root, String::new()).and_then(|mut top| {
@@ -185,13 +190,14 @@ fn syntax_error(text: &str, malformed: &Malformed) -> String {
     let at = usize::try_from(malformed.line).unwrap_or(1).saturating_sub(1);
     let line = text.lines().nth(at).unwrap_or_default();
     let is_tab = line.trim_start_matches(' ').starts_with('\t');
-    let hint = if is_tab { "; a tab cannot indent YAML, use spaces" } else { "" };
-    format!("{}{hint}", malformed.message)
+    let tab = if is_tab { "; spaces indent YAML, no tab can" } else { "" };
+    format!("{}{tab}", malformed.message)
 }
 
 fn fault(file: &Path, provider: Option<&str>, mistake: Mistake) -> ModelsFault {
     let Mistake { line, message } = mistake;
-    ModelsFault { file: file.to_owned(), line, provider: provider.map(str::to_owned), message }
+    let provider = provider.map(str::to_owned);
+    ModelsFault { file: file.to_owned(), line, column: None, provider, message }
 }
 
 /// Returns whether a provider can have this name, so that it can be in `PROVIDER/ID`.

@@ -27,10 +27,11 @@ pub(crate) enum Value {
     Map(Vec<(Node, Node)>),
 }
 
-/// A syntax error, with its line.
+/// A syntax error, with its line and, where it is known, its column, from 1.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Malformed {
     pub(crate) line: u64,
+    pub(crate) column: Option<u64>,
     pub(crate) message: String,
 }
 
@@ -63,8 +64,10 @@ pub(crate) fn read(text: &str) -> Result<Node, Malformed> {
     };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         let message = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
-        let line = error.location().map_or(1, |place| place.line().max(1));
-        Malformed { line, message: quote_within(&message, MESSAGE) }
+        let place = error.location();
+        let line = place.map_or(1, |place| place.line().max(1));
+        let column = place.map(|place| place.column()).filter(|column| *column > 0);
+        Malformed { line, column, message: quote_within(&message, MESSAGE) }
     })
 }
 

@@ -14,6 +14,34 @@ pub(super) struct Mistake {
     pub(super) message: String,
 }
 
+/// Returns the line of a member by its keys, from the outside in, or of the last one that is there. The key
+/// of a mapping in a list is its `id`.
+pub(super) fn line_of(node: &Node, keys: &[&str]) -> u64 {
+    let is_named = |name: &Node, key: &str| name.value.as_name().as_deref() == Some(key);
+    let (mut line, mut node) = (node.line, node);
+    for key in keys {
+        let found = match &node.value {
+            Value::Map(members) => {
+                let member = members.iter().find(|(name, _)| is_named(name, key));
+                member.map(|(name, value)| (name.line, value))
+            }
+            Value::List(nodes) => {
+                let has_id = |node: &&Node| match &node.value {
+                    Value::Map(members) => {
+                        members.iter().any(|(name, id)| is_named(name, "id") && is_named(id, key))
+                    }
+                    _ => false,
+                };
+                nodes.iter().find(has_id).map(|node| (node.line, node))
+            }
+            _ => None,
+        };
+        let Some((at, below)) = found else { break };
+        (line, node) = (at, below);
+    }
+    line
+}
+
 /// The members of a mapping that are not read yet.
 pub(super) struct Fields<'a> {
     /// The key of the mapping, with a dot at its end unless it is the whole file.

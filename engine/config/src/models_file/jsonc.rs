@@ -1,7 +1,9 @@
 //! `models.json`, which may have comments: JSON for the parser of YAML, and where an error is.
 
-/// Returns a text with comments as one that YAML has, line by line: without comments, and without tabs,
-/// which no string of JSON contains.
+use crate::yaml::Malformed;
+
+/// Returns a text with comments as one that YAML has, with spaces in the place of comments and of tabs,
+/// which no string of JSON contains: each line and each column stays what it is.
 pub(super) fn without_comments(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
@@ -14,17 +16,15 @@ pub(super) fn without_comments(text: &str) -> String {
             ('/', Some('/')) => while letters.next_if(|letter| *letter != '\n').is_some() {},
             ('/', Some('*')) => {
                 letters.next();
+                plain.push_str("  ");
                 let mut before = ' ';
                 for letter in letters.by_ref() {
-                    if letter == '\n' {
-                        plain.push('\n');
-                    }
+                    plain.push(if letter == '\n' { '\n' } else { ' ' });
                     if (before, letter) == ('*', '/') {
                         break;
                     }
                     before = letter;
                 }
-                plain.push(' ');
             }
             ('\t', _) => plain.push(' '),
             _ => plain.push(letter),
@@ -33,10 +33,13 @@ pub(super) fn without_comments(text: &str) -> String {
     plain
 }
 
-/// Returns the provider in which a line is, or before it, as far as the text can be read.
-pub(super) fn provider_at(text: &str, line: u64) -> Option<String> {
-    let lines = usize::try_from(line).unwrap_or(usize::MAX);
-    let text: String = text.split_inclusive('\n').take(lines).collect();
+/// Returns the provider in which an error is, or before it, as far as the text can be read.
+pub(super) fn provider_at(text: &str, malformed: &Malformed) -> Option<String> {
+    let number = |place: u64| usize::try_from(place).unwrap_or(usize::MAX);
+    let (line, column) = (number(malformed.line), malformed.column.map_or(usize::MAX, number));
+    let mut lines = text.split_inclusive('\n');
+    let mut text: String = lines.by_ref().take(line.saturating_sub(1)).collect();
+    text.extend(lines.next().unwrap_or_default().chars().take(column));
     let mut letters = text.chars().peekable();
     // The keys of the objects and lists that are open.
     let mut open: Vec<String> = Vec::new();
@@ -83,12 +86,12 @@ mod tests {
         for (text, plain) in [
             ("{ // a \"b\"\n}", "{ \n}"),
             ("{\t\"a\": 1 } // end", "{ \"a\": 1 } "),
-            ("{ /* a\n * b **/ \"c\": /**/ 1 }", "{ \n  \"c\":   1 }"),
+            ("{ /* a\n * b **/ \"c\": /**/ 1 }", "{     \n         \"c\":      1 }"),
             ("\"http://h/*x*/\"", "\"http://h/*x*/\""),
             ("\"a\\\"//\" // b", "\"a\\\"//\" "),
             ("\"a\\\\\" // b", "\"a\\\\\" "),
             ("a / b", "a / b"),
-            ("/* endless", " "),
+            ("/* endless", "          "),
         ] {
             assert_eq!(without_comments(text), plain, "{text}");
         }

@@ -7,7 +7,7 @@ use protocol::{is_api_version, quote_within};
 
 use super::api_name::ApiName;
 use super::compat::{CompatSwitches, compat};
-use super::fields::{Fields, Mistake};
+use super::fields::{Fields, Mistake, line_of};
 use super::model::{ModelEntry, id_of, is_model_id};
 use super::oauth::OauthEntry;
 use crate::secret::{Secret, ValueSource};
@@ -112,28 +112,39 @@ impl ProviderEntry {
             models: models(&mut fields, warnings)?,
         };
         fields.rest(&[], warnings);
-        entry.check(&path, node.line)?;
-        warnings.extend(entry.useless_compat(&path, node.line));
+        entry.check(&path, node)?;
+        warnings.extend(entry.useless_compat(&path, node));
         Ok(entry)
     }
 
     /// Returns the warning about switches of an API that is not spoken.
-    fn useless_compat(&self, path: &str, line: u64) -> Option<Mistake> {
+    fn useless_compat(&self, path: &str, node: &Node) -> Option<Mistake> {
         let speaks = |api: Option<ApiName>| api.is_none_or(|it| it == ApiName::OpenAiCompletions);
-        let models = || self.models.values().chain(self.overrides.values());
-        let of_models =
-            models().any(|model| !model.compat.is_empty() && !speaks(model.api.or(self.api)));
-        let own =
-            !self.compat.is_empty() && !speaks(self.api) && !models().any(|it| speaks(it.api));
-        (own || of_models).then(|| Mistake {
-            line,
-            message: format!("`{path}.compat` has an effect with the API openai-completions only"),
-        })
+        let mut of_models = self
+            .all_models()
+            .filter(|(_, _, model)| !model.compat.is_empty() && !speaks(model.api.or(self.api)));
+        let own = !self.compat.is_empty()
+            && !speaks(self.api)
+            && !self.all_models().any(|(_, _, it)| speaks(it.api));
+        let line = match of_models.next() {
+            Some((list, id, _)) => line_of(node, &[list, id, "compat"]),
+            None if own => line_of(node, &["compat"]),
+            None => return None,
+        };
+        let message = format!("`{path}.compat` has an effect with the API openai-completions only");
+        Some(Mistake { line, message })
+    }
+
+    /// Returns its own models and changed ones, each with its list and its id.
+    fn all_models(&self) -> impl Iterator<Item = (&'static str, &String, &ModelEntry)> {
+        let own = self.models.iter().map(|(id, model)| ("models", id, model));
+        own.chain(self.overrides.iter().map(|(id, model)| ("modelOverrides", id, model)))
     }
 
     /// Checks what the members must be together.
-    fn check(&self, path: &str, line: u64) -> Result<(), Mistake> {
-        let refused = |message: String| Err(Mistake { line, message });
+    fn check(&self, path: &str, node: &Node) -> Result<(), Mistake> {
+        let refused =
+            |keys: &[&str], message: String| Err(Mistake { line: line_of(node, keys), message });
         let known = ["ollama", "llama.cpp", "lm-studio", "vllm"];
         let local = known.iter().any(|name| path.ends_with(&format!("providers.{name}")));
         if !self.models.is_empty() {
@@ -146,47 +157,54 @@ impl ProviderEntry {
                 || self.models.values().all(|it| it.base_url.is_some());
             for (there, key) in [(addressed, "baseUrl"), (spoken, "api")] {
                 if !there {
-                    return refused(format!("`{path}.{key}` must be set, because it has `models`"));
+                    let message = format!("`{path}.{key}` must be set beside `models`");
+                    return refused(&["models"], message);
                 }
             }
             if !keyed {
-                return refused(format!(
-                    "`{path}.apiKey` must be set, because it has `models`; or `oauth`, or `auth: none`"
-                ));
+                let message =
+                    format!("`{path}.apiKey`, `oauth` or `auth: none` must be set beside `models`");
+                return refused(&["models"], message);
             }
         } else if *self == Self::default() {
-            return refused(format!("`{path}` says nothing that has an effect"));
+            return refused(&[], format!("`{path}` says nothing that has an effect"));
         }
         if self.discovery.is_some() {
             if self.base_url.is_none() && !local {
-                return refused(format!("`{path}.baseUrl` must be set, because of `discovery`"));
+                let message = format!("`{path}.baseUrl` must be set beside `discovery`");
+                return refused(&["discovery"], message);
             }
             if self.api.is_none() && !local {
-                return refused(format!("`{path}.api` must be set, because of `discovery`"));
+                let message = format!("`{path}.api` must be set beside `discovery`");
+                return refused(&["discovery"], message);
             }
         }
         if self.auth == AuthKind::Login && self.oauth.is_none() {
-            return refused(format!("`{path}.oauth` must be set, because of `auth: oauth`"));
+            let message = format!("`{path}.oauth` must be set beside `auth: oauth`");
+            return refused(&["auth"], message);
         }
         let oauth = self.oauth.iter().flat_map(OauthEntry::addresses);
         for (key, _url) in oauth.filter(|(_, url)| plain_http_to_elsewhere(url)) {
             if !self.allow_http {
-                return refused(format!(
+                let message = format!(
                     "`{path}.oauth.{key}` is plain http to another machine, where others can read \
-                     the login; use https, or set `allowHttp: true`"
-                ));
+                     the login (`allowHttp: true` allows it)"
+                );
+                return refused(&["oauth", key], message);
             }
         }
-        let models = self.models.iter().chain(&self.overrides);
-        let of_models = models.map(|(id, model)| (format!("{id}.baseUrl"), &model.base_url));
-        let own = std::iter::once(("baseUrl".to_owned(), &self.base_url));
-        for (key, url) in own.chain(of_models) {
+        let of_models = self.all_models().map(|(list, id, model)| {
+            (vec![list, id, "baseUrl"], format!("{id}.baseUrl"), &model.base_url)
+        });
+        let own = std::iter::once((vec!["baseUrl"], "baseUrl".to_owned(), &self.base_url));
+        for (keys, key, url) in own.chain(of_models) {
             let far = url.as_deref().is_some_and(plain_http_to_elsewhere);
             if far && !self.allow_http {
-                return refused(format!(
+                let message = format!(
                     "`{path}.{key}` is plain http to another machine, where others can read the \
-                     key; use https, or set `allowHttp: true`"
-                ));
+                     key (`allowHttp: true` allows it)"
+                );
+                return refused(&keys, message);
             }
         }
         Ok(())

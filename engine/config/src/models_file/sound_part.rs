@@ -27,7 +27,9 @@ pub(super) fn sound_part(text: &str) -> Option<SoundPart> {
     for (name, block, first) in blocks(&lines[..end], head + 1)? {
         let twice = providers.remove(&name).is_some();
         let read = match twice || unreadable.iter().any(|(other, _)| *other == name) {
-            true => Err(Malformed { line: 1, message: "it is there twice".to_owned() }),
+            true => {
+                Err(Malformed { line: 1, column: None, message: "it is there twice".to_owned() })
+            }
             false => entry(&block),
         };
         match read {
@@ -36,8 +38,9 @@ pub(super) fn sound_part(text: &str) -> Option<SoundPart> {
                 shift(&mut node, first);
                 providers.insert(name, (key, node));
             }
-            Err(Malformed { line, message }) => {
-                unreadable.push((name, Malformed { line: line.saturating_add(first), message }));
+            Err(malformed) => {
+                let line = malformed.line.saturating_add(first);
+                unreadable.push((name, Malformed { line, ..malformed }));
             }
         }
     }
@@ -104,7 +107,7 @@ fn entry(block: &str) -> Result<(Node, Node), Malformed> {
     {
         return Ok(entry);
     }
-    Err(Malformed { line: 1, message: "it is not a mapping".to_owned() })
+    Err(Malformed { line: 1, column: None, message: "it is not a mapping".to_owned() })
 }
 
 /// Adds the number of the lines before it to the lines of a node.

@@ -82,7 +82,7 @@ fn a_fault_names_the_file_the_line_and_the_key_and_the_other_providers_stay() {
         ("{ proxyUrl: 'ftp://canary' }", "`providers.bad.proxyUrl` must be the URL of a proxy"),
         (
             "{ baseUrl: 'https://h', api: openai-completions, models: [{ id: a }] }",
-            "`providers.bad.apiKey` must be set",
+            "`providers.bad.apiKey`, `oauth` or `auth: none` must be set beside `models`",
         ),
         (
             "{ apiKey: canary, api: openai-completions, models: [{ id: a }] }",
@@ -174,14 +174,11 @@ fn a_syntax_error_in_one_provider_leaves_the_others_alone() {
     let entry =
         "{ baseUrl: https://h/v1, auth: none, api: openai-completions, models: [{ id: m }] }";
     for (bad, expected) in [
-        ("  bad:\n\tbaseUrl: https://h\n".to_owned(), "models.yml:4: `providers.bad`: tabs"),
-        (
-            "  bad:\n    # no\n    baseUrl: https://h\n\t api: x\n".to_owned(),
-            "models.yml:5: `providers.bad`: ",
-        ),
+        ("  bad:\n\tbaseUrl: https://h\n".to_owned(), "models.yml:4:2: `providers.bad`: tabs"),
+        ("  bad:\n    # no\n    baseUrl: https://h\n\t api: x\n".to_owned(), "models.yml:5:"),
         ("  bad: { baseUrl: 'https://h\n".to_owned(), "`providers.bad`: "),
         ("  bad: { baseUrl: https://h\n".to_owned(), "`providers.bad`: "),
-        ("  bad: *gone\n".to_owned(), "models.yml:3: `providers.bad`: "),
+        ("  bad: *gone\n".to_owned(), "models.yml:3:"),
         (
             format!("  bad: {entry}\n  bad: {entry}\n"),
             "models.yml:4: `providers.bad`: it is there twice",
@@ -274,15 +271,25 @@ fn json_may_have_comments_and_a_mistake_in_it_names_its_line_and_provider() {
     let models = &file.providers["two"].models;
     assert_eq!(models["n"].base_url.as_deref(), Some("https://n.example"));
     for (from, to, expected) in [
-        ("\"K\",\n", "\"K\"\n", "models.json:11: in `providers.two`: "),
-        ("completions\",", "completions,", "models.json:10: in `providers.two`: "),
-        ("\"n\",", "\"n\"", "models.json:13: in `providers.two`: "),
-        ("\"a//b\" },", "\"a//b\" ],", "models.json:6: in `providers.one`: "),
-        ("openai-completions", "soap", "models.json:9: `providers.two.api` must be "),
+        ("\"K\",\n", "\"K\"\n", "11: in `providers.two`: "),
+        ("completions\",", "completions,", "10: in `providers.two`: "),
+        ("\"n\",", "\"n\"", "13: in `providers.two`: "),
+        ("\"a//b\" },", "\"a//b\" ],", "6: in `providers.one`: "),
+        ("openai-completions", "soap", "9: `providers.two.api` must be "),
+        // What the members must be together is wrong in one of their lines.
+        ("https://n.", "http://n.", "13: `providers.two.n.baseUrl` is plain http"),
+        ("https://two.", "http://two.", "8: `providers.two.baseUrl` is plain http"),
+        ("\"apiKey\": \"K\",", "", "11: `providers.two.apiKey`, `oauth` or "),
     ] {
         let file = json(&text.replace(from, to));
-        let faults: Vec<_> = file.faults.iter().map(ToString::to_string).collect();
-        assert!(faults.len() == 1 && faults[0].starts_with(expected), "{expected}: {faults:?}");
+        let [fault] = file.faults.as_slice() else { panic!("{expected}: {:?}", file.faults) };
+        let place = format!("{}: {}", fault.line, fault.message);
+        assert!(place.starts_with(expected), "{expected}: {fault}");
+        // Of an error of syntax it is known where in the line it is.
+        assert_eq!(fault.column.is_some(), expected.contains(": in "), "{fault}");
+        let column = fault.column.map(|column| format!(":{column}")).unwrap_or_default();
+        let shown = format!("models.json:{}{column}: ", fault.line);
+        assert!(fault.to_string().starts_with(&shown), "{fault}");
     }
 }
 
@@ -347,7 +354,7 @@ providers:
 #[test]
 fn a_login_that_cannot_be_is_a_fault_with_its_key() {
     for (bad, expected) in [
-        ("{ auth: oauth }", "`providers.bad.oauth` must be set, because of `auth: oauth`"),
+        ("{ auth: oauth }", "`providers.bad.oauth` must be set beside `auth: oauth`"),
         ("{ auth: token }", "`providers.bad.auth` must be `apiKey`, `oauth` or `none`"),
         (
             "{ oauth: { tokenUrl: 'https://h/t', clientId: c } }",
@@ -455,10 +462,10 @@ fn a_server_that_is_asked_for_its_models_has_an_address_an_api_and_a_kind() {
     assert_eq!(file.providers["box"].discovery, Some(DiscoveryKind::LlamaCpp));
     assert_eq!(faults("providers:\n  ollama: { discovery: { type: ollama } }\n"), [""; 0]);
     for (bad, expected) in [
-        ("{ discovery: { type: ollama } }", "`providers.box.baseUrl` must be set, because of"),
+        ("{ discovery: { type: ollama } }", "`providers.box.baseUrl` must be set beside"),
         (
             "{ baseUrl: 'http://127.0.0.1:1', discovery: { type: ollama } }",
-            "`providers.box.api` must be set, because of",
+            "`providers.box.api` must be set beside",
         ),
         ("{ discovery: { type: soap } }", "discovery.type` must be `ollama`, `llama.cpp` or"),
         ("{ discovery: {} }", "`providers.box.discovery` must be a mapping with `type`"),

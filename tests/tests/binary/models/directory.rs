@@ -302,7 +302,7 @@ fn a_fault_of_the_users_file_names_its_place_and_costs_only_its_provider() {
     let model = LoopbackModel::start();
     let gate = format!("baseUrl: '{}', auth: none, api: openai-completions", model.base_url());
     let rows = [
-        ("bad:\n\tbaseUrl: https://h/v1".to_owned(), "models.yml:4:1: `providers.bad`: tabs"),
+        ("bad:\n\tbaseUrl: https://h/v1".to_owned(), "models.yml:4:2: `providers.bad`: tabs"),
         (
             format!("bad: {{ {gate}, models: [{{ id: m }}, {{ id: m }}] }}"),
             "models.yml:3: `providers.bad.models[1].id`: two models have the id `m`",
