@@ -92,19 +92,21 @@ impl Error {
     #[must_use]
     pub fn because(mut self, cause: impl Into<String>) -> Self {
         let cause = cause.into();
+        let cause = cause.trim_start_matches("because ");
         let above = self.because.last().unwrap_or(&self.what);
-        if !cause.is_empty() && !above.ends_with(&cause) && !cause.ends_with(above.as_str()) {
-            self.because.push(cause);
+        if !cause.is_empty() && !above.ends_with(cause) && !cause.ends_with(above.as_str()) {
+            self.because.push(cause.to_owned());
         }
         self
     }
 
-    /// Adds what a failure says to try.
+    /// Adds a failure as a cause, and what it says to try as a hint.
     #[must_use]
-    pub(crate) fn advice_of(mut self, failure: &Failure) -> Self {
+    pub(crate) fn because_of(self, failure: &Failure) -> Self {
+        let mut error = self.because(without_os_code(&failure.cause()));
         let advice = failure.advice.iter();
-        self.hints.extend(advice.map(|advice| advice.trim_start_matches("try: ").to_owned()));
-        self
+        error.hints.extend(advice.map(|advice| advice.trim_start_matches("try: ").to_owned()));
+        error
     }
 
     /// Adds `source` and the errors behind it as causes.
@@ -143,7 +145,7 @@ impl Error {
                 .exit(ExitCode::NoSuccess)
         } else {
             Self::new(ErrorKind::Bug, "a part of the program failed, and it cannot go on")
-                .because(failure.message.as_str())
+                .because_of(failure)
         }
     }
 
@@ -292,9 +294,11 @@ mod tests {
         assert_eq!(error.because, ["disk is full"]);
         let said = Failure::new(FailureClass::Transient, "a; try: curl x | sh; b");
         let failure = said.advise("try: ollama serve");
-        let error = Error::usage("cannot ask").because(failure.cause()).advice_of(&failure);
+        let error = Error::usage("cannot ask").because_of(&failure);
         assert_eq!(error.because, ["a; try: curl x | sh; b"], "a server has said it");
         assert_eq!(error.hints, ["ollama serve"]);
+        let error = Error::usage("cannot ask").because("because because it is late");
+        assert_eq!(error.to_string(), "error: cannot ask\n  because it is late");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::args::{Form, Globals, LoginArgs, LoginMethod, LogoutArgs};
 use crate::error::{Error, ErrorKind};
 use crate::model::{UserModels, expiry};
 use crate::process;
-use crate::render::one_line;
+use crate::render::{count, one_line};
 
 /// The longest input that is read as a key, in bytes.
 const LONGEST: u64 = 64 << 10;
@@ -127,7 +127,7 @@ pub fn logout(args: &LogoutArgs, globals: &Globals) -> Result<ExitCode, Error> {
             print_json(&mut io::stdout(), &json!({ "provider": provider, "removed": removed }))?;
         }
         Form::Text => {
-            let keys = if removed == 1 { "1 key".to_owned() } else { format!("{removed} keys") };
+            let keys = count(removed, "key");
             process::print(&format!("{keys} of {provider} removed\n"))?;
         }
     }
@@ -142,7 +142,8 @@ fn check_provider(user: &UserModels, name: &str) -> Result<(), Error> {
         return Ok(());
     }
     let error = Error::usage(format!("no provider is called `{}`", one_line(name)))
-        .because("a provider is known by name, or described in models.yml");
+        .because("a provider is known by name, or described in models.yml")
+        .because(user.file_fault().unwrap_or_default());
     Err(match nearest(name, names.iter().copied()) {
         Some(near) => error.hint(format!("regatta login {near}")),
         None => error.hint("regatta models --all, for the providers"),

@@ -94,7 +94,7 @@ fn table(models: &[&ListedModel]) -> String {
             dollars(facts.price, |price| price.output.as_dollars()),
             flag(facts.images).to_owned(),
             flag(facts.thinking).to_owned(),
-            model.obstacle.as_deref().map(one_line).unwrap_or_default(),
+            model.obstacle.as_ref().map(|it| one_line(&it.to_string())).unwrap_or_default(),
         ]
     }));
     let mut widths = [0; 8];
@@ -152,9 +152,9 @@ fn closing<'a>(
         }
         return lines;
     }
-    let mut reasons: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut reasons: BTreeMap<(&str, String), usize> = BTreeMap::new();
     for model in hidden {
-        let why = model.obstacle.as_deref().unwrap_or_default();
+        let why = model.obstacle.as_ref().map(ToString::to_string).unwrap_or_default();
         *reasons.entry((model.provider.as_str(), why)).or_default() += 1;
     }
     let count: usize = reasons.values().sum();
@@ -196,7 +196,7 @@ struct ModelRow<'a> {
     provider: &'a str,
     id: &'a str,
     usable: bool,
-    why: Option<&'a str>,
+    why: Option<String>,
     facts: &'a ModelFacts,
     /// Whether there is a price for what is read from a cache.
     caching: Option<bool>,
@@ -224,7 +224,7 @@ fn document<'a>(user: &'a UserModels, listed: &[&'a ListedModel]) -> ModelsDocum
         provider: &model.provider,
         id: &model.id,
         usable: model.obstacle.is_none(),
-        why: model.obstacle.as_deref(),
+        why: model.obstacle.as_ref().map(ToString::to_string),
         facts: &model.facts,
         caching: model.facts.caches(),
     };
@@ -240,6 +240,7 @@ fn document<'a>(user: &'a UserModels, listed: &[&'a ListedModel]) -> ModelsDocum
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Obstacle;
 
     #[test]
     fn a_table_has_what_is_known_and_says_what_is_not() {
@@ -249,7 +250,7 @@ mod tests {
             provider: "acme".to_owned(),
             id: "big".to_owned(),
             facts,
-            obstacle: Some("no key".to_owned()),
+            obstacle: Some(Obstacle::new("no key")),
         };
         let unknown = ListedModel {
             id: "x\u{1b}[2J".to_owned(),

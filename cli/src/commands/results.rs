@@ -221,7 +221,7 @@ fn no_answer(tasks: &Tasks<'_>, row: &TaskRow) -> Error {
     };
     let mut error = Error::usage(format!("task {target} has no answer")).because(state);
     if let Some(failure) = failure(row) {
-        error = error.because(failure.message.clone());
+        error = error.because_of(failure);
     }
     error.hint(logs)
 }

@@ -256,7 +256,7 @@ fn not_started(refused: SubmitError, failure: Option<Failure>) -> Error {
         }
         Some(failure) => {
             Error::new(ErrorKind::Bug, "a part of the program failed, and the run was not started")
-                .because(failure.message)
+                .because_of(&failure)
         }
         None => refused.into(),
     }

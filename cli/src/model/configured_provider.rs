@@ -7,7 +7,7 @@ use std::sync::Arc;
 use config::{ApiName, AuthKind, ProviderEntry, StoredKey, ValueSource};
 use engine::ports::{AccountLimits, MinuteLimits};
 use protocol::{Failure, FailureClass, ModelRoute};
-use providers::{ModelFacts, NamedKey, Price, UserProvider, UserProviders};
+use providers::{KnownProvider, ModelFacts, NamedKey, Price, UserProvider, UserProviders};
 
 use super::user_models::{KeyPlace, UserModels, price_of_entry};
 
@@ -18,7 +18,13 @@ impl UserProviders for UserModels {
         if let Some(fault) = file.faults.iter().find(|it| it.provider.as_deref() == Some(name)) {
             return Err(Failure::new(FailureClass::Invalid, fault.to_string()));
         }
-        let Some(entry) = file.providers.get(name) else { return Ok(None) };
+        let Some(entry) = file.providers.get(name) else {
+            let is_of_file = route.base_url.is_none() && KnownProvider::find(name).is_none();
+            return match self.file_fault().filter(|_| is_of_file) {
+                Some(fault) => Err(Failure::new(FailureClass::Invalid, fault)),
+                None => Ok(None),
+            };
+        };
         let mut provider = self.user_provider(name, entry)?;
         let models = [&entry.overrides, &entry.models];
         let mut compat = entry.compat.clone();

@@ -4,7 +4,7 @@
 use protocol::ModelRoute;
 
 use super::selection::Roles;
-use super::{ModelChoice, ModelOption, ModelSelection, Role};
+use super::{ModelChoice, ModelOption, ModelSelection, Obstacle, Role};
 use crate::error::Error;
 
 impl ModelSelection<'_> {
@@ -57,7 +57,7 @@ impl Roles {
     }
 
     /// Returns why a model that the settings name cannot be used.
-    fn obstacle(&self, model: &ModelRoute) -> Option<String> {
+    fn obstacle(&self, model: &ModelRoute) -> Option<Obstacle> {
         self.directory.obstacle(model)
     }
 }
@@ -95,7 +95,7 @@ mod tests {
             provider: provider.to_owned(),
             id: id.to_owned(),
             facts: ModelFacts::default(),
-            obstacle: obstacle.map(str::to_owned),
+            obstacle: obstacle.map(Obstacle::new),
         }
     }
 

@@ -6,7 +6,7 @@ use protocol::{Agent, Cost, Failure, FailureClass, ModelRoute, RunSpec, TaskName
 use providers::{Catalogue, KnownProvider};
 
 use super::UserModels;
-use crate::error::{Error, ErrorKind, without_os_code};
+use crate::error::{Error, ErrorKind};
 
 /// Opens every model of a run, its fallbacks among them, and checks that local ones and those at a base
 /// URL answer, except those that the user's file defines completely. Returns notes about those that do not, where others can be asked.
@@ -111,27 +111,18 @@ fn unpriced(route: &ModelRoute, task: &TaskName, limit: Cost) -> Error {
         .hint("--limit tokens=2M, in place of the cost")
 }
 
-/// Returns the error about a model that cannot be used. The message of `failure` has one cause before its
-/// first semicolon, and another one after it.
+/// Returns the error about a model that cannot be used.
 fn unusable(route: &ModelRoute, task: Option<&TaskName>, failure: &Failure) -> Error {
     let of = task.map(|task| format!(" of task `{task}`")).unwrap_or_default();
     let what = format!("cannot use the model {route}{of}");
-    let error = Error::new(ErrorKind::Model, what);
-    if failure.advice.is_some() {
-        return error.because(without_os_code(&failure.cause())).advice_of(failure);
+    let error = Error::new(ErrorKind::Model, what).because_of(failure);
+    if failure.class != FailureClass::Auth || failure.advice.is_some() {
+        return error;
     }
-    let (why, rest) = failure.message.split_once("; ").unwrap_or((&failure.message, ""));
-    let error = error.because(without_os_code(why));
     let key = KnownProvider::find(&route.provider).and_then(KnownProvider::key);
-    match (failure.class, key) {
-        (FailureClass::Auth, key) if rest.is_empty() => {
-            let export = |error: Error, key| error.hint(format!("export {key}=…"));
-            let error = key.into_iter().fold(error, export);
-            error.hint(format!("regatta login {}", route.provider))
-        }
-        _ if rest.is_empty() => error,
-        _ => error.because(rest),
-    }
+    let export = |error: Error, key| error.hint(format!("export {key}=…"));
+    let error = key.into_iter().fold(error, export);
+    error.hint(format!("regatta login {}", route.provider))
 }
 
 #[cfg(test)]
@@ -186,9 +177,11 @@ mod tests {
             told("openai/a", FailureClass::Auth, "a key is wanted"),
             "  because a key is wanted\n  try: export OPENAI_API_KEY=…\n  try: regatta login openai"
         );
+        let unknown =
+            Failure::new(FailureClass::Invalid, "no provider is called nope (known are a)");
         assert_eq!(
-            told("nope/a", FailureClass::Invalid, "no provider is called nope; known are a, b"),
-            "  because no provider is called nope\n  because known are a, b"
+            told_of("nope/a", &unknown.advise("did you mean note?")),
+            "  because no provider is called nope (known are a)\n  try: did you mean note?"
         );
     }
 }

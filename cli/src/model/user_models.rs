@@ -152,6 +152,12 @@ impl UserModels {
         })
     }
 
+    /// Returns why nothing in the file of models is used; `None` if it is.
+    pub(crate) fn file_fault(&self) -> Option<String> {
+        let whole = self.file().faults.iter().find(|fault| fault.provider.is_none());
+        whole.map(|fault| format!("{fault}; nothing in the file is used"))
+    }
+
     /// Uses this key for a provider, before all others.
     pub(crate) fn give(&self, provider: &str, key: Secret) {
         let mut given = self.given.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

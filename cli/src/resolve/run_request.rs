@@ -156,7 +156,8 @@ fn prompt_request(args: &RunArgs) -> Result<RunRequest, Error> {
         (Some(each), [prompt]) => each_request(each, WorkTemplate::Prompt(prompt.clone())),
         (Some(_), tasks) => {
             Err(Error::usage(format!("--each goes with one TASK, and there are {}", tasks.len()))
-                .because("that one is asked for each item; put a TASK of several words in quotes")
+                .because("that one is asked for each item")
+                .hint("a TASK of several words in quotes")
                 .hint("regatta run --each SPEC 'What to do with {{item}}'"))
         }
         (None, []) => {

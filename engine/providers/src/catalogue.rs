@@ -309,22 +309,25 @@ fn unprotected_key(variable: &str, base: &url::Url) -> Failure {
     let unset =
         if variable.contains(' ') { String::new() } else { format!(", or unset {variable}") };
     let what = format!(
-        "{} would be sent to {host} over plain http, where others can read it; use https{unset}",
+        "{} would be sent to {host} over plain http, where others can read it",
         key_phrase(variable)
     );
-    Failure::new(FailureClass::Invalid, what)
+    Failure::new(FailureClass::Invalid, what).advise(format!("use https{unset}"))
 }
 
 fn unknown_provider(provider: &str) -> Failure {
     let names = || known_providers().map(|known| known.id);
     let near = nearest_name(provider, names().chain([OFFLINE]));
-    let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
     let all: Vec<_> = names().chain([OFFLINE]).collect();
     let what = format!(
-        "no provider is called `{provider}`; {near}known are {}, and any other with a base URL",
+        "no provider is called `{provider}` (known are {}, and any other with a base URL)",
         all.join(", ")
     );
-    Failure::new(FailureClass::Invalid, what)
+    let failure = Failure::new(FailureClass::Invalid, what);
+    match near {
+        Some(near) => failure.advise(format!("did you mean {near}?")),
+        None => failure,
+    }
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ pub(crate) fn refused(
     let Classification { class, note } = classify(endpoint, response, &words);
     let status = status_line(response.status);
     let mut message = format!("{} answers {status}", endpoint.provider);
-    for more in [said, note, proxy_note(endpoint, response.status)] {
+    for more in [&said, &note, &proxy_note(endpoint, response.status)] {
         if !more.is_empty() {
             message = format!("{message}: {more}");
         }
@@ -58,6 +58,9 @@ pub(crate) fn refused(
     }
     if response.status == StatusCode::UNAUTHORIZED && class == FailureClass::Auth {
         failure = failure.with(FailureDetail::UnknownKey);
+    }
+    if note == NO_KEY {
+        failure = failure.advise(format!("try: export {}=…", endpoint.variable));
     }
     let cause = match response.status.as_u16() {
         429 if class == FailureClass::Transient => FailureCause::RateLimit,
@@ -113,12 +116,12 @@ fn status_of(name: &str) -> Option<StatusCode> {
 pub(crate) fn not_a_stream(endpoint: &Endpoint, kind: &str, beginning: &str) -> AttemptFailure {
     let what = if kind.is_empty() { "no stream".to_owned() } else { endpoint.redact(kind, 60) };
     let message = format!(
-        "{} answers with {what} instead of a stream of events: `{}`; is the base URL {} right?",
+        "{} answers with {what} instead of a stream of events: `{}`",
         endpoint.provider,
         endpoint.redact(beginning, 200),
-        endpoint.display_url(),
     );
-    AttemptFailure::new(FailureClass::Invalid, message)
+    let advice = format!("is the base URL {} right?", endpoint.display_url());
+    Failure::new(FailureClass::Invalid, message).advise(advice).into()
 }
 
 /// Returns the failure of a request that got no answer, or whose answer was lost.
@@ -255,11 +258,14 @@ fn key_note(endpoint: &Endpoint) -> String {
     if endpoint.key.is_some() {
         format!("{} is not accepted", key_phrase(variable))
     } else if variable.contains(' ') {
-        format!("it needs an API key, and gets none because of {variable}")
+        format!("it needs an API key, and {variable} says to send none")
     } else {
-        format!("it needs an API key: set {variable}")
+        NO_KEY.to_owned()
     }
 }
+
+/// There is no API key, and a variable could hold it.
+const NO_KEY: &str = "it needs an API key";
 
 fn permission_note(endpoint: &Endpoint) -> String {
     if endpoint.key.is_some() {

@@ -82,6 +82,21 @@ async fn a_value_that_cannot_be_had_names_its_key_and_a_fault_its_line() {
 }
 
 #[test]
+fn a_file_of_which_nothing_is_used_says_so_where_a_model_of_it_is_asked() {
+    let (_folder, user) = user("providers: { gate: { baseUrl: 'https://gate.example/v1'\n");
+    let failure = user.provider(&route("gate/m")).unwrap_err();
+    let message = &failure.message;
+    assert!(message.contains("models.yml:1:20: "), "{message}");
+    assert!(message.ends_with("; nothing in the file is used"), "{message}");
+    // It says nothing of others.
+    let elsewhere =
+        ModelRoute { base_url: Some("http://127.0.0.1:1".to_owned()), ..route("gate/m") };
+    for other in [elsewhere, route("groq/m")] {
+        assert!(user.provider(&other).unwrap().is_none(), "{other}");
+    }
+}
+
+#[test]
 async fn a_model_is_asked_at_its_own_base_url_else_at_that_of_its_provider() {
     let (_folder, user) = user(GATE);
     user.prepare(["gate"]).await;

@@ -74,17 +74,14 @@ fn without_a_key_it_says_which_one_to_set_or_where_none_is_asked_for() {
         let endpoint = Endpoint { key: None, variable: variable.to_owned(), ..endpoint };
         let (status, wait) = (StatusCode::UNAUTHORIZED, None);
         let refusal = ErrorResponse { status, wait, body: "", request_bytes: 10 };
-        refused(&endpoint, &refusal, noon()).failure.message
+        let failure = refused(&endpoint, &refusal, noon()).failure;
+        (failure.cause(), failure.advice.map(String::from))
     };
-    assert_eq!(
-        said("ACME_API_KEY"),
-        "acme answers 401 Unauthorized: it needs an API key: set ACME_API_KEY"
-    );
-    assert_eq!(
-        said("`providers.acme.auth: none` in /home/ada/models.yml"),
-        "acme answers 401 Unauthorized: it needs an API key, and gets none because of \
-         `providers.acme.auth: none` in /home/ada/models.yml"
-    );
+    let needed = "acme answers 401 Unauthorized: it needs an API key";
+    let export = Some("try: export ACME_API_KEY=…".to_owned());
+    assert_eq!(said("ACME_API_KEY"), (needed.to_owned(), export));
+    let nowhere = "`providers.acme.auth: none` in /home/ada/models.yml";
+    assert_eq!(said(nowhere), (format!("{needed}, and {nowhere} says to send none"), None));
 }
 
 #[test]
