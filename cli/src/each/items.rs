@@ -127,12 +127,11 @@ impl ItemSource {
         let items = match self {
             Self::Glob(glob) => matching(glob, &input)?,
             Self::List(path) => {
-                let what = format!("cannot read the list {}", path.display());
-                let failed = |error| Error::new(ErrorKind::Plan, what.clone()).caused_by(&error);
-                let mut file = File::open(path).map_err(failed)?;
-                lines(&mut file, &what, input.end)?
+                let list = format!("the list {}", path.display());
+                let mut file = File::open(path).map_err(|error| unreadable(&list, &error))?;
+                lines(&mut file, &list, input.end)?
             }
-            Self::Standard => lines(input.standard, "cannot read standard input", input.end)?,
+            Self::Standard => lines(input.standard, "standard input", input.end)?,
         };
         if items.is_empty() {
             return Err(self.empty());
@@ -182,7 +181,10 @@ fn matching(glob: &str, input: &ItemInput<'_>) -> Result<Vec<String>, Error> {
     for path in (input.tracked)()? {
         let Some(below) = relative(&path, subfolder.as_ref()) else { continue };
         if matcher.is_match(below.as_path()) {
-            items.push(item_of(below.as_bytes().to_vec(), || path.to_string())?);
+            let item = item_of(below.as_bytes().to_vec(), || format!("the item {path}"));
+            items.push(
+                item.map_err(|error| error.hint("a pattern that leaves it out, or rename it"))?,
+            );
         }
     }
     Ok(items)
@@ -195,20 +197,26 @@ fn relative(path: &RepoPath, folder: Option<&RepoPath>) -> Option<RepoPath> {
     RepoPath::new(below)
 }
 
-fn lines(from: &mut dyn Read, what: &str, end: u8) -> Result<Vec<String>, Error> {
+fn unreadable(list: &str, error: &std::io::Error) -> Error {
+    Error::new(ErrorKind::Plan, format!("cannot read {list}")).caused_by(error)
+}
+
+/// Returns the items of a list, whose name is for errors.
+fn lines(from: &mut dyn Read, list: &str, end: u8) -> Result<Vec<String>, Error> {
     let mut bytes = Vec::new();
     from.take(LONGEST_LIST + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| Error::new(ErrorKind::Plan, what).caused_by(&error))?;
+        .map_err(|error| unreadable(list, &error))?;
     if bytes.len() as u64 > LONGEST_LIST {
-        return Err(Error::new(ErrorKind::Plan, what)
+        return Err(Error::new(ErrorKind::Plan, format!("cannot read {list}"))
             .because(format!("it is longer than {} MiB", LONGEST_LIST >> 20)));
     }
     let mut items = Vec::new();
     for (at, line) in without_bom(&bytes).split(|byte| *byte == end).enumerate() {
         let line = if end == b'\n' { line.strip_suffix(b"\r").unwrap_or(line) } else { line };
         if !line.is_empty() {
-            items.push(item_of(line.to_vec(), || format!("number {}", at + 1))?);
+            let place = if end == b'\n' { "line" } else { "item" };
+            items.push(item_of(line.to_vec(), || format!("{place} {} of {list}", at + 1))?);
         }
     }
     Ok(items)
@@ -217,8 +225,7 @@ fn lines(from: &mut dyn Read, what: &str, end: u8) -> Result<Vec<String>, Error>
 /// Converts bytes to an item. `name` returns the name of the item for an error.
 fn item_of(bytes: Vec<u8>, name: impl Fn() -> String) -> Result<String, Error> {
     let refused = |why: &str| {
-        Error::new(ErrorKind::Plan, format!("the item {} cannot be given to a task", name()))
-            .because(why)
+        Error::new(ErrorKind::Plan, format!("{} cannot be given to a task", name())).because(why)
     };
     if bytes.len() > LONGEST_ITEM {
         return Err(refused("it is longer than 64 KiB"));
@@ -226,8 +233,9 @@ fn item_of(bytes: Vec<u8>, name: impl Fn() -> String) -> Result<String, Error> {
     if bytes.contains(&0) {
         return Err(refused("it contains a NUL byte").hint("--null, if NUL ends the items"));
     }
-    String::from_utf8(bytes).map_err(|_| {
-        refused("its name is not UTF-8").hint("a pattern that leaves it out, or rename it")
+    String::from_utf8(bytes).map_err(|error| {
+        let byte = error.utf8_error().valid_up_to() + 1;
+        refused(&format!("it is not UTF-8 (its byte {byte})"))
     })
 }
 
@@ -330,7 +338,11 @@ mod tests {
     #[test]
     fn a_name_that_is_not_utf8_is_named() {
         let error = items("odd/*", b"", b'\n', "").unwrap_err().to_string();
-        assert!(error.starts_with("error: the item \"odd/\\377.txt\" cannot be given"), "{error}");
+        assert_eq!(
+            error,
+            "error: the item \"odd/\\377.txt\" cannot be given to a task\n  because it is not UTF-8 \
+             (its byte 5)\n  try: a pattern that leaves it out, or rename it"
+        );
     }
 
     #[test]
@@ -338,12 +350,18 @@ mod tests {
         assert_eq!(items("-", b"a b\r\n\nc\n", b'\n', "").unwrap(), ["a b", "c"]);
         assert_eq!(items("@-", b"a\n", b'\n', "").unwrap(), ["a"]);
         assert_eq!(items("-", b"\xef\xbb\xbfa\r\nb", b'\n', "").unwrap(), ["a", "b"]);
-        let latin = items("-", b"a\nb\xe4\n", b'\n', "").unwrap_err().to_string();
-        assert!(latin.contains("the item number 2 ") && latin.contains("not UTF-8"), "{latin}");
+        let latin = items("-", b"a\n\nb\xe4\n", b'\n', "").unwrap_err().to_string();
+        assert_eq!(
+            latin,
+            "error: line 3 of standard input cannot be given to a task\n  because it is not UTF-8 \
+             (its byte 2)"
+        );
+        let latin = items("-", b"a\0b\xe4\0", 0, "").unwrap_err().to_string();
+        assert!(latin.contains("item 2 of standard input"), "{latin}");
         assert_eq!(items("-", b"a\nb\0\0c\0", 0, "").unwrap(), ["a\nb", "c"]);
         assert!(items("-", b"\n\n", b'\n', "").is_err());
         let error = items("-", b"a\0b", b'\n', "").unwrap_err().to_string();
-        assert!(error.contains("number 1 ") && error.contains("--null"), "{error}");
+        assert!(error.contains("line 1 of") && error.contains("--null"), "{error}");
         assert!(items("-", &vec![b'a'; 70_000], b'\n', "").is_err());
     }
 
@@ -353,6 +371,10 @@ mod tests {
         let path = folder.path().join("list");
         std::fs::write(&path, "one\ntwo").unwrap();
         assert_eq!(items(&format!("@{}", path.display()), b"", b'\n', "").unwrap(), ["one", "two"]);
+        std::fs::write(&path, b"one\r\nt\xe4\r\n").unwrap();
+        let latin = items(&format!("@{}", path.display()), b"", b'\n', "").unwrap_err().to_string();
+        let named = format!("error: line 2 of the list {} cannot be given", path.display());
+        assert!(latin.starts_with(&named), "{latin}");
         let error = items("@/nowhere/list", b"", b'\n', "").unwrap_err().to_string();
         assert!(
             error.starts_with("error: cannot read the list /nowhere/list\n  because"),
