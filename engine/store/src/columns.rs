@@ -5,8 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use protocol::{
-    CacheSaving, CaptureRef, Captured, ChangeSummary, Cost, CostSource, ExitCode, Landed, TaskSpec,
-    Usage,
+    CacheSaving, CaptureRef, Captured, ChangeSummary, Cost, ExitCode, Landed, TaskSpec, Usage,
 };
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, Type, ValueRef};
 use rusqlite::{Connection, Row};
@@ -170,12 +169,7 @@ fn exit_code(row: &Row<'_>) -> rusqlite::Result<Option<ExitCode>> {
 
 /// Reads the usage of a run or a task; `None` if no model was asked.
 fn read_usage(row: &Row<'_>) -> rusqlite::Result<Option<Usage>> {
-    let input = match row.get::<_, Option<i64>>("input_tokens") {
-        Ok(Some(input)) => input,
-        // A ledger of version 1 that was only read since has no such columns.
-        Ok(None) | Err(rusqlite::Error::InvalidColumnName(_)) => return Ok(None),
-        Err(error) => return Err(error),
-    };
+    let Some(input) = newer(row.get::<_, Option<i64>>("input_tokens"))? else { return Ok(None) };
     let number = |column: &str| -> rusqlite::Result<Option<u64>> {
         let number: Option<i64> = row.get(column)?;
         Ok(number.map(|number| u64::try_from(number).unwrap_or(0)))
@@ -186,17 +180,18 @@ fn read_usage(row: &Row<'_>) -> rusqlite::Result<Option<Usage>> {
         cache_read: number("cache_read_tokens")?.unwrap_or(0),
         cache_write: number("cache_write_tokens")?.unwrap_or(0),
         cost: number("cost_nanodollars")?.map(Cost::from_nanodollars),
-        cost_source: CostSource::Unknown, // the ledger does not record it
-        cache_saving: read_saving(row)?,
+        cost_source: newer(read_word_or_null(row, "cost_source"))?.unwrap_or_default(),
+        cache_saving: newer(row.get("cache_saving_nanodollars"))?
+            .map(CacheSaving::from_nanodollars),
     }))
 }
 
-fn read_saving(row: &Row<'_>) -> rusqlite::Result<Option<CacheSaving>> {
-    match row.get::<_, Option<i64>>("cache_saving_nanodollars") {
-        Ok(saving) => Ok(saving.map(CacheSaving::from_nanodollars)),
-        // A ledger of version 2 that was only read since has no such column.
+/// Returns the value of a column that a ledger of an older version, which was only read since, does not
+/// have.
+fn newer<T>(read: rusqlite::Result<Option<T>>) -> rusqlite::Result<Option<T>> {
+    match read {
         Err(rusqlite::Error::InvalidColumnName(_)) => Ok(None),
-        Err(error) => Err(error),
+        read => read,
     }
 }
 

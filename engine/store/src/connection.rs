@@ -85,15 +85,19 @@ pub(crate) fn enable_wal(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// The version of the ledger that this program writes: `PRAGMA user_version`.
-pub const VERSION: i64 = 3;
+pub const VERSION: i64 = 4;
 
 /// `PRAGMA application_id` of a ledger: `RGTA`.
 const APPLICATION: i64 = 0x5247_5441;
 
 /// The migrations. The migration at index N turns version N into N + 1. A published migration never
 /// changes.
-const MIGRATIONS: [&str; 3] =
-    [include_str!("version_1.sql"), include_str!("version_2.sql"), include_str!("version_3.sql")];
+const MIGRATIONS: [&str; 4] = [
+    include_str!("version_1.sql"),
+    include_str!("version_2.sql"),
+    include_str!("version_3.sql"),
+    include_str!("version_4.sql"),
+];
 
 const _: () = assert!(MIGRATIONS.len() == VERSION as usize, "each version has its migration");
 

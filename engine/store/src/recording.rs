@@ -112,18 +112,27 @@ enum UsageRow {
 
 impl Recording<'_> {
     /// Writes the sum of the usage of all tasks of a run. The total cost is unknown if the cost of
-    /// one task is, and what caches have saved if that is unknown of a task that used one.
+    /// one task is, and what caches have saved if that is unknown of a task that used one. The source of
+    /// the cost is that of a sum of [`Usage`].
     fn sum_usage(&self, run: i64) -> Result<(), LedgerCause> {
         self.execute(
             "UPDATE run SET (input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
-                             cost_nanodollars, cache_saving_nanodollars) =
+                             cost_nanodollars, cost_source, cache_saving_nanodollars) =
              (SELECT sum(input_tokens), sum(output_tokens), sum(cache_read_tokens),
                      sum(cache_write_tokens),
                      CASE WHEN count(cost_nanodollars) = count(*) THEN sum(cost_nanodollars) END,
+                     CASE WHEN count(*) = 0 THEN NULL
+                          WHEN count(cost_nanodollars) < count(*) THEN 'unknown'
+                          -- Its values sort as they prevail: priced, reported, unknown.
+                          WHEN max(ifnull(cost_source, 'unknown')) FILTER (WHERE is_used) < 'unknown'
+                          THEN min(cost_source) FILTER (WHERE is_used)
+                          ELSE 'unknown' END,
                      CASE WHEN count(cache_saving_nanodollars) =
                                sum(cache_read_tokens + cache_write_tokens > 0)
                           THEN sum(cache_saving_nanodollars) END
-              FROM task WHERE run = ?1 AND input_tokens IS NOT NULL)
+              FROM (SELECT *, input_tokens + output_tokens + cache_read_tokens + cache_write_tokens
+                              + ifnull(cost_nanodollars, 1) > 0 AS is_used
+                    FROM task WHERE run = ?1 AND input_tokens IS NOT NULL))
              WHERE number = ?1",
             params![run],
         )
@@ -134,14 +143,14 @@ impl Recording<'_> {
         let (sql, number) = match row {
             UsageRow::Run(number) => (
                 "UPDATE run SET input_tokens = ?2, output_tokens = ?3, cache_read_tokens = ?4,
-                 cache_write_tokens = ?5, cost_nanodollars = ?6, cache_saving_nanodollars = ?7
-                 WHERE number = ?1",
+                 cache_write_tokens = ?5, cost_nanodollars = ?6, cache_saving_nanodollars = ?7,
+                 cost_source = ?8 WHERE number = ?1",
                 number,
             ),
             UsageRow::Task(number) => (
                 "UPDATE task SET input_tokens = ?2, output_tokens = ?3, cache_read_tokens = ?4,
-                 cache_write_tokens = ?5, cost_nanodollars = ?6, cache_saving_nanodollars = ?7
-                 WHERE number = ?1",
+                 cache_write_tokens = ?5, cost_nanodollars = ?6, cache_saving_nanodollars = ?7,
+                 cost_source = ?8 WHERE number = ?1",
                 number,
             ),
         };
@@ -156,6 +165,7 @@ impl Recording<'_> {
                 usage.map(|usage| count(usage.cache_write)),
                 cost,
                 usage.and_then(|usage| usage.cache_saving).map(CacheSaving::as_nanodollars),
+                usage.map(|usage| word(&usage.cost_source)).transpose()?,
             ],
         )
     }
@@ -163,7 +173,7 @@ impl Recording<'_> {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{Cost, ExitCode, LedgerEntry, TaskReport, Totals};
+    use protocol::{Cost, CostSource, ExitCode, LedgerEntry, TaskReport, Totals};
     use rusqlite::Connection;
 
     use super::*;
@@ -177,6 +187,7 @@ mod tests {
         let known = Usage { input: 60, output: 5, cache_read: 40, cache_write: 1, ..Usage::ZERO };
         let priced = Usage {
             cost: Some(Cost::from_nanodollars(1_200_000)),
+            cost_source: CostSource::Priced,
             cache_saving: Some(CacheSaving::from_nanodollars(-5)),
             ..known
         };
@@ -220,6 +231,18 @@ mod tests {
         let tasks = [used(Some(1_200_000), Some(-5)), used(None, None), [None; 6]];
         assert_eq!(columns("task"), tasks);
         assert_eq!(columns("run"), [[Some(120), Some(10), Some(80), Some(2), None, None]]);
+        let sources = |table: &str| {
+            let ledger = Connection::open(house.ledger.path()).unwrap();
+            let sql = format!("SELECT cost_source FROM {table} ORDER BY number");
+            let mut select = ledger.prepare(&sql).unwrap();
+            let rows = select.query_map([], |row| row.get(0)).unwrap();
+            rows.collect::<Result<Vec<Option<String>>, _>>().unwrap()
+        };
+        let word = |word: &str| Some(word.to_owned());
+        assert_eq!(sources("task"), [word("priced"), word("unknown"), None]);
+        assert_eq!(sources("run"), [word("unknown")]);
+        let rows = house.reader().tasks(asked.id).unwrap();
+        assert_eq!(rows[0].usage, Some(priced), "a row has what its report has");
 
         house.append(vec![started(&asked, 0)]).await.unwrap();
         assert_eq!(columns("task")[0], [None; 6]);
@@ -227,6 +250,7 @@ mod tests {
 
     #[test]
     async fn what_models_had_used_when_an_engine_died_is_added_up() {
+        use CostSource::{Priced, Reported, Unknown};
         let house = TestLedger::new();
         let (priced, none) = (run(&["a", "b", "c"]), run(&["a"]));
         let (name, other) = (house.open(&priced).await, house.open(&none).await);
@@ -262,6 +286,27 @@ mod tests {
         let row = house.reader().run_by_name(&name).unwrap().unwrap();
         assert_eq!(row.usage, Some(usage + unpriced));
         assert_eq!(row.usage.unwrap().cost, None);
+
+        // The source of a sum is that of the same sum in memory.
+        let none = Usage { cost_source: Unknown, ..Usage::ZERO };
+        let of = |cost_source| Usage { cost_source, ..usage };
+        for parts in [
+            [of(Priced), of(Reported)],
+            [of(Reported), of(Reported)],
+            [of(Reported), none],
+            [of(Unknown), of(Priced)],
+            [none, none],
+            [of(Reported), Usage { cost: None, ..of(Unknown) }],
+        ] {
+            let run = run(&["a", "b"]);
+            let name = house.open(&run).await;
+            let used = run.tasks.iter().zip(parts);
+            let used = used.map(|(task, usage)| LedgerEntry::TaskUsed { task: task.id, usage });
+            let end = LedgerEntry::RunInterrupted { run: run.id };
+            house.append(used.chain([end]).collect()).await.unwrap();
+            let row = house.reader().run_by_name(&name).unwrap().unwrap();
+            assert_eq!(row.usage, Some(parts[0] + parts[1]), "{parts:?}");
+        }
 
         let saving = |saving| Some(CacheSaving::from_nanodollars(saving));
         let cached = Usage { cache_read: 9, cache_saving: saving(8), ..usage };

@@ -60,7 +60,7 @@ const AUTH: &str = "auth · failed: contract · offline/demo.toml
 prompt  03:04:05
   Move it.
 
-failed: contract · 1.2s · 24.1k tokens (20.0k read, 4.1k written) · $0.05
+failed: contract · 1.2s · 24.1k tokens (20.0k read, 4.1k written) · $0.05 (source unknown)
   it ended without a yield
   and was reminded
 ";

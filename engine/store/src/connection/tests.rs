@@ -28,7 +28,7 @@ fn a_ledger_of_a_newer_version_is_refused_and_left_as_it_is() {
     let before = std::fs::read(&path).unwrap();
     let error = Ledger::open(&path, Faults::default()).unwrap_err();
     let because = error.source().unwrap().to_string();
-    assert!(because.starts_with("a newer version of this program wrote it (its version is 4"));
+    assert!(because.starts_with("a newer version of this program wrote it (its version is 5"));
     assert!(Reader::open(&path).runs(None, 1).is_err());
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
@@ -70,28 +70,31 @@ fn a_ledger_of_version_1_is_brought_up_to_date_by_who_writes_and_loses_nothing()
 }
 
 #[test]
-fn a_ledger_of_version_2_is_read_and_brought_up_to_date_and_what_its_caches_saved_is_unknown() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("ledger.db");
-    {
+fn a_ledger_of_versions_2_and_3_is_read_and_brought_up_to_date_and_what_it_lacks_is_unknown() {
+    for version in [2, 3] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.db");
+        {
+            let ledger = Connection::open(&path).unwrap();
+            super::MIGRATIONS[..version].iter().for_each(|sql| ledger.execute_batch(sql).unwrap());
+            ledger.pragma_update(None, "application_id", super::APPLICATION).unwrap();
+            ledger.pragma_update(None, "user_version", i64::try_from(version).unwrap()).unwrap();
+            crate::recording::open_run(&ledger, &run(&["a"]), at(0)).unwrap();
+            let used = "UPDATE run SET input_tokens = 60, output_tokens = 5, cache_read_tokens = 40,
+                        cache_write_tokens = 1, cost_nanodollars = 7";
+            ledger.execute(used, []).unwrap();
+        }
+        let reader = Reader::open(&path);
+        let before = reader.runs(None, 9).unwrap();
+        let usage = Usage { input: 60, output: 5, cache_read: 40, cache_write: 1, ..Usage::ZERO };
+        // Neither what the caches saved nor where the cost is from was recorded.
+        let usage = Usage { cost: Some(Cost::from_nanodollars(7)), ..usage };
+        assert_eq!(before[0].usage, Some(usage), "{version}");
+        drop(Ledger::open(&path, Faults::default()).unwrap());
+        assert_eq!(reader.runs(None, 9).unwrap(), before, "{version}");
         let ledger = Connection::open(&path).unwrap();
-        super::MIGRATIONS[..2].iter().for_each(|sql| ledger.execute_batch(sql).unwrap());
-        ledger.pragma_update(None, "application_id", super::APPLICATION).unwrap();
-        ledger.pragma_update(None, "user_version", 2).unwrap();
-        crate::recording::open_run(&ledger, &run(&["a"]), at(0)).unwrap();
-        let used = "UPDATE run SET input_tokens = 60, output_tokens = 5, cache_read_tokens = 40,
-                    cache_write_tokens = 1, cost_nanodollars = 7";
-        ledger.execute(used, []).unwrap();
+        assert_eq!(super::pragma(&ledger, "user_version").unwrap(), VERSION);
     }
-    let reader = Reader::open(&path);
-    let before = reader.runs(None, 9).unwrap();
-    let usage = Usage { input: 60, output: 5, cache_read: 40, cache_write: 1, ..Usage::ZERO };
-    let usage = Usage { cost: Some(Cost::from_nanodollars(7)), ..usage };
-    assert_eq!(before[0].usage, Some(usage));
-    drop(Ledger::open(&path, Faults::default()).unwrap());
-    assert_eq!(reader.runs(None, 9).unwrap(), before);
-    let ledger = Connection::open(&path).unwrap();
-    assert_eq!(super::pragma(&ledger, "user_version").unwrap(), VERSION);
 }
 
 #[test]
@@ -128,7 +131,7 @@ fn the_documentation_names_every_table_and_column() {
     let mut select = ledger.prepare(sql).unwrap();
     let columns = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
     let columns: Vec<(String, String)> = columns.collect::<Result<_, _>>().unwrap();
-    assert_eq!(columns.iter().filter(|(table, _)| table == "run").count(), 18);
+    assert_eq!(columns.iter().filter(|(table, _)| table == "run").count(), 19);
     for (table, column) in columns {
         let part = documentation.split(&format!("## {table}\n")).nth(1);
         let part = part.unwrap_or_else(|| panic!("no part about {table}"));

@@ -84,7 +84,7 @@ fn expect_in_ledger(place: &Sandbox, run: &str) {
     let names = place.home().ledger("SELECT name FROM run", |row| row.get::<_, String>(0));
     assert_eq!(names, [run]);
     let versions = place.home().ledger("PRAGMA user_version", |row| row.get::<_, i64>(0));
-    assert_eq!(versions, [3]);
+    assert_eq!(versions, [4]);
     let journal = place.home().ledger("PRAGMA journal_mode", |row| row.get::<_, String>(0));
     assert_eq!(journal, ["wal"]);
     for table in ["run", "task", "attempt", "transition", "landing"] {
