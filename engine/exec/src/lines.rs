@@ -223,6 +223,8 @@ mod tests {
         let line = line.finish().unwrap();
         assert_eq!(line.len(), RESULT_LIMIT + CUT_LINE.len());
         assert!(line.ends_with(CUT_LINE), "a part is never taken for the whole");
+        let end = line.trim_start_matches('x');
+        assert!(end.contains("regatta logs") && end.contains("output.log"), "it names the whole");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use protocol::{AgentEnd, Failure, FailureClass};
+use protocol::{AgentEnd, Failure, FailureClass, counted};
 use serde_json::Value;
 
 use crate::ports::{CUT_LINE, Schema};
@@ -105,7 +105,7 @@ impl YieldContract {
                 faults if faults.is_empty() => return ContractDecision::Accept(value),
                 _ if is_cut(&value) => {
                     "the last line of its output, which it yields, is longer than 500000 bytes, so \
-                     it cannot match the schema"
+                     it cannot match the schema; regatta logs prints all of it, from output.log"
                         .to_owned()
                 }
                 faults => {
@@ -120,7 +120,7 @@ impl YieldContract {
         }
         let feedback = match self.reminded {
             0 => feedback,
-            reminded => format!("{feedback}; it was reminded {reminded} times"),
+            reminded => format!("{feedback}; it was reminded {}", counted(reminded, "time")),
         };
         ContractDecision::Fail(Failure::new(FailureClass::Contract, feedback))
     }

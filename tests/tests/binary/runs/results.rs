@@ -210,7 +210,11 @@ fn a_yield_of_megabytes_is_cut_and_says_so() {
     assert!(finished.stdout.len() < 20_000, "{} bytes", finished.stdout.len());
     assert_eq!(finished.stdout.matches("500 KB in all").count(), 2, "{finished}");
     let whole = results(&place, &repository, "@/t1").expect_code(0).stdout;
-    assert!(whole.ends_with("x… (cut here: the line is longer than 500000 bytes)\n"));
+    let cut = "x… (cut here: the line is longer than 500000 bytes; regatta logs prints all of it, \
+               from output.log)\n";
+    assert!(whole.ends_with(cut), "{}", &whole[whole.len() - 200..]);
+    let output = place.home().output(&run_of(&place), "x");
+    assert!(output.len() > 1_900_000, "{} bytes are there", output.len());
     std::fs::write(place.folder().join("any.json"), r#"{"type": "object"}"#).unwrap();
     let run = place.run_in(&repository).words("--schema ../any.json").exec(&endless);
     let failure = run.run().expect_code(5).task("t1")["failure"].clone();
