@@ -16,11 +16,12 @@ pub fn empty_answer(answer: &AssistantMessage) -> Option<&'static str> {
         .any(|part| matches!(part, Part::Thinking { .. } | Part::RedactedThinking { .. }));
     Some(match (answer.stop_reason, has_thought) {
         (StopReason::Length, true) => {
-            "it was cut off while it thought, because it was too long, before its first word"
+            "it was too long, and was cut off while the model thought, before its first word"
         }
         (StopReason::Length, false) => {
-            "it was cut off, because it was too long, before its first word"
+            "it was too long, and was cut off before its first word"
         }
+        (StopReason::ToolUse, _) => "the model has paused before its first word",
         (_, true) => "the model has thought, and then said nothing",
         (_, false) => "the model has said nothing",
     })
@@ -51,8 +52,10 @@ mod tests {
             (&[Part::text(" \n")], stop, Some("the model has said nothing")),
             (&[Part::text("\u{1b}[2J")], stop, Some("the model has said nothing")),
             (&[thought()], stop, Some("the model has thought, and then")),
-            (&[thought()], length, Some("it was cut off while it thought")),
-            (&[], length, Some("it was cut off, because it was too long, before")),
+            (&[thought()], length, Some("it was too long, and was cut off while the model thought")),
+            (&[], length, Some("it was too long, and was cut off before")),
+            (&[thought()], StopReason::ToolUse, Some("the model has paused before")),
+            (&[], StopReason::ToolUse, Some("the model has paused before")),
             (&[thought(), word()], stop, None),
             (&[word()], length, None),
         ] {

@@ -298,6 +298,14 @@ impl AssistantMessage {
         })
     }
 
+    /// Returns whether the model has paused: it has said something, and goes on with it when it is asked
+    /// again. Where it calls tools, it waits for their results instead.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        let said = !self.text().trim().is_empty();
+        self.stop_reason == StopReason::ToolUse && said && self.calls().next().is_none()
+    }
+
     /// Returns the text for the user; its parts are joined with line breaks.
     #[must_use]
     pub fn text(&self) -> String {

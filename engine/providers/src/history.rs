@@ -14,6 +14,13 @@ pub(crate) struct Reader<'a> {
     pub(crate) images: Images,
 }
 
+impl Reader<'_> {
+    /// Returns whether an answer is of the model that is asked.
+    pub(crate) fn is_author_of(&self, answer: &AssistantMessage) -> bool {
+        answer.api == self.api && answer.provider == self.provider && answer.model == self.model
+    }
+}
+
 /// Whether a model sees images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Images {
@@ -139,9 +146,7 @@ impl<'a> History<'a> {
             StopReason::Error | StopReason::Aborted => true,
             StopReason::Stop | StopReason::Length | StopReason::ToolUse => false,
         };
-        let same = answer.api == reader.api
-            && answer.provider == reader.provider
-            && answer.model == reader.model;
+        let same = reader.is_author_of(answer);
         // What was cut off may have signatures that are not whole.
         let signatures = if same && !failed { Signatures::Own } else { Signatures::Foreign };
         let blocks: Vec<_> = answer.content.iter().filter_map(|it| block(it, signatures)).collect();

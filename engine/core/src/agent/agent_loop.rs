@@ -220,10 +220,10 @@ async fn take_input(
 /// Describes why the work ended without a yield after an answer without tool calls.
 fn describe_missing_yield(stop: StopReason) -> String {
     match stop {
-        StopReason::Length => "its answer was cut off, because it was too long, before a yield",
-        StopReason::Stop | StopReason::ToolUse | StopReason::Error | StopReason::Aborted => {
-            "it ended without a yield"
-        }
+        StopReason::Length => "its answer was too long, and was cut off before a yield",
+        // The calls of an answer have their results, which it would have been asked to read.
+        StopReason::ToolUse => "it paused, and did not go on to a yield",
+        StopReason::Stop | StopReason::Error | StopReason::Aborted => "it ended without a yield",
     }
     .to_owned()
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use protocol::{Message, StopReason};
+use protocol::Message;
 
 use super::conversation::Conversation;
 
@@ -17,8 +17,7 @@ impl Conversation {
     pub fn awaits_input(&self) -> bool {
         let is_answer = |said: &Arc<Message>| matches!(**said, Message::Assistant(_));
         let is_paused = |said: &Arc<Message>| match &**said {
-            // The calls of an answer have results after it: this one has none.
-            Message::Assistant(answer) => answer.stop_reason == StopReason::ToolUse,
+            Message::Assistant(answer) => answer.is_paused(),
             Message::User(_) | Message::ToolResult(_) => false,
         };
         let pauses = self.messages.iter().rev().take_while(|said| is_paused(said)).count();

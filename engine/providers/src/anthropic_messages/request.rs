@@ -1,7 +1,7 @@
 //! Builds a request of the Messages API.
 
 use engine::ports::{CacheRetention, ModelRequest, ToolChoice, ToolDeclaration};
-use protocol::ThinkingLevel;
+use protocol::{Message, ThinkingLevel};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -10,7 +10,7 @@ use super::models::{Off, Profile, Thinking, budget, effort, profile};
 use crate::call_ids::{CallIdMap, CallIds, tool_name};
 use crate::endpoint::Endpoint;
 use crate::exchange::{Body, WireRequest, body_of};
-use crate::history::{Block, ContentItem, Images, Turn, turns};
+use crate::history::{Block, ContentItem, Images, Reader, Turn, turns};
 
 /// The version of the API.
 const VERSION: (&str, &str) = ("anthropic-version", "2023-06-01");
@@ -57,7 +57,8 @@ fn body<'a>(endpoint: &Endpoint, request: &'a ModelRequest) -> Body<Tool<'a>> {
     let profile = profile(endpoint);
     let reader = endpoint.reader(Images::Seen);
     let turns = turns(request.messages.iter().map(AsRef::as_ref), &reader);
-    let amount = Amount::of(endpoint, request, &profile, &turns);
+    let last = LastTurn::of(request, &reader);
+    let amount = Amount::of(endpoint, request, &profile, (&turns, last));
     let mut body = Map::new();
     let mut insert = |key: &str, value: Value| body.insert(key.to_owned(), value);
     insert("model", endpoint.model.as_str().into());
@@ -68,7 +69,7 @@ fn body<'a>(endpoint: &Endpoint, request: &'a ModelRequest) -> Body<Tool<'a>> {
         mark(&mut system, request.options.cache);
         insert("system", json!([system]));
     }
-    insert("messages", messages(&turns, request.options.cache).into());
+    insert("messages", messages((&turns, last), request.options.cache).into());
     if !request.tools.is_empty() {
         let choice = match &request.choice {
             ToolChoice::Free => None,
@@ -117,7 +118,7 @@ impl Amount {
         endpoint: &Endpoint,
         request: &ModelRequest,
         profile: &Profile,
-        turns: &[Turn<'_>],
+        (turns, last): (&[Turn<'_>], LastTurn),
     ) -> Self {
         let given = request.options.output_limit.map(|limit| limit.get().min(profile.max_output));
         let max_tokens = given.unwrap_or(profile.max_output / 3).max(1);
@@ -131,7 +132,7 @@ impl Amount {
             }
             // The API refuses to begin to think between a call and the answer to its result.
             (Thinking::Budget | Thinking::BudgetAndEffort { .. }, Some(_))
-                if answers_without_thinking(turns) =>
+                if answers_without_thinking(turns, last) =>
             {
                 none
             }
@@ -173,9 +174,31 @@ fn is_forced(request: &ModelRequest) -> bool {
     }
 }
 
-/// Returns whether the conversation waits for an answer to tool results, and the answer with the
-/// calls does not begin with thinking.
-fn answers_without_thinking(turns: &[Turn<'_>]) -> bool {
+/// What the model that is asked has said last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LastTurn {
+    /// An answer in which it has paused: it goes on with it if the request ends with it.
+    Paused,
+    /// Anything else, to which somebody says something.
+    Over,
+}
+
+impl LastTurn {
+    fn of(request: &ModelRequest, reader: &Reader<'_>) -> Self {
+        match request.messages.last().map(AsRef::as_ref) {
+            Some(Message::Assistant(it)) if it.is_paused() && reader.is_author_of(it) => {
+                Self::Paused
+            }
+            Some(Message::User(_) | Message::Assistant(_) | Message::ToolResult(_)) | None => {
+                Self::Over
+            }
+        }
+    }
+}
+
+/// Returns whether the conversation waits for an answer to tool results, or for the rest of a paused one,
+/// and the answer before does not begin with thinking.
+fn answers_without_thinking(turns: &[Turn<'_>], last_turn: LastTurn) -> bool {
     let last = turns.iter().rposition(|turn| matches!(turn, Turn::Answer(_)));
     let Some((Turn::Answer(blocks), after)) = last.and_then(|at| turns[at..].split_first()) else {
         return false;
@@ -186,7 +209,7 @@ fn answers_without_thinking(turns: &[Turn<'_>]) -> bool {
         Some(Block::Redacted(_)) => true,
         Some(Block::Text { .. } | Block::Call { .. }) | None => false,
     };
-    results && !thought
+    (results || last_turn == LastTurn::Paused) && !thought
 }
 
 fn tools(tools: &[ToolDeclaration], cache: CacheRetention) -> Vec<Tool<'_>> {
@@ -218,8 +241,9 @@ fn cached(cache: CacheRetention) -> Option<Value> {
     }
 }
 
-/// Returns the messages. Their roles alternate, and the last one is of the user.
-fn messages(turns: &[Turn<'_>], cache: CacheRetention) -> Vec<Value> {
+/// Returns the messages. Their roles alternate, and the last one is of the user, unless the model goes on
+/// with its own.
+fn messages((turns, last): (&[Turn<'_>], LastTurn), cache: CacheRetention) -> Vec<Value> {
     let mut ids = CallIdMap::new(CallIds::Plain(64));
     let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
     for turn in turns {
@@ -248,7 +272,9 @@ fn messages(turns: &[Turn<'_>], cache: CacheRetention) -> Vec<Value> {
             Some(_) | None => messages.push((role, blocks)),
         }
     }
-    if messages.last().is_none_or(|(role, _)| *role == "assistant") {
+    if let (LastTurn::Paused, Some((_, blocks))) = (last, messages.last_mut()) {
+        end_with_text(blocks);
+    } else if messages.last().is_none_or(|(role, _)| *role == "assistant") {
         messages.push(("user", vec![json!({ "type": "text", "text": "Continue." })]));
     }
     let users = messages.iter_mut().rev().filter(|(role, _)| *role == "user");
@@ -259,6 +285,16 @@ fn messages(turns: &[Turn<'_>], cache: CacheRetention) -> Vec<Value> {
     }
     let message = |(role, content)| json!({ "role": role, "content": Value::Array(content) });
     messages.into_iter().map(message).collect()
+}
+
+/// Removes what the API refuses at the end of a request that ends with an answer: thinking, and white space
+/// after the text, of which there is some.
+fn end_with_text(blocks: &mut Vec<Value>) {
+    let last = blocks.iter().rposition(|block| block["type"] == "text");
+    blocks.truncate(last.map_or(0, |last| last + 1));
+    if let Some(Value::String(text)) = blocks.last_mut().and_then(|last| last.get_mut("text")) {
+        text.truncate(text.trim_end().len());
+    }
 }
 
 fn piece(piece: &ContentItem<'_>) -> Value {

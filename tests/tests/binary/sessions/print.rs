@@ -214,6 +214,8 @@ fn the_parts_of_a_paused_answer_are_printed_as_one_and_a_pause_without_a_word_is
     let last = model.asked("s").pop().expect("it was asked");
     let said = last.messages().last().expect("there are messages");
     assert_eq!((&said["role"], &said["content"]), (&json!("assistant"), &json!("one, \ntwo,")));
+    // A usual request ends with a message of the user.
+    let _ends_with_an_answer = model.take_violations();
     model.talk("s", steps(vec![paused("")]));
     let empty = asked().run().expect_code(1);
     let why = "error: the answer is empty\n  because the model has paused before its first word\n";

@@ -881,8 +881,13 @@ fn a_paused_answer_goes_on_and_one_with_a_call_as_text_says_why_it_is_none() {
     // A model that only pauses is not asked without end.
     let script = Script::of((0..99).map(|_| paused()));
     let end = play(&Shelf::default(), &script, &Clockwork::default(), &heard);
-    assert_eq!(
-        (end, asked(&script)),
-        (AgentEnd::Silent("it ended without a yield".to_owned()), 21)
-    );
+    let paused_only = AgentEnd::Silent("it paused, and did not go on to a yield".to_owned());
+    assert_eq!((&end, asked(&script)), (&paused_only, 21));
+    // A pause in which nothing was said is an end: the next request would be the same.
+    for empty in [answer_of(" ", StopReason::ToolUse), answer(&[])] {
+        let empty = AssistantMessage { stop_reason: StopReason::ToolUse, ..empty };
+        let script = Script::of([paused(), empty]);
+        let end = play(&Shelf::default(), &script, &Clockwork::default(), &heard);
+        assert_eq!((&end, asked(&script)), (&paused_only, 2));
+    }
 }

@@ -1,7 +1,7 @@
 use std::num::NonZeroU32;
 
 use engine::ports::RequestOptions;
-use protocol::{Message, Part};
+use protocol::{AssistantMessage, Message, Part, StopReason};
 use serde_json::json;
 
 use super::*;
@@ -211,6 +211,35 @@ fn no_thinking_begins_between_a_call_of_another_model_and_the_answer_to_its_resu
 fn a_conversation_that_ends_with_an_answer_is_gone_on_with() {
     let body = said(&endpoint(BUDGET), &asked(vec![user("a"), own(vec![text("b")])]));
     assert_eq!(body["messages"][2]["content"][0]["text"], "Continue.");
+}
+
+#[test]
+fn a_paused_answer_is_sent_back_as_the_end_of_the_request() {
+    let paused = |message: Message| match message {
+        Message::Assistant(answer) => {
+            Message::Assistant(AssistantMessage { stop_reason: StopReason::ToolUse, ..answer })
+        }
+        other => panic!("{other:?} is no answer"),
+    };
+    let thought = || signed("hm", "c2ln");
+    let body = |answer: Message| {
+        said(&endpoint(BUDGET), &with(level(ThinkingLevel::High), vec![user("a"), paused(answer)]))
+    };
+    let sent = body(own(vec![thought(), text("b \n"), thought()]));
+    let expected = json!([
+        { "type": "thinking", "thinking": "hm", "signature": "c2ln" },
+        { "type": "text", "text": "b" },
+    ]);
+    assert_eq!(sent["messages"][1], json!({ "role": "assistant", "content": expected }));
+    assert_eq!(sent["messages"].as_array().map(Vec::len), Some(2));
+    assert!(sent.get("thinking").is_some());
+    // The API refuses to begin to think in the middle of an answer.
+    let sent = body(own(vec![text("b")]));
+    assert_eq!(sent["messages"][1]["content"], json!([{ "type": "text", "text": "b" }]));
+    assert_eq!(sent.get("thinking"), None);
+    // Another model cannot go on with it.
+    let other = body(assistant(vec![text("b")]));
+    assert_eq!(other["messages"][2]["content"][0]["text"], "Continue.");
 }
 
 #[test]
