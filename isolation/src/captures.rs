@@ -1,17 +1,18 @@
 //! The captures of a repository, for commands: diffs, contents, lists and removal.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use engine::fault::Faults;
 use engine::ports::{CancelToken, IsolationError};
 use git2::Oid;
 use protocol::{CaptureRef, Conflict, ConflictHunk, RepoPath, RunName, TaskName};
 
-use crate::baseline::{ContentLocation, read_file_list, remove_file_list};
+use crate::baseline::{ContentLocation, encoding_fault, read_file_list, remove_file_list};
 use crate::branch;
 use crate::error::{OrCannot, Result, cannot};
 use crate::file_entry::Entry;
+use crate::git_texts::{GitTexts, TextBlobs};
 use crate::landing::{LandingLock, WorkInTree, work_in_tree};
 use crate::merge::MergeRules;
 use crate::paths::{IsolationPaths, RepoPaths};
@@ -23,6 +24,7 @@ use crate::tree::join;
 /// The captures of one repository. They can be read even if the repository was deleted.
 #[derive(Clone, Debug)]
 pub struct Captures {
+    root: PathBuf,
     paths: RepoPaths,
 }
 
@@ -61,15 +63,31 @@ impl Captures {
     /// Returns the captures of the repository whose working tree has this canonical root.
     #[must_use]
     pub fn of(root: &Path, paths: &IsolationPaths) -> Self {
-        Self { paths: paths.of(root) }
+        Self { root: root.to_owned(), paths: paths.of(root) }
     }
 
-    /// Returns what a task changed as a patch that `git apply` accepts, binary files included.
+    /// Returns what a task changed as a patch that `git apply` accepts, binary files included. Files are
+    /// in it as git has them, in UTF-8.
     ///
     /// # Errors
     /// If there is no such capture, or it cannot be read.
     pub fn diff(&self, capture: &CaptureRef, filter: &PathFilter) -> Result<Vec<u8>> {
-        self.existing(|| format!("show {capture}"))?.patch(capture, filter)
+        let store = self.existing(|| format!("show {capture}"))?;
+        store.patch(capture, filter, &GitTexts::of(&self.root))
+    }
+
+    /// Returns the bytes of a version of a file as git has them, in UTF-8: a text that is in another
+    /// encoding in the working tree is converted.
+    #[must_use]
+    pub fn text(&self, path: &RepoPath, bytes: &[u8]) -> Vec<u8> {
+        GitTexts::of(&self.root).text(path, bytes).into_owned()
+    }
+
+    /// Returns why a file cannot be converted from its encoding in the working tree, which it names;
+    /// `None` if it has none.
+    #[must_use]
+    pub fn encoding_fault(&self, path: &RepoPath) -> Option<String> {
+        encoding_fault(&Repo::open(&self.root).and_then(|repo| repo.git()).ok()?, path)
     }
 
     /// Returns, for each of `captures`, whether its work is in the working tree at `root` now. The
@@ -142,7 +160,9 @@ impl Captures {
     /// If the task store lacks a version, or cannot be read.
     pub fn conflict_hunks(&self, conflict: &Conflict) -> Result<Vec<ConflictHunk>> {
         let store = self.existing(|| format!("read the versions of {}", conflict.path))?;
-        conflict_hunks(&store, conflict)
+        let texts = GitTexts::of(&self.root);
+        let blobs = TextBlobs { blobs: &store, texts: &texts, path: &conflict.path };
+        conflict_hunks(&blobs, conflict)
     }
 
     /// Returns which versions `git apply --3way` would lack for the patch of a capture, in the
@@ -180,14 +200,16 @@ impl Captures {
         branch::make_branch(&repo, &store, work, branch).map(|id| id.to_string())
     }
 
-    /// Returns the text of a conflict with git's markers, as the repository at `root` wants them;
+    /// Returns the text of a conflict with git's markers, as the repository at `root` wants them, in UTF-8;
     /// `None` if a version has no lines.
     ///
     /// # Errors
     /// If the task store lacks a version or cannot be read, or git knows no such style.
     pub fn marked_text(&self, root: &Path, conflict: &Conflict) -> Result<Option<Vec<u8>>> {
         let store = self.existing(|| format!("read the versions of {}", conflict.path))?;
-        marked_text(&store, &MergeRules::of(&Repo::open(root)?, &[])?, conflict)
+        let texts = GitTexts::of(root);
+        let blobs = TextBlobs { blobs: &store, texts: &texts, path: &conflict.path };
+        marked_text(&blobs, &MergeRules::of(&Repo::open(root)?, &[])?, conflict)
     }
 
     /// Checks that [`Self::stage_merge`] would not touch what the user has staged.
@@ -340,7 +362,7 @@ fn not_nested(store: &TaskStore, capture: &CaptureRef, (what, hint): (&str, &str
 /// Returns the beginning of a capture as a patch, at most `limit` bytes and one character more; `None`
 /// if the task has made commits of it itself.
 pub(crate) fn change_text(
-    paths: &RepoPaths,
+    (root, paths): (&Path, &RepoPaths),
     capture: &CaptureRef,
     limit: usize,
 ) -> Result<Option<String>> {
@@ -349,7 +371,7 @@ pub(crate) fn change_text(
     if contents.message.is_some() || !contents.series.is_empty() || contents.changes.is_empty() {
         return Ok(None);
     }
-    let patch = store.patch(capture, &PathFilter::Everything)?;
+    let patch = store.patch(capture, &PathFilter::Everything, &GitTexts::of(root))?;
     // One more, so that it can be seen that something is left out.
     let kept = &patch[..patch.len().min(limit.saturating_add(1))];
     Ok(Some(String::from_utf8_lossy(kept).into_owned()))

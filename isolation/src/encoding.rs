@@ -60,6 +60,11 @@ impl Encoding {
         Some(Self { width, marks })
     }
 
+    /// Returns whether each text in it begins with a mark.
+    pub(crate) fn wants_mark(self) -> bool {
+        self.marks == Marks::Required
+    }
+
     /// Returns whether this is the name of the encoding in which git has texts anyway.
     pub(crate) fn is_of_git(name: &str) -> bool {
         after_utf(name) == Some("8")
@@ -140,6 +145,12 @@ impl Encoding {
             },
         }
     }
+}
+
+/// Returns whether bytes are a text as git has it: UTF-8, and no other encoding, in which line breaks have
+/// NULs.
+pub(crate) fn is_git_text(bytes: &[u8]) -> bool {
+    !bytes.contains(&0) && std::str::from_utf8(bytes).is_ok()
 }
 
 /// Returns what follows `UTF` or `UTF-` in a name.

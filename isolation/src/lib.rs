@@ -14,6 +14,7 @@ mod disk_room;
 mod encoding;
 mod error;
 mod file_entry;
+mod git_texts;
 mod ignore;
 mod index_file;
 mod landing;

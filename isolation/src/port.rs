@@ -318,7 +318,11 @@ impl Baseline for FrozenBaseline {
 
     async fn change_text(&self, capture: &CaptureRef, limit: usize) -> Result<Option<String>> {
         let (run, capture) = (Arc::clone(&self.run), capture.clone());
-        blocking(move || crate::captures::change_text(&run.context.paths, &capture, limit)).await
+        let text = move || {
+            let context = &run.context;
+            crate::captures::change_text((context.root(), &context.paths), &capture, limit)
+        };
+        blocking(text).await
     }
 
     async fn merged_workspace(&self) -> Result<Arc<dyn MergedWorkspace>> {

@@ -1,14 +1,15 @@
 //! `regatta conflicts`: lists what could not land, path by path, and why.
 
 use protocol::{
-    CaptureRef, Conflict, ConflictReason, ExitCode, Landed, MergeMode, RenamedFile, RepoPath,
-    RunName, Side, TaskName,
+    CaptureRef, Conflict, ConflictHunk, ConflictReason, ExitCode, Landed, MergeMode, RenamedFile,
+    RepoPath, RunName, Side, TaskName,
 };
 use serde::Serialize;
 use store::TaskRow;
 
 use super::context::{CommandContext, Out, print_json, say};
 use super::kept_work::{kept_reason, label, labels_of, table_row};
+use super::side_bytes::sides_of;
 use super::target::Target;
 use crate::args::{ConflictsArgs, Form};
 use crate::error::Error;
@@ -110,6 +111,10 @@ impl ConflictsDocument<'_> {
             let with = with.as_ref().map(|other| format!(", with {other}"));
             let reason = reason_text(conflict.reason);
             lines.push(format!("{label}  {path}  {reason}{}", with.unwrap_or_default()));
+            if conflict.reason == ConflictReason::Encoding {
+                let fault = context.captured.encoding_fault(&conflict.path);
+                lines.extend(fault.map(|fault| format!("    {}", one_line(&fault))));
+            }
             lines.extend(conflict.renamed.as_ref().map(names_text));
             let sides =
                 [("base", &conflict.base), ("ours", &conflict.ours), ("theirs", &conflict.theirs)];
@@ -177,23 +182,21 @@ impl ConflictsDocument<'_> {
         let path = conflict.path.to_string();
         let path = (path.as_bytes() == conflict.path.as_bytes()).then(|| shell_word(&path));
         let path = path.map(|path| format!(" {path}")).unwrap_or_default();
-        let (choice, others) = match (conflict.reason, self.merge) {
-            (ConflictReason::MissingCommit, _) => {
-                ("--ours", "or fetch the commit into the repository there, and try again")
+        let hunks = context.captured.conflict_hunks(conflict).unwrap_or_default();
+        let mut ways = ways(conflict, self.merge, &hunks).into_iter();
+        let choice = ways.next().unwrap_or("--ours");
+        let others = ways.collect::<Vec<_>>().join(", ");
+        let others = match conflict.reason {
+            ConflictReason::MissingCommit => {
+                "or fetch the commit into the repository there, and try again".to_owned()
             }
-            (ConflictReason::Uncommitted, _) => {
-                ("--ours", "keeps what stands; what is not committed becomes no commit")
+            ConflictReason::Uncommitted => {
+                "keeps what stands; what is not committed becomes no commit".to_owned()
             }
-            (ConflictReason::Filter, _) => {
-                ("--ours", "keeps what stands; git has to run the filter")
-            }
-            // Markers are never committed.
-            (_, MergeMode::Branch | MergeMode::Stack) => {
-                ("--theirs", "or --ours, --union, --tool; without a path, for all")
-            }
-            (_, MergeMode::Patch | MergeMode::None) => {
-                ("--theirs", "or --ours, --union, --markers, --tool; without a path, for all")
-            }
+            ConflictReason::Filter => "keeps what stands; git has to run the filter".to_owned(),
+            ConflictReason::Encoding => "keeps what stands; git has to convert the file".to_owned(),
+            _ if others.is_empty() => "keeps what stands; without a path, for all".to_owned(),
+            _ => format!("or {others}; without a path, for all"),
         };
         let settle = command(&format!("apply {name} {choice}{path}"));
         let mut lines =
@@ -209,6 +212,32 @@ impl ConflictsDocument<'_> {
         }
         lines
     }
+}
+
+/// Returns the options that settle a conflict, the first to be tried before the others. `hunks` are the
+/// places at which both sides changed the same lines.
+fn ways(conflict: &Conflict, merge: MergeMode, hunks: &[ConflictHunk]) -> Vec<&'static str> {
+    let is_tree = match merge {
+        MergeMode::Patch | MergeMode::None => true,
+        // Markers are never committed.
+        MergeMode::Branch | MergeMode::Stack => false,
+    };
+    let (both, marked) = match conflict.reason {
+        reason if reason.keeps_ours_only() => (false, false),
+        // Of the user's folder, or repository, nothing is removed for a file.
+        ConflictReason::InTheWay | ConflictReason::Submodule => (false, false),
+        ConflictReason::SameName | ConflictReason::Case => (true, false),
+        ConflictReason::NotCheckedOut => (true, sides_of(conflict).is_some()),
+        _ => (true, true),
+    };
+    let all = [
+        ("--theirs", both),
+        ("--ours", true),
+        ("--union", both && !hunks.is_empty() && sides_of(conflict).is_some()),
+        ("--markers", marked && is_tree),
+        ("--tool", both && sides_of(conflict).is_some()),
+    ];
+    all.into_iter().filter(|(_, works)| *works).map(|(way, _)| way).collect()
 }
 
 /// Returns whether a task with so many conflicts has changed more, which has not landed.
@@ -234,5 +263,60 @@ fn side_text(side: Option<&Side>) -> String {
         0o100_755 => format!("{digits} executable"),
         0o120_000 => format!("{digits} link"),
         other => format!("{digits} {other:o}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_ways_that_settle_a_conflict_are_offered() {
+        use ConflictReason::{Binary, ChangedAndRemoved, Content, Encoding, Kind, SameName};
+        let file = |mode| Some(Side { oid: "a".repeat(40), mode });
+        let conflict = |reason, theirs| Conflict {
+            path: RepoPath::new("a.txt").unwrap(),
+            reason,
+            base: file(0o100_644),
+            ours: file(0o100_644),
+            theirs,
+            with: None,
+            renamed: None,
+        };
+        let text = || file(0o100_644);
+        for (conflict, has_lines, tree, branch) in [
+            (
+                conflict(Content, text()),
+                true,
+                "--theirs --ours --union --markers --tool",
+                "--theirs --ours --union --tool",
+            ),
+            (
+                conflict(Binary, text()),
+                false,
+                "--theirs --ours --markers --tool",
+                "--theirs --ours --tool",
+            ),
+            (
+                conflict(ChangedAndRemoved, None),
+                false,
+                "--theirs --ours --markers",
+                "--theirs --ours",
+            ),
+            (
+                conflict(Kind, file(0o120_000)),
+                false,
+                "--theirs --ours --markers",
+                "--theirs --ours",
+            ),
+            (conflict(SameName, text()), false, "--theirs --ours", "--theirs --ours"),
+            (conflict(Encoding, text()), false, "--ours", "--ours"),
+        ] {
+            for (merge, expected) in [(MergeMode::Patch, tree), (MergeMode::Branch, branch)] {
+                let hunks = vec![ConflictHunk::default(); usize::from(has_lines)];
+                let offered = ways(&conflict, merge, &hunks).join(" ");
+                assert_eq!(offered, expected, "{:?} {merge:?}", conflict.reason);
+            }
+        }
     }
 }

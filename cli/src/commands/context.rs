@@ -57,6 +57,12 @@ pub trait CapturedWork: Send + Sync {
     /// The task store lacks a version, or cannot be read.
     fn conflict_hunks(&self, conflict: &Conflict) -> Result<Vec<ConflictHunk>, IsolationError>;
 
+    /// Returns the bytes of a version of a file as git has them, in UTF-8.
+    fn text(&self, path: &RepoPath, bytes: Vec<u8>) -> Vec<u8>;
+
+    /// Returns why a file cannot be converted from its encoding, which it names; `None` if it has none.
+    fn encoding_fault(&self, path: &RepoPath) -> Option<String>;
+
     /// Returns the text of a conflict with git's markers; `None` if a version has no lines.
     ///
     /// # Errors
@@ -180,6 +186,14 @@ impl CapturedWork for isolation::Captures {
 
     fn conflict_hunks(&self, conflict: &Conflict) -> Result<Vec<ConflictHunk>, IsolationError> {
         self.conflict_hunks(conflict)
+    }
+
+    fn text(&self, path: &RepoPath, bytes: Vec<u8>) -> Vec<u8> {
+        Self::text(self, path, &bytes)
+    }
+
+    fn encoding_fault(&self, path: &RepoPath) -> Option<String> {
+        self.encoding_fault(path)
     }
 
     fn marked_text(

@@ -48,6 +48,14 @@ impl CapturedWork for FakeCaptures {
         Ok(Vec::new())
     }
 
+    fn text(&self, _path: &RepoPath, bytes: Vec<u8>) -> Vec<u8> {
+        bytes
+    }
+
+    fn encoding_fault(&self, _path: &RepoPath) -> Option<String> {
+        Some("git converts it from SHIFT-JIS".to_owned())
+    }
+
     fn marked_text(
         &self,
         _root: &Path,

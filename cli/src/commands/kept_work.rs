@@ -113,7 +113,9 @@ pub(super) fn kept_reason(row: &TaskRow) -> Option<KeptReason> {
             KeptReason::of(&report, landing.as_ref())
         }
         (None, Some(Landed::Landed { .. } | Landed::Unchanged)) => None,
-        (None, Some(Landed::Conflicted { .. })) => Some(KeptReason::Conflict),
+        (None, Some(Landed::Conflicted { conflicts })) => {
+            Some(KeptReason::of_conflicts(conflicts))
+        }
         (None, Some(Landed::TakenBack { .. })) => Some(KeptReason::TakenBack),
         (None, _) => Some(KeptReason::Unfinished),
     }
@@ -123,7 +125,7 @@ pub(super) fn kept_reason(row: &TaskRow) -> Option<KeptReason> {
 /// its verification land only if the user names the task.
 pub(super) fn wanted(row: &TaskRow, kind: TargetKind) -> bool {
     match (kept_reason(row), kind) {
-        (Some(KeptReason::Conflict | KeptReason::Whole), _)
+        (Some(KeptReason::Conflict | KeptReason::OursOnly | KeptReason::Whole), _)
         | (Some(KeptReason::Unverified | KeptReason::Unfinished), TargetKind::Task) => true,
         // What was taken back lands again only with `--again`.
         (Some(KeptReason::Unverified | KeptReason::Unfinished), TargetKind::Run)

@@ -26,7 +26,9 @@ pub(super) fn of_kind(target: Target, which: &[KeptWork]) -> Result<Target, Erro
     let is_of = |row: &TaskRow, which: KeptWork| match (which, kept_reason(row)) {
         (_, None | Some(KeptReason::TakenBack)) => false,
         (KeptWork::Failed, Some(_)) => row.state == TaskState::Failed,
-        (KeptWork::Conflicted, Some(reason)) => reason == KeptReason::Conflict,
+        (KeptWork::Conflicted, Some(reason)) => {
+            matches!(reason, KeptReason::Conflict | KeptReason::OursOnly)
+        }
         (KeptWork::Any, Some(_)) => true,
     };
     let is_meant = |row: &TaskRow| which.iter().any(|which| is_of(row, *which));

@@ -2,7 +2,7 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 
-use protocol::{Conflict, ExitCode, Landed, Side};
+use protocol::{Conflict, ExitCode, Landed, RepoPath};
 use store::TaskRow;
 
 use super::context::{CommandContext, Out};
@@ -53,7 +53,7 @@ pub fn run(context: &CommandContext, args: &ShowArgs, out: Out<'_>) -> Result<Ex
             .because(format!("it is a submodule at commit {commit}")));
     }
     let bytes = context.captured.content(&side.oid)?;
-    write(context, side, &bytes, out)?;
+    write(context, &conflict.path, bytes, out)?;
     Ok(ExitCode::Success)
 }
 
@@ -89,11 +89,15 @@ fn find<'a>(row: &'a TaskRow, path: &std::ffi::OsString) -> Result<&'a Conflict,
     })
 }
 
-fn write(context: &CommandContext, side: &Side, bytes: &[u8], out: Out<'_>) -> Result<(), Error> {
-    let _mode = side.mode;
+fn write(
+    context: &CommandContext,
+    path: &RepoPath,
+    bytes: Vec<u8>,
+    out: Out<'_>,
+) -> Result<(), Error> {
     let written = match context.view.room() {
-        OutputWidth::Pipe => out.write_all(bytes),
-        OutputWidth::Columns(_) => String::from_utf8_lossy(bytes)
+        OutputWidth::Pipe => out.write_all(&bytes),
+        OutputWidth::Columns(_) => String::from_utf8_lossy(&context.captured.text(path, bytes))
             .lines()
             .try_for_each(|line| writeln!(out, "{}", visible_line(line))),
     };

@@ -1,11 +1,11 @@
 //! The contents of the sides of a conflict, for what writes its file.
 
-use protocol::{Conflict, ConflictHunk, ConflictReason};
+use protocol::{Conflict, ConflictHunk, ConflictReason, Side};
 
 use super::context::CommandContext;
 use crate::error::Error;
 
-/// The three sides of a conflict, and what the file begins as.
+/// The three sides of a conflict as git has them, in UTF-8, and what the file begins as.
 pub(super) struct SideBytes {
     pub(super) base: Option<Vec<u8>>,
     pub(super) ours: Vec<u8>,
@@ -23,31 +23,35 @@ pub(super) fn no_sides(conflict: &Conflict) -> &'static str {
     "it is not a conflict of the content of a file; choose --ours or --theirs"
 }
 
+/// Returns the two sides of a conflict of the content of a file; `None` if it is another one.
+pub(super) fn sides_of(conflict: &Conflict) -> Option<(&Side, &Side)> {
+    let is_of_content = matches!(
+        conflict.reason,
+        ConflictReason::Content
+            | ConflictReason::Binary
+            | ConflictReason::BothAdded
+            | ConflictReason::Mode
+            | ConflictReason::Setup
+            | ConflictReason::TooLarge
+            | ConflictReason::Untracked
+            | ConflictReason::NotCheckedOut
+    );
+    let is_file = |side: &Side| side.mode & 0o170_000 == 0o100_000;
+    let sides = conflict.ours.as_ref().zip(conflict.theirs.as_ref());
+    sides.filter(|(ours, theirs)| is_of_content && is_file(ours) && is_file(theirs))
+}
+
 impl SideBytes {
     /// Reads the sides; `None` if the conflict is not one of the content of a file.
     pub(super) fn read(
         context: &CommandContext,
         conflict: &Conflict,
     ) -> Result<Option<Self>, Error> {
-        let is_of_content = matches!(
-            conflict.reason,
-            ConflictReason::Content
-                | ConflictReason::Binary
-                | ConflictReason::BothAdded
-                | ConflictReason::Mode
-                | ConflictReason::Setup
-                | ConflictReason::TooLarge
-                | ConflictReason::Untracked
-                | ConflictReason::NotCheckedOut
-        );
-        let is_file = |mode: u32| mode & 0o170_000 == 0o100_000;
-        let (Some(ours), Some(theirs)) = (&conflict.ours, &conflict.theirs) else {
-            return Ok(None);
+        let Some((ours, theirs)) = sides_of(conflict) else { return Ok(None) };
+        let content = |oid: &str| -> Result<Vec<u8>, Error> {
+            let bytes = context.captured.content(oid)?;
+            Ok(context.captured.text(&conflict.path, bytes))
         };
-        if !is_of_content || !is_file(ours.mode) || !is_file(theirs.mode) {
-            return Ok(None);
-        }
-        let content = |oid: &str| context.captured.content(oid);
         let base = conflict.base.as_ref().map(|base| content(&base.oid)).transpose()?;
         let (ours, theirs) = (content(&ours.oid)?, content(&theirs.oid)?);
         let marked = context.captured.marked_text(&context.root, conflict)?;

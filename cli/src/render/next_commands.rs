@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use protocol::{
-    FailureClass, Landed, MergeMode, Outcome, RunName, TaskName, TaskReport, UnverifiedCause, Usage,
+    Conflict, FailureClass, Landed, MergeMode, Outcome, RunName, TaskName, TaskReport, UnverifiedCause, Usage,
 };
 
 use super::numbers::count;
@@ -17,6 +17,8 @@ const NAMED: usize = 5;
 pub enum KeptReason {
     /// The work conflicts with the tree.
     Conflict,
+    /// The work conflicts with the tree, and only what stands can stay.
+    OursOnly,
     /// The task is done, but its work was not landed.
     Whole,
     /// The work has failed its verification.
@@ -28,13 +30,22 @@ pub enum KeptReason {
 }
 
 impl KeptReason {
+    /// Returns why work with these conflicts is kept.
+    #[must_use]
+    pub fn of_conflicts(conflicts: &[Conflict]) -> Self {
+        match conflicts.iter().find(|conflict| !conflict.reason.keeps_ours_only()) {
+            None if !conflicts.is_empty() => Self::OursOnly,
+            Some(_) | None => Self::Conflict,
+        }
+    }
+
     /// Returns why the work of a task is kept, or `None` if there is no work or it has landed.
     #[must_use]
     pub fn of(report: &TaskReport, landing: Option<&Landed>) -> Option<Self> {
         report.captured.as_ref().filter(|captured| captured.changes.files > 0)?;
         match (landing, &report.outcome) {
             (Some(Landed::Landed { .. } | Landed::Unchanged), _) => None,
-            (Some(Landed::Conflicted { .. }), _) => Some(Self::Conflict),
+            (Some(Landed::Conflicted { conflicts }), _) => Some(Self::of_conflicts(conflicts)),
             (Some(Landed::Unverified(unverified)), Outcome::Done { .. })
                 if unverified.cause == UnverifiedCause::Work =>
             {
@@ -200,8 +211,9 @@ fn kept_commands(
             .map(|(task, _)| task)
             .collect::<Vec<_>>()
     };
-    let (conflicts, whole, unfinished) =
-        (with(KeptReason::Conflict), with(KeptReason::Whole), with(KeptReason::Unfinished));
+    let (settled, ours_only) = (with(KeptReason::Conflict), with(KeptReason::OursOnly));
+    let conflicts: Vec<_> = settled.iter().chain(&ours_only).copied().collect();
+    let (whole, unfinished) = (with(KeptReason::Whole), with(KeptReason::Unfinished));
     let mut lines = Vec::new();
     for task in conflicts.iter().take(NAMED) {
         lines.push((
@@ -212,7 +224,7 @@ fn kept_commands(
     if !conflicts.is_empty() {
         lines.push((hints.command(&format!("conflicts {run}")), "where it disagrees"));
     }
-    if let Some(task) = conflicts.first() {
+    if let Some(task) = settled.first() {
         let (how, why) = match merge {
             MergeMode::Patch | MergeMode::None => {
                 ("--markers", "settles it; or --ours, --theirs, --union, --tool")
@@ -223,6 +235,9 @@ fn kept_commands(
             }
         };
         lines.push((hints.command(&format!("apply {run}/{task} {how}")), why));
+    } else if let Some(task) = ours_only.first() {
+        let settle = hints.command(&format!("apply {run}/{task} --ours"));
+        lines.push((settle, "settles it: what stands stays"));
     }
     if !whole.is_empty() {
         lines.push((hints.command(&format!("diff {run}")), "the work of all tasks"));

@@ -210,6 +210,7 @@ pub fn other_side_text(conflict: &Conflict, labels: Labels<'_>) -> Option<String
         | ConflictReason::Untracked
         | ConflictReason::NotCheckedOut
         | ConflictReason::Filter
+        | ConflictReason::Encoding
         | ConflictReason::Contested
         | ConflictReason::Case
         | ConflictReason::GitmodulesLink
@@ -245,6 +246,7 @@ pub fn reason_text(reason: ConflictReason) -> &'static str {
         ConflictReason::Setup => "it changed the same lines as its set-up, which does not land",
         ConflictReason::Uncommitted => "it has a change that is not committed",
         ConflictReason::Filter => "a filter program would have to run to commit it",
+        ConflictReason::Encoding => "it cannot be converted from its encoding to commit it",
         ConflictReason::Unwritable => "it could not be written",
         ConflictReason::Contested => {
             "another program had it open for writing, or changed it meanwhile"

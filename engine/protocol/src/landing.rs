@@ -208,6 +208,39 @@ pub struct ConflictHunk {
     pub after: Vec<Vec<u8>>,
 }
 
+impl ConflictReason {
+    /// Returns whether only what stands can stay, because nothing else can be written or committed.
+    #[must_use]
+    pub fn keeps_ours_only(self) -> bool {
+        match self {
+            Self::Contested
+            | Self::Unwritable
+            | Self::Uncommitted
+            | Self::MissingCommit
+            | Self::GitmodulesLink
+            | Self::Filter
+            | Self::Encoding => true,
+            Self::Content
+            | Self::Binary
+            | Self::BothAdded
+            | Self::ChangedAndRemoved
+            | Self::Kind
+            | Self::Mode
+            | Self::InTheWay
+            | Self::Submodule
+            | Self::Untracked
+            | Self::NotCheckedOut
+            | Self::Setup
+            | Self::TooLarge
+            | Self::RenamedTwice
+            | Self::RenamedAndRemoved
+            | Self::SameName
+            | Self::FolderSplit
+            | Self::Case => false,
+        }
+    }
+}
+
 /// The kind of a conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -241,6 +274,9 @@ pub enum ConflictReason {
     Uncommitted,
     /// To commit the file, git would have to run a filter program.
     Filter,
+    /// To commit the file, it would have to be converted from an encoding that is not known here, or in
+    /// which it is not.
+    Encoding,
     /// Another program kept writing the file during the landing.
     Contested,
     /// The file could not be written.

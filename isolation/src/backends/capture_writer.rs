@@ -1,5 +1,6 @@
 //! Writes the changes of a task to the task store. All backends use this writer.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::failpoint;
@@ -10,6 +11,7 @@ use crate::backends::RunContext;
 use crate::capture::{count_lines, count_renames};
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Change, Entry, Mode};
+use crate::git_texts::GitTexts;
 use crate::nested::NestedWork;
 use crate::store::{Contents, Series, TaskStore, attempt_lines};
 
@@ -99,6 +101,8 @@ impl<'a> CaptureWriter<'a> {
 pub(crate) struct ChangeList {
     changes: Vec<Change>,
     summary: ChangeSummary,
+    /// In which the lines are counted.
+    texts: OnceCell<GitTexts>,
     /// The report of the task's files that no capture can contain.
     pub(crate) left_out: LeftOut,
     /// The message of the only commit that the task made itself.
@@ -134,7 +138,9 @@ impl ChangeList {
     ) -> Result<()> {
         let what = || format!("capture {}", change.path);
         failpoint!(context.faults, "capture.blobs").or_cannot(what)?;
-        count_lines(&mut self.summary, before, after).or_cannot(what)?;
+        let texts = self.texts.get_or_init(|| GitTexts::of(context.root()));
+        let [before, after] = [before, after].map(|bytes| texts.text(&change.path, bytes));
+        count_lines(&mut self.summary, &before, &after).or_cannot(what)?;
         self.changes.push(change);
         Ok(())
     }
@@ -169,7 +175,7 @@ impl ChangeList {
                 return self.put(context, store, capture, &title);
             }
             if store.changes(&capture)? == self.changes {
-                count_renames(&mut self.summary, store, &self.changes)?;
+                self.count_renames(context, store)?;
                 return Ok(self.captured(capture));
             }
             free = free.saturating_add(1);
@@ -197,7 +203,7 @@ impl ChangeList {
         title: &CaptureTitle<'_>,
     ) -> Result<Captured> {
         self.sort();
-        count_renames(&mut self.summary, store, &self.changes)?;
+        self.count_renames(context, store)?;
         failpoint!(context.faults, "capture.ref").or_cannot(|| format!("write {capture}"))?;
         // Tests plan a failure here for a capture that is reported and then cannot be found.
         if failpoint!(context.faults, "capture.lost").is_ok() {
@@ -212,6 +218,11 @@ impl ChangeList {
             store.put_attempt(&capture, &contents, (&title.line, &trailers))?;
         }
         Ok(self.captured(capture))
+    }
+
+    fn count_renames(&mut self, context: &RunContext, store: &TaskStore) -> Result<()> {
+        let texts = self.texts.get_or_init(|| GitTexts::of(context.root()));
+        count_renames(&mut self.summary, (store, texts), &self.changes)
     }
 
     fn sort(&mut self) {

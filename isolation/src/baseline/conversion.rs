@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use git2::{AttrCheckFlags, AttrValue, Config, Odb, Oid, Repository};
-use protocol::RepoPath;
+use protocol::{ConflictReason, RepoPath};
 
 use crate::baseline::index::Index;
 use crate::baseline::{ContentLocation, FrozenEntry};
@@ -23,8 +23,45 @@ pub(crate) enum Conversion {
     BuiltIn,
     /// A conversion from UTF-8, after those that libgit2 does itself.
     Encoding(Encoding),
+    /// A conversion from UTF-8 to the encoding of this name, which is not one of ours.
+    OtherEncoding(String),
     /// A conversion by a program; the value is the attribute that names it.
     Program(String),
+}
+
+impl Conversion {
+    /// Returns why no file can be converted here; `None` if it can.
+    pub(crate) fn obstacle(&self) -> Option<ConflictReason> {
+        match self {
+            Self::None | Self::BuiltIn | Self::Encoding(_) => None,
+            Self::OtherEncoding(_) | Self::Program(_) => Some(self.failure()),
+        }
+    }
+
+    /// Returns why a file could not be converted.
+    pub(crate) fn failure(&self) -> ConflictReason {
+        match self {
+            Self::Encoding(_) | Self::OtherEncoding(_) => ConflictReason::Encoding,
+            Self::None | Self::BuiltIn | Self::Program(_) => ConflictReason::Filter,
+        }
+    }
+}
+
+/// Returns why a file cannot be converted from its encoding in the working tree; `None` if it has none.
+pub(crate) fn encoding_fault(git: &Repository, path: &RepoPath) -> Option<String> {
+    let value = git.get_attr_bytes(path.as_path(), ENCODING_NAME, AttrCheckFlags::FILE_THEN_INDEX);
+    let name = match AttrValue::from_bytes(value.ok()?) {
+        AttrValue::String(text) => text.to_owned(),
+        AttrValue::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        AttrValue::True | AttrValue::False | AttrValue::Unspecified => return None,
+    };
+    Some(match Encoding::named(&name) {
+        None => format!("git converts it from {name} when it adds it, and this program does not"),
+        Some(encoding) if encoding.wants_mark() => format!(
+            "it is not in {name}, which begins with a byte-order mark, and git would refuse it, too"
+        ),
+        Some(_) => format!("it is not in {name}, and git would refuse it, too"),
+    })
 }
 
 /// Restores, from its blob, the bytes of a file that was clean in the snapshot and changed since.
@@ -48,6 +85,12 @@ pub(super) fn restored(
         Conversion::None | Conversion::BuiltIn | Conversion::Encoding(_) => {
             Ok(found.content().to_vec())
         }
+        Conversion::OtherEncoding(name) => Err(cannot(
+            what(),
+            format!(
+                "it has changed since the run began, and only git converts its encoding, {name}"
+            ),
+        )),
         Conversion::Program(attribute) => Err(cannot(
             what(),
             format!("it has changed since the run began, and {attribute} names a program"),
@@ -72,10 +115,10 @@ pub(crate) fn conversion(
     if let Some(value) = value("filter")? {
         return Ok(Conversion::Program(format!("filter={value}")));
     }
-    if let Some(value) = value("working-tree-encoding")?.filter(|it| !Encoding::is_of_git(it)) {
+    if let Some(value) = value(ENCODING_NAME)?.filter(|it| !Encoding::is_of_git(it)) {
         return Ok(match Encoding::named(&value) {
             Some(encoding) => Conversion::Encoding(encoding),
-            None => Conversion::Program(format!("working-tree-encoding={value}")),
+            None => Conversion::OtherEncoding(value),
         });
     }
     for name in ["text", "eol", "crlf", "ident"] {
@@ -129,8 +172,9 @@ const SYSTEM: &str = "/etc/gitattributes";
 /// The attributes of conversions that libgit2 does itself.
 const BUILT_IN: [&[u8]; 4] = [b"text", b"crlf", b"eol", b"ident"];
 
-/// The attribute of encodings, some of which need a program.
-const ENCODING: &[u8] = b"working-tree-encoding";
+/// The attribute of encodings, not all of which are converted here.
+const ENCODING_NAME: &str = "working-tree-encoding";
+const ENCODING: &[u8] = ENCODING_NAME.as_bytes();
 
 /// The attributes of conversions by programs.
 const PROGRAMS: [&[u8]; 2] = [b"filter", ENCODING];
@@ -213,7 +257,8 @@ impl<'a> ConversionCheck<'a> {
         if encodings && matches!(conversion(), Some(Conversion::Encoding(_))) {
             return true;
         }
-        let by_program = || matches!(conversion(), Some(Conversion::Program(_)));
+        let by_program =
+            || matches!(conversion(), Some(Conversion::Program(_) | Conversion::OtherEncoding(_)));
         built_in && is_longer() && !(programs && by_program())
     }
 }

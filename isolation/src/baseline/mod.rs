@@ -15,7 +15,7 @@ mod tests;
 
 pub use listing::TreeListing;
 
-pub(crate) use conversion::{Conversion, conversion};
+pub(crate) use conversion::{Conversion, conversion, encoding_fault};
 pub(crate) use listing::{list_tree, list_whole_tree, some_of};
 pub(crate) use pins::{reference as pins_reference, size_text};
 pub(crate) use run_files::RunFiles;

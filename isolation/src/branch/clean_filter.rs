@@ -6,7 +6,8 @@ use protocol::{Conflict, ConflictReason, RepoPath};
 
 use crate::baseline::{Conversion, conversion};
 use crate::branch::commit_tree::RepoBlobs;
-use crate::branch::conversions::committed_bytes;
+use crate::branch::conversions::{committed_bytes, committed_text};
+use crate::encoding::is_git_text;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Change, Entry, Mode};
 use crate::merge::{Blobs as _, EntryState, MergeTarget as _};
@@ -35,10 +36,10 @@ impl Cleaner<'_> {
         let (mut clean, mut conflicts) = (Vec::with_capacity(changes.len()), Vec::new());
         for change in changes {
             match self.clean_one(change)? {
-                Some(change) => clean.push(change),
-                None => conflicts.push(Conflict {
+                Ok(change) => clean.push(change),
+                Err(reason) => conflicts.push(Conflict {
                     path: change.path.clone(),
-                    reason: ConflictReason::Filter,
+                    reason,
                     base: change.base.map(Entry::to_side),
                     ours: self.committed(&change.path)?.map(Entry::to_side),
                     theirs: change.task.map(Entry::to_side),
@@ -55,8 +56,12 @@ impl Cleaner<'_> {
     pub(super) fn clean_bytes(&self, path: &RepoPath, bytes: &[u8]) -> Result<Option<Oid>> {
         let found = conversion(self.git, path);
         match found.or_cannot(|| format!("read the attributes of {path}"))? {
-            Conversion::Program(_) => Ok(None),
+            Conversion::Program(_) | Conversion::OtherEncoding(_) => Ok(None),
             Conversion::None => RepoBlobs(self.git).write(bytes).map(Some),
+            // A tool may have written the file in its encoding.
+            Conversion::Encoding(_) if is_git_text(bytes) => {
+                committed_text(self.git, path, bytes).map(Some)
+            }
             Conversion::Encoding(encoding) if encoding.decode(bytes).is_none() => Ok(None),
             Conversion::BuiltIn | Conversion::Encoding(_) => {
                 committed_bytes(self.git, path, Mode::File, bytes).map(Some)
@@ -64,20 +69,21 @@ impl Cleaner<'_> {
         }
     }
 
-    fn clean_one(&self, change: &Change) -> Result<Option<Change>> {
+    /// Returns a change as git would commit it, or why it cannot be.
+    fn clean_one(&self, change: &Change) -> Result<std::result::Result<Change, ConflictReason>> {
         let path = &change.path;
         let found = conversion(self.git, path);
         let conversion = found.or_cannot(|| format!("read the attributes of {path}"))?;
         for entry in [change.base, change.task].into_iter().flatten() {
             if entry.mode != Mode::Link && !self.can_convert(&conversion, entry)? {
-                return self.without_program(change);
+                return Ok(self.without_program(change)?.ok_or_else(|| conversion.failure()));
             }
         }
         let entry = |entry: Option<Entry>| {
             entry.map(|entry| self.through(&conversion, path, entry)).transpose()
         };
         let (base, task) = (entry(change.base)?, entry(change.task)?);
-        Ok(Some(Change { base, task, ..change.clone() }))
+        Ok(Ok(Change { base, task, ..change.clone() }))
     }
 
     /// Returns whether the blob that git would commit for a file can be made here.
@@ -87,7 +93,7 @@ impl Cleaner<'_> {
             Conversion::Encoding(encoding) => {
                 encoding.decode(&self.store.read(entry.oid)?).is_some()
             }
-            Conversion::Program(_) => false,
+            Conversion::OtherEncoding(_) | Conversion::Program(_) => false,
         })
     }
 

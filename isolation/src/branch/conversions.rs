@@ -24,10 +24,19 @@ pub(crate) fn committed_bytes(
     }
     let text = match conversion(git, path).or_cannot(what)? {
         Conversion::Encoding(encoding) => encoding.decode(bytes).map(|(text, _form)| text),
-        Conversion::None | Conversion::BuiltIn | Conversion::Program(_) => None,
+        Conversion::None
+        | Conversion::BuiltIn
+        | Conversion::OtherEncoding(_)
+        | Conversion::Program(_) => None,
     };
+    committed_text(git, path, text.as_deref().unwrap_or(bytes))
+}
+
+/// Returns the id of the blob that git would commit for a text that is in UTF-8 already.
+pub(crate) fn committed_text(git: &Repository, path: &RepoPath, text: &[u8]) -> Result<Oid> {
+    let what = || format!("make a blob of {path}");
     let mut writer = git.blob_writer(Some(path.as_path())).or_cannot(what)?;
-    writer.write_all(text.as_deref().unwrap_or(bytes)).or_cannot(what)?;
+    writer.write_all(text).or_cannot(what)?;
     writer.commit().or_cannot(what)
 }
 
@@ -62,6 +71,9 @@ pub(crate) fn working_bytes(
         Conversion::Encoding(encoding) => {
             encoding.encode(&bytes, encoding.usual_form()).unwrap_or(bytes)
         }
-        Conversion::None | Conversion::BuiltIn | Conversion::Program(_) => bytes,
+        Conversion::None
+        | Conversion::BuiltIn
+        | Conversion::OtherEncoding(_)
+        | Conversion::Program(_) => bytes,
     })
 }

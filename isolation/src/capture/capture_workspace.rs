@@ -23,6 +23,7 @@ use crate::capture::without_setup::Basis;
 use crate::capture::work_rules::WorkRules;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
+use crate::git_texts::GitTexts;
 use crate::index_file;
 use crate::nested::git_folder_of;
 use crate::pool::Differences;
@@ -78,16 +79,20 @@ pub(crate) fn recapture(
 }
 
 /// Returns the summary of a capture in the task store.
-pub(crate) fn summary(store: &TaskStore, capture: CaptureRef) -> Result<Captured> {
+pub(crate) fn summary(
+    (store, texts): (&TaskStore, &GitTexts),
+    capture: CaptureRef,
+) -> Result<Captured> {
     let what = || format!("read {capture} from the task store");
     let bytes = |entry: Option<Entry>| entry.map_or(Ok(Vec::new()), |entry| store.read(entry.oid));
     let mut summary = ChangeSummary::default();
     let changes = store.changes(&capture)?;
     for change in &changes {
         let (before, after) = (bytes(change.base)?, bytes(change.task)?);
+        let [before, after] = [&before, &after].map(|bytes| texts.text(&change.path, bytes));
         count_lines(&mut summary, &before, &after).or_cannot(what)?;
     }
-    count_renames(&mut summary, store, &changes)?;
+    count_renames(&mut summary, (store, texts), &changes)?;
     Ok(Captured::whole(capture, summary))
 }
 

@@ -7,6 +7,7 @@ use protocol::{ChangeSummary, RepoPath};
 use crate::capture::compare::count_lines;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Change;
+use crate::git_texts::GitTexts;
 use crate::merge::renames_of;
 use crate::store::TaskStore;
 
@@ -14,7 +15,7 @@ use crate::store::TaskStore;
 /// `summary` counts each of the `changes`, whose bytes are in the task store, by itself.
 pub(crate) fn count_renames(
     summary: &mut ChangeSummary,
-    store: &TaskStore,
+    (store, texts): (&TaskStore, &GitTexts),
     changes: &[Change],
 ) -> Result<()> {
     let is_any = |is_it: fn(&Change) -> bool| changes.iter().any(is_it);
@@ -32,6 +33,7 @@ pub(crate) fn count_renames(
         };
         let what = || format!("count the lines of {}", rename.to);
         let (old, new) = (store.read(old.oid)?, store.read(new.oid)?);
+        let (old, new) = (texts.text(&rename.from, &old), texts.text(&rename.to, &new));
         let (mut apart, mut together) = (ChangeSummary::default(), ChangeSummary::default());
         count_lines(&mut apart, &old, &[]).or_cannot(what)?;
         count_lines(&mut apart, &[], &new).or_cannot(what)?;

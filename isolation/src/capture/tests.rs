@@ -8,6 +8,7 @@ use protocol::{CaptureRef, ChangeSummary, FailureClass, LeftOut, LeftOutEntry, L
 
 use crate::baseline::ContentLocation;
 use crate::file_entry::{Change, Mode};
+use crate::git_texts::GitTexts;
 use crate::testing::{
     Sample, captured, faults, git, path, prepare, prepare_after, raw, run, try_capture, write,
 };
@@ -144,7 +145,8 @@ fn a_renamed_file_is_counted_by_the_lines_that_have_changed_in_it() {
     fs::rename(at("pure"), at("new/pure")).unwrap();
     let alone = captured(&snapshot, &workspace);
     assert_eq!(alone.changes, ChangeSummary { files: 2, added: 0, removed: 0 });
-    let kept = crate::capture::summary(&sample.store(), alone.capture.clone()).unwrap();
+    let (store, texts) = (sample.store(), GitTexts::of(&sample.root));
+    let kept = crate::capture::summary((&store, &texts), alone.capture.clone()).unwrap();
     assert_eq!(kept, alone, "what is read later is the same");
     fs::remove_file(at("edited")).unwrap();
     write(&workspace.root, "new/edited", edited.replace("line 120\n", "one\ntwo\n"));

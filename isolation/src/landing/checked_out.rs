@@ -7,7 +7,7 @@ use engine::ports::{Completion, IsolationError, LandingNotice, LandingRequest, N
 use git2::Repository;
 use protocol::{Conflict, ConflictReason, LandingReport, RepoPath, TaskName};
 
-use crate::baseline::{Conversion, RunFiles, conversion};
+use crate::baseline::{RunFiles, conversion};
 use crate::branch::{InTheWay, StackTarget, Stacked, committed_bytes, make_stack, working_bytes};
 use crate::error::{OrCannot, Result, error_text};
 use crate::file_entry::{Entry, Mode};
@@ -258,12 +258,12 @@ impl Places<'_> {
             return Ok(Ok(MergedPath { before: raw, after: None, by: merged.by.clone() }));
         };
         let conversion = conversion(self.git, path).or_cannot(what)?;
-        if matches!(conversion, Conversion::Program(_)) {
-            return Ok(Err(conflict(ConflictReason::Filter, raw)));
+        if let Some(reason) = conversion.obstacle() {
+            return Ok(Err(conflict(reason, raw)));
         }
         let bytes = working_bytes(self.git, path, after, &conversion)?;
         if committed_bytes(self.git, path, after.mode, &bytes)? != after.oid {
-            return Ok(Err(conflict(ConflictReason::Filter, raw)));
+            return Ok(Err(conflict(conversion.failure(), raw)));
         }
         let after = Entry { oid: self.store.write(&bytes)?, ..after };
         Ok(Ok(MergedPath { before: raw, after: Some(after), by: merged.by.clone() }))

@@ -195,6 +195,7 @@ fn is_with_the_tree(reason: ConflictReason) -> bool {
         | ConflictReason::Untracked
         | ConflictReason::NotCheckedOut
         | ConflictReason::Filter
+        | ConflictReason::Encoding
         | ConflictReason::Contested
         | ConflictReason::GitmodulesLink
         | ConflictReason::Unwritable

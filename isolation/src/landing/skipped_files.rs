@@ -10,7 +10,7 @@ use std::rc::Rc;
 use git2::Repository;
 use protocol::RepoPath;
 
-use crate::baseline::{Conversion, conversion};
+use crate::baseline::conversion;
 use crate::branch::working_bytes;
 use crate::error::{OrCannot, Result, error_text};
 use crate::file_entry::{Entry, Mode};
@@ -138,7 +138,7 @@ impl OfRepository {
     fn content(&self, path: &RepoPath, entry: Entry, store: &TaskStore) -> Option<Entry> {
         let git = self.git.as_ref()?;
         let conversion = conversion(git, path).ok()?;
-        if matches!(conversion, Conversion::Program(_)) && entry.mode != Mode::Link {
+        if conversion.obstacle().is_some() && entry.mode != Mode::Link {
             return None;
         }
         let bytes = working_bytes(git, path, entry, &conversion).ok()?;

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use git2::Oid;
 use protocol::RepoPath;
 
-use crate::encoding::{Encoding, Form};
+use crate::encoding::{Encoding, Form, is_git_text};
 use crate::error::{Result, cannot};
 use crate::file_entry::{Entry, Mode};
 use crate::merge::{BlobForm, Blobs, MergeRules};
@@ -71,7 +71,10 @@ impl Blobs for PathTexts<'_> {
     }
 
     fn write(&self, text: &[u8]) -> Result<Oid> {
-        let Some(encoding) = self.encoding()? else { return self.blobs.write(text) };
+        // A tool may have written the file in its encoding.
+        let Some(encoding) = self.encoding()?.filter(|_| is_git_text(text)) else {
+            return self.blobs.write(text);
+        };
         let form = self.merged_form(encoding)?;
         let bytes = encoding.encode(text, form);
         let bytes =

@@ -103,7 +103,10 @@ impl MergeRules {
         let found = conversion(&self.git, path);
         match found.or_cannot(|| format!("read the attributes of {path}"))? {
             Conversion::Encoding(encoding) => Ok(Some(encoding)),
-            Conversion::None | Conversion::BuiltIn | Conversion::Program(_) => Ok(None),
+            Conversion::None
+            | Conversion::BuiltIn
+            | Conversion::OtherEncoding(_)
+            | Conversion::Program(_) => Ok(None),
         }
     }
 

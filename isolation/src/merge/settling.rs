@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::ports::{ConflictingRest, SettleChoice, SettleRequest};
+use engine::ports::{ConflictingRest, SettleRequest};
 use protocol::{Conflict, ConflictReason, RenamedFile, RepoPath, Settled, SettledConflict};
 
 use crate::error::Result;
@@ -84,11 +84,7 @@ impl<'a> Settling<'a> {
             let versions = [&conflict.base, &conflict.ours, &conflict.theirs];
             let versions = versions.map(|side| entry_of(side.as_ref()));
             let texts = PathTexts::of(blobs, merger.rules, &conflict.path, versions);
-            let blobs = match choice {
-                // It is what a program or a person has written into the file.
-                SettleChoice::Written(_) => blobs,
-                _ => &texts,
-            };
+            let blobs = &texts;
             let is_foreign = |path: &RepoPath| {
                 let mut above = std::iter::once(path.clone()).chain(path.folders());
                 above.try_fold(false, |found, path| {

@@ -16,6 +16,7 @@ use protocol::{CaptureRef, RunName, TaskName};
 use crate::backends::{Backends, RunContext};
 use crate::capture::summary;
 use crate::error::{OrCannot, Result};
+use crate::git_texts::GitTexts;
 use crate::landing;
 use crate::paths::RepoPaths;
 use crate::recovery::dead_runs::{DeadRun, RunFolders};
@@ -89,7 +90,7 @@ pub(crate) fn recover(
     }
     for run in open.iter().filter(|open| !alive.contains(&open.run)) {
         names.insert(run.run.clone());
-        tasks.extend(unrecorded(paths, faults, run, &tasks)?);
+        tasks.extend(unrecorded((repo, paths), faults, run, &tasks)?);
         // If an engine finished a landing and died, only the journal shows the landing.
         if !landings.iter().any(|landing| landing.run == run.run) {
             landings.extend(landing::done(paths, &run.run)?);
@@ -142,7 +143,7 @@ fn lock_recovery(paths: &RepoPaths) -> Result<File> {
 /// engine or a recovery died before it recorded them. Leaves out the captures of `found`, which
 /// this recovery reports already.
 fn unrecorded(
-    paths: &RepoPaths,
+    (repo, paths): (&Repo, &RepoPaths),
     faults: &Faults,
     run: &OpenRun,
     found: &[RecoveredTask],
@@ -155,11 +156,11 @@ fn unrecorded(
         let last = known.entry(task).or_insert(attempt);
         *last = attempt.max(*last);
     }
-    let mut tasks = Vec::new();
+    let (mut tasks, texts) = (Vec::new(), GitTexts::of(&repo.root));
     for capture in store.captures(&run.run)? {
         let Some((task, attempt)) = part(&capture, &run.run) else { continue };
         if known.get(&task).is_none_or(|last| attempt > *last) {
-            let captured = summary(&store, capture)?;
+            let captured = summary((&store, &texts), capture)?;
             tasks.push(RecoveredTask {
                 run: run.run.clone(),
                 task,

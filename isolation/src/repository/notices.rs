@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use engine::ports::Notice;
 use git2::Repository;
-use protocol::RepoPath;
+use protocol::{RepoPath, counted};
 
 use crate::baseline::split_path;
 use crate::encoding::Encoding;
@@ -53,6 +53,7 @@ pub(super) fn notices(git: &Repository, root: &Path, index: &IndexFacts) -> Vec<
     let found = [
         submodules(index, root),
         filters(&words),
+        encodings(&words),
         merge_drivers(git, &words),
         sparse(git, index),
         partial(git),
@@ -82,16 +83,27 @@ fn attribute_words(git: &Repository, index: &IndexFacts, root: &Path) -> BTreeSe
 }
 
 fn filters(words: &BTreeSet<String>) -> Option<Notice> {
-    let is_filter = |word: &String| match word.strip_prefix("working-tree-encoding=") {
-        Some(name) => Encoding::named(name).is_none() && !Encoding::is_of_git(name),
-        None => word.starts_with("filter="),
-    };
-    words.iter().any(is_filter).then(|| Notice {
-        from: "filter programs (LFS, git-crypt, encodings besides UTF)".to_owned(),
-        to: "files are taken as they are in the working tree, and land as they are".to_owned(),
+    words.iter().any(|word| word.starts_with("filter=")).then(|| Notice {
+        from: "filter programs (LFS, git-crypt)".to_owned(),
+        to: AS_THEY_ARE.to_owned(),
         why: "the attributes name a filter, and a repository's programs are never run".to_owned(),
     })
 }
+
+/// Returns the notice about encodings that are not converted here.
+fn encodings(words: &BTreeSet<String>) -> Option<Notice> {
+    let names = words.iter().filter_map(|word| word.strip_prefix("working-tree-encoding="));
+    let others = names.filter(|it| Encoding::named(it).is_none() && !Encoding::is_of_git(it));
+    let others: Vec<&str> = others.collect();
+    (!others.is_empty()).then(|| Notice {
+        from: format!("the encoding {}", others.join(", ")),
+        to: AS_THEY_ARE.to_owned(),
+        why: "git converts files in it when it adds them, and this program does not".to_owned(),
+    })
+}
+
+/// What becomes of files that only git converts.
+const AS_THEY_ARE: &str = "files are taken as they are in the working tree, and land as they are";
 
 /// Returns the notice about merge drivers that git would run.
 fn merge_drivers(git: &Repository, words: &BTreeSet<String>) -> Option<Notice> {
@@ -130,7 +142,7 @@ fn sparse(git: &Repository, index: &IndexFacts) -> Option<Notice> {
         from: "all tracked files".to_owned(),
         to: "a workspace has those that are checked out, and writing another one is a conflict"
             .to_owned(),
-        why: format!("it is a sparse checkout, which leaves out {} files", index.skipped),
+        why: format!("it is a sparse checkout, which leaves out {}", counted(index.skipped, "file")),
     })
 }
 

@@ -41,9 +41,7 @@ pub(crate) fn settle(
         return written(conflict, file, sides);
     }
     match conflict.reason {
-        ConflictReason::Kind if conflict.renamed.is_some() => {
-            renamed_and_replaced(conflict, choice)
-        }
+        ConflictReason::Kind if conflict.renamed.is_some() => both_renamed(conflict, choice),
         ConflictReason::Content
         | ConflictReason::Binary
         | ConflictReason::BothAdded
@@ -70,7 +68,8 @@ pub(crate) fn settle(
         | ConflictReason::Uncommitted
         | ConflictReason::MissingCommit
         | ConflictReason::GitmodulesLink
-        | ConflictReason::Filter => match choice {
+        | ConflictReason::Filter
+        | ConflictReason::Encoding => match choice {
             SettleChoice::Ours => whole_sides(conflict, choice, sides),
             _ => Ok(None),
         },
@@ -188,7 +187,7 @@ fn free_name(path: &RepoPath, side: &str, sides: &Sides<'_>) -> Result<Option<Re
 }
 
 /// Settles a conflict of a file that one side renamed and the other replaced; as in git, both can stay.
-fn renamed_and_replaced(conflict: &Conflict, choice: &SettleChoice) -> Result<Option<Entries>> {
+fn both_renamed(conflict: &Conflict, choice: &SettleChoice) -> Result<Option<Entries>> {
     let Some(RenamedFile { ours: Some(our_name), theirs: Some(their_name), .. }) =
         &conflict.renamed
     else {
@@ -365,10 +364,11 @@ fn in_the_way(
                     entries.insert(beside, (sides.ours)(&file)?);
                 }
             } else if is_markers {
-                // The file of the task is put beside the folder.
-                let Some(theirs) = theirs else { return Ok(None) };
-                let Some(beside) = free_name(path, "theirs", sides)? else { return Ok(None) };
-                entries.extend([(path.clone(), stands), (beside, Some(theirs))]);
+                let moved = entry_of(conflict.ours.as_ref()).filter(|_| stands.is_none());
+                let side = if theirs.is_some() { "theirs" } else { "ours" };
+                let Some(file) = theirs.or(moved) else { return Ok(None) };
+                let Some(beside) = free_name(path, side, sides)? else { return Ok(None) };
+                entries.extend([(path.clone(), stands), (beside, Some(file))]);
             } else {
                 // A folder of the user's is not removed for a file.
                 return Ok(None);

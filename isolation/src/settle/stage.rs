@@ -138,6 +138,9 @@ fn check_filters(git: &Repository, paths: &BTreeMap<RepoPath, IsFile>) -> Result
         let why = match found {
             Conversion::None | Conversion::BuiltIn => continue,
             Conversion::Encoding(_) => format!("git would stage {path} in another encoding"),
+            Conversion::OtherEncoding(name) => {
+                format!("git would convert {path} from {name} to stage it")
+            }
             Conversion::Program(attribute) => {
                 format!("git would stage {path} through a program, which {attribute} names")
             }

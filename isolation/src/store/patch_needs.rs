@@ -1,5 +1,6 @@
 //! What git needs besides a patch to merge it: the versions with which a task began.
 
+use git2::{ObjectType, Oid};
 use protocol::{CaptureRef, RepoPath};
 
 use crate::baseline::{Conversion, conversion};
@@ -30,6 +31,13 @@ impl TaskStore {
             }
             match conversion(&git, &change.path).or_cannot(what)? {
                 Conversion::None => needs.to_fetch.push(change.path),
+                Conversion::Encoding(encoding) => {
+                    let text = encoding.decode(&self.read(base.oid)?).map(|(text, _form)| text);
+                    let blob = text.and_then(|it| Oid::hash_object(ObjectType::Blob, &it).ok());
+                    if !blob.is_some_and(|blob| odb.exists(blob)) {
+                        needs.converted.push(change.path);
+                    }
+                }
                 _ => needs.converted.push(change.path),
             }
         }

@@ -1,5 +1,5 @@
 use super::super::fake_repository::{Bench, End, conflicting, in_tree};
-use protocol::{CacheSaving, Cost, Usage};
+use protocol::{CacheSaving, Cost, CostSource, Usage};
 
 use super::super::{conflicts, diff};
 use super::*;
@@ -114,7 +114,7 @@ async fn conflicts_are_listed_with_their_sides() {
              base aaaaaaaaaaaa  ours bbbbbbbbbbbb  theirs none\n\n\
              what it wanted  regatta diff {name}/billing\n\
              settle it       regatta apply {name}/billing --theirs\n                \
-             or --ours, --union, --markers, --tool; without a path, for all\n\
+             or --ours, --markers; without a path, for all\n\
              the rest now    regatta apply {name}/billing --clean\n\
              try again       regatta apply {name}\n\
              with git        regatta diff {name}/billing | git apply --3way  (git add or commit what you changed first)\n"
@@ -137,10 +137,12 @@ async fn what_models_used_is_told_of_runs_and_of_tasks() {
         output: 100,
         cache_read: 22_000,
         cost: Some(Cost::from_nanodollars(51_000_000)),
+        cost_source: CostSource::Priced,
         cache_saving: Some(CacheSaving::from_nanodollars(59_400_000)),
         ..Usage::ZERO
     };
-    let unpriced = Usage { cost: None, cache_saving: None, ..priced };
+    let cost_source = CostSource::Unknown;
+    let unpriced = Usage { cost: None, cost_source, cache_saving: None, ..priced };
     let yielded = |usage| {
         let value = serde_json::Value::Null;
         End::Agent(Outcome::Done { value }, usage)
@@ -182,7 +184,7 @@ async fn what_models_used_is_told_of_runs_and_of_tasks() {
         ]
     );
     let account = "auth  took 1.2s, 24.1k tokens (2.0k read, 22.0k read from a cache, 100 written) \
-                   · $0.05 · $0.06 saved by caches";
+                   · $0.05 (priced) · $0.06 saved by caches";
     assert!(show("auth").lines().any(|line| line == account), "{}", show("auth"));
 
     let mut context = bench.context.clone();
@@ -198,7 +200,7 @@ async fn what_models_used_is_told_of_runs_and_of_tasks() {
         serde_json::from_str(&text(|out| run(&context, args.view().unwrap(), out))).unwrap();
     let usage = serde_json::json!({
         "input": 2_000, "output": 100, "cache_read": 22_000, "cache_write": 0, "cost": 0.051,
-        "cost_source": "unknown", "cache_saving": 0.0594,
+        "cost_source": "priced", "cache_saving": 0.0594,
     });
     assert_eq!(document["tasks"][0]["report"]["usage"], usage);
     assert_eq!(document["run"]["totals"]["usage"]["cost"], serde_json::Value::Null);

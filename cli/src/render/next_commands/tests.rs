@@ -65,6 +65,32 @@ fn every_kept_piece_of_work_has_a_command_that_leads_to_it() {
 }
 
 #[test]
+fn of_conflicts_in_which_only_what_stands_can_stay_nothing_else_is_offered() {
+    use protocol::ConflictReason::{Content, Encoding, Filter};
+    let run: RunName = "r7k3f".parse().unwrap();
+    let conflict = |reason| Conflict {
+        path: protocol::RepoPath::new("a").unwrap(),
+        reason,
+        base: None,
+        ours: None,
+        theirs: None,
+        with: None,
+        renamed: None,
+    };
+    let kept = |reasons: &[_]| {
+        let conflicts: Vec<_> = reasons.iter().map(|reason| conflict(*reason)).collect();
+        KeptReason::of_conflicts(&conflicts)
+    };
+    assert_eq!(kept(&[Encoding, Content]), KeptReason::Conflict);
+    let loose = [("docs".parse().unwrap(), kept(&[Encoding, Filter]))];
+    let hints = CommandHints::default();
+    let lines = closing_lines(&run, MergeMode::Branch, &landed(0), &loose, &[], &hints);
+    let settle = "        regatta apply r7k3f/docs --ours  settles it: what stands stays";
+    assert_eq!(lines.last().map(String::as_str), Some(settle), "{lines:?}");
+    assert!(!lines.concat().contains("--theirs"), "{lines:?}");
+}
+
+#[test]
 fn a_run_that_leaves_nothing_behind_says_only_what_landed() {
     let run: RunName = "r7k3f".parse().unwrap();
     let lines =

@@ -2,10 +2,14 @@
 
 use std::path::Path;
 
-use engine::ports::{SettleChoice, SettleRequest};
-use protocol::{ConflictReason, Landed};
+use engine::ports::{SettleChoice, SettleRequest, WrittenFile};
+use protocol::{ChangeSummary, ConflictReason, Landed, SettledBy};
 
 use super::kit::{Kit, LANDED, landed, write};
+use crate::baseline::encoding_fault;
+use crate::captures::PathFilter;
+use crate::git_texts::{GitTexts, TextBlobs};
+use crate::settle::conflict_hunks;
 
 const ATTRIBUTES: &str = "*.le working-tree-encoding=UTF-16LE-BOM\n*.any working-tree-encoding=UTF-16\n\
                           *.bare working-tree-encoding=utf-16be\n";
@@ -119,5 +123,77 @@ fn branches_have_the_text_as_git_commits_it() {
     let broken = kit.task("broken", |copy| write(copy, "four.bare", b"odd"));
     let report = kit.branch("regatta", &[broken]).unwrap();
     let Landed::Conflicted { conflicts } = landed(&report)[0] else { panic!("{report:?}") };
-    assert_eq!(conflicts[0].reason, ConflictReason::Filter);
+    assert_eq!(conflicts[0].reason, ConflictReason::Encoding);
+}
+
+#[test]
+fn a_patch_of_encoded_files_is_text_with_counted_lines_and_git_applies_it() {
+    let kit = kit();
+    let texts = GitTexts::of(&kit.root);
+    let task = kit.task("one", |copy| write_all(copy, &[(1, "eins")]));
+    let store = kit.store();
+    let patch = store.patch(&task.capture, &PathFilter::Everything, &texts).unwrap();
+    let shown = String::from_utf8(patch.clone()).expect("it is text");
+    assert_eq!(shown.matches("\n+eins\r\n").count(), FILES.len(), "{shown}");
+    assert!(!shown.contains("GIT binary patch"), "{shown}");
+    let counted = crate::capture::summary((&store, &texts), task.capture.clone()).unwrap();
+    assert_eq!(counted.changes, ChangeSummary { files: 4, added: 4, removed: 4 });
+    // It knows the blobs from which it begins.
+    let needs = store.patch_needs(&kit.repo, &task.capture).unwrap();
+    assert_eq!((needs.to_fetch, needs.converted), (vec![], vec![]));
+    let file = kit.folder.path().join("one.patch");
+    std::fs::write(&file, patch).unwrap();
+    kit.git(&["apply", "--3way", file.to_str().unwrap()]);
+    for file in [FILES[0], FILES[1], FILES[3]] {
+        let found = std::fs::read(kit.root.join(file.0)).unwrap();
+        assert_eq!(found, encoded(file, &text(&[(1, "eins")])), "{}", file.0);
+    }
+}
+
+#[test]
+fn the_places_of_a_conflict_are_text_and_what_a_tool_writes_is_encoded() {
+    let kit = kit();
+    let one = kit.task("one", |copy| write_all(copy, &[(1, "eins")]));
+    let mut two = kit.task("two", |copy| write_all(copy, &[(1, "uno")]));
+    let report = kit.land(&[one, two.clone()]);
+    let [_, Landed::Conflicted { conflicts }] = landed(&report)[..] else { panic!("{report:?}") };
+    let (store, texts) = (kit.store(), GitTexts::of(&kit.root));
+    for conflict in conflicts {
+        let blobs = TextBlobs { blobs: &store, texts: &texts, path: &conflict.path };
+        let hunks = conflict_hunks(&blobs, conflict).unwrap();
+        assert_eq!(hunks.len(), 1, "{}", conflict.path);
+        let sides = [&hunks[0].ours, &hunks[0].theirs].map(|lines| lines.concat());
+        assert_eq!(sides, [b"eins\r\n".to_vec(), b"uno\r\n".to_vec()], "{}", conflict.path);
+        let (ours, theirs) = (conflict.ours.clone(), conflict.theirs.clone());
+        let bytes = Some(text(&[(1, "both")]).into_bytes());
+        let file = WrittenFile { bytes, ours, theirs, by: SettledBy::Tool, resolver: None };
+        two.settle.paths.insert(conflict.path.clone(), SettleChoice::Written(file));
+    }
+    assert_eq!(landed(&kit.land(&[two])), [&LANDED]);
+    for file in FILES {
+        let found = std::fs::read(kit.root.join(file.0)).unwrap();
+        assert_eq!(found, encoded(file, &text(&[(1, "both")])), "{}", file.0);
+    }
+}
+
+#[test]
+fn an_encoding_that_only_git_converts_and_bytes_that_are_not_in_theirs_are_named() {
+    let attributes = format!("{ATTRIBUTES}*.sjis working-tree-encoding=SHIFT-JIS\n");
+    let kit = Kit::with(&[(".gitattributes", &attributes)]);
+    let git = kit.repo.git().unwrap();
+    let task = kit.task("odd", |copy| {
+        ["a.any", "b.bare", "c.sjis"].iter().for_each(|name| write(copy, name, b"odd"));
+    });
+    let report = kit.branch("regatta", &[task]).unwrap();
+    let Landed::Conflicted { conflicts } = landed(&report)[0] else { panic!("{report:?}") };
+    for (conflict, fault) in conflicts.iter().zip([
+        "it is not in UTF-16, which begins with a byte-order mark, and git would refuse it, too",
+        "it is not in utf-16be, and git would refuse it, too",
+        "git converts it from SHIFT-JIS when it adds it, and this program does not",
+    ]) {
+        assert_eq!(conflict.reason, ConflictReason::Encoding);
+        assert_eq!(encoding_fault(&git, &conflict.path).as_deref(), Some(fault));
+    }
+    assert_eq!(conflicts.len(), 3);
+    assert_eq!(encoding_fault(&git, &protocol::RepoPath::new("plain.txt").unwrap()), None);
 }

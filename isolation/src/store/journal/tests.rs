@@ -8,6 +8,7 @@ use protocol::CaptureRef;
 use super::{FILE, Journal, LARGE};
 use crate::captures::PathFilter;
 use crate::file_entry::{Change, Entry, Mode};
+use crate::git_texts::GitTexts;
 use crate::store::objects::LARGEST;
 use crate::store::{Contents, TaskStore};
 use crate::testing::{git, path, run};
@@ -118,7 +119,8 @@ fn a_patch_of_a_capture_in_the_journal_shows_its_rename() {
     store.put_capture(&name, &Contents { changes, ..Contents::default() }, "x").unwrap();
     assert!(stage.waiting() > 0);
     let reader = TaskStore::open(&stage.store()).unwrap();
-    let patch = reader.patch(&name, &PathFilter::Everything).unwrap();
+    let texts = GitTexts::of(Path::new("/nowhere"));
+    let patch = reader.patch(&name, &PathFilter::Everything, &texts).unwrap();
     let patch = String::from_utf8(patch).unwrap();
     assert!(patch.contains("rename from old\nrename to new\n"), "{patch}");
     assert_eq!(stage.waiting(), 0);
