@@ -92,6 +92,24 @@ Ctrl-T          prints what the model thought, and thinks from now on, whole
 Ctrl-Z          suspends; `fg` goes on
 !COMMAND        runs a command; the model reads what it comes to, but not with !!COMMAND";
 
+/// The keys of a terminal that edits each line itself.
+const LINE_KEYS: &str = "
+Enter           sends the line; while the model works, it is part of the next request
+Ctrl-C          stops the model and gives back what waits, else leaves (twice)
+Ctrl-D          leaves
+@PATH           sends the file with the input
+!COMMAND        runs a command; the model reads what it comes to, but not with !!COMMAND";
+
+/// How a terminal gives what is typed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum InputForm {
+    /// Key by key.
+    #[default]
+    Keys,
+    /// As whole lines, which it edits itself.
+    Lines,
+}
+
 /// Returns the names of the commands.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().map(|(name, ..)| *name)
@@ -169,11 +187,15 @@ fn user_command(script: &str) -> Result<Command, String> {
 }
 
 /// Returns the text of `/help`.
-pub(super) fn help() -> String {
+pub(super) fn help(form: InputForm) -> String {
+    let keys = match form {
+        InputForm::Keys => KEYS,
+        InputForm::Lines => LINE_KEYS,
+    };
     let line = |(name, value, what): &(&str, &str, &str)| {
         format!("{:<18} {what}\n", format!("/{name} {value}"))
     };
-    COMMANDS.iter().map(line).chain([KEYS.to_owned()]).collect()
+    COMMANDS.iter().map(line).chain([keys.to_owned()]).collect()
 }
 
 #[cfg(test)]
@@ -199,6 +221,18 @@ mod tests {
             assert!(matches!(parse(text), Some(Err(Mistake::Value(_)))), "{text}");
         }
         assert_eq!((parse("/clear"), parse("/exit")), (parse("/new"), parse("/quit")));
+    }
+
+    #[test]
+    fn where_lines_are_typed_the_help_has_no_key_that_edits_one() {
+        let [keys, lines] = [InputForm::Keys, InputForm::Lines].map(help);
+        for key in ["Alt-Enter", "Alt-Up", "Esc", "Ctrl-J", "Up, Down", "Tab", "Ctrl-P", "Ctrl-T"] {
+            assert!(keys.contains(&format!("\n{key} ")), "{key}");
+            assert!(!lines.contains(key), "{key}: {lines}");
+        }
+        for both in ["/model", "\nEnter ", "\nCtrl-C ", "\nCtrl-D ", "\n!COMMAND "] {
+            assert!(keys.contains(both) && lines.contains(both), "{both}");
+        }
     }
 
     #[test]

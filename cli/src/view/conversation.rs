@@ -28,6 +28,7 @@ use rustix::process::Signal;
 use tokio::signal::unix::{Signal as UnixSignal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use super::command::InputForm;
 use super::completion::Candidates;
 use super::earlier::Earlier;
 use super::entry::NoteKind;
@@ -113,6 +114,9 @@ impl Conversation<'_> {
                 view.earlier(&self.earlier);
                 view.note(NoteKind::Info, intro);
                 let surface = Surface::enter(kind, palette, size).map_err(failed)?;
+                if surface.is_plain() {
+                    view.input_form = InputForm::Lines;
+                }
                 KeptView { view, surface, syntaxes, began: Instant::now() }
             }
             ViewOf::Before { kept, text, notes } => {

@@ -16,7 +16,7 @@ use engine::ports::CancelLevel;
 use protocol::{InputId, QueueKind, SessionEntry, ThinkingLevel, ToolCall, Usage, UserInput};
 
 use super::answer_stream::AnswerStream;
-use super::command::UserCommand;
+use super::command::{InputForm, UserCommand};
 use super::completion::{Candidates, Completion};
 use super::editor::Editor;
 use super::entry::{Entry, NoteKind};
@@ -77,6 +77,8 @@ pub(super) struct ViewState {
     interrupted: Option<Duration>,
     finished: Vec<Entry>,
     pub(super) syntaxes: Syntaxes,
+    /// How the terminal gives what is typed.
+    pub(super) input_form: InputForm,
 }
 
 /// What the status line displays.
@@ -218,6 +220,7 @@ impl ViewState {
             interrupted: None,
             finished: Vec::new(),
             syntaxes,
+            input_form: InputForm::default(),
         }
     }
 

@@ -258,7 +258,7 @@ impl ViewState {
 
     fn command(&mut self, command: Command, now: Duration) -> Vec<Effect> {
         match command {
-            Command::Help => self.finished.push(Entry::Text(command::help())),
+            Command::Help => self.finished.push(Entry::Text(command::help(self.input_form))),
             Command::Cost => {
                 let text = usage_details(self.status.usage);
                 self.finished.push(Entry::Text(text));
