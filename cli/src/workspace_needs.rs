@@ -6,7 +6,7 @@ use std::path::Path;
 
 use config::Setting;
 use isolation::CarryGlobs;
-use protocol::{CarryDefault, IsolationMode, WorkspaceKind, WorkspaceNeeds};
+use protocol::{CarryDefault, IsolationMode, TaskNeeds, WorkspaceKind, WorkspaceNeeds};
 
 use crate::each::refuse_placeholders;
 use crate::error::{Error, ErrorKind};
@@ -74,11 +74,26 @@ pub(crate) fn workspace_needs(
         None => (settings.carry.value.clone(), CarryDefault::default()),
     };
     let setup = setup.map_or_else(|| settings.setup.value.clone(), <[String]>::to_vec);
-    let carry_limit = match carry_default {
-        CarryDefault::Nothing => 0,
-        CarryDefault::IncludeFile => settings.carry_limit,
-    };
+    let carry_limit = settings.carry_limit;
     Ok(WorkspaceNeeds { setup, carry, carry_default, carry_limit })
+}
+
+/// Returns the needs of a task's workspace that differ from those of its run.
+///
+/// # Errors
+/// There are no workspaces.
+pub(crate) fn own_needs(
+    own: GivenNeeds<'_>,
+    subfolder: &Path,
+    isolation: IsolationMode,
+) -> Result<TaskNeeds, Error> {
+    match isolation.capabilities().workspace {
+        WorkspaceKind::Private => Ok(TaskNeeds {
+            setup: own.setup.map(<[String]>::to_vec),
+            carry: own.carry.map(|globs| globs.iter().map(|glob| below(subfolder, glob)).collect()),
+        }),
+        WorkspaceKind::Shared => in_place(own.setup, own.carry).map(|()| TaskNeeds::default()),
+    }
 }
 
 /// Checks a set-up command.

@@ -235,6 +235,7 @@ pub(crate) fn prepare_after(
             .map(|(task, capture)| (task.parse::<TaskName>().unwrap(), (*capture).clone()))
             .collect(),
         start: WorkspaceStart::AtOnce,
+        carry: None,
     };
     workspace::prepare(snapshot, &request)
 }

@@ -11,7 +11,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use protocol::{
     CaptureRef, Failure, FailureClass, LedgerEntry, Outcome, RunId, RunSpec, TaskId, TaskName,
-    TaskReport, TaskSpec,
+    TaskNeeds, TaskReport, TaskSpec,
 };
 use ractor::ActorRef;
 use serde_json::Value;
@@ -121,6 +121,7 @@ impl RunState {
         let yields = self.machine.record().predecessor_yields(task);
         let work = with_yields(&record.spec.work, &yields).map_err(unstarted)?;
         let spec = TaskSpec { work, ..record.spec.clone() };
+        let overlaps = overlaps(&self.arguments.spec, &spec.needs);
         let arguments = TaskArguments {
             inputs: self.inputs(&spec, yields),
             spec,
@@ -132,7 +133,7 @@ impl RunState {
             executors: self.arguments.executors.clone(),
             gate: Arc::clone(&self.arguments.gate),
             ledger: Notifier::to(myself, |(entry, receipt)| RunMessage::Record(entry, receipt)),
-            work_ended: match overlaps(&self.arguments.spec) {
+            work_ended: match overlaps {
                 true => Notifier::to(myself, move |()| RunMessage::WorkEnded(task)),
                 false => Notifier::new(|()| {}),
             },
@@ -191,8 +192,9 @@ impl RunState {
 
 /// Returns whether another task of a run may work while one is captured. That can take a copy more,
 /// for which there may be no room where files are carried into each.
-fn overlaps(spec: &RunSpec) -> bool {
-    spec.jobs.get() <= MOST_OVERLAPPING && spec.needs.carry.is_empty()
+fn overlaps(spec: &RunSpec, needs: &TaskNeeds) -> bool {
+    let carry = needs.carry.as_ref().unwrap_or(&spec.needs.carry);
+    spec.jobs.get() <= MOST_OVERLAPPING && carry.is_empty()
 }
 
 pub(super) fn crashed(message: String) -> Box<TaskReport> {

@@ -102,6 +102,7 @@ pub(super) async fn open(
         carry: CarryRequest {
             globs: spec.needs.carry.clone(),
             default: spec.needs.carry_default,
+            of_tasks: spec.tasks.iter().filter_map(|task| task.needs.carry.clone()).collect(),
             limit: spec.needs.carry_limit,
             workspaces: spec.jobs.get().min(spec.tasks.len()),
         },

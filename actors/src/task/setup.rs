@@ -26,7 +26,7 @@ impl TaskState {
         let start = worker_setup::start(&self.arguments, place, attempt, move |report| {
             let _gone = task.cast(TaskMessage::Reported(report)); // the task may be gone
         });
-        let (scripts, work) = (&self.arguments.run.setup, &self.arguments.spec.work);
+        let (scripts, work) = (self.arguments.setup(), &self.arguments.spec.work);
         let setup = SetupRun::new(scripts, work, start, executor.clone());
         let inputs = self.arguments.inputs.clone();
         let job = async move {

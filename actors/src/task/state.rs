@@ -50,6 +50,13 @@ pub(crate) struct TaskArguments {
     pub(crate) events: Notifier<EventKind>,
 }
 
+impl TaskArguments {
+    /// Returns the commands that set up the workspace.
+    pub(super) fn setup(&self) -> &[String] {
+        self.spec.needs.setup.as_ref().unwrap_or(&self.run.setup)
+    }
+}
+
 /// Facts about the run that its tasks need.
 pub(crate) struct RunFacts {
     pub(crate) name: RunName,
@@ -111,7 +118,7 @@ impl TaskState {
     pub(super) fn begin(mut arguments: TaskArguments, record: TaskRecord) -> (Self, Vec<Effect>) {
         let contract = std::mem::replace(&mut arguments.contract, contracts::any());
         let policy = WorkerPolicy {
-            setup: match arguments.run.setup.is_empty() {
+            setup: match arguments.setup().is_empty() {
                 true => SetupPolicy::None,
                 false => SetupPolicy::Commands,
             },

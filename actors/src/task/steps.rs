@@ -98,10 +98,11 @@ impl TaskState {
             task: self.name(),
             attempt: self.lifecycle.attempt(),
             predecessors: self.arguments.predecessors.clone(),
-            start: match self.arguments.run.setup.is_empty() {
+            start: match self.arguments.setup().is_empty() {
                 true => WorkspaceStart::AtOnce,
                 false => WorkspaceStart::AfterSetup,
             },
+            carry: self.arguments.spec.needs.carry.clone(),
         };
         let (repository, run) =
             (self.arguments.repository.clone(), self.arguments.run.name.clone());
@@ -217,7 +218,7 @@ impl TaskState {
     ) {
         let work = Arc::clone(&worker);
         // The files are there already after a set-up, and when a reminder is sent.
-        let first = reminder.is_none() && self.arguments.run.setup.is_empty();
+        let first = reminder.is_none() && self.arguments.setup().is_empty();
         let inputs = first.then(|| self.arguments.inputs.clone()).flatten();
         let job = async move {
             if let Err(failure) = worker_setup::write_inputs(inputs).await {

@@ -26,6 +26,10 @@ pub struct RetryArgs {
     #[arg(long, action = ArgAction::SetTrue, conflicts_with_all = ["failed", "cancelled", "conflicted"])]
     all: bool,
 
+    /// Another command for the tasks that have one; {{item}} is what it was in the run
+    #[arg(long, value_name = "CMD")]
+    exec: Option<String>,
+
     /// Another model for the tasks that have one, or one of the roles default, smol, slow and plan
     #[arg(long, value_name = "PROVIDER/ID")]
     model: Option<ModelChoice>,
@@ -98,6 +102,7 @@ impl RetryArgs {
     #[must_use]
     pub fn overrides(&self) -> RunArgs {
         RunArgs {
+            exec: self.exec.clone(),
             model: self.model.clone(),
             base_url: self.base_url.clone(),
             limits: self.limits.clone(),

@@ -276,6 +276,7 @@ fn task(name: &str, on: &[&str]) -> TaskSpec {
         change: ChangeDemand::Optional,
         schema: None,
         limits: TaskLimits::default(),
+        needs: protocol::TaskNeeds::default(),
     }
 }
 

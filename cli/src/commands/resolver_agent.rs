@@ -115,6 +115,7 @@ impl ResolverAgent {
                 change: ChangeDemand::Optional,
                 schema: None,
                 limits: TaskLimits { wall: self.timeout, ..defaults.limits },
+                needs: protocol::TaskNeeds::default(),
             }],
             subfolder: std::path::PathBuf::new(),
             merge: MergeMode::None,

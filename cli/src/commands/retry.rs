@@ -45,7 +45,9 @@ pub fn spec(
     let done = Predecessors::of(context, &record, &chosen)?.find()?;
     let tasks: Vec<TaskSpec> = chosen.iter().map(|row| row.spec.clone()).collect();
     let retry = Retry { run: name.clone(), done };
-    retried(&record.spec, tasks, retry, &args.overrides(), defaults, schemas)
+    let earlier = record.tasks().iter().map(|task| task.spec.clone()).collect();
+    let earlier = RunSpec { tasks: earlier, ..record.spec.clone() };
+    retried(&earlier, tasks, retry, &args.overrides(), defaults, schemas)
 }
 
 /// Returns the tasks of `target` to retry, at least one. Without an option, these are the tasks that

@@ -22,7 +22,7 @@ pub(super) struct SetupLog<'a> {
 pub(super) fn setup_logs<'a>(
     context: &CommandContext,
     run: &'a RunRow,
-    row: &TaskRow,
+    row: &'a TaskRow,
 ) -> Result<Vec<SetupLog<'a>>, Error> {
     let mut logs = Vec::new();
     for (command, path) in commands(context, run, row) {
@@ -58,14 +58,15 @@ pub(super) fn show_setup(
     say(out, "")
 }
 
-/// Returns the set-up commands of a run, with the files of their output for one task.
+/// Returns the set-up commands of a task, with the files of their output.
 fn commands<'a>(
     context: &CommandContext,
     run: &'a RunRow,
-    row: &TaskRow,
+    row: &'a TaskRow,
 ) -> impl Iterator<Item = (&'a str, PathBuf)> {
     let folder = context.artifacts.join(run.name.as_str()).join(row.name.as_str());
     let file = move |number: usize| Path::join(&folder, format!("setup-{number}.log"));
-    let scripts = (1..).zip(&run.spec.needs.setup);
+    let scripts = row.spec.needs.setup.as_ref().unwrap_or(&run.spec.needs.setup);
+    let scripts = (1..).zip(scripts);
     scripts.map(move |(number, script)| (script.as_str(), file(number)))
 }

@@ -179,6 +179,7 @@ impl Sample {
             change: ChangeDemand::Required,
             schema: Some(Box::new(schema())),
             limits: TaskLimits::default(),
+            needs: protocol::TaskNeeds::default(),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Makes a draft of each task from the items of a list or the words of the command line: its name,
 //! its title and its work.
 
-use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 
 use protocol::{Command, Item, TaskName};
 
 use super::items::{ItemKind, first_line_title, item_with_parts, title_of};
 use super::prompt_template::PromptTemplate;
-use super::script_template::{ItemsPerTask, ScriptTemplate};
+use super::script_template::{ItemsPerTask, ScriptTemplate, refuse_placeholders};
+use super::task_names::{NameAllocator, numbered};
 use crate::error::Error;
 
 /// The most bytes of all items of a task. They are the arguments of a process, which share 2 MiB
@@ -76,7 +76,7 @@ fn single(fanout: FanOut<'_>) -> Result<Vec<TaskDraft>, Error> {
     for (at, text) in fanout.items.into_iter().enumerate() {
         let name = match fanout.naming {
             ItemKind::Path => names.nearest(&text),
-            ItemKind::Word => numbered(at + 1),
+            ItemKind::Word => names.of_words(&text),
         };
         let title = title_of(&text);
         let item = item_with_parts(text, fanout.naming);
@@ -110,6 +110,60 @@ fn chunked(fanout: &FanOut<'_>, size: NonZeroUsize) -> Result<Vec<TaskDraft>, Er
     Ok(drafts)
 }
 
+/// Returns a command with another script, for the same items.
+///
+/// # Errors
+/// A placeholder is unknown or has nothing to stand for, or an item cannot be put safely where it is.
+pub(crate) fn with_script(
+    command: &Command,
+    script: &str,
+    number: usize,
+) -> Result<Command, Error> {
+    let (portion, items) = match (&command.item, command.arguments.as_slice()) {
+        (Some(item), _) => (ItemsPerTask::One, vec![Item::clone(item)]),
+        (None, []) => {
+            refuse_placeholders(script, "regatta run --each SPEC --exec CMD")?;
+            return Ok(Command { script: script.to_owned(), ..command.clone() });
+        }
+        (None, items) => {
+            let items = items.iter().cloned();
+            let items = items.map(|item| item_with_parts(item, ItemKind::Word));
+            (ItemsPerTask::Chunk, items.collect())
+        }
+    };
+    let template = ScriptTemplate::read(script, portion)?;
+    match portion {
+        ItemsPerTask::One => items
+            .into_iter()
+            .next()
+            .map_or_else(|| Ok(command.clone()), |item| single_command(&template, number, item)),
+        ItemsPerTask::Chunk => chunk_command(&template, number, items),
+    }
+}
+
+fn single_command(template: &ScriptTemplate, number: usize, item: Item) -> Result<Command, Error> {
+    let script = template.fill(number, Some(&item))?;
+    let arguments = if template.takes_items() { vec![item.item.clone()] } else { Vec::new() };
+    Ok(Command { script, item: Some(Box::new(item)), arguments })
+}
+
+fn chunk_command(
+    template: &ScriptTemplate,
+    number: usize,
+    items: Vec<Item>,
+) -> Result<Command, Error> {
+    let together: usize = items.iter().map(|item| item.item.len() + size_of::<usize>() + 1).sum();
+    if together > MOST_TOGETHER {
+        let count = items.len();
+        return Err(Error::usage(format!("the names of {count} items are too long together"))
+            .because(format!("they have {together} bytes, and a command takes {MOST_TOGETHER}"))
+            .hint("a smaller --chunk"));
+    }
+    let script = template.fill(number, None)?;
+    let arguments = items.into_iter().map(|item| item.item).collect();
+    Ok(Command { script, item: None, arguments })
+}
+
 impl DraftWork {
     /// Returns the title of a prompt, or `None` for a command, whose title is made from its items.
     fn title(&self) -> Option<String> {
@@ -137,66 +191,16 @@ impl ParsedTemplate {
     }
 
     fn single(&self, number: usize, item: Item) -> Result<DraftWork, Error> {
-        let template = match self {
-            Self::Prompt(prompt) => return Ok(DraftWork::Prompt(prompt.fill(number, &[item]))),
-            Self::Script(template) => template,
-        };
-        let script = template.fill(number, Some(&item))?;
-        let arguments = if template.takes_items() { vec![item.item.clone()] } else { Vec::new() };
-        Ok(DraftWork::Command(Command { script, item: Some(Box::new(item)), arguments }))
+        match self {
+            Self::Prompt(prompt) => Ok(DraftWork::Prompt(prompt.fill(number, &[item]))),
+            Self::Script(script) => single_command(script, number, item).map(DraftWork::Command),
+        }
     }
 
     fn chunk(&self, number: usize, items: Vec<Item>) -> Result<DraftWork, Error> {
-        let template = match self {
-            Self::Prompt(prompt) => return Ok(DraftWork::Prompt(prompt.fill(number, &items))),
-            Self::Script(template) => template,
-        };
-        let together: usize =
-            items.iter().map(|item| item.item.len() + size_of::<usize>() + 1).sum();
-        if together > MOST_TOGETHER {
-            let count = items.len();
-            return Err(Error::usage(format!("the names of {count} items are too long together"))
-                .because(format!("they have {together} bytes, and a command takes {MOST_TOGETHER}"))
-                .hint("a smaller --chunk"));
-        }
-        let script = template.fill(number, None)?;
-        let arguments = items.into_iter().map(|item| item.item).collect();
-        Ok(DraftWork::Command(Command { script, item: None, arguments }))
-    }
-}
-
-/// Returns the default name of a task.
-fn numbered(number: usize) -> TaskName {
-    TaskName::nearest(&format!("t{number}"))
-}
-
-/// Generates the names of tasks: slugs of their items. No two differ only in case.
-#[derive(Default)]
-pub(crate) struct NameAllocator {
-    taken: HashSet<String>,
-    /// The last number used after each prefix. The search for a free number continues from it.
-    last: HashMap<String, usize>,
-}
-
-/// How many characters of a name are its prefix. A number may replace the end of a long name.
-const BEGINNING: usize = 40;
-
-impl NameAllocator {
-    /// Returns the nearest free name to `text`.
-    pub(crate) fn nearest(&mut self, text: &str) -> TaskName {
-        let name = TaskName::nearest(text);
-        let folded = name.folded();
-        if self.taken.insert(folded.clone()) {
-            return name;
-        }
-        let beginning = folded.get(..BEGINNING).unwrap_or(&folded).to_owned();
-        let last = self.last.entry(beginning).or_insert(1);
-        loop {
-            *last += 1;
-            let numbered = name.numbered(*last);
-            if self.taken.insert(numbered.folded()) {
-                return numbered;
-            }
+        match self {
+            Self::Prompt(prompt) => Ok(DraftWork::Prompt(prompt.fill(number, &items))),
+            Self::Script(script) => chunk_command(script, number, items).map(DraftWork::Command),
         }
     }
 }

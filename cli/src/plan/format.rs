@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toml::Spanned;
+use serde_spanned::Spanned;
 
 /// A plan of `regatta run --plan`.
 #[derive(Deserialize, JsonSchema)]
@@ -124,7 +124,8 @@ pub(super) struct LimitsTable {
 ])))]
 pub(super) struct TaskTable {
     /// Its name: segments of letters, digits, `_` and `-`, each beginning with a letter or digit,
-    /// joined by single dots; compared without case. `t1`, `t2` … by default.
+    /// joined by single dots; compared without case. By default the first words of its prompt or the
+    /// name of its prompt's file, and for a command its number: `t1`, `t2` ….
     #[schemars(with = "Option<String>", regex(pattern = TASK_NAME))]
     pub(super) id: Option<Spanned<String>>,
 
@@ -141,6 +142,18 @@ pub(super) struct TaskTable {
     /// The model that works at the prompt, if not that of the plan.
     #[schemars(with = "Option<String>")]
     pub(super) model: Option<Spanned<String>>,
+
+    /// How much it may use, key by key in place of the plan's `limits`.
+    #[serde(default)]
+    pub(super) limits: LimitsTable,
+
+    /// The commands that run in its workspace before it, in place of the plan's `setup`.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub(super) setup: Option<Vec<Spanned<String>>>,
+
+    /// The ignored files that are copied into its workspace, in place of the plan's `carry`.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub(super) carry: Option<Vec<Spanned<String>>>,
 
     /// The command that does its work instead, run by `/bin/sh -c` in the task's own copy. What a
     /// task of `depends_on` yields is in the file `$REGATTA_INPUTS/ID.json`.
@@ -162,7 +175,7 @@ pub(super) struct TaskTable {
 
     /// The JSON Schema of what it yields: for a command, the last line of its standard output.
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
-    pub(super) schema: Option<Spanned<toml::Value>>,
+    pub(super) schema: Option<Spanned<Value>>,
 
     /// A file with that schema, from the folder of the plan on.
     #[schemars(with = "Option<String>")]
@@ -232,7 +245,13 @@ mod tests {
             "onto": "main",
             "land": "eager",
             "verify": ["cargo test"],
-            "task": [{ "prompt": "Fix it.", "model": "smol" }, { "prompt_file": "a.md" }, {
+            "task": [{
+                "prompt": "Fix it.",
+                "model": "smol",
+                "limits": { "turns": 3 },
+                "setup": ["make deps"],
+                "carry": [],
+            }, { "prompt_file": "a.md" }, {
                 "id": "auth.tests",
                 "exec": "make",
                 "depends_on": ["auth"],
@@ -251,6 +270,7 @@ mod tests {
             json!({ "version": 1, "task": [{ "prompt": "" }] }),
             json!({ "version": 1, "agent": "scout", "task": [{ "prompt": "a" }] }),
             json!({ "version": 1, "limits": { "turns": 0 }, "task": [{ "prompt": "a" }] }),
+            json!({ "version": 1, "task": [{ "exec": "a", "limits": { "turn": 1 } }] }),
             json!({ "version": 1, "merge": "onto", "task": [{ "exec": "a" }] }),
             json!({ "version": 1, "onto": "", "task": [{ "exec": "a" }] }),
             json!({ "version": 1, "land": "soon", "task": [{ "exec": "a" }] }),

@@ -1,14 +1,17 @@
-//! Reads a plan: checks its keys, deserializes it, and validates it.
+//! Reads a plan: parses it, checks its keys, deserializes it, and validates it.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use config::nearest;
 use protocol::utf8_text;
+use serde::Deserialize as _;
 use serde_json::Value;
-use toml::de::{DeTable, DeValue};
 
 use super::format::PlanFile;
+use super::node::{Mistake, Node, NodeValue};
+use super::syntax::PlanSyntax;
 use super::text::{PlanText, read_all, read_file};
 use super::{Plan, schema, validate};
 use crate::error::{Error, ErrorKind};
@@ -61,10 +64,34 @@ pub(crate) fn read(source: &PlanSource, standard: &mut dyn Read) -> Result<Plan,
     };
     let whole = utf8_text(bytes)
         .map_err(|(error, _bytes)| Error::new(ErrorKind::Plan, what).because(error.to_string()))?;
-    let text = PlanText { name: &name, whole: &whole };
-    check_keys(text)?;
-    let file: PlanFile = toml::from_str(&whole).map_err(|error| text.parse_error(&error))?;
+    let syntax = PlanSyntax::of(&name, &whole);
+    let text = PlanText { name: &name, whole: &whole, keys: &BTreeMap::new() };
+    let root = syntax.parse(&whole).map_err(|mistake| malformed(text, syntax, &mistake))?;
+    let root = match root.value {
+        NodeValue::Null => Node { value: NodeValue::Map(Vec::new()), ..root },
+        NodeValue::Map(_) => root,
+        NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::Text(_) | NodeValue::List(_) => {
+            return Err(text.error(&root.span, "this is no plan").hint("regatta schema plan"));
+        }
+    };
+    let text = PlanText { keys: &root.keys(), ..text };
+    check_keys(text, &root)?;
+    let file = PlanFile::deserialize(root).map_err(|mistake| text.mistake(&mistake))?;
     validate::validate(text, source.folder(), file)
+}
+
+/// Returns the error of a text that does not have its syntax.
+fn malformed(text: PlanText<'_>, syntax: PlanSyntax, mistake: &Mistake) -> Error {
+    let error = text.mistake(mistake);
+    let other = PlanSyntax::guess(text.whole);
+    if other == syntax {
+        return error;
+    }
+    error.because(format!(
+        "it was read as {}, by the ending of its name, and looks like {}",
+        syntax.name(),
+        other.name()
+    ))
 }
 
 /// The known keys of a kind of table in a plan.
@@ -79,34 +106,22 @@ struct KeyTable {
 ///
 /// # Errors
 /// A key is not implemented yet, or is unknown; then the nearest known key is the hint.
-fn check_keys(text: PlanText<'_>) -> Result<(), Error> {
-    let plan = DeTable::parse(text.whole).map_err(|error| {
-        let span = error.span().unwrap_or_default();
-        match text.other_format() {
-            Some(format) => text
-                .error(&span, format!("this is {format}, and a plan is TOML"))
-                .hint("regatta schema plan"),
-            None => text.error(&span, error.message().trim_end()),
-        }
-    })?;
+fn check_keys(text: PlanText<'_>, root: &Node) -> Result<(), Error> {
     let schema = schema();
     let properties = &schema["properties"];
-    let root = KeyTable { what: "a plan", keys: keys(&schema) };
+    let plan = KeyTable { what: "a plan", keys: keys(&schema) };
     let limits = KeyTable { what: "limits", keys: keys(&properties["limits"]) };
     let task = KeyTable { what: "a task", keys: keys(&properties["task"]["items"]) };
-    root.check(text, plan.get_ref())?;
-    for (key, value) in plan.get_ref() {
-        match (key.get_ref().as_ref(), value.get_ref()) {
-            ("limits", DeValue::Table(table)) => limits.check(text, table)?,
-            ("task", DeValue::Array(tasks)) => {
-                for value in tasks {
-                    if let DeValue::Table(table) = value.get_ref() {
-                        task.check(text, table)?;
-                    }
-                }
-            }
-            _ => {}
-        }
+    plan.check(text, root)?;
+    let check_limits = |table: &Node| {
+        let own = table.entries().iter().find(|(key, _)| key.name == "limits");
+        own.map_or(Ok(()), |(_, own)| limits.check(text, own))
+    };
+    check_limits(root)?;
+    let tasks = root.entries().iter().filter(|(key, _)| key.name == "task");
+    for table in tasks.flat_map(|(_, tasks)| tasks.items()) {
+        task.check(text, table)?;
+        check_limits(table)?;
     }
     Ok(())
 }
@@ -117,21 +132,18 @@ fn keys(schema: &Value) -> Vec<String> {
 }
 
 impl KeyTable {
-    fn check(&self, text: PlanText<'_>, table: &DeTable<'_>) -> Result<(), Error> {
-        // Sorts the keys by position, so that the error is about the first wrong key in the file.
-        let mut found: Vec<_> = table.keys().collect();
-        found.sort_by_key(|key| key.span().start);
-        for key in found {
-            let name: &str = key.get_ref().as_ref();
+    fn check(&self, text: PlanText<'_>, table: &Node) -> Result<(), Error> {
+        for (key, _) in table.entries() {
+            let name = key.name.as_str();
             if self.keys.iter().any(|known| known == name) {
                 continue;
             }
             return Err(match instead_of_plan_key(self.what, name) {
                 Some(instead) => text
-                    .error(&key.span(), format!("`{name}` in {} is not implemented yet", self.what))
+                    .error(&key.span, format!("`{name}` in {} is not implemented yet", self.what))
                     .hint(instead),
                 None => self.unknown(
-                    text.error(&key.span(), format!("`{name}` is not a key of {}", self.what)),
+                    text.error(&key.span, format!("`{name}` is not a key of {}", self.what)),
                     name,
                 ),
             });
@@ -147,5 +159,7 @@ impl KeyTable {
     }
 }
 
+#[cfg(test)]
+mod syntax_tests;
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use protocol::{TaskName, utf8_text};
-use toml::Spanned;
+use serde_spanned::Spanned;
 
 use super::format::TaskTable;
 use super::text::{PlanText, read_file};

@@ -1,5 +1,6 @@
 //! The text of a plan, with errors that name a line and column, and files of limited size.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::Read;
@@ -7,8 +8,9 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 use std::path::Path;
 
-use toml::Spanned;
+use serde_spanned::Spanned;
 
+use super::node::Mistake;
 use crate::error::{Error, ErrorKind};
 
 /// The text of a plan and the name of its file.
@@ -16,52 +18,46 @@ use crate::error::{Error, ErrorKind};
 pub(super) struct PlanText<'a> {
     pub(super) name: &'a str,
     pub(super) whole: &'a str,
+    /// The key of each value that is no table, by the place at which the value begins.
+    pub(super) keys: &'a BTreeMap<usize, String>,
 }
 
 impl PlanText<'_> {
-    /// Returns an error with the position of `span`.
+    /// Returns an error with the position of `span` and the key of the value there.
     pub(super) fn error(&self, span: &Range<usize>, what: impl AsRef<str>) -> Error {
+        let what = what.as_ref();
         let (line, column) = self.line_and_column(span.start);
         let place = format!("{}:{line}:{column}", self.name);
-        Error::new(ErrorKind::Plan, format!("{place}: {}", what.as_ref()))
+        let key = self.keys.get(&span.start).map(|key| format!("`{key}`"));
+        Error::new(
+            ErrorKind::Plan,
+            match key.filter(|key| !what.contains(key.as_str())) {
+                Some(key) => format!("{place}: {key}: {what}"),
+                None => format!("{place}: {what}"),
+            },
+        )
     }
 
-    /// Returns the name of the format that the text seems to have if it is not TOML.
-    pub(super) fn other_format(&self) -> Option<&'static str> {
-        let lines = self.whole.lines().map(str::trim_end);
-        let first = lines.into_iter().find(|line| !line.is_empty() && !line.starts_with('#'))?;
-        let is_key = |key: &str| {
-            let word = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-');
-            !key.is_empty() && key.chars().all(word)
-        };
-        let has_yaml_key = first.split_once(':').is_some_and(|(key, value)| {
-            is_key(key) && (value.is_empty() || value.starts_with(' '))
-        });
-        let name = Path::new(self.name).extension().and_then(|ending| ending.to_str());
-        match first {
-            _ if has_yaml_key || first == "---" || first.starts_with("- ") => Some("YAML"),
-            _ if matches!(name, Some("yaml" | "yml")) => Some("YAML"),
-            _ if first.starts_with('{') => Some("JSON"),
-            _ => None,
-        }
-    }
-
-    /// Converts an error of the TOML parser. The result does not contain the names of Rust types.
-    pub(super) fn parse_error(&self, error: &toml::de::Error) -> Error {
-        let message = error.message().trim_end();
+    /// Converts a mistake in the text. The result does not contain the names of Rust types.
+    pub(super) fn mistake(&self, mistake: &Mistake) -> Error {
+        let message = mistake.message.as_str();
         if message == "missing field `version`" {
             let what = "the plan does not say for which version of the format it is written";
             return self.error(&(0..0), what).hint("version = 1");
         }
+        let message = message.replace("invalid type: unit value", "invalid type: nothing");
         let what = match message.rsplit_once("expected ") {
             Some((before, "i64" | "i32" | "u64" | "u32")) => {
                 format!("{before}expected a whole number")
             }
             Some((before, "a sequence")) => format!("{before}expected a list"),
             Some((before, "a map")) => format!("{before}expected a table"),
-            Some(_) | None => message.to_owned(),
+            Some((before, last)) if last.starts_with("struct ") => {
+                format!("{before}expected a table")
+            }
+            Some(_) | None => message,
         };
-        self.error(&error.span().unwrap_or_default(), what)
+        self.error(&mistake.span.clone().unwrap_or_default(), what)
     }
 
     /// Parses a word.

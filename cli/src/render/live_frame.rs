@@ -71,6 +71,7 @@ const SETUP_NOTE: &str =
 pub fn run_conditions(
     pass_env: &[String],
     needs: &WorkspaceNeeds,
+    own_setup: &[String],
     verify: &[String],
 ) -> Vec<String> {
     let list = |names: &[String]| {
@@ -84,11 +85,13 @@ pub fn run_conditions(
     if !needs.carry.is_empty() {
         lines.push(format!("carries {} into each workspace", list(&needs.carry)));
     }
-    lines.extend(needs.setup.iter().map(|script| {
+    let set_up = |whose: &str, script: &String| {
         let script = cut(&one_line(script.trim()), 100);
-        format!("sets up each workspace with `{script}`")
-    }));
-    if !needs.setup.is_empty() {
+        format!("sets up {whose} with `{script}`")
+    };
+    lines.extend(needs.setup.iter().map(|script| set_up("each workspace", script)));
+    lines.extend(own_setup.iter().map(|script| set_up("the workspaces of some tasks", script)));
+    if !needs.setup.is_empty() || !own_setup.is_empty() {
         lines.push(SETUP_NOTE.into());
     }
     lines.extend(verify.iter().map(|script| {

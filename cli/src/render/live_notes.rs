@@ -43,8 +43,9 @@ pub(super) fn live_notes(run: &RunView, event: &Event) -> Vec<LiveNote> {
         EventKind::Degraded { from, to, why } => {
             vec![LiveNote::Remark(fallback_note(from, to, why))]
         }
-        EventKind::RunStarted { pass_env, needs, verify, .. } => {
-            run_conditions(pass_env, needs, verify).into_iter().map(LiveNote::Remark).collect()
+        EventKind::RunStarted { pass_env, needs, own_setup, verify, .. } => {
+            let lines = run_conditions(pass_env, needs, own_setup, verify);
+            lines.into_iter().map(LiveNote::Remark).collect()
         }
         EventKind::FileRescued { rescue } => vec![LiveNote::Line(rescue_line(rescue))],
         EventKind::TaskFinished { task, report } => match &report.outcome {

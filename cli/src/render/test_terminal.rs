@@ -18,6 +18,7 @@ pub(super) const SIZE: Size = Size { columns: 80, rows: 24 };
 /// Returns the first event of a run in workspaces, which lands patches.
 pub(super) fn run_started(tasks: usize, jobs: usize) -> EventKind {
     EventKind::RunStarted {
+        label: None,
         tasks,
         jobs,
         isolation: IsolationMode::Worktree,
@@ -26,6 +27,7 @@ pub(super) fn run_started(tasks: usize, jobs: usize) -> EventKind {
         land: protocol::LandTime::End,
         pass_env: Vec::new(),
         needs: WorkspaceNeeds::default(),
+        own_setup: Vec::new(),
         verify: Vec::new(),
         retry_of: None,
     }

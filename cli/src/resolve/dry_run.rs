@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use engine::dependencies;
 use protocol::{
-    ChangeDemand, IsolationMode, MergeMode, RunName, RunSpec, TaskName, TaskSpec, Work,
+    ChangeDemand, IsolationMode, MergeMode, RunName, RunSpec, TaskName, TaskNeeds, TaskSpec, Work,
     WorkspaceNeeds,
 };
 use serde::Serialize;
@@ -58,6 +58,8 @@ struct ListedTask<'a> {
     depends_on: &'a [TaskName],
     priority: i32,
     change: ChangeDemand,
+    #[serde(skip_serializing_if = "TaskNeeds::is_empty")]
+    needs: &'a TaskNeeds,
 }
 
 /// Lists the tasks of a run: predecessors first, otherwise in the order of their declaration.
@@ -113,6 +115,7 @@ fn listed(task: &TaskSpec) -> ListedTask<'_> {
         depends_on: &task.depends_on,
         priority: task.priority,
         change: task.change,
+        needs: &task.needs,
     }
 }
 
@@ -156,7 +159,8 @@ impl Listing<'_> {
                 render::one_line(&fallback.join(", "))
             );
         }
-        for line in render::run_conditions(self.pass_env, self.needs, self.verify) {
+        let own_setup = TaskNeeds::all_setup(self.tasks.iter().map(|task| task.needs));
+        for line in render::run_conditions(self.pass_env, self.needs, &own_setup, self.verify) {
             let _written = write!(text, "\n{line}");
         }
         let (tasks, jobs) = (self.tasks.len(), self.jobs);

@@ -11,11 +11,13 @@ use super::run_request::check_base_url;
 use super::run_settings::limits;
 use super::run_spec::selection;
 use crate::args::RunArgs;
+use crate::each::{title_of, with_script};
 use crate::error::Error;
+use crate::plan::PlannedLimits;
 
 /// Returns the specification of a run with the words, limits and models of `tasks`, which are tasks
-/// of the run `earlier`, except for what `args` names: a model, limits, how many tasks run at the
-/// same time.
+/// of the run `earlier`, except for what `args` names: a command, a model, limits, how many tasks run
+/// at the same time.
 ///
 /// # Errors
 /// An option is invalid or has no effect, or a task cannot be done.
@@ -30,15 +32,23 @@ pub fn retried(
     check_base_url(args)?;
     let model = args.model.is_some().then(|| selection(args, None, defaults).route(None));
     let model = model.transpose()?;
+    let exec = exec(args, &tasks)?;
     let again = |task: TaskSpec| {
-        let limits = limits(args, None, task.limits)?;
-        let work = match (task.work, &model) {
-            (Work::Agent(agent), Some(model)) => {
-                Work::from(Agent { model: model.clone(), ..*agent })
+        let limits = limits(args, PlannedLimits::default(), task.limits)?;
+        let of_items = !task.items.is_empty();
+        let (work, title) = match (task.work, &model, exec) {
+            (Work::Agent(agent), Some(model), _) => {
+                (Work::from(Agent { model: model.clone(), ..*agent }), task.title)
             }
-            (work, _) => work,
+            (Work::Command(command), _, Some(script)) => {
+                let number = earlier.tasks.iter().position(|other| other.name == task.name);
+                let command = with_script(&command, script, number.unwrap_or_default() + 1)?;
+                let title = if of_items { task.title } else { title_of(script) };
+                (Work::Command(command), title)
+            }
+            (work, _, _) => (work, task.title),
         };
-        Ok(TaskSpec { id: TaskId::generate(), work, limits, ..task })
+        Ok(TaskSpec { id: TaskId::generate(), work, title, limits, ..task })
     };
     let mut needs = earlier.needs.clone();
     if needs.carry.is_empty() && needs.carry_limit == 0 {
@@ -56,6 +66,20 @@ pub fn retried(
     };
     check(&spec, args, schemas)?;
     Ok(spec)
+}
+
+/// Returns the command of `--exec`, which at least one of the tasks takes.
+fn exec<'a>(args: &'a RunArgs, tasks: &[TaskSpec]) -> Result<Option<&'a str>, Error> {
+    let Some(script) = args.exec.as_deref() else { return Ok(None) };
+    if script.trim().is_empty() {
+        return Err(Error::usage("the command of --exec is empty"));
+    }
+    if !tasks.iter().any(|task| matches!(task.work, Work::Command(_))) {
+        return Err(Error::usage("--exec is another command, and no task has one")
+            .because("models do all the work")
+            .hint("--model MODEL for another model"));
+    }
+    Ok(Some(script))
 }
 
 /// Returns the branch that the retried run has made for its work, if it is a stack.

@@ -1,9 +1,10 @@
 //! The kind of run that the command line asks for, checked before a repository is opened.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 
 use crate::args::{RunArgs, no_task};
-use crate::each::{ItemSource, WorkTemplate, refuse_placeholders, without_items};
+use crate::each::{ItemSource, NamedPrompt, WorkTemplate, refuse_placeholders, without_items};
 use crate::error::Error;
 use crate::model::{ModelChoice, is_scenario};
 use crate::plan::PlanSource;
@@ -21,7 +22,7 @@ pub(super) enum TaskSource {
     /// One command for each TASK word.
     Words { script: WorkTemplate, words: Vec<String> },
     /// One task of a model for each prompt.
-    Prompts(Vec<String>),
+    Prompts(Vec<NamedPrompt>),
     /// A template of work for each item, or each chunk of items.
     Each { pattern: WorkTemplate, source: ItemSource },
 }
@@ -39,10 +40,12 @@ impl RunRequest {
             check_only_plan(args)?;
             return Ok(Self(TaskSource::Plan(PlanSource::of(plan))));
         }
-        match &args.exec {
+        let request = match &args.exec {
             Some(script) => command_request(script, args),
             None => prompt_request(args),
-        }
+        }?;
+        check_names(&request.0, args)?;
+        Ok(request)
     }
 }
 
@@ -77,10 +80,12 @@ impl RunRequest {
             | TaskSource::Plan(_)
             | TaskSource::Command(_) => return None,
         };
-        let single = |prompt: &String| !prompt.trim().contains(char::is_whitespace);
+        let single = |prompt: &NamedPrompt| {
+            prompt.name.is_none() && !prompt.prompt.trim().contains(char::is_whitespace)
+        };
         let all = prompts.len() > 1 && prompts.iter().all(single);
         all.then(|| {
-            let (first, count) = (&prompts[0], prompts.len());
+            let (first, count) = (&prompts[0].prompt, prompts.len());
             format!("these are {count} tasks of one word each, the first is `{first}`; put a TASK of several words in quotes")
         })
     }
@@ -165,8 +170,13 @@ fn prompt_request(args: &RunArgs) -> Result<RunRequest, Error> {
             Err(no_task().iter().fold(nothing, |error, example| error.hint(*example)))
         }
         (None, tasks) => {
-            let prompts = tasks.iter().map(|task| without_items(task));
-            Ok(RunRequest(TaskSource::Prompts(prompts.collect::<Result<_, _>>()?)))
+            let prompt = |(at, task): (usize, &String)| {
+                let NamedPrompt { name, prompt } = NamedPrompt::parse(task);
+                check_task(at, &prompt)?;
+                Ok(NamedPrompt { name, prompt: without_items(&prompt)? })
+            };
+            let prompts = tasks.iter().enumerate().map(prompt);
+            Ok(RunRequest(TaskSource::Prompts(prompts.collect::<Result<_, Error>>()?)))
         }
     }
 }
@@ -180,11 +190,49 @@ fn each_request(each: &str, pattern: WorkTemplate) -> Result<RunRequest, Error> 
 }
 
 fn check_not_blank(words: &[String]) -> Result<(), Error> {
-    match words.iter().position(|word| word.trim().is_empty()) {
-        Some(at) => Err(Error::usage(format!("TASK number {} is empty", at + 1))
-            .hint("regatta run 'what is to be done'")),
-        None => Ok(()),
+    words.iter().enumerate().try_for_each(|(at, word)| check_task(at, word))
+}
+
+fn check_task(at: usize, word: &str) -> Result<(), Error> {
+    if word.trim().is_empty() {
+        return Err(Error::usage(format!("TASK number {} is empty", at + 1))
+            .hint("regatta run 'what is to be done'"));
     }
+    Ok(())
+}
+
+/// Checks the names that the command line gives to tasks: `--name` names the only task, and no two
+/// tasks have one name.
+fn check_names(source: &TaskSource, args: &RunArgs) -> Result<(), Error> {
+    let prompts = match source {
+        TaskSource::Prompts(prompts) => prompts.as_slice(),
+        TaskSource::Plan(_)
+        | TaskSource::Command(_)
+        | TaskSource::Words { .. }
+        | TaskSource::Each { .. } => &[],
+    };
+    let mut names = BTreeSet::new();
+    let named = || prompts.iter().filter_map(|prompt| prompt.name.as_ref());
+    if let Some(name) = named().find(|name| !names.insert(*name)) {
+        return Err(Error::usage(format!("a second task is called `{name}`"))
+            .hint(format!("{}='what is to be done'", name.numbered(2))));
+    }
+    let Some(name) = &args.name else { return Ok(()) };
+    if let Some(other) = named().next() {
+        let what = format!("`--name {name}` cannot be used with a TASK that has a name");
+        return Err(Error::usage(what).hint(format!("leave one of them out: --name or {other}=")));
+    }
+    let (is_only, instead) = match source {
+        TaskSource::Command(_) => (true, ""),
+        TaskSource::Prompts(prompts) => (prompts.len() == 1, "NAME='what is to be done' for each"),
+        TaskSource::Words { words, .. } => (words.len() == 1, "leave it out"),
+        TaskSource::Each { .. } | TaskSource::Plan(_) => (false, "leave it out"),
+    };
+    if is_only {
+        return Ok(());
+    }
+    Err(Error::usage(format!("`--name {name}` names one task, and there may be several"))
+        .hint(instead))
 }
 
 fn check_only_plan(args: &RunArgs) -> Result<(), Error> {
@@ -192,6 +240,7 @@ fn check_only_plan(args: &RunArgs) -> Result<(), Error> {
         (!args.tasks.is_empty(), "TASK"),
         (args.exec.is_some(), "--exec"),
         (args.each.is_some(), "--each"),
+        (args.name.is_some(), "--name"),
     ];
     match others.into_iter().find(|(given, _)| *given) {
         Some((_, other)) => Err(conflicting(other, "--plan")),
@@ -230,7 +279,7 @@ mod tests {
     fn a_task_without_a_command_is_for_a_model() {
         let args =
             RunArgs { tasks: vec!["fix it".into(), "test {{it}}".into()], ..RunArgs::default() };
-        let prompts = vec!["fix it".to_owned(), "test {{it}}".to_owned()];
+        let prompts = ["fix it", "test {{it}}"].map(NamedPrompt::parse).to_vec();
         assert_eq!(RunRequest::parse(&args, None), Ok(RunRequest(TaskSource::Prompts(prompts))));
         let each = RunArgs { tasks: vec!["fix {{item}}".into()], each: owned("*"), ..args.clone() };
         let pattern = WorkTemplate::Prompt("fix {{item}}".to_owned());
@@ -243,6 +292,37 @@ mod tests {
         assert!(refused(&two).starts_with("error: --each goes with one TASK, and there are 2\n"));
         let item = RunArgs { tasks: vec!["fix {{item}}".into()], ..RunArgs::default() };
         assert!(refused(&item).starts_with("error: `{{item}}` has nothing to stand for"));
+    }
+
+    #[test]
+    fn a_name_is_given_to_one_task_and_no_two_have_the_same() {
+        let tasks = |tasks: &[&str]| tasks.iter().map(|&task| task.to_owned()).collect();
+        let run = |words: &[&str]| RunArgs { tasks: tasks(words), ..RunArgs::default() };
+        let named = |args| RunArgs { name: "auth".parse().ok(), ..args };
+        let exec = |args| RunArgs { exec: owned("ask {{item}}"), ..args };
+        let each = |args| RunArgs { each: owned("*"), ..args };
+        assert_eq!(
+            refused(&run(&["auth=a", "b", "auth=c"])),
+            "error: a second task is called `auth`\n  try: auth-2='what is to be done'"
+        );
+        assert!(refused(&run(&["b", "auth= "])).starts_with("error: TASK number 2 is empty\n"));
+        for args in [run(&["fix it"]), exec(run(&["fix it"]))] {
+            assert!(RunRequest::parse(&named(args), None).is_ok());
+        }
+        for args in [run(&["a", "b"]), exec(run(&["a", "b"])), each(run(&["a {{item}}"]))] {
+            let said = refused(&named(args));
+            assert!(said.starts_with("error: `--name auth` names one task, and there"), "{said}");
+        }
+        let said = refused(&named(run(&["lib=fix it"])));
+        assert!(said.ends_with("leave one of them out: --name or lib="), "{said}");
+        let plan = RunArgs { plan: Some(PathBuf::from("p.toml")), ..RunArgs::default() };
+        assert!(refused(&named(plan)).contains("`--name` cannot be used with `--plan`"));
+        // The words of a command are its items, and a template is filled for each item.
+        let words = RunRequest::parse(&exec(run(&["debug=1"])), None).unwrap();
+        assert!(matches!(words.0, TaskSource::Words { words, .. } if words == ["debug=1"]));
+        let template = WorkTemplate::Prompt("lib=a {{item}}".to_owned());
+        let request = RunRequest::parse(&each(run(&["lib=a {{item}}"])), None).unwrap();
+        assert!(matches!(request.0, TaskSource::Each { pattern, .. } if pattern == template));
     }
 
     #[test]

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use config::{Setting, Settings};
 use exec::EnvironmentRules;
-use protocol::{CommitStyle, IsolationMode, MergeMode, TaskLimits, WorkspaceNeeds};
+use protocol::{CommitStyle, IsolationMode, MergeMode, TaskLimits, TaskNeeds, WorkspaceNeeds};
 
 use crate::args::{LimitSetting, RunArgs};
 use crate::error::{Error, ErrorKind};
 use crate::model::Roles;
-use crate::plan::Plan;
+use crate::plan::{Plan, PlannedLimits, PlannedTask};
 use crate::workspace_needs::{
-    GivenNeeds, NeedsSettings, below, carry_glob, invalid_setting, workspace_needs,
+    GivenNeeds, NeedsSettings, below, carry_glob, invalid_setting, own_needs, workspace_needs,
 };
 
 /// The settings of runs from the settings files.
@@ -66,21 +66,21 @@ impl From<&Settings> for Defaults {
     }
 }
 
-/// Returns the limits of each task.
+/// Returns the limits of a task, of which a plan says `planned`.
 ///
 /// # Errors
 /// A value is invalid.
 pub(super) fn limits(
     args: &RunArgs,
-    plan: Option<&Plan>,
+    planned: PlannedLimits,
     defaults: TaskLimits,
 ) -> Result<TaskLimits, Error> {
     let mut limits = TaskLimits {
-        wall: plan.and_then(|plan| plan.wall).unwrap_or(defaults.wall),
-        output: plan.and_then(|plan| plan.output).unwrap_or(defaults.output),
-        turns: plan.and_then(|plan| plan.turns).unwrap_or(defaults.turns),
-        tokens: plan.and_then(|plan| plan.tokens).map(NonZeroU64::get).or(defaults.tokens),
-        cost: plan.and_then(|plan| plan.cost).or(defaults.cost),
+        wall: planned.wall.unwrap_or(defaults.wall),
+        output: planned.output.unwrap_or(defaults.output),
+        turns: planned.turns.unwrap_or(defaults.turns),
+        tokens: planned.tokens.map(NonZeroU64::get).or(defaults.tokens),
+        cost: planned.cost.or(defaults.cost),
     };
     for limit in &args.limits {
         match limit.name.as_str() {
@@ -121,6 +121,21 @@ pub(super) fn needs(
         carry: plan.carry.as_deref(),
     });
     workspace_needs(typed, planned, &defaults.needs, subfolder, isolation)
+}
+
+/// Returns what the workspace of a planned task needs in place of what the others need.
+///
+/// # Errors
+/// There are no workspaces.
+pub(super) fn task_needs(
+    args: &RunArgs,
+    task: &PlannedTask,
+    subfolder: &Path,
+    isolation: IsolationMode,
+) -> Result<TaskNeeds, Error> {
+    let setup = task.setup.as_deref().filter(|_| args.setup.is_empty());
+    let carry = task.carry.as_deref().filter(|_| args.carry.is_empty() && !args.no_carry);
+    own_needs(GivenNeeds { setup, carry }, subfolder, isolation)
 }
 
 /// Returns the globs of files in which the lines of both sides are kept, from the root of the

@@ -7,20 +7,20 @@ use std::path::Path;
 use engine::ports::Schemas;
 use protocol::{
     Agent, BranchOwner, ChangeDemand, Command, CommitStyle, CommitSubjects, IsolationMode,
-    LandTime, MergeMode, RunId, RunSpec, StackBranch, TaskId, TaskLimits, TaskName, TaskSpec, Work,
-    WorkspaceKind,
+    LandTime, MergeMode, RunId, RunSpec, StackBranch, TaskId, TaskLimits, TaskName, TaskNeeds,
+    TaskSpec, Work, WorkspaceKind,
 };
 use serde_json::Value;
 
 use super::Defaults;
 use super::check::{check, has_model};
 use super::run_request::{RunRequest, TaskSource};
-use super::run_settings::{limits, needs, pass_env, union};
+use super::run_settings::{limits, needs, pass_env, task_needs, union};
 use super::verification::verify_spec;
 use crate::args::{LandChoice, MergeChoice, RunArgs};
 use crate::each::{
-    DraftWork, FanOut, ItemInput, ItemKind, PlanPrompt, TaskDraft, TrackedFiles, drafts,
-    first_line_title, title_of,
+    DraftWork, FanOut, ItemInput, ItemKind, NameAllocator, NamedPrompt, PlanPrompt, TaskDraft,
+    TrackedFiles, drafts, first_line_title, numbered, title_of,
 };
 use crate::error::Error;
 use crate::model::{ModelChoice, ModelOption, ModelSelection};
@@ -64,19 +64,19 @@ pub fn resolve(
     let onto = onto(args, planned);
     let (isolation, merge) = modes(args, planned, onto, defaults)?;
     let stack = onto.map(users_branch).transpose()?;
-    let limits = limits(args, planned, defaults.limits)?;
     let pass_env = pass_env(args, defaults)?;
     let needs = needs(args, planned, defaults, subfolder, isolation)?;
     let verify = verify_spec(args, planned, isolation, merge)?;
     let union = union(args, planned, defaults, subfolder)?;
     let schema = args.schema.as_deref().map(plan::schema_of).transpose()?;
-    let label = planned.and_then(|plan| plan.name.clone());
+    let label = args.label.clone().or_else(|| planned?.name.clone());
     let asked = args.jobs.or(planned.and_then(|plan| plan.jobs));
     let selection = selection(args, planned, defaults);
     let context = planned.and_then(|plan| plan.context.as_deref());
     let fallback = planned.and_then(|plan| plan.fallback.as_deref());
     let models = ModelDefaults { selection, context, fallback };
-    let tasks = tasks.specs(&models, limits, schema.as_ref())?;
+    let place = (subfolder, isolation);
+    let tasks = tasks.specs(args, &models, defaults.limits, schema.as_ref(), place)?;
     let suits = if tasks.iter().any(has_model) { AT_ONCE } else { cores };
     let jobs = asked.unwrap_or_else(|| match isolation.capabilities().workspace {
         WorkspaceKind::Shared => NonZeroUsize::MIN,
@@ -170,29 +170,32 @@ impl Tasks {
             }
             TaskSource::Command(script) => {
                 let command = Command { script: script.clone(), item: None, arguments: Vec::new() };
-                return drafted(vec![draft(1, title_of(script), DraftWork::Command(command))]);
+                let name = args.name.clone().unwrap_or_else(|| numbered(1));
+                return drafted(vec![draft(name, title_of(script), DraftWork::Command(command))]);
             }
-            TaskSource::Prompts(prompts) => {
-                let numbered = prompts.iter().enumerate();
-                let prompt = |(at, prompt): (usize, &String)| {
-                    draft(at + 1, first_line_title(prompt), DraftWork::Prompt(prompt.clone()))
-                };
-                return drafted(numbered.map(prompt).collect());
-            }
+            TaskSource::Prompts(prompts) => return drafted(prompt_drafts(prompts, args)),
             TaskSource::Words { script, words } => (script, words.clone(), ItemKind::Word, None),
             TaskSource::Each { pattern, source } => {
                 (pattern, source.items(input)?, ItemKind::Path, args.chunk)
             }
         };
-        drafted(drafts(FanOut { pattern, items, naming, chunk })?)
+        let mut drafts = drafts(FanOut { pattern, items, naming, chunk })?;
+        if let (Some(name), [only]) = (&args.name, drafts.as_mut_slice()) {
+            only.name = name.clone();
+        }
+        drafted(drafts)
     }
 
     fn specs(
         &self,
+        args: &RunArgs,
         models: &ModelDefaults<'_>,
-        limits: TaskLimits,
+        defaults: TaskLimits,
         schema: Option<&Value>,
+        (subfolder, isolation): (&Path, IsolationMode),
     ) -> Result<Vec<TaskSpec>, Error> {
+        let of_plan = self.plan.as_ref().map(|plan| plan.limits).unwrap_or_default();
+        let of_run = limits(args, of_plan, defaults)?;
         let drafted = self.drafts.iter().map(|draft| {
             Ok(TaskSpec {
                 id: TaskId::generate(),
@@ -210,7 +213,8 @@ impl Tasks {
                 priority: 0,
                 change: ChangeDemand::Optional,
                 schema: schema.cloned().map(Box::new),
-                limits,
+                limits: of_run,
+                needs: TaskNeeds::default(),
             })
         });
         let planned = self.plan.iter().flat_map(|plan| &plan.tasks).map(|task| {
@@ -237,16 +241,27 @@ impl Tasks {
                 priority: task.priority,
                 change: task.change,
                 schema: task.schema.as_ref().or(schema).cloned().map(Box::new),
-                limits,
+                limits: limits(args, task.limits.or(of_plan), defaults)?,
+                needs: task_needs(args, task, subfolder, isolation)?,
             })
         });
         drafted.chain(planned).collect()
     }
 }
 
-/// Returns a draft that is named by its number.
-fn draft(number: usize, title: String, work: DraftWork) -> TaskDraft {
-    let name = TaskName::nearest(&format!("t{number}"));
+/// Returns a draft of each prompt.
+fn prompt_drafts(prompts: &[NamedPrompt], args: &RunArgs) -> Vec<TaskDraft> {
+    let given = |prompt: &NamedPrompt| prompt.name.clone().or_else(|| args.name.clone());
+    let given: Vec<_> = prompts.iter().map(given).collect();
+    let mut names = NameAllocator::without(given.iter().flatten());
+    let prompts = prompts.iter().zip(&given).map(|(NamedPrompt { prompt, .. }, given)| {
+        let name = given.clone().unwrap_or_else(|| names.of_words(prompt));
+        draft(name, first_line_title(prompt), DraftWork::Prompt(prompt.clone()))
+    });
+    prompts.collect()
+}
+
+fn draft(name: TaskName, title: String, work: DraftWork) -> TaskDraft {
     TaskDraft { name, title, items: Vec::new(), work }
 }
 
@@ -319,5 +334,7 @@ fn users_branch(given: &str) -> Result<StackBranch, Error> {
 #[cfg(test)]
 pub(crate) use tests::sample;
 
+#[cfg(test)]
+mod task_tests;
 #[cfg(test)]
 mod tests;

@@ -52,6 +52,9 @@ impl Event {
 pub enum EventKind {
     /// The run was recorded in the ledger. This is its first event.
     RunStarted {
+        /// What the run is called in lists, if it has such a name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
         /// The number of tasks.
         tasks: usize,
         /// The maximum number of tasks that run at the same time.
@@ -73,6 +76,9 @@ pub enum EventKind {
         /// What each workspace needs besides the files of the repository.
         #[serde(default, skip_serializing_if = "WorkspaceNeeds::is_empty")]
         needs: WorkspaceNeeds,
+        /// The set-up commands of tasks that have their own, each once.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        own_setup: Vec<String>,
         /// The commands that must succeed in the merged work before it lands.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         verify: Vec<String>,

@@ -19,6 +19,7 @@ mod message;
 mod message_blocks;
 mod model_route;
 mod name;
+mod needs;
 mod outcome;
 mod path;
 mod reached_limit;
@@ -58,6 +59,7 @@ pub use message::{
 };
 pub use model_route::{ModelRoute, ModelRouteError, is_api_version};
 pub use name::{NameError, RunName, TaskName};
+pub use needs::{CarryDefault, TaskNeeds, WorkspaceNeeds};
 pub use outcome::{Failure, FailureClass, FailureDetail, ModelUse, Outcome, TaskReport};
 pub use path::{RepoPath, is_temporary_name, quote_path, temporary_name};
 pub use reached_limit::ReachedLimit;
@@ -72,10 +74,8 @@ pub use session_message::{
     PythonExecution, SessionMessage, SkippedReason,
 };
 pub use spec::{
-    Agent, BranchOwner, CarryDefault, ChangeDemand, Command, DoneTask, External, Item, LandTime,
-    MergeMode, OnFailure, Retry, RunSpec, StackBranch, TaskLimits, TaskNeeds, TaskSpec, Work,
-    WorkspaceNeeds,
-    YieldPlaceholder,
+    Agent, BranchOwner, ChangeDemand, Command, DoneTask, External, Item, LandTime, MergeMode,
+    OnFailure, Retry, RunSpec, StackBranch, TaskLimits, TaskSpec, Work, YieldPlaceholder,
 };
 pub use thinking_level::{ThinkingLevel, ThinkingLevelError};
 pub use thinking_mode::ThinkingMode;

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    CommitSubjects, Cost, IsolationMode, ModelRoute, RunId, RunName, TaskId, TaskName, VerifySpec,
+    CommitSubjects, Cost, IsolationMode, ModelRoute, RunId, RunName, TaskId, TaskName, TaskNeeds,
+    VerifySpec, WorkspaceNeeds,
 };
 
 /// The specification of a run: a set of tasks that work on one repository at the same time.
@@ -17,7 +18,7 @@ use crate::{
 pub struct RunSpec {
     /// The id of the run.
     pub id: RunId,
-    /// The name of the run in its plan file, if it has one.
+    /// What the run is called in lists: `--label`, or the `name` of its plan.
     pub label: Option<String>,
     /// The root of the repository's working tree.
     pub repo: PathBuf,
@@ -71,55 +72,6 @@ impl RunSpec {
     #[must_use]
     pub fn users_branch(&self) -> Option<&str> {
         self.stack.as_ref().and_then(StackBranch::of_user)
-    }
-}
-
-/// What a workspace needs besides the files of the repository.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct WorkspaceNeeds {
-    /// The shell scripts that set the workspace up before its worker starts, in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub setup: Vec<String>,
-    /// The globs of the ignored files that are copied into the workspace, relative to the root of
-    /// the repository.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub carry: Vec<String>,
-    /// Which ignored files are copied if `carry` names none.
-    #[serde(default, skip_serializing_if = "CarryDefault::is_include_file")]
-    pub carry_default: CarryDefault,
-    /// The maximum total size in bytes of the files that are copied.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub carry_limit: u64,
-}
-
-/// Which ignored files are copied into a workspace if nobody names any.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CarryDefault {
-    /// Those that the file `.worktreeinclude` at the root of the repository selects.
-    #[default]
-    IncludeFile,
-    /// None.
-    Nothing,
-}
-
-impl CarryDefault {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-    fn is_include_file(&self) -> bool {
-        *self == Self::IncludeFile
-    }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
-impl WorkspaceNeeds {
-    /// Returns whether a workspace needs nothing else.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.setup.is_empty() && self.carry.is_empty() && self.carry_default.is_include_file()
     }
 }
 
@@ -257,6 +209,9 @@ pub struct TaskSpec {
     pub schema: Option<Box<Value>>,
     /// How much the task may use.
     pub limits: TaskLimits,
+    /// What its workspace needs in place of what those of the run need.
+    #[serde(default, skip_serializing_if = "TaskNeeds::is_empty")]
+    pub needs: TaskNeeds,
 }
 
 impl TaskSpec {

@@ -104,6 +104,12 @@ pub(crate) fn item_match(item: &str, given: &str) -> Option<ItemMatch> {
     }
 }
 
+/// Returns the number of a task that is given as `t3`: the third in the order of declaration.
+pub(crate) fn task_number(given: &str) -> Option<usize> {
+    let number = given.strip_prefix(['t', 'T'])?;
+    number.parse().ok().filter(|number| *number > 0 && !given.contains('+'))
+}
+
 fn listed(names: &[impl ToString]) -> String {
     let mut listed: Vec<_> = names.iter().take(CANDIDATES).map(ToString::to_string).collect();
     match names.len().checked_sub(CANDIDATES) {
@@ -147,6 +153,13 @@ mod tests {
             assert_eq!(item_match(item, other), None, "{other}");
         }
         assert_eq!(item_match("./-n", "-n"), Some(ItemMatch::Whole));
+    }
+
+    #[test]
+    fn a_task_number_is_counted_from_one() {
+        let numbers = ["t1", "T12", "t0", "t", "t+1", "t-1", "t1a", "1", "t99999999999999999999"];
+        let expected = [Some(1), Some(12), None, None, None, None, None, None, None];
+        assert_eq!(numbers.map(task_number), expected);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::ports::LedgerError;
-use protocol::{RunId, RunName, TaskId, TaskName, TimedPhase, Timestamp};
+use protocol::{LandingId, RunId, RunName, TaskId, TaskName, TimedPhase, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::columns::{
@@ -15,7 +15,7 @@ use crate::columns::{
 };
 use crate::connection;
 use crate::error::LedgerCause;
-use crate::find::{FindError, ItemMatch, Matches, item_match, matches};
+use crate::find::{FindError, ItemMatch, Matches, item_match, matches, task_number};
 use crate::rows::{RunRow, TaskRow};
 
 /// Selects the open runs of a repository. Every command executes this statement, which must not
@@ -126,6 +126,22 @@ impl Reader {
         })
     }
 
+    /// Returns the run of a landing, or of an undo.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn run_of_landing(&self, id: LandingId) -> Result<Option<RunRow>, LedgerError> {
+        let id = serde_json::to_string(&id).unwrap_or_default();
+        self.read(|ledger| {
+            let mut select = ledger.prepare_cached(
+                "SELECT run.* FROM run JOIN transition ON transition.run = run.number \
+                 WHERE transition.type = 'landing_started' AND instr(transition.entry, ?1) > 0",
+            )?;
+            let mut rows = select.query([id])?;
+            rows.next()?.map(|row| run_row(ledger, row)).transpose()
+        })
+    }
+
     /// Returns the tasks of a run in the order of their declaration; none if the run is unknown.
     ///
     /// # Errors
@@ -196,7 +212,9 @@ impl Reader {
         let part = |task: &&TaskLabel| task.matches(given).is_some() || task.begins_with(given);
         let mut found: Vec<_> = tasks.iter().filter(whole).collect();
         if found.is_empty() {
-            found = tasks.iter().filter(part).collect();
+            let numbered = task_number(given).and_then(|number| tasks.get(number - 1));
+            let numbered = |task: &TaskLabel| numbered.is_some_and(|other| other.name == task.name);
+            found = tasks.iter().filter(|task| part(task) || numbered(task)).collect();
         }
         let given = given.to_owned();
         let labels =

@@ -88,6 +88,7 @@ fn task(name: &str) -> TaskSpec {
         change: ChangeDemand::Optional,
         schema: None,
         limits: TaskLimits::default(),
+        needs: protocol::TaskNeeds::default(),
     }
 }
 

@@ -104,6 +104,7 @@ fn run() -> RunSpec {
         change: ChangeDemand::Optional,
         schema: None,
         limits: TaskLimits::default(),
+        needs: protocol::TaskNeeds::default(),
     };
     RunSpec {
         id: RunId::generate(),

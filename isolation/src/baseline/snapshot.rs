@@ -1,6 +1,7 @@
 //! The snapshot of the working tree that a run starts from. This module takes the snapshot, writes
 //! and reads its table, which lists every folder and file, and reads the bytes of its files.
 
+use std::borrow::Cow;
 use std::fs;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -17,7 +18,7 @@ use crate::baseline::scan::Scan;
 use crate::baseline::scan_nested::{NestedRepos, scan_with_nested};
 use crate::baseline::table::{decode_table, encode_table};
 use crate::baseline::{ContentLocation, FrozenEntry, Table, conversion, pins};
-use crate::carry::{self, Carried, IgnoredFiles, Selection};
+use crate::carry::{self, Carried, CarryGlobs, IgnoredFiles, Selection};
 use crate::error::{OrCannot, Result, cannot};
 use crate::file_entry::Entry;
 use crate::nested::{NestedReaders, write_templates};
@@ -32,8 +33,10 @@ pub(crate) struct Snapshot {
     pub(crate) context: RunContext,
     pub(crate) table: Table,
     pub(crate) notices: Vec<Notice>,
-    /// The ignored files that each workspace contains.
+    /// The ignored files that workspaces contain. No capture contains one of them.
     pub(crate) carried: Carried,
+    /// Those of the workspaces whose tasks name none of their own; `None` if all are the same.
+    pub(crate) carried_of_run: Option<Carried>,
     /// The folders of the nested repositories, sorted.
     pub(crate) nested: Vec<Vec<u8>>,
     /// The copies that no task uses.
@@ -62,8 +65,19 @@ impl Snapshot {
             table,
             notices: Vec::new(),
             carried,
+            carried_of_run: None,
             pool,
         }))
+    }
+
+    /// Returns the carried files of a workspace, by the globs that its task names; `None` if all
+    /// workspaces of the run have the same.
+    pub(crate) fn carried_by(&self, own: Option<&[String]>) -> Result<Option<Cow<'_, Carried>>> {
+        let Some(of_run) = &self.carried_of_run else { return Ok(None) };
+        let Some(globs) = own else { return Ok(Some(Cow::Borrowed(of_run))) };
+        let globs = CarryGlobs::parse(globs).map_err(|error| error.to_string());
+        let globs = globs.or_cannot(|| "carry ignored files")?;
+        Ok(Some(Cow::Owned(self.carried.only(|path, _kind| globs.matches_from_root(path)))))
     }
 }
 
@@ -179,7 +193,7 @@ impl Scanned {
         let RunContext { run, now_ns, folder, .. } = context;
         let unreadable = pins::pin(&tree, &store, run, dirty_candidates, &mut table, *now_ns)?;
         scan.unreadable.extend(unreadable);
-        let Selection { carried, notices: of_carried, rest } = selection;
+        let Selection { carried, of_run, notices: of_carried, rest } = selection;
         let mut notices = notices_of(&scan, &rest);
         notices.extend(of_carried);
         GitTemplate::of_run(folder).write(&context.repo, &git)?;
@@ -188,7 +202,7 @@ impl Scanned {
         write_whole(&folder.join(TABLE), &encode_table(&table))?;
         let (context, pool) = (context.clone(), Pool::of(&table));
         let nested = nested.into_keys().collect();
-        Ok(Snapshot { context, table, notices, carried, nested, pool })
+        Ok(Snapshot { context, table, notices, carried, carried_of_run: of_run, nested, pool })
     }
 }
 

@@ -140,6 +140,7 @@ mod tests {
             attempt: 1,
             predecessors: Vec::new(),
             start: WorkspaceStart::AfterSetup,
+            carry: None,
         };
         let workspace = frozen.prepare(&request).unwrap();
         let folder = &frozen.context.folder;

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use crate::baseline::{read_whole, split_path, write_whole};
 use crate::error::{OrCannot, Result};
+use crate::ignore::PathKind;
 use crate::tree::join;
 
 /// The name of the list's file in the run's folder. No task can have this name.
@@ -18,7 +19,7 @@ pub(crate) const CARRIED: &str = ".carried";
 pub(crate) const CARRIED_FILES: &str = ".carried-files";
 
 /// The carried files of a run, by folder.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Carried {
     /// The folders, each after those above it.
     pub(crate) folders: BTreeMap<Vec<u8>, CarriedFolder>,
@@ -27,7 +28,7 @@ pub(crate) struct Carried {
 }
 
 /// A folder with carried files.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CarriedFolder {
     /// The permissions of the folder; `None` if the snapshot contains the folder.
     pub(crate) permissions: Option<u32>,
@@ -41,6 +42,26 @@ impl Carried {
         let (folder, name) = split_path(path);
         let found = self.folders.get(folder);
         found.is_some_and(|found| found.files.contains(OsStr::from_bytes(name)))
+    }
+
+    /// Returns the files that `wanted` selects, in their folders.
+    pub(crate) fn only(&self, wanted: impl Fn(&[u8], PathKind) -> bool) -> Self {
+        let mut only = Self { folders: BTreeMap::new(), limit: self.limit };
+        let mut needed = BTreeSet::new();
+        // A folder comes after those above it.
+        for (path, CarriedFolder { permissions, files }) in self.folders.iter().rev() {
+            let is_wanted = |name: &&OsString| wanted(&join(path, name), PathKind::File);
+            let files: BTreeSet<_> = files.iter().filter(is_wanted).cloned().collect();
+            let is_new = permissions.is_some();
+            let is_needed = is_new && (needed.contains(path) || wanted(path, PathKind::Folder));
+            if files.is_empty() && !is_needed {
+                continue;
+            }
+            needed.insert(split_path(path).0.to_vec());
+            let permissions = *permissions;
+            only.folders.insert(path.clone(), CarriedFolder { permissions, files });
+        }
+        only
     }
 
     /// Adds a file or symlink.
@@ -115,6 +136,32 @@ mod tests {
         expected.add(b"", "a".into());
         expected.add(b"a", "x".into());
         assert_eq!(carried, expected);
+    }
+
+    #[test]
+    fn what_one_task_wants_keeps_the_folders_that_it_needs_and_no_others() {
+        let mut carried = Carried { limit: 7, ..Carried::default() };
+        for (folder, name) in [("", ".env"), ("src", "made"), ("deps/a/b", "x"), ("deps/c", "y")] {
+            carried.add(folder.as_bytes(), name.into());
+        }
+        for folder in ["deps", "deps/a", "deps/a/b", "deps/c", "empty"] {
+            carried.add_folder(folder.as_bytes(), 0o755);
+        }
+        let folders = |wanted: &str| {
+            let below = |path: &[u8]| {
+                path == wanted.as_bytes() || path.starts_with(format!("{wanted}/").as_bytes())
+            };
+            let only = carried.only(|path, _| below(path));
+            assert_eq!(only.limit, 7);
+            let text = |path: &Vec<u8>| String::from_utf8(path.clone()).unwrap();
+            only.folders.keys().map(text).collect::<Vec<_>>()
+        };
+        assert_eq!(folders(".env"), [""]);
+        assert_eq!(folders("src/made"), ["src"]);
+        assert_eq!(folders("deps/a/b/x"), ["deps", "deps/a", "deps/a/b"]);
+        assert_eq!(folders("deps/c"), ["deps", "deps/c"]);
+        assert_eq!(folders("empty"), ["empty"]);
+        assert_eq!(folders("none"), [""; 0]);
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub(crate) struct IgnoredFiles<'a> {
 pub(crate) struct Selection {
     /// The files.
     pub(crate) carried: Carried,
+    /// Those of the workspaces whose tasks name none of their own; `None` if all are the same.
+    pub(crate) of_run: Option<Carried>,
     /// The notices about them, and about large folders that are not carried.
     pub(crate) notices: Vec<Notice>,
     /// The ignored files and folders that are not carried, or only in part.
@@ -72,7 +74,7 @@ pub(crate) fn select(
                 walk.leave_out_beyond(0, Why::Disk);
             }
         }
-        Wanted::Globs(_) | Wanted::Nothing => {
+        Wanted::Globs(_) | Wanted::Nothing | Wanted::OfTasks { .. } => {
             walk.check_limit(request.limit)?;
             room(&walk)?;
         }
@@ -354,13 +356,20 @@ impl<'a> Walk<'a> {
         let unused = self.wanted.unused(self.ignored.others);
         let mut notices = match self.wanted {
             Wanted::Patterns(_) => self.notices_of_patterns(),
-            Wanted::Globs(_) | Wanted::Nothing => Vec::new(),
+            Wanted::Globs(_) | Wanted::Nothing | Wanted::OfTasks { .. } => Vec::new(),
         };
         notices.extend(self.left_behind.notices(&unused));
         let big = big_folders::find(self.ignored, &self.rest);
         self.rest.retain(|entry| !big.paths.contains(&&entry.path));
         notices.extend(big.notice);
         let rest = self.rest.iter().map(|entry| printable(&entry.path)).collect();
-        Selection { carried: Carried { limit, ..self.carried }, notices, rest }
+        let carried = Carried { limit, ..self.carried };
+        let of_run = match self.wanted {
+            Wanted::OfTasks { run, .. } => {
+                Some(carried.only(|path, kind| run.matches_from_root(path, kind)))
+            }
+            Wanted::Globs(_) | Wanted::Nothing | Wanted::Patterns(_) => None,
+        };
+        Selection { carried, of_run, notices, rest }
     }
 }

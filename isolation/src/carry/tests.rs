@@ -3,13 +3,15 @@
 use std::fs;
 use std::path::Path;
 
-use engine::ports::{CancelToken, CarryRequest, FreezeRequest, IsolationError};
+use engine::ports::{
+    CancelToken, CarryRequest, FreezeRequest, IsolationError, WorkspaceRequest, WorkspaceStart,
+};
 use protocol::{CarryDefault, IsolationMode};
 
-use crate::backends::{FrozenRun, LandingWait};
+use crate::backends::{FrozenRun, FrozenTree as _, LandingWait};
 use crate::baseline::Snapshot;
 use crate::error::{Result, error_text};
-use crate::testing::{Sample, faults, freeze_at, prepare, prepare_after, write};
+use crate::testing::{Sample, captured, faults, freeze_at, prepare, prepare_after, write};
 
 /// Freezes a tree of which these files come along.
 fn freeze(sample: &Sample, globs: &[&str], limit: u64) -> Result<FrozenRun<Snapshot>> {
@@ -23,12 +25,16 @@ fn freeze_with(
     limit: u64,
 ) -> Result<FrozenRun<Snapshot>> {
     let globs = globs.iter().map(|glob| (*glob).to_owned()).collect();
+    freeze_for(sample, CarryRequest { globs, default, limit, workspaces: 1, of_tasks: Vec::new() })
+}
+
+fn freeze_for(sample: &Sample, carry: CarryRequest) -> Result<FrozenRun<Snapshot>> {
     let request = FreezeRequest {
         run: "raaaa".parse().unwrap(),
         mode: IsolationMode::Worktree,
         untracked_limit: 1 << 20,
         branches: None,
-        carry: CarryRequest { globs, default, limit, workspaces: 1 },
+        carry,
         union: Vec::new(),
     };
     let landings = LandingWait { cancel: &CancelToken::default(), notify: &|_| {} };
@@ -174,6 +180,55 @@ fn without_globs_the_include_file_selects_what_comes_along_and_the_largest_beyon
     let given = run(&["other.log"], CarryDefault::IncludeFile, 1000);
     assert_eq!(given, (vec!["other.log"], Vec::new()));
     assert_eq!(run(&[], CarryDefault::Nothing, 1000), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn a_task_gets_the_files_of_its_own_globs_and_the_others_those_of_the_run() {
+    let owned = |globs: &[&str]| globs.iter().map(|glob| (*glob).to_owned()).collect::<Vec<_>>();
+    let all = ["ignored/a", "ignored/b/c", "some.log"];
+    let cases = [
+        (owned(&["some.log"]), vec!["some.log"]),
+        (owned(&[]), vec!["ignored/b/c"]), // by the include file
+    ];
+    for (globs, of_run) in cases {
+        let sample = sample();
+        sample.write(".worktreeinclude", "/ignored/b/\n");
+        let own = [owned(&["ignored/a"]), owned(&["ignored"]), owned(&[])];
+        let request = CarryRequest {
+            globs,
+            limit: 1000,
+            workspaces: 1,
+            of_tasks: own.to_vec(),
+            ..CarryRequest::default()
+        };
+        let frozen = freeze_for(&sample, request).unwrap();
+        let [first, second, third] = own.map(Some);
+        let tasks = [
+            ("one", first, vec!["ignored/a"]),
+            ("two", second, vec!["ignored/a", "ignored/b/c"]),
+            ("three", third, vec![]),
+            ("four", None, of_run),
+        ];
+        for (task, carry, expected) in tasks {
+            let request = WorkspaceRequest {
+                task: task.parse().unwrap(),
+                attempt: 1,
+                predecessors: Vec::new(),
+                start: WorkspaceStart::AtOnce,
+                carry,
+            };
+            let workspace = frozen.prepare(&request).unwrap();
+            let carried = all.into_iter().filter(|path| workspace.root.join(path).exists());
+            assert_eq!(carried.collect::<Vec<_>>(), expected, "{task}");
+            let is_new = workspace.root.join("ignored").exists();
+            assert_eq!(is_new, expected.iter().any(|path| path.starts_with("ignored")), "{task}");
+            fs::write(workspace.root.join("some.log"), "changed\n").unwrap();
+            fs::write(workspace.root.join("file"), "work\n").unwrap();
+            assert_eq!(captured(&frozen, &workspace).changes.files, 1, "{task}");
+            // No other task gets the copy, which lacks files that it needs.
+            assert!(!frozen.pool.take_back(&frozen, &workspace).unwrap(), "{task}");
+        }
+    }
 }
 
 #[test]

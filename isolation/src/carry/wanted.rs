@@ -18,11 +18,26 @@ pub(super) enum Wanted {
     Nothing,
     Globs(CarryGlobs),
     Patterns(IncludePatterns),
+    /// What workspaces of the run get, and what those of tasks with globs of their own get.
+    OfTasks {
+        run: Box<Self>,
+        tasks: CarryGlobs,
+    },
 }
 
 impl Wanted {
     /// Returns what a request asks for in this tree.
     pub(super) fn of(request: &CarryRequest, tree: &Tree) -> Result<Self> {
+        let run = Self::of_run(request, tree)?;
+        if request.of_tasks.is_empty() {
+            return Ok(run);
+        }
+        let tasks = CarryGlobs::parse(&request.of_tasks.concat());
+        let tasks = tasks.map_err(|error| error.to_string()).or_cannot(|| "carry ignored files")?;
+        Ok(Self::OfTasks { run: Box::new(run), tasks })
+    }
+
+    fn of_run(request: &CarryRequest, tree: &Tree) -> Result<Self> {
         if !request.globs.is_empty() {
             let globs = CarryGlobs::parse(&request.globs).map_err(|error| error.to_string());
             return globs.map(Self::Globs).or_cannot(|| "carry ignored files");
@@ -44,6 +59,8 @@ impl Wanted {
             Self::Nothing => false,
             Self::Globs(globs) => globs.matches(path),
             Self::Patterns(patterns) => patterns.selects(path, kind),
+            // Both note what they match.
+            Self::OfTasks { run, tasks } => run.matches(path, kind) | tasks.matches(path),
         }
     }
 
@@ -59,6 +76,10 @@ impl Wanted {
     pub(super) fn note(&self, path: &[u8]) {
         match self {
             Self::Globs(globs) => globs.note(path),
+            Self::OfTasks { run, tasks } => {
+                run.note(path);
+                tasks.note(path);
+            }
             Self::Nothing | Self::Patterns(_) => {}
         }
     }
@@ -69,6 +90,9 @@ impl Wanted {
             Self::Nothing => false,
             Self::Globs(globs) => globs.may_match_below(folder),
             Self::Patterns(patterns) => patterns.has_paths(),
+            Self::OfTasks { run, tasks } => {
+                run.may_match_below(folder) || tasks.may_match_below(folder)
+            }
         }
     }
 
@@ -76,6 +100,11 @@ impl Wanted {
     pub(super) fn unused(&self, others: &dyn Fn() -> Vec<Vec<u8>>) -> Vec<(&str, MatchesOthers)> {
         match self {
             Self::Globs(globs) => globs.unused(others),
+            Self::OfTasks { run, tasks } => {
+                let mut unused = run.unused(others);
+                unused.extend(tasks.unused(others));
+                unused
+            }
             Self::Nothing | Self::Patterns(_) => Vec::new(),
         }
     }

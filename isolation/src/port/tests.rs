@@ -51,7 +51,8 @@ async fn prepare(
 ) -> Result<Workspace, IsolationError> {
     let task = task.parse().unwrap();
     let start = WorkspaceStart::AtOnce;
-    baseline.prepare(WorkspaceRequest { task, attempt: 1, predecessors, start }).await
+    let request = WorkspaceRequest { task, attempt: 1, predecessors, start, carry: None };
+    baseline.prepare(request).await
 }
 
 #[test]

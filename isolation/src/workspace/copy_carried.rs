@@ -41,22 +41,22 @@ pub(crate) fn keep_carried(snapshot: &Snapshot) -> Result<Option<PathBuf>> {
     }
     let root = open_folder(&target).or_cannot(what)?;
     let copier = snapshot.pool.copier(&root).or_cannot(what)?;
-    copy_files(snapshot, &snapshot.context.repo.root, &root, &copier, &AtomicBool::new(false))?;
+    let from = &snapshot.context.repo.root;
+    copy_files(carried, from, &root, &copier, &AtomicBool::new(false))?;
     Ok(Some(target))
 }
 
 /// Copies the carried files from the run's folder to the tree at `root`, with their permissions and
 /// times. After `stop` is set, or an error, the rest is missing.
 pub(super) fn copy_carried(
-    snapshot: &Snapshot,
-    carried_files: &Path,
+    (carried, carried_files): (&Carried, &Path),
     root: &OwnedFd,
     copier: &FileCopier,
     stop: &AtomicBool,
 ) -> Result<()> {
-    make_folders(&snapshot.carried, root)?;
-    copy_files(snapshot, carried_files, root, copier, stop)?;
-    close_folders(&snapshot.carried, root)
+    make_folders(carried, root)?;
+    copy_files(carried, carried_files, root, copier, stop)?;
+    close_folders(carried, root)
 }
 
 fn open_folder(path: &Path) -> std::result::Result<OwnedFd, Errno> {
@@ -65,13 +65,12 @@ fn open_folder(path: &Path) -> std::result::Result<OwnedFd, Errno> {
 }
 
 fn copy_files(
-    snapshot: &Snapshot,
+    carried: &Carried,
     from: &Path,
     root: &OwnedFd,
     copier: &FileCopier,
     stop: &AtomicBool,
 ) -> Result<()> {
-    let carried = &snapshot.carried;
     let mut chunks = Vec::new();
     let mut files = 0;
     for (folder, found) in &carried.folders {
@@ -80,7 +79,7 @@ fn copy_files(
         chunks.extend(names.chunks(CHUNK).map(|names| (folder.as_slice(), names.to_vec())));
     }
     let job = CarryJob {
-        snapshot,
+        limit: carried.limit,
         from,
         root,
         copier,
@@ -119,7 +118,8 @@ fn close_folders(carried: &Carried, root: &OwnedFd) -> Result<()> {
 
 /// The state that the threads share.
 struct CarryJob<'a> {
-    snapshot: &'a Snapshot,
+    /// The maximum total size in bytes of the files.
+    limit: u64,
     /// The root of the tree with the files.
     from: &'a Path,
     root: &'a OwnedFd,
@@ -169,7 +169,7 @@ impl CarryJob<'_> {
             let what = || format!("carry {} into the workspace", printable(&join(folder, name)));
             let copied = self.copier.copy_present(&from, &to, name, buffer).or_cannot(what)?;
             let copied = copied.unwrap_or_default();
-            let limit = self.snapshot.carried.limit;
+            let limit = self.limit;
             if self.bytes.fetch_add(copied, Ordering::Relaxed) + copied > limit {
                 let because = format!(
                     "the ignored files to carry have grown beyond {} since the run began",

@@ -12,6 +12,7 @@ use rustix::fs::{AtFlags, CWD, Mode as Permissions, OFlags, chmodat, mkdirat, op
 use rustix::io::Errno;
 
 use crate::baseline::{ContentLocation, ContentReader, Folder, FrozenEntry, Snapshot};
+use crate::carry::Carried;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Mode;
 use crate::nested::write_links;
@@ -20,8 +21,8 @@ use crate::workspace::copy_carried::copy_carried;
 use crate::workspace::copy_file::{Copied, FileCopier};
 use crate::workspace::copy_threads::{FileWork, in_threads};
 
-/// Fills the empty folder `target` with the snapshot and the carried files. `carried_files` is the
-/// run's copy of these.
+/// Fills the empty folder `target` with the snapshot and carried files, which are given with the
+/// run's copy of them.
 ///
 /// # Errors
 /// Something cannot be copied, or `stop` says that the copy is not needed any more. It is set after
@@ -29,7 +30,7 @@ use crate::workspace::copy_threads::{FileWork, in_threads};
 pub(crate) fn copy_tree(
     snapshot: &Snapshot,
     target: &Path,
-    carried_files: Option<&Path>,
+    carried: Option<(&Carried, &Path)>,
     stop: &AtomicBool,
 ) -> Result<()> {
     let what = || format!("copy the working tree to {}", target.display());
@@ -42,8 +43,8 @@ pub(crate) fn copy_tree(
     let files: usize = folders.iter().map(|(_, folder)| folder.files.len()).sum();
     let job = CopyJob { snapshot, root, copier: &copier, folders, next: AtomicUsize::new(0), stop };
     in_threads(FileWork::Copy(files), &|| job.run())?;
-    if let Some(carried_files) = carried_files {
-        copy_carried(snapshot, carried_files, &job.root, &copier, stop)?;
+    if let Some(carried) = carried {
+        copy_carried(carried, &job.root, &copier, stop)?;
     }
     if stop.load(Ordering::Relaxed) {
         return Err("it is not needed any more").or_cannot(what);

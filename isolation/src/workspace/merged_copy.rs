@@ -50,7 +50,8 @@ pub(crate) fn make_merged_copy(snapshot: &Snapshot) -> Result<(Workspace, Manife
                 break complete(folder, workspace, |new| {
                     fs::create_dir(&new.tree)
                         .or_cannot(|| format!("make {}", new.tree.display()))?;
-                    copy_new(snapshot, &new.tree)?;
+                    let carried = snapshot.carried_of_run.as_ref().unwrap_or(&snapshot.carried);
+                    copy_new(snapshot, carried, &new.tree)?;
                     drop(turn);
                     marker_ns = furnish(snapshot, new, None)?;
                     Ok(())

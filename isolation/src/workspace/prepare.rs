@@ -14,6 +14,7 @@ use engine::ports::{IsolationError, Workspace, WorkspaceRequest, WorkspaceStart}
 
 use crate::backends::RunContext;
 use crate::baseline::Snapshot;
+use crate::carry::Carried;
 use crate::error::{OrCannot, Result};
 use crate::pool::{CopyStats, GitFolder, Lent, Source};
 use crate::tree::Tree;
@@ -70,10 +71,11 @@ pub(crate) fn make_unfinished(context: &RunContext, whose: &str) -> std::io::Res
     Ok(folder.keep())
 }
 
-/// Copies the snapshot and the carried files to the empty folder `tree`.
-pub(crate) fn copy_new(snapshot: &Snapshot, tree: &Path) -> Result<()> {
-    let carried = snapshot.pool.carried_files(snapshot)?;
-    copy_tree(snapshot, tree, carried.as_deref(), &AtomicBool::new(false))
+/// Copies the snapshot and carried files to the empty folder `tree`.
+pub(crate) fn copy_new(snapshot: &Snapshot, carried: &Carried, tree: &Path) -> Result<()> {
+    let files = snapshot.pool.carried_files(snapshot)?;
+    let carried = files.as_deref().map(|files| (carried, files));
+    copy_tree(snapshot, tree, carried, &AtomicBool::new(false))
 }
 
 /// Returns the workspace that `request` asks for, which does not exist yet.
@@ -114,6 +116,8 @@ pub(super) fn complete(
 pub(crate) fn prepare(snapshot: &Snapshot, request: &WorkspaceRequest) -> Result<Workspace> {
     let pool = &snapshot.pool;
     let workspace = free_place(&snapshot.context, request)?;
+    let own = snapshot.carried_by(request.carry.as_deref())?;
+    let carried = own.as_deref().unwrap_or(&snapshot.carried);
     let mut lent = None;
     let workspace = loop {
         match pool.take() {
@@ -129,9 +133,13 @@ pub(crate) fn prepare(snapshot: &Snapshot, request: &WorkspaceRequest) -> Result
             }
             Source::New(turn) => {
                 break make(&snapshot.context, request, |new| {
-                    copy_new(snapshot, &new.tree)?;
+                    copy_new(snapshot, carried, &new.tree)?;
                     drop(turn);
-                    let record = |tree: &Tree| Ok(CopyStats::record(snapshot, &new.folder, tree));
+                    // A copy with files of its own is not used again.
+                    let record = |tree: &Tree| match own {
+                        Some(_) => Ok(None),
+                        None => Ok(CopyStats::record(snapshot, &new.folder, tree)),
+                    };
                     lent = furnish(snapshot, new, request, None, record)?;
                     Ok(())
                 })?;

@@ -98,6 +98,7 @@ pub fn task(name: &str, script: &str) -> TaskSpec {
         change: ChangeDemand::Optional,
         schema: None,
         limits: TaskLimits::default(),
+        needs: protocol::TaskNeeds::default(),
     }
 }
 

@@ -208,7 +208,8 @@ pub(super) async fn prepare_after(
     let predecessors = predecessors.iter().map(named).collect();
     let task = task.parse().expect("a name");
     let start = WorkspaceStart::AtOnce;
-    baseline.prepare(WorkspaceRequest { task, attempt: 1, predecessors, start }).await
+    let request = WorkspaceRequest { task, attempt: 1, predecessors, start, carry: None };
+    baseline.prepare(request).await
 }
 
 /// Makes the workspace of a task that begins after a set-up.
@@ -218,6 +219,7 @@ pub(super) async fn prepare_for_setup(baseline: &Arc<dyn Baseline>, task: &str) 
         attempt: 1,
         predecessors: Vec::new(),
         start: WorkspaceStart::AfterSetup,
+        carry: None,
     };
     baseline.prepare(request).await.expect("a workspace can be made")
 }

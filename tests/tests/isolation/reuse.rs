@@ -78,7 +78,8 @@ impl Bench {
     ) -> Workspace {
         let predecessors = after.map(|capture| (name("before"), capture.clone()));
         let predecessors = predecessors.into_iter().collect();
-        let request = WorkspaceRequest { task: name(task), attempt: 1, predecessors, start };
+        let request =
+            WorkspaceRequest { task: name(task), attempt: 1, predecessors, start, carry: None };
         self.runtime.block_on(baseline.prepare(request)).expect("it can be made")
     }
 

@@ -113,6 +113,7 @@ async fn leased() -> (Arc<Steps>, Lease, JoinHandle<()>) {
         attempt: 1,
         predecessors: Vec::new(),
         start: WorkspaceStart::AtOnce,
+        carry: None,
     };
     let baseline: Arc<dyn Baseline> = Arc::clone(&steps) as _;
     let (made, faults) = (Notifier::new(|_made| {}), Faults::default());

@@ -34,9 +34,9 @@ fn each_item_is_a_task_with_a_slug_for_a_name() {
 }
 
 #[test]
-fn each_word_is_a_task_with_a_number_for_a_name() {
+fn each_word_is_a_task_that_is_named_by_its_first_words() {
     let drafts = of("ask {{item}}", &["fix the tests", "-v"], ItemKind::Word, 0).unwrap();
-    assert_eq!(names(&drafts), ["t1", "t2"]);
+    assert_eq!(names(&drafts), ["fix-the-tests", "v"]);
     assert_eq!(command(&drafts[1]).item.as_ref().map(|item| item.item.as_str()), Some("-v"));
 }
 
@@ -88,32 +88,21 @@ fn each_item_is_a_prompt_whose_first_line_is_the_title() {
     assert_eq!(chunked[0].work, DraftWork::Prompt("Port these.\nsrc/a b.c\n./-d.c".to_owned()));
 }
 
-fn slugs(texts: &[&str]) -> Vec<String> {
-    let mut names = NameAllocator::default();
-    texts.iter().map(|text| names.nearest(text).to_string()).collect()
-}
-
 #[test]
-fn a_name_is_the_slug_of_its_item_and_collisions_are_numbered() {
+fn a_command_gets_another_script_for_the_same_items() {
+    let of_items = of("make {{item}}", &["src/a.c", "b c"], ItemKind::Path, 0).unwrap();
+    let again = |draft: &TaskDraft, script: &str| with_script(command(draft), script, 7);
+    let one = again(&of_items[1], "cc -O {{item}} {{index}} {{item.stem}}").unwrap();
+    assert!(one.script.contains("REGATTA_ITEM") && one.script.contains(" 7 "), "{}", one.script);
+    assert_eq!(one.item, command(&of_items[1]).item);
+    assert!(again(&of_items[0], "cc {{itme}}").is_err());
+    let of_chunks = of("ls {{items}}", &["a", "b b", "-c"], ItemKind::Path, 2).unwrap();
+    let chunk = again(&of_chunks[0], "cat {{items}}").unwrap();
     assert_eq!(
-        slugs(&["src/a.rs", "src-a.rs", "SRC/A.rs"]),
-        ["src-a-rs", "src-a-rs-2", "SRC-A-rs-3"]
+        (chunk.script.as_str(), chunk.arguments),
+        ("cat \"$@\"", vec!["a".to_owned(), "b b".to_owned()])
     );
-    assert_eq!(slugs(&["a", "a", "a-2", "a"]), ["a", "a-2", "a-2-2", "a-3"]);
-    assert_eq!(slugs(&["a b", "a/b", "A-B"]), ["a-b", "a-b-2", "A-B-3"]);
-    assert_eq!(slugs(&["...", "ä", "-"]), ["task", "task-2", "task-3"]);
-}
-
-#[test]
-fn a_hundred_thousand_items_get_names_at_once() {
-    let mut names = NameAllocator::default();
-    let long = "x".repeat(60);
-    let all: HashSet<_> = (0..100_000)
-        .map(|n| match n % 3 {
-            0 => names.nearest("the same").folded(),
-            1 => names.nearest(&long).folded(),
-            _ => names.nearest(&format!("{}{}", &long[..44], n / 6)).folded(),
-        })
-        .collect();
-    assert_eq!(all.len(), 100_000);
+    let plain = Command { script: "a".to_owned(), item: None, arguments: Vec::new() };
+    assert_eq!(with_script(&plain, "b", 1).unwrap().script, "b");
+    assert!(with_script(&plain, "b {{item}}", 1).is_err());
 }

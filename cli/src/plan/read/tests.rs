@@ -5,8 +5,7 @@ use std::time::Duration;
 use protocol::{ChangeDemand, ExitCode, LandTime, MergeMode};
 use serde_json::json;
 
-use super::super::PlannedWork;
-use super::super::validate::PlannedTask;
+use super::super::{PlannedLimits, PlannedTask, PlannedWork};
 use super::*;
 use crate::each::PlanPrompt;
 
@@ -52,6 +51,9 @@ fn a_plan_says_all_it_can() {
         priority = -2
         must_change = true
         schema = { type = "object", required = ["a"] }
+        limits = { wall = "1m" }
+        setup = ["make deps"]
+        carry = [".env"]
         "#,
     )
     .unwrap();
@@ -60,8 +62,8 @@ fn a_plan_says_all_it_can() {
     assert_eq!(read.merge, Some(MergeMode::Branch));
     assert_eq!(read.onto.as_deref(), Some("main"));
     assert_eq!(read.land, Some(LandTime::Eager));
-    assert_eq!(read.wall, Some(Duration::from_secs(1200)));
-    assert_eq!(read.output, Some(5_000_000));
+    assert_eq!(read.limits.wall, Some(Duration::from_secs(1200)));
+    assert_eq!(read.limits.output, Some(5_000_000));
     let auth = PlannedTask {
         name: "auth".parse().unwrap(),
         work: PlannedWork::Command("make auth".to_owned()),
@@ -69,6 +71,9 @@ fn a_plan_says_all_it_can() {
         priority: 0,
         change: ChangeDemand::Optional,
         schema: None,
+        limits: PlannedLimits::default(),
+        setup: None,
+        carry: None,
     };
     let rest = PlannedTask {
         name: "t2".parse().unwrap(),
@@ -77,6 +82,9 @@ fn a_plan_says_all_it_can() {
         priority: -2,
         change: ChangeDemand::Required,
         schema: Some(json!({ "type": "object", "required": ["a"] })),
+        limits: PlannedLimits { wall: Some(Duration::from_secs(60)), ..PlannedLimits::default() },
+        setup: Some(vec!["make deps".to_owned()]),
+        carry: Some(vec![".env".to_owned()]),
     };
     assert_eq!(read.tasks, [auth, rest]);
 }
@@ -111,17 +119,6 @@ fn an_unknown_key_is_told_with_its_place_and_the_nearest() {
 }
 
 #[test]
-fn a_plan_in_another_format_is_told_that_plans_are_toml() {
-    for yaml in ["version: 1\ntask:\n  - id: a\n", "---\nversion: 1\n", "# a\n- id: a\n"] {
-        let said = refused(yaml);
-        assert!(said.contains("this is YAML, and a plan is TOML"), "{yaml}: {said}");
-        assert!(said.contains("regatta schema plan"), "{yaml}: {said}");
-    }
-    assert!(refused("{ \"version\": 1 }").contains("this is JSON, and a plan is TOML"));
-    assert!(refused("this is no plan").starts_with("error: standard input:1:"));
-}
-
-#[test]
 fn what_is_not_yet_built_is_refused_never_ignored() {
     for (text, key) in [
         ("[[task]]\nprompt = 'a'\nagent = 'task'", "agent"),
@@ -146,7 +143,8 @@ fn a_plan_has_a_version_and_tasks_that_do_something() {
          written\n  try: version = 1"
     );
     assert!(
-        refused("version = 2\n[[task]]\nexec = 'a'").contains(":1:11: version 2 of the format")
+        refused("version = 2\n[[task]]\nexec = 'a'")
+            .contains(":1:11: `version`: version 2 of the format")
     );
     assert!(refused("version = 1").contains("the plan has no task"));
     assert!(refused("").contains("does not say for which version"));
@@ -158,13 +156,13 @@ fn a_plan_has_a_version_and_tasks_that_do_something() {
 fn a_bad_name_is_refused_with_a_better_one() {
     let said = refused(&task("id = 'src/auth mod'\nexec = 'a'"));
     assert!(
-        said.starts_with("error: standard input:3:6: `src/auth mod` cannot name a task"),
+        said.starts_with("error: standard input:3:6: `id`: `src/auth mod` cannot name a task"),
         "{said}"
     );
     assert!(said.ends_with("\n  try: id = \"src-auth-mod\""), "{said}");
     for name in ["a.lock", "-a"] {
         let said = refused(&task(&format!("id = '{name}'\nexec = 'a'")));
-        assert!(said.contains(&format!(":3:6: `{name}` cannot name a task")), "{said}");
+        assert!(said.contains(&format!(":3:6: `id`: `{name}` cannot name a task")), "{said}");
     }
 }
 
@@ -174,7 +172,7 @@ fn a_name_stands_once_whatever_its_case() {
         "version = 1\n[[task]]\nid = 'Auth'\nexec = 'a'\n[[task]]\nid = 'auth'\nexec = 'b'",
     );
     assert!(
-        said.starts_with("error: standard input:6:6: a second task is called `auth`"),
+        said.starts_with("error: standard input:6:6: `id`: a second task is called `auth`"),
         "{said}"
     );
     assert!(said.contains("the first is in line 3"), "{said}");
@@ -182,6 +180,21 @@ fn a_name_stands_once_whatever_its_case() {
         refused("version = 1\n[[task]]\nid = 't2'\nexec = 'a'\n[[task]]\nexec = 'b'")
             .contains("`t2`")
     );
+}
+
+#[test]
+fn a_task_without_an_id_is_named_by_its_prompt_or_its_file_and_a_command_by_its_number() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("the docs.md"), "Write docs.").unwrap();
+    let path = folder.path().join("plan.toml");
+    let text = "version = 1\n[[task]]\nprompt = 'Fix it.'\n[[task]]\nexec = 'make'\n[[task]]\n\
+                prompt_file = 'the docs.md'\n[[task]]\nprompt = 'fix IT'\ndepends_on = ['fix-it']\n\
+                [[task]]\nid = 'fix-it'\nprompt = 'Fix it.'\n[[task]]\nprompt = 't2'";
+    std::fs::write(&path, text).unwrap();
+    let plan = super::read(&PlanSource::of(&path), &mut &b""[..]).unwrap();
+    let names: Vec<_> = plan.tasks.iter().map(|task| task.name.as_str()).collect();
+    assert_eq!(names, ["fix-it-2", "t2", "the-docs", "fix-it-3", "fix-it", "t2-2"]);
+    assert_eq!(plan.tasks[3].depends_on, ["fix-it".parse().unwrap()]);
 }
 
 #[test]
@@ -193,7 +206,10 @@ fn tasks_depend_on_tasks_that_are_there_and_in_no_circle() {
         )
     };
     let said = refused(&two("test", "auth"));
-    assert!(said.contains(":5:15: task `auth` depends on `test`, which is not in"), "{said}");
+    assert!(
+        said.contains(":5:15: `depends_on`: task `auth` depends on `test`, which is not in"),
+        "{said}"
+    );
     assert!(said.ends_with("\n  try: tests"), "{said}");
     let said = refused(&two("tests", "auth"));
     assert!(said.contains("in a circle: auth → tests → auth"), "{said}");
@@ -203,18 +219,28 @@ fn tasks_depend_on_tasks_that_are_there_and_in_no_circle() {
 #[test]
 fn a_value_of_the_wrong_kind_is_told_with_its_place() {
     assert!(
-        refused(&task("exec = 3")).contains(":3:8: invalid type: integer `3`, expected a string")
+        refused(&task("exec = 3"))
+            .contains(":3:8: `exec`: invalid type: integer `3`, expected a string")
     );
     assert!(
         refused(&format!("jobs = 0\n{}", task("exec = 'a'"))).contains(":1:8: `jobs` is a number")
     );
     let said = refused(&format!("limits = {{ wall = 'soon' }}\n{}", task("exec = 'a'")));
     assert!(said.contains(":1:19: "), "{said}");
-    assert!(refused(&task("exec = 'a'\npriority = 1e9")).contains(":4:12: invalid type: floating"));
+    assert!(
+        refused(&task("exec = 'a'\npriority = 1e9"))
+            .contains(":4:12: `priority`: invalid type: floating")
+    );
     let said = refused(&task("exec = 'a'\npriority = 'x'"));
-    assert!(said.contains(":4:12: invalid type: string \"x\", expected a whole number"), "{said}");
+    assert!(
+        said.contains(":4:12: `priority`: invalid type: string \"x\", expected a whole number"),
+        "{said}"
+    );
     let said = refused(&task("exec = 'a'\ndepends_on = 'x'"));
-    assert!(said.contains(":4:14: invalid type: string \"x\", expected a list"), "{said}");
+    assert!(
+        said.contains(":4:14: `depends_on`: invalid type: string \"x\", expected a list"),
+        "{said}"
+    );
     assert!(refused("version = 1\n[[task]\n").starts_with("error: standard input:2:"));
 }
 
@@ -222,7 +248,7 @@ fn a_value_of_the_wrong_kind_is_told_with_its_place() {
 fn a_placeholder_in_a_plan_has_nothing_to_stand_for() {
     let said = refused(&task("exec = 'cat {{item}}'"));
     assert!(
-        said.starts_with("error: standard input:3:8: `{{item}}` has nothing to stand for"),
+        said.starts_with("error: standard input:3:8: `exec`: `{{item}}` has nothing to stand for"),
         "{said}"
     );
     assert!(refused(&task("exec = 'cat {{itme}}'")).contains("is not a placeholder"));
@@ -257,8 +283,8 @@ fn a_plan_for_agents_says_what_is_asked_of_whom() {
         Some("http://127.0.0.1:8080/v1")
     );
     assert_eq!(read.context.as_deref(), Some("It is a library."));
-    assert_eq!(read.turns.map(std::num::NonZero::get), Some(40));
-    assert_eq!(read.tokens.map(std::num::NonZero::get), Some(400_000));
+    assert_eq!(read.limits.turns.map(std::num::NonZero::get), Some(40));
+    assert_eq!(read.limits.tokens.map(std::num::NonZero::get), Some(400_000));
     let prompt = |prompt: &str, model: &str| PlannedWork::Prompt {
         prompt: plain(prompt),
         model: model.parse().ok(),
@@ -278,25 +304,40 @@ fn a_plan_for_agents_says_what_is_asked_of_whom() {
 fn a_plan_for_agents_that_makes_no_sense_is_refused_with_its_place() {
     let top = |line: &str| format!("version = 1\n{line}\n[[task]]\nprompt = 'a'");
     for (text, expected) in [
-        (task("prompt = ' '"), ":3:10: the prompt of task `t1` is empty"),
-        (task("prompt = 'a {{item}}'"), ":3:10: `{{item}}` has nothing to stand for"),
-        (task("prompt = 'a'\nexec = 'b'"), ":4:8: task `t1` says twice what it does"),
-        (task("prompt = 'a'\nprompt_file = 'b'"), ":4:15: task `t1` says twice what it does"),
-        (task("exec = 'a'\nprompt_file = 'b'"), ":4:15: task `t1` says twice what it does"),
-        (task("exec = 'a'\nmodel = 'a/b'"), ":4:9: task `t1` has a command, and needs no model"),
-        (task("prompt = 'a'\nmodel = ' '"), ":4:9: a model is PROVIDER/ID"),
+        (task("prompt = ' '"), ":3:10: `prompt`: the prompt of task `task` is empty"),
+        (task("prompt = 'a {{item}}'"), ":3:10: `prompt`: `{{item}}` has nothing to stand for"),
+        (task("prompt = 'a'\nexec = 'b'"), ":4:8: `exec`: task `a` says twice what it does"),
+        (
+            task("prompt = 'a'\nprompt_file = 'b'"),
+            ":4:15: `prompt_file`: task `a` says twice what it does",
+        ),
+        (
+            task("exec = 'a'\nprompt_file = 'b'"),
+            ":4:15: `prompt_file`: task `b` says twice what it does",
+        ),
+        (
+            task("exec = 'a'\nmodel = 'a/b'"),
+            ":4:9: `model`: task `t1` has a command, and needs no model",
+        ),
+        (task("prompt = 'a'\nmodel = ' '"), ":4:9: `model`: a model is PROVIDER/ID"),
         (
             task("prompt_file = 'gone.md'"),
-            ":3:15: cannot read the prompt gone.md\n  because No such",
+            ":3:15: `prompt_file`: cannot read the prompt gone.md\n  because No such",
         ),
-        (task("prompt_file = '/'"), ":3:15: cannot read the prompt /\n  because it is not a file"),
+        (
+            task("prompt_file = '/'"),
+            ":3:15: `prompt_file`: cannot read the prompt /\n  because it is not a file",
+        ),
         (top("base_url = 'http://a'"), ":2:12: `base_url` says where the model is, but not which"),
         (top("model = 'smol'\nbase_url = 'http://a'"), ":3:12: `base_url` says where the model is"),
         (
             top("model = 'offline/s'\nbase_url = 'http://a'"),
             ":3:12: `base_url` cannot be used with offline/s",
         ),
-        (top("model = 'a/b'\nbase_url = 'a'"), ":3:12: it begins with http:// or https://"),
+        (
+            top("model = 'a/b'\nbase_url = 'a'"),
+            ":3:12: `base_url`: it begins with http:// or https://",
+        ),
         (top("limits = { turns = 0 }"), ":2:20: `turns` is a number from 1 on"),
         (top("limits = { turns = 99999999999 }"), ":2:20: `turns` is a number from 1 on"),
         (top("limits = { tokens = -1 }"), ":2:21: `tokens` is a number from 1 on"),
@@ -344,7 +385,7 @@ fn a_schema_stands_in_the_plan_or_beside_it() {
     let plan = read("exec = 'a'\nschema_file = 's.json'").unwrap();
     assert_eq!(plan.tasks[0].schema, Some(json!({ "type": "string" })));
     let gone = read("exec = 'a'\nschema_file = 'gone.json'").unwrap_err().to_string();
-    assert!(gone.contains("plan.toml:4:15: cannot read the schema"), "{gone}");
+    assert!(gone.contains("plan.toml:4:15: `schema_file`: cannot read the schema"), "{gone}");
     let bad = read("exec = 'a'\nschema_file = 'bad.json'").unwrap_err().to_string();
     assert!(bad.contains("because it is not JSON"), "{bad}");
     let both = read("exec = 'a'\nschema_file = 's.json'\nschema = {}").unwrap_err().to_string();

@@ -31,7 +31,7 @@ pub(crate) fn sample(tasks: &[(&str, &str)]) -> RunSpec {
     spec
 }
 
-fn defaults() -> Defaults {
+pub(super) fn defaults() -> Defaults {
     Defaults {
         jobs: None,
         isolation: IsolationMode::Worktree,
@@ -51,11 +51,11 @@ fn defaults() -> Defaults {
     }
 }
 
-fn exec(script: &str) -> RunArgs {
+pub(super) fn exec(script: &str) -> RunArgs {
     RunArgs { exec: Some(script.to_owned()), ..RunArgs::default() }
 }
 
-fn with(args: &RunArgs, defaults: &Defaults, standard: &str) -> Result<RunSpec, Error> {
+pub(super) fn with(args: &RunArgs, defaults: &Defaults, standard: &str) -> Result<RunSpec, Error> {
     let tracked = || Ok(["a.c", "b c.c"].into_iter().filter_map(RepoPath::new).collect());
     let ground = ResolveInputs {
         root: Path::new("/repo"),
@@ -76,11 +76,11 @@ fn refused(args: &RunArgs) -> String {
     with(args, &defaults(), "").expect_err("it makes no sense").to_string()
 }
 
-fn names(spec: &RunSpec) -> Vec<&str> {
+pub(super) fn names(spec: &RunSpec) -> Vec<&str> {
     spec.tasks.iter().map(|task| task.name.as_str()).collect()
 }
 
-fn script(task: &TaskSpec) -> &str {
+pub(super) fn script(task: &TaskSpec) -> &str {
     let Work::Command(command) = &task.work else { panic!("a command was asked for") };
     &command.script
 }
@@ -108,8 +108,12 @@ fn each_item_and_each_word_is_a_task() {
     assert_eq!(script(&spec_of_each.tasks[1]), "cc \"${REGATTA_ITEM}\"");
     let words = RunArgs { tasks: vec!["fix a".into(), "fix b".into()], ..exec("ask {{item}}") };
     let spec_of_words = spec(&words);
-    assert_eq!(names(&spec_of_words), ["t1", "t2"]);
+    assert_eq!(names(&spec_of_words), ["fix-a", "fix-b"]);
     assert_eq!(spec_of_words.tasks[0].title, "fix a");
+    let name = || "own".parse().ok();
+    let one = RunArgs { tasks: vec!["fix a".into()], name: name(), ..exec("ask {{item}}") };
+    assert_eq!(names(&spec(&one)), ["own"]);
+    assert_eq!(names(&spec(&RunArgs { name: name(), ..exec("make") })), ["own"]);
 }
 
 #[test]
@@ -231,8 +235,15 @@ fn agent(task: &TaskSpec) -> &Agent {
 #[test]
 fn each_word_is_a_task_for_a_model_and_many_run_at_once() {
     let of_two = spec(&asked(&["Fix it.\nAll of it.", "Test it."]));
-    assert_eq!((names(&of_two), of_two.jobs.get()), (vec!["t1", "t2"], 32));
+    assert_eq!((names(&of_two), of_two.jobs.get()), (vec!["fix-it", "test-it"], 32));
     assert_eq!(of_two.tasks[0].title, "Fix it.");
+    let named = spec(&asked(&["Fix it.", "fix-it=Test it.", "DEBUG=1 fails", "Fix it!"]));
+    assert_eq!(names(&named), ["fix-it-2", "fix-it", "debug-1-fails", "fix-it-3"]);
+    assert_eq!((agent(&named.tasks[1]).prompt.as_str(), named.label), ("Test it.", None));
+    let given =
+        RunArgs { name: "own".parse().ok(), label: Some("All".into()), ..asked(&["Fix it."]) };
+    let given = spec(&given);
+    assert_eq!((names(&given), given.label.as_deref()), (vec!["own"], Some("All")));
     let expected = Agent {
         model: "ollama/qwen3:8b".parse().unwrap(),
         prompt: "Fix it.\nAll of it.".to_owned(),

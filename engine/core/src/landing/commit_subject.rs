@@ -85,6 +85,7 @@ mod tests {
             change: ChangeDemand::Optional,
             schema: None,
             limits: TaskLimits::default(),
+            needs: protocol::TaskNeeds::default(),
         }
     }
 

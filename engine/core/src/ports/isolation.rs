@@ -221,6 +221,8 @@ pub struct CarryRequest {
     pub globs: Vec<String>,
     /// Which files are copied if there are no globs.
     pub default: CarryDefault,
+    /// The globs of tasks that name their own.
+    pub of_tasks: Vec<Vec<String>>,
     /// The maximum total size in bytes of the files.
     pub limit: u64,
     /// How many workspaces exist at the same time, at most.
@@ -238,6 +240,9 @@ pub struct WorkspaceRequest {
     pub predecessors: Vec<(TaskName, CaptureRef)>,
     /// When the work of the task starts.
     pub start: WorkspaceStart,
+    /// The globs of the ignored files that are copied, if the task names its own. The request of the
+    /// freeze had them, too.
+    pub carry: Option<Vec<String>>,
 }
 
 /// When the work of a task starts in its new workspace.

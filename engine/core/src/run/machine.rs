@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use protocol::{
     EventKind, Failure, FailureClass, FailureDetail, LandingReport, LedgerEntry, OnFailure,
-    Outcome, TaskId, TaskName, TaskReport, TaskSpec, Work,
+    Outcome, TaskId, TaskName, TaskNeeds, TaskReport, TaskSpec, Work,
 };
 
 use super::RunRecord;
@@ -148,9 +148,10 @@ impl RunMachine {
     }
 
     fn begin(&mut self, notices: Vec<Notice>, effects: &mut Vec<Effect>) {
-        let spec = &self.record.spec;
+        let (spec, tasks) = (&self.record.spec, self.record.tasks());
         effects.push(Effect::Announce(EventKind::RunStarted {
-            tasks: self.record.tasks().len(),
+            label: spec.label.clone(),
+            tasks: tasks.len(),
             jobs: spec.jobs.get(),
             isolation: spec.isolation,
             merge: spec.merge,
@@ -159,6 +160,7 @@ impl RunMachine {
             verify: spec.verify.commands.clone(),
             pass_env: spec.pass_env.clone(),
             needs: spec.needs.clone(),
+            own_setup: TaskNeeds::all_setup(tasks.iter().map(|task| &task.spec.needs)),
             retry_of: spec.retry.as_ref().map(|retry| retry.run.clone()),
         }));
         let degraded = |Notice { from, to, why }| EventKind::Degraded { from, to, why };
@@ -208,7 +210,7 @@ impl RunMachine {
     fn refused(&mut self, refused: RefusedTask, effects: &mut Vec<Effect>) {
         if self.has_not_started(refused.task) {
             let on = self.name(refused.because_of);
-            let message = format!("it was not started, because `{on}` did not succeed");
+            let message = format!("it was not started: `{on}` did not succeed");
             let failure = Failure::new(FailureClass::Dependency, message)
                 .with(FailureDetail::Tasks { tasks: vec![on] });
             self.finish(refused.task, unstarted(Outcome::Failed { failure }), effects);
@@ -242,7 +244,7 @@ impl RunMachine {
         if self.interruption == Some(Interruption::Resources)
             && report.outcome == Outcome::Cancelled
         {
-            let message = "the run was stopped, because the ledger cannot be written";
+            let message = "the run was stopped: the ledger cannot be written";
             let failure = Failure::new(FailureClass::Resources, message);
             report.outcome = Outcome::Failed { failure };
         }

@@ -25,6 +25,7 @@ pub(super) fn spec(name: &str, depends_on: &[&str]) -> TaskSpec {
         change: ChangeDemand::Optional,
         schema: None,
         limits: TaskLimits::default(),
+        needs: protocol::TaskNeeds::default(),
     }
 }
 

@@ -101,6 +101,24 @@ async fn a_task_is_found_by_name_and_first_letters_without_case() {
 }
 
 #[test]
+async fn a_task_is_found_by_its_number_unless_it_could_be_another_one() {
+    let house = TestLedger::new();
+    let asked = run(&["fix-it", "t1-again", "lint", "t4"]);
+    house.open(&asked).await;
+    let find = |given| house.reader().find_task(asked.id, given).map(|row| row.name.to_string());
+    assert_eq!(find("t3").unwrap(), "lint");
+    assert_eq!(find("T4").unwrap(), "t4");
+    assert_eq!(find("t2").unwrap(), "t1-again");
+    assert_eq!(find("t1").unwrap_err().to_string(), "`t1` could be fix-it or t1-again");
+    for unknown in ["t5", "t0", "t9999999999999999999999"] {
+        assert!(
+            find(unknown).unwrap_err().to_string().starts_with("there is no task"),
+            "{unknown}"
+        );
+    }
+}
+
+#[test]
 async fn a_task_is_found_by_its_item_or_a_part_of_it() {
     let house = TestLedger::new();
     let mut asked = run(&["src-a-rs", "src-b-rs", "t3", "same", "same-2"]);

@@ -67,7 +67,7 @@ fn a_model_an_address_or_a_prompt_that_cannot_be_meant_is_named_before_anything_
     refuse(&[
         (
             call("--model openrouter/some/model", &["fix it"]),
-            &["openrouter/some/model", "`t1`", "OPENROUTER_API_KEY", "try: export"],
+            &["openrouter/some/model", "`fix-it`", "OPENROUTER_API_KEY", "try: export"],
         ),
         // A provider that nobody knows is refused with those that are known.
         (
@@ -96,7 +96,7 @@ fn a_model_an_address_or_a_prompt_that_cannot_be_meant_is_named_before_anything_
         (call("--model local/a", &["fix", " \n"]), &["number 2", "empty"]),
         (
             plan("version = 1\nmodel = \"local/a\"\n[[task]]\nprompt = \" \"\n"),
-            &[":4:10", "`t1`", "empty"],
+            &[":4:10", "`prompt`", "empty"],
         ),
         // Either a command or a model does the work.
         (call("--exec true --model local/a", &[]), &["--exec", "--model", "cannot be used with"]),
@@ -153,7 +153,7 @@ fn a_prompt_of_megabytes_arrives_whole() {
     let finished = place.run_plan(&repository, &plan).run().expect_code(0);
     assert_eq!(model.take_violations(), Vec::<String>::new(), "{finished}");
     assert_eq!(finished.events_of("run_started")[0]["jobs"], 32, "{finished}");
-    assert_eq!(finished.task("t1")["yield"], "read");
+    assert_eq!(finished.task("app-prompt")["yield"], "read");
 }
 
 #[test]

@@ -278,7 +278,7 @@ fn the_settings_name_fallbacks_too_and_one_without_a_key_is_told_before_the_run(
     );
     first.talk("t1", |_: &Asked| gone());
     second.talk("t1", |_: &Asked| Answer::yields(&json!("done")));
-    let run = place.run_in(&repository).arg(format!("Do it. {}", marker("t1"))).run();
+    let run = place.run_in(&repository).arg(format!("t1=Do it. {}", marker("t1"))).run();
     let finished = run.expect_code(0);
     assert_eq!(finished.task("t1")["fallbacks"][0]["model"], "second/claude-sonnet-4-5");
     // It thinks as much as the model that it replaces, as far as it can.

@@ -97,7 +97,7 @@ fn what_an_agent_said_did_and_used_is_in_the_log_the_events_the_ledger_and_the_l
     assert_eq!(
         told,
         format!(
-            "t1 · landed · offline/{}
+            "set-the-timeout-to-30 · landed · offline/{}
 prompt  (time)
   Set the timeout to 30.
 
@@ -138,7 +138,7 @@ reminder  (time)
     assert!(whole.starts_with(&log), "{whole}");
     assert!(whole.contains("● yield\n    it gives up: it cannot be done\n"), "{whole}");
     let document = regatta(&place, &repository, "logs @ --json").expect_code(0).json();
-    assert_eq!(document[0]["task"], "t1");
+    assert_eq!(document[0]["task"], "set-the-timeout-to-30");
     let entries = document[0]["entries"].as_array().unwrap();
     let kinds: Vec<_> = entries.iter().map(|entry| entry["type"].as_str().unwrap()).collect();
     assert_eq!(kinds[..3], ["session_init", "model_change", "message"]);
@@ -153,8 +153,8 @@ fn expect_usage_everywhere(place: &Sandbox, repository: &Repository, run: &Finis
             .map(|kind| usage[kind].as_i64().expect("a number of tokens"))
     };
     let total = usage(&run.events_of("run_finished")[0]);
-    assert_eq!(usage(&run.task("t1")), [1200, 70, 700, 0]);
-    assert_eq!(usage(&run.task("t2")), [50, 5, 0, 0]);
+    assert_eq!(usage(&run.task("set-the-timeout-to-30")), [1200, 70, 700, 0]);
+    assert_eq!(usage(&run.task("do-the-impossible")), [50, 5, 0, 0]);
     assert_eq!(total, [1250, 75, 700, 0]);
 
     let columns = "SELECT input_tokens, output_tokens, cache_read_tokens, cache_write_tokens FROM";
@@ -170,7 +170,8 @@ fn expect_usage_everywhere(place: &Sandbox, repository: &Repository, run: &Finis
     let shown = regatta(place, repository, "runs show --json").expect_code(0).json();
     assert_eq!(shown["tasks"][1]["report"]["usage"]["input"], json!(50));
     let text = regatta(place, repository, "runs show").expect_code(0).stdout;
-    let said = format!("failed  regatta logs {}/t2  it cannot be done", run.run_name());
+    let said =
+        format!("failed  regatta logs {}/do-the-impossible  it cannot be done", run.run_name());
     assert!(text.contains("tokens     cost\n") && text.contains(&said), "{text}");
 }
 
@@ -196,10 +197,10 @@ fn a_session_whose_log_cannot_be_written_fails_alone_and_its_work_is_kept() {
     let call = agents(&place, &repository, &prompts).words("--jobs 1");
     // The opening has three entries; then come an answer, a result, and the two of the next turn.
     let ended = call.fault("full@session.append:8").run().expect_code(3);
-    let failed = ended.task("t1");
+    let failed = ended.task("set-the-timeout-to-30");
     assert_eq!(failed["failure"]["class"], "resources", "{failed}");
     assert_eq!(failed["changes"]["files"], 1, "{failed}");
-    assert_eq!(ended.landed(), ["t2"]);
+    assert_eq!(ended.landed(), ["set-the-timeout-to-30-2"]);
     let log = regatta(&place, &repository, "logs t1").expect_code(0).stdout;
     assert!(log.contains("\nfailed: resources · "), "{log}");
 }

@@ -104,12 +104,12 @@ fn a_model_reads_both_ends_of_long_output_and_where_the_rest_is() {
     let finished = place.run_in(&repository).words(&format!("--limit output={}MB", kept()));
     let finished = finished.arg("--model").arg(model).arg("Flood.").run();
     let run = finished.expect_code(0).run_name();
-    let artifact = place.home().data().join(format!("artifacts/{run}/t1/0.bash.log"));
+    let artifact = place.home().data().join(format!("artifacts/{run}/flood/0.bash.log"));
     let kept = std::fs::read_to_string(&artifact).expect("it is kept");
     let length = expect_both_ends(&kept, "");
     expect_limit(length);
 
-    let messages = place.home().messages(&run, "t1");
+    let messages = place.home().messages(&run, "flood");
     let result = messages.iter().find(|message| message["toolName"] == "bash");
     let result = result.expect("the command was answered");
     assert_eq!(result["isError"], json!(false), "{result}");

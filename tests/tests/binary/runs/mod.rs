@@ -30,6 +30,7 @@ mod siblings;
 mod slow_reader;
 mod small_runs;
 mod task_environment;
+mod task_keys;
 mod timing;
 mod verify;
 mod verify_bad_input;

@@ -190,6 +190,7 @@ fn whatever_else_may_have_written_leads_to_a_look_at_everything() {
         attempt: 1,
         predecessors: Vec::new(),
         start: WorkspaceStart::AfterSetup,
+        carry: None,
     };
     let setup = Task::of(&frozen, frozen.prepare(&request).unwrap());
     frozen.accept_setup(&setup.workspace).unwrap();

@@ -1,0 +1,72 @@
+//! The syntaxes of plans: TOML, JSON and YAML. All have the same keys and values.
+
+mod json;
+#[cfg(test)]
+mod tests;
+mod toml;
+mod yaml;
+
+use std::path::Path;
+
+use super::node::{Mistake, Node};
+
+/// The syntax of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PlanSyntax {
+    Toml,
+    Json,
+    Yaml,
+}
+
+impl PlanSyntax {
+    /// Returns the syntax of a text: by the ending of its file, or else by its first line.
+    pub(super) fn of(name: &str, text: &str) -> Self {
+        let ending = Path::new(name).extension().and_then(|ending| ending.to_str());
+        match ending.map(str::to_ascii_lowercase).as_deref() {
+            Some("toml") => Self::Toml,
+            Some("json") => Self::Json,
+            Some("yaml" | "yml") => Self::Yaml,
+            Some(_) | None => Self::guess(text),
+        }
+    }
+
+    /// Returns the syntax that a text seems to have.
+    pub(super) fn guess(text: &str) -> Self {
+        let mut lines = text.lines().map(str::trim_end);
+        let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
+        let Some(first) = first else { return Self::Toml };
+        let is_key = |key: &str| {
+            let word = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-');
+            !key.is_empty() && key.chars().all(word)
+        };
+        let has_yaml_key = first.split_once(':').is_some_and(|(key, value)| {
+            is_key(key) && (value.is_empty() || value.starts_with(' '))
+        });
+        match first {
+            _ if first.trim_start().starts_with('{') => Self::Json,
+            _ if has_yaml_key || first.starts_with("---") || first.starts_with("- ") => Self::Yaml,
+            _ => Self::Toml,
+        }
+    }
+
+    /// Parses a text.
+    ///
+    /// # Errors
+    /// The text does not have this syntax.
+    pub(super) fn parse(self, text: &str) -> Result<Node, Mistake> {
+        match self {
+            Self::Toml => toml::parse(text),
+            Self::Json => json::parse(text),
+            Self::Yaml => yaml::parse(text),
+        }
+    }
+
+    /// Returns its name.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Toml => "TOML",
+            Self::Json => "JSON",
+            Self::Yaml => "YAML",
+        }
+    }
+}
