@@ -53,7 +53,7 @@ fn call_as_text(text: &str) -> Option<String> {
     let begins = |line: &str| MARKERS.into_iter().find(|marker| line.starts_with(marker));
     let marker = text.lines().find_map(|line| begins(line.trim_start()))?;
     Some(format!(
-        "it wrote a call as text (`{marker}`), because its server does not read calls: llama.cpp \
+        "it wrote a call as text (`{marker}`); its server does not read calls: llama.cpp \
          reads them with --jinja, vLLM with --enable-auto-tool-choice and --tool-call-parser PARSER"
     ))
 }

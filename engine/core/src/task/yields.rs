@@ -45,7 +45,7 @@ fn found<'a>(
     yields: &'a [(TaskName, Value)],
 ) -> Result<&'a Value, Failure> {
     let missing = |what: &str| {
-        let message = format!("it could not start, because `{}` yielded no {what}", place.task);
+        let message = format!("it could not start: `{}` yielded no {what}", place.task);
         let tasks = vec![place.task.clone()];
         Failure::new(FailureClass::Dependency, message).with(FailureDetail::Tasks { tasks })
     };
@@ -125,7 +125,7 @@ mod tests {
         for value in [json!({ "list": [1, 2] }), json!("text"), Value::Null, json!({})] {
             let failure = filled(&work, &[("a", value)]).unwrap_err();
             assert_eq!(failure.class, FailureClass::Dependency);
-            assert!(failure.message.ends_with("because `a` yielded no `list.2`"), "{failure:?}");
+            assert!(failure.message.ends_with(": `a` yielded no `list.2`"), "{failure:?}");
         }
         assert!(filled(&work, &[]).unwrap_err().message.ends_with("`a` yielded no value"));
     }
