@@ -155,9 +155,11 @@ impl<'j> Merging<'j> {
     fn meets_a_folder_of_several(&self, task: usize, [base, ours, theirs]: &[Entries; 3]) -> bool {
         let mut folders: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
         for path in base.keys().filter(|path| !ours.contains_key(*path)) {
-            let gone = (0..task).rev().find(|task| self.after[*task].contains_key(path));
+            // Several may have removed one file after the other.
+            let is_there = |after: usize| self.after[after].contains_key(path);
+            let gone = (0..task).filter(|task| is_there(*task) && !is_there(task + 1));
             for (at, _) in path.match_indices('/') {
-                folders.entry(&path[..at]).or_default().extend(gone);
+                folders.entry(&path[..at]).or_default().extend(gone.clone());
             }
         }
         let new = theirs.keys().filter(|path| !base.contains_key(*path));

@@ -33,6 +33,11 @@ impl Merger<'_> {
         pathwise: &Pathwise,
     ) -> Conflict {
         let moved = pathwise.moves.get(path);
+        // What has followed a folder is another file than the one that was there.
+        let reason = match reason {
+            ConflictReason::Kind if moved.is_some() => ConflictReason::BothAdded,
+            reason => reason,
+        };
         let renamed = moved.map(|moved| {
             let mut sides = [Some(moved.from.clone()), Some(moved.from.clone())];
             sides[moved.by as usize] = Some(moved.to.clone());

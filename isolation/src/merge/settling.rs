@@ -99,7 +99,9 @@ impl<'a> Settling<'a> {
                 markers: &|path| merger.markers(path),
                 blobs,
             };
-            if let Some(entries) = settle(&conflict, choice, &sides)? {
+            if let Some(entries) = settle(&conflict, choice, &sides)?
+                && !(conflict.reason == ConflictReason::InTheWay && self.are_kept(&entries))
+            {
                 self.wanted.extend(entries);
                 self.settled.push(SettledConflict {
                     path: conflict.path,
@@ -120,6 +122,11 @@ impl<'a> Settling<'a> {
             self.conflicts.push(conflict);
         }
         Ok(Met::Kept)
+    }
+
+    /// Returns whether another conflict keeps one of these paths as it is, so that it makes no room.
+    fn are_kept(&self, entries: &Wanted) -> bool {
+        self.conflicts.iter().flat_map(concerned_paths).any(|path| entries.contains_key(&path))
     }
 
     /// Returns whether a conflict keeps the whole work from being merged.

@@ -242,20 +242,68 @@ fn a_file_that_follows_a_folder_to_the_old_name_of_another_is_not_taken_for_that
         memory.change("d/f", &old, ""),
         memory.change("lib/f", "", &edited),
     ];
-    for (sides, beside) in [([&folder, &renamed], "d/f~theirs"), ([&renamed, &folder], "d/f~ours")]
-    {
-        let (files, [conflicts, left]) =
-            settled(&memory, sides.map(|side| &side[..]), SettleChoice::Markers);
-        assert_eq!(conflicts.len(), 2, "{conflicts:?}");
-        let kept = [
-            ("d/f".to_owned(), (Mode::Link, "target".to_owned())),
-            (beside.to_owned(), file(&own)),
-            ("d/g".to_owned(), file(&other)),
-            ("d/k".to_owned(), file("k\n")),
-            ("lib/f".to_owned(), file(&edited)),
-        ];
-        assert_eq!((files, left), (kept.into(), Vec::new()));
+    // The old file is renamed, or removed.
+    for (count, moved) in [(2, &renamed[..]), (1, &renamed[..2])] {
+        for (sides, beside) in
+            [([&folder[..], moved], "d/f~theirs"), ([moved, &folder[..]], "d/f~ours")]
+        {
+            let (files, [conflicts, left]) = settled(&memory, sides, SettleChoice::Markers);
+            assert_eq!(conflicts.len(), count, "{conflicts:?}");
+            let kept = [
+                ("d/f".to_owned(), (Mode::Link, "target".to_owned())),
+                (beside.to_owned(), file(&own)),
+                ("d/g".to_owned(), file(&other)),
+                ("d/k".to_owned(), file("k\n")),
+                ("lib/f".to_owned(), file(&edited)),
+            ];
+            let kept = kept.into_iter().take(3 + count).collect::<Files>();
+            assert_eq!((files, left), (kept, Vec::new()));
+        }
     }
+}
+
+#[test]
+fn a_file_that_follows_a_folder_to_the_name_of_a_folder_is_put_beside_that() {
+    let [one, two] = ["one", "two"].map(lines);
+    let memory = Memory::of(&[("a/one", &one), ("a/two", &two)]);
+    let renamed = [memory.change("a/f", "", &one), memory.change("a/one", &one, "")];
+    let folder = [
+        memory.change("a/one", &one, ""),
+        memory.change("a/two", &two, ""),
+        memory.change("lib/f/inside", "", "inside\n"),
+        memory.change("lib/one", "", &one),
+        memory.change("lib/two", "", &two),
+    ];
+    let (files, [_, left]) = settled(&memory, [&renamed, &folder], SettleChoice::Markers);
+    let kept = [
+        ("lib/f/inside".to_owned(), file("inside\n")),
+        ("lib/f~ours".to_owned(), file(&one)),
+        ("lib/one".to_owned(), file(&one)),
+        ("lib/two".to_owned(), file(&two)),
+    ];
+    assert_eq!((files, left), (kept.into(), Vec::new()));
+}
+
+#[test]
+fn a_file_that_another_conflict_keeps_is_not_put_beside_a_folder() {
+    let [old, other, own] = ["old", "other", "own"].map(lines);
+    let memory = Memory::of(&[("c/g", &other), ("d/f", &old), ("d/k", "k\n")]);
+    let added = [memory.change("c/f", "", &own)];
+    let folder = [
+        memory.change("c/g", &other, ""),
+        memory.change("d/f", &old, ""),
+        memory.change("d/f/inside", "", "inside\n"),
+        memory.change("d/g", "", &other),
+    ];
+    let (files, [conflicts, _]) = settled(&memory, [&added, &folder], SettleChoice::Markers);
+    assert_eq!(conflicts.len(), 2, "{conflicts:?}");
+    let kept = [
+        ("c/f".to_owned(), file(&own)),
+        ("d/f".to_owned(), file(&old)),
+        ("d/g".to_owned(), file(&other)),
+        ("d/k".to_owned(), file("k\n")),
+    ];
+    assert_eq!(files, kept.into());
 }
 
 #[test]
