@@ -183,9 +183,9 @@ impl ConflictsDocument<'_> {
         let path = (path.as_bytes() == conflict.path.as_bytes()).then(|| shell_word(&path));
         let path = path.map(|path| format!(" {path}")).unwrap_or_default();
         let hunks = context.captured.conflict_hunks(conflict).unwrap_or_default();
-        let mut ways = ways(conflict, self.merge, &hunks).into_iter();
-        let choice = ways.next().unwrap_or("--ours");
-        let others = ways.collect::<Vec<_>>().join(", ");
+        let mut options = offered_options(conflict, self.merge, &hunks).into_iter();
+        let choice = options.next().unwrap_or("--ours");
+        let others = options.collect::<Vec<_>>().join(", ");
         let others = match conflict.reason {
             ConflictReason::MissingCommit => {
                 "or fetch the commit into the repository there, and try again".to_owned()
@@ -216,7 +216,11 @@ impl ConflictsDocument<'_> {
 
 /// Returns the options that settle a conflict, the first to be tried before the others. `hunks` are the
 /// places at which both sides changed the same lines.
-fn ways(conflict: &Conflict, merge: MergeMode, hunks: &[ConflictHunk]) -> Vec<&'static str> {
+fn offered_options(
+    conflict: &Conflict,
+    merge: MergeMode,
+    hunks: &[ConflictHunk],
+) -> Vec<&'static str> {
     let is_tree = match merge {
         MergeMode::Patch | MergeMode::None => true,
         // Markers are never committed.
@@ -237,7 +241,7 @@ fn ways(conflict: &Conflict, merge: MergeMode, hunks: &[ConflictHunk]) -> Vec<&'
         ("--markers", marked && is_tree),
         ("--tool", both && sides_of(conflict).is_some()),
     ];
-    all.into_iter().filter(|(_, works)| *works).map(|(way, _)| way).collect()
+    all.into_iter().filter(|(_, works)| *works).map(|(option, _)| option).collect()
 }
 
 /// Returns whether a task with so many conflicts has changed more, which has not landed.
@@ -271,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_ways_that_settle_a_conflict_are_offered() {
+    fn only_options_that_settle_a_conflict_are_offered() {
         use ConflictReason::{Binary, ChangedAndRemoved, Content, Encoding, Kind, SameName};
         let file = |mode| Some(Side { oid: "a".repeat(40), mode });
         let conflict = |reason, theirs| Conflict {
@@ -314,7 +318,7 @@ mod tests {
         ] {
             for (merge, expected) in [(MergeMode::Patch, tree), (MergeMode::Branch, branch)] {
                 let hunks = vec![ConflictHunk::default(); usize::from(has_lines)];
-                let offered = ways(&conflict, merge, &hunks).join(" ");
+                let offered = offered_options(&conflict, merge, &hunks).join(" ");
                 assert_eq!(offered, expected, "{:?} {merge:?}", conflict.reason);
             }
         }
