@@ -20,7 +20,7 @@ use crate::landing::plan::Plan;
 use crate::landing::user_moves::UserMoves;
 use crate::landing::working_tree::WorkingTree;
 use crate::landing::write_file::Synced;
-use crate::merge::{MergeRules, MergedPath, Merger, mark_setup_conflicts, merge_tasks};
+use crate::merge::{MergeRules, MergedPath, Merger, TaskChange, mark_setup_conflicts, merge_tasks};
 use crate::settle::mark_by_index;
 use crate::store::TaskStore;
 
@@ -94,7 +94,8 @@ pub(super) fn attempt(
     let target = WorkingTree::of(context.tree, context.store);
     let target = target.tracked_by(rules.moves.repo()).reading_ahead();
     let places = (&target, context.store);
-    let Merged { report, merged_paths, nested } = merge(places, tasks, rules, exclusions);
+    let Merged { report, merged_paths, task_changes, nested } =
+        merge(places, tasks, rules, exclusions);
     if merged_paths.is_empty() {
         return Ok(Attempt::Finished(report));
     }
@@ -105,7 +106,7 @@ pub(super) fn attempt(
         return Ok(Attempt::Interrupted(written));
     }
     let journal = Journal::new(id, (run.clone(), landing), plan.folders, plan.changes, report);
-    let journal = journal.in_nested(nested);
+    let journal = journal.in_nested(nested).sharing(task_changes);
     let ended = match prepare(context, &journal) {
         Ok(()) => exchange(context, &journal),
         Err(failure) => {
@@ -140,6 +141,8 @@ pub(super) struct Merged {
     pub(super) report: LandingReport,
     /// The paths that change.
     merged_paths: BTreeMap<RepoPath, MergedPath>,
+    /// What each task has changed, if some have changed the same paths.
+    task_changes: Vec<TaskChange>,
     /// The folders of the nested repositories in which the tasks worked.
     nested: BTreeSet<RepoPath>,
 }
@@ -170,8 +173,9 @@ pub(super) fn merge(
         }
     }
     let report = LandingReport { tasks: landings };
+    let task_changes = merger.shared_changes();
     let merged_paths = merger.finish();
-    Merged { report, merged_paths, nested: target.nested() }
+    Merged { report, merged_paths, task_changes, nested: target.nested() }
 }
 
 /// Stages the new versions and commits the journal. The landing can be cancelled until the journal

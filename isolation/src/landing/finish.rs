@@ -219,7 +219,11 @@ impl LandingContext<'_> {
             };
             [named("before", change.expected), named("after", change.new)]
         });
-        let versions = versions.flatten().collect::<Vec<_>>();
+        let between = journal.task_changes.iter().enumerate().filter_map(|(number, own)| {
+            let entry = own.change.task?;
+            Some((format!("task-{number}-after").into_bytes(), entry))
+        });
+        let versions = versions.flatten().chain(between).collect::<Vec<_>>();
         self.store.hold(&journal.reference(), &versions, Durability::Synced)
     }
 

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::file_entry::Entry;
 use crate::landing::on_branch::{BranchMove, stored_index};
 use crate::landing::plan::FileChange;
+use crate::landing::stored_changes;
 use crate::landing::undo::{MadeBranch, NestedBranch, UndoRecord};
+use crate::merge::TaskChange;
 
 /// The content of a journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +27,10 @@ pub(super) struct Journal {
     /// The changes in the order in which they are applied.
     #[serde(rename = "steps")]
     pub(super) changes: Vec<FileChange>,
+    /// What each task has changed, in their order, if two of them have changed one path: the changes do
+    /// not say it then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "stored_changes")]
+    pub(super) task_changes: Vec<TaskChange>,
     /// The branch that moves, if the work becomes commits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) branch: Option<BranchMove>,
@@ -72,6 +78,7 @@ impl Journal {
             landing: Some(landing),
             folders,
             changes,
+            task_changes: Vec::new(),
             branch: None,
             index: Vec::new(),
             made: Vec::new(),
@@ -80,6 +87,11 @@ impl Journal {
             undo: None,
             report,
         }
+    }
+
+    /// Returns the journal of a landing of work in which tasks have changed the same paths.
+    pub(super) fn sharing(self, task_changes: Vec<TaskChange>) -> Self {
+        Self { task_changes, ..self }
     }
 
     /// Returns the journal of a landing that takes others back.

@@ -30,6 +30,7 @@ mod presence;
 mod rescue;
 mod skipped_files;
 mod stage;
+mod stored_changes;
 #[cfg(test)]
 pub(crate) mod tests;
 mod undo;

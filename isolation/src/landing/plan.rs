@@ -211,20 +211,21 @@ impl From<FileChange> for StoredChange {
     }
 }
 
+/// Reads the entry that a side in a journal is.
+pub(super) fn entry_of_side(side: Side) -> std::result::Result<Entry, String> {
+    let mode = Mode::from_git(side.mode).ok_or(format!("{:o} is not a file mode", side.mode))?;
+    let oid = Oid::from_str(&side.oid).map_err(|error| error.message().to_owned())?;
+    Ok(Entry { mode, oid })
+}
+
 impl TryFrom<StoredChange> for FileChange {
     type Error = String;
 
     fn try_from(written: StoredChange) -> std::result::Result<Self, String> {
-        let entry = |side: Side| {
-            let mode =
-                Mode::from_git(side.mode).ok_or(format!("{:o} is not a file mode", side.mode))?;
-            let oid = Oid::from_str(&side.oid).map_err(|error| error.message().to_owned())?;
-            Ok::<_, String>(Entry { mode, oid })
-        };
         Ok(Self {
             path: written.path,
-            expected: written.expected.map(entry).transpose()?,
-            new: written.new.map(entry).transpose()?,
+            expected: written.expected.map(entry_of_side).transpose()?,
+            new: written.new.map(entry_of_side).transpose()?,
             temp: written.temp,
             method: written.method,
             seen: None,

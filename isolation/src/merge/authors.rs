@@ -103,8 +103,12 @@ impl Origins {
 }
 
 impl Merger<'_> {
-    /// Returns the task that removed or added a path; `None` if no task did.
+    /// Returns the task that removed or added a path; `None` if no task did. To an undo, all that has
+    /// changed since is what stands.
     pub(super) fn author(&self, path: &RepoPath) -> Option<TaskName> {
+        if self.is_undo {
+            return None;
+        }
         if let Some(changed) = self.changed.get(path) {
             return changed.authors.author(changed.entry).cloned();
         }
@@ -117,6 +121,7 @@ impl Merger<'_> {
     /// Returns who removed a path.
     pub(super) fn remover(&self, path: &RepoPath) -> Remover {
         let task = match self.changed.get(path) {
+            _ if self.is_undo => None,
             Some(changed) => changed.authors.remover.clone(),
             None if self.moved_away.contains_key(path) => return Remover::Nobody,
             None => self.author(path),

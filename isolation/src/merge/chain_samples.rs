@@ -14,25 +14,25 @@ const NEW_FOLDERS: [&str; 5] = ["moved", "moved/in", "q", "z", "c/d/y"];
 const LINES: usize = 24;
 
 /// One task of a chain.
-pub(super) struct ChainStep {
+pub(crate) struct ChainStep {
     /// The task whose work this one began with; none if it began with the base.
-    pub(super) after: Option<usize>,
+    pub(crate) after: Option<usize>,
     /// What the task left.
-    pub(super) files: Files,
+    pub(crate) files: Files,
 }
 
 /// A base, and the tasks that were made from it.
-pub(super) struct Chain {
-    pub(super) base: Files,
-    pub(super) steps: Vec<ChainStep>,
+pub(crate) struct Chain {
+    pub(crate) base: Files,
+    pub(crate) steps: Vec<ChainStep>,
     /// How many changes there are, and how many rename a folder.
-    pub(super) changes: u64,
-    pub(super) folder_renames: u64,
+    pub(crate) changes: u64,
+    pub(crate) folder_renames: u64,
 }
 
 impl Chain {
     /// Returns the chain of a seed.
-    pub(super) fn new(random: &mut Random) -> Self {
+    pub(crate) fn new(random: &mut Random) -> Self {
         let mut base = Files::new();
         for _ in 0..4 + random.below(8) {
             add(random, &mut base);
@@ -50,7 +50,7 @@ impl Chain {
     }
 
     /// Returns the files with which a task after another one begins.
-    pub(super) fn start(&self, after: Option<usize>) -> &Files {
+    pub(crate) fn start(&self, after: Option<usize>) -> &Files {
         after.map_or(&self.base, |after| &self.steps[after].files)
     }
 

@@ -16,9 +16,10 @@ use crate::merge::path_texts::PathTexts;
 use crate::merge::settling::{Added, Met, Settling};
 use crate::merge::side_renames::Authors;
 use crate::merge::tree_merge::{Untouched, Versions, follow_renames};
+use crate::merge::versions::Beginning;
 use crate::merge::{
     Blobs, EntryState, Joined, MarkerForm, MergeRule, MergeRules, MergeTarget, MergedEntry,
-    OutsideChanges, three_way,
+    OutsideChanges, TaskChange, three_way,
 };
 
 /// A tree in memory: a [`MergeTarget`] and the work of the tasks that were added so far.
@@ -29,7 +30,8 @@ pub(crate) struct Merger<'a> {
     pub(super) rules: Option<&'a MergeRules>,
     /// What changed in the target besides the work of tasks.
     pub(super) outside: Option<&'a dyn OutsideChanges>,
-    /// Whether files get back the names that they had, wherever folders went.
+    /// Whether files get back the names that they had, wherever folders went, and whoever has changed
+    /// something since.
     pub(super) is_undo: bool,
     /// Paths that must not change, because another program keeps writing them.
     contested: BTreeSet<RepoPath>,
@@ -39,6 +41,7 @@ pub(crate) struct Merger<'a> {
     pub(super) works: Vec<(TaskName, Wanted)>,
     /// The paths at which tasks added files that were moved when their work was merged.
     pub(super) moved_away: BTreeMap<RepoPath, TaskName>,
+    pub(super) task_changes: Vec<TaskChange>,
     /// The states that the target returned. Each path is read once: the version that a landing
     /// expects must be the one that its merge started from.
     seen: RefCell<BTreeMap<RepoPath, EntryState>>,
@@ -48,7 +51,7 @@ pub(crate) struct Merger<'a> {
 pub(super) struct ChangedEntry {
     pub(super) entry: Option<Entry>,
     /// The entry with which the first of the tasks began.
-    base: Option<Entry>,
+    pub(super) base: Option<Entry>,
     /// The old path, if the file is known to have been renamed to this path.
     pub(super) from: Option<RepoPath>,
     /// The tasks that changed it, in their order.
@@ -96,6 +99,7 @@ impl<'a> Merger<'a> {
             changed: BTreeMap::new(),
             works: Vec::new(),
             moved_away: BTreeMap::new(),
+            task_changes: Vec::new(),
             seen: RefCell::default(),
         }
     }
@@ -146,10 +150,20 @@ impl<'a> Merger<'a> {
         changes: &[Change],
         request: &SettleRequest,
     ) -> Result<Added> {
+        self.add_since((task, Beginning::Works(predecessors)), changes, request)
+    }
+
+    /// Merges the work of one task that began with something else than the work of tasks.
+    pub(crate) fn add_since(
+        &mut self,
+        (task, beginning): (&TaskName, Beginning<'_>),
+        changes: &[Change],
+        request: &SettleRequest,
+    ) -> Result<Added> {
         let is_open = |change: &&Change| !request.landed.contains(&change.path);
         let changes: Vec<Change> = changes.iter().filter(is_open).cloned().collect();
         let changes = changes.as_slice();
-        let paths = self.versions(changes, predecessors)?;
+        let paths = self.versions(changes, beginning)?;
         let touched: BTreeSet<RepoPath> = paths.keys().cloned().collect();
         let added = AddedFiles::of(&paths);
         let untouched = UntouchedPaths { merger: self, touched: &touched };
@@ -233,6 +247,9 @@ impl<'a> Merger<'a> {
             let moved = origins.at(&path);
             let origin = moved.here.filter(|_| before.is_none());
             let base = own.map_or(before, |change| change.base);
+            let from = own.and_then(|change| change.from.clone());
+            let change = Change { path: path.clone(), base: before, task: entry, from };
+            self.task_changes.push(TaskChange { task: task.clone(), change });
             let changed = self.changed.entry(path).or_insert_with(|| ChangedEntry::new(base));
             if before.is_none() {
                 changed.from = origin.map_or_else(
@@ -249,51 +266,6 @@ impl<'a> Merger<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Returns the three versions of each path that the task changed, or that others changed since
-    /// the task began.
-    fn versions(
-        &self,
-        changes: &[Change],
-        predecessors: &BTreeSet<TaskName>,
-    ) -> Result<BTreeMap<RepoPath, Versions>> {
-        let mut paths = BTreeMap::new();
-        for change in changes {
-            let sides = [self.entry(&change.path)?, change.task];
-            let earlier = self.changed.get(&change.path).and_then(|changed| changed.from.clone());
-            let from = [earlier, change.from.clone()];
-            paths.insert(change.path.clone(), Versions { base: change.base, sides, from });
-        }
-        let began = self.work_of(predecessors);
-        for (path, changed) in &self.changed {
-            let base = began.get(path).copied().unwrap_or(changed.base);
-            if changed.entry != base && !paths.contains_key(path) {
-                let from = [changed.from.clone(), None];
-                let sides = [changed.entry, base];
-                paths.insert(path.clone(), Versions { base, sides, from });
-            }
-        }
-        for (path, base) in began {
-            let now = self.entry(&path)?;
-            if now != base {
-                paths.entry(path).or_insert(Versions::new(base, [now, base]));
-            }
-        }
-        if let Some(outside) = self.outside
-            && self.concerns_outside(changes, outside)?
-        {
-            for (path, base) in outside.bases()? {
-                if !paths.contains_key(path) && !self.changed.contains_key(path) {
-                    let now = self.entry(path)?;
-                    let sides = [now, *base];
-                    let from = if base.is_none() { outside.old_path(path, now) } else { None };
-                    let from = [from, None];
-                    paths.insert(path.clone(), Versions { base: *base, sides, from });
-                }
-            }
-        }
-        Ok(paths)
     }
 
     /// Returns every path that differs from the target, sorted.

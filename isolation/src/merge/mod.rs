@@ -5,7 +5,7 @@ mod added_files;
 mod authors;
 mod case_twins;
 #[cfg(test)]
-mod chain_samples;
+pub(crate) mod chain_samples;
 #[cfg(test)]
 mod chain_tests;
 mod conflict_data;
@@ -17,26 +17,28 @@ mod old_places;
 mod outside;
 mod path_texts;
 #[cfg(test)]
-mod random;
+pub(crate) mod random;
 mod renames;
 mod rules;
 mod settling;
 mod side_renames;
 mod so_far;
 mod target;
+mod task_changes;
 #[cfg(test)]
 mod tests;
 mod text;
 mod three_way;
 #[cfg(test)]
-mod tree_judge_tests;
+pub(crate) mod tree_judge_tests;
 #[cfg(test)]
 mod tree_lost_tests;
 mod tree_merge;
 #[cfg(test)]
-mod tree_samples;
+pub(crate) mod tree_samples;
 #[cfg(test)]
-mod tree_tests;
+pub(crate) mod tree_tests;
+mod versions;
 
 pub(crate) use merge_tasks::{
     mark_setup_conflicts, merge_captures, merge_tasks, missing_predecessors, predecessors,
@@ -48,7 +50,9 @@ pub(crate) use rules::{MarkerForm, MergeRules};
 pub(crate) use settling::Added;
 pub(crate) use side_renames::{renames_of, same_files};
 pub(crate) use target::{BlobForm, Blobs, EntryState, MergeTarget, OutsideChanges};
+pub(crate) use task_changes::TaskChange;
 pub(crate) use text::{
     Budget, Favor, Labels, MARKER_LENGTH, MarkerStyle, Refinement, TextMerge, merge_text,
 };
 pub(crate) use three_way::{Joined, LARGEST_TEXT, MergeRule, MergedEntry, three_way};
+pub(crate) use versions::{Began, Beginning};

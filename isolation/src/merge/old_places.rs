@@ -1,5 +1,5 @@
-//! Where the only copy of a file is while work is taken back. A file that does not get its old name
-//! back stays at the name it has.
+//! Where the only copy of a file is while work is merged in part. A file that does not get its new name
+//! stays at the name that it has.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -46,7 +46,7 @@ pub(super) enum Met {
 pub(super) struct Settling<'a> {
     request: &'a SettleRequest,
     changes: &'a [Change],
-    /// Found at the first conflict of an undo.
+    /// Found at the first conflict of a work that is merged in part.
     old_places: Option<OldPlaces<'a>>,
     /// What the task left at the paths that it changed.
     own: BTreeMap<&'a RepoPath, Option<Entry>>,
@@ -111,7 +111,8 @@ impl<'a> Settling<'a> {
                 return Ok(Met::Settled);
             }
         }
-        if merger.is_undo {
+        // Of work that is merged in part, no file leaves its old name without getting its new one.
+        if self.request.rest == ConflictingRest::LandClean {
             let old_places = match self.old_places.take() {
                 Some(old_places) => old_places,
                 None => OldPlaces::of(merger, self.changes)?,

@@ -13,25 +13,27 @@ use crate::merge::Blobs;
 use crate::merge::tree_samples::Files;
 
 /// The files of a tree by path.
-pub(super) type Entries = BTreeMap<String, Entry>;
+pub(crate) type Entries = BTreeMap<String, Entry>;
 
 /// What a merge comes to.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Outcome {
+pub(crate) struct Outcome {
     /// The merged tree. Where there are conflicts, with git's markers.
-    pub(super) tree: Entries,
+    pub(crate) tree: Entries,
     /// Whether there are conflicts. Some have no path.
-    pub(super) is_clean: bool,
+    pub(crate) is_clean: bool,
     /// The paths that are unmerged, without what marks those of a file that is put beside another.
-    pub(super) unmerged: BTreeSet<String>,
+    pub(crate) unmerged: BTreeSet<String>,
     /// What is said about the conflicts.
-    pub(super) said: Vec<String>,
+    pub(crate) said: Vec<String>,
 }
 
 /// A bare repository that holds all trees and blobs.
-pub(super) struct Judge {
-    pub(super) git: Repository,
+pub(crate) struct Judge {
+    pub(crate) git: Repository,
     folder: tempfile::TempDir,
+    /// What git does with files that were added to a renamed folder.
+    directory_renames: &'static str,
     written: RefCell<BTreeMap<Oid, Vec<u8>>>,
 }
 
@@ -48,15 +50,20 @@ impl Blobs for Judge {
 }
 
 impl Judge {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let git = Repository::init_bare(folder.path()).unwrap();
-        Self { git, folder, written: RefCell::default() }
+        Self { git, folder, directory_renames: "true", written: RefCell::default() }
+    }
+
+    /// Returns a judge in whose merges no file follows a renamed folder.
+    pub(crate) fn of_reverts() -> Self {
+        Self { directory_renames: "false", ..Self::new() }
     }
 
     /// Commits three trees each, in one pack, which is written faster than a file for each object.
     /// Returns the commits of the two sides.
-    pub(super) fn commit_all(&self, trees: &[[Entries; 3]]) -> Vec<[Oid; 2]> {
+    pub(crate) fn commit_all(&self, trees: &[[Entries; 3]]) -> Vec<[Oid; 2]> {
         // What is written through this handle is in memory until it is packed.
         let git = Repository::open_bare(self.folder.path()).unwrap();
         let odb = git.odb().unwrap();
@@ -73,7 +80,7 @@ impl Judge {
         commits
     }
 
-    pub(super) fn entries(&self, files: &Files) -> Entries {
+    pub(crate) fn entries(&self, files: &Files) -> Entries {
         let entry = |(mode, bytes): &(Mode, Vec<u8>)| Entry {
             mode: *mode,
             oid: self.write(bytes).unwrap(),
@@ -82,7 +89,7 @@ impl Judge {
     }
 
     /// Merges each pair of commits with git. Returns `None` for those at which an assertion of git fails.
-    pub(super) fn merge_all(&self, pairs: &[[Oid; 2]]) -> Vec<Option<Outcome>> {
+    pub(crate) fn merge_all(&self, pairs: &[[Oid; 2]]) -> Vec<Option<Outcome>> {
         if let Some(outcomes) = self.merge(pairs) {
             return outcomes.into_iter().map(Some).collect();
         }
@@ -93,7 +100,9 @@ impl Judge {
     fn merge(&self, pairs: &[[Oid; 2]]) -> Option<Vec<Outcome>> {
         let mut git = Command::new("git")
             .current_dir(self.folder.path())
-            .args(["-c", "merge.directoryRenames=true", "merge-tree", "--stdin"])
+            .arg("-c")
+            .arg(format!("merge.directoryRenames={}", self.directory_renames))
+            .args(["merge-tree", "--stdin"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -102,7 +102,7 @@ fn unmerged(conflict: &Conflict, base: &Entries) -> Vec<String> {
 }
 
 /// A tree in memory as the target of a merge.
-pub(super) struct TreeTarget(pub(super) Entries);
+pub(crate) struct TreeTarget(pub(crate) Entries);
 
 impl MergeTarget for TreeTarget {
     fn state_of(&self, path: &RepoPath) -> Result<EntryState> {
@@ -126,11 +126,11 @@ impl MergeTarget for TreeTarget {
     }
 }
 
-pub(super) fn name(number: usize) -> TaskName {
+pub(crate) fn name(number: usize) -> TaskName {
     format!("t{number}").parse().unwrap()
 }
 
-pub(super) fn changes(base: &Entries, task: &Entries) -> Vec<Change> {
+pub(crate) fn changes(base: &Entries, task: &Entries) -> Vec<Change> {
     let paths: BTreeSet<&String> = base.keys().chain(task.keys()).collect();
     let change = |path: &String| {
         let (base, task) = (base.get(path).copied(), task.get(path).copied());

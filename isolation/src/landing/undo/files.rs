@@ -19,7 +19,7 @@ use crate::landing::journal::State;
 use crate::landing::journal_content::Journal;
 use crate::landing::plan::Plan;
 use crate::landing::working_tree::WorkingTree;
-use crate::merge::Merger;
+use crate::merge::{Beginning, Merger};
 use crate::store::TaskStore;
 use crate::tree::Tree;
 
@@ -153,13 +153,16 @@ impl FileUndo<'_> {
             .taking_back()
             .without(&left);
         let settle = SettleRequest { rest: ConflictingRest::LandClean, ..SettleRequest::default() };
-        let mut known = BTreeSet::new();
-        let reversals = reversals(self.history, store, self.request)?;
-        for (number, reversal) in reversals.into_iter().enumerate() {
+        let mut timeline = self.history.timeline.clone();
+        for (number, reversal) in reversals(self.history, self.request).into_iter().enumerate() {
             let name: TaskName = format!("undo-{number}").parse().expect("such a word is a name");
-            let added = merger.add_settled((&name, &known), &reversal.changes, &settle)?;
-            // To a landing, those after it are what has changed since, which is undone by now.
-            known.insert(name);
+            let began = || timeline.after(reversal.moment, store);
+            let begun = (&name, Beginning::Known(&began));
+            let made = merger.task_changes().len();
+            let added = merger.add_since(begun, &reversal.changes, &settle)?;
+            // To the landings before, this is what has changed since.
+            let made = merger.task_changes()[made..].iter().map(|own| own.change.clone());
+            timeline.push(made.collect());
             back.add(reversal, added.conflicts, &excluded.unwritable);
         }
         back.finish(merger.finish());

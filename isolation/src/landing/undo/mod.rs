@@ -13,6 +13,9 @@ mod report;
 mod reversal;
 mod stack;
 mod take_back;
+#[cfg(test)]
+mod tests;
+mod timeline;
 
 pub(super) use branches::{finish_branches, has_returned};
 pub(super) use record::{MadeBranch, NestedBranch, UndoRecord};

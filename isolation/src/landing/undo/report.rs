@@ -35,7 +35,7 @@ impl MergedBack {
         conflicts: Vec<Conflict>,
         unwritable: &BTreeSet<RepoPath>,
     ) {
-        let Reversal { landing, changes, tasks, stuck } = reversal;
+        let Reversal { landing, moment: _, changes, tasks, stuck } = reversal;
         let mut not_taken: BTreeSet<RepoPath> = BTreeSet::new();
         // The names of the tasks in this merge are not those of the run.
         let conflicts = conflicts.into_iter().map(|conflict| Conflict { with: None, ..conflict });

@@ -3,18 +3,18 @@
 
 use std::collections::BTreeMap;
 
-use engine::ports::{UndoRequest, UndoScope, UndoTask};
+use engine::ports::{UndoRequest, UndoScope};
 use protocol::{Conflict, ConflictReason, RepoPath, TaskName};
 
-use super::history::{History, PastChange, PastLanding};
-use crate::error::Result;
+use super::history::{History, PastChange, PastLanding, PastWork};
 use crate::file_entry::{Change, Entry};
-use crate::store::TaskStore;
 
 /// The changes that take one landing back, or the work of a task in it.
 pub(super) struct Reversal {
     /// The identifier of the landing's journal.
     pub(super) landing: String,
+    /// The moment of the history at which what is taken back had just landed.
+    pub(super) moment: usize,
     /// The changes: the base is what has landed, and the task's version what was there before.
     pub(super) changes: Vec<Change>,
     /// The tasks whose work is taken back, by path.
@@ -23,73 +23,77 @@ pub(super) struct Reversal {
     pub(super) stuck: Vec<Conflict>,
 }
 
-/// Returns what takes the landings of a run back, the last landing first.
-pub(super) fn reversals(
-    history: &History,
-    store: &TaskStore,
-    request: &UndoRequest,
-) -> Result<Vec<Reversal>> {
+/// Returns what takes the landings of a run back, the last landing first, and in it the last task.
+pub(super) fn reversals(history: &History, request: &UndoRequest) -> Vec<Reversal> {
+    let is_wanted = |task: &TaskName| request.tasks.iter().any(|wanted| wanted.task == *task);
     let mut reversals = Vec::new();
     for landing in history.landings.iter().rev() {
         match request.scope {
-            UndoScope::Run => {
-                let all = |_: &PastChange| true;
-                reversals.push(whole(landing, all));
-            }
+            UndoScope::Run => reversals.push(whole(landing)),
             UndoScope::Tasks => {
-                for task in request.tasks.iter().rev() {
-                    reversals.push(of_task(landing, store, task)?);
-                }
+                let works = landing.works.iter().rev().filter(|work| is_wanted(&work.task));
+                reversals.extend(works.map(|work| of_work(landing, work)));
+                reversals.push(untold(landing, &is_wanted));
             }
         }
     }
     reversals.retain(|reversal| !reversal.tasks.is_empty());
-    Ok(reversals)
+    reversals
 }
 
-/// Returns the changes that restore every version that the landing has replaced, where `is_meant`.
-fn whole(landing: &PastLanding, is_meant: impl Fn(&PastChange) -> bool) -> Reversal {
-    let meant = landing.changes.iter().filter(|(_, change)| is_meant(change));
-    let (mut changes, mut tasks) = (Vec::new(), BTreeMap::new());
-    for (path, PastChange { before, after, by }) in meant {
-        let (base, task) = (*after, *before);
-        changes.push(Change::new(path.clone(), base, task));
-        tasks.insert(path.clone(), by.clone());
+impl Reversal {
+    fn of(landing: &PastLanding, moment: usize) -> Self {
+        let (changes, tasks, stuck) = (Vec::new(), BTreeMap::new(), Vec::new());
+        Self { landing: landing.id.clone(), moment, changes, tasks, stuck }
     }
-    Reversal { landing: landing.id.clone(), changes, tasks, stuck: Vec::new() }
 }
 
-/// Returns the changes that take back the work of one task. Where others have changed the same file
-/// in the same landing, it is what the task has changed, backwards.
-fn of_task(landing: &PastLanding, store: &TaskStore, wanted: &UndoTask) -> Result<Reversal> {
-    let task = &wanted.task;
-    let mut reversal = whole(landing, |change| change.by == [task.clone()]);
-    let is_shared = |change: &PastChange| change.by.len() > 1 && change.by.contains(task);
-    let shared: Vec<_> = landing.changes.iter().filter(|(_, change)| is_shared(change)).collect();
-    if shared.is_empty() {
-        return Ok(reversal);
+/// Returns the changes that restore every version that the landing has replaced.
+fn whole(landing: &PastLanding) -> Reversal {
+    let mut reversal = Reversal::of(landing, landing.moment);
+    for (path, PastChange { before, after, by }) in &landing.changes {
+        reversal.changes.push(Change::new(path.clone(), *after, *before));
+        reversal.tasks.insert(path.clone(), by.clone());
     }
-    let own = match &wanted.capture {
-        Some(capture) => store.changes(capture)?,
-        None => Vec::new(),
-    };
-    for (path, change) in shared {
-        reversal.tasks.insert(path.clone(), vec![task.clone()]);
-        match own.iter().find(|own| own.path == *path) {
-            Some(own) => {
-                let (base, task) = (own.task, own.base);
-                reversal.changes.push(Change::new(path.clone(), base, task));
-            }
-            None => reversal.stuck.push(Conflict {
-                path: path.clone(),
-                reason: ConflictReason::Content,
-                base: change.after.map(Entry::to_side),
-                ours: change.after.map(Entry::to_side),
-                theirs: None,
-                with: change.by.iter().find(|other| *other != task).cloned(),
-                renamed: None,
-            }),
+    reversal
+}
+
+/// Returns the changes of one task backwards, as `git revert` makes them.
+fn of_work(landing: &PastLanding, work: &PastWork) -> Reversal {
+    let mut reversal = Reversal::of(landing, work.moment);
+    let renamed = work.changes.iter().filter_map(|change| Some((change.from.as_ref()?, change)));
+    let new_names: BTreeMap<&RepoPath, &Change> = renamed.collect();
+    for change in &work.changes {
+        let is_gone = change.task.is_none();
+        let new_name = new_names.get(&change.path).filter(|_| is_gone);
+        let from = new_name.map(|renamed| renamed.path.clone());
+        let (path, base, task) = (change.path.clone(), change.task, change.base);
+        reversal.tasks.insert(path.clone(), vec![work.task.clone()]);
+        reversal.changes.push(Change { path, base, task, from });
+    }
+    reversal
+}
+
+/// Returns the paths that tasks have changed together with others in a landing whose journal does not
+/// say what each of them has changed: an older version of Regatta has written it.
+fn untold(landing: &PastLanding, is_wanted: &dyn Fn(&TaskName) -> bool) -> Reversal {
+    let mut reversal = Reversal::of(landing, landing.moment);
+    for (path, change) in landing.untold() {
+        let meant: Vec<TaskName> =
+            change.by.iter().filter(|task| is_wanted(task)).cloned().collect();
+        if meant.is_empty() {
+            continue;
         }
+        reversal.stuck.push(Conflict {
+            path: path.clone(),
+            reason: ConflictReason::Content,
+            base: change.after.map(Entry::to_side),
+            ours: change.after.map(Entry::to_side),
+            theirs: None,
+            with: change.by.iter().find(|other| !meant.contains(other)).cloned(),
+            renamed: None,
+        });
+        reversal.tasks.insert(path.clone(), meant);
     }
-    Ok(reversal)
+    reversal
 }

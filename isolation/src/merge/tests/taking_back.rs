@@ -1,4 +1,4 @@
-//! Work that is taken back: files get their old names, or stay where they are.
+//! Work that is taken back, or merged in part: files get their names, or stay where they are.
 
 use engine::ports::ConflictingRest;
 
@@ -65,6 +65,25 @@ fn a_file_whose_old_name_another_file_has_stays_at_its_new_name() {
     let expected = files(&[("a", "of the user"), ("b", "x"), ("c", "y"), ("d", "z")]);
     assert_eq!(after, expected);
     assert_eq!(left, ["a", "b", "c"]);
+}
+
+#[test]
+fn work_that_is_merged_in_part_renames_a_file_or_leaves_it() {
+    let [x, of_the_user] = ["x", "of the user"].map(lines);
+    let memory = Memory::of(&[("a", &x), ("b", &of_the_user), ("c", "1\n")]);
+    let changes = [
+        memory.change("a", &x, ""),
+        memory.change("b", "", &x),
+        memory.change("c", "1\n", "2\n"),
+    ];
+    let mut merger = Merger::over(&memory, &memory.bytes);
+    let rest = ConflictingRest::LandClean;
+    let request = SettleRequest { rest, ..SettleRequest::default() };
+    let added = merger.add_settled((&task(0), &none()), &changes, &request).unwrap();
+    let left: Vec<_> = added.conflicts.iter().flat_map(crate::settle::concerned_paths).collect();
+    assert_eq!(left, [path("a"), path("b")]);
+    assert_eq!(added.settled.landed, [path("c")]);
+    assert_eq!(merger.finish().into_keys().collect::<Vec<_>>(), [path("c")]);
 }
 
 #[test]

@@ -1,0 +1,240 @@
+//! Random chains of tasks that rename files and folders, landed, and taken back task by task.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use engine::fault::Faults;
+use engine::ports::{CancelToken, LandingTask, UndoReport, UndoRequest, UndoScope, UndoTask};
+use protocol::{Landed, LandingId, TaskName};
+use test_limit::Rounds;
+
+use crate::file_entry::{Change, Entry, Mode};
+use crate::landing;
+use crate::landing::tests::kit::Kit;
+use crate::merge::chain_samples::Chain;
+use crate::merge::random::Random;
+use crate::merge::tree_judge_tests::{Entries, Judge};
+use crate::merge::tree_samples::Files;
+use crate::merge::tree_tests::{TreeTarget, changes, name};
+use crate::merge::{Blobs as _, Merger};
+use crate::settle::concerned_paths;
+
+/// A chain whose tasks can be landed and taken back.
+struct Landing {
+    kit: Kit,
+    judge: Judge,
+    tasks: Vec<LandingTask>,
+    /// The tree before and after each task whose work lands, in their order.
+    works: Vec<(LandingTask, [Entries; 2])>,
+    base: Entries,
+}
+
+impl Landing {
+    fn of(chain: &Chain) -> Self {
+        let texts = chain.base.iter().map(|(path, (_, bytes))| (&path[..], text(bytes)));
+        let kit = Kit::in_memory(&texts.collect::<Vec<_>>());
+        let (judge, store) = (Judge::of_reverts(), kit.store());
+        let base = judge.entries(&chain.base);
+        let target = TreeTarget(base.clone());
+        let mut merger = Merger::over(&target, &store);
+        let (mut tasks, mut works) = (Vec::new(), Vec::new());
+        for (_, bytes) in chain.base.values() {
+            store.write(bytes).unwrap();
+        }
+        let (mut tree, mut there) = (base.clone(), BTreeSet::new());
+        for (number, step) in chain.steps.iter().enumerate() {
+            let made =
+                changes(&judge.entries(chain.start(step.after)), &judge.entries(&step.files));
+            for bytes in step.files.values().map(|(_, bytes)| bytes) {
+                store.write(bytes).unwrap();
+            }
+            let on = step.after.map(name);
+            let depends_on: Vec<&str> = on.iter().map(TaskName::as_str).collect();
+            let task = kit.captured(name(number).as_str(), &depends_on, &made);
+            tasks.push(task.clone());
+            let before = predecessors(chain, number);
+            if on.is_some_and(|on| !there.contains(&on))
+                || merger.add(&task.task, &before, &made).unwrap().is_err()
+            {
+                continue;
+            }
+            there.insert(task.task.clone());
+            if !made.is_empty() {
+                let mut after = base.clone();
+                for (path, merged) in merger.so_far().unwrap() {
+                    match merged.after {
+                        Some(entry) => after.insert(path.to_string(), entry),
+                        None => after.remove(&path.to_string()),
+                    };
+                }
+                for entry in after.values() {
+                    judge.write(&store.read(entry.oid).unwrap()).unwrap();
+                }
+                works.push((task, [tree, after.clone()]));
+                tree = after;
+            }
+        }
+        Self { kit, judge, tasks, works, base }
+    }
+
+    /// Lands all tasks.
+    fn land(&self) {
+        let report = self.kit.land(&self.tasks);
+        let landed =
+            report.tasks.iter().filter(|task| matches!(task.landed, Landed::Landed { .. }));
+        let landed: BTreeSet<TaskName> = landed.map(|task| task.task.clone()).collect();
+        assert_eq!(landed, made_of(&self.works));
+        let end = self.works.last().map_or(&self.base, |(_, [_, after])| after);
+        assert_eq!(&self.tree(), end);
+    }
+
+    /// Returns the files that are in the working tree.
+    fn tree(&self) -> Entries {
+        let snapshot = self.kit.snapshot().into_iter();
+        let files = snapshot.filter(|(_, (mode, _))| mode & 0o170_000 == 0o100_000);
+        let files = files.map(|(path, (mode, bytes))| {
+            (String::from_utf8(path).unwrap(), (Mode::of_file(mode), bytes))
+        });
+        self.judge.entries(&files.collect::<Files>())
+    }
+
+    /// Returns what each work has changed, for a message.
+    fn told(&self) -> Vec<String> {
+        let sides = |change: &Change| {
+            format!("{} {}>{}", change.path, short(change.base), short(change.task))
+        };
+        let work = |(task, [before, after]): &(LandingTask, [Entries; 2])| {
+            let made: Vec<_> = changes(before, after).iter().map(sides).collect();
+            format!("{}: {}", task.task, made.join(", "))
+        };
+        self.works.iter().map(work).collect()
+    }
+
+    fn undo(&self, scope: UndoScope, works: &[usize]) -> UndoReport {
+        undo(&self.kit, scope, works.iter().map(|work| &self.works[*work].0))
+    }
+
+    /// Takes one work back, and compares that with `git revert`. Returns whether all of it came back.
+    fn revert(&self, work: usize) -> bool {
+        let (task, [before, after]) = &self.works[work];
+        let now = self.tree();
+        let pair = self.judge.commit_all(&[[after.clone(), now.clone(), before.clone()]]);
+        let git = self.judge.merge_all(&pair).pop().unwrap();
+        let report = self.undo(UndoScope::Tasks, &[work]);
+        let tree = self.tree();
+        let left: Vec<_> = report.left.iter().flat_map(concerned_paths).collect();
+        let told = || {
+            let paths = |tree: &Entries| {
+                let told =
+                    |(path, entry): (&String, &Entry)| format!("{path}:{}", short(Some(*entry)));
+                tree.iter().map(told).collect::<Vec<_>>().join(" ")
+            };
+            let works = self.told();
+            let [before, after, now] = [before, after, &now].map(paths);
+            let (task, left) = (&task.task, &report.left);
+            format!(
+                "{works:#?}\n{task}: {before}\n -> {after}\nnow {now}\nhere {}\nleft {left:?}\ngit {:?}",
+                paths(&tree),
+                git.as_ref().map(|git| (git.is_clean, paths(&git.tree), &git.said)),
+            )
+        };
+        let Some(git) = &git else { return left.is_empty() };
+        assert_eq!(git.is_clean, left.is_empty(), "{}", told());
+        if git.is_clean {
+            assert!(git.tree == tree, "{}", told());
+        }
+        left.is_empty()
+    }
+}
+
+fn short(entry: Option<Entry>) -> String {
+    entry.map_or("-".to_owned(), |entry| entry.oid.to_string()[..4].to_owned())
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+fn made_of(works: &[(LandingTask, [Entries; 2])]) -> BTreeSet<TaskName> {
+    works.iter().map(|(task, _)| task.task.clone()).collect()
+}
+
+fn predecessors(chain: &Chain, task: usize) -> BTreeSet<TaskName> {
+    let mut on = chain.steps[task].after;
+    let next = || {
+        let task = on?;
+        on = chain.steps[task].after;
+        Some(name(task))
+    };
+    std::iter::from_fn(next).collect()
+}
+
+/// Takes work of a run back, and sees that this was foretold.
+fn undo<'t>(
+    kit: &Kit,
+    scope: UndoScope,
+    tasks: impl Iterator<Item = &'t LandingTask>,
+) -> UndoReport {
+    let task = |task: &LandingTask| UndoTask {
+        task: task.task.clone(),
+        capture: Some(task.capture.clone()),
+    };
+    let request = UndoRequest { run: kit.run.clone(), scope, tasks: tasks.map(task).collect() };
+    let faults = Faults::default();
+    let foretold = landing::dry_run_undo(&kit.repo, &kit.paths, &faults, &request).unwrap();
+    let cancel = CancelToken::default();
+    let request = (LandingId::generate(), &request);
+    let report =
+        landing::undo(&kit.repo, &kit.paths, &faults, request, (&cancel, &|_| {})).unwrap();
+    landing::acknowledge(&kit.paths, &faults, &kit.run).unwrap();
+    assert_eq!(foretold, report);
+    report
+}
+
+#[test]
+fn each_task_of_a_chain_of_renames_is_taken_back_as_git_reverts_it() {
+    let mut rounds = Rounds::new("reverted chains", 6, 500);
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for seed in rounds.by_ref() {
+        let mut random = Random::new(seed);
+        let chain = Chain::new(&mut random);
+        *counts.entry("changes").or_default() += chain.changes;
+        *counts.entry("folders").or_default() += chain.folder_renames;
+        let landing = Landing::of(&chain);
+        let works = landing.works.len();
+        if landing.works.last().is_none_or(|(_, [_, end])| *end == landing.base) {
+            continue; // Nothing is written, and nothing recorded.
+        }
+        let first = landing.kit.snapshot();
+
+        // The last one first, each is taken back whole.
+        landing.land();
+        for work in (0..works).rev() {
+            let report = landing.undo(UndoScope::Tasks, &[work]);
+            assert_eq!(report.left, [], "{seed}: {work}");
+            assert!(landing.tree() == landing.works[work].1[0], "{seed}: {work}");
+        }
+        assert!(landing.kit.snapshot() == first, "{seed}: something is left");
+
+        // All at once.
+        landing.land();
+        let all: Vec<usize> = (0..works).collect();
+        let report = landing.undo(UndoScope::Run, &all);
+        assert_eq!(report.left, [], "{seed}: all at once");
+        assert!(landing.kit.snapshot() == first, "{seed}: all at once");
+
+        // In another order, as by git.
+        landing.land();
+        let mut left: Vec<usize> = (0..works).collect();
+        for _ in 0..works {
+            let work = left.swap_remove(random.below(left.len()));
+            let end = if landing.revert(work) { "clean" } else { "refused" };
+            *counts.entry(end).or_default() += 1;
+        }
+    }
+    let done = rounds.done();
+    done.report("R20", 1, "chains of renames taken back as git reverts them");
+    assert!(counts["folders"] * 10 >= counts["changes"] * 4, "{counts:?}");
+    if done.count >= 100 {
+        assert!(counts["refused"] > 0 && counts["clean"] > counts["refused"], "{counts:?}");
+    }
+}
