@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tests::model::{Answer, Asked, Checks, LoopbackModel, Pace};
-use tests::sandbox::{Finished, Repository, Sandbox, rustup_home};
+use tests::sandbox::{Finished, Repository, Sandbox, copy_of_a_dependency, rustup_home};
 
 use super::readme::{commands, file, readme};
 use crate::binary::sandbox;
@@ -207,24 +207,34 @@ fn every_command_of_the_readme_that_needs_no_network_does_what_it_says() {
     place.expect_nothing_left(&repository);
 }
 
+/// Returns the cells of the rows of the eight tasks in the table of a run.
+fn rows(stdout: &str) -> Vec<Vec<&str>> {
+    let table = stdout.lines().skip_while(|line| !line.starts_with("task ")).skip(1);
+    let cells = table.take(8).map(|line| line.split("  ").map(str::trim));
+    cells.map(|cells| cells.filter(|cell| !cell.is_empty()).collect()).collect()
+}
+
 #[test]
-fn the_picture_in_the_readme_is_of_this_demo() {
+fn the_picture_in_the_readme_shows_what_its_run_prints() {
     let place = sandbox();
     let picture = "docs/picture/demo.svg";
     assert!(readme().contains(&format!("]({picture})")), "the README shows it");
-    let path = format!("{}/../{picture}", env!("CARGO_MANIFEST_DIR"));
-    let picture = std::fs::read_to_string(path).expect("`docs/picture/draw` has drawn it");
-    let finished = place.regatta(place.folder()).words("demo").run().expect_code(0);
-    let table = finished.stdout.lines().skip_while(|line| !line.starts_with("task "));
-    let rows: Vec<_> = table.skip(1).take(8).collect();
-    assert_eq!(rows.len(), 8, "{finished}");
-    for row in rows {
-        let cells = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty());
-        for cell in cells.take(2) {
-            assert!(
-                picture.contains(&format!(">{cell}</text>")),
-                "{cell} in {picture}\n{finished}"
-            );
+    let project = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests lies in a folder");
+    let picture = std::fs::read_to_string(project.join(picture));
+    let picture = picture.expect("`docs/picture/draw` has drawn it");
+    let source = copy_of_a_dependency("bytes", &place.folder().join("source"));
+    let (script, path) = (project.join("docs/picture/run"), path(&place));
+    let command = format!("{} {}", script.display(), source.root().display());
+    let finished = typed(&place, place.folder(), &path, &command).expect_code(3);
+    let rows = rows(&finished.stdout);
+    let outcomes: Vec<_> = rows.iter().filter_map(|cells| cells.get(1).copied()).collect();
+    let expected = [["landed"; 6].as_slice(), &["conflict", "failed: gave_up"]].concat();
+    assert_eq!(outcomes, expected, "{finished}");
+    for cells in rows {
+        assert!(picture.contains(&format!(">{}</text>", cells[0])), "{} in {picture}", cells[0]);
+        let without_time = cells.iter().enumerate().filter(|(column, _cell)| *column != 4);
+        for (_column, cell) in without_time {
+            assert!(picture.contains(cell), "{cell} in {picture}\n{finished}");
         }
     }
 }
