@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use protocol::{RunName, RunState};
+use protocol::{LandingId, RunName, RunState};
 use store::{FindError, Reader, RunRow, TaskRow};
 
 use super::context::CommandContext;
@@ -226,9 +226,13 @@ fn with_id(reader: &Reader, root: &Path, given: &str) -> Result<Option<Located>,
     Ok(Some(Located::task(run.clone(), reader.find_task(run.id, given)?)))
 }
 
-/// Returns the run of a landing, whose id is the name of the run with a number.
+/// Returns the run of a landing: its name in the repository is that of the run with a number, and the ledger
+/// has an id.
 fn of_landing(reader: &Reader, given: &str) -> Result<Option<Located>, FindError> {
     let landing = given.strip_prefix("refs/landings/").unwrap_or(given);
+    if let Ok(id) = landing.parse::<LandingId>() {
+        return Ok(reader.run_of_landing(id)?.map(Located::run));
+    }
     let Some((run, number)) = landing.rsplit_once('-') else { return Ok(None) };
     let (Ok(_), Ok(run)) = (number.parse::<u64>(), run.parse::<RunName>()) else { return Ok(None) };
     Ok(reader.run_by_name(&run)?.map(Located::run))

@@ -57,7 +57,9 @@ pub(super) fn task_lines(context: &CommandContext, results: &[TaskResult<'_>]) -
             TaskEnd::TakenBack => ("taken back", Meaning::Good, ""),
             TaskEnd::LeftInPart => ("taken back", Meaning::Kept, ", but for what is left"),
             TaskEnd::Left => ("left      ", Meaning::Kept, ": all of it"),
-            TaskEnd::TakenBackBefore => ("unchanged ", Meaning::Neutral, ": it was taken back before"),
+            TaskEnd::TakenBackBefore => {
+                ("unchanged ", Meaning::Neutral, ": it was taken back before")
+            }
             TaskEnd::NotLanded => ("unchanged ", Meaning::Neutral, ": nothing of it has landed"),
         };
         format!("{}  {}{why}", context.view.palette.paint(meaning, word), label(row))
@@ -81,8 +83,7 @@ mod tests {
         let tasks = landings.map(|(name, landed)| (name, &[][..], End::Done(1, landed)));
         bench.record(tasks.into()).await;
         let more = ["two", "back", "none"].map(str::to_owned);
-        let target =
-            Target::find_several(&bench.context, Some(&"one".to_owned()), &more).unwrap();
+        let target = Target::find_several(&bench.context, Some(&"one".to_owned()), &more).unwrap();
         let landed = taken_back().unwrap();
         let tasks = vec![TaskLanding::of("one".parse().unwrap(), landed)];
         let report = UndoReport { report: LandingReport { tasks }, ..UndoReport::default() };

@@ -87,14 +87,26 @@ async fn an_id_that_is_printed_means_its_run_or_its_task() {
         let both = format!("{run}/old");
         assert_eq!(found(&bench, &both), Ok(("old".to_owned(), TargetKind::Task, 1)), "{both}");
     }
-    for landing in [format!("{}-1", old.name), format!("refs/landings/{}-12", old.name)] {
-        assert_eq!(found(&bench, &landing), Ok(("old".to_owned(), TargetKind::Run, 1)), "{landing}");
+    let id = protocol::LandingId::generate();
+    let started = protocol::LedgerEntry::LandingStarted { run: old.id, landing: Some(id) };
+    bench.context.record(vec![started]).await.unwrap();
+    let names = [format!("{}-1", old.name), format!("refs/landings/{}-12", old.name)];
+    for landing in printed(json!(id), id.to_string()).into_iter().chain(names) {
+        assert_eq!(
+            found(&bench, &landing),
+            Ok(("old".to_owned(), TargetKind::Run, 1)),
+            "{landing}"
+        );
     }
     let stack = format!("{}/{}", old.spec.branch_prefix, old.name);
     for branch in [stack.clone(), format!("refs/heads/{stack}")] {
         assert_eq!(found(&bench, &branch), Ok(("old".to_owned(), TargetKind::Run, 1)), "{branch}");
         let of_task = format!("{branch}/old");
-        assert_eq!(found(&bench, &of_task), Ok(("old".to_owned(), TargetKind::Task, 1)), "{of_task}");
+        assert_eq!(
+            found(&bench, &of_task),
+            Ok(("old".to_owned(), TargetKind::Task, 1)),
+            "{of_task}"
+        );
     }
     let capture = format!("refs/tasks/{}/old/1", old.name);
     for id in printed(json!(task.id), task.id.to_string()).into_iter().chain([capture]) {

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use async_trait::async_trait;
-use protocol::{EntryId, Failure, FailureClass, SessionEntry, SessionId, Timestamp};
+use protocol::{
+    EntryId, Failure, FailureClass, SessionEntry, SessionId, Timestamp, error_chain,
+};
 
 use crate::session::{MovePreview, Moved, SessionContext, SessionMove};
 
@@ -88,6 +90,6 @@ impl SessionLogError {
     /// Returns the failure of a session that has this error.
     #[must_use]
     pub fn to_failure(&self) -> Failure {
-        Failure::new(self.class, format!("{self}: {}", self.source))
+        Failure::new(self.class, error_chain(self))
     }
 }
