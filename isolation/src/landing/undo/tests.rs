@@ -192,7 +192,7 @@ fn undo<'t>(
 
 #[test]
 fn each_task_of_a_chain_of_renames_is_taken_back_as_git_reverts_it() {
-    let mut rounds = Rounds::new("reverted chains", 6, 500);
+    let mut rounds = Rounds::new("reverted_chains", 6, 500);
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for seed in rounds.by_ref() {
         let mut random = Random::new(seed);
