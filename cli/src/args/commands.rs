@@ -194,7 +194,7 @@ pub struct LogsArgs {
     #[command(flatten)]
     pub target: TargetArgs,
 
-    /// Print what comes, too, until all tasks have ended, or the session is closed
+    /// Print new lines, too, until all tasks have ended, or the session is closed
     #[arg(short, long, action = ArgAction::SetTrue)]
     pub(crate) follow: bool,
 }

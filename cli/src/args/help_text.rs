@@ -35,7 +35,7 @@ Examples:
   regatta demo --keep /tmp/sample     leave the repository there, to look at it";
 
 pub(super) const MODELS: &str = "\
-Lists the models that can be used, with what is known about them, and why the others cannot.
+Lists the models that can be used, with their limits, abilities and prices, and why others cannot.
 
 Examples:
   regatta models                 those with a key, and of servers here
@@ -44,8 +44,8 @@ Examples:
   regatta models --json
   regatta models refresh         newer facts, from models.dev
 
-Prices are in US dollars per million tokens, and ? is not known. The catalogue comes with Regatta; the
-file models.yml in the folder of the settings adds providers and models (docs/models.md).";
+Prices are in US dollars per million tokens; ? is an unknown value. The catalogue comes with Regatta;
+the file models.yml in the folder of the settings adds providers and models (docs/models.md).";
 
 pub(super) const GATES: &str = "\
 Shows the provider accounts that engines have used since the machine was started.
@@ -54,9 +54,9 @@ Examples:
   regatta gates
   regatta gates --json
 
-All engines of a user share the limits of an account: how many requests are in use, how many may be,
-how many wait, and until when and why the account is left alone. An account is an address and a key;
-the key is named by where it is from, and never shown.";
+For each account: how many requests are in use and allowed, how many wait, and until when and why no
+request is sent. All engines of a user share these limits. An account is an address and a key; the
+key is named by its source, and never shown.";
 
 pub(super) const MODELS_REFRESH: &str = "\
 Fetches newer facts about models from models.dev, or reads them from a file in the same form.
@@ -65,11 +65,11 @@ Examples:
   regatta models refresh
   regatta models refresh --from api.json
 
-It brings limits, prices and abilities, never an address, a header or a command. Nothing else of
-Regatta fetches it.";
+It reads limits, prices and abilities, never an address, a header or a command. No other command of
+Regatta fetches them.";
 
 pub(super) const LOGIN: &str = "\
-Stores the API key of a provider, or what a login there brings, in auth.json in the folder of the
+Stores the API key of a provider, or the tokens of a login there, in auth.json in the folder of the
 settings, which only you can read.
 
 Examples:
@@ -80,7 +80,8 @@ Examples:
   regatta login gate --device          by a code that is typed on another device
 
 OpenRouter and the providers with `oauth` in models.yml (docs/models.md) have a login. Its page is
-printed, and opened if there is a desktop. Without one, paste the address at which the browser ends.
+printed, and opened if there is a desktop. Without one, open it elsewhere and paste the last address
+of the browser.
 
 A run uses the first of: --api-key, the stored key, the environment (ANTHROPIC_API_KEY …), and the
 apiKey in models.yml. Of several stored keys, the first is used.";
@@ -128,11 +129,11 @@ Examples:
   regatta runs retry r7k3f --failed --exec 'eslint --fix {{item}}'";
 
 pub(super) const RETRY_DETAILS: &str = "\
-The tasks have the words, models, limits and settings of the run, from the ledger: a plan that was
-changed since makes no difference. They work on the tree as it is now. A task on which they depend,
-and which is not retried, must be done and its work in the tree; they still get what it yielded.
-What the earlier run kept stays kept. --model, --exec and --limit change what is tried again: the
-model of the tasks that have one, the command of the others, and the limits of all.";
+The tasks have the prompts, commands, models, limits and settings of the run, from the ledger; later
+changes of the plan have no effect. They work on the tree as it is now. If they depend on a task that
+is not retried, it must be done and its work in the tree; they get its yield. Work that the earlier
+run kept stays kept. --model replaces the model of the tasks that have one, --exec the command of
+the others, and --limit limits of all.";
 
 pub(super) const RESULTS: &str = "\
 Prints what the tasks of a run yielded: the answers of models, the last lines of commands.
@@ -164,8 +165,8 @@ Examples:
   regatta logs                 every task of the latest run
   regatta logs r7k3f/auth
   regatta logs 019b7cc9        a session, by the beginning of its id
-  regatta logs --follow        what comes, too, until all tasks have ended
-  regatta logs 019b7cc9 -f     what comes, too, until the session is closed
+  regatta logs --follow        new lines, too, until all tasks have ended
+  regatta logs 019b7cc9 -f     new lines, too, until the session is closed
   regatta logs r7k3f/auth --json";
 
 pub(super) const DIFF: &str = "\
@@ -197,7 +198,7 @@ Examples:
   regatta apply r7k3f/auth --branch auth && git merge auth";
 
 pub(super) const SHOW_SIDE: &str = "\
-Prints one side of a conflict: as it is to a pipe, printable to a terminal.
+Prints one side of a conflict: unchanged into a pipe, in printable form on a terminal.
 
 Examples:
   regatta show r7k3f/auth:src/auth.rs --theirs
@@ -208,20 +209,20 @@ The work of a task lands whole or not at all. The work of a failed task lands on
 named.
 
 Conflicts of one task:
-  ours is what stands in your tree or, where the run lands on branches, on the branch; theirs is what
-  the task wants; as in git merge. On branches, what is settled becomes a commit.
+  As in git merge, ours is the version in your tree or, where the run lands on branches, on the
+  branch; theirs is the version of the task. On branches, settled work becomes a commit.
   --ours       the file stays as it is in your tree, as with git checkout --ours
   --theirs     the file becomes that of the task, as with git checkout --theirs
-  --union      of the lines that both changed, both stay, ours first, as with git merge-file --union
+  --union      where both changed lines, both versions stay, ours first, as git merge-file --union
   --markers    the file gets git's conflict markers, as git merge leaves it; never on branches
-  --tool       merge.tool of your own git configuration writes it; never that of the repository
-  --resolve    a command writes it, or with agent or agent:MODEL a model; of each side something must
-               be left, unless --allow-loss
-  --clean      what does not conflict lands now; the rest stays kept
+  --tool       the merge.tool of your own git configuration writes it, never that of the repository
+  --resolve    a command, or with agent or agent:MODEL a model, writes it; some of each side must be
+               left, unless --allow-loss
+  --clean      the paths without a conflict land now; the rest stays kept
   --index      with --markers: the index becomes what git merge would make of it
-  Each is for the paths that follow it, a folder for all below it, and without a path for all
-  conflicts that no other option names. The run or task stands before the options. A path is
-  relative to the root of the repository, as regatta conflicts prints it.";
+  Each option is for the paths that follow it; a folder includes everything below it. Without a path,
+  it is for all conflicts that no other option names. Name the run or task before the options. A path
+  is relative to the root of the repository, as regatta conflicts prints it.";
 
 pub(super) const UNDO: &str = "\
 Takes back what a run, or one of its tasks, has landed: each file gets its content from before.
@@ -232,10 +233,9 @@ Examples:
   regatta undo @ --dry-run";
 
 pub(super) const UNDO_DETAILS: &str = "\
-What was edited since, by you or by a later run, is merged, as git revert does. A file on which that
-conflicts is left as it is and named; the exit code is 4 then. So is a branch that has other commits
-since. Your commits stay: files change in the working tree only. What a run has committed to a branch
-goes with the commits.
+Later edits, by you or by a later run, are merged, as git revert does. A file in which that conflicts
+stays as it is and is named; the exit code is then 4. So does a branch with later commits. Your
+commits stay: files change in the working tree only. Commits of the run are removed from their branch.
 
 The work is kept, and regatta apply RUN --again lands it again.";
 
@@ -247,10 +247,10 @@ Examples:
   regatta discard @ --dry-run";
 
 pub(super) const DISCARD_DETAILS: &str = "\
-What has landed stays. Work that has not landed is lost.";
+Landed work stays. Work that has not landed is lost.";
 
 pub(super) const GC: &str = "\
-Removes old captures, logs and outputs of all repositories, and makes task stores small.
+Removes old captures, logs and outputs of all repositories, and compacts the task stores.
 
 Examples:
   regatta gc --dry-run
@@ -258,9 +258,9 @@ Examples:
   regatta gc --keep-size 2GB --json";
 
 pub(super) const GC_DETAILS: &str = "\
-Only what has landed, was discarded or changed nothing is removed. Work that has neither landed nor
-been discarded stays whatever its age, with the work that it builds on; so does everything of a run
-that goes on or has a workspace on the disk. The ledger still knows each run and task afterwards.
+It removes only work that has landed, was discarded or changed nothing. Work that has neither landed
+nor been discarded stays, whatever its age, with the work that it builds on. So does everything of a
+run that still runs or has a workspace on the disk. The ledger keeps the records of runs and tasks.
 `--repo DIR` limits it to one repository. It never runs by itself.";
 
 pub(super) const SCHEMA: &str = "\

@@ -30,8 +30,8 @@ pub struct LaunchArgs {
 
     /// The model: sonnet, PROVIDER/ID, ID:high
     ///
-    /// PROVIDER/ID, an id, a family such as sonnet, of which the newest with a key is meant, a part of a
-    /// name, or one of the roles default, smol, slow and plan. A thinking level may follow, as in ID:high.
+    /// PROVIDER/ID, an id, a family such as sonnet (its newest model with a key), a part of a name, or one
+    /// of the roles default, smol, slow and plan. A thinking level may follow, as in ID:high.
     #[arg(long, value_name = "MODEL")]
     pub model: Option<ModelChoice>,
 
@@ -76,7 +76,7 @@ pub struct LaunchArgs {
     #[arg(long, value_name = "TEXT|FILE")]
     pub append_system_prompt: Option<String>,
 
-    /// Do not tell the model what AGENTS.md or CLAUDE.md say
+    /// Leave AGENTS.md and CLAUDE.md out of the system prompt
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) no_context_files: bool,
 

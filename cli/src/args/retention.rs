@@ -9,7 +9,7 @@ use super::Execution;
 /// The arguments of `regatta gc`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct GcArgs {
-    /// Remove what is older than this, such as `30d` or `12h` [default: retention.olderThan, 30d]
+    /// Remove work older than this, such as `30d` or `12h` [default: retention.olderThan, 30d]
     #[arg(long, value_name = "AGE", value_parser = config::parse_duration)]
     pub older_than: Option<Duration>,
 

@@ -42,8 +42,8 @@ pub struct RunArgs {
 
     /// The model of each task: sonnet, PROVIDER/ID, ID:high
     ///
-    /// PROVIDER/ID, an id, a family such as sonnet, of which the newest with a key is meant, a part of a
-    /// name, or one of the roles default, smol, slow and plan. A thinking level may follow, as in ID:high.
+    /// PROVIDER/ID, an id, a family such as sonnet (its newest model with a key), a part of a name, or one
+    /// of the roles default, smol, slow and plan. A thinking level may follow, as in ID:high.
     #[arg(long, value_name = "MODEL")]
     pub model: Option<ModelChoice>,
 

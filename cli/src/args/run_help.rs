@@ -37,12 +37,12 @@ Where tasks come from:
   --plan FILE             the tasks of a plan, in TOML, JSON or YAML
 
 How tasks are named:
-  By the item, or the first words of the TASK: write-tests-for-lib, and write-tests-for-lib-2. In
-  NAME=TASK, the TASK of a model has the name NAME, of lower-case letters, digits and -; --name names
-  the only task. `t2` is also the second task, whatever it is called.
+  By the item, or the first words of the TASK: write-tests-for-lib, and write-tests-for-lib-2.
+  NAME=TASK gives the TASK of a model a NAME of lower-case letters, digits and -; --name names the
+  only task. `t2` also names the second task.
 
 Models:
-  A model has tools to read, write and edit files and to run commands. It is the one of --model, or
+  A model has tools to read, write and edit files and to run commands. It is that of --model, or
   else of the plan, or else of the setting modelRoles.default, or else the default of the only
   provider with a key, or the only model of a server on this machine. `regatta models` lists them. A
   level of thinking may follow it, as in anthropic/claude-sonnet-4-5:high. offline/FILE is a scripted
@@ -64,12 +64,12 @@ Placeholders in a TASK with --each, and in CMD:
 What a workspace needs:
   A workspace has the files of the repository, but none that git ignores. --setup runs a command in
   each workspace before its task, with the environment of the task, in the folder where the task
-  works and within its time limit. What it changes there is no work of the task, and does not land;
-  if it fails, so does the task. It is not confined, as no command is: what it writes outside of the
-  workspace stays there, and nothing looks for it. What it adds to a .gitignore hides no work.
+  works and within its time limit. Its changes there are not work of the task, and do not land; if
+  it fails, the task fails. Like every command, it is not confined: files that it writes outside of
+  the workspace stay there. Lines that it adds to a .gitignore hide no work.
   --carry copies ignored files into each workspace, at most isolation.carryLimit (1 GiB). A glob
-  begins where the tasks work; one that names a folder stands for all in it. What tasks do to
-  carried files is never captured.
+  begins where the tasks work; one that names a folder includes everything in it. Changes of
+  carried files are never captured.
 
 Where work lands:
   --merge patch   your files, not committed; .git stays as it is
@@ -80,21 +80,21 @@ Where work lands:
   --onto BRANCH   a branch of yours, as a stack. If it is checked out, its files and the index come
                   along; a file with a change that is not committed is a conflict
   Commits that a task made itself are kept, each with its author, date and message. Commits need
-  user.name and user.email; they are not signed, and no hooks run. What you have not committed is in
-  no commit. Names begin with the setting branch.prefix instead of regatta.
-  --land eager lands each task as it ends, and what did not land then once more at the end.
+  user.name and user.email; they are not signed, and no hooks run. Your uncommitted changes are
+  in no commit. Names begin with the setting branch.prefix instead of regatta.
+  --land eager lands each task as it ends, and tries those that did not land once more at the end.
 
 What is verified:
   --verify runs a command in the merged result before it lands, in a copy of its own that is set up as
   the tasks' are. If it fails, it runs once more, and once without any task; then the tasks with which
   it fails are found by halving and kept as unverified, and the rest lands. If it fails without any
-  task, nothing lands, unless --verify-anyway says so. Nothing that it changes in the copy lands.
-  `logs RUN/TASK` shows its output, `apply RUN/TASK` lands the work all the same.
+  task, nothing lands, unless --verify-anyway is given. Its own changes in the copy do not land.
+  `logs RUN/TASK` shows its output, `apply RUN/TASK` lands the work nevertheless.
 
 Files that several tasks append to:
   Where two tasks changed the same lines, the second conflicts. In a file with the attribute
   merge=union, or that a glob of --union matches, the lines of both are kept, in the order of
-  declaration, and the landing says which files were joined so. A glob begins where the tasks work.
+  declaration, and the landing names these files. A glob begins where the tasks work.
 
 The yield of a command:
   The last line that a command writes to standard output is its yield, as JSON if it is valid JSON.

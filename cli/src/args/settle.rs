@@ -11,7 +11,7 @@ use crate::model::ModelChoice;
 /// without any for all conflicts that no other option names.
 #[derive(Args, Clone, Debug, Default)]
 pub struct SettleArgs {
-    /// Keep what stands in your tree, at these paths or at all that conflict
+    /// Keep the version in your tree, at these paths or at all that conflict
     #[arg(long, value_name = "PATH", num_args = 0..)]
     ours: Option<Vec<OsString>>,
 
@@ -248,7 +248,7 @@ pub struct ShowArgs {
     #[arg(long, action = ArgAction::SetTrue, group = "side")]
     base: bool,
 
-    /// The version that stood in your tree when the work could not land
+    /// The version that was in your tree when the work could not land
     #[arg(long, action = ArgAction::SetTrue, group = "side")]
     ours: bool,
 

@@ -64,12 +64,12 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     ("model", "[NAME]", "uses another model from the next request on; lists them"),
     ("thinking", "[LEVEL]", "changes how much the model thinks; lists the levels"),
     ("new", "", "begins a new session; this one can be continued"),
-    ("resume", "[ID|NAME]", "goes on with another session of this folder; lists them"),
-    ("tree", "", "goes on from an earlier entry of this session"),
-    ("fork", "[ENTRY]", "begins a session with what comes before a prompt; lists them"),
+    ("resume", "[ID|NAME]", "continues another session of this folder; lists them"),
+    ("tree", "", "continues from an earlier entry of this session"),
+    ("fork", "[ENTRY]", "begins a session with the messages before a prompt; lists prompts"),
     ("name", "TEXT", "names this session"),
-    ("compact", "[TEXT]", "replaces older messages by a summary, which heeds the text"),
-    ("cost", "", "says what the session has used"),
+    ("compact", "[TEXT]", "replaces older messages by a summary; TEXT says what matters"),
+    ("cost", "", "prints the tokens and the cost of this session"),
     ("quit", "", "leaves; the session can be continued"),
 ];
 
@@ -80,25 +80,25 @@ const KEYS: &str = "
 Enter           sends the input; while the model works, it is part of the next request
 Alt-Enter       sends the input when the model would stop
 Alt-Up          takes the newest waiting input back
-Esc             stops the model, and sends what waits
-Ctrl-C          clears the input, else stops the model and gives back what waits, else leaves (twice)
+Esc             stops the model, and sends the waiting inputs
+Ctrl-C          clears the input, else stops the model and returns waiting inputs, else leaves (twice)
 Ctrl-D          leaves
 Ctrl-J          begins a new line
-Up, Down        go through the prompts of before; Ctrl-R searches them
+Up, Down        go through earlier prompts; Ctrl-R searches them
 @PATH           sends the file with the input
 Tab             completes a command, or a file after `@`
 Ctrl-P          uses the next model; Shift-Tab, the next thinking level
-Ctrl-T          prints what the model thought, and thinks from now on, whole
+Ctrl-T          toggles full display of thinking
 Ctrl-Z          suspends; `fg` goes on
-!COMMAND        runs a command; the model reads what it comes to, but not with !!COMMAND";
+!COMMAND        runs a command and sends its output to the model; !!COMMAND does not send it";
 
 /// The keys of a terminal that edits each line itself.
 const LINE_KEYS: &str = "
 Enter           sends the line; while the model works, it is part of the next request
-Ctrl-C          stops the model and gives back what waits, else leaves (twice)
+Ctrl-C          stops the model and returns waiting inputs, else leaves (twice)
 Ctrl-D          leaves
 @PATH           sends the file with the input
-!COMMAND        runs a command; the model reads what it comes to, but not with !!COMMAND";
+!COMMAND        runs a command and sends its output to the model; !!COMMAND does not send it";
 
 /// How a terminal gives what is typed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -66,7 +66,7 @@ impl ViewState {
         let is_message = |entry: &&SessionEntry| matches!(entry, SessionEntry::Message { .. });
         let left_out = earlier.left_out + before.iter().filter(is_message).count();
         if left_out > 0 {
-            let text = format!("… {} of before are not displayed", count(left_out, "message"));
+            let text = format!("… {} not displayed", count(left_out, "earlier message"));
             self.note(NoteKind::Info, text);
         }
         shown.into_iter().rev().flatten().for_each(|entry| self.print(entry));
@@ -219,7 +219,7 @@ mod tests {
         let printed = texts(&Earlier { entries: entries(LINES + 5), left_out: 7 });
         assert_eq!(printed.len(), LINES + 1);
         let Entry::Note(NoteKind::Info, note) = &printed[0] else { panic!("{:?}", printed[0]) };
-        assert_eq!(note, "… 12 messages of before are not displayed");
+        assert_eq!(note, "… 12 earlier messages not displayed");
         assert_eq!(printed[1], Entry::Prompt("prompt 5".to_owned()));
         let last = Entry::Prompt(format!("prompt {}", LINES + 4));
         assert_eq!(printed.last(), Some(&last));
