@@ -142,7 +142,7 @@ impl ConflictsDocument<'_> {
             .or(self.kept.first().map(|kept| kept.task));
         if let Some(task) = first {
             let look = context.hints.command(&format!("diff {}/{task}", self.run));
-            lines.push(format!("what it wanted  {look}"));
+            lines.push(format!("its changes     {look}"));
         }
         if let Some(entry) =
             self.conflicts.first().filter(|entry| self.can_be_settled(context, entry))
@@ -191,11 +191,17 @@ impl ConflictsDocument<'_> {
                 "or fetch the commit into the repository there, and try again".to_owned()
             }
             ConflictReason::Uncommitted => {
-                "keeps what stands; what is not committed becomes no commit".to_owned()
+                "keeps the current version; an uncommitted change is never committed".to_owned()
             }
-            ConflictReason::Filter => "keeps what stands; git has to run the filter".to_owned(),
-            ConflictReason::Encoding => "keeps what stands; git has to convert the file".to_owned(),
-            _ if others.is_empty() => "keeps what stands; without a path, for all".to_owned(),
+            ConflictReason::Filter => {
+                "keeps the current version; git has to run the filter".to_owned()
+            }
+            ConflictReason::Encoding => {
+                "keeps the current version; git has to convert the file".to_owned()
+            }
+            _ if others.is_empty() => {
+                "keeps the current version; without a path, for all".to_owned()
+            }
             _ => format!("or {others}; without a path, for all"),
         };
         let settle = command(&format!("apply {name} {choice}{path}"));

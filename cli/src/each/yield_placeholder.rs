@@ -106,7 +106,7 @@ fn reference(name: &str, predecessors: &[TaskName]) -> Result<Reference, Error> 
 
 fn no_predecessor(name: &str, id: &str, predecessors: &[TaskName]) -> Error {
     let error = Error::usage(format!(
-        "`{{{{{name}}}}}` stands for task `{id}`, which is no predecessor of this one"
+        "`{{{{{name}}}}}` stands for task `{id}`, which is not a predecessor of this task"
     ));
     let error = error.because("only what a task depends on has yielded when it starts");
     match config::nearest(id, predecessors.iter().map(TaskName::as_str)) {
@@ -211,7 +211,7 @@ mod tests {
         let refused =
             |prompt: &str| plan_prompt(prompt, &names(&["find"])).unwrap_err().to_string();
         let said = refused("{{tasks.other.yield}}");
-        assert!(said.contains("stands for task `other`, which is no predecessor"), "{said}");
+        assert!(said.contains("stands for task `other`, which is not a predecessor"), "{said}");
         assert!(said.ends_with("try: depends_on = [\"other\"]"), "{said}");
         assert!(refused("{{tasks.fnd.yield.a}}").ends_with("try: {{tasks.find.yield.a}}"));
         assert!(refused("{{tasks.find}}").contains("is not a placeholder"));

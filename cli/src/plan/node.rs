@@ -126,7 +126,7 @@ impl<'de> Deserializer<'de> for Node {
                     (Some(number), _, _) => visitor.visit_i64(number),
                     (None, Some(number), _) => visitor.visit_u64(number),
                     (None, None, Some(number)) => visitor.visit_f64(number),
-                    (None, None, None) => Err(Mistake::custom("it is no number")),
+                    (None, None, None) => Err(Mistake::custom("it is not a number")),
                 }
             }
             NodeValue::Text(text) => visitor.visit_string(text),

@@ -71,7 +71,7 @@ pub(crate) fn read(source: &PlanSource, standard: &mut dyn Read) -> Result<Plan,
         NodeValue::Null => Node { value: NodeValue::Map(Vec::new()), ..root },
         NodeValue::Map(_) => root,
         NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::Text(_) | NodeValue::List(_) => {
-            return Err(text.error(&root.span, "this is no plan").hint("regatta schema plan"));
+            return Err(text.error(&root.span, "this is not a plan").hint("regatta schema plan"));
         }
     };
     let text = PlanText { keys: &root.keys(), ..text };

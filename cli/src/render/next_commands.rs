@@ -218,11 +218,11 @@ fn kept_commands(
     for task in conflicts.iter().take(NAMED) {
         lines.push((
             hints.command(&format!("diff {run}/{task}")),
-            "what it wanted; before | git apply --3way: git add",
+            "its changes; for | git apply --3way, git add first",
         ));
     }
     if !conflicts.is_empty() {
-        lines.push((hints.command(&format!("conflicts {run}")), "where it disagrees"));
+        lines.push((hints.command(&format!("conflicts {run}")), "the lines that conflict"));
     }
     if let Some(task) = settled.first() {
         let (how, why) = match merge {
@@ -237,7 +237,7 @@ fn kept_commands(
         lines.push((hints.command(&format!("apply {run}/{task} {how}")), why));
     } else if let Some(task) = ours_only.first() {
         let settle = hints.command(&format!("apply {run}/{task} --ours"));
-        lines.push((settle, "settles it: what stands stays"));
+        lines.push((settle, "settles it: the current version stays"));
     }
     if !whole.is_empty() {
         lines.push((hints.command(&format!("diff {run}")), "the work of all tasks"));
@@ -248,17 +248,17 @@ fn kept_commands(
         lines.push((hints.command(&format!("logs {run}/{task}")), "how its verification failed"));
     }
     if let Some(task) = unverified.first() {
-        lines.push((hints.command(&format!("diff {run}/{task}")), "what failed the verification"));
-        lines.push((hints.command(&format!("apply {run}/{task}")), "lands it all the same"));
+        lines.push((hints.command(&format!("diff {run}/{task}")), "the work that failed it"));
+        lines.push((hints.command(&format!("apply {run}/{task}")), "lands it nevertheless"));
     }
     for task in unfinished.iter().take(NAMED) {
-        lines.push((hints.command(&format!("diff {run}/{task}")), "what it had done by then"));
+        lines.push((hints.command(&format!("diff {run}/{task}")), "its unfinished work"));
     }
     if let Some(task) = unfinished.first() {
-        lines.push((hints.command(&format!("apply {run}/{task}")), "lands it all the same"));
+        lines.push((hints.command(&format!("apply {run}/{task}")), "lands it nevertheless"));
     }
     if loose.iter().any(|(_, why)| *why == KeptReason::TakenBack) {
-        lines.push((hints.command(&format!("apply {run} --again")), "lands what was taken back"));
+        lines.push((hints.command(&format!("apply {run} --again")), "lands the work taken back"));
     }
     let groups = [&conflicts, &unverified, &unfinished];
     if groups.iter().any(|group| group.len() > NAMED) {

@@ -224,24 +224,22 @@ pub fn other_side_text(conflict: &Conflict, labels: Labels<'_>) -> Option<String
 pub fn reason_text(reason: ConflictReason) -> &'static str {
     match reason {
         ConflictReason::Content => "both changed the same lines",
-        ConflictReason::Binary => "both changed a file that has no lines",
+        ConflictReason::Binary => "both changed a binary file",
         ConflictReason::BothAdded => "both added it, differently",
         ConflictReason::ChangedAndRemoved => "one changed it, the other removed it",
-        ConflictReason::Kind => "one made it another kind of thing",
+        ConflictReason::Kind => "one changed its type",
         ConflictReason::Mode => "both added it, one of them executable",
         ConflictReason::Submodule => "a submodule is there, or above it",
         ConflictReason::MissingCommit => "its repository there lacks the commit that the task left",
         ConflictReason::Untracked => "a file of yours that git does not track is there",
         ConflictReason::NotCheckedOut => "git tracks it, and it is not checked out",
-        ConflictReason::InTheWay => {
-            "a file stands where a folder is wanted, or the other way round"
-        }
+        ConflictReason::InTheWay => "one has a file where the other has a folder",
         ConflictReason::TooLarge => "both changed a file that is too large to merge by lines",
         ConflictReason::RenamedTwice => "both renamed it, to different names",
         ConflictReason::RenamedAndRemoved => "one renamed it, the other removed it",
         ConflictReason::SameName => "different files would get this name",
         ConflictReason::FolderSplit => "its folder was renamed to several places",
-        ConflictReason::Case => "another name is there that differs in case only",
+        ConflictReason::Case => "another name there differs only in case",
         ConflictReason::GitmodulesLink => "git refuses a symlink with this name",
         ConflictReason::Setup => "it changed the same lines as its set-up, which does not land",
         ConflictReason::Uncommitted => "it has a change that is not committed",

@@ -124,7 +124,7 @@ impl<'a> Sessions<'a> {
             Error::usage(format!("cannot continue the session at {}", path.display())).because(why)
         };
         let session = LoadedSession::read(&path).map_err(|error| failed(error.to_string()))?;
-        let mut session = session.ok_or_else(|| failed("it is no session".to_owned()))?;
+        let mut session = session.ok_or_else(|| failed("it is not a session".to_owned()))?;
         let context = session.context(None);
         let model = context.model().and_then(|model| model.parse().ok());
         let thinking = context.logged_thinking().flatten();

@@ -144,7 +144,7 @@ fn no_such_branch(git: &Repository, name: &str) -> Result<IsolationError> {
         let branch = git.head().ok().filter(Reference::is_branch);
         let branch = branch.and_then(|head| head.shorthand().ok().map(str::to_owned));
         match branch {
-            Some(branch) => ("HEAD is no branch".to_owned(), format!("--onto {branch}")),
+            Some(branch) => ("HEAD is not a branch".to_owned(), format!("--onto {branch}")),
             None => {
                 let hint = "git switch -c NAME, and then --onto NAME";
                 ("HEAD is detached: no branch is checked out".to_owned(), hint.to_owned())

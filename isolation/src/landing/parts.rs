@@ -164,7 +164,7 @@ impl Parts<'_> {
                         ),
                         to: "the repository there stays where it is".to_owned(),
                         why: format!(
-                            "it is no submodule; git -C {} switch --detach {to}",
+                            "it is not a submodule; git -C {} switch --detach {to}",
                             work.path
                         ),
                     }),

@@ -138,7 +138,7 @@ fn git_dir<'a>(
     if kind.is_dir() {
         return Ok(link);
     }
-    let text = small_file(&link).ok_or("its .git is no folder and no small file")?;
+    let text = small_file(&link).ok_or("its .git is neither a folder nor a small file")?;
     let named = text.strip_prefix(b"gitdir: ").ok_or("its .git names no git folder")?;
     let named = folder.join(OsStr::from_bytes(named.trim_ascii_end()));
     let found = fs::canonicalize(&named)
@@ -191,7 +191,7 @@ fn check_files(git_dir: &Path) -> Result<(), String> {
             } else if !kind.is_file() {
                 let path = entry.path();
                 let name = path.strip_prefix(git_dir).unwrap_or(&path).display();
-                return Err(format!("in its git folder, {name} is no regular file"));
+                return Err(format!("in its git folder, {name} is not a regular file"));
             }
         }
     }

@@ -220,7 +220,7 @@ fn check_index(git: &Repository, root: &Path) -> Result<IndexFacts> {
         return Ok(facts);
     }
     let bytes = index_file::read(&file);
-    let bytes = bytes.ok_or_else(|| damaged("it is no regular file, or is too large"))?;
+    let bytes = bytes.ok_or_else(|| damaged("it is not a regular file, or is too large"))?;
     let mut is_conflicted = false;
     let read = index_file::entries(&bytes, |entry| {
         is_conflicted |= entry.is_conflict;

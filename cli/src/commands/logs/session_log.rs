@@ -136,7 +136,7 @@ impl SessionTarget {
         let loaded = LoadedSession::read(&self.path);
         let loaded = loaded.map_err(|error| unreadable(&self.path, &error))?;
         let Some(mut session) = loaded else {
-            return Err(Error::usage(format!("{} is no session", self.path.display())));
+            return Err(Error::usage(format!("{} is not a session", self.path.display())));
         };
         let on_path = session.tree.path();
         let mut lines = Vec::new();
@@ -253,7 +253,7 @@ impl Printed {
         if self.last.is_some_and(|last| !read.on_path.contains(&last)) {
             *self = Self::default();
             say(out, "")?;
-            say(out, &view.palette.paint(Meaning::Heading, "goes on from an earlier entry"))?;
+            say(out, &view.palette.paint(Meaning::Heading, "continues from an earlier entry"))?;
         }
         let path: Vec<_> =
             read.on_path.iter().filter_map(|place| read.lines.get(*place)).cloned().collect();

@@ -59,11 +59,11 @@ async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
              billing  captured at refs/tasks/{name}/billing/1\n\
              search  captured at refs/tasks/{name}/search/1\n\n\
              landed  the work of 1 task, in the working tree, not committed\n\
-             kept    regatta diff {name}/billing             what it wanted; before | git apply --3way: git add\n        \
-             regatta conflicts {name}                where it disagrees\n        \
+             kept    regatta diff {name}/billing             its changes; for | git apply --3way, git add first\n        \
+             regatta conflicts {name}                the lines that conflict\n        \
              regatta apply {name}/billing --markers  settles it; or --ours, --theirs, --union, --tool\n        \
-             regatta diff {name}/search              what it had done by then\n        \
-             regatta apply {name}/search             lands it all the same\n\
+             regatta diff {name}/search              its unfinished work\n        \
+             regatta apply {name}/search             lands it nevertheless\n\
              failed  regatta logs {name}/search              it ended with code 3\n\
              undo    regatta undo {name}                     takes back what has landed\n"
         )
@@ -112,7 +112,7 @@ async fn conflicts_are_listed_with_their_sides() {
         format!(
             "billing  \"src/\\033config.rs\"  both changed the same lines, with auth\n    \
              base aaaaaaaaaaaa  ours bbbbbbbbbbbb  theirs none\n\n\
-             what it wanted  regatta diff {name}/billing\n\
+             its changes     regatta diff {name}/billing\n\
              settle it       regatta apply {name}/billing --theirs\n                \
              or --ours, --markers; without a path, for all\n\
              the rest now    regatta apply {name}/billing --clean\n\

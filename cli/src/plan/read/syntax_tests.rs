@@ -166,7 +166,7 @@ fn a_text_in_another_syntax_than_the_ending_says_is_told_what_it_looks_like() {
     for (ending, text) in [("json", "[1]"), ("yaml", "- id: a"), ("yaml", "nothing")] {
         let error = in_file(ending, text).expect_err("it is no plan");
         assert!(
-            error.to_string().contains("this is no plan\n  try: regatta schema plan"),
+            error.to_string().contains("this is not a plan\n  try: regatta schema plan"),
             "{error}"
         );
     }

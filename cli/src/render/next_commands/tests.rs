@@ -51,13 +51,13 @@ fn every_kept_piece_of_work_has_a_command_that_leads_to_it() {
         lines,
         [
             "landed  the work of 14 tasks, in the working tree, not committed",
-            "kept    regatta diff r7k3f/billing             what it wanted; before | git apply --3way: git add",
-            "        regatta conflicts r7k3f                where it disagrees",
+            "kept    regatta diff r7k3f/billing             its changes; for | git apply --3way, git add first",
+            "        regatta conflicts r7k3f                the lines that conflict",
             "        regatta apply r7k3f/billing --markers  settles it; or --ours, --theirs, --union, --tool",
             "        regatta diff r7k3f                     the work of all tasks",
             "        regatta apply r7k3f                    lands what is ready",
-            "        regatta diff r7k3f/search              what it had done by then",
-            "        regatta apply r7k3f/search             lands it all the same",
+            "        regatta diff r7k3f/search              its unfinished work",
+            "        regatta apply r7k3f/search             lands it nevertheless",
             "failed  regatta logs r7k3f/search              not logged in (code 1)",
             "undo    regatta undo r7k3f                     takes back what has landed",
         ]
@@ -85,7 +85,7 @@ fn of_conflicts_in_which_only_what_stands_can_stay_nothing_else_is_offered() {
     let loose = [("docs".parse().unwrap(), kept(&[Encoding, Filter]))];
     let hints = CommandHints::default();
     let lines = closing_lines(&run, MergeMode::Branch, &landed(0), &loose, &[], &hints);
-    let settle = "        regatta apply r7k3f/docs --ours  settles it: what stands stays";
+    let settle = "        regatta apply r7k3f/docs --ours  settles it: the current version stays";
     assert_eq!(lines.last().map(String::as_str), Some(settle), "{lines:?}");
     assert!(!lines.concat().contains("--theirs"), "{lines:?}");
 }

@@ -280,11 +280,11 @@ fn without_a_terminal_a_run_is_plain_lines_and_a_table() {
     );
     let closing = "
 landed  the work of 1 task, in the working tree, not committed
-kept    regatta diff r7k3f/billing             what it wanted; before | git apply --3way: git add
-        regatta conflicts r7k3f                where it disagrees
+kept    regatta diff r7k3f/billing             its changes; for | git apply --3way, git add first
+        regatta conflicts r7k3f                the lines that conflict
         regatta apply r7k3f/billing --markers  settles it; or --ours, --theirs, --union, --tool
-        regatta diff r7k3f/search              what it had done by then
-        regatta apply r7k3f/search             lands it all the same
+        regatta diff r7k3f/search              its unfinished work
+        regatta apply r7k3f/search             lands it nevertheless
 failed  regatta logs r7k3f/search              it ended with code 1�␊
 undo    regatta undo r7k3f                     takes back what has landed
 ";

@@ -39,7 +39,7 @@ pub enum ForkError {
         source: io::Error,
     },
     /// The file is no session.
-    #[error("{} is no session", path.display())]
+    #[error("{} is not a session", path.display())]
     NoSession {
         /// The file.
         path: PathBuf,
@@ -51,7 +51,7 @@ pub enum ForkError {
         path: PathBuf,
     },
     /// A branch can only be made from a message of the user.
-    #[error("invalid entry ID for branching: `{0}` is no message of the user")]
+    #[error("invalid entry ID for branching: `{0}` is not a message of the user")]
     NoPrompt(EntryId),
 }
 

@@ -49,7 +49,7 @@ fn write_title(
     let file = OpenOptions::new().read(true).append(true).open(path)?;
     lock_at_once(&file, path)?;
     let Loaded::Session(session) = load(&file, Keep::Lines)? else {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no session").into());
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a session").into());
     };
     if session.header.version > VERSION {
         return Err(LogCause::Newer(session.header.version));

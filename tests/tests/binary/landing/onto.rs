@@ -183,7 +183,7 @@ fn what_is_no_branch_or_is_checked_out_elsewhere_is_refused_with_what_it_is_befo
     };
     refused("nowhere", &["`nowhere`", "no such branch", "git branch nowhere"]);
     refused("v1", &["`v1`", "is a tag"]);
-    refused("HEAD", &["HEAD is no branch", "--onto main"]);
+    refused("HEAD", &["HEAD is not a branch", "--onto main"]);
     refused("origin/dev", &["branch of a remote", "git branch dev origin/dev"]);
     refused("a..b", &["`a..b`", "no such branch"]);
     refused("", &["--onto needs the name of a branch"]);

@@ -54,7 +54,7 @@ const ODDITIES: [Oddity; 12] = [
         let made = Command::new("mkfifo").arg(lib.path(".git/config")).status();
         assert!(made.is_ok_and(|made| made.success()));
     }),
-    ("in its git folder, refs/heads/odd is no regular file", |lib, _| {
+    ("in its git folder, refs/heads/odd is not a regular file", |lib, _| {
         let made = Command::new("mkfifo").arg(lib.path(".git/refs/heads/odd")).status();
         assert!(made.is_ok_and(|made| made.success()));
     }),

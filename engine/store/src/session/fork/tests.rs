@@ -117,7 +117,8 @@ fn before_the_first_prompt_there_is_nothing_to_keep_and_only_prompts_begin_a_bra
     assert!(!place.new_log().exists());
     for id in ["2", "3", "none"] {
         let error = place.branch(id).unwrap_err().to_string();
-        let expected = format!("invalid entry ID for branching: `{id}` is no message of the user");
+        let expected =
+            format!("invalid entry ID for branching: `{id}` is not a message of the user");
         assert_eq!(error, expected);
     }
 }
