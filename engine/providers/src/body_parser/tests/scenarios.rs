@@ -46,7 +46,7 @@ const SCENARIOS: [Scenario; 14] = [
             Read("arguments in pieces"),
             Read("arguments in pieces"),
             Read("arguments in pieces"),
-            Read("each call whole"),
+            Read("each call complete"),
         ],
     },
     Scenario {
@@ -56,7 +56,7 @@ const SCENARIOS: [Scenario; 14] = [
             Read("read by index"),
             Read("read by index"),
             Read("read by index"),
-            Empty("a call comes whole"),
+            Empty("a call comes complete"),
         ],
     },
     Scenario {
@@ -80,8 +80,8 @@ const SCENARIOS: [Scenario; 14] = [
         ],
     },
     Scenario { file: "empty", name: "an empty piece", cells: [Read("skipped"); 4] },
-    Scenario { file: "unknown", name: "an event that is not known", cells: [Read("skipped"); 4] },
-    Scenario { file: "not_json", name: "an event that is not whole JSON", cells: [Failed; 4] },
+    Scenario { file: "unknown", name: "an unknown event", cells: [Read("skipped"); 4] },
+    Scenario { file: "not_json", name: "an event that is not complete JSON", cells: [Failed; 4] },
     Scenario {
         file: "late_usage",
         name: "usage",
