@@ -264,8 +264,8 @@ fn chains_of_renamed_files_and_folders_merge_as_git_merges_them() {
     assert!(different.is_empty(), "{} differ\n{some}", different.len());
     let done = rounds.done();
     done.report("R20", 1, "chains of renames merged as git merges them");
-    assert!(changed[1] * 10 >= changed[0] * 4, "too few renamed folders: {changed:?}");
     if done.count >= 100 {
+        assert!(changed[1] * 10 >= changed[0] * 4, "too few renamed folders: {changed:?}");
         assert!(exempt * 20 <= merges, "too many are not compared: {exempt} of {merges}");
         assert!(conflicts * 10 >= merges, "too few conflicts: {conflicts} of {merges}");
     }

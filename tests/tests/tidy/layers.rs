@@ -111,6 +111,7 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("minijinja", &["regatta-engine"]),
     ("nucleo-matcher", &["regatta"]),
     ("oauth2", &["regatta-providers"]),
+    ("proc-macro2", &["regatta-tests"]),
     ("proptest", &[]),
     ("pulldown-cmark", &["regatta"]),
     ("ractor", &["regatta-actors"]),

@@ -1,6 +1,8 @@
 //! Words that make a sentence hard to read, and that users must not meet: a passive without an actor
 //! ("is told" for reported or printed), and subjects that name no one.
 
+use proc_macro2::{TokenStream, TokenTree};
+
 use super::workspace::{root, sources, text};
 
 const AVOIDED: [&str; 5] = ["is told", "are told", "nobody", "somebody", "whoever"];
@@ -45,22 +47,42 @@ fn no_page_has_a_word_that_is_avoided() {
     assert_eq!(found.collect::<Vec<_>>(), Vec::<String>::new());
 }
 
+/// Finds the literals below `tokens`, but not in tests; with `docs` also the comments of items.
+fn literals(tokens: TokenStream, docs: bool, found: &mut Vec<String>) {
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match token {
+            TokenTree::Punct(sign) if sign.as_char() == '#' => {
+                tokens.next_if(|next| next.to_string() == "!");
+                let attribute = tokens.peek().map(ToString::to_string).unwrap_or_default();
+                let attribute = attribute.replace(' ', "");
+                if attribute == "[cfg(test)]" {
+                    let is_end = |token: &TokenTree| token.to_string().ends_with(['}', ';']);
+                    tokens.by_ref().find(is_end);
+                } else if attribute.starts_with("[doc=") && !docs {
+                    // A comment of an item is an attribute `#[doc = "…"]`.
+                    tokens.next();
+                }
+            }
+            TokenTree::Group(group) => literals(group.stream(), docs, found),
+            TokenTree::Literal(literal) => found.push(literal.to_string()),
+            TokenTree::Punct(_) | TokenTree::Ident(_) => {}
+        }
+    }
+}
+
 #[test]
 fn no_message_has_a_word_that_is_avoided() {
     let sources = sources();
     let code = sources.iter().filter(|source| !source.is_test());
-    let lines = code.flat_map(|source| source.production().lines().map(move |line| (source, line)));
-    let found = lines.filter_map(|(source, line)| {
+    let found = code.flat_map(|source| {
         // The comments of arguments are the text of `--help`.
-        let is_help = source.path.to_string_lossy().contains("cli/src/args");
-        let line = if is_help { line } else { line.split("//").next().unwrap_or_default() };
-        let text = if is_help && line.trim().starts_with("///") {
-            line.to_owned()
-        } else {
-            line.split('"').skip(1).step_by(2).collect::<Vec<_>>().join(" ")
-        };
-        let found = avoided(&text);
-        (!found.is_empty()).then(|| format!("{}: {}", source.path.display(), line.trim()))
+        let is_help = source.path.starts_with("cli/src/args");
+        let tokens = source.text.parse().expect("a source is Rust");
+        let mut texts = Vec::new();
+        literals(tokens, is_help, &mut texts);
+        let wrong = texts.into_iter().filter(|text| !avoided(text).is_empty());
+        wrong.map(|text| format!("{}: {text}", source.path.display())).collect::<Vec<_>>()
     });
     assert_eq!(found.collect::<Vec<_>>(), Vec::<String>::new());
 }
@@ -70,5 +92,9 @@ fn words_are_found_whole_outside_of_code() {
     assert_eq!(avoided("Nobody is told."), ["is told", "nobody"]);
     assert_eq!(avoided("what is\ntold"), ["is told"]);
     assert!(avoided("whosoever tells").is_empty());
+    let mut found = Vec::new();
+    let code = "/// A doc.\nfn f() { g(format!(\"one {}\", \"two\"), 'x') } #[cfg(test)] fn g() { \"test\" }";
+    literals(code.parse().expect("it is Rust"), false, &mut found);
+    assert_eq!(found, ["\"one {}\"", "\"two\"", "'x'"]);
     assert_eq!(without_code("a `nobody` b\n```\nwhoever\n```\nc").split_whitespace().count(), 3);
 }

@@ -66,6 +66,8 @@ fn reader_of(most: usize, last: impl Fn(&Asked) -> Answer + Send) -> impl Script
 }
 
 fn with_model(invocation: Invocation, model: &LoopbackModel, wire: Wire) -> Invocation {
+    let (_provider, id) = wire.route().split_once('/').expect("a route has a provider");
+    model.list(Some(&[id]));
     let invocation = invocation.arg("--model").arg(format!("{}:high", wire.route()));
     invocation.arg("--base-url").arg(model.url_of(wire)).env(variable(wire), "key")
 }
