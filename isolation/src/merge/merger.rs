@@ -197,7 +197,7 @@ impl<'a> Merger<'a> {
             let lost = added.lost(present.into_iter());
             conflicts.extend(lost.iter().map(|conflict| self.rename_conflict(conflict, &pathwise)));
         }
-        let mut settling = Settling::new(request, changes, wanted);
+        let mut settling = Settling::new(request, changes, (wanted, &pathwise.followed));
         for conflict in conflicts {
             let _either = settling.meet(self, self.blobs, conflict)?;
         }

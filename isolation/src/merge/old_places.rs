@@ -10,13 +10,25 @@ use crate::error::Result;
 use crate::file_entry::{Change, Entry};
 use crate::merge::merger::Merger;
 use crate::merge::side_renames::{empty_blob, renames_of};
+use crate::merge::tree_merge::SideName;
 use crate::settle::concerned_paths;
 
+/// The files that follow a renamed folder, by their final paths: the side that added each, and where.
+pub(super) type Followed = BTreeMap<RepoPath, (SideName, RepoPath)>;
+
+/// Returns the path that a file of the task had before it followed a renamed folder.
+pub(super) fn first_name<'p>(followed: &'p Followed, path: &'p RepoPath) -> &'p RepoPath {
+    match followed.get(path) {
+        Some((SideName::Theirs, first)) => first,
+        Some((SideName::Ours, _)) | None => path,
+    }
+}
+
 /// The changes that write over a file or remove it.
-#[derive(Default)]
 pub(super) struct OldPlaces<'a> {
     /// The own changes, by path.
     changes: BTreeMap<&'a RepoPath, &'a Change>,
+    followed: &'a Followed,
     /// The old path of each renamed file, by its new one.
     renames: BTreeMap<RepoPath, &'a Change>,
     /// Those of each content, until one of them is asked for.
@@ -24,7 +36,11 @@ pub(super) struct OldPlaces<'a> {
 }
 
 impl<'a> OldPlaces<'a> {
-    pub(super) fn of(merger: &Merger<'_>, changes: &'a [Change]) -> Result<Self> {
+    pub(super) fn of(
+        merger: &Merger<'_>,
+        changes: &'a [Change],
+        followed: &'a Followed,
+    ) -> Result<Self> {
         let own: BTreeMap<_, _> = changes.iter().map(|change| (&change.path, change)).collect();
         let mut renames = BTreeMap::new();
         for rename in renames_of(merger.blobs, changes)? {
@@ -42,7 +58,7 @@ impl<'a> OldPlaces<'a> {
                 of_content.entry(content).or_default().push(change);
             }
         }
-        Ok(Self { changes: own, renames, of_content })
+        Ok(Self { changes: own, followed, renames, of_content })
     }
 
     /// Returns the conflict, which now names the old place of the file, and one for each other path that
@@ -75,8 +91,15 @@ impl<'a> OldPlaces<'a> {
         Ok(others)
     }
 
+    /// Returns the old names of a file that does not get to `path`.
+    pub(super) fn old_names(&mut self, path: &RepoPath) -> Vec<RepoPath> {
+        let holders = self.holders(path).into_iter().filter(|old| old.task.is_none());
+        holders.map(|old| old.path.clone()).collect()
+    }
+
     /// Returns the changes that cost the tree a file which does not get to `path`.
     fn holders(&mut self, path: &RepoPath) -> Vec<&'a Change> {
+        let path = first_name(self.followed, path);
         let Some(wanted) = self.changes.get(path).and_then(|change| change.task) else {
             return Vec::new();
         };

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::file_entry::{Change, Entry};
 use crate::merge::merger::{Merger, Wanted};
 use crate::merge::obstacles::has_entries_below;
-use crate::merge::old_places::OldPlaces;
+use crate::merge::old_places::{Followed, OldPlaces, first_name};
 use crate::merge::path_texts::PathTexts;
 use crate::merge::{Blobs, EntryState};
 use crate::settle::{Sides, concerned_paths, entry_of, settle};
@@ -46,7 +46,9 @@ pub(super) enum Met {
 pub(super) struct Settling<'a> {
     request: &'a SettleRequest,
     changes: &'a [Change],
-    /// Found at the first conflict of a work that is merged in part.
+    /// The files that follow a renamed folder.
+    followed: &'a Followed,
+    /// Found at the first conflict that leaves a file of the task where it was.
     old_places: Option<OldPlaces<'a>>,
     /// What the task left at the paths that it changed.
     own: BTreeMap<&'a RepoPath, Option<Entry>>,
@@ -58,11 +60,15 @@ pub(super) struct Settling<'a> {
 }
 
 impl<'a> Settling<'a> {
-    pub(super) fn new(request: &'a SettleRequest, changes: &'a [Change], wanted: Wanted) -> Self {
+    pub(super) fn new(
+        request: &'a SettleRequest,
+        changes: &'a [Change],
+        (wanted, followed): (Wanted, &'a Followed),
+    ) -> Self {
         let own = changes.iter().map(|change| (&change.path, change.task)).collect();
         let (conflicts, settled, met) = (Vec::new(), Vec::new(), Vec::new());
         let old_places = None;
-        Self { request, changes, old_places, own, wanted, conflicts, settled, met }
+        Self { request, changes, followed, old_places, own, wanted, conflicts, settled, met }
     }
 
     /// Settles a conflict if a choice is given for it, and keeps it otherwise. Returns which.
@@ -99,30 +105,65 @@ impl<'a> Settling<'a> {
                 markers: &|path| merger.markers(path),
                 blobs,
             };
-            if let Some(entries) = settle(&conflict, choice, &sides)?
+            if let Some(mut entries) = settle(&conflict, choice, &sides)?
                 && !(conflict.reason == ConflictReason::InTheWay && self.are_kept(&entries))
             {
+                let old_names = self.old_names(merger, &conflict, &entries)?;
+                for name in &old_names {
+                    entries.insert(name.clone(), merger.entry(name)?);
+                }
                 self.wanted.extend(entries);
-                self.settled.push(SettledConflict {
-                    path: conflict.path,
+                let paths = std::iter::once(conflict.path).chain(old_names);
+                self.settled.extend(paths.map(|path| SettledConflict {
+                    path,
                     by: choice.reported(),
                     resolver: choice.resolver().cloned(),
-                });
+                }));
                 return Ok(Met::Settled);
             }
         }
         // Of work that is merged in part, no file leaves its old name without getting its new one.
         if self.request.rest == ConflictingRest::LandClean {
-            let old_places = match self.old_places.take() {
-                Some(old_places) => old_places,
-                None => OldPlaces::of(merger, self.changes)?,
-            };
-            let left = self.old_places.insert(old_places).beside(merger, conflict)?;
+            let left = self.old_places(merger)?.beside(merger, conflict)?;
             self.conflicts.extend(left);
         } else {
             self.conflicts.push(conflict);
         }
         Ok(Met::Kept)
+    }
+
+    /// Returns the old names of the files that a choice leaves without their new ones. A rename lands whole
+    /// or not at all; to git the old name is gone, and with it the content.
+    fn old_names(
+        &mut self,
+        merger: &Merger<'_>,
+        conflict: &Conflict,
+        entries: &Wanted,
+    ) -> Result<Vec<RepoPath>> {
+        let mut names = Vec::new();
+        // A file that has two new names goes on at that of the other side.
+        if conflict.reason == ConflictReason::RenamedTwice {
+            return Ok(names);
+        }
+        for (path, entry) in entries {
+            let own = self.own.get(first_name(self.followed, path)).copied().flatten();
+            let Some(own) = own else { continue };
+            let is_placed = entries.values().flatten().any(|entry| entry.oid == own.oid);
+            if is_placed || *entry != merger.entry(path)? {
+                continue;
+            }
+            let old = self.old_places(merger)?.old_names(path);
+            names.extend(old.into_iter().filter(|name| !entries.contains_key(name)));
+        }
+        Ok(names)
+    }
+
+    fn old_places(&mut self, merger: &Merger<'_>) -> Result<&mut OldPlaces<'a>> {
+        let old_places = match self.old_places.take() {
+            Some(old_places) => old_places,
+            None => OldPlaces::of(merger, self.changes, self.followed)?,
+        };
+        Ok(self.old_places.insert(old_places))
     }
 
     /// Returns whether another conflict keeps one of these paths as it is, so that it makes no room.

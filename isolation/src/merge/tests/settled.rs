@@ -331,3 +331,43 @@ fn a_renamed_file_that_follows_a_folder_to_a_cleared_name_goes_with_the_symlink_
         assert_eq!((files, conflicts), (end.clone().into(), Vec::new()));
     }
 }
+
+#[test]
+fn a_choice_that_leaves_a_renamed_file_without_its_new_name_leaves_it_its_old_one() {
+    let [old, other, third] = ["old", "other", "third"].map(lines);
+    let edited = format!("{old}edited\n");
+    let memory = Memory::of(&[("d/1", &other), ("d/2", &third), ("old", &old)]);
+    let added = [memory.change("new", "", "ours\n")];
+    let folder = [memory.change("new/inside", "", "inside\n")];
+    let moved_folder = [
+        memory.change("d/1", &other, ""),
+        memory.change("d/2", &third, ""),
+        memory.change("e/1", "", &other),
+        memory.change("e/2", "", &third),
+        memory.change("e/new", "", "ours\n"),
+    ];
+    let renamed = |name: &str, text: &str| {
+        [memory.change("old", &old, ""), memory.change(name, "", text)].to_vec()
+    };
+    let link = memory.entry(Mode::Link, "target");
+    let link = [Change::new(path("new"), None, link)];
+    // What ours has at the new name, the work of the task, and whether the old name is in a conflict, too.
+    let rows: [(&[Change], Vec<Change>); 6] = [
+        (&added, renamed("new", &old)),
+        (&added, renamed("new", &edited)),
+        (&folder, renamed("new", &old)),
+        (&folder, renamed("new", &edited)),
+        (&link, renamed("new", &old)),
+        (&moved_folder, renamed("d/new", &old)),
+    ];
+    for (ours, theirs) in &rows {
+        let (before, _) = settled(&memory, [ours, &[]], SettleChoice::Ours);
+        let (files, [conflicts, left]) = settled(&memory, [ours, theirs], SettleChoice::Ours);
+        assert!(!conflicts.is_empty() && left.is_empty(), "{conflicts:?} {left:?}");
+        assert_eq!(files, before, "{conflicts:?}");
+        // Without a choice neither name lands, nor do both.
+        let (files, _) = settled(&memory, [ours, theirs], SettleChoice::Union);
+        let count = files.values().filter(|(_, text)| text.contains(&old)).count();
+        assert_eq!(count, 1, "{files:?}");
+    }
+}
