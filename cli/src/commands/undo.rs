@@ -42,7 +42,9 @@ pub async fn run(
     let landed = target.tasks.iter().filter(|row| has_landed(row)).cloned().collect();
     let landed = Target { run: target.run.clone(), tasks: landed, kind: target.kind };
     landed.check_not_collected(context, "landed work")?;
-    let Some(request) = request(context, &target, out)? else { return Ok(ExitCode::Success) };
+    let Some(request) = request(context, repository, &target, out).await? else {
+        return Ok(ExitCode::Success);
+    };
     let most = if args.all { usize::MAX } else { NAMED };
     if args.execution() == Execution::DryRun {
         let report = repository.dry_run_undo(request).await?;
@@ -53,7 +55,7 @@ pub async fn run(
     let _lock = repository.lock_run(&target.run.name)?;
     // The previous holder of the lock may have taken the work back.
     let target = target.reload(context)?;
-    let Some(request) = self::request(context, &target, out)? else {
+    let Some(request) = self::request(context, repository, &target, out).await? else {
         return Ok(ExitCode::Success);
     };
     let (report, code) = take_back(context, repository, &target, request).await?;
@@ -99,15 +101,31 @@ async fn take_back(
 }
 
 /// Returns what is to be taken back; `None` if all of it was, which is printed.
-fn request(
+async fn request(
     context: &CommandContext,
+    repository: &dyn Repository,
     target: &Target,
     out: Out<'_>,
 ) -> Result<Option<UndoRequest>, Error> {
     let is_back = |row: &TaskRow| is_taken_back(row) && !has_left(row);
     let tasks: Vec<UndoTask> =
         target.tasks.iter().filter(|row| is_in_force(row)).map(task).collect();
+    let scope = match target.kind {
+        TargetKind::Run => UndoScope::Run,
+        TargetKind::Task => UndoScope::Tasks,
+    };
+    let run = target.run.name.clone();
     if tasks.is_empty() {
+        // As with git, tasks that are taken back one by one can leave a file at another name.
+        let back = target.tasks.iter().filter(|row| is_back(row)).map(task).collect();
+        let all = UndoRequest { run, scope, tasks: back };
+        if scope == UndoScope::Run
+            && !all.tasks.is_empty()
+            && let Ok(report) = repository.dry_run_undo(all.clone()).await
+            && !report.paths.is_empty()
+        {
+            return Ok(Some(all));
+        }
         let name = target.arguments();
         if !target.tasks.iter().any(is_back) {
             return Err(Error::usage(format!("nothing of {name} has landed"))
@@ -128,11 +146,7 @@ fn request(
         }
         return Ok(None);
     }
-    let scope = match target.kind {
-        TargetKind::Run => UndoScope::Run,
-        TargetKind::Task => UndoScope::Tasks,
-    };
-    Ok(Some(UndoRequest { run: target.run.name.clone(), scope, tasks }))
+    Ok(Some(UndoRequest { run, scope, tasks }))
 }
 
 /// Returns whether something of a task is in the repository.

@@ -32,6 +32,8 @@ pub(super) struct PastLanding {
     pub(super) works: Vec<PastWork>,
     /// Whether the works are all that has changed.
     is_told: bool,
+    /// What it had found at each path that it, or one of the works in it, has changed.
+    found: BTreeMap<RepoPath, Option<Entry>>,
     /// When the changes had become what they are.
     pub(super) moment: usize,
     /// The folders that it made.
@@ -96,9 +98,7 @@ impl History {
                     let steps = steps.map(|step| (step.path.clone(), step.expected, step.new));
                     let steps = steps.map(|(path, old, new)| Change::new(path, old, new));
                     let moment = timeline.push(steps.collect());
-                    for landing in &mut landings {
-                        landing.take_back(undo, (moment, &journal.changes));
-                    }
+                    take_back(&mut landings, undo, (moment, &journal.changes));
                     made_again.extend(journal.folders);
                 }
             }
@@ -157,6 +157,11 @@ impl PastLanding {
                 PastWork { task, changes, moment }
             })
             .collect();
+        let mut found: BTreeMap<RepoPath, Option<Entry>> = BTreeMap::new();
+        for change in works.iter().flat_map(|work| &work.changes) {
+            found.entry(change.path.clone()).or_insert(change.base);
+        }
+        found.extend(changes.iter().map(|(path, change)| (path.clone(), change.before)));
         let writers = changes.values().flat_map(|change| change.by.iter());
         let writers = writers.chain(works.iter().map(|work| &work.task)).cloned().collect();
         let landed = journal.report.tasks.iter();
@@ -170,6 +175,7 @@ impl PastLanding {
             changes,
             works,
             is_told,
+            found,
             moment: timeline.latest(),
             folders: journal.folders,
             branch: journal.branch,
@@ -187,8 +193,8 @@ impl PastLanding {
         self.changes.iter().filter(|_| !self.is_told).filter(is_shared)
     }
 
-    /// Removes what an undo has taken back. `steps` are the changes of files that it made.
-    fn take_back(&mut self, undo: &UndoRecord, (moment, steps): (usize, &[FileChange])) {
+    /// Removes what an undo has taken back.
+    fn take_back(&mut self, undo: &UndoRecord, (moment, steps): (usize, &Steps)) {
         let taken = undo.changes.iter().filter(|taken| taken.landing == self.id);
         let taken: Vec<&TakenChange> = taken.collect();
         if !taken.is_empty() {
@@ -209,8 +215,9 @@ impl PastLanding {
         }
     }
 
-    /// What is left of the changes is what the works that are in force come to.
-    fn take_back_files(&mut self, taken: &[&TakenChange], steps: &[FileChange]) {
+    /// What is left of the changes is what the works that are in force come to, and what undos of others
+    /// have made of the files, if that is not what was there before.
+    fn take_back_files(&mut self, taken: &[&TakenChange], steps: &Steps) {
         for taken in taken {
             for work in self.works.iter_mut().filter(|work| taken.tasks.contains(&work.task)) {
                 work.changes.retain(|change| change.path != taken.path);
@@ -220,40 +227,53 @@ impl PastLanding {
             }
         }
         self.works.retain(|work| !work.changes.is_empty());
-        if !self.is_told {
-            self.changes.retain(|_, change| !change.by.is_empty());
-        }
-        for step in steps {
-            if let Some(change) = self.changes.get_mut(&step.path) {
-                if change.after == step.expected {
-                    change.after = step.new;
-                }
-                continue;
-            }
-            let left = self
-                .works
-                .iter()
-                .filter(|work| work.changes.iter().any(|change| change.path == step.path));
-            let by: Vec<TaskName> = left.map(|work| work.task.clone()).collect();
-            if !by.is_empty() {
-                let (before, after) = (step.expected, step.new);
-                self.changes.insert(step.path.clone(), PastChange { before, after, by });
-            }
-        }
+        let written = self.follow(steps);
         if self.is_told {
+            let paths = taken.iter().map(|taken| &taken.path);
+            let paths = paths.chain(steps.steps.iter().map(|step| &step.path));
+            let paths: BTreeSet<&RepoPath> = paths.collect();
             // A file that one task has renamed may have the work of another at a path of the first alone.
-            let left: Vec<TaskName> = self.works.iter().map(|work| work.task.clone()).collect();
-            for change in self.changes.values_mut().filter(|change| change.by.is_empty()) {
-                change.by.clone_from(&left);
+            let meets = |work: &&PastWork| work.changes.iter().any(|it| paths.contains(&it.path));
+            let left = self.works.iter().filter(meets).map(|work| work.task.clone());
+            let left: Vec<TaskName> = left.collect();
+            let over: BTreeSet<&TaskName> = taken.iter().flat_map(|taken| &taken.tasks).collect();
+            for (path, change) in &mut self.changes {
+                if change.by.is_empty() && !left.is_empty() {
+                    change.by.clone_from(&left);
+                } else if change.by.is_empty() && written.contains(path) {
+                    change.by = over.iter().map(|task| (*task).clone()).collect();
+                }
             }
-            self.changes.retain(|_, change| change.before != change.after && !change.by.is_empty());
-            if self.changes.is_empty() {
-                // What they have changed meanwhile, and changed back, is taken back with the rest.
-                let is_taken =
-                    |task: &TaskName| taken.iter().any(|taken| taken.tasks.contains(task));
-                self.works.retain(|work| !is_taken(&work.task));
+            self.changes.retain(|_, change| change.before != change.after);
+        }
+        self.changes.retain(|_, change| !change.by.is_empty());
+    }
+
+    /// Adds the steps of an undo to the changes. Returns the paths at which they have replaced what the
+    /// landing, or an earlier undo of a part of it, had written.
+    fn follow(&mut self, steps: &Steps) -> BTreeSet<RepoPath> {
+        let works = &self.works;
+        for step in &steps.steps {
+            let left =
+                works.iter().filter(|work| work.changes.iter().any(|it| it.path == step.path));
+            let by = || left.map(|work| work.task.clone()).collect();
+            let found = self.found.get(&step.path).copied().flatten();
+            let new = || PastChange { before: found, after: found, by: by() };
+            self.changes.entry(step.path.clone()).or_insert_with(new);
+        }
+        let is_known = |step: &FileChange| self.changes[&step.path].after == step.expected;
+        // What the user has edited can be in each file that is written, also at another name.
+        let is_edited = steps.are_elsewhere || !steps.steps.iter().all(is_known);
+        let mut written = BTreeSet::new();
+        for step in &steps.steps {
+            let Some(change) = self.changes.get_mut(&step.path) else { continue };
+            let is_own = !is_edited || step.new.is_none() || step.new == change.before;
+            if change.after == step.expected && is_own {
+                change.after = step.new;
+                written.insert(step.path.clone());
             }
         }
+        written
     }
 
     fn take_back_own(&mut self, reference: &str) {
@@ -261,6 +281,49 @@ impl PastLanding {
         if self.branch.as_ref().is_some_and(|branch| branch.reference == reference) {
             self.branch = None;
         }
+    }
+}
+
+/// What an undo has changed of the files of one landing.
+struct Steps {
+    steps: Vec<FileChange>,
+    /// Whether it has also changed files at paths that no landing has changed: the user has renamed them.
+    are_elsewhere: bool,
+}
+
+/// Removes what an undo, whose changes of files are these, has taken back. Of several landings that have
+/// changed a file the last goes back first, to what it had found.
+fn take_back(
+    landings: &mut [PastLanding],
+    undo: &UndoRecord,
+    (moment, steps): (usize, &[FileChange]),
+) {
+    let is_taken =
+        |landing: &PastLanding| undo.changes.iter().any(|taken| taken.landing == landing.id);
+    let is_known =
+        |path: &RepoPath| landings.iter().any(|landing| landing.found.contains_key(path));
+    let are_elsewhere = !steps.iter().all(|step| is_known(&step.path));
+    let mut rest = steps.to_vec();
+    for at in (0..landings.len()).rev() {
+        let (earlier, landing) = landings.split_at_mut(at);
+        let Some(landing) = landing.first_mut() else { continue };
+        let is_of_several =
+            |path: &RepoPath| earlier.iter().any(|it| it.found.contains_key(path) && is_taken(it));
+        let mut steps = Vec::new();
+        if is_taken(landing) {
+            for step in rest.iter_mut().filter(|step| landing.found.contains_key(&step.path)) {
+                let mut own = step.clone();
+                if let Some(change) = landing.changes.get(&step.path)
+                    && change.after == step.expected
+                    && is_of_several(&step.path)
+                {
+                    own.new = change.before;
+                    step.expected = change.before;
+                }
+                steps.push(own);
+            }
+        }
+        landing.take_back(undo, (moment, &Steps { steps, are_elsewhere }));
     }
 }
 

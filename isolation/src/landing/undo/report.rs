@@ -35,7 +35,7 @@ impl MergedBack {
         conflicts: Vec<Conflict>,
         unwritable: &BTreeSet<RepoPath>,
     ) {
-        let Reversal { landing, moment: _, changes, tasks, stuck } = reversal;
+        let Reversal { landing, moment: _, changes: _, tasks, stuck } = reversal;
         let mut not_taken: BTreeSet<RepoPath> = BTreeSet::new();
         // The names of the tasks in this merge are not those of the run.
         let conflicts = conflicts.into_iter().map(|conflict| Conflict { with: None, ..conflict });
@@ -48,11 +48,9 @@ impl MergedBack {
             self.left.push((conflict, by.collect()));
             not_taken.extend(concerned);
         }
-        for change in changes.into_iter().filter(|change| !not_taken.contains(&change.path)) {
-            let by = tasks.get(&change.path).cloned().unwrap_or_default();
-            self.tasks.entry(change.path.clone()).or_default().extend(by.iter().cloned());
-            let landing = landing.clone();
-            self.record.changes.push(TakenChange { landing, path: change.path, tasks: by });
+        for (path, by) in tasks.into_iter().filter(|(path, _)| !not_taken.contains(path)) {
+            self.tasks.entry(path.clone()).or_default().extend(by.iter().cloned());
+            self.record.changes.push(TakenChange { landing: landing.clone(), path, tasks: by });
         }
     }
 

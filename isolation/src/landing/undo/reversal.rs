@@ -55,6 +55,15 @@ fn whole(landing: &PastLanding) -> Reversal {
         reversal.changes.push(Change::new(path.clone(), *after, *before));
         reversal.tasks.insert(path.clone(), by.clone());
     }
+    // What they have changed meanwhile, and changed back, is taken back with the rest.
+    for PastWork { task, changes, .. } in &landing.works {
+        for Change { path, .. } in changes {
+            let tasks = reversal.tasks.entry(path.clone()).or_default();
+            if !tasks.contains(task) {
+                tasks.push(task.clone());
+            }
+        }
+    }
     reversal
 }
 

@@ -9,7 +9,7 @@ use test_limit::Rounds;
 
 use crate::file_entry::{Change, Entry, Mode};
 use crate::landing;
-use crate::landing::tests::kit::Kit;
+use crate::landing::tests::kit::{Kit, read, write};
 use crate::merge::chain_samples::Chain;
 use crate::merge::random::Random;
 use crate::merge::tree_judge_tests::{Entries, Judge};
@@ -230,11 +230,61 @@ fn each_task_of_a_chain_of_renames_is_taken_back_as_git_reverts_it() {
             let end = if landing.revert(work) { "clean" } else { "refused" };
             *counts.entry(end).or_default() += 1;
         }
+
+        // What they have left, with the whole run.
+        let report = landing.undo(UndoScope::Run, &all);
+        assert_eq!(report.left, [], "{seed}: the rest of {:#?}", landing.told());
+        assert!(landing.kit.snapshot() == first, "{seed}: the rest of {:#?}", landing.told());
+        let nothing = landing.undo(UndoScope::Run, &all);
+        assert_eq!(nothing.paths, [], "{seed}: again");
     }
     let done = rounds.done();
     done.report("R20", 1, "chains of renames taken back as git reverts them");
-    assert!(counts["folders"] * 10 >= counts["changes"] * 4, "{counts:?}");
     if done.count >= 100 {
+        assert!(counts["folders"] * 10 >= counts["changes"] * 4, "{counts:?}");
         assert!(counts["refused"] > 0 && counts["clean"] > counts["refused"], "{counts:?}");
     }
+}
+
+#[test]
+fn what_an_undo_has_left_is_taken_back_later_and_nothing_that_is_back_is_written_again() {
+    let kit = Kit::with(&[("p", "p0\n"), ("q", "q0\n"), ("r", "r0\n")]);
+    let one = kit.task("one", |root| {
+        write(root, "p", "p1\n");
+        write(root, "q", "q1\n");
+    });
+    kit.land(std::slice::from_ref(&one));
+    let two = kit.task("two", |root| {
+        write(root, "p", "p2\n");
+        write(root, "r", "r1\n");
+    });
+    kit.land(std::slice::from_ref(&two));
+    write(&kit.root, "r", "mine\n");
+    let both = || [&one, &two].into_iter();
+    let report = undo(&kit, UndoScope::Run, both());
+    assert_eq!(report.left.len(), 1, "{report:?}");
+    let files = || ["p", "q", "r"].map(|path| read(&kit.root, path));
+    assert_eq!(files(), ["p0\n", "q0\n", "mine\n"]);
+    write(&kit.root, "r", "r1\n");
+    let report = undo(&kit, UndoScope::Run, both());
+    assert_eq!(report.left, []);
+    assert_eq!(files(), ["p0\n", "q0\n", "r0\n"]);
+    assert_eq!(undo(&kit, UndoScope::Run, both()).paths, []);
+}
+
+#[test]
+fn an_edit_of_the_users_that_came_back_with_a_renamed_file_stays_when_the_rest_is_taken_back() {
+    let old: String = (0..20).map(|line| format!("line {line}\n")).collect();
+    let kit = Kit::with(&[("old", &old), ("q", "q0\n")]);
+    let rename = kit.task("rename", |root| {
+        std::fs::rename(root.join("old"), root.join("new")).unwrap();
+    });
+    let edit = kit.task("edit", |root| write(root, "q", "q1\n"));
+    kit.land(&[rename.clone(), edit.clone()]);
+    let edited = format!("{old}mine\n");
+    write(&kit.root, "new", &edited);
+    assert_eq!(undo(&kit, UndoScope::Tasks, [&rename].into_iter()).left, []);
+    assert_eq!(read(&kit.root, "old"), edited);
+    assert_eq!(undo(&kit, UndoScope::Run, [&rename, &edit].into_iter()).left, []);
+    assert_eq!([read(&kit.root, "old"), read(&kit.root, "q")], [edited, "q0\n".to_owned()]);
 }

@@ -74,3 +74,26 @@ fn a_file_whose_old_name_is_taken_stays_at_its_new_name_until_a_later_undo() {
     let _undone = undo().expect_code(0);
     assert_eq!(before.differences(&repository.tree()), Vec::<String>::new());
 }
+
+#[test]
+fn what_undos_of_single_tasks_have_left_at_another_name_is_taken_back_with_the_run() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let before = repository.tree();
+    let plan = Plan::default()
+        .task("there", "mv a/f0.txt b/m7.txt; echo x > x.txt")
+        .task("back", "mv b/m7.txt a/f0.txt")
+        .after(&["there"]);
+    let run = place.run_plan(&repository, &plan).run().expect_code(0);
+    let undo = |what: &str| {
+        let words = format!("undo {}{what}", run.run_name());
+        place.regatta(repository.root()).words(&words).run().expect_code(0)
+    };
+    let _nothing_to_move = undo("/there");
+    let _moved = undo("/back");
+    assert!(repository.has("b/m7.txt"), "as `git revert` leaves it");
+    let undone = undo("");
+    assert_eq!(before.differences(&repository.tree()), Vec::<String>::new(), "{undone}");
+    let again = undo("");
+    assert!(again.stdout.contains("was taken back already"), "{again}");
+}
