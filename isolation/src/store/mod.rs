@@ -2,6 +2,7 @@
 //! other. It contains captures, pins and the versions of landings.
 
 mod attempt_lines;
+mod capture_patch;
 mod captures;
 mod exclusive;
 mod gathering;

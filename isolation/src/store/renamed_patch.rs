@@ -7,8 +7,7 @@ use protocol::{RepoPath, quote_path};
 
 use crate::error::Result;
 use crate::file_entry::Change;
-use crate::merge::{Rename, renames_of};
-use crate::store::TaskStore;
+use crate::merge::{Blobs, Rename, renames_of};
 
 /// The renames of a task that a patch shows, by their new path.
 pub(super) struct ShownRenames {
@@ -18,11 +17,11 @@ pub(super) struct ShownRenames {
 
 impl ShownRenames {
     /// Finds the renames among `changes`.
-    pub(super) fn find(store: &TaskStore, changes: &[Change]) -> Result<Self> {
+    pub(super) fn find(blobs: &dyn Blobs, changes: &[Change]) -> Result<Self> {
         let by_path: BTreeMap<&RepoPath, &Change> =
             changes.iter().map(|change| (&change.path, change)).collect();
         let mut shown = Self { by_target: BTreeMap::new(), sources: Vec::new() };
-        for rename in renames_of(store, changes)? {
+        for rename in renames_of(blobs, changes)? {
             let (Some(from), Some(to)) = (by_path.get(&rename.from), by_path.get(&rename.to))
             else {
                 continue;

@@ -134,6 +134,9 @@ fn a_patch_of_encoded_files_is_text_with_counted_lines_and_git_applies_it() {
     let store = kit.store();
     let patch = store.patch(&task.capture, &PathFilter::Everything, &texts).unwrap();
     let shown = String::from_utf8(patch.clone()).expect("it is text");
+    // What the same handle writes afterwards is in the store.
+    let later = store.write(b"written after the patch\n").unwrap();
+    assert_eq!(kit.store().read(later).unwrap(), b"written after the patch\n");
     assert_eq!(shown.matches("\n+eins\r\n").count(), FILES.len(), "{shown}");
     assert!(!shown.contains("GIT binary patch"), "{shown}");
     let counted = crate::capture::summary((&store, &texts), task.capture.clone()).unwrap();
