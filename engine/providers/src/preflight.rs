@@ -110,13 +110,14 @@ fn unknown_model(endpoint: &Endpoint, names: &[String]) -> Failure {
     let (url, some) = (endpoint.display_url(), some.join(", "));
     let message = format!("{provider} at {url} has no model `{model}` (it has {some}{more})");
     let failure = Failure::new(FailureClass::Invalid, message);
-    match near {
-        // A name of the server has words of others in it; the advice may not.
-        Some(near) if printable(near, 80) == near => {
-            failure.advise(format!("did you mean {near}?"))
-        }
-        _ if provider == "ollama" => failure.advise(format!("try: ollama pull {model}")),
-        _ => failure,
+    // A gateway may accept names that it does not list.
+    let unlisted = "if it accepts the name all the same, define the model in models.yml";
+    // A name of the server has words of others in it; the advice may not.
+    match (near.filter(|near| printable(near, 80) == *near), provider.as_str()) {
+        (Some(near), "ollama") => failure.advise(format!("did you mean {near}?")),
+        (Some(near), _) => failure.advise(format!("did you mean {near}? {unlisted}")),
+        (None, "ollama") => failure.advise(format!("try: ollama pull {model}")),
+        (None, _) => failure.advise(unlisted),
     }
 }
 

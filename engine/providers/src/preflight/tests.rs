@@ -42,16 +42,18 @@ async fn a_model_that_is_not_there_is_named_with_those_that_are() {
     // The nearest name is among those that it has, and what to try.
     let near =
         "at URL has no model `qwen3:9b` (it has b, c, d, e, qwen3:8b, …); did you mean qwen3:8b?";
+    let unlisted = "if it accepts the name all the same, define the model in models.yml";
     for provider in ["ollama", "gw", "openai"] {
         let found = at(models(&names), &format!("{provider}/qwen3:9b")).await;
-        assert_eq!(found, Err(format!("{provider} {near}")));
+        let more = if provider == "ollama" { String::new() } else { format!(" {unlisted}") };
+        assert_eq!(found, Err(format!("{provider} {near}{more}")));
     }
     let far = |provider: &str| {
         format!("{provider} at URL has no model `zzzzzz` (it has qwen3:8b, b, c, d, e, …)")
     };
     for provider in ["vllm", "lm-studio", "gw", "openrouter"] {
         let found = at(models(&names), &format!("{provider}/zzzzzz")).await;
-        assert_eq!(found, Err(far(provider)));
+        assert_eq!(found, Err(format!("{}; {unlisted}", far(provider))));
     }
     let pulled = format!("{}; try: ollama pull zzzzzz", far("ollama"));
     assert_eq!(at(models(&names), "ollama/zzzzzz").await, Err(pulled));
