@@ -73,6 +73,11 @@ impl WaitClock {
         Some(more)
     }
 
+    /// Returns how much of a time since the clock has started [`Self::grant`] has not granted.
+    pub(crate) fn without_granted(&self, time: Duration) -> Duration {
+        time.saturating_sub(self.granted)
+    }
+
     fn count(&mut self, change: &WaitChange) {
         match change {
             WaitChange::Begins(at) => {

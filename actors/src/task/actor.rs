@@ -49,7 +49,7 @@ impl Actor for Task {
                 state.start_timer(&myself, Timer::Wall, more);
                 return Ok(());
             }
-            TaskMessage::TimerFired(timer) => Input::TimerFired(timer),
+            TaskMessage::TimerFired(timer) => Input::TimerFired(timer, state.used_time()),
             TaskMessage::Sealed(end) => state.sealed(end),
             TaskMessage::Captured(captured) => TaskState::captured(captured),
             TaskMessage::Discarded => Input::Discarded,

@@ -62,7 +62,7 @@ impl PhaseClock {
             | Input::NotSealed(_) => TimedPhase::Work,
             Input::Captured(_) | Input::Vanished(_) => TimedPhase::Capture,
             Input::Discarded => TimedPhase::Discard,
-            Input::CleanedUp | Input::NotCleanedUp | Input::Cancel(_) | Input::TimerFired(_) => {
+            Input::CleanedUp | Input::NotCleanedUp | Input::Cancel(_) | Input::TimerFired(..) => {
                 return;
             }
         };

@@ -105,6 +105,8 @@ pub(crate) struct TaskState {
     pub(super) clock: PhaseClock,
     /// How long requests of the worker wait for provider accounts.
     pub(super) waits: WaitClock,
+    /// Since when its wall-clock limit counts.
+    pub(super) wall_since: Option<Instant>,
     pub(super) worker: Option<RunningWorker>,
     /// The usage and activity of a model; `None` for a command.
     pub(super) activity: Option<Box<AgentActivity>>,
@@ -137,6 +139,7 @@ impl TaskState {
             setup: SetupProgress::None,
             clock: PhaseClock::new(arguments.timings),
             waits: WaitClock::start(),
+            wall_since: None,
             worker: None,
             activity: AgentActivity::of(&arguments.spec.work),
             jobs: Jobs::new(&arguments.deps.faults),

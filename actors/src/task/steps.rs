@@ -158,7 +158,16 @@ impl TaskState {
         timer: Timer,
         after: Duration,
     ) {
+        if timer == Timer::Wall {
+            let _since = self.wall_since.get_or_insert_with(tokio::time::Instant::now);
+        }
         self.send_later(Job::TaskTimer, myself, after, TaskMessage::TimerFired(timer));
+    }
+
+    /// Returns how much time the wall-clock limit has counted.
+    pub(super) fn used_time(&self) -> Duration {
+        let passed = self.wall_since.map(|since| since.elapsed()).unwrap_or_default();
+        self.waits.without_granted(passed)
     }
 
     async fn start_worker(

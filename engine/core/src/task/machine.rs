@@ -152,11 +152,11 @@ impl TaskMachine {
         let state = std::mem::replace(&mut self.state, State::Finished);
         let (state, effects) = match input {
             Input::Cancel(level) => self.stop(state, Outcome::Cancelled, level),
-            Input::TimerFired(Timer::Wall) => {
-                let failure = self.wall_reached(&state);
+            Input::TimerFired(Timer::Wall, used) => {
+                let failure = self.wall_reached(&state, used);
                 self.stop(state, Outcome::Failed { failure }, CancelLevel::Gently)
             }
-            Input::TimerFired(Timer::StopGrace) => match state {
+            Input::TimerFired(Timer::StopGrace, _) => match state {
                 State::Stopping(..) => (state, vec![Effect::KillWorker]),
                 state => (state, Vec::new()),
             },
@@ -359,10 +359,10 @@ impl TaskMachine {
         }
     }
 
-    fn wall_reached(&self, state: &State) -> Failure {
-        let wall = self.record.spec.limits.wall.as_millis();
-        let most = u64::try_from(wall).unwrap_or(u64::MAX);
-        let reached = ReachedLimit::Wall { used: most, most };
+    fn wall_reached(&self, state: &State, used: Duration) -> Failure {
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let (used, most) = (millis(used), millis(self.record.spec.limits.wall));
+        let reached = ReachedLimit::Wall { used, most };
         let what = match state {
             State::SettingUp(_) => "its set-up was stopped",
             _ => "it was stopped",

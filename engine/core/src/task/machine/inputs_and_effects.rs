@@ -49,8 +49,8 @@ pub enum Input {
     Discarded,
     /// Cancels the task.
     Cancel(CancelLevel),
-    /// The answer to [`Effect::StartTimer`].
-    TimerFired(Timer),
+    /// The answer to [`Effect::StartTimer`], and after how much time of the task.
+    TimerFired(Timer, Duration),
 }
 
 /// Why processes may still write into a workspace.

@@ -17,6 +17,9 @@ mod setup;
 
 const GRACE: Duration = Duration::from_secs(2);
 
+/// After how much time timers fire: a little later than they should.
+const LATE: Duration = Duration::from_millis(61_250);
+
 /// A task whose start is in the ledger, and which is being prepared.
 fn task_with(contract: YieldContract, change: ChangeDemand, restarts: usize) -> TaskMachine {
     let command = Command { script: "true".to_owned(), item: None, arguments: Vec::new() };
@@ -165,10 +168,10 @@ fn every_end_is_stopped_sealed_captured_discarded_then_reported() {
     assert_eq!(end_of(cancelled), Outcome::Cancelled);
 
     let mut late = working();
-    let limit = ReachedLimit::Wall { used: 60_000, most: 60_000 };
-    let wall = Failure::new(FailureClass::Timeout, "wall 1m00s of 1m00s: it was stopped");
+    let limit = ReachedLimit::Wall { used: 61_250, most: 60_000 };
+    let wall = Failure::new(FailureClass::Timeout, "wall 1m01s of 1m00s: it was stopped");
     let wall = wall.with(FailureDetail::Limit(limit));
-    assert_eq!(late.step(Input::TimerFired(Timer::Wall)), stop_effects(gently));
+    assert_eq!(late.step(Input::TimerFired(Timer::Wall, LATE)), stop_effects(gently));
     let yielded = Input::WorkerEnded(AgentEnd::Yielded(json!(1)));
     assert_eq!(late.step(yielded), [seal()]);
     assert_eq!(end_of(late), Outcome::Failed { failure: wall });
@@ -211,7 +214,7 @@ fn a_workspace_whose_writers_cannot_be_stopped_is_neither_captured_nor_discarded
     }
 
     let mut late = working();
-    late.step(Input::TimerFired(Timer::Wall));
+    late.step(Input::TimerFired(Timer::Wall, LATE));
     late.step(Input::WorkerStopped);
     let effects = late.step(Input::NotSealed(Unsealed::Late));
     let [Effect::Finish(Outcome::Failed { failure }, None)] = effects.as_slice() else {
@@ -326,10 +329,10 @@ fn a_second_cancel_is_passed_on_if_it_is_more_urgent() {
     assert_eq!(task.step(Input::Cancel(gently)), []);
     assert_eq!(task.step(Input::Cancel(at_once)), [Effect::StopWorker(at_once)]);
     assert_eq!(task.step(Input::Cancel(gently)), []);
-    assert_eq!(task.step(Input::TimerFired(Timer::Wall)), [], "it is stopping already");
-    assert_eq!(task.step(Input::TimerFired(Timer::StopGrace)), [Effect::KillWorker]);
+    assert_eq!(task.step(Input::TimerFired(Timer::Wall, LATE)), [], "it is stopping already");
+    assert_eq!(task.step(Input::TimerFired(Timer::StopGrace, LATE)), [Effect::KillWorker]);
     assert_eq!(task.step(Input::WorkerStopped), [seal()]);
-    assert_eq!(task.step(Input::TimerFired(Timer::StopGrace)), []);
+    assert_eq!(task.step(Input::TimerFired(Timer::StopGrace, LATE)), []);
     assert_eq!(end_of(task), Outcome::Cancelled);
 }
 

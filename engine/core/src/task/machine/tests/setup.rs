@@ -39,7 +39,7 @@ fn a_setup_is_stopped_as_a_worker_is_and_its_end_seals_the_workspace() {
     }
     let mut deaf = setting_up();
     deaf.step(Input::Cancel(CancelLevel::Gently));
-    let grace_is_over = Input::TimerFired(Timer::StopGrace);
+    let grace_is_over = Input::TimerFired(Timer::StopGrace, LATE);
     assert_eq!(deaf.step(grace_is_over), [Effect::KillWorker]);
     assert_eq!(deaf.step(Input::WorkerStopped), [seal()]);
 }
@@ -47,11 +47,11 @@ fn a_setup_is_stopped_as_a_worker_is_and_its_end_seals_the_workspace() {
 #[test]
 fn a_setup_beyond_the_wall_limit_is_told_as_such() {
     let mut task = setting_up();
-    task.step(Input::TimerFired(Timer::Wall));
+    task.step(Input::TimerFired(Timer::Wall, LATE));
     assert_eq!(task.step(Input::SetupEnded(Ok(()))), [seal()]);
     let Outcome::Failed { failure } = end_of(task) else { panic!("it took too long") };
     assert_eq!(failure.class, FailureClass::Timeout);
-    assert_eq!(failure.message, "wall 1m00s of 1m00s: its set-up was stopped");
+    assert_eq!(failure.message, "wall 1m01s of 1m00s: its set-up was stopped");
 }
 
 #[test]
