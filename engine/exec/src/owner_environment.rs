@@ -17,6 +17,14 @@ pub(crate) struct OwnerEnvironment {
     /// What makes its folder; without it, the owner has none of its own.
     folders: Option<TemporaryFolders>,
     state: Mutex<State>,
+    /// Each command that has its variables and is not started yet has another reference to it.
+    starting: Arc<()>,
+}
+
+/// A command that has its variables and is not started yet. It is dropped when the command has started, or
+/// will not.
+pub(crate) struct Starting {
+    _starting: Arc<()>,
 }
 
 #[derive(Default)]
@@ -45,12 +53,13 @@ impl State {
 
 impl OwnerEnvironment {
     pub(crate) fn new(slots: Arc<Slots>, folders: Option<TemporaryFolders>) -> Self {
-        Self { slots, folders, state: Mutex::default() }
+        Self { slots, folders, state: Mutex::default(), starting: Arc::default() }
     }
 
-    /// Returns the variables of its commands.
-    pub(crate) async fn variables(&self) -> Vec<(String, OsString)> {
+    /// Begins a command. Returns its variables.
+    pub(crate) async fn begin(&self) -> (Vec<(String, OsString)>, Starting) {
         let mut state = self.state.lock().await;
+        let starting = Starting { _starting: Arc::clone(&self.starting) };
         state.has_begun = true;
         let slot = *state.slot.get_or_insert_with(|| self.slots.take());
         if let (None, Some(folders)) = (&state.folder, self.folders.clone()) {
@@ -63,15 +72,21 @@ impl OwnerEnvironment {
         }
         let folder = state.folder.as_ref().map(|folder| folder.path().as_os_str().to_owned());
         let slot = ("REGATTA_SLOT".to_owned(), slot.to_string().into());
-        std::iter::once(slot).chain(folder.map(|folder| ("TMPDIR".to_owned(), folder))).collect()
+        let folder = folder.map(|folder| ("TMPDIR".to_owned(), folder));
+        (std::iter::once(slot).chain(folder).collect(), starting)
     }
 
-    /// Notes what is left of the owner's processes. The slot stays taken for its next commands: what the
-    /// earlier ones have left may name it.
-    pub(crate) async fn ended(&self, end: OwnerEnd) {
+    /// Waits for the end of the owner's processes, and notes what is left of them. The slot stays taken for
+    /// its next commands: what the earlier ones have left may name it.
+    pub(crate) async fn end(&self, end: impl Future<Output = OwnerEnd>) -> OwnerEnd {
+        // No command begins until the others have ended.
         let mut state = self.state.lock().await;
+        // One that has begun already may start after they have.
+        let is_starting = Arc::strong_count(&self.starting) > 1;
+        let end = end.await;
         state.is_left |= end != OwnerEnd::Childless;
-        state.has_begun = false;
+        state.has_begun = is_starting;
+        end
     }
 
     /// Makes the slot free if no process is left.
@@ -102,5 +117,37 @@ impl Drop for OwnerEnvironment {
             // A process may still use the folder: its lock is held until this process ends.
             std::mem::forget(state.folder.take());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    #[test]
+    async fn a_command_that_begins_or_starts_while_others_end_keeps_the_slot() {
+        let slots = Arc::new(Slots::default());
+        let own = OwnerEnvironment::new(Arc::clone(&slots), None);
+        let slow = async {
+            yield_now().await;
+            OwnerEnd::Childless
+        };
+        let (_variables, started) = own.begin().await;
+        drop(started);
+        let (end, (_variables, starting)) = tokio::join!(own.end(slow), own.begin());
+        assert_eq!(end, OwnerEnd::Childless);
+        own.release_slot().await;
+        assert_eq!(slots.take(), 1, "a command has begun");
+        assert_eq!(own.end(ready(OwnerEnd::Childless)).await, OwnerEnd::Childless);
+        own.release_slot().await;
+        assert_eq!(slots.take(), 2, "it may start now");
+        drop(starting);
+        assert_eq!(own.end(ready(OwnerEnd::Childless)).await, OwnerEnd::Childless);
+        own.release_slot().await;
+        assert_eq!(slots.take(), 0);
     }
 }

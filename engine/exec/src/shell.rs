@@ -126,8 +126,11 @@ impl CommandOwner for ShellOwner {
         if stop.is_cancelled() {
             return Ok(not_started());
         }
+        let mut starting = None;
         if let Some(own) = &self.own {
-            request.environment.extend(own.variables().await);
+            let (variables, begun) = own.begin().await;
+            request.environment.extend(variables);
+            starting = Some(begun);
         }
 
         let start = format!("start the command in {:?}", request.folder);
@@ -140,6 +143,7 @@ impl CommandOwner for ShellOwner {
             () = until_given_up(&stop, self.shell.grace) => return Ok(not_started()),
         };
         let mut running = started?;
+        drop(starting);
         let launch = asked.elapsed();
         let streams = OutputStreams::new(output.into(), error.into());
         let streams =
@@ -169,11 +173,10 @@ impl CommandOwner for ShellOwner {
     }
 
     async fn end(&self) -> OwnerEnd {
-        let end = self.owner.end().await;
-        if let Some(own) = &self.own {
-            own.ended(end).await;
+        match &self.own {
+            Some(own) => own.end(self.owner.end()).await,
+            None => self.owner.end().await,
         }
-        end
     }
 
     async fn end_for_good(&self) -> OwnerEnd {

@@ -139,6 +139,12 @@ impl CommandOwner for FakeCommands {
         let left = self.left.lock().expect("no test panics with it").take();
         left.unwrap_or(OwnerEnd::Childless)
     }
+
+    async fn end_for_good(&self) -> OwnerEnd {
+        self.end().await
+    }
+
+    async fn remove_temporary(&self) {}
 }
 
 impl Commands for FakeCommands {

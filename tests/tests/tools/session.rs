@@ -377,4 +377,10 @@ impl CommandOwner for ScriptedCommands {
     async fn end(&self) -> OwnerEnd {
         OwnerEnd::Childless
     }
+
+    async fn end_for_good(&self) -> OwnerEnd {
+        self.end().await
+    }
+
+    async fn remove_temporary(&self) {}
 }

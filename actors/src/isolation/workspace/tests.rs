@@ -99,6 +99,12 @@ impl CommandOwner for Owner {
         self.0.step("end").await;
         self.1
     }
+
+    async fn end_for_good(&self) -> OwnerEnd {
+        self.end().await
+    }
+
+    async fn remove_temporary(&self) {}
 }
 
 /// Starts a workspace actor, and returns the lease of its workspace.

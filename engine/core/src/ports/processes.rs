@@ -45,12 +45,10 @@ pub trait CommandOwner: Send + Sync {
 
     /// Does the same after the last command of the owner, so that others may have what told its commands
     /// apart.
-    async fn end_for_good(&self) -> OwnerEnd {
-        self.end().await
-    }
+    async fn end_for_good(&self) -> OwnerEnd;
 
     /// Removes the folder for temporary files of an owner that has ended.
-    async fn remove_temporary(&self) {}
+    async fn remove_temporary(&self);
 }
 
 /// What is left of the processes of an owner after its end.
