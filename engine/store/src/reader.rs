@@ -191,7 +191,8 @@ impl Reader {
     }
 
     /// Finds a task of a run by its name, ignoring case, by its id, or by one of its items, or by a part
-    /// of these. A whole name takes precedence over a whole item, and that over a part.
+    /// of these. A whole name takes precedence over a whole item, and that over a part. Unless a task of
+    /// the run has a name like `t3`, such a text also means the task of this number.
     ///
     /// # Errors
     /// No or several tasks match, or the ledger cannot be read.
@@ -209,12 +210,18 @@ impl Reader {
         }
         let tasks = self.task_labels(run)?;
         let whole = |task: &&TaskLabel| task.matches(given) == Some(ItemMatch::Whole);
-        let part = |task: &&TaskLabel| task.matches(given).is_some() || task.begins_with(given);
+        let number = task_number(given);
+        // A retry keeps the names, so a task that is named by a number may have another place there.
+        let is_named = |task: &TaskLabel| task_number(task.name.as_str()).is_some();
+        let place = number.filter(|_| !tasks.iter().any(is_named)).map(|number| number - 1);
+        let begins =
+            |task: &TaskLabel| task.begins_with(given) && !(number.is_some() && is_named(task));
         let mut found: Vec<_> = tasks.iter().filter(whole).collect();
         if found.is_empty() {
-            let numbered = task_number(given).and_then(|number| tasks.get(number - 1));
-            let numbered = |task: &TaskLabel| numbered.is_some_and(|other| other.name == task.name);
-            found = tasks.iter().filter(|task| part(task) || numbered(task)).collect();
+            let is_meant = |(at, task): &(usize, &TaskLabel)| {
+                task.matches(given).is_some() || begins(task) || place == Some(*at)
+            };
+            found = tasks.iter().enumerate().filter(is_meant).map(|(_, task)| task).collect();
         }
         let given = given.to_owned();
         let labels =

@@ -103,11 +103,11 @@ async fn a_task_is_found_by_name_and_first_letters_without_case() {
 #[test]
 async fn a_task_is_found_by_its_number_unless_it_could_be_another_one() {
     let house = TestLedger::new();
-    let asked = run(&["fix-it", "t1-again", "lint", "t4"]);
+    let asked = run(&["fix-it", "t1-again", "lint", "t4-too"]);
     house.open(&asked).await;
     let find = |given| house.reader().find_task(asked.id, given).map(|row| row.name.to_string());
     assert_eq!(find("t3").unwrap(), "lint");
-    assert_eq!(find("T4").unwrap(), "t4");
+    assert_eq!(find("T4").unwrap(), "t4-too");
     assert_eq!(find("t2").unwrap(), "t1-again");
     assert_eq!(find("t1").unwrap_err().to_string(), "`t1` could be fix-it or t1-again");
     for unknown in ["t5", "t0", "t9999999999999999999999"] {
@@ -116,6 +116,26 @@ async fn a_task_is_found_by_its_number_unless_it_could_be_another_one() {
             "{unknown}"
         );
     }
+}
+
+#[test]
+async fn where_tasks_are_named_by_numbers_as_in_a_retry_a_number_is_a_whole_name() {
+    let house = TestLedger::new();
+    let asked = run(&["t3", "t7", "lint", "t30"]);
+    house.open(&asked).await;
+    let find = |given| house.reader().find_task(asked.id, given).map(|row| row.name.to_string());
+    for (given, name) in [("t3", "t3"), ("T7", "t7"), ("t30", "t30"), ("l", "lint")] {
+        assert_eq!(find(given).unwrap(), name, "{given}");
+    }
+    // `t2` is the second task of this run under another name.
+    for unknown in ["t1", "t2", "t4", "t03"] {
+        let told = find(unknown).unwrap_err().to_string();
+        assert!(told.starts_with("there is no task"), "{unknown}: {told}");
+    }
+    let asked = run(&["t70", "lint"]);
+    house.open(&asked).await;
+    let found = house.reader().find_task(asked.id, "t7");
+    assert!(matches!(found, Err(FindError::UnknownTask { .. })), "another one begins like it");
 }
 
 #[test]
