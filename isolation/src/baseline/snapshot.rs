@@ -1,7 +1,6 @@
 //! The snapshot of the working tree that a run starts from. This module takes the snapshot, writes
 //! and reads its table, which lists every folder and file, and reads the bytes of its files.
 
-use std::borrow::Cow;
 use std::fs;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -70,14 +69,21 @@ impl Snapshot {
         }))
     }
 
-    /// Returns the carried files of a workspace, by the globs that its task names; `None` if all
-    /// workspaces of the run have the same.
-    pub(crate) fn carried_by(&self, own: Option<&[String]>) -> Result<Option<Cow<'_, Carried>>> {
-        let Some(of_run) = &self.carried_of_run else { return Ok(None) };
-        let Some(globs) = own else { return Ok(Some(Cow::Borrowed(of_run))) };
+    /// Returns the carried files of the copies in the pool: those of the tasks that name none of their
+    /// own.
+    pub(crate) fn carried_of_pool(&self) -> &Carried {
+        self.carried_of_run.as_ref().unwrap_or(&self.carried)
+    }
+
+    /// Returns the carried files of a workspace, by the globs that its task names; `None` if they are
+    /// those of the copies in the pool.
+    pub(crate) fn own_carried(&self, own: Option<&[String]>) -> Result<Option<Carried>> {
+        let (Some(of_run), Some(globs)) = (&self.carried_of_run, own) else { return Ok(None) };
         let globs = CarryGlobs::parse(globs).map_err(|error| error.to_string());
         let globs = globs.or_cannot(|| "carry ignored files")?;
-        Ok(Some(Cow::Owned(self.carried.only(|path, _kind| globs.matches_from_root(path)))))
+        let own = self.carried.only(|path, _kind| globs.matches_from_root(path));
+        let own = Carried { limit: of_run.limit, ..own };
+        Ok(Some(own).filter(|own| own != of_run))
     }
 }
 

@@ -64,6 +64,18 @@ impl Carried {
         only
     }
 
+    /// Returns these files and those of `other`, with the limits of both.
+    pub(super) fn and(&self, other: &Self) -> Self {
+        let mut both = self.clone();
+        both.limit = self.limit.saturating_add(other.limit);
+        for (path, CarriedFolder { permissions, files }) in &other.folders {
+            let folder = both.folders.entry(path.clone()).or_default();
+            folder.permissions = folder.permissions.or(*permissions);
+            folder.files.extend(files.iter().cloned());
+        }
+        both
+    }
+
     /// Adds a file or symlink.
     pub(super) fn add(&mut self, folder: &[u8], name: OsString) {
         self.folders.entry(folder.to_vec()).or_default().files.insert(name);
@@ -162,6 +174,20 @@ mod tests {
         assert_eq!(folders("deps/c"), ["deps", "deps/c"]);
         assert_eq!(folders("empty"), ["empty"]);
         assert_eq!(folders("none"), [""; 0]);
+    }
+
+    #[test]
+    fn the_files_of_two_selections_are_together_in_their_folders() {
+        let mut carried = Carried { limit: 7, ..Carried::default() };
+        let mut other = Carried { limit: 8, ..Carried::default() };
+        carried.add(b"", ".env".into());
+        carried.add(b"deps", "x".into());
+        carried.add_folder(b"deps", 0o755);
+        other.add(b"deps", "y".into());
+        other.add_folder(b"deps", 0o755);
+        let mut both = Carried { limit: 15, ..carried.clone() };
+        both.add(b"deps", "y".into());
+        assert_eq!(carried.and(&other), both);
     }
 
     #[test]

@@ -17,6 +17,19 @@ pub(super) struct LeftBehind {
 }
 
 impl LeftBehind {
+    /// Adds what `other` has and this has not.
+    pub(super) fn add(&mut self, other: Self) {
+        let Self { special, unreadable, invalid_names } = other;
+        for (known, found) in [
+            (&mut self.special, special),
+            (&mut self.unreadable, unreadable),
+            (&mut self.invalid_names, invalid_names),
+        ] {
+            let new: Vec<_> = found.into_iter().filter(|path| !known.contains(path)).collect();
+            known.extend(new);
+        }
+    }
+
     /// Returns the notices. `unused` are the globs that have matched no ignored file.
     pub(super) fn notices(&self, unused: &[(&str, MatchesOthers)]) -> Vec<Notice> {
         let these = |others: MatchesOthers| -> Vec<String> {

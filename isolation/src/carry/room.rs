@@ -14,22 +14,25 @@ use crate::error::{OrCannot, Result};
 use crate::tree::{Parent, Tree, join};
 
 /// Refuses files of `bytes` bytes if there is no room for them in `workspaces` workspaces at the
-/// same time and in the run's folder, from which they are copied. Copies that share their blocks with the originals need no room.
+/// same time and in the run's folder, from which they are copied. Each of these workspaces may have
+/// others of `beside` bytes in their place. Copies that share their blocks with the originals need no
+/// room.
 pub(super) fn check_room(
     tree: &Tree,
     carried: &Carried,
-    bytes: u64,
+    (bytes, beside): (u64, u64),
     workspaces: usize,
     run_folder: &Path,
 ) -> Result<()> {
     let what = || format!("look for free space in {}", run_folder.display());
     let free = free_bytes(run_folder).or_cannot(what)?;
     let copies = u64::try_from(workspaces).unwrap_or(u64::MAX);
-    let needed = bytes.saturating_mul(copies.saturating_add(1));
+    let in_workspaces = bytes.max(beside).saturating_mul(copies);
+    let needed = in_workspaces.saturating_add(bytes).saturating_add(beside);
     if needed <= free || can_share_blocks(tree, carried, run_folder) {
         return Ok(());
     }
-    let jobs = free.checked_div(bytes).unwrap_or_default().saturating_sub(1);
+    let jobs = free.saturating_sub(beside).checked_div(bytes).unwrap_or_default().saturating_sub(1);
     let fewer =
         if jobs > 0 { format!("--jobs {jobs}, or carry less") } else { "carry less".into() };
     Err(IsolationError::Refused {

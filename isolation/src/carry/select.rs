@@ -58,28 +58,66 @@ pub(crate) fn select(
     request: &CarryRequest,
     run_folder: &Path,
 ) -> Result<Selection> {
-    let wanted = Wanted::of(request, ignored.tree)?;
-    let mut walk = Walk::new(ignored, &wanted);
-    for entry in ignored.entries {
-        walk.select_entry(entry)?;
-    }
-    let room = |walk: &Walk<'_>| {
-        check_room(ignored.tree, &walk.carried, walk.total, request.workspaces, run_folder)
+    let of_tasks = Wanted::of_tasks(request)?;
+    let tasks = Walk::over(ignored, &of_tasks)?;
+    let room = |walk: &Walk<'_>, beside: u64| {
+        let bytes = (walk.total, beside);
+        check_room(ignored.tree, &walk.carried, bytes, request.workspaces, run_folder)
     };
-    match wanted {
+    tasks.check_limit(request.limit)?;
+    room(&tasks, 0)?;
+    let of_run = Wanted::of_run(request, ignored.tree)?;
+    let mut run = Walk::over(ignored, &of_run)?;
+    match of_run {
         // Nobody has asked for exactly these files.
         Wanted::Patterns(_) => {
-            walk.leave_out_beyond(request.limit, Why::Limit(request.limit));
-            if room(&walk).is_err() {
-                walk.leave_out_beyond(0, Why::Disk);
+            run.leave_out_beyond(request.limit, Why::Limit(request.limit));
+            if room(&run, tasks.total).is_err() {
+                run.leave_out_beyond(0, Why::Disk);
             }
         }
-        Wanted::Globs(_) | Wanted::Nothing | Wanted::OfTasks { .. } => {
-            walk.check_limit(request.limit)?;
-            room(&walk)?;
+        Wanted::Globs(_) | Wanted::Nothing => {
+            run.check_limit(request.limit)?;
+            room(&run, tasks.total)?;
         }
     }
-    Ok(walk.finish(request.limit))
+    Ok(together(ignored, run, tasks, request))
+}
+
+/// Returns what is carried into the workspaces of the run, and into those of tasks with globs of their
+/// own.
+fn together(
+    ignored: &IgnoredFiles<'_>,
+    run: Walk<'_>,
+    tasks: Walk<'_>,
+    request: &CarryRequest,
+) -> Selection {
+    let mut unused = run.wanted.unused(ignored.others);
+    unused.extend(tasks.wanted.unused(ignored.others));
+    let mut notices = match run.wanted {
+        Wanted::Patterns(_) if request.of_tasks.is_empty() => {
+            run.notices_of_patterns("each workspace")
+        }
+        Wanted::Patterns(_) => run
+            .notices_of_patterns("the workspaces of the tasks without carried files of their own"),
+        Wanted::Globs(_) | Wanted::Nothing => Vec::new(),
+    };
+    let mut left_behind = run.left_behind;
+    left_behind.add(tasks.left_behind);
+    notices.extend(left_behind.notices(&unused));
+    let of_neither: BTreeSet<&[u8]> = tasks.rest.iter().map(|entry| &entry.path[..]).collect();
+    let mut rest = run.rest;
+    rest.retain(|entry| of_neither.contains(&entry.path[..]));
+    let big = big_folders::find(ignored, &rest);
+    rest.retain(|entry| !big.paths.contains(&&entry.path));
+    notices.extend(big.notice);
+    let rest = rest.iter().map(|entry| printable(&entry.path)).collect();
+    let [of_run, of_tasks] =
+        [run.carried, tasks.carried].map(|carried| Carried { limit: request.limit, ..carried });
+    match request.of_tasks.is_empty() {
+        true => Selection { carried: of_run, of_run: None, notices, rest },
+        false => Selection { carried: of_run.and(&of_tasks), of_run: Some(of_run), notices, rest },
+    }
 }
 
 /// How many of the largest files and folders are named.
@@ -139,8 +177,9 @@ impl Why {
 }
 
 impl<'a> Walk<'a> {
-    fn new(ignored: &'a IgnoredFiles<'a>, wanted: &'a Wanted) -> Self {
-        Self {
+    /// Selects what `wanted` selects among the ignored files.
+    fn over(ignored: &'a IgnoredFiles<'a>, wanted: &'a Wanted) -> Result<Self> {
+        let mut walk = Self {
             ignored,
             wanted,
             carried: Carried::default(),
@@ -151,7 +190,11 @@ impl<'a> Walk<'a> {
             left_behind: LeftBehind::default(),
             too_large: Vec::new(),
             why: Vec::new(),
+        };
+        for entry in ignored.entries {
+            walk.select_entry(entry)?;
         }
+        Ok(walk)
     }
 
     /// Selects what is carried of one ignored file or folder.
@@ -330,15 +373,15 @@ impl<'a> Walk<'a> {
         self.why.push(why);
     }
 
-    /// Returns the notices about what the patterns of the file select.
-    fn notices_of_patterns(&self) -> Vec<Notice> {
+    /// Returns the notices about what the patterns of the file select for `whose` workspaces.
+    fn notices_of_patterns(&self, whose: &str) -> Vec<Notice> {
         let from = || format!("what {INCLUDE_FILE} selects");
         let tops: Vec<String> = self.sizes.keys().map(|path| printable(path)).collect();
         let files: usize = self.carried.folders.values().map(|folder| folder.files.len()).sum();
         let carried = (!tops.is_empty()).then(|| Notice {
             from: from(),
             to: format!(
-                "{files} ignored files ({}) are copied into each workspace: {}",
+                "{files} ignored files ({}) are copied into {whose}: {}",
                 size_text(self.total),
                 some_of(&tops)
             ),
@@ -350,26 +393,5 @@ impl<'a> Walk<'a> {
             why: self.why.iter().map(Why::text).collect::<Vec<_>>().join(", and "),
         });
         carried.into_iter().chain(left_out).collect()
-    }
-
-    fn finish(mut self, limit: u64) -> Selection {
-        let unused = self.wanted.unused(self.ignored.others);
-        let mut notices = match self.wanted {
-            Wanted::Patterns(_) => self.notices_of_patterns(),
-            Wanted::Globs(_) | Wanted::Nothing | Wanted::OfTasks { .. } => Vec::new(),
-        };
-        notices.extend(self.left_behind.notices(&unused));
-        let big = big_folders::find(self.ignored, &self.rest);
-        self.rest.retain(|entry| !big.paths.contains(&&entry.path));
-        notices.extend(big.notice);
-        let rest = self.rest.iter().map(|entry| printable(&entry.path)).collect();
-        let carried = Carried { limit, ..self.carried };
-        let of_run = match self.wanted {
-            Wanted::OfTasks { run, .. } => {
-                Some(carried.only(|path, kind| run.matches_from_root(path, kind)))
-            }
-            Wanted::Globs(_) | Wanted::Nothing | Wanted::Patterns(_) => None,
-        };
-        Selection { carried, of_run, notices, rest }
     }
 }

@@ -1,16 +1,20 @@
 //! Carried files in real repositories.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use engine::ports::{
-    CancelToken, CarryRequest, FreezeRequest, IsolationError, WorkspaceRequest, WorkspaceStart,
+    AttemptEnd, CancelToken, CarryRequest, FreezeRequest, IsolationError, Reuse, WorkspaceRequest,
+    WorkspaceStart,
 };
 use protocol::{CarryDefault, IsolationMode};
 
 use crate::backends::{FrozenRun, FrozenTree as _, LandingWait};
 use crate::baseline::Snapshot;
 use crate::error::{Result, error_text};
+use crate::pool::{is_in_pool, make_ahead};
 use crate::testing::{Sample, captured, faults, freeze_at, prepare, prepare_after, write};
 
 /// Freezes a tree of which these files come along.
@@ -210,14 +214,8 @@ fn a_task_gets_the_files_of_its_own_globs_and_the_others_those_of_the_run() {
             ("four", None, of_run),
         ];
         for (task, carry, expected) in tasks {
-            let request = WorkspaceRequest {
-                task: task.parse().unwrap(),
-                attempt: 1,
-                predecessors: Vec::new(),
-                start: WorkspaceStart::AtOnce,
-                carry,
-            };
-            let workspace = frozen.prepare(&request).unwrap();
+            let is_own = carry.is_some();
+            let workspace = frozen.prepare(&request_of(task, carry)).unwrap();
             let carried = all.into_iter().filter(|path| workspace.root.join(path).exists());
             assert_eq!(carried.collect::<Vec<_>>(), expected, "{task}");
             let is_new = workspace.root.join("ignored").exists();
@@ -225,10 +223,88 @@ fn a_task_gets_the_files_of_its_own_globs_and_the_others_those_of_the_run() {
             fs::write(workspace.root.join("some.log"), "changed\n").unwrap();
             fs::write(workspace.root.join("file"), "work\n").unwrap();
             assert_eq!(captured(&frozen, &workspace).changes.files, 1, "{task}");
-            // No other task gets the copy, which lacks files that it needs.
-            assert!(!frozen.pool.take_back(&frozen, &workspace).unwrap(), "{task}");
+            // No other task gets a copy that lacks files which it needs.
+            let taken = frozen.pool.take_back(&frozen, &workspace).unwrap();
+            assert_eq!(taken, !is_own, "{task}");
         }
     }
+}
+
+fn request_of(task: &str, carry: Option<Vec<String>>) -> WorkspaceRequest {
+    let (attempt, start) = (1, WorkspaceStart::AtOnce);
+    let task = task.parse().unwrap();
+    WorkspaceRequest { task, attempt, predecessors: Vec::new(), start, carry }
+}
+
+#[test]
+fn only_tasks_with_other_carried_files_than_the_run_get_copies_of_their_own() {
+    let sample = sample();
+    let owned = |glob: &str| vec![glob.to_owned()];
+    let request = CarryRequest {
+        globs: owned("some.log"),
+        limit: 1000,
+        workspaces: 1,
+        of_tasks: vec![owned("ignored/a"), owned("*.log")],
+        ..CarryRequest::default()
+    };
+    let frozen = freeze_for(&sample, request).unwrap();
+    make_ahead(&frozen, 1, &AtomicBool::new(false));
+    let pooled = || {
+        let entries = fs::read_dir(&frozen.context.folder).unwrap().flatten();
+        entries.filter(is_in_pool).map(|copy| copy.metadata().unwrap().ino()).collect::<Vec<_>>()
+    };
+    let ahead = pooled();
+    assert_eq!(ahead.len(), 1);
+    let both: &[_] = &[".gitignore", "file", "some.log"];
+    let own: &[_] = &[".gitignore", "file", "ignored"];
+    for (task, carry, expected, is_pooled) in [
+        ("one", None, both, true),
+        ("own", Some(owned("ignored/a")), own, false),
+        ("two", None, both, true),
+        ("same", Some(owned("*.log")), both, true),
+    ] {
+        let workspace = frozen.prepare(&request_of(task, carry)).unwrap();
+        let mut there = names(&workspace.root);
+        there.retain(|name| name != ".git");
+        assert_eq!(there, expected, "{task}");
+        let inode = fs::metadata(&workspace.folder).unwrap().ino();
+        assert_eq!(ahead.contains(&inode), is_pooled, "{task}");
+        fs::write(workspace.root.join("file"), "work\n").unwrap();
+        write(&workspace.root, "ignored/a", "what only another task gets\n");
+        let captured = frozen.capture(&workspace, &AttemptEnd::default()).unwrap();
+        assert_eq!(captured.changes.files, 1, "{task}");
+        frozen.discard(&workspace, Reuse::Allowed).unwrap();
+    }
+    assert_eq!(pooled(), ahead);
+}
+
+#[test]
+fn what_the_include_file_selects_beyond_the_limit_is_left_out_also_beside_tasks_with_globs() {
+    let sample = sample();
+    sample.write(".worktreeinclude", "*.log\n");
+    sample.write("file.log", "x".repeat(100));
+    let of_tasks = vec![vec!["ignored/a".to_owned()]];
+    let request =
+        |limit| CarryRequest { limit, workspaces: 1, of_tasks: of_tasks.clone(), ..<_>::default() };
+    let frozen = freeze_for(&sample, request(50)).unwrap();
+    let told = frozen.notices.iter().filter(|notice| notice.from.contains(".worktreeinclude"));
+    let told: Vec<_> = told.map(|notice| notice.to.as_str()).collect();
+    let copied = "1 ignored files (4 bytes) are copied into the workspaces of the tasks without \
+                  carried files of their own: some.log";
+    let left_out = "some of it is not copied: file.log (100 bytes)";
+    assert_eq!(told, [copied, left_out]);
+    let carried = |task: &str, carry| {
+        let workspace = frozen.prepare(&request_of(task, carry)).unwrap();
+        let all = ["file.log", "ignored/a", "some.log"];
+        all.map(|path| workspace.root.join(path).exists())
+    };
+    assert_eq!(carried("one", None), [false, false, true]);
+    assert_eq!(carried("own", Some(of_tasks[0].clone())), [false, true, false]);
+    drop(frozen);
+    // Globs ask for exactly their files, whoever has them.
+    let Err(error) = freeze_for(&sample, request(1)) else { panic!("it is too much") };
+    let IsolationError::Refused { because, .. } = error else { panic!("{error}") };
+    assert_eq!(because, "they are 2 bytes in 1 file, and the limit is 1 byte: ignored (2 bytes)");
 }
 
 #[test]
@@ -266,6 +342,6 @@ fn what_is_left_out_is_named_once_with_the_limit_or_the_full_disk() {
         };
         assert_eq!(why(&|_, to| to.starts_with("some of it is not copied")), expected);
         let ignored = "git ignores ignored, some.log";
-        assert_eq!(why(&|from, _| from == "ignored files in the workspaces"), ignored);
+        assert_eq!(why(&|from, _| from == "ignored files"), ignored);
     }
 }

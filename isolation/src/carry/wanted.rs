@@ -18,29 +18,18 @@ pub(super) enum Wanted {
     Nothing,
     Globs(CarryGlobs),
     Patterns(IncludePatterns),
-    /// What workspaces of the run get, and what those of tasks with globs of their own get.
-    OfTasks {
-        run: Box<Self>,
-        tasks: CarryGlobs,
-    },
 }
 
 impl Wanted {
-    /// Returns what a request asks for in this tree.
-    pub(super) fn of(request: &CarryRequest, tree: &Tree) -> Result<Self> {
-        let run = Self::of_run(request, tree)?;
-        if request.of_tasks.is_empty() {
-            return Ok(run);
-        }
-        let tasks = CarryGlobs::parse(&request.of_tasks.concat());
-        let tasks = tasks.map_err(|error| error.to_string()).or_cannot(|| "carry ignored files")?;
-        Ok(Self::OfTasks { run: Box::new(run), tasks })
+    /// Returns what a request asks for the workspaces of tasks that name their own.
+    pub(super) fn of_tasks(request: &CarryRequest) -> Result<Self> {
+        Self::of_globs(&request.of_tasks.concat())
     }
 
-    fn of_run(request: &CarryRequest, tree: &Tree) -> Result<Self> {
+    /// Returns what a request asks for all other workspaces, in this tree.
+    pub(super) fn of_run(request: &CarryRequest, tree: &Tree) -> Result<Self> {
         if !request.globs.is_empty() {
-            let globs = CarryGlobs::parse(&request.globs).map_err(|error| error.to_string());
-            return globs.map(Self::Globs).or_cannot(|| "carry ignored files");
+            return Self::of_globs(&request.globs);
         }
         if request.default == CarryDefault::Nothing {
             return Ok(Self::Nothing);
@@ -53,14 +42,20 @@ impl Wanted {
         })
     }
 
+    fn of_globs(globs: &[String]) -> Result<Self> {
+        if globs.is_empty() {
+            return Ok(Self::Nothing);
+        }
+        let globs = CarryGlobs::parse(globs).map_err(|error| error.to_string());
+        globs.map(Self::Globs).or_cannot(|| "carry ignored files")
+    }
+
     /// Returns whether it selects exactly this path.
     pub(super) fn matches(&self, path: &[u8], kind: PathKind) -> bool {
         match self {
             Self::Nothing => false,
             Self::Globs(globs) => globs.matches(path),
             Self::Patterns(patterns) => patterns.selects(path, kind),
-            // Both note what they match.
-            Self::OfTasks { run, tasks } => run.matches(path, kind) | tasks.matches(path),
         }
     }
 
@@ -76,10 +71,6 @@ impl Wanted {
     pub(super) fn note(&self, path: &[u8]) {
         match self {
             Self::Globs(globs) => globs.note(path),
-            Self::OfTasks { run, tasks } => {
-                run.note(path);
-                tasks.note(path);
-            }
             Self::Nothing | Self::Patterns(_) => {}
         }
     }
@@ -90,9 +81,6 @@ impl Wanted {
             Self::Nothing => false,
             Self::Globs(globs) => globs.may_match_below(folder),
             Self::Patterns(patterns) => patterns.has_paths(),
-            Self::OfTasks { run, tasks } => {
-                run.may_match_below(folder) || tasks.may_match_below(folder)
-            }
         }
     }
 
@@ -100,11 +88,6 @@ impl Wanted {
     pub(super) fn unused(&self, others: &dyn Fn() -> Vec<Vec<u8>>) -> Vec<(&str, MatchesOthers)> {
         match self {
             Self::Globs(globs) => globs.unused(others),
-            Self::OfTasks { run, tasks } => {
-                let mut unused = run.unused(others);
-                unused.extend(tasks.unused(others));
-                unused
-            }
             Self::Nothing | Self::Patterns(_) => Vec::new(),
         }
     }

@@ -17,9 +17,6 @@ use crate::workspace::{copy_tree, make_unfinished, mark, remove_tree, tree_of};
 /// first that would take more than half of the free space, which the tasks at work may need: the next
 /// task that needs one makes it then, or fails with the reason.
 pub(crate) fn make_ahead(snapshot: &Snapshot, copies: usize, stop: &AtomicBool) {
-    if snapshot.carried_of_run.is_some() {
-        return; // which files a copy gets depends on its task
-    }
     let folders = snapshot.table.folders.values();
     let files = folders.flat_map(|folder| folder.files.values());
     let bytes = files.fold(0_u64, |bytes, file| bytes.saturating_add(file.stat.size));
@@ -58,7 +55,7 @@ fn fill(snapshot: &Snapshot, folder: &Path, stop: &AtomicBool) -> Result<Lent> {
     let tree = tree_of(folder);
     fs::create_dir(&tree).or_cannot(what)?;
     let carried = snapshot.pool.carried_files(snapshot)?;
-    let carried = carried.as_deref().map(|files| (&snapshot.carried, files));
+    let carried = carried.as_deref().map(|files| (snapshot.carried_of_pool(), files));
     copy_tree(snapshot, &tree, carried, stop)?;
     let tree = Tree::open_at(&tree)?;
     let stats = CopyStats::record(snapshot, folder, &tree);

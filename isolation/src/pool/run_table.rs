@@ -83,7 +83,7 @@ pub(super) fn folders(snapshot: &Snapshot) -> Vec<TableFolder<'_>> {
         })
         .collect();
     let frozen = all.len();
-    for (path, CarriedFolder { permissions, files }) in &snapshot.carried.folders {
+    for (path, CarriedFolder { permissions, files }) in &snapshot.carried_of_pool().folders {
         match all[..frozen].binary_search_by(|folder| folder.path.cmp(path)) {
             Ok(place) => all[place].carried = Some(files),
             Err(_) => all.push(TableFolder {

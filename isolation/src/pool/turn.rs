@@ -82,6 +82,16 @@ impl Pool {
         }
     }
 
+    /// Returns the turn to make a copy that is not used again, after waiting for it.
+    pub(crate) fn turn_apart(&self) -> Turn<'_> {
+        let mut state = self.state();
+        while state.making >= turns() {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.making += 1;
+        Turn { pool: self, began: Instant::now() }
+    }
+
     fn turn(&self, state: &mut State) -> Turn<'_> {
         state.making += 1;
         state.made += 1;

@@ -50,8 +50,7 @@ pub(crate) fn make_merged_copy(snapshot: &Snapshot) -> Result<(Workspace, Manife
                 break complete(folder, workspace, |new| {
                     fs::create_dir(&new.tree)
                         .or_cannot(|| format!("make {}", new.tree.display()))?;
-                    let carried = snapshot.carried_of_run.as_ref().unwrap_or(&snapshot.carried);
-                    copy_new(snapshot, carried, &new.tree)?;
+                    copy_new(snapshot, snapshot.carried_of_pool(), &new.tree)?;
                     drop(turn);
                     marker_ns = furnish(snapshot, new, None)?;
                     Ok(())

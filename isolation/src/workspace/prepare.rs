@@ -112,12 +112,14 @@ pub(super) fn complete(
 }
 
 /// Makes a workspace with a copy of the snapshot, the work of the predecessors and a git directory
-/// of its own. A copy in the pool of the run is used if there is one.
+/// of its own. A copy in the pool of the run is used if there is one, unless the task has carried files
+/// of its own.
 pub(crate) fn prepare(snapshot: &Snapshot, request: &WorkspaceRequest) -> Result<Workspace> {
     let pool = &snapshot.pool;
+    if let Some(carried) = snapshot.own_carried(request.carry.as_deref())? {
+        return prepare_alone(snapshot, request, &carried);
+    }
     let workspace = free_place(&snapshot.context, request)?;
-    let own = snapshot.carried_by(request.carry.as_deref())?;
-    let carried = own.as_deref().unwrap_or(&snapshot.carried);
     let mut lent = None;
     let workspace = loop {
         match pool.take() {
@@ -133,13 +135,9 @@ pub(crate) fn prepare(snapshot: &Snapshot, request: &WorkspaceRequest) -> Result
             }
             Source::New(turn) => {
                 break make(&snapshot.context, request, |new| {
-                    copy_new(snapshot, carried, &new.tree)?;
+                    copy_new(snapshot, snapshot.carried_of_pool(), &new.tree)?;
                     drop(turn);
-                    // A copy with files of its own is not used again.
-                    let record = |tree: &Tree| match own {
-                        Some(_) => Ok(None),
-                        None => Ok(CopyStats::record(snapshot, &new.folder, tree)),
-                    };
+                    let record = |tree: &Tree| Ok(CopyStats::record(snapshot, &new.folder, tree));
                     lent = furnish(snapshot, new, request, None, record)?;
                     Ok(())
                 })?;
@@ -147,6 +145,22 @@ pub(crate) fn prepare(snapshot: &Snapshot, request: &WorkspaceRequest) -> Result
         }
     };
     pool.lend(&request.task, lent);
+    Ok(workspace)
+}
+
+/// Makes the workspace of a task with carried files of its own, of a copy that is not used again.
+fn prepare_alone(
+    snapshot: &Snapshot,
+    request: &WorkspaceRequest,
+    carried: &Carried,
+) -> Result<Workspace> {
+    let turn = snapshot.pool.turn_apart();
+    let workspace = make(&snapshot.context, request, |new| {
+        copy_new(snapshot, carried, &new.tree)?;
+        drop(turn);
+        furnish(snapshot, new, request, None, |_| Ok(None)).map(drop)
+    })?;
+    snapshot.pool.lend(&request.task, None);
     Ok(workspace)
 }
 
