@@ -129,7 +129,7 @@ fn check(
     if wrong.is_empty() {
         return Ok(());
     }
-    let mut error = Error::new(ErrorKind::Bug, "the demo did not come out as it has to");
+    let mut error = Error::new(ErrorKind::Bug, "the demo had another result than expected");
     error.because = wrong;
     Err(error.hint("regatta demo --keep DIR leaves everything there, to look at it"))
 }

@@ -251,7 +251,7 @@ fn not_opened(refused: &OpenSessionError, log: &ChosenLog) -> Error {
         return error;
     }
     let file = render::shell_word(&log.path.to_string_lossy());
-    error.hint(format!("regatta --fork {file} …, which goes on with a copy"))
+    error.hint(format!("regatta --fork {file} …, which continues a copy"))
 }
 
 fn not_answered(failure: &Failure) -> Error {

@@ -143,7 +143,7 @@ fn workspaces_of(app: &AppContext, spec: &RunSpec) -> Option<PathBuf> {
 
 /// The note after the first signal.
 const CANCEL_NOTE: &str =
-    "stopping: what was done is kept, and nothing lands; Ctrl-C again grants no more time";
+    "stopping: the work so far is kept, and nothing lands; Ctrl-C again stops at once";
 
 /// The note while a run waits for the landing of another engine.
 const WAIT_NOTE: &str = "waits: another engine is landing in this repository";

@@ -142,7 +142,7 @@ impl Located {
                 if find(&context.reader, root, target).is_ok_and(|it| it.task.is_some()) =>
             {
                 return Err(Error::usage(format!("unexpected argument `{more}`"))
-                    .because(format!("`{target}` is a task, and one run or task is asked for")));
+                    .because(format!("`{target}` is a task, and the command takes one run or task")));
             }
             (found, _) => found.map_err(|error| not_found(error, context))?,
         };

@@ -151,12 +151,12 @@ fn reason(conflict: &Conflict) -> String {
         Some(other) => format!("{other} has changed the same lines"),
         None => match conflict.reason {
             protocol::ConflictReason::Content => "the same lines were changed since".to_owned(),
-            protocol::ConflictReason::Binary => "it was changed since, and has no lines".to_owned(),
+            protocol::ConflictReason::Binary => "it is binary, and was changed since".to_owned(),
             protocol::ConflictReason::ChangedAndRemoved if conflict.ours.is_none() => {
                 "it was removed since".to_owned()
             }
             protocol::ConflictReason::ChangedAndRemoved => "it was changed since".to_owned(),
-            protocol::ConflictReason::Kind => "it was made another kind of file since".to_owned(),
+            protocol::ConflictReason::Kind => "its type was changed since".to_owned(),
             protocol::ConflictReason::BothAdded => "there is another file now".to_owned(),
             other => reason_text(other).to_owned(),
         },

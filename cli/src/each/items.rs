@@ -146,7 +146,7 @@ impl ItemSource {
     fn empty(&self) -> Error {
         match self {
             Self::Glob(glob) => Error::usage(format!("--each '{glob}' matches no tracked file"))
-                .because("only files that git tracks are looked at, from the folder of --repo on")
+                .because("it matches only files that git tracks, below the folder of --repo")
                 .hint(if glob.contains('/') {
                     "git ls-files".to_owned()
                 } else {
@@ -326,8 +326,8 @@ mod tests {
         let error = items("*.go", b"", b'\n', "").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "error: --each '*.go' matches no tracked file\n  because only files that git tracks \
-             are looked at, from the folder of --repo on\n  try: --each '**/*.go'"
+            "error: --each '*.go' matches no tracked file\n  because it matches only files that \
+             git tracks, below the folder of --repo\n  try: --each '**/*.go'"
         );
         assert!(items("src/[", b"", b'\n', "").unwrap_err().to_string().contains("not a pattern"));
         let deep = format!("{}{}", "{".repeat(300), "}".repeat(300));

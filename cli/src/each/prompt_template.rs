@@ -168,6 +168,6 @@ mod tests {
         let own = "Say {{user}} and {{ x | y }} \\d, not \\{{item}}";
         assert_eq!(without_items(own).unwrap(), "Say {{user}} and {{ x | y }} \\d, not {{item}}");
         let error = without_items("Port {{item}}").unwrap_err().to_string();
-        assert!(error.starts_with("error: `{{item}}` has nothing to stand for\n"), "{error}");
+        assert!(error.starts_with("error: `{{item}}` has no value\n"), "{error}");
     }
 }

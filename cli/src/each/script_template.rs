@@ -170,7 +170,7 @@ pub(crate) fn refuse_placeholders(script: &str, instead: &str) -> Result<(), Err
 
 /// Returns the error about a placeholder without items.
 pub(super) fn no_items_error(name: &str, instead: &str) -> Error {
-    let what = format!("`{{{{{name}}}}}` has nothing to stand for");
+    let what = format!("`{{{{{name}}}}}` has no value");
     Error::usage(what).because("there are no items").hint(instead)
 }
 

@@ -113,7 +113,7 @@ fn chunked(fanout: &FanOut<'_>, size: NonZeroUsize) -> Result<Vec<TaskDraft>, Er
 /// Returns a command with another script, for the same items.
 ///
 /// # Errors
-/// A placeholder is unknown or has nothing to stand for, or an item cannot be put safely where it is.
+/// A placeholder is unknown or has no value, or an item cannot be put safely where it is.
 pub(crate) fn with_script(
     command: &Command,
     script: &str,

@@ -108,7 +108,7 @@ fn no_predecessor(name: &str, id: &str, predecessors: &[TaskName]) -> Error {
     let error = Error::usage(format!(
         "`{{{{{name}}}}}` stands for task `{id}`, which is not a predecessor of this task"
     ));
-    let error = error.because("only what a task depends on has yielded when it starts");
+    let error = error.because("when a task starts, only tasks that it depends on have yielded");
     match config::nearest(id, predecessors.iter().map(TaskName::as_str)) {
         Some(near) => error.hint(format!("{{{{{}}}}}", name.replacen(id, near, 1))),
         None => error.hint(format!("depends_on = [\"{id}\"]")),
@@ -122,9 +122,9 @@ pub(super) fn misplaced(name: &str, text: TextKind) -> Error {
     let id = id.split(MARK).next().unwrap_or(id);
     match text {
         TextKind::Script => Error::usage(format!("`{{{{{name}}}}}` cannot be put into a command"))
-            .because("what a task yields is never made part of a shell script")
+            .because("a yield is never made part of a shell script")
             .hint(format!("read \"$REGATTA_INPUTS/{id}.json\", with depends_on = [\"{id}\"]")),
-        TextKind::Prompt => Error::usage(format!("`{{{{{name}}}}}` has nothing to stand for"))
+        TextKind::Prompt => Error::usage(format!("`{{{{{name}}}}}` has no value"))
             .because("a TASK of the command line depends on no other")
             .hint("a task of a plan, with depends_on (`regatta schema plan`)")
             .hint(LITERAL),
@@ -145,7 +145,7 @@ pub(super) enum TextKind {
 pub(crate) fn refuse_yields(context: &str) -> Result<(), Error> {
     split(context, is_yield, |name| match is_yield(name) {
         true => Err(Error::usage(format!("`{{{{{name}}}}}` has no meaning in `context`"))
-            .because("every task gets it, and not every task depends on that one")
+            .because("every task gets the context, and not every task depends on that one")
             .hint("put it into the prompt of the task that needs it")),
         false => Ok(None::<Reference>),
     })
@@ -216,7 +216,7 @@ mod tests {
         assert!(refused("{{tasks.fnd.yield.a}}").ends_with("try: {{tasks.find.yield.a}}"));
         assert!(refused("{{tasks.find}}").contains("is not a placeholder"));
         assert!(refused("{{tasks.find.yieldx}}").contains("is not a placeholder"));
-        assert!(refused("{{item}}").contains("has nothing to stand for"));
+        assert!(refused("{{item}}").contains("has no value"));
         assert_eq!(file_prompt("{{item}} \\{{x}}", &[]).unwrap().text, "{{item}} \\{{x}}");
         assert!(file_prompt("{{tasks.a.yield}}", &[]).is_err());
     }

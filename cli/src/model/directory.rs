@@ -202,7 +202,7 @@ impl ModelDirectory {
         if scope.models.is_empty() {
             let named = patterns.join(",");
             return Err(Error::new(ErrorKind::Model, format!("`--models {named}` names no model"))
-                .because("none that can be used has such a name")
+                .because("no model that can be used has such a name")
                 .hint("regatta models, for those that can be used"));
         }
         Ok(scope)

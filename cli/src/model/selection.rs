@@ -98,7 +98,7 @@ impl ModelSelection<'_> {
             && is_scenario(&route)
         {
             return Err(Error::usage(format!("`--base-url {url}` cannot be used with {route}"))
-                .because("a scenario is played without a server")
+                .because("a scenario needs no server")
                 .hint("leave --base-url out"));
         }
         route.base_url = typed.or(planned).map(|url| url.as_str().to_owned());
@@ -156,7 +156,7 @@ fn no_model_for_role(role: Role, choice: Option<&ModelChoice>, found: Option<&st
 
 /// Returns the error about a run without a model, with the three easiest ways to get one.
 fn no_model(found: Option<&str>) -> Error {
-    let error = Error::usage("no model is named that could do this")
+    let error = Error::usage("no model is named")
         .because("neither --model, nor a plan, nor the setting modelRoles.default names one");
     let error = found.into_iter().fold(error, Error::because);
     let way = |way: providers::SetupHint| format!("{}: {}", way.what, way.lines.join("; "));

@@ -151,7 +151,7 @@ pub(super) fn base_url(
         }
         Some(ModelChoice::Route(_)) => text.parse(word, str::parse).map(Some),
         Some(ModelChoice::Role(_) | ModelChoice::Name(_)) | None => {
-            let what = "`base_url` says where the model is, but not which it is";
+            let what = "`base_url` names a server, but not a model";
             Err(text.error(&word.span(), what).hint("model = \"local/MODEL\" beside it"))
         }
     }

@@ -85,7 +85,7 @@ fn check_script(name: &TaskName, command: &Command) -> Result<(), Error> {
         return Ok(());
     };
     Err(Error::usage(format!("the command of task `{name}` {unfit}"))
-        .hint("put it into a file, and let the command be that file"))
+        .hint("write it to a file, and run that file"))
 }
 
 fn check_prompt(name: &TaskName, agent: &Agent) -> Result<(), Error> {

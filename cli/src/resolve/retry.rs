@@ -75,7 +75,7 @@ fn exec<'a>(args: &'a RunArgs, tasks: &[TaskSpec]) -> Result<Option<&'a str>, Er
         return Err(Error::usage("the command of --exec is empty"));
     }
     if !tasks.iter().any(|task| matches!(task.work, Work::Command(_))) {
-        return Err(Error::usage("--exec is another command, and no task has one")
+        return Err(Error::usage("--exec replaces the command of tasks, and no task has one")
             .because("models do all the work")
             .hint("--model MODEL for another model"));
     }

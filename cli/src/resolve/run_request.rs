@@ -100,7 +100,7 @@ pub fn refuse_inside_task(inside: Option<&OsStr>) -> Result<(), Error> {
     if let Some(task) = inside.filter(|task| !task.is_empty()) {
         let task = task.to_string_lossy();
         return Err(Error::usage(format!("this is task `{task}` of a run already"))
-            .because("a run inside a task would work on a copy that goes away")
+            .because("a run inside a task would work on a copy that is removed")
             .because("the variable REGATTA_TASK is set")
             .hint("start it outside, or as one of the tasks of a plan"));
     }
@@ -110,7 +110,7 @@ pub fn refuse_inside_task(inside: Option<&OsStr>) -> Result<(), Error> {
 /// Checks that the base URL goes with a model.
 pub(super) fn check_base_url(args: &RunArgs) -> Result<(), Error> {
     if args.base_url.is_some() && args.model.is_none() && args.plan.is_none() {
-        return Err(Error::usage("--base-url says where the model is, but not which it is")
+        return Err(Error::usage("--base-url names a server, but not a model")
             .hint("regatta run --model local/MODEL --base-url URL TASK…"));
     }
     if let (Some(ModelChoice::Route(route)), Some(_)) = (&args.model, &args.base_url)
@@ -155,13 +155,13 @@ fn command_request(script: &str, args: &RunArgs) -> Result<RunRequest, Error> {
 fn prompt_request(args: &RunArgs) -> Result<RunRequest, Error> {
     check_not_blank(&args.tasks)?;
     match (&args.each, args.tasks.as_slice()) {
-        (Some(_), []) => Err(Error::usage("--each says what to work on, but not how")
+        (Some(_), []) => Err(Error::usage("--each needs a prompt or --exec")
             .hint("regatta run --each SPEC 'What to do with {{item}}'")
             .hint("regatta run --each SPEC --exec 'COMMAND {{item}}'")),
         (Some(each), [prompt]) => each_request(each, WorkTemplate::Prompt(prompt.clone())),
         (Some(_), tasks) => {
-            Err(Error::usage(format!("--each goes with one TASK, and there are {}", tasks.len()))
-                .because("that one is asked for each item")
+            Err(Error::usage(format!("--each takes one TASK, and there are {}", tasks.len()))
+                .because("it is the prompt for each item")
                 .hint("a TASK of several words in quotes")
                 .hint("regatta run --each SPEC 'What to do with {{item}}'"))
         }
@@ -289,9 +289,9 @@ mod tests {
             Ok(RunRequest(TaskSource::Each { pattern, source }))
         );
         let two = RunArgs { each: owned("*"), ..args };
-        assert!(refused(&two).starts_with("error: --each goes with one TASK, and there are 2\n"));
+        assert!(refused(&two).starts_with("error: --each takes one TASK, and there are 2\n"));
         let item = RunArgs { tasks: vec!["fix {{item}}".into()], ..RunArgs::default() };
-        assert!(refused(&item).starts_with("error: `{{item}}` has nothing to stand for"));
+        assert!(refused(&item).starts_with("error: `{{item}}` has no value"));
     }
 
     #[test]
@@ -402,7 +402,7 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused_before_anything_is_looked_at() {
         let each = RunArgs { each: owned("*"), ..RunArgs::default() };
-        assert!(refused(&each).starts_with("error: --each says what to work on, but not how"));
+        assert!(refused(&each).starts_with("error: --each needs a prompt or --exec"));
         let both = RunArgs { exec: owned("a"), tasks: vec!["b".into()], ..each };
         assert!(refused(&both).starts_with("error: `TASK` cannot be used with `--each`"));
         let empty = RunArgs { exec: owned(" "), ..RunArgs::default() };
@@ -411,7 +411,7 @@ mod tests {
             RunArgs { exec: owned("a"), tasks: vec!["b".into(), " ".into()], ..RunArgs::default() };
         assert!(refused(&word).starts_with("error: TASK number 2 is empty"));
         let item = RunArgs { exec: owned("cat {{item}}"), ..RunArgs::default() };
-        assert!(refused(&item).starts_with("error: `{{item}}` has nothing to stand for"));
+        assert!(refused(&item).starts_with("error: `{{item}}` has no value"));
     }
 
     #[test]

@@ -89,7 +89,7 @@ fn a_chunk_has_no_single_item() {
 #[test]
 fn without_items_a_placeholder_has_nothing_to_stand_for() {
     let error = refuse_placeholders("cat {{item.stem}}", "--each").unwrap_err().to_string();
-    assert!(error.starts_with("error: `{{item.stem}}` has nothing to stand for"), "{error}");
+    assert!(error.starts_with("error: `{{item.stem}}` has no value"), "{error}");
     let error = refuse_placeholders("just {{recipe}}", "--each").unwrap_err().to_string();
     assert!(error.starts_with("error: `{{recipe}}` is not a placeholder"), "{error}");
     assert!(refuse_placeholders("docker inspect -f '{{json .}} {{.Id}} {''{id}}'", "").is_ok());

@@ -248,7 +248,7 @@ fn a_value_of_the_wrong_kind_is_told_with_its_place() {
 fn a_placeholder_in_a_plan_has_nothing_to_stand_for() {
     let said = refused(&task("exec = 'cat {{item}}'"));
     assert!(
-        said.starts_with("error: standard input:3:8: `exec`: `{{item}}` has nothing to stand for"),
+        said.starts_with("error: standard input:3:8: `exec`: `{{item}}` has no value"),
         "{said}"
     );
     assert!(refused(&task("exec = 'cat {{itme}}'")).contains("is not a placeholder"));
@@ -305,7 +305,7 @@ fn a_plan_for_agents_that_makes_no_sense_is_refused_with_its_place() {
     let top = |line: &str| format!("version = 1\n{line}\n[[task]]\nprompt = 'a'");
     for (text, expected) in [
         (task("prompt = ' '"), ":3:10: `prompt`: the prompt of task `task` is empty"),
-        (task("prompt = 'a {{item}}'"), ":3:10: `prompt`: `{{item}}` has nothing to stand for"),
+        (task("prompt = 'a {{item}}'"), ":3:10: `prompt`: `{{item}}` has no value"),
         (task("prompt = 'a'\nexec = 'b'"), ":4:8: `exec`: task `a` says twice what it does"),
         (
             task("prompt = 'a'\nprompt_file = 'b'"),
@@ -328,8 +328,8 @@ fn a_plan_for_agents_that_makes_no_sense_is_refused_with_its_place() {
             task("prompt_file = '/'"),
             ":3:15: `prompt_file`: cannot read the prompt /\n  because it is not a file",
         ),
-        (top("base_url = 'http://a'"), ":2:12: `base_url` says where the model is, but not which"),
-        (top("model = 'smol'\nbase_url = 'http://a'"), ":3:12: `base_url` says where the model is"),
+        (top("base_url = 'http://a'"), ":2:12: `base_url` names a server, but not a model"),
+        (top("model = 'smol'\nbase_url = 'http://a'"), ":3:12: `base_url` names a server"),
         (
             top("model = 'offline/s'\nbase_url = 'http://a'"),
             ":3:12: `base_url` cannot be used with offline/s",

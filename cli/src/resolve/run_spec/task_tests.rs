@@ -78,14 +78,17 @@ fn a_retry_may_have_another_command_for_the_items_of_its_tasks() {
     let spec = retry(&one, &one.tasks, &exec("make most")).unwrap();
     assert_eq!((script(&spec.tasks[0]), spec.tasks[0].title.as_str()), ("make most", "make most"));
     for (args, said) in [
-        (exec("make {{item}}"), "`{{item}}` has nothing to stand for"),
+        (exec("make {{item}}"), "`{{item}}` has no value"),
         (exec(" "), "the command of --exec is empty"),
     ] {
         assert!(retry(&one, &one.tasks, &args).unwrap_err().to_string().contains(said), "{said}");
     }
     let plan = with(&planned(), &defaults(), PLAN).unwrap();
     let said = retry(&plan, &plan.tasks[..1], &exec("make")).unwrap_err().to_string();
-    assert!(said.starts_with("error: --exec is another command, and no task has one"), "{said}");
+    assert!(
+        said.starts_with("error: --exec replaces the command of tasks, and no task has one"),
+        "{said}"
+    );
     let both = retry(&plan, &plan.tasks, &exec("make")).unwrap();
     assert_eq!((script(&both.tasks[1]), &both.tasks[0].work), ("make", &plan.tasks[0].work));
 }
