@@ -1,6 +1,8 @@
 //! Opens a repository, and recovers the workspaces and landings that dead engines left in it.
 //! Recovery records them in the ledger before it removes them.
 
+pub mod no_room;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +13,7 @@ use engine::ports::{
     Completion, LedgerError, LedgerStore, OpenRun, Recovered, RecoveredTask, Repository, Uncaptured,
 };
 use exec::TemporaryFolders;
-use protocol::{Landed, LedgerEntry, RunName, RunState, TaskState, Work, error_chain};
+use protocol::{Landed, LedgerEntry, RunName, RunState, TaskState, Timestamp, Work, error_chain};
 use store::{Reader, RunRow, TaskRow, read_session, used_in};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -185,15 +187,22 @@ async fn record(
 ) -> Result<(), LedgerError> {
     let mut entries = unrecorded.captured.clone();
     entries.extend(unrecorded.landed.iter().map(|(_, _, entry)| entry.clone()));
+    let now = app.clock.now();
+    let mut ends: Vec<(Timestamp, LedgerEntry)> = Vec::new();
     for run in &unrecorded.interrupted {
         entries.extend(logged_usage(app, reader, run)?);
-        entries.push(LedgerEntry::RunInterrupted { run: run.id });
+        match no_room::end(&app.places, (reader, run), &entries)? {
+            Some((at, end)) => ends.extend(end.into_iter().map(|entry| (at, entry))),
+            None => ends.push((now, LedgerEntry::RunInterrupted { run: run.id })),
+        }
     }
-    if entries.is_empty() {
+    if entries.is_empty() && ends.is_empty() {
         return Ok(());
     }
-    let now = app.clock.now();
-    app.ledger.append(entries.into_iter().map(|entry| (now, entry)).collect()).await
+    let entries = entries.into_iter().map(|entry| (now, entry)).chain(ends);
+    app.ledger.append(entries.collect()).await?;
+    unrecorded.interrupted.iter().for_each(|run| no_room::remove(&app.places, &run.name));
+    Ok(())
 }
 
 /// Removes the input files that the engine of a run left, because it died.

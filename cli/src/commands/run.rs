@@ -22,6 +22,7 @@ use crate::commands::apply::landed_unrecorded;
 use crate::display_thread::{Display, Notes, until};
 use crate::error::{Error, ErrorKind};
 use crate::model::check_models;
+use crate::recovery::no_room;
 use crate::render::{Renderer, rescue_line};
 use crate::run_log::Log;
 use crate::signals::{self, Signals, exit_now};
@@ -273,6 +274,9 @@ fn engine_failed(
     failure: &Failure,
     exit_code: Option<ExitCode>,
 ) -> Error {
+    if failure.class == FailureClass::Resources {
+        no_room::leave(&app.places, run, (failure, exit_code.unwrap_or(ExitCode::NoSuccess)));
+    }
     let error = Error::engine_failed(failure).hint(format!("regatta runs show {run}"));
     match error.kind {
         ErrorKind::Bug => {

@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use protocol::{RunName, SessionId, TaskName};
+use protocol::{ExitCode, RunName, SessionId, TaskName};
 
 /// The name of the program's folder in the XDG folders.
 const NAME: &str = "regatta";
@@ -158,6 +158,12 @@ impl DataPaths {
         self.data.join("models.json")
     }
 
+    /// Returns the folder of what is kept.
+    #[must_use]
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
     /// Returns the database file of the ledger.
     #[must_use]
     pub fn ledger(&self) -> PathBuf {
@@ -234,6 +240,13 @@ impl DataPaths {
     #[must_use]
     pub fn log(&self, run: &RunName) -> PathBuf {
         self.logs().join(format!("{run}.log"))
+    }
+
+    /// Returns the file that says that there was no room in the ledger for the end of a run, which ended
+    /// with this exit code.
+    #[must_use]
+    pub fn no_room(&self, run: &RunName, exit_code: ExitCode) -> PathBuf {
+        self.logs().join(format!("{run}.no-room-{}", u8::from(exit_code)))
     }
 
     /// Returns the log file of what the engine traces in a session.

@@ -5,6 +5,7 @@ mod machine;
 mod phase_times;
 mod record;
 mod replay_check;
+mod without_room;
 
 #[cfg(test)]
 mod test_support;
@@ -13,3 +14,4 @@ pub use machine::{AddTasksError, Effect, FinishedChild, Input, RequestId, RunMac
 pub use phase_times::{PhaseTime, phase_times};
 pub use record::{LandingRecord, RunRecord, RunStatus, totals};
 pub use replay_check::{Divergence, ReplayCheck};
+pub use without_room::end_without_room;

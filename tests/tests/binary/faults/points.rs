@@ -133,6 +133,14 @@ fn a_full_disk_of_the_ledger_is_a_matter_of_resources_and_told_once_and_what_is_
         let captures = place.home().captures().len();
         assert!((done..=done + 1).contains(&captures), "{captures}: {listed}");
         place.expect_nothing_left(&repository);
+        // The next start has recorded the end as it was told.
+        let run = full.run_name();
+        let words = format!("runs show {run}");
+        let shown = place.regatta(repository.root()).words(&words).run().expect_code(0);
+        assert!(shown.stdout.contains(&format!("finished · exit {code}")), "{shown}");
+        assert!(shown.stdout.contains("no storage space"), "{shown}");
+        assert!(shown.stdout.contains("failed: resources"), "{shown}");
+        assert!(!shown.stdout.contains("interrupted"), "{shown}");
     }
 }
 

@@ -99,6 +99,28 @@ fn a_disk_that_is_full_at_capturing_keeps_the_workspace_and_the_next_start_captu
 }
 
 #[test]
+fn a_run_that_fills_the_disk_of_the_ledger_is_said_to_have_done_so_by_the_next_start() {
+    let place = sandbox();
+    let repository = place.repository();
+    let folder = place.folder().join("small");
+    let disk = match SmallDisk::mount(&folder, 8 << 10) {
+        Ok(disk) => disk,
+        Err(why) => return skip("a_run_that_fills_the_disk_of_the_ledger", &why),
+    };
+    let ballast = folder.join("ballast");
+    let script = format!("head -c 67108864 /dev/zero > {}; echo x > x.txt", ballast.display());
+    let full = place.run_in(&repository).home(&folder).exec(&script).run().expect_code(5);
+    std::fs::remove_file(&ballast).expect("the ballast is there");
+    disk.resize(32 << 10);
+    let words = format!("runs show {}", full.run_name());
+    let shown = place.regatta(repository.root()).words(&words).home(&folder).run().expect_code(0);
+    assert!(shown.stdout.contains("finished · exit 5"), "{shown}");
+    assert!(shown.stdout.contains("failed: resources"), "{shown}");
+    assert!(shown.stdout.contains("full"), "{shown}");
+    assert!(!shown.stdout.contains("engine died"), "{shown}");
+}
+
+#[test]
 fn a_disk_without_room_for_a_pack_kills_no_engine_and_loses_no_capture() {
     // Where a pack finds no room, loose objects may; with still less room, nothing does.
     for (free, fits) in [(300, false), (2_400, true)] {
