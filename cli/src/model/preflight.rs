@@ -23,12 +23,10 @@ pub(crate) async fn check_models(
     for (route, task) in &routes {
         let provider =
             catalogue.open(route).map_err(|failure| unusable(route, Some(task), &failure))?;
-        // All tasks of a run have the same limits.
-        let limit = spec.tasks.iter().find_map(|task| task.limits.cost);
-        if let Some(limit) = limit
+        if let Some((limited, limit)) = cost_limit(spec, route)
             && provider.cost_of(&Usage::ZERO).is_none()
         {
-            return Err(unpriced(route, task, limit));
+            return Err(unpriced(route, limited, limit));
         }
     }
     let looks = routes
@@ -54,6 +52,18 @@ pub(crate) async fn check_models(
 /// Returns whether every task that may ask a model may ask another one.
 fn is_replaced(spec: &RunSpec, route: &ModelRoute) -> bool {
     agents(spec).all(|(_, agent)| agent.model != *route || !agent.fallback.is_empty())
+}
+
+/// Returns the first task with a limit of its cost that may ask this model, also as a fallback, and
+/// its limit.
+fn cost_limit<'a>(spec: &'a RunSpec, route: &ModelRoute) -> Option<(&'a TaskName, Cost)> {
+    let mut limits = spec.tasks.iter().filter_map(|task| Some((task, task.limits.cost?)));
+    limits.find_map(|(task, limit)| match &task.work {
+        Work::Agent(agent) if agent.model == *route || agent.fallback.contains(route) => {
+            Some((&task.name, limit))
+        }
+        Work::Agent(_) | Work::Command(_) | Work::External(_) => None,
+    })
 }
 
 /// Opens the model of a session. Its server is not asked: what is wrong with it shows in the first answer.
@@ -151,6 +161,30 @@ mod tests {
         let found: Vec<_> = routes(&run).iter().map(|(_, task)| task.as_str()).collect();
         assert_eq!(found, ["a", "b"]);
         assert_eq!(routes(&spec(&[])), []);
+    }
+
+    #[test]
+    fn the_price_of_a_model_matters_to_the_tasks_that_may_ask_it_and_have_a_limit_of_their_cost() {
+        let mut run = spec(&["local/free", "priced/a", "priced/a"]);
+        let cost = |nanodollars: u64| Some(Cost::from_nanodollars(nanodollars));
+        (run.tasks[1].limits.cost, run.tasks[2].limits.cost) = (cost(3), cost(2));
+        let asked = |run: &RunSpec, model: &str| {
+            let limit = cost_limit(run, &model.parse().unwrap());
+            limit.map(|(task, limit)| (task.to_string(), limit))
+        };
+        assert_eq!(asked(&run, "local/free"), None, "the limits are those of other tasks");
+        assert_eq!(asked(&run, "priced/a"), Some(("b".to_owned(), cost(3).unwrap())));
+        if let Work::Agent(agent) = &mut run.tasks[2].work {
+            agent.fallback.push("local/free".parse().unwrap());
+        }
+        assert_eq!(asked(&run, "local/free"), Some(("c".to_owned(), cost(2).unwrap())));
+        run.tasks[0].work = Work::Command(protocol::Command {
+            script: "true".to_owned(),
+            item: None,
+            arguments: Vec::new(),
+        });
+        run.tasks[0].limits.cost = cost(1);
+        assert_eq!(asked(&run, "priced/a"), Some(("b".to_owned(), cost(3).unwrap())));
     }
 
     #[test]
