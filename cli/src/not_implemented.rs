@@ -19,7 +19,7 @@ enum Missing {
     },
     /// An option of a command, with what to do today.
     Option { command: &'static str, name: &'static str, takes: Takes, instead: &'static str },
-    /// A value of an option, with what to use today, if there is something.
+    /// A value of an option, with what to use today.
     Value { option: &'static str, value: &'static str, instead: &'static str },
     /// A key of a table of a plan, with what to do today.
     PlanKey { table: &'static str, key: &'static str, instead: &'static str },
@@ -74,8 +74,13 @@ const MISSING: &[Missing] = &[
     option("run", "trust-changes", Takes::Nothing, OMIT),
     option("run", "require-confinement", Takes::Nothing, OMIT),
     option("run", "budget", Takes::Value, "--limit cost=2.00USD is that of each task"),
-    value("limit", "processes", ""),
-    value("limit", "memory", ""),
+    value("agent", "claude", "--exec 'claude -p {{item}}'"),
+    value("agent", "codex", "--exec 'codex exec --sandbox workspace-write {{item}}'"),
+    value("agent", "gemini", "--exec 'gemini -p {{item}}'"),
+    value("agent", "opencode", "--exec 'opencode run {{item}}'"),
+    value("agent", "pi", "--exec 'pi -p -ne {{item}}'"),
+    value("limit", "processes", "leave it out: nothing limits the processes of a task yet"),
+    value("limit", "memory", "--exec 'ulimit -v 1000000; CMD', where each process gets so many KiB"),
     plan_key("a task", "agent", "leave it out: every prompt has the agent `task`"),
     plan_key("a task", "scope", OWN_CHECK),
     plan_key("a task", "proofs", OWN_CHECK),
@@ -175,7 +180,12 @@ fn refuse_options(of: &str, matches: &ArgMatches) -> Result<(), Error> {
             Takes::Value => matches.contains_id(name),
         };
         if is_given {
-            return Err(refused_option(name, instead));
+            let value = matches.try_get_one::<String>(name).ok().flatten();
+            let refused = value.and_then(|value| refused_value(name, value));
+            return Err(match refused {
+                Some(why) => self::refused(&why.replace("; use --", "; use regatta run --")),
+                None => refused_option(name, instead),
+            });
         }
     }
     Ok(())
@@ -202,6 +212,22 @@ fn refused_option(name: &str, instead: &str) -> Error {
     Error { what: format!("{}; {instead}", refused.what), ..refused }
 }
 
+/// Returns what to do instead of using a command of the program itself, if the list has it.
+pub(crate) fn instead_of_command(given: &str) -> Option<&'static str> {
+    MISSING.iter().find_map(|missing| match missing {
+        Missing::Command { parent: ROOT, name, instead, .. } if *name == given => Some(*instead),
+        _ => None,
+    })
+}
+
+/// Returns the error of a value that is not implemented yet, from the message about it.
+pub(crate) fn refused(message: &str) -> Error {
+    match message.split_once("; use ") {
+        Some((what, instead)) => Error::usage(what).hint(instead),
+        None => Error::usage(message),
+    }
+}
+
 /// Returns whether a message about a value says that it is not implemented yet.
 pub(crate) fn is_refusal(message: &str) -> bool {
     message.contains("not implemented yet")
@@ -211,8 +237,7 @@ pub(crate) fn is_refusal(message: &str) -> bool {
 pub(crate) fn refused_value(of: &str, given: &str) -> Option<String> {
     MISSING.iter().find_map(|missing| {
         let Missing::Value { option, value, instead } = missing else { return None };
-        let instead = if instead.is_empty() { "" } else { &format!("; use {instead}") };
-        let refused = || format!("{option} `{value}` is not implemented yet{instead}");
+        let refused = || format!("{option} `{value}` is not implemented yet; use {instead}");
         ((*option, *value) == (of, given)).then(refused)
     })
 }
@@ -245,9 +270,6 @@ pub(crate) fn page() -> String {
             }
             Missing::Option { command, name, instead, .. } => {
                 (format!("`regatta {command} --{name}`"), *instead)
-            }
-            Missing::Value { option, value, instead: "" } => {
-                (format!("`--{option} {value}`"), OMIT)
             }
             Missing::Value { option, value, instead } => {
                 (format!("`--{option} {value}`"), *instead)

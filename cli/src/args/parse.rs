@@ -9,12 +9,12 @@ use clap::{CommandFactory, FromArgMatches};
 use config::nearest;
 
 use self::launch_line::{LAUNCH, with_launch};
-use super::elsewhere::CommandKind;
+use super::Arguments;
 use super::option_groups::grouped;
-use super::{Arguments, elsewhere};
 use crate::error::Error;
 use crate::not_implemented;
 use crate::render::{Terminal, shell_word};
+use crate::session::may_be_piped;
 
 /// The option whose value no message quotes.
 const SECRET: &str = "--api-key";
@@ -57,8 +57,9 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> 
             ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
                 if command_of(&line).is_none() =>
             {
-                // Without anything, a person begins a conversation, and a program gets the help.
-                if can_converse() {
+                // Without anything, a person begins a conversation, what is piped is a prompt, and else a
+                // program gets the help.
+                if can_converse() || may_be_piped() {
                     line.push(LAUNCH.into());
                     return parse(line);
                 }
@@ -70,7 +71,7 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> 
     not_implemented::refuse(&matches)?;
     let arguments =
         Arguments::from_arg_matches(&matches).map_err(|error| usage_error(&error, &line))?;
-    mistyped::refuse(&arguments.command, &line)?;
+    mistyped::refuse(&arguments, &line)?;
     Ok(Parsed::Command(Box::new(arguments)))
 }
 
@@ -122,7 +123,10 @@ fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             return Error::usage("the command is not complete").hint(help(command));
         }
-        ErrorKind::UnknownArgument => return unknown_option(error, command, line),
+        ErrorKind::UnknownArgument => {
+            let part = text(error, ContextKind::InvalidArg);
+            return unknown_option::unknown_option(&part, command, line);
+        }
         ErrorKind::InvalidValue => match text(error, ContextKind::InvalidValue) {
             value if value.is_empty() => format!("`{}` needs a value", argument(error)),
             value => format!("invalid value `{value}` for `{}`", argument(error)),
@@ -130,7 +134,7 @@ fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
         ErrorKind::ValueValidation => {
             let why = std::error::Error::source(error).map(ToString::to_string);
             if let Some(why) = why.filter(|why| not_implemented::is_refusal(why)) {
-                return Error::usage(why);
+                return not_implemented::refused(&why);
             }
             let (value, option) = (text(error, ContextKind::InvalidValue), argument(error));
             match option.as_str() {
@@ -173,6 +177,11 @@ fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
 
 /// Returns whether an option was given again that takes one value.
 fn is_repeated(error: &clap::Error) -> bool {
+    let is_short = |word: &OsString| word.to_str().is_some_and(|word| word.starts_with("-m"));
+    if argument(error) == "--merge" && line.iter().any(is_short) {
+        let model = shell_word(&text(error, ContextKind::InvalidValue));
+        usage_error = usage_error.hint(format!("--model {model}: a model is `--model`"));
+    }
     let prior = || text(error, ContextKind::PriorArg);
     error.kind() == ErrorKind::ArgumentConflict
         && (prior().is_empty() || prior() == argument(error))
@@ -188,6 +197,9 @@ fn command_of(line: &[OsString]) -> Option<&str> {
 fn help(command: Option<&str>) -> String {
     command.map_or_else(|| "regatta --help".to_owned(), |name| format!("regatta {name} --help"))
 }
+    if line.get(1).is_some_and(|word| word == LAUNCH) {
+        return None;
+    }
 
 fn unknown_command(error: &clap::Error) -> Error {
     let word = text(error, ContextKind::InvalidSubcommand);
@@ -210,37 +222,6 @@ fn unknown_runs_command(error: &clap::Error) -> Error {
         .hint("regatta runs list")
         .hint("regatta runs show RUN")
         .hint("regatta runs retry RUN")
-}
-
-fn unknown_option(error: &clap::Error, command: Option<&str>, line: &[OsString]) -> Error {
-    let part = text(error, ContextKind::InvalidArg);
-    // clap reports one letter of a cluster such as `-xyz`. The error shows the whole word instead.
-    let words = line.iter().filter_map(|word| word.to_str());
-    let whole = words.into_iter().find(|word| word.starts_with(&part) && !part.starts_with("--"));
-    let word = whole.unwrap_or(&part);
-    if !word.starts_with('-') {
-        return Error::usage(format!("unexpected argument `{part}`")).hint(help(command));
-    }
-    let usage_error = Error::usage(format!("no such option: `{word}`"));
-    if command == Some("run") && word.contains(char::is_whitespace) {
-        return usage_error
-            .because("a TASK that begins with `-` has to stand after `--`")
-            .hint(format!("regatta run -- {}", shell_word(word)))
-            .hint(help(command));
-    }
-    let kind = match command {
-        Some("run") => CommandKind::Run,
-        None => CommandKind::Session,
-        Some(_) => CommandKind::Other,
-    };
-    if let Some(instead) = elsewhere::option(part.split('=').next().unwrap_or_default(), kind) {
-        return usage_error.hint(instead).hint(help(command));
-    }
-    // The parser's idea of what is similar reaches further.
-    let suggested = texts(error, ContextKind::SuggestedArg);
-    let near = suggested.into_iter().filter(|near| nearest(word, [near.as_str()]).is_some());
-    let usage_error = near.fold(usage_error, Error::hint);
-    usage_error.hint(help(command))
 }
 
 /// Returns the name of the invalid argument, without its value.
@@ -274,3 +255,4 @@ mod mistyped;
 mod tests;
 #[cfg(test)]
 mod typed_tests;
+mod unknown_option;

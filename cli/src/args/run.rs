@@ -230,7 +230,11 @@ impl FromStr for AgentChoice {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "task" => Ok(Self::Task),
-            _ => Err("other agents than `task` are not implemented yet".to_owned()),
+            _ => Err(refused_value("agent", text).unwrap_or_else(|| {
+                "other agents than `task` are not implemented yet; use --exec 'PROGRAM {{item}}', \
+                 which runs any agent that has a command line"
+                    .to_owned()
+            })),
         }
     }
 }

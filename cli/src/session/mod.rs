@@ -35,7 +35,7 @@ pub(crate) use print::{PrintDisplay, Printed, print, write_answer};
 pub(crate) use prompt_image::ImageSizes;
 pub(crate) use prompts::{PromptInputs, Prompts, assemble};
 pub(crate) use setup::plan;
-pub(crate) use standard_input::{PipedRole, read_piped};
+pub(crate) use standard_input::{PipedRole, may_be_piped, read_piped};
 #[cfg(feature = "tui")]
 pub(crate) use switch::SessionSwitch;
 pub(crate) use system_prompt::{context_files, user_instructions};

@@ -28,6 +28,12 @@ pub(crate) enum PipedRole {
     Context,
 }
 
+/// Returns whether standard input is a pipe or a file, which may have a prompt.
+pub(crate) fn may_be_piped() -> bool {
+    let kind = fstat(stdin().as_fd()).map(|found| FileType::from_raw_mode(found.st_mode));
+    matches!(kind, Ok(FileType::Fifo | FileType::RegularFile))
+}
+
 /// Returns standard input as text, unless it is a terminal or has nothing but white space. A socket
 /// that is silent for a second is not read if the command line has a prompt: programs leave sockets
 /// open that they do not mean to use. `note` gets the lines that say what is waited for, and how the

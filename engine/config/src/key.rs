@@ -324,17 +324,30 @@ impl fmt::Display for Key {
 /// The maximum number of characters of a text that `nearest` compares.
 const COMPARED: usize = 100;
 
-/// Returns the candidate most similar to `given`, ignoring case, if one is similar enough.
+/// Returns the candidate most similar to `given`, ignoring case, if one is near: it differs by two letters,
+/// or by one where one of them has at most four. Among those that are as near, one with the same letters
+/// in another order is preferred.
 #[must_use]
 pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let given: String = given.chars().take(COMPARED).flat_map(char::to_lowercase).collect();
-    let allowed = (given.chars().count() / 3).max(2);
-    candidates
-        .into_iter()
-        .map(|candidate| (strsim::osa_distance(&given, &candidate.to_lowercase()), candidate))
-        .filter(|(distance, candidate)| *distance <= allowed && *distance < candidate.len())
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+    let near = |candidate: &'a str| {
+        let lower = candidate.to_lowercase();
+        let shorter = given.chars().count().min(lower.chars().count());
+        let is_same =
+            sorted(&given) == sorted(&lower) && given.chars().next() == lower.chars().next();
+        let distance = strsim::osa_distance(&given, &lower);
+        let distance = if is_same { distance.min(1) } else { distance };
+        let is_near = distance <= if shorter <= 4 { 1 } else { 2 } && distance < shorter;
+        is_near.then_some(((distance, !is_same), candidate))
+    };
+    let near = candidates.into_iter().filter_map(near).min_by_key(|(distance, _)| *distance);
+    near.map(|(_, candidate)| candidate)
+}
+
+fn sorted(text: &str) -> Vec<char> {
+    let mut letters: Vec<_> = text.chars().collect();
+    letters.sort_unstable();
+    letters
 }
 
 #[cfg(test)]
@@ -362,5 +375,19 @@ mod tests {
             assert_eq!(nearest(given, KEYS), None, "{given}");
         }
         assert_eq!(nearest("x", ["a", "b"]), None);
+        for (given, other) in [
+            ("foo", "fork"),
+            ("test", "cost"),
+            ("redo", "demo"),
+            ("make", "man"),
+            ("prune", "run"),
+            ("shell", "help"),
+            ("search", "each"),
+            ("theme", "tree"),
+            ("message", "merge"),
+        ] {
+            assert_eq!(nearest(given, [other]), None, "{given}");
+        }
+        assert_eq!(nearest("jsob", ["json", "jobs"]), Some("jobs"), "the letters are the same");
     }
 }

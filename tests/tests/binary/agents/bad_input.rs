@@ -75,10 +75,10 @@ fn a_model_an_address_or_a_prompt_that_cannot_be_meant_is_named_before_anything_
             &["`olama`", "did you mean ollama?", "openrouter", "base url"],
         ),
         (call("--model offline/gone.toml", &["fix it"]), &["gone.toml", "no such"]),
-        (call("--model slow", &["fix"]), &["`slow`", "modelRoles.slow", "config.yml"]),
+        (call("--model slow", &["fix it"]), &["`slow`", "modelRoles.slow", "config.yml"]),
         // An address has no secrets, and goes with a model that is not rehearsed.
         (
-            call("--base-url http://127.0.0.1:1/v1", &["a"]),
+            call("--base-url http://127.0.0.1:1/v1", &["fix it"]),
             &["--base-url", "which", "try: ", "--model"],
         ),
         (
@@ -93,7 +93,7 @@ fn a_model_an_address_or_a_prompt_that_cannot_be_meant_is_named_before_anything_
         (call("--model local/a --base-url file:///etc/passwd", &["a"]), &["--base-url", "http://"]),
         // A prompt has to say something.
         (call("--model local/a", &[""]), &["number 1", "empty"]),
-        (call("--model local/a", &["fix", " \n"]), &["number 2", "empty"]),
+        (call("--model local/a", &["fix it", " \n"]), &["number 2", "empty"]),
         (
             plan("version = 1\nmodel = \"local/a\"\n[[task]]\nprompt = \" \"\n"),
             &[":4:10", "`prompt`", "empty"],

@@ -105,7 +105,7 @@ fn what_failed_attempts_cost_is_part_of_the_cost_of_a_task_and_of_its_run() {
         }
     });
     model.talk("t2", |_: &Asked| Answer::yields(&json!("done")));
-    let run = run_model(&place, &repository, "gate/m").arg(marker("t2"));
+    let run = run_model(&place, &repository, "gate/m").arg(format!("t2=Do it. {}", marker("t2")));
     let finished = run.run().expect_code(0);
     let [one, two] = ["t1", "t2"]
         .map(|task| finished.task(task)["usage"]["cost"].as_f64().expect("it is known"));

@@ -388,8 +388,8 @@ fn facts_about_models_are_fetched_when_asked_for_and_only_then() {
     }
     model.talk("t1", |_: &Asked| Answer::yields(&json!("done")));
     let run = call("run --json --model").arg(model.route()).arg("--base-url").arg(model.base_url());
-    let _done = run.arg(marker("t1")).run().expect_code(0);
-    let keyed = call("run --dry-run --model claude-opus-5 x").env("ANTHROPIC_API_KEY", "canary");
+    let _done = run.arg("--").arg(marker("t1")).run().expect_code(0);
+    let keyed = call("run --dry-run --model claude-opus-5 -- x").env("ANTHROPIC_API_KEY", "canary");
     let _done = keyed.run().expect_code(0);
     assert_eq!(seen.try_iter().collect::<Vec<_>>(), [""; 0]);
     let refused = call("models refresh").run().expect_code(1);

@@ -30,7 +30,7 @@ fn a_command_line_that_makes_no_sense_is_refused_and_changes_nothing() {
         ("run --exec true --unknown-flag", &["--unknown-flag"]),
         ("run task --plan plan.toml", &["--plan"]),
         ("run --exec true --plan plan.toml", &["--plan"]),
-        ("run rename", &["no model", "modelRoles.default", "ollama", "_API_KEY", "offline/"]),
+        ("run -- rename", &["no model", "modelRoles.default", "ollama", "_API_KEY", "offline/"]),
         ("run --agent explore task", &["not implemented yet"]),
         ("resume", &["not implemented yet"]),
         ("run --exec true --jobs 0", &["--jobs"]),

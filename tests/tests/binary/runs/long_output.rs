@@ -102,7 +102,7 @@ fn a_model_reads_both_ends_of_long_output_and_where_the_rest_is() {
     std::fs::write(&scenario, script).expect("a scenario can be written");
     let model = format!("offline/{}", scenario.display());
     let finished = place.run_in(&repository).words(&format!("--limit output={}MB", kept()));
-    let finished = finished.arg("--model").arg(model).arg("Flood.").run();
+    let finished = finished.arg("--model").arg(model).words("-- Flood.").run();
     let run = finished.expect_code(0).run_name();
     let artifact = place.home().data().join(format!("artifacts/{run}/flood/0.bash.log"));
     let kept = std::fs::read_to_string(&artifact).expect("it is kept");

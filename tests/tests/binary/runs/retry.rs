@@ -209,7 +209,7 @@ fn a_scripted_model_is_found_from_every_folder() {
     let scenario = "version = 1\n\n[[turn]]\ncalls = [{ tool = \"yield\", arguments = { result = \
                     { error = \"no\" } } }]\n";
     repository.write("scenario.toml", scenario);
-    let run = place.run_in(&repository).words("--model offline/scenario.toml Do").run();
+    let run = place.run_in(&repository).words("--model offline/scenario.toml -- Do").run();
     let run = run.expect_code(5).run_name();
     let elsewhere = place.regatta(&repository.path("src")).words("runs retry --json").run();
     let _asked_again = elsewhere.expect_code(5);

@@ -120,13 +120,29 @@ fn neither_a_mistyped_command_nor_a_prompt_in_a_script_without_an_option_for_it_
         ("exec ls", "try: regatta -p PROMPT, or regatta run --exec CMD"),
         ("--yolo it", "try: leave it out"),
         ("--allowedTools Read it", "try: --tools read,write"),
+        ("--mode text appply @ blue", "try: regatta apply"),
+        ("claude -p hello", "try: regatta -p PROMPT"),
+        ("-p explain the build", "try: regatta -p 'explain the build'"),
     ] {
-        let _none = refused(typed(line), &["error: no such", hint]);
+        let _none = refused(typed(line), &["error: ", hint]);
+    }
+    for (line, hint) in [
+        ("run list", "try: regatta runs"),
+        ("run fix the tests", "try: regatta run 'fix the tests'"),
+    ] {
+        let run = scene.place.regatta(&scene.folder).words(line).words(&url).stdin("");
+        let _none = refused(run.run(), &["error: ", hint]);
     }
     let session = scene.place.regatta(&scene.folder).words(&url).arg("fix it all");
     let why = "cannot begin a conversation: standard input is not a terminal";
     let _none = refused(session.stdin("").run(), &[why, "regatta -p PROMPT"]);
+    let alone = scene.place.regatta(&scene.folder);
+    let _none = refused(alone.stdin("hi there").run(), &["no model is named"]);
+    let alone = scene.place.regatta(&scene.folder).run().expect_code(0);
+    assert!(alone.stdout.contains("Usage: regatta"), "{alone}");
     assert_eq!(scene.model.requests(), 0);
+    let piped = scene.place.regatta(&scene.folder).words(&url).stdin(prompt("hi"));
+    assert_eq!(piped.run().expect_code(0).stdout, "answer 1\n");
 }
 
 #[test]

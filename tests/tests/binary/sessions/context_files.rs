@@ -80,7 +80,7 @@ fn a_session_asks_with_the_same_bytes_to_its_end_and_reads_the_files_again_when_
         let session = place.regatta(repository.root()).arg("-p").arg("--model").arg(model.route());
         session.arg("--base-url").arg(model.base_url())
     };
-    let _done = session().arg(marker("s")).arg("second").run().expect_code(0);
+    let _done = session().arg("--").arg(marker("s")).arg("second").run().expect_code(0);
     let systems: Vec<_> = model.asked("s").iter().map(system_of).collect();
     assert_eq!(systems.len(), 3, "a call, its answer, the second prompt");
     assert!(systems.iter().all(|system| *system == systems[0]), "{systems:?}");

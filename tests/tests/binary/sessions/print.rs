@@ -61,7 +61,7 @@ fn a_session_works_in_place_with_its_tools_and_its_first_line_says_so_and_what_i
     let done = || Answer::text("done");
     let model = model(steps(vec![write(), done(), done()]));
     let prompt = marker("s");
-    let first = session(&place, &model).arg(&prompt).arg("more").run().expect_code(0);
+    let first = session(&place, &model).arg("--").arg(&prompt).arg("more").run().expect_code(0);
     assert_eq!(first.stdout, "done\n");
     let folder = fs::canonicalize(place.folder()).unwrap().join("work");
     assert_eq!(fs::read_to_string(folder.join("new.txt")).unwrap(), "x\n");

@@ -120,7 +120,7 @@ fn the_file_of_a_session_is_in_the_folder_of_its_folder_in_the_one_that_is_given
     for folder in ["one", "two"] {
         assert_eq!(fs::read_dir(place.folder().join(folder)).unwrap().count(), 1, "{folder}");
     }
-    let memory = begin("--no-session").arg("b").run().expect_code(0);
+    let memory = begin("--no-session").arg("and b").run().expect_code(0);
     assert_eq!(memory.stdout, "answer 2\n");
     let both = session(&place, &model, "work").words("--no-session --fork x y").run();
     assert!(both.expect_code(1).stderr.contains("cannot be used with"));
