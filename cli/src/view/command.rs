@@ -1,5 +1,7 @@
 //! The commands of the view: what begins with `/`.
 
+use std::path::Path;
+
 use config::nearest;
 use protocol::ThinkingLevel;
 
@@ -124,8 +126,8 @@ pub(super) enum Mistake {
     Value(String),
 }
 
-/// Returns the command that a text is, if it begins as one, or why it is none. A path such as
-/// `/etc/hosts` is a text.
+/// Returns the command that a text is, if it begins as one, or why it is none. The path of a file, such as
+/// `/etc/hosts`, is a text.
 pub(super) fn parse(text: &str) -> Option<Result<Command, Mistake>> {
     if let Some(script) = text.strip_prefix('!') {
         return Some(user_command(script).map_err(Mistake::Value));
@@ -133,7 +135,7 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, Mistake>> {
     let line = text.strip_prefix('/')?.trim_end();
     let (name, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     if name.contains('/') {
-        return None;
+        return no_path(name).map(|why| Err(Mistake::Unknown(why)));
     }
     let value = value.trim();
     let given = Some(value.to_owned()).filter(|it| !it.is_empty());
@@ -162,9 +164,18 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, Mistake>> {
     Some(command.map_err(Mistake::Value))
 }
 
+/// Returns why `/name` is not sent, unless it can be the path of a file: it or its folder is there.
+fn no_path(name: &str) -> Option<String> {
+    let path = format!("/{name}");
+    let file = Path::new(&path);
+    let folder = file.parent().filter(|folder| folder.parent().is_some());
+    let is_path = file.file_name().is_some() && (file.exists() || folder.is_some_and(Path::exists));
+    (!is_path).then(|| format!("no such file: `{path}`; a space before it sends the text"))
+}
+
 /// Returns what to type in place of a command that there is not.
 fn unknown(name: &str) -> String {
-    let instead = slash_elsewhere::instead(name).map(str::to_owned);
+    let instead = slash_elsewhere::instead(name);
     let near = || nearest(name, names()).map(|near| format!("/{near}"));
     let instead = instead.or_else(near).unwrap_or_else(|| "see /help".to_owned());
     format!("no such command: `/{name}`; {instead}")
@@ -201,6 +212,7 @@ pub(super) fn help(form: InputForm) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::elsewhere::UPDATE;
 
     #[test]
     fn a_command_is_told_from_a_text() {
@@ -214,7 +226,8 @@ mod tests {
         };
         assert_eq!(parse("!ls -l"), ran("ls -l", Reader::Model));
         assert_eq!(parse("!! a\nb "), ran("a\nb", Reader::User));
-        for text in ["/etc/hosts is a file", "a /quit", " !x", ""] {
+        for text in ["/etc/ has files", "/etc/none: no file", " /a/b", " //", "a /quit", " !x", ""]
+        {
             assert_eq!(parse(text), None, "{text}");
         }
         for text in ["/quit now", "/clear it", "/name", "/thinking much", "/tree x", "!", "!! "] {
@@ -243,9 +256,26 @@ mod tests {
             ("/modle a/b", "/model"),
             ("/init", "AGENTS.md in the folder has what each model reads"),
             ("/sessions", "/resume"),
+            ("/foo", "see /help"),
+            ("/test", "!COMMAND runs a command"),
+            ("/fast", "/thinking"),
+            ("/code", "type what to do; /model uses another model"),
+            ("/theme", "the colours are those of the terminal"),
+            ("/btw", "type it: while the model works, it is part of the next request"),
+            ("/runs", "`regatta runs`, in a shell"),
+            ("/apply", "`regatta apply`, in a shell"),
+            ("/upgrade", UPDATE),
+            ("/vim", "the keys are those of /help"),
+            ("/todos", "ask the model for a list in a file"),
+            ("/changelog", "`regatta --version` prints the version"),
         ] {
             let name = text.split(' ').next().expect("it has a word");
             let why = format!("no such command: `{name}`; {instead}");
+            assert_eq!(parse(text), Some(Err(Mistake::Unknown(why))), "{text}");
+        }
+        for text in ["//", "///", "/clear/exit", "/no/such/file x", "/model/"] {
+            let name = text.split(' ').next().expect("it has a word");
+            let why = format!("no such file: `{name}`; a space before it sends the text");
             assert_eq!(parse(text), Some(Err(Mistake::Unknown(why))), "{text}");
         }
     }

@@ -12,7 +12,7 @@ use super::entry::part_lines;
 use super::highlight::Syntaxes;
 use super::markdown::DIM;
 use super::state::{Status, ViewState};
-use super::wrap::span;
+use super::wrap::{span, wrapped};
 use crate::render::{Size, cut, duration, one_line, usage_text};
 
 /// Returns the lines of the live part, which fit on a terminal of this size.
@@ -31,8 +31,8 @@ pub(super) fn live_part(
     };
     let room = size.rows.saturating_sub(editor.len() + 1);
     let mut below = Vec::new();
-    below
-        .extend(view.hint.iter().map(|hint| fitted(hint, Style::new().fg(Color::Yellow), columns)));
+    let hint = view.hint.iter().map(|hint| span(hint, Style::new().fg(Color::Yellow)));
+    below.extend(hint.flat_map(|hint| wrapped(&[hint], columns, &[], &[])));
     if let Some(query) = view.history.query() {
         below.push(fitted(&format!("search: {query}"), Style::new().fg(Color::Yellow), columns));
     }

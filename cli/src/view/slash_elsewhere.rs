@@ -1,6 +1,7 @@
 //! Commands of other agents that begin with `/`, and what does the same here.
 
-use crate::elsewhere::SETTINGS;
+use crate::args::public_grammar;
+use crate::elsewhere::{SETTINGS, UPDATE};
 
 const NO_QUESTION: &str = "tools run without a question";
 const NO_MCP: &str = "MCP servers are not implemented yet";
@@ -17,10 +18,13 @@ const COMMANDS: &[(&str, &str)] = &[
     ("approvals", NO_QUESTION),
     ("ask", "type the question"),
     ("bashes", "a command ends with its call"),
+    ("btw", "type it: while the model works, it is part of the next request"),
     ("bug", "`regatta logs SESSION` prints the session for a report"),
     ("builtin", NO_EXTENSION),
-    ("changelog", "CHANGELOG.md has what is new"),
+    ("changelog", "`regatta --version` prints the version"),
     ("clean", "/new"),
+    ("code", "type what to do; /model uses another model"),
+    ("color", "--color never turns colours off"),
     ("commit", "`!git commit` makes a commit"),
     ("config", SETTINGS),
     ("connect", "`regatta login PROVIDER` stores a key"),
@@ -36,6 +40,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("endplan", "there is no mode for plans"),
     ("export", "`regatta logs SESSION` prints the session"),
     ("extension", NO_EXTENSION),
+    ("fast", "/thinking"),
     ("feedback", "`regatta logs SESSION` prints the session for a report"),
     ("history", "Ctrl-R searches earlier prompts"),
     ("hooks", NO_EXTENSION),
@@ -56,6 +61,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("plugin", NO_EXTENSION),
     ("prompts", "Ctrl-R searches earlier prompts"),
     ("redo", "Up brings the last prompt back"),
+    ("release-notes", "`regatta --version` prints the version"),
     ("reload", "settings are read when a session begins: /new"),
     ("rename", "/name TEXT"),
     ("reset", "/new"),
@@ -77,17 +83,31 @@ const COMMANDS: &[(&str, &str)] = &[
     ("summarize", "/compact"),
     ("system", "--system-prompt replaces the system prompt"),
     ("tasks", "`regatta runs` lists the runs"),
+    ("test", "!COMMAND runs a command"),
+    ("theme", "the colours are those of the terminal"),
     ("think", "/thinking"),
+    ("todo", "ask the model for a list in a file"),
+    ("todos", "ask the model for a list in a file"),
     ("tokens", "/cost"),
     ("tools", "--tools names the tools of a session"),
     ("undo", UNDO),
+    ("update", UPDATE),
+    ("upgrade", UPDATE),
     ("usage", "/cost"),
+    ("version", "`regatta --version` prints the version"),
+    ("vim", "the keys are those of /help"),
     ("web", "there is no tool for the web; `!curl` fetches a page"),
 ];
 
-/// Returns what does here what a command of other agents does there.
-pub(super) fn instead(name: &str) -> Option<&'static str> {
-    COMMANDS.iter().find(|(command, _)| *command == name).map(|(_, instead)| *instead)
+/// Returns what does here what a command of other agents does there, or that the command is one of the
+/// program.
+pub(super) fn instead(name: &str) -> Option<String> {
+    let elsewhere = COMMANDS.iter().find(|(command, _)| *command == name);
+    let grammar = public_grammar();
+    let is_own = |command: &clap::Command| command.get_name() == name && !command.is_hide_set();
+    let of_program = || grammar.get_subcommands().any(is_own);
+    let of_program = || of_program().then(|| format!("`regatta {name}`, in a shell"));
+    elsewhere.map(|(_, instead)| (*instead).to_owned()).or_else(of_program)
 }
 
 #[cfg(test)]
@@ -100,7 +120,7 @@ mod tests {
         let names: Vec<_> = COMMANDS.iter().map(|(name, _)| *name).collect();
         assert!(names.is_sorted_by(|one, other| one < other), "{names:?}");
         for name in command::names() {
-            assert_eq!(instead(name), None, "{name}");
+            assert!(!names.contains(&name), "{name}");
         }
         for (name, instead) in COMMANDS.iter().filter(|(_, instead)| instead.starts_with('/')) {
             let given = instead.split_once([' ', ',']).map_or(*instead, |(given, _)| given);

@@ -126,3 +126,15 @@ fn thinking_levels_are_listed_and_filtered_at_every_size() {
         assert!(rows[1].contains("thinking high"), "{rows:?}");
     }
 }
+
+#[test]
+fn a_hint_that_is_longer_than_a_line_is_wrapped() {
+    let mut view = test_view();
+    types(&mut view, "/upgrade");
+    press(&mut view, KeyCode::Enter, KeyModifiers::NONE);
+    let hint = view.hint.clone().expect("the command is refused");
+    assert!(hint.len() > 80, "{hint}");
+    let lines = live(&view, (24, 80), Duration::ZERO);
+    assert!(lines.iter().all(|line| line.len() <= 80), "{lines:?}");
+    assert!(lines.join(" ").contains(&hint), "{lines:?}");
+}

@@ -223,15 +223,12 @@ impl ViewState {
         // A mark does not look like a command, so what stands behind it is none.
         let command = if is_pasted { None } else { command::parse(&text) };
         let effects = match command {
-            Some(Ok(command)) if self.refuses(&command) => {
-                self.editor.set(&text);
-                return Vec::new();
-            }
+            // What is refused leaves the input, so that nothing is typed behind it.
+            Some(Ok(command)) if self.refuses(&command) => return remember,
             Some(Ok(Command::Run(next))) if self.run_next(&next, now) => Vec::new(),
             Some(Ok(Command::Run(_))) if self.command.is_some() => {
-                self.editor.set(&text);
                 self.hint = Some("a command runs already; Esc stops it".to_owned());
-                return Vec::new();
+                return remember;
             }
             Some(Ok(command)) => self.command(command, now),
             Some(Err(Mistake::Value(why))) => {

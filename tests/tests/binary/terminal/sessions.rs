@@ -48,15 +48,16 @@ fn a_new_session_is_begun_and_the_one_before_is_gone_on_with_by_its_name() {
     screen.press("/thinking low\r");
     screen.until("the level", |text| text.contains("thinking low ·"));
 
-    // While the model works, the session stays, and so does what was typed.
+    // While the model works, the session stays, and the refused command is in the history.
     screen.press("slowly\r");
     let mut exchange = model.next();
     exchange.say("Well");
     screen.press("/new\r");
     screen.until("the refusal", |text| {
-        text.contains("the model works: Esc stops it") && text.contains("> /new")
+        text.contains("the model works: Esc stops it") && !text.contains("> /new")
     });
     exchange.end();
+    screen.press("\u{1b}[A");
     screen.until("the end of the turn", |text| text.contains("> /new\nthe first one"));
     let [first] = &files(&place)[..] else { panic!("one session") };
     let before = fs::read(first).unwrap();

@@ -34,13 +34,15 @@ fn behind(entry: &str) -> TreeRow {
 }
 
 #[test]
-fn another_session_is_refused_while_the_model_works_and_the_command_stays() {
-    for text in ["/new", "/resume", "/resume x", "/tree", "/fork", "/fork x"] {
+fn another_session_is_refused_while_the_model_works_and_the_command_leaves_the_input() {
+    for text in ["/new", "/clear", "/resume", "/resume x", "/tree", "/fork", "/fork x"] {
         let mut view = test_view();
         enter(&mut view, "go");
-        assert_eq!(enter(&mut view, text), [], "{text}");
-        assert_eq!(view.editor.text(), text);
+        assert_eq!(enter(&mut view, text), [Effect::Remember(text.to_owned())], "{text}");
+        assert_eq!(view.editor.text(), "");
         assert!(view.hint.as_ref().unwrap().contains("Esc stops it"));
+        press(&mut view, KeyCode::Up, KeyModifiers::NONE);
+        assert_eq!(view.editor.text(), text, "it is in the history");
     }
     let mut view = test_view();
     assert_eq!(command(&mut view, "/new"), opens(SwitchTo::New));
