@@ -5,7 +5,7 @@ use std::time::Duration;
 use actors::{Submission, SubmitError};
 use engine::exit_code::Interruption;
 use engine::ports::CancelLevel;
-use protocol::LedgerEntry;
+use protocol::{EventKind, LedgerEntry};
 use tests::fakes::{TestEngine, task};
 
 /// Waits for `what`, unless nothing goes on any more. The clock is paused.
@@ -75,4 +75,42 @@ async fn a_run_that_is_being_opened_when_the_house_closes_leaves_nothing() {
     let entries = ledger.entries();
     assert!(matches!(entries[..], [LedgerEntry::RunWithdrawn { .. }]), "{entries:?}");
     assert_eq!((repository.closed(), repository.made()), (1, 0));
+}
+
+#[test(start_paused = true)]
+async fn a_run_whose_tasks_have_set_ups_of_their_own_says_that_the_verification_has_none() {
+    let own = |setup: &[&str]| {
+        let mut task = task("one", "yield");
+        let setup: Vec<_> = setup.iter().map(|script| (*script).to_owned()).collect();
+        task.needs.setup = Some(setup).filter(|setup| !setup.is_empty());
+        task
+    };
+    for (tasks, of_run, verify, expected) in [
+        (vec![own(&["a"]), own(&["b"])], vec![], vec!["true"], true),
+        (vec![own(&["a"]), own(&[])], vec![], vec!["true"], false),
+        (vec![own(&["a"])], vec!["yield"], vec!["true"], false),
+        (vec![own(&["a"])], vec![], vec![], false),
+    ] {
+        let mut engine = TestEngine::with_concurrency(1).await;
+        let mut spec = engine.spec(tasks);
+        for (at, task) in spec.tasks.iter_mut().enumerate() {
+            task.name = format!("task-{at}").parse().unwrap();
+        }
+        spec.needs.setup = of_run.into_iter().map(str::to_owned).collect();
+        spec.verify.commands = verify.into_iter().map(str::to_owned).collect();
+        engine.submit(spec).await;
+        // The notices of a run come before its tasks.
+        let mut told = Vec::new();
+        let queued = engine.find(|event| match event {
+            EventKind::Degraded { why, .. } => {
+                told.push(why.clone());
+                None
+            }
+            EventKind::TaskQueued { .. } => Some(()),
+            _ => None,
+        });
+        within(queued).await;
+        let why = "each task has a set-up of its own, and the run has none".to_owned();
+        assert_eq!(told, expected.then_some(why).into_iter().collect::<Vec<_>>());
+    }
 }

@@ -53,7 +53,6 @@ impl RunState {
             name: arguments.name.clone(),
             repo: arguments.spec.repo.clone(),
             subfolder: arguments.spec.subfolder.clone(),
-            setup: arguments.spec.needs.setup.clone(),
             prompt: Arc::clone(&arguments.prompt),
         };
         Self {

@@ -11,7 +11,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use protocol::{
     CaptureRef, Failure, FailureClass, LedgerEntry, Outcome, RunId, RunSpec, TaskId, TaskName,
-    TaskNeeds, TaskReport, TaskSpec,
+    TaskReport, TaskSpec, WorkspaceNeeds,
 };
 use ractor::ActorRef;
 use serde_json::Value;
@@ -121,10 +121,12 @@ impl RunState {
         let yields = self.machine.record().predecessor_yields(task);
         let work = with_yields(&record.spec.work, &yields).map_err(unstarted)?;
         let spec = TaskSpec { work, ..record.spec.clone() };
-        let overlaps = overlaps(&self.arguments.spec, &spec.needs);
+        let needs = self.arguments.spec.needs_of(&spec);
+        let overlaps = overlaps(&self.arguments.spec, &needs);
         let arguments = TaskArguments {
             inputs: self.inputs(&spec, yields),
             spec,
+            needs,
             timings: self.times.until_start(task),
             contract: self.contracts.remove(&task).unwrap_or_else(contracts::any),
             predecessors,
@@ -192,9 +194,8 @@ impl RunState {
 
 /// Returns whether another task of a run may work while one is captured. That can take a copy more,
 /// for which there may be no room where files are carried into each.
-fn overlaps(spec: &RunSpec, needs: &TaskNeeds) -> bool {
-    let carry = needs.carry.as_ref().unwrap_or(&spec.needs.carry);
-    spec.jobs.get() <= MOST_OVERLAPPING && carry.is_empty()
+fn overlaps(spec: &RunSpec, needs: &WorkspaceNeeds) -> bool {
+    spec.jobs.get() <= MOST_OVERLAPPING && needs.carry.is_empty()
 }
 
 pub(super) fn crashed(message: String) -> Box<TaskReport> {

@@ -11,7 +11,7 @@ use engine::ports::{
     LandingTarget, LedgerError, LockRun, Notice, Repository,
 };
 use engine::prompt::SystemPrompt;
-use protocol::{LedgerEntry, RunId, RunName, RunSpec, TaskName};
+use protocol::{LedgerEntry, RunId, RunName, RunSpec, TaskName, TaskSpec};
 use ractor::{ActorRef, Message, RpcReplyPort};
 
 use crate::contracts::{Contracts, SchemaFault, contracts};
@@ -113,6 +113,7 @@ pub(super) async fn open(
         Ok(mut notices) => {
             let baseline = RepositoryMessage::Baseline;
             let baseline = asked(&repository, |reply| baseline(name.clone(), reply)).await?;
+            notices.extend(unprepared_verification(&spec));
             if let Some(at_once) = later_at_once(&spec) {
                 baseline.make_ahead(at_once);
             }
@@ -138,8 +139,23 @@ fn later_at_once(spec: &RunSpec) -> Option<usize> {
         spec.tasks.iter().map(|task| (&task.name, task.depends_on.as_slice())).collect();
     let levels = dependencies::levels(&tasks);
     let at_once = |tasks: &usize| spec.jobs.get().min(*tasks);
+    // The workspace of a task with carried files of its own is made of a copy of its own.
+    let pooled = spec.tasks.iter().filter(|task| task.needs.carry.is_none()).count();
     let most = levels.iter().map(at_once).max()?;
-    levels.first().map(at_once).filter(|first| *first < most).map(|_| most)
+    let later = levels.first().map(at_once).filter(|first| *first < most).map(|_| most.min(pooled));
+    later.filter(|copies| *copies > 0)
+}
+
+/// Returns the notice that the work is verified without a set-up, although all tasks have one.
+fn unprepared_verification(spec: &RunSpec) -> Option<Notice> {
+    let is_set_up = |task: &TaskSpec| !spec.needs_of(task).setup.is_empty();
+    let is_unprepared =
+        !spec.verify.is_off() && spec.needs.setup.is_empty() && spec.tasks.iter().all(is_set_up);
+    is_unprepared.then(|| Notice {
+        from: "a verification in a workspace that is set up".to_owned(),
+        to: "the commands of --verify run without a set-up".to_owned(),
+        why: "each task has a set-up of its own, and the run has none".to_owned(),
+    })
 }
 
 /// Returns where the work of a run lands, if it becomes commits.

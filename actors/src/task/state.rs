@@ -11,7 +11,7 @@ use engine::task::{
 };
 use protocol::{
     AgentEnd, CaptureRef, Captured, EventKind, Failure, LedgerEntry, RunName, TaskName, TaskReport,
-    TaskSpec, TaskTimings,
+    TaskSpec, TaskTimings, WorkspaceNeeds,
 };
 use ractor::ActorRef;
 use tokio::time::Instant;
@@ -30,6 +30,8 @@ use crate::worker::{RunningWorker, restarts};
 
 pub(crate) struct TaskArguments {
     pub(crate) spec: TaskSpec,
+    /// What its workspace needs.
+    pub(crate) needs: WorkspaceNeeds,
     /// The times of its phases until now.
     pub(crate) timings: TaskTimings,
     pub(crate) contract: YieldContract,
@@ -53,7 +55,7 @@ pub(crate) struct TaskArguments {
 impl TaskArguments {
     /// Returns the commands that set up the workspace.
     pub(super) fn setup(&self) -> &[String] {
-        self.spec.needs.setup.as_ref().unwrap_or(&self.run.setup)
+        &self.needs.setup
     }
 }
 
@@ -62,8 +64,6 @@ pub(crate) struct RunFacts {
     pub(crate) name: RunName,
     pub(crate) repo: PathBuf,
     pub(crate) subfolder: PathBuf,
-    /// The scripts that set up each workspace.
-    pub(crate) setup: Vec<String>,
     /// What the system prompts of its tasks are made of.
     pub(crate) prompt: Arc<SystemPrompt>,
 }

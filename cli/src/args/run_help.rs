@@ -39,7 +39,7 @@ Where tasks come from:
 How tasks are named:
   By the item, or the first words of the TASK: write-tests-for-lib, and write-tests-for-lib-2.
   NAME=TASK gives the TASK of a model a NAME of lower-case letters, digits and -; --name names the
-  only task. `t2` also names the second task.
+  only task. `t2` is the second task, unless a task of the run has a name like t1.
 
 Models:
   A model has tools to read, write and edit files and to run commands. It is that of --model, or
@@ -85,10 +85,11 @@ Where work lands:
   --land eager lands each task as it ends, and tries those that did not land once more at the end.
 
 What is verified:
-  --verify runs a command in the merged result before it lands, in a copy of its own that is set up as
-  the tasks' are. If it fails, it runs once more, and once without any task; then the tasks with which
-  it fails are found by halving and kept as unverified, and the rest lands. If it fails without any
-  task, nothing lands, unless --verify-anyway is given. Its own changes in the copy do not land.
+  --verify runs a command in the merged result before it lands, in a copy of its own with the set-up and
+  the carried files of the run, not with those of single tasks of a plan. If it fails, it runs once
+  more, and once without any task; then the tasks with which it fails are found by halving and kept as
+  unverified, and the rest lands. If it fails without any task, nothing lands, unless --verify-anyway
+  is given. Its own changes in the copy do not land.
   `logs RUN/TASK` shows its output, `apply RUN/TASK` lands the work nevertheless.
 
 Files that several tasks append to:

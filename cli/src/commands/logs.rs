@@ -96,7 +96,7 @@ struct Log<'a> {
     arguments: &'a [String],
     /// The set-up commands of its workspace.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    setup: Vec<SetupLog<'a>>,
+    setup: Vec<SetupLog>,
     /// The session log, if a model works at the task and there is a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     entries: Option<Vec<SessionLine>>,

@@ -21,7 +21,9 @@ use super::side_check::{Allowed, check_written};
 use super::target::Target;
 use super::unsettled::Unsettled;
 use crate::error::{Error, ErrorKind};
-use crate::model::{BaseUrl, ModelChoice, ModelOption, ModelSelection, anchor_scenario};
+use crate::model::{
+    BaseUrl, ModelChoice, ModelOption, ModelSelection, PlannedModel, anchor_scenario,
+};
 use crate::render::one_line;
 
 /// An agent that resolves conflicts.
@@ -94,10 +96,8 @@ impl ResolverAgent {
         let model = self.route(record, task, &defaults.roles)?;
         let run = &record.name;
         let earlier = &record.spec;
-        let needs = WorkspaceNeeds {
-            setup: earlier.needs.setup.iter().cloned().chain([setup]).collect(),
-            ..earlier.needs.clone()
-        };
+        let mut needs = resolver_needs(record, task);
+        needs.setup.push(setup);
         let prompt = prompt((record, task), cases);
         let agent =
             Agent { model, prompt, fallback: Vec::new(), yields: Vec::new(), context: None };
@@ -147,7 +147,7 @@ impl ResolverAgent {
             return Ok(own);
         }
         let typed = ModelOption { model: self.model.as_deref(), base_url: None };
-        let selection = ModelSelection { typed, planned: ModelOption::default(), roles };
+        let selection = ModelSelection { typed, planned: PlannedModel::default(), roles };
         let mut route = selection.route(None)?;
         let known = record.tasks().iter().filter_map(|task| of_task(&task.spec));
         let same = known.into_iter().find(|known| known.provider == route.provider);
@@ -250,10 +250,37 @@ impl AgentResolution {
     }
 }
 
+/// Returns what the workspace of the task needed whose conflicts an agent resolves.
+fn resolver_needs(record: &RunRecord, task: &TaskName) -> WorkspaceNeeds {
+    let of_task = record.task_named(task).map(|task| record.spec.needs_of(&task.spec));
+    of_task.unwrap_or_else(|| record.spec.needs.clone())
+}
+
 /// Why a file is not settled that the agent's capture does not have.
 const UNCHANGED: &str =
     "it left the file as it was, or as it stands in the tree, which --ours does";
 
 fn machine(error: &std::io::Error) -> Error {
     Error::new(ErrorKind::Machine, "cannot write the sides of a conflict").caused_by(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::TaskNeeds;
+
+    use super::*;
+    use crate::resolve::sample;
+
+    #[test]
+    fn the_workspace_of_the_agent_has_what_that_of_the_task_had() {
+        let mut spec = sample(&[("own", "true"), ("other", "true")]);
+        spec.needs.setup = vec!["all".to_owned()];
+        let (setup, carry) = (vec!["npm ci".to_owned()], vec![".env".to_owned()]);
+        spec.tasks[0].needs = TaskNeeds { setup: Some(setup.clone()), carry: Some(carry.clone()) };
+        let of_run = spec.needs.clone();
+        let record = RunRecord::opened("raaaa".parse().unwrap(), spec);
+        let own = resolver_needs(&record, &"own".parse().unwrap());
+        assert_eq!((own.setup, own.carry), (setup, carry));
+        assert_eq!(resolver_needs(&record, &"other".parse().unwrap()), of_run);
+    }
 }

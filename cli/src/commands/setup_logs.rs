@@ -12,18 +12,18 @@ use crate::render::{Meaning, duration, one_line};
 
 /// One set-up command that was started.
 #[derive(Debug, Serialize)]
-pub(super) struct SetupLog<'a> {
-    command: &'a str,
+pub(super) struct SetupLog {
+    command: String,
     /// Its output. Bytes that are not UTF-8 become `�`.
     output: String,
 }
 
 /// Returns the set-up commands of a task that were started, with their output.
-pub(super) fn setup_logs<'a>(
+pub(super) fn setup_logs(
     context: &CommandContext,
-    run: &'a RunRow,
-    row: &'a TaskRow,
-) -> Result<Vec<SetupLog<'a>>, Error> {
+    run: &RunRow,
+    row: &TaskRow,
+) -> Result<Vec<SetupLog>, Error> {
     let mut logs = Vec::new();
     for (command, path) in commands(context, run, row) {
         if let Some(bytes) = if_exists(std::fs::read(&path), &path)? {
@@ -43,7 +43,7 @@ pub(super) fn show_setup(
     out: Out<'_>,
 ) -> Result<(), Error> {
     let started = commands(context, run, row).filter(|(_, path)| path.exists());
-    let started: Vec<(&str, PathBuf)> = started.collect();
+    let started: Vec<(String, PathBuf)> = started.collect();
     if started.is_empty() {
         return Ok(());
     }
@@ -52,21 +52,20 @@ pub(super) fn show_setup(
     let heading = format!("set-up{took}");
     say(out, &context.view.palette.paint(Meaning::Heading, &heading))?;
     for (command, path) in started {
-        say(out, &format!("$ {}", one_line(command)))?;
+        say(out, &format!("$ {}", one_line(&command)))?;
         output(row, &path, out)?;
     }
     say(out, "")
 }
 
 /// Returns the set-up commands of a task, with the files of their output.
-fn commands<'a>(
+fn commands(
     context: &CommandContext,
-    run: &'a RunRow,
-    row: &'a TaskRow,
-) -> impl Iterator<Item = (&'a str, PathBuf)> {
+    run: &RunRow,
+    row: &TaskRow,
+) -> impl Iterator<Item = (String, PathBuf)> + use<> {
     let folder = context.artifacts.join(run.name.as_str()).join(row.name.as_str());
     let file = move |number: usize| Path::join(&folder, format!("setup-{number}.log"));
-    let scripts = row.spec.needs.setup.as_ref().unwrap_or(&run.spec.needs.setup);
-    let scripts = (1..).zip(scripts);
-    scripts.map(move |(number, script)| (script.as_str(), file(number)))
+    let scripts = (1..).zip(run.spec.needs.of_task(&row.spec.needs).setup);
+    scripts.map(move |(number, script)| (script, file(number)))
 }

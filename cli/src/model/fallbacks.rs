@@ -86,7 +86,7 @@ mod tests {
 
     use providers::ModelFacts;
 
-    use super::super::{ListedModel, ModelDirectory};
+    use super::super::{ListedModel, ModelDirectory, PlannedModel};
     use super::*;
 
     fn listed(name: &str, obstacle: Option<&str>) -> ListedModel {
@@ -118,7 +118,7 @@ mod tests {
 
     fn fallbacks(model: &str, planned: Option<&[ModelChoice]>) -> Vec<String> {
         let roles = roles();
-        let (typed, planned_model) = (ModelOption::default(), ModelOption::default());
+        let (typed, planned_model) = (ModelOption::default(), PlannedModel::default());
         let selection = ModelSelection { typed, planned: planned_model, roles: &roles };
         let found = selection.fallbacks(&model.parse().unwrap(), planned).unwrap();
         found.iter().map(ToString::to_string).collect()

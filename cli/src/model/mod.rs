@@ -28,7 +28,7 @@ pub(crate) use local_models::LocalSources;
 pub(crate) use obstacle::Obstacle;
 pub(crate) use preflight::{all_routes, check_model, check_models, routes};
 pub use selection::Roles;
-pub(crate) use selection::{ModelOption, ModelSelection};
+pub(crate) use selection::{ModelOption, ModelSelection, PlannedModel};
 pub(crate) use stored_login::expiry;
 pub use user_models::UserModels;
 pub(crate) use user_models::{KeyPlace, price_of_user};

@@ -60,13 +60,21 @@ pub(crate) struct ModelOption<'a> {
     pub(crate) base_url: Option<&'a BaseUrl>,
 }
 
+/// The model that a plan names, and the base URL of a provider.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PlannedModel<'a> {
+    pub(crate) model: Option<&'a ModelChoice>,
+    /// The provider and its base URL, which applies to each of its models.
+    pub(crate) base_url: Option<(&'a str, &'a BaseUrl)>,
+}
+
 /// The sources that name a model, except the task itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ModelSelection<'a> {
     /// The command line.
     pub(crate) typed: ModelOption<'a>,
-    /// The plan. Its base URL applies to every model of the same provider.
-    pub(crate) planned: ModelOption<'a>,
+    /// The plan.
+    pub(crate) planned: PlannedModel<'a>,
     /// The settings.
     pub(crate) roles: &'a Roles,
 }
@@ -87,12 +95,8 @@ impl ModelSelection<'_> {
             }
             ModelChoice::Name(name) => self.roles.directory.named(name)?,
         };
-        let planned = match self.planned.model {
-            Some(ModelChoice::Route(planned)) if planned.provider == route.provider => {
-                self.planned.base_url
-            }
-            _ => None,
-        };
+        let planned = self.planned.base_url.filter(|(provider, _)| *provider == route.provider);
+        let planned = planned.map(|(_, url)| url);
         let typed = self.typed.base_url.filter(|_| self.is_meant_by_url(&route));
         if let Some(url) = typed
             && is_scenario(&route)
@@ -187,7 +191,7 @@ mod tests {
         let (typed, own, planned) = (choice("typed/a"), choice("own/a"), choice("planned/a"));
         let selection = |typed, planned| ModelSelection {
             typed: named(typed, None),
-            planned: named(planned, None),
+            planned: PlannedModel { model: planned, base_url: None },
             roles: &roles,
         };
         let all = selection(Some(&typed), Some(&planned));
@@ -205,7 +209,7 @@ mod tests {
         let (planned, same, other) = (choice("local/a"), choice("local/b"), choice("openai/c"));
         let by_plan = ModelSelection {
             typed: ModelOption::default(),
-            planned: named(Some(&planned), Some(&at)),
+            planned: PlannedModel { model: Some(&planned), base_url: Some(("local", &at)) },
             roles: &roles,
         };
         assert_eq!(resolved_text(by_plan.route(None)), "local/a at http://at/v1");
@@ -225,7 +229,7 @@ mod tests {
         let at = "http://at/v1".parse().unwrap();
         let (same, other) = (choice("ollama/large"), choice("openai/large"));
         let small = |typed, url| {
-            let (typed, planned) = (named(typed, url), ModelOption::default());
+            let (typed, planned) = (named(typed, url), PlannedModel::default());
             let small = ModelSelection { typed, planned, roles: &roles }.small().unwrap();
             resolved_text(Ok(small))
         };
@@ -240,7 +244,7 @@ mod tests {
         let roles = Roles { smol: Some("ollama/tiny".parse().unwrap()), ..Roles::default() };
         let nothing = ModelSelection {
             typed: ModelOption::default(),
-            planned: ModelOption::default(),
+            planned: PlannedModel::default(),
             roles: &roles,
         };
         assert_eq!(resolved_text(nothing.route(Some(&choice("smol")))), "ollama/tiny");
@@ -252,7 +256,7 @@ mod tests {
     fn without_any_model_the_three_easiest_ways_to_one_are_told() {
         let nothing = ModelSelection {
             typed: ModelOption::default(),
-            planned: ModelOption::default(),
+            planned: PlannedModel::default(),
             roles: &Roles::default(),
         };
         let error = nothing.route(None).unwrap_err();

@@ -33,7 +33,8 @@ pub(super) struct PlanFile {
     pub(super) model: Option<Spanned<String>>,
 
     /// Where the provider of `model` is, if not where it always is: `http://127.0.0.1:8080/v1`. It
-    /// holds for every model of that provider in the plan.
+    /// holds for every model of that provider in the plan. Without `model`, the provider is the one that
+    /// the models of the tasks have.
     #[schemars(with = "Option<String>")]
     pub(super) base_url: Option<Spanned<String>>,
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use protocol::{ChangeDemand, Cost, LandTime, MergeMode, TaskName};
 use serde_json::Value;
 
-use super::task_work::PlannedWork;
-use crate::model::{BaseUrl, ModelChoice};
+use super::task_work::{PlannedUrl, PlannedWork};
+use crate::model::ModelChoice;
 
 /// A valid plan.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,8 +26,8 @@ pub(crate) struct Plan {
     pub(crate) model: Option<ModelChoice>,
     /// The models that answer where another cannot be had, if the plan says so.
     pub(crate) fallback: Option<Vec<ModelChoice>>,
-    /// The base URL of that model's provider.
-    pub(crate) base_url: Option<BaseUrl>,
+    /// The base URL of a provider.
+    pub(crate) base_url: Option<PlannedUrl>,
     /// The context that is given to the model of every task.
     pub(crate) context: Option<String>,
     /// The commands that set up each workspace.

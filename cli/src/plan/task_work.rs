@@ -1,11 +1,13 @@
 //! The work of a task of a plan: a command, or a prompt and its model.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use protocol::{TaskName, utf8_text};
 use serde_spanned::Spanned;
 
 use super::format::TaskTable;
+use super::planned::PlannedTask;
 use super::text::{PlanText, read_file};
 use crate::each::{PlanPrompt, file_prompt, plan_prompt, refuse_placeholders, refuse_yields};
 use crate::error::{Error, ErrorKind};
@@ -137,24 +139,51 @@ pub(super) fn model(
     Ok(choice)
 }
 
-/// Returns the base URL of the plan's model.
+/// The base URL of a plan, and the provider whose models it is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PlannedUrl {
+    pub(crate) url: BaseUrl,
+    pub(crate) provider: String,
+}
+
+/// Returns the base URL of the plan's model, or else of those of its tasks.
 pub(super) fn base_url(
     text: PlanText<'_>,
     model: Option<&ModelChoice>,
+    tasks: &[PlannedTask],
     word: Option<&Spanned<String>>,
-) -> Result<Option<BaseUrl>, Error> {
+) -> Result<Option<PlannedUrl>, Error> {
     let Some(word) = word else { return Ok(None) };
-    match model {
-        Some(ModelChoice::Route(route)) if is_scenario(route) => {
+    let own = tasks.iter().filter_map(|task| match &task.work {
+        PlannedWork::Prompt { model: Some(ModelChoice::Route(route)), .. } => Some(route),
+        PlannedWork::Prompt { .. } | PlannedWork::Command(_) => None,
+    });
+    let of_tasks: BTreeSet<&str> = match model {
+        None => own.filter(|route| !is_scenario(route)).map(|route| &route.provider[..]).collect(),
+        Some(_) => BTreeSet::new(),
+    };
+    let mut of_tasks = of_tasks.into_iter();
+    let provider = match (model, of_tasks.next(), of_tasks.next()) {
+        (Some(ModelChoice::Route(route)), ..) if is_scenario(route) => {
             let what = format!("`base_url` cannot be used with {route}");
-            Err(text.error(&word.span(), what).hint("leave base_url out"))
+            return Err(text.error(&word.span(), what).hint("leave base_url out"));
         }
-        Some(ModelChoice::Route(_)) => text.parse(word, str::parse).map(Some),
-        Some(ModelChoice::Role(_) | ModelChoice::Name(_)) | None => {
+        (Some(ModelChoice::Route(route)), ..) => &route.provider,
+        (_, Some(only), None) => only,
+        (_, Some(one), Some(other)) => {
+            let what = format!(
+                "`base_url` is for one provider, and the tasks name models of {one} and {other}"
+            );
+            let hint = format!("model = \"{one}/MODEL\" beside it");
+            return Err(text.error(&word.span(), what).hint(hint));
+        }
+        (Some(ModelChoice::Role(_) | ModelChoice::Name(_)) | None, None, _) => {
             let what = "`base_url` names a server, but not a model";
-            Err(text.error(&word.span(), what).hint("model = \"local/MODEL\" beside it"))
+            return Err(text.error(&word.span(), what).hint("model = \"local/MODEL\" beside it"));
         }
-    }
+    };
+    let url = text.parse(word, str::parse)?;
+    Ok(Some(PlannedUrl { url, provider: provider.to_owned() }))
 }
 
 /// Returns an error with the position of `at`.

@@ -1,6 +1,6 @@
 //! One frame of the live view as lines of text: a line per running task, and the totals.
 
-use protocol::{LandTime, MergeMode, Phase, Timestamp, WorkspaceNeeds};
+use protocol::{LandTime, MergeMode, OwnNeeds, Phase, Timestamp, WorkspaceNeeds};
 
 use super::numbers::{count, duration, elapsed, tokens, usage_text};
 use super::printable::{cut, fit, one_line, width};
@@ -66,32 +66,48 @@ pub(super) fn headline(head: &RunInfo) -> String {
 const SETUP_NOTE: &str =
     "set-up commands are not confined: what they write outside of their workspace stays there";
 
-/// Returns the lines about what a run does for all of its tasks: the environment variables that it
+/// Returns the lines about what a run of so many tasks does for them: the environment variables that it
 /// passes on, what it adds to their workspaces, and how their work is verified.
 pub fn run_conditions(
+    tasks: usize,
     pass_env: &[String],
-    needs: &WorkspaceNeeds,
-    own_setup: &[String],
+    (needs, own): (&WorkspaceNeeds, &OwnNeeds),
     verify: &[String],
 ) -> Vec<String> {
     let list = |names: &[String]| {
         let names: Vec<_> = names.iter().map(|name| one_line(name)).collect();
         names.join(", ")
     };
+    // The workspaces that have what the run names, where `others` tasks name their own; `None` for none.
+    let rest = |others: usize, own: &str| match (others, others < tasks, verify.is_empty()) {
+        (0, ..) => Some("each workspace".to_owned()),
+        (_, true, _) => Some(format!("the workspaces of the tasks without {own} of their own")),
+        (_, false, false) => Some("the workspace of the verification".to_owned()),
+        (_, false, true) => None,
+    };
     let mut lines = Vec::new();
     if !pass_env.is_empty() {
         lines.push(format!("passes {} on to what tasks run", list(pass_env)));
     }
-    if !needs.carry.is_empty() {
-        lines.push(format!("carries {} into each workspace", list(&needs.carry)));
+    let carries = |whose: &str, globs: &[String]| format!("carries {} into {whose}", list(globs));
+    if let Some(whose) = rest(own.carry_tasks, "carried files")
+        && !needs.carry.is_empty()
+    {
+        lines.push(carries(&whose, &needs.carry));
+    }
+    if !own.carry.is_empty() {
+        lines.push(carries("the workspaces of some tasks", &own.carry));
     }
     let set_up = |whose: &str, script: &String| {
         let script = cut(&one_line(script.trim()), 100);
         format!("sets up {whose} with `{script}`")
     };
-    lines.extend(needs.setup.iter().map(|script| set_up("each workspace", script)));
-    lines.extend(own_setup.iter().map(|script| set_up("the workspaces of some tasks", script)));
-    if !needs.setup.is_empty() || !own_setup.is_empty() {
+    let without = lines.len();
+    if let Some(whose) = rest(own.setup_tasks, "a set-up") {
+        lines.extend(needs.setup.iter().map(|script| set_up(&whose, script)));
+    }
+    lines.extend(own.setup.iter().map(|script| set_up("the workspaces of some tasks", script)));
+    if lines.len() > without {
         lines.push(SETUP_NOTE.into());
     }
     lines.extend(verify.iter().map(|script| {

@@ -43,8 +43,8 @@ pub(super) fn live_notes(run: &RunView, event: &Event) -> Vec<LiveNote> {
         EventKind::Degraded { from, to, why } => {
             vec![LiveNote::Remark(fallback_note(from, to, why))]
         }
-        EventKind::RunStarted { pass_env, needs, own_setup, verify, .. } => {
-            let lines = run_conditions(pass_env, needs, own_setup, verify);
+        EventKind::RunStarted { tasks, pass_env, needs, own_needs, verify, .. } => {
+            let lines = run_conditions(*tasks, pass_env, (needs, own_needs), verify);
             lines.into_iter().map(LiveNote::Remark).collect()
         }
         EventKind::FileRescued { rescue } => vec![LiveNote::Line(rescue_line(rescue))],

@@ -64,8 +64,8 @@ impl ProgressLines {
         let at = time_of_day(event.at, &self.zone);
         let label = |task: &TaskName| run.label(task);
         let said = match &event.kind {
-            EventKind::RunStarted { pass_env, needs, own_setup, verify, .. } => {
-                let lines = run_conditions(pass_env, needs, own_setup, verify);
+            EventKind::RunStarted { tasks, pass_env, needs, own_needs, verify, .. } => {
+                let lines = run_conditions(*tasks, pass_env, (needs, own_needs), verify);
                 let lines: String = lines.iter().map(|line| format!("\n{at} {line}")).collect();
                 format!("{}{lines}", headline(run.head()?))
             }

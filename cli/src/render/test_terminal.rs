@@ -27,7 +27,7 @@ pub(super) fn run_started(tasks: usize, jobs: usize) -> EventKind {
         land: protocol::LandTime::End,
         pass_env: Vec::new(),
         needs: WorkspaceNeeds::default(),
-        own_setup: Vec::new(),
+        own_needs: protocol::OwnNeeds::default(),
         verify: Vec::new(),
         retry_of: None,
     }

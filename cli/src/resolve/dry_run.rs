@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use engine::dependencies;
 use protocol::{
-    ChangeDemand, IsolationMode, MergeMode, RunName, RunSpec, TaskName, TaskNeeds, TaskSpec, Work,
-    WorkspaceNeeds,
+    ChangeDemand, IsolationMode, MergeMode, OwnNeeds, RunName, RunSpec, TaskName, TaskNeeds,
+    TaskSpec, Work, WorkspaceNeeds,
 };
 use serde::Serialize;
 
@@ -159,8 +159,9 @@ impl Listing<'_> {
                 render::one_line(&fallback.join(", "))
             );
         }
-        let own_setup = TaskNeeds::all_setup(self.tasks.iter().map(|task| task.needs));
-        for line in render::run_conditions(self.pass_env, self.needs, &own_setup, self.verify) {
+        let own = OwnNeeds::of(self.tasks.iter().map(|task| task.needs));
+        let needs = (self.needs, &own);
+        for line in render::run_conditions(self.tasks.len(), self.pass_env, needs, self.verify) {
             let _written = write!(text, "\n{line}");
         }
         let (tasks, jobs) = (self.tasks.len(), self.jobs);

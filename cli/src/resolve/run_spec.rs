@@ -23,7 +23,7 @@ use crate::each::{
     TrackedFiles, drafts, first_line_title, numbered, title_of,
 };
 use crate::error::Error;
-use crate::model::{ModelChoice, ModelOption, ModelSelection};
+use crate::model::{ModelChoice, ModelOption, ModelSelection, PlannedModel};
 use crate::plan::{self, Plan, PlannedWork};
 
 /// The default number of tasks that run at the same time if a model does any of them. It does not
@@ -130,9 +130,9 @@ pub(super) fn selection<'a>(
     defaults: &'a Defaults,
 ) -> ModelSelection<'a> {
     let typed = ModelOption { model: args.model.as_ref(), base_url: args.base_url.as_ref() };
-    let planned = plan.map_or_else(ModelOption::default, |plan| ModelOption {
+    let planned = plan.map_or_else(PlannedModel::default, |plan| PlannedModel {
         model: plan.model.as_ref(),
-        base_url: plan.base_url.as_ref(),
+        base_url: plan.base_url.as_ref().map(|base| (base.provider.as_str(), &base.url)),
     });
     ModelSelection { typed, planned, roles: &defaults.roles }
 }

@@ -17,7 +17,7 @@ use crate::args::{GivenKey, LaunchArgs, ToolName};
 use crate::error::{Error, ErrorKind};
 use crate::model::{
     FoundModel, LocalSources, ModelChoice, ModelDirectory, ModelOption, ModelSelection, Obstacle,
-    Roles, anchor_scenario, check_model, find_model, left_out_fallbacks, meaning,
+    PlannedModel, Roles, anchor_scenario, check_model, find_model, left_out_fallbacks, meaning,
 };
 
 /// What a session is opened with, and what the user should know about it.
@@ -128,7 +128,7 @@ async fn choose_model(
     let choice = args.model.clone().map(|model| of_provider(model, args.provider.as_deref()));
     let choice = choice.transpose()?;
     let typed = ModelOption { model: choice.as_ref(), base_url: args.base_url.as_ref() };
-    let selection = ModelSelection { typed, planned: ModelOption::default(), roles: &roles };
+    let selection = ModelSelection { typed, planned: PlannedModel::default(), roles: &roles };
     let mut model = selection.route(None).map_err(|error| {
         let own = log.model.as_ref().filter(|_| args.model.is_none());
         let why = own.and_then(|model| Some((model, obstacle(model, args, &roles)?)));

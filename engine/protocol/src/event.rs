@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Captured, Conflict, ExitCode, FailureClass, IsolationMode, LandTime, MergeMode, RepoPath,
-    Rescue, ResolverFailure, RunName, SessionEvent, SessionId, TaskLanding, TaskName, TaskReport,
-    Timestamp, Unverified, Usage, WorkspaceNeeds,
+    Captured, Conflict, ExitCode, FailureClass, IsolationMode, LandTime, MergeMode, OwnNeeds,
+    RepoPath, Rescue, ResolverFailure, RunName, SessionEvent, SessionId, TaskLanding, TaskName,
+    TaskReport, Timestamp, Unverified, Usage, WorkspaceNeeds,
 };
 
 /// An event. With `--json` each event is one line of output.
@@ -76,9 +76,9 @@ pub enum EventKind {
         /// What each workspace needs besides the files of the repository.
         #[serde(default, skip_serializing_if = "WorkspaceNeeds::is_empty")]
         needs: WorkspaceNeeds,
-        /// The set-up commands of tasks that have their own, each once.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        own_setup: Vec<String>,
+        /// What some tasks need in place of that.
+        #[serde(default, skip_serializing_if = "OwnNeeds::is_empty")]
+        own_needs: OwnNeeds,
         /// The commands that must succeed in the merged work before it lands.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         verify: Vec<String>,

@@ -4,8 +4,8 @@
 mod capture;
 mod commits;
 mod control_characters;
-mod decoded_text;
 mod counted;
+mod decoded_text;
 mod duration_text;
 mod error_text;
 mod event;
@@ -39,8 +39,8 @@ mod verification;
 pub use capture::{CaptureRef, Captured, ChangeSummary, LeftOut, LeftOutEntry, LeftOutKind};
 pub use commits::{CommitStyle, CommitSubjects};
 pub use control_characters::{Escapes, is_unseen};
-pub use decoded_text::{DecodedText, ForeignBytes, NotUtf8, utf8_text, without_bom};
 pub use counted::counted;
+pub use decoded_text::{DecodedText, ForeignBytes, NotUtf8, utf8_text, without_bom};
 pub use duration_text::duration_text;
 pub use error_text::{error_chain, quote, quote_within};
 pub use event::{AccountWait, Event, EventKind, EventScope, Phase, Totals};
@@ -59,7 +59,7 @@ pub use message::{
 };
 pub use model_route::{ModelRoute, ModelRouteError, is_api_version};
 pub use name::{NameError, RunName, TaskName};
-pub use needs::{CarryDefault, TaskNeeds, WorkspaceNeeds};
+pub use needs::{CarryDefault, OwnNeeds, TaskNeeds, WorkspaceNeeds};
 pub use outcome::{Failure, FailureClass, FailureDetail, ModelUse, Outcome, TaskReport};
 pub use path::{RepoPath, is_temporary_name, quote_path, temporary_name};
 pub use reached_limit::ReachedLimit;

@@ -50,6 +50,21 @@ impl WorkspaceNeeds {
     pub fn is_empty(&self) -> bool {
         self.setup.is_empty() && self.carry.is_empty() && self.carry_default.is_include_file()
     }
+
+    /// Returns what the workspace of a task needs: what the task names, and else what the run does.
+    #[must_use]
+    pub fn of_task(&self, own: &TaskNeeds) -> Self {
+        let TaskNeeds { setup, carry } = own;
+        let mut needs = self.clone();
+        if let Some(setup) = setup {
+            needs.setup.clone_from(setup);
+        }
+        if let Some(carry) = carry {
+            needs.carry.clone_from(carry);
+            needs.carry_default = CarryDefault::Nothing;
+        }
+        needs
+    }
 }
 
 /// What the workspace of one task needs in place of what those of its run need.
@@ -65,20 +80,83 @@ pub struct TaskNeeds {
 }
 
 impl TaskNeeds {
-    /// Returns the set-up commands that are named here, each once.
-    pub fn all_setup<'a>(needs: impl IntoIterator<Item = &'a Self>) -> Vec<String> {
-        let mut commands = Vec::new();
-        for command in needs.into_iter().flat_map(|needs| needs.setup.iter().flatten()) {
-            if !commands.contains(command) {
-                commands.push(command.clone());
-            }
-        }
-        commands
-    }
-
     /// Returns whether the workspace needs what those of the run need.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.setup.is_none() && self.carry.is_none()
+    }
+}
+
+/// What tasks of a run need in place of what its workspaces need.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct OwnNeeds {
+    /// The set-up commands of tasks that have their own, each once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub setup: Vec<String>,
+    /// The number of tasks that have their own set-up, which may be none.
+    pub setup_tasks: usize,
+    /// The globs of ignored files of tasks that have their own, each once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub carry: Vec<String>,
+    /// The number of tasks that have their own globs, which may be none.
+    pub carry_tasks: usize,
+}
+
+impl OwnNeeds {
+    /// Returns what tasks with these needs have of their own.
+    pub fn of<'a>(tasks: impl IntoIterator<Item = &'a TaskNeeds>) -> Self {
+        let mut own = Self::default();
+        for TaskNeeds { setup, carry } in tasks {
+            own.setup_tasks += usize::from(setup.is_some());
+            own.carry_tasks += usize::from(carry.is_some());
+            add_new(&mut own.setup, setup.iter().flatten());
+            add_new(&mut own.carry, carry.iter().flatten());
+        }
+        own
+    }
+
+    /// Returns whether no task has anything of its own.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.setup_tasks == 0 && self.carry_tasks == 0
+    }
+}
+
+fn add_new<'a>(known: &mut Vec<String>, words: impl Iterator<Item = &'a String>) {
+    for word in words {
+        if !known.contains(word) {
+            known.push(word.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_task_names_replaces_what_its_run_names_also_by_nothing() {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let run = WorkspaceNeeds {
+            setup: words(&["all"]),
+            carry: words(&["a"]),
+            carry_default: CarryDefault::IncludeFile,
+            carry_limit: 7,
+        };
+        assert_eq!(run.of_task(&TaskNeeds::default()), run);
+        let own = TaskNeeds { setup: Some(words(&["own"])), carry: None };
+        let expected = WorkspaceNeeds { setup: words(&["own"]), ..run.clone() };
+        assert_eq!(run.of_task(&own), expected);
+        let nothing = TaskNeeds { setup: Some(Vec::new()), carry: Some(Vec::new()) };
+        let expected = WorkspaceNeeds {
+            carry_default: CarryDefault::Nothing,
+            carry_limit: 7,
+            ..WorkspaceNeeds::default()
+        };
+        assert_eq!(run.of_task(&nothing), expected, "the include file selects nothing, either");
+        let all = OwnNeeds::of([&own, &nothing, &own, &TaskNeeds::default()]);
+        assert_eq!((all.setup, all.setup_tasks), (words(&["own"]), 3));
+        assert_eq!((all.carry, all.carry_tasks), (Vec::new(), 1));
     }
 }

@@ -73,6 +73,13 @@ impl RunSpec {
     pub fn users_branch(&self) -> Option<&str> {
         self.stack.as_ref().and_then(StackBranch::of_user)
     }
+
+    /// Returns what the workspace of a task of this run needs: what the task names, and else what the
+    /// run does.
+    #[must_use]
+    pub fn needs_of(&self, task: &TaskSpec) -> WorkspaceNeeds {
+        self.needs.of_task(&task.needs)
+    }
 }
 
 /// What a run knows of the earlier run whose tasks it retries.

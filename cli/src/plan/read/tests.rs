@@ -279,8 +279,8 @@ fn a_plan_for_agents_says_what_is_asked_of_whom() {
     .unwrap();
     assert_eq!(read.model, "local/qwen".parse().ok());
     assert_eq!(
-        read.base_url.map(|url| url.to_string()).as_deref(),
-        Some("http://127.0.0.1:8080/v1")
+        read.base_url.map(|base| format!("{} at {}", base.provider, base.url)).as_deref(),
+        Some("local at http://127.0.0.1:8080/v1")
     );
     assert_eq!(read.context.as_deref(), Some("It is a library."));
     assert_eq!(read.limits.turns.map(std::num::NonZero::get), Some(40));
@@ -330,6 +330,11 @@ fn a_plan_for_agents_that_makes_no_sense_is_refused_with_its_place() {
         ),
         (top("base_url = 'http://a'"), ":2:12: `base_url` names a server, but not a model"),
         (top("model = 'smol'\nbase_url = 'http://a'"), ":3:12: `base_url` names a server"),
+        (
+            top("base_url = 'http://a'\n[[task]]\nprompt = 'b'\nmodel = 'c/d'\n\
+                 [[task]]\nprompt = 'e'\nmodel = 'a/b'"),
+            ":2:12: `base_url` is for one provider, and the tasks name models of a and c",
+        ),
         (
             top("model = 'offline/s'\nbase_url = 'http://a'"),
             ":3:12: `base_url` cannot be used with offline/s",

@@ -259,3 +259,53 @@ fn a_bar_is_as_long_as_its_room() {
     }
     assert_eq!(bar(0, 0, 3), "━━━");
 }
+
+#[test]
+fn what_a_run_does_for_its_tasks_names_the_workspaces_that_get_it() {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let needs = WorkspaceNeeds {
+        setup: words(&["make"]),
+        carry: words(&[".env"]),
+        ..WorkspaceNeeds::default()
+    };
+    let own = |setup_tasks, carry_tasks| OwnNeeds {
+        setup: words(&["npm ci"]),
+        setup_tasks,
+        carry: words(&["deps", "*.key"]),
+        carry_tasks,
+    };
+    let nothing = |setup_tasks, carry_tasks| OwnNeeds {
+        setup: Vec::new(),
+        carry: Vec::new(),
+        ..own(setup_tasks, carry_tasks)
+    };
+    let verify = words(&["true"]);
+    let told = |own: OwnNeeds, verify: &[String]| {
+        let mut lines = run_conditions(2, &[], (&needs, &own), verify);
+        lines.retain(|line| line != SETUP_NOTE && !line.starts_with("verifies"));
+        lines.join("\n")
+    };
+    let own_lines = [
+        "carries deps, *.key into the workspaces of some tasks",
+        "sets up the workspaces of some tasks with `npm ci`",
+    ];
+    let all = "carries .env into each workspace\nsets up each workspace with `make`";
+    assert_eq!(told(nothing(0, 0), &[]), all);
+    let others = |own: &str| format!("the workspaces of the tasks without {own} of their own");
+    let (carry, setup) = (others("carried files"), others("a set-up"));
+    let some = [
+        &format!("carries .env into {carry}"),
+        own_lines[0],
+        &format!("sets up {setup} with `make`"),
+        own_lines[1],
+    ];
+    assert_eq!(told(own(1, 1), &[]), some.join("\n"));
+    // A task that needs nothing has nothing of its own to show.
+    assert_eq!(told(nothing(1, 1), &[]), [some[0], some[2]].join("\n"));
+    assert_eq!(told(own(2, 2), &[]), own_lines.join("\n"));
+    let verified = told(own(2, 2), &verify);
+    let whose = "the workspace of the verification";
+    assert!(verified.contains(&format!("carries .env into {whose}\n")), "{verified}");
+    assert!(verified.contains(&format!("sets up {whose} with `make`\n")), "{verified}");
+    assert_eq!(run_conditions(2, &[], (&needs, &nothing(2, 2)), &[]), [""; 0]);
+}

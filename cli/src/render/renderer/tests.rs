@@ -184,7 +184,7 @@ fn events_of_an_agent() -> Vec<Event> {
             land: protocol::LandTime::End,
             pass_env: Vec::new(),
             needs: WorkspaceNeeds::default(),
-            own_setup: Vec::new(),
+            own_needs: protocol::OwnNeeds::default(),
             verify: Vec::new(),
             retry_of: None,
         },

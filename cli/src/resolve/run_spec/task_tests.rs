@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::tests::{defaults, exec, names, script, with};
 use super::*;
 use crate::args::{IsolationChoice, LimitSetting};
+use crate::model::Roles;
 use crate::resolve::retried;
 
 const PLAN: &str = "version = 1
@@ -91,4 +92,22 @@ fn a_retry_may_have_another_command_for_the_items_of_its_tasks() {
     );
     let both = retry(&plan, &plan.tasks, &exec("make")).unwrap();
     assert_eq!((script(&both.tasks[1]), &both.tasks[0].work), ("make", &plan.tasks[0].work));
+}
+
+#[test]
+fn a_base_url_of_a_plan_without_a_model_is_that_of_the_provider_of_its_tasks() {
+    let plan = "version = 1\nbase_url = 'http://at'\n\
+                [[task]]\nprompt = 'one'\nmodel = 'local/a'\n\
+                [[task]]\nprompt = 'two'\nmodel = 'local/b'\n\
+                [[task]]\nprompt = 'three'\n";
+    let roles = Roles { default: "tiny/c".parse().ok(), ..Roles::default() };
+    let args = RunArgs { plan: Some("-".into()), ..RunArgs::default() };
+    let spec = with(&args, &Defaults { roles, ..defaults() }, plan).unwrap();
+    let asked = spec.tasks.iter().map(|task| match &task.work {
+        Work::Agent(agent) => (agent.model.to_string(), agent.model.base_url.as_deref()),
+        Work::Command(_) | Work::External(_) => panic!("each has a prompt"),
+    });
+    let at = Some("http://at");
+    let expected = [("local/a", at), ("local/b", at), ("tiny/c", None)];
+    assert_eq!(asked.collect::<Vec<_>>(), expected.map(|(model, at)| (model.to_owned(), at)));
 }

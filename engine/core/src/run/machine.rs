@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use protocol::{
     EventKind, Failure, FailureClass, FailureDetail, LandingReport, LedgerEntry, OnFailure,
-    Outcome, TaskId, TaskName, TaskNeeds, TaskReport, TaskSpec, Work,
+    Outcome, OwnNeeds, TaskId, TaskName, TaskReport, TaskSpec, Work,
 };
 
 use super::RunRecord;
@@ -160,7 +160,7 @@ impl RunMachine {
             verify: spec.verify.commands.clone(),
             pass_env: spec.pass_env.clone(),
             needs: spec.needs.clone(),
-            own_setup: TaskNeeds::all_setup(tasks.iter().map(|task| &task.spec.needs)),
+            own_needs: OwnNeeds::of(tasks.iter().map(|task| &task.spec.needs)),
             retry_of: spec.retry.as_ref().map(|retry| retry.run.clone()),
         }));
         let degraded = |Notice { from, to, why }| EventKind::Degraded { from, to, why };

@@ -72,7 +72,11 @@ fn tasks_of_a_plan_in_yaml_have_set_ups_carried_files_and_limits_of_their_own() 
     let yields = ["as-all", "own", "none"].map(|task| finished.task(task)["yield"].clone());
     assert_eq!(yields, [json!("all .env"), json!("own .env.local"), json!(2)], "{finished}");
     assert_eq!(finished.task("slow")["failure"]["class"], "timeout", "{finished}");
-    assert_eq!(finished.events_of("run_started")[0]["own_setup"], json!(["echo own > who"]));
+    let own = &finished.events_of("run_started")[0]["own_needs"];
+    let expected = json!({
+        "setup": ["echo own > who"], "setup_tasks": 2, "carry": [".env.local"], "carry_tasks": 2
+    });
+    assert_eq!(*own, expected, "{finished}");
     let log = call(&place, &repository, "logs @/own").expect_code(0).stdout;
     assert!(log.contains("$ echo own > who\n"), "{log}");
     place.expect_nothing_left(&repository);
