@@ -79,7 +79,7 @@ fn a_model_an_address_or_a_prompt_that_cannot_be_meant_is_named_before_anything_
         // An address has no secrets, and goes with a model that is not rehearsed.
         (
             call("--base-url http://127.0.0.1:1/v1", &["fix it"]),
-            &["--base-url", "which", "try: ", "--model"],
+            &["--base-url", "not a model", "try: ", "--model"],
         ),
         (
             call("--model offline/s.toml --base-url http://127.0.0.1:1/v1", &["fix it"]),
