@@ -7,7 +7,6 @@ use protocol::{TaskName, utf8_text};
 use serde_spanned::Spanned;
 
 use super::format::TaskTable;
-use super::planned::PlannedTask;
 use super::text::{PlanText, read_file};
 use crate::each::{PlanPrompt, file_prompt, plan_prompt, refuse_placeholders, refuse_yields};
 use crate::error::{Error, ErrorKind};
@@ -146,15 +145,15 @@ pub(crate) struct PlannedUrl {
     pub(crate) provider: String,
 }
 
-/// Returns the base URL of the plan's model, or else of those of its tasks.
-pub(super) fn base_url(
+/// Returns the base URL of the plan's model, or else of those that its tasks name.
+pub(super) fn base_url<'a>(
     text: PlanText<'_>,
     model: Option<&ModelChoice>,
-    tasks: &[PlannedTask],
+    own: impl Iterator<Item = &'a PlannedWork>,
     word: Option<&Spanned<String>>,
 ) -> Result<Option<PlannedUrl>, Error> {
     let Some(word) = word else { return Ok(None) };
-    let own = tasks.iter().filter_map(|task| match &task.work {
+    let own = own.filter_map(|work| match work {
         PlannedWork::Prompt { model: Some(ModelChoice::Route(route)), .. } => Some(route),
         PlannedWork::Prompt { .. } | PlannedWork::Command(_) => None,
     });

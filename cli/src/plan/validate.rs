@@ -56,7 +56,8 @@ pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Res
     let model = file.model.map(|model| task_work::model(text, folder, &model)).transpose()?;
     let model_of = |word: &Spanned<String>| task_work::model(text, folder, word);
     let fallback = file.fallback.map(|words| words.iter().map(model_of).collect()).transpose()?;
-    let base_url = task_work::base_url(text, model.as_ref(), &tasks, file.base_url.as_ref())?;
+    let works = tasks.iter().map(|task| &task.work);
+    let base_url = task_work::base_url(text, model.as_ref(), works, file.base_url.as_ref())?;
     let setup = file.setup.map(|setup| text.checked(&setup, setup_command)).transpose()?;
     let verify = file.verify.map(|verify| text.checked(&verify, verify_command)).transpose()?;
     let union = file.union.map(|union| text.checked(&union, carry_glob)).transpose()?;
