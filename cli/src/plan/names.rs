@@ -43,7 +43,7 @@ pub(super) fn names(text: PlanText<'_>, tables: &[Spanned<TaskTable>]) -> Result
                 "the first is in line {}, and case makes no difference",
                 text.line(&first)
             ));
-            return Err(error.hint(format!("id = \"{}\"", name.numbered(2))));
+            return Err(error.hint(text.syntax.entry("id", &format!("\"{}\"", name.numbered(2)))));
         }
         names.in_order.push(name);
     }
@@ -74,7 +74,7 @@ fn name(text: PlanText<'_>, id: &Spanned<String>) -> Result<TaskName, Error> {
                 "a name has letters, digits, `_` and `-`, begins with a letter or digit, and is \
                  no longer than 48; such segments can be joined by single dots",
             )
-            .hint(format!("id = \"{nearest}\"")),
+            .hint(text.syntax.entry("id", &format!("\"{nearest}\""))),
         NameError::Run(_) => text.error(&id.span(), error.to_string()),
     })
 }

@@ -65,13 +65,14 @@ pub(crate) fn read(source: &PlanSource, standard: &mut dyn Read) -> Result<Plan,
     let whole = utf8_text(bytes)
         .map_err(|(error, _bytes)| Error::new(ErrorKind::Plan, what).because(error.to_string()))?;
     let syntax = PlanSyntax::of(&name, &whole);
-    let text = PlanText { name: &name, whole: &whole, keys: &BTreeMap::new() };
+    let text = PlanText { name: &name, whole: &whole, syntax, keys: &BTreeMap::new() };
     let root = syntax.parse(&whole).map_err(|mistake| malformed(text, syntax, &mistake))?;
     let root = match root.value {
         NodeValue::Null => Node { value: NodeValue::Map(Vec::new()), ..root },
         NodeValue::Map(_) => root,
         NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::Text(_) | NodeValue::List(_) => {
-            return Err(text.error(&root.span, "this is not a plan").hint("regatta schema plan"));
+            let what = "expected a table with the keys of a plan";
+            return Err(text.error(&root.span, what).hint("regatta schema plan"));
         }
     };
     let text = PlanText { keys: &root.keys(), ..text };
@@ -119,6 +120,12 @@ fn check_keys(text: PlanText<'_>, root: &Node) -> Result<(), Error> {
     };
     check_limits(root)?;
     let tasks = root.entries().iter().filter(|(key, _)| key.name == "task");
+    for (key, value) in tasks.clone() {
+        if matches!(value.value, NodeValue::Map(_)) {
+            let what = "`task` is a list of tasks, and this is a table";
+            return Err(text.error(&key.span, what).hint(text.syntax.first_task()));
+        }
+    }
     for table in tasks.flat_map(|(_, tasks)| tasks.items()) {
         task.check(text, table)?;
         check_limits(table)?;

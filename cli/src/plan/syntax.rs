@@ -61,6 +61,26 @@ impl PlanSyntax {
         }
     }
 
+    /// Returns how an entry of a plan is written, whose value is this text: a number, a list, or a text in
+    /// double quotes.
+    pub(super) fn entry(self, key: &str, value: &str) -> String {
+        match self {
+            Self::Toml => format!("{key} = {value}"),
+            Self::Json => format!("\"{key}\": {value}"),
+            Self::Yaml => format!("{key}: {value}"),
+        }
+    }
+
+    /// Returns how a plan begins a task.
+    pub(super) fn first_task(self) -> String {
+        match self {
+            Self::Toml => "[[task]]".to_owned(),
+            Self::Json | Self::Yaml => {
+                self.entry("task", &format!("[{{ {} }}]", self.entry("prompt", "\"…\"")))
+            }
+        }
+    }
+
     /// Returns its name.
     pub(super) fn name(self) -> &'static str {
         match self {

@@ -45,7 +45,8 @@ pub(super) fn of(
     match (&table.exec, &table.prompt, &table.prompt_file) {
         (None, None, None) => {
             let what = format!("task `{name}` says nothing of what it does");
-            Err(text.error(&span, what).hint("prompt = \"…\"").hint("exec = \"…\""))
+            let entry = |key: &str| text.syntax.entry(key, "\"…\"");
+            Err(text.error(&span, what).hint(entry("prompt")).hint(entry("exec")))
         }
         (Some(exec), None, None) => match &table.model {
             Some(model) => Err(text

@@ -11,6 +11,7 @@ use std::path::Path;
 use serde_spanned::Spanned;
 
 use super::node::Mistake;
+use super::syntax::PlanSyntax;
 use crate::error::{Error, ErrorKind};
 
 /// The text of a plan and the name of its file.
@@ -18,6 +19,7 @@ use crate::error::{Error, ErrorKind};
 pub(super) struct PlanText<'a> {
     pub(super) name: &'a str,
     pub(super) whole: &'a str,
+    pub(super) syntax: PlanSyntax,
     /// The key of each value that is no table, by the place at which the value begins.
     pub(super) keys: &'a BTreeMap<usize, String>,
 }
@@ -43,7 +45,7 @@ impl PlanText<'_> {
         let message = mistake.message.as_str();
         if message == "missing field `version`" {
             let what = "the plan does not say for which version of the format it is written";
-            return self.error(&(0..0), what).hint("version = 1");
+            return self.error(&(0..0), what).hint(self.syntax.entry("version", "1"));
         }
         let message = message.replace("invalid type: unit value", "invalid type: nothing");
         let what = match message.rsplit_once("expected ") {

@@ -28,10 +28,10 @@ const LONGEST_SCHEMA: u64 = 1_000_000;
 pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Result<Plan, Error> {
     if *file.version.get_ref() != 1 {
         let what = format!("version {} of the format is not known", file.version.get_ref());
-        return Err(text.error(&file.version.span(), what).hint("version = 1"));
+        return Err(text.error(&file.version.span(), what).hint(text.syntax.entry("version", "1")));
     }
     if file.task.is_empty() {
-        return Err(text.error(&(0..0), "the plan has no task").hint("[[task]]"));
+        return Err(text.error(&(0..0), "the plan has no task").hint(text.syntax.first_task()));
     }
     let names = names(text, &file.task)?;
     let tasks: Vec<_> = file
@@ -121,7 +121,9 @@ fn check_limits(
     let given = given.into_iter().find_map(|(key, span)| Some((key, span?)));
     given.map_or(Ok(()), |(key, span)| {
         let what = format!("`{key}` is for a model, and task `{name}` has a command");
-        Err(text.error(&span, what).hint("leave it out, or limits = { wall = \"20m\" }"))
+        let wall = format!("{{ {} }}", text.syntax.entry("wall", "\"20m\""));
+        let limits = text.syntax.entry("limits", &wall);
+        Err(text.error(&span, what).hint(format!("leave it out, or {limits}")))
     })
 }
 

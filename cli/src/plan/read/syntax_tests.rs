@@ -166,13 +166,63 @@ fn a_text_in_another_syntax_than_the_ending_says_is_told_what_it_looks_like() {
     for (ending, text) in [("json", "[1]"), ("yaml", "- id: a"), ("yaml", "nothing")] {
         let error = in_file(ending, text).expect_err("it is no plan");
         assert!(
-            error.to_string().contains("this is not a plan\n  try: regatta schema plan"),
+            error
+                .to_string()
+                .contains(": expected a table with the keys of a plan\n  try: regatta schema plan"),
             "{error}"
         );
     }
-    for (ending, text) in [("json", "{}"), ("yaml", ""), ("toml", "")] {
-        let error = in_file(ending, text).expect_err("it has no version");
-        assert!(error.what.contains("does not say for which version"), "{error}");
+}
+
+#[test]
+fn advice_is_written_in_the_syntax_of_the_plan() {
+    let endings = ["toml", "json", "yaml"];
+    for (texts, advice) in [
+        (["", "{}", ""], ["version = 1", "\"version\": 1", "version: 1"]),
+        (
+            [
+                "version = 1\n[[task]]\nid = 'a b'\nexec = 'x'",
+                r#"{"version": 1, "task": [{"id": "a b", "exec": "x"}]}"#,
+                "version: 1\ntask: [{id: a b, exec: x}]",
+            ],
+            ["id = \"a-b\"", "\"id\": \"a-b\"", "id: \"a-b\""],
+        ),
+        (
+            [
+                "version = 1\n[task]\nexec = 'x'",
+                r#"{"version": 1, "task": {"exec": "x"}}"#,
+                "version: 1\ntask:\n  exec: x\n",
+            ],
+            ["[[task]]", r#""task": [{ "prompt": "…" }]"#, "task: [{ prompt: \"…\" }]"],
+        ),
+        (
+            ["version = 1\n[[task]]", r#"{"version": 1, "task": [{}]}"#, "version: 1\ntask: [{}]"],
+            ["prompt = \"…\"", "\"prompt\": \"…\"", "prompt: \"…\""],
+        ),
+        (
+            [
+                "version = 1\n[[task]]\nexec = 'x'\nlimits = { turns = 1 }",
+                r#"{"version": 1, "task": [{"exec": "x", "limits": {"turns": 1}}]}"#,
+                "version: 1\ntask: [{exec: x, limits: {turns: 1}}]",
+            ],
+            [
+                "limits = { wall = \"20m\" }",
+                r#""limits": { "wall": "20m" }"#,
+                "limits: { wall: \"20m\" }",
+            ],
+        ),
+    ] {
+        for ((ending, text), advice) in endings.iter().zip(texts).zip(advice) {
+            let error = in_file(ending, text).expect_err("it is refused").to_string();
+            let (_, tried) = error.split_once("\n  try: ").expect("it says what to do");
+            assert!(tried.contains(advice), "{text}: {error}");
+        }
+    }
+    for (ending, text) in
+        [("toml", "version = 1\n[task]\nexec = 'x'"), ("yaml", "version: 1\ntask:\n  exec: x\n")]
+    {
+        let error = in_file(ending, text).expect_err("one task is no list").to_string();
+        assert!(error.contains(":2:") && error.contains("`task` is a list of tasks"), "{error}");
     }
 }
 

@@ -395,7 +395,10 @@ fn a_schema_stands_in_the_plan_or_beside_it() {
     assert!(bad.contains("because it is not JSON"), "{bad}");
     let both = read("exec = 'a'\nschema_file = 's.json'\nschema = {}").unwrap_err().to_string();
     assert!(both.contains("cannot be used with"), "{both}");
-    assert!(refused(&task("exec = 'a'\nschema = { maximum = nan }")).contains("no such number"));
+    assert!(
+        refused(&task("exec = 'a'\nschema = { maximum = nan }"))
+            .contains("`nan` and `inf` are not allowed")
+    );
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn map(whole: &str, entries: Vec<(String, &RawValue)>, depth: usize) -> Result<N
         let written = before.rfind('"').and_then(|end| Some(before[..end].rfind('"')?..end + 1));
         let span = written.unwrap_or_else(|| value.span.clone());
         if !known.insert(name.clone()) {
-            return Err(Mistake::new(span, format!("`{name}` is there twice")));
+            return Err(Mistake::new(span, format!("duplicate key `{name}`")));
         }
         map.push((Key { span, name }, value));
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use protocol::quote_within;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
-use serde_saphyr::{Location, MessageFormatter, Spanned, UserMessageFormatter};
+use serde_saphyr::{Error, Location, MessageFormatter, Spanned, UserMessageFormatter};
 
 use super::super::node::{DEPTH, Key, Mistake, Node, NodeValue};
 
@@ -39,12 +39,27 @@ pub(super) fn parse(text: &str) -> Result<Node, Mistake> {
     match read {
         Ok(YamlNode(node)) => Ok(node),
         Err(error) => {
-            let message = UserMessageFormatter.format_message(error.without_snippet());
+            let error = error.without_snippet();
+            let message = match expands_too_much(error) {
+                true => "its aliases expand to too much".into(),
+                false => UserMessageFormatter.format_message(error),
+            };
             let start =
                 error.location().map(|location| offset(text, &location)).unwrap_or_default();
             let span = start..start;
             Err(Mistake::new(span, quote_within(&message, MESSAGE)))
         }
+    }
+}
+
+/// Returns whether an error is that what the aliases stand for exceeds its limits.
+fn expands_too_much(error: &Error) -> bool {
+    match error.without_snippet() {
+        Error::AliasError { error, .. } => expands_too_much(error),
+        Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasExpansionLimitExceeded { .. }
+        | Error::AliasReplayStackDepthExceeded { .. } => true,
+        _ => false,
     }
 }
 
@@ -113,7 +128,7 @@ impl<'de> Visitor<'de> for AnyValue {
 
     fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<NodeValue, E> {
         let number = Number::from_f64(number);
-        number.map(NodeValue::Number).ok_or_else(|| E::custom("there is no such number in a plan"))
+        number.map(NodeValue::Number).ok_or_else(|| E::custom("`nan` and `inf` are not allowed"))
     }
 
     fn visit_str<E>(self, text: &str) -> Result<NodeValue, E> {
