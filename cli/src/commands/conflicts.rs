@@ -2,7 +2,7 @@
 
 use protocol::{
     CaptureRef, Conflict, ConflictHunk, ConflictReason, ExitCode, Landed, MergeMode, RenamedFile,
-    RepoPath, RunName, Side, TaskName,
+    RepoPath, RunName, Side, TaskName, error_chain,
 };
 use serde::Serialize;
 use store::TaskRow;
@@ -121,9 +121,7 @@ impl ConflictsDocument<'_> {
             let sides = sides.map(|(name, side)| format!("{name} {}", side_text(side.as_ref())));
             lines.push(format!("    {}", sides.join("  ")));
             if shown < MOST_SHOWN {
-                // Without the task store there is nothing to show; the command that needs it says so.
-                let hunks = context.captured.conflict_hunks(conflict).unwrap_or_default();
-                let hunks = three_way_lines(&hunks, context.view.palette);
+                let hunks = hunk_lines(context, conflict);
                 shown += usize::from(!hunks.is_empty());
                 lines.extend(hunks.into_iter().map(|line| format!("    {line}")));
             }
@@ -182,6 +180,7 @@ impl ConflictsDocument<'_> {
         let path = conflict.path.to_string();
         let path = (path.as_bytes() == conflict.path.as_bytes()).then(|| shell_word(&path));
         let path = path.map(|path| format!(" {path}")).unwrap_or_default();
+        // Why they cannot be read stands with the conflict.
         let hunks = context.captured.conflict_hunks(conflict).unwrap_or_default();
         let mut options = offered_options(conflict, self.merge, &hunks).into_iter();
         let choice = options.next().unwrap_or("--ours");
@@ -255,6 +254,14 @@ fn has_rest(row: &TaskRow, conflicts: usize) -> bool {
     let files = row.captured.as_ref().map_or(0, |captured| captured.changes.files);
     let settled = u64::try_from(row.settled.landed.len() + conflicts);
     settled.is_ok_and(|settled| settled < files)
+}
+
+/// Returns the lines that both sides of a conflict changed, or why they cannot be shown.
+fn hunk_lines(context: &CommandContext, conflict: &Conflict) -> Vec<String> {
+    match context.captured.conflict_hunks(conflict) {
+        Ok(hunks) => three_way_lines(&hunks, context.view.palette),
+        Err(error) => vec![one_line(&format!("its lines are not shown: {}", error_chain(&error)))],
+    }
 }
 
 /// Returns the line with the names of a renamed file.

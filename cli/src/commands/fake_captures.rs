@@ -16,6 +16,8 @@ pub(super) struct FakeCaptures {
     pub(super) removed: Mutex<Vec<CaptureRef>>,
     /// The captures that are not in the working tree.
     pub(super) gone: Mutex<Vec<CaptureRef>>,
+    /// Whether the versions of conflicts cannot be read.
+    pub(super) are_damaged: bool,
 }
 
 impl CapturedWork for FakeCaptures {
@@ -45,7 +47,13 @@ impl CapturedWork for FakeCaptures {
     }
 
     fn conflict_hunks(&self, _conflict: &Conflict) -> Result<Vec<ConflictHunk>, IsolationError> {
-        Ok(Vec::new())
+        match self.are_damaged {
+            true => Err(IsolationError::Failed {
+                what: "read a version".to_owned(),
+                source: "it is damaged".into(),
+            }),
+            false => Ok(Vec::new()),
+        }
     }
 
     fn text(&self, _path: &RepoPath, bytes: Vec<u8>) -> Vec<u8> {

@@ -1,3 +1,4 @@
+use super::super::fake_captures::FakeCaptures;
 use super::super::fake_repository::{Bench, End, conflicting, in_tree};
 use protocol::{CacheSaving, Cost, CostSource, Usage};
 
@@ -120,6 +121,11 @@ async fn conflicts_are_listed_with_their_sides() {
              with git        regatta diff {name}/billing | git apply --3way  (git add or commit what you changed first)\n"
         )
     );
+    let damaged = FakeCaptures { are_damaged: true, ..FakeCaptures::default() };
+    bench.context.captured = std::sync::Arc::new(damaged);
+    let without = text(|out| conflicts::run(&bench.context, &args, out));
+    let why = "theirs none\n    its lines are not shown: cannot read a version: it is damaged\n";
+    assert!(without.contains(why), "{without}");
     bench.context.view.form = Form::Json;
     let document = text(|out| conflicts::run(&bench.context, &args, out));
     let document: serde_json::Value = serde_json::from_str(&document).unwrap();
