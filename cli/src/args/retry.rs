@@ -30,8 +30,8 @@ pub struct RetryArgs {
     #[arg(long, value_name = "CMD")]
     exec: Option<String>,
 
-    /// Another model for the tasks that have one, or one of the roles default, smol, slow and plan
-    #[arg(long, value_name = "PROVIDER/ID")]
+    /// Another model for the tasks that have one: sonnet, PROVIDER/ID, ID:high
+    #[arg(long, value_name = "MODEL")]
     model: Option<ModelChoice>,
 
     /// The URL of that model's provider, if it is not the usual one

@@ -279,7 +279,7 @@ pub type CapturedFiles = BTreeMap<RepoPath, CapturedFile>;
 #[async_trait(?Send)]
 pub trait ResolverRuns: Send + Sync {
     /// The models and limits of the settings.
-    fn defaults(&self) -> Defaults;
+    async fn defaults(&self) -> Defaults;
 
     /// Does a run in the repository, and returns its name when it has ended.
     ///

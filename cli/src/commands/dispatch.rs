@@ -1,6 +1,6 @@
 //! Dispatches a parsed command: opens the resources that it needs, and calls its function.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,26 +10,30 @@ use config::{DataPaths, Settings, Sources};
 use engine::fault::Faults;
 use engine::ports::Repository;
 use exec::EnvironmentRules;
-use protocol::{ExitCode, RunSpec, Work};
+use protocol::{CommitStyle, ExitCode, RunSpec, Work};
 use schema::JsonSchemas;
 
 use super::context::{CommandContext, ResolverRuns, print_json};
-use super::model_notes::{chosen_models, left_out, other_levels};
+use super::model_notes::{chosen_model, left_out, other_levels};
+use super::note::note;
 use super::resolve_run::EndedRun;
 use super::run::RunResult;
+use super::run_models::{add_known_models, choose_default, known_models};
 use super::{
     apply, conflicts, demo, diff, discard, gates, gc, help, launch, login, logs, manual, models,
     resolve_run, results, retry, run, runs, schema as schemas, show, undo,
 };
 use crate::app_context::AppContext;
 use crate::args::{
-    Command, Execution, Form, GivenKey, Globals, Parsed, Resolver, RetryArgs, RunArgs, Verbosity,
+    Command, Execution, Form, GivenKey, Globals, Parsed, Resolver, RetryArgs, RunArgs,
 };
 use crate::error::Error;
-use crate::model::{FoundModel, LocalSources, ModelDirectory, anchor_scenario, find_model, routes};
+use crate::model::{anchor_scenario, routes};
 use crate::recovery::open_repository;
 use crate::render::{self, CommandHints, OutputStreams, View};
-use crate::resolve::{Defaults, ResolveInputs, RunRequest, listing, refuse_inside_task, resolve};
+use crate::resolve::{
+    Defaults, ResolveInputs, ResolvedRun, RunRequest, listing, refuse_inside_task, resolve,
+};
 use crate::run_log::Log;
 use crate::{process, runtime};
 
@@ -137,24 +141,19 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
         cores: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
     };
     let mut defaults = Defaults::from(&app.settings);
-    let mut chosen = None;
-    if request.may_ask_a_model() {
-        defaults.roles.directory =
-            Arc::new(ModelDirectory::with_local(&app.user_models, LocalSources::Configured).await);
-        app.user_models.notes().iter().for_each(|it| note(globals, &format!("warning: {it}")));
-        if args.model.is_none() && defaults.roles.default.is_none() {
-            match find_model(&app.user_models).await {
-                FoundModel::One(model, why) => {
-                    defaults.roles.default = Some(model.clone());
-                    chosen = Some((model, why));
-                }
-                FoundModel::Unclear(found) => defaults.roles.found = Some(found),
-            }
-        }
+    let asks = request.may_ask_a_model();
+    // A model may also write the subjects of commits.
+    if asks || matches!(defaults.commits, CommitStyle::Ai) {
+        add_known_models(globals, &app, &mut defaults.roles).await;
     }
-    let spec = resolve(&request, args, &defaults, ground)?;
+    let chosen = match asks && args.model.is_none() && defaults.roles.default.is_none() {
+        true => choose_default(&app, &mut defaults.roles).await,
+        false => None,
+    };
+    let ResolvedRun { spec, meant } = resolve(&request, args, &defaults, ground)?;
     let notes = [
-        chosen_models(args, &spec, chosen),
+        chosen_model(&spec, chosen),
+        meant,
         left_out(&spec, &defaults.roles),
         other_levels(&spec, &defaults.roles.directory),
     ];
@@ -177,9 +176,15 @@ async fn start_retry(globals: &Globals, args: &RetryArgs, log: &Log) -> Result<E
     refuse_inside_task(std::env::var_os("REGATTA_TASK").as_deref())?;
     let opened = open_to_work(globals).await?;
     let context = context(globals, &opened.app, &opened.repository.facts().root);
-    let defaults = Defaults::from(&opened.app.settings);
-    let spec = retry::spec(&context, args, &defaults, &JsonSchemas)?;
-    execute(globals, opened, (spec, None), args.overrides().execution(), log).await
+    let mut defaults = Defaults::from(&opened.app.settings);
+    let overrides = args.overrides();
+    if overrides.model.is_some() {
+        add_known_models(globals, &opened.app, &mut defaults.roles).await;
+    }
+    let ResolvedRun { spec, meant } = retry::spec(&context, args, &defaults, &JsonSchemas)?;
+    let levels = other_levels(&spec, &defaults.roles.directory);
+    meant.iter().chain(&levels).for_each(|line| note(globals, &format!("note: {line}")));
+    execute(globals, opened, (spec, None), overrides.execution(), log).await
 }
 
 /// Executes a run that is resolved, or prints its tasks for `--dry-run`.
@@ -269,8 +274,10 @@ struct EngineRuns {
 
 #[async_trait(?Send)]
 impl ResolverRuns for EngineRuns {
-    fn defaults(&self) -> Defaults {
-        Defaults::from(&self.app.settings)
+    async fn defaults(&self) -> Defaults {
+        let mut defaults = Defaults::from(&self.app.settings);
+        defaults.roles.directory = known_models(&self.app).await;
+        defaults
     }
 
     async fn run(&self, spec: RunSpec) -> Result<RunResult, Error> {
@@ -380,14 +387,6 @@ fn build_app(globals: &Globals) -> Result<AppContext, Error> {
 /// Returns the folder in which the search for the repository starts.
 fn folder(globals: &Globals) -> PathBuf {
     globals.repo.clone().unwrap_or_else(|| PathBuf::from("."))
-}
-
-/// Prints a note to standard error, unless `--quiet` is given.
-fn note(globals: &Globals, line: &str) {
-    if globals.verbosity() != Verbosity::Quiet {
-        // A write error is ignored, because only the note is lost.
-        let _unread = writeln!(io::stderr(), "{}", render::one_line(line));
-    }
 }
 
 /// Returns how suggested commands are formatted.

@@ -7,21 +7,24 @@ use engine::prompt::SystemPrompt;
 use protocol::{AssistantMessage, ExitCode, Failure, StopReason};
 use serde_json::{Value, json};
 
+use super::note::note;
 use crate::app_context::{AppContext, EngineNeeds};
-use crate::args::{Form, Globals, LaunchArgs, OutputMode, Verbosity};
+use crate::args::{Form, Globals, LaunchArgs, OutputMode};
 use crate::error::{Error, ErrorKind};
 use crate::render::{self, Terminal};
 use crate::run_log::Log;
 use crate::session::{
-    ChosenLog, ImageSizes, PipedRole, Printed, PromptInputs, Prompts, Sessions, WorkingFolder,
-    assemble, context_files, plan, print, read_piped, working_folder, write_answer,
+    ChosenLog, ImageSizes, PipedRole, PromptInputs, Prompts, Sessions, WorkingFolder, assemble,
+    context_files, plan, read_piped, working_folder,
 };
 use crate::signals::{self, Signals};
 
 #[cfg(feature = "tui")]
 mod converse;
+mod print;
 mod print_output;
 
+use print::{Printed, print, write_answer};
 use print_output::PrintOutput;
 
 /// Runs a session.
@@ -256,13 +259,4 @@ fn not_opened(refused: &OpenSessionError, log: &ChosenLog) -> Error {
 
 fn not_answered(failure: &Failure) -> Error {
     Error::new(ErrorKind::Model, "the model did not answer").because_of(failure)
-}
-
-/// Prints a note to standard error, unless `--quiet` is given.
-fn note(globals: &Globals, line: &str) {
-    if globals.verbosity() != Verbosity::Quiet {
-        // A write error is ignored, because only the note is lost.
-        let _unread =
-            io::Write::write_fmt(&mut io::stderr(), format_args!("{}\n", render::one_line(line)));
-    }
 }

@@ -2,23 +2,13 @@
 
 use protocol::{ModelRoute, RunSpec, Work};
 
-use crate::args::RunArgs;
-use crate::model::{ModelDirectory, Roles, all_routes, left_out_fallbacks, meaning, routes};
+use crate::model::{ModelDirectory, Roles, all_routes, left_out_fallbacks, routes};
 
-/// Returns which model was chosen where its name does not say so itself.
-pub(super) fn chosen_models(
-    args: &RunArgs,
-    spec: &RunSpec,
-    chosen: Option<(ModelRoute, String)>,
-) -> Vec<String> {
+/// Returns which model was chosen where nobody names one.
+pub(super) fn chosen_model(spec: &RunSpec, chosen: Option<(ModelRoute, String)>) -> Vec<String> {
     let routes = routes(spec);
     let found = chosen.filter(|(model, _)| routes.iter().any(|(route, _)| *route == model));
-    let mut notes: Vec<_> =
-        found.into_iter().map(|(model, why)| format!("the model is {model}: {why}")).collect();
-    if let (Some(choice), [(route, _task)]) = (&args.model, routes.as_slice()) {
-        notes.extend(meaning(choice, route));
-    }
-    notes
+    found.into_iter().map(|(model, why)| format!("the model is {model}: {why}")).collect()
 }
 
 /// Returns which models do not have the level of thinking that they are asked for.

@@ -13,7 +13,7 @@ use protocol::{
 };
 use store::TaskRow;
 
-use super::context::{CommandContext, ResolverRuns};
+use super::context::CommandContext;
 use super::programs::record_of;
 use super::resolver_workspace::{Case, FOLDER, cases, lay_out, prompt};
 use super::run::RunResult;
@@ -25,6 +25,7 @@ use crate::model::{
     BaseUrl, ModelChoice, ModelOption, ModelSelection, PlannedModel, anchor_scenario,
 };
 use crate::render::one_line;
+use crate::resolve::Defaults;
 
 /// An agent that resolves conflicts.
 pub(super) struct ResolverAgent {
@@ -66,7 +67,7 @@ impl ResolverAgent {
         let folder = tempfile::Builder::new().prefix("regatta-settle-").tempdir();
         let folder = folder.map_err(|error| machine(&error))?;
         let setup = lay_out(folder.path(), &cases).map_err(|error| machine(&error))?;
-        let spec = self.spec(runs, (&record, task), &cases, setup)?;
+        let spec = self.spec(&runs.defaults().await, (&record, task), &cases, setup)?;
         let model = match &spec.tasks[0].work {
             Work::Agent(agent) => agent.model.to_string(),
             Work::Command(_) | Work::External(_) => String::new(),
@@ -87,12 +88,11 @@ impl ResolverAgent {
     /// Returns the run of the agent.
     fn spec(
         &self,
-        runs: &dyn ResolverRuns,
+        defaults: &Defaults,
         (record, task): (&RunRecord, &TaskName),
         cases: &[Case<'_>],
         setup: String,
     ) -> Result<RunSpec, Error> {
-        let defaults = runs.defaults();
         let model = self.route(record, task, &defaults.roles)?;
         let run = &record.name;
         let earlier = &record.spec;

@@ -16,7 +16,7 @@ use super::target::{Target, TargetKind};
 use crate::args::{RetryArgs, TaskEnding};
 use crate::error::{Error, ErrorKind};
 use crate::render::{one_line, shell_word};
-use crate::resolve::{Defaults, retried};
+use crate::resolve::{Defaults, ResolvedRun, retried};
 
 /// Returns the specification of a run of the chosen tasks: with the words, limits and models of the
 /// earlier run, on the tree as it is now.
@@ -29,7 +29,7 @@ pub fn spec(
     args: &RetryArgs,
     defaults: &Defaults,
     schemas: &dyn Schemas,
-) -> Result<RunSpec, Error> {
+) -> Result<ResolvedRun, Error> {
     let target = Target::find_several(context, args.target.as_ref(), &args.tasks)?;
     target.check_has_ended("retry")?;
     let chosen = chosen(context, args, &target)?;

@@ -62,7 +62,7 @@ pub(crate) fn anchor_scenario(route: &mut ModelRoute) {
 }
 
 /// Returns which model a choice means, where it does not say so itself.
-pub(crate) fn meaning(choice: &ModelChoice, model: &ModelRoute) -> Option<String> {
+pub(super) fn meaning(choice: &ModelChoice, model: &ModelRoute) -> Option<String> {
     let typed = match choice {
         ModelChoice::Name(name) => name.clone(),
         ModelChoice::Route(route) => {

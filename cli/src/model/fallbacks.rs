@@ -48,7 +48,10 @@ impl Roles {
     fn chain_of(&self, model: &ModelRoute) -> impl Iterator<Item = ModelRoute> + use<> {
         let name = model.name();
         let of_role = || {
-            let has = |role: &Role| self.of(*role).is_some_and(|named| named.name() == name);
+            let has = |role: &Role| {
+                let named = self.model_of(*role);
+                named.is_some_and(|it| it.is_ok_and(|named| named.name() == name))
+            };
             let roles = Role::ALL.into_iter().filter(has);
             roles.filter_map(|role| self.fallback_chains.get(role.as_str())).next()
         };

@@ -19,7 +19,7 @@ mod user_models;
 
 pub use choice::BaseUrl;
 pub use choice::{ModelChoice, Role};
-pub(crate) use choice::{anchor_scenario, is_scenario, meaning};
+pub(crate) use choice::{anchor_scenario, is_scenario};
 pub(crate) use default_model::{FoundModel, find_model};
 pub(crate) use directory::ListedModel;
 pub use directory::ModelDirectory;

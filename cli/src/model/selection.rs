@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use config::{FallbackChains, Settings};
+use config::{FallbackChains, Setting, Settings};
 use protocol::ModelRoute;
 
+use super::choice::meaning;
 use super::{BaseUrl, ModelChoice, ModelDirectory, Role, is_scenario};
 use crate::error::{Error, ErrorKind};
 
@@ -13,13 +14,13 @@ use crate::error::{Error, ErrorKind};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
     /// For every task that names no model.
-    pub default: Option<ModelRoute>,
+    pub default: Option<ModelChoice>,
     /// For small tasks.
-    pub smol: Option<ModelRoute>,
+    pub smol: Option<ModelChoice>,
     /// For hard tasks.
-    pub slow: Option<ModelRoute>,
+    pub slow: Option<ModelChoice>,
     /// For planning.
-    pub plan: Option<ModelRoute>,
+    pub plan: Option<ModelChoice>,
     /// The models that can be named without their provider.
     pub directory: Arc<ModelDirectory>,
     /// The models that answer where another cannot be had, by its role or by `PROVIDER/ID`.
@@ -30,11 +31,15 @@ pub struct Roles {
 
 impl From<&Settings> for Roles {
     fn from(settings: &Settings) -> Self {
+        let choice = |setting: &Setting<Option<String>>| {
+            let name = setting.value.as_deref()?;
+            Some(name.parse().unwrap_or_else(|_| ModelChoice::Name(name.to_owned())))
+        };
         Self {
-            default: settings.model_default.value.clone(),
-            smol: settings.model_smol.value.clone(),
-            slow: settings.model_slow.value.clone(),
-            plan: settings.model_plan.value.clone(),
+            default: choice(&settings.model_default),
+            smol: choice(&settings.model_smol),
+            slow: choice(&settings.model_slow),
+            plan: choice(&settings.model_plan),
             directory: Arc::default(),
             fallback_chains: settings.retry_fallback_chains.value.clone(),
             found: None,
@@ -43,13 +48,25 @@ impl From<&Settings> for Roles {
 }
 
 impl Roles {
-    pub(super) fn of(&self, role: Role) -> Option<&ModelRoute> {
+    /// Returns what the settings name for a role.
+    fn of(&self, role: Role) -> Option<&ModelChoice> {
         match role {
             Role::Default => self.default.as_ref(),
             Role::Smol => self.smol.as_ref(),
             Role::Slow => self.slow.as_ref(),
             Role::Plan => self.plan.as_ref(),
         }
+    }
+
+    /// Returns the model with a role; `None` if the settings name none.
+    pub(super) fn model_of(&self, role: Role) -> Option<Result<ModelRoute, Error>> {
+        let named = match self.of(role)? {
+            ModelChoice::Route(route) => Ok(route.clone()),
+            ModelChoice::Name(name) => self.directory.named(name),
+            // A role is a model, and no other role.
+            ModelChoice::Role(other) => self.directory.named(other.as_str()),
+        };
+        Some(named.map_err(|error| error.because(format!("modelRoles.{role} names it"))))
     }
 }
 
@@ -79,7 +96,25 @@ pub(crate) struct ModelSelection<'a> {
     pub(crate) roles: &'a Roles,
 }
 
-impl ModelSelection<'_> {
+impl<'a> ModelSelection<'a> {
+    /// Returns what names the model of a task: what the settings say where that is a role.
+    fn choice(&self, own: Option<&'a ModelChoice>) -> Option<&'a ModelChoice> {
+        match self.typed.model.or(own).or(self.planned.model) {
+            Some(ModelChoice::Role(role)) => self.roles.of(*role),
+            None => self.roles.of(Role::Default),
+            named => named,
+        }
+    }
+
+    /// Returns which model the name of a task's model means, where it does not say so itself.
+    pub(crate) fn meaning(
+        &self,
+        own: Option<&'a ModelChoice>,
+        model: &ModelRoute,
+    ) -> Option<String> {
+        meaning(self.choice(own)?, model)
+    }
+
     /// Returns the model of a task; `own` is the one that the task names.
     ///
     /// # Errors
@@ -90,8 +125,8 @@ impl ModelSelection<'_> {
             ModelChoice::Route(route) => route.clone(),
             ModelChoice::Role(role) => {
                 let found = self.roles.found.as_deref();
-                let model = self.roles.of(*role).cloned();
-                model.ok_or_else(|| no_model_for_role(*role, choice, found))?
+                let model = self.roles.model_of(*role);
+                model.ok_or_else(|| no_model_for_role(*role, choice, found))??
             }
             ModelChoice::Name(name) => self.roles.directory.named(name)?,
         };
@@ -117,7 +152,7 @@ impl ModelSelection<'_> {
     /// Returns the model with the role `smol`, whatever model does the work; `None` if the settings
     /// name none. The addresses of providers hold for it, too.
     pub(crate) fn small(&self) -> Option<ModelRoute> {
-        let small = self.roles.smol.as_ref()?;
+        let small = self.roles.model_of(Role::Smol)?.ok()?;
         let is_there = self.typed.model.is_none_or(|typed| self.is_of(typed, &small.provider));
         let base_url = self.typed.base_url.filter(|_| is_there);
         let typed = ModelOption { model: None, base_url };
@@ -142,7 +177,8 @@ impl ModelSelection<'_> {
                 named.is_ok_and(|named| named.provider == provider)
             }
             ModelChoice::Role(role) => {
-                self.roles.of(*role).is_some_and(|named| named.provider == provider)
+                let named = self.roles.model_of(*role);
+                named.is_some_and(|it| it.is_ok_and(|named| named.provider == provider))
             }
         }
     }
@@ -169,6 +205,7 @@ fn no_model(found: Option<&str>) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ListedModel;
     use super::*;
 
     fn choice(text: &str) -> ModelChoice {
@@ -250,6 +287,44 @@ mod tests {
         assert_eq!(resolved_text(nothing.route(Some(&choice("smol")))), "ollama/tiny");
         let said = nothing.route(Some(&choice("slow"))).unwrap_err().to_string();
         assert!(said.starts_with("error: no model has the role `slow`\n  because the setting"));
+    }
+
+    #[test]
+    fn a_role_may_be_a_family_and_its_newest_model_is_told() {
+        let model = |id: &str| ListedModel {
+            provider: "a".to_owned(),
+            id: id.to_owned(),
+            facts: providers::ModelFacts::default(),
+            obstacle: None,
+        };
+        let models = vec![model("claude-sonnet-4-5"), model("claude-sonnet-5")];
+        let roles = Roles {
+            default: "sonnet:high".parse().ok(),
+            smol: "a/claude-sonnet".parse().ok(),
+            slow: "sonet".parse().ok(),
+            plan: "smol".parse().ok(),
+            directory: Arc::new(ModelDirectory::new(models)),
+            ..Roles::default()
+        };
+        let (typed, planned) = (ModelOption::default(), PlannedModel::default());
+        let selection = ModelSelection { typed, planned, roles: &roles };
+        let newest = selection.route(None).unwrap();
+        assert_eq!(newest.to_string(), "a/claude-sonnet-5:high");
+        let said = "`sonnet:high` is the model a/claude-sonnet-5:high";
+        assert_eq!(selection.meaning(None, &newest).as_deref(), Some(said));
+        let (smol, slow, plan) = (choice("smol"), choice("slow"), choice("plan"));
+        let small = selection.route(Some(&smol)).unwrap();
+        assert_eq!(
+            (small.to_string().as_str(), selection.small()),
+            ("a/claude-sonnet-5", Some(small.clone()))
+        );
+        let said = "`a/claude-sonnet` is the model a/claude-sonnet-5";
+        assert_eq!(selection.meaning(Some(&smol), &small).as_deref(), Some(said));
+        for (role, name) in [(slow, "sonet"), (plan, "smol")] {
+            let said = selection.route(Some(&role)).unwrap_err().to_string();
+            assert!(said.starts_with(&format!("error: no model is called `{name}`")), "{said}");
+            assert!(said.contains(" names it"), "{said}");
+        }
     }
 
     #[test]

@@ -14,6 +14,6 @@ pub use run_request::{RunRequest, refuse_inside_task};
 pub use run_settings::Defaults;
 #[cfg(test)]
 pub(crate) use run_spec::sample;
-pub use run_spec::{ResolveInputs, resolve};
+pub use run_spec::{ResolveInputs, ResolvedRun, resolve};
 
 pub use crate::workspace_needs::NeedsSettings;

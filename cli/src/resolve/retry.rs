@@ -9,7 +9,7 @@ use super::Defaults;
 use super::check::check;
 use super::run_request::check_base_url;
 use super::run_settings::limits;
-use super::run_spec::selection;
+use super::run_spec::{ResolvedRun, selection};
 use crate::args::RunArgs;
 use crate::each::{title_of, with_script};
 use crate::error::Error;
@@ -28,10 +28,11 @@ pub fn retried(
     args: &RunArgs,
     defaults: &Defaults,
     schemas: &dyn Schemas,
-) -> Result<RunSpec, Error> {
+) -> Result<ResolvedRun, Error> {
     check_base_url(args)?;
-    let model = args.model.is_some().then(|| selection(args, None, defaults).route(None));
-    let model = model.transpose()?;
+    let selection = selection(args, None, defaults);
+    let model = args.model.is_some().then(|| selection.route(None)).transpose()?;
+    let meant = model.as_ref().and_then(|model| selection.meaning(None, model));
     let exec = exec(args, &tasks)?;
     let again = |task: TaskSpec| {
         let limits = limits(args, PlannedLimits::default(), task.limits)?;
@@ -65,7 +66,7 @@ pub fn retried(
         ..earlier.clone()
     };
     check(&spec, args, schemas)?;
-    Ok(spec)
+    Ok(ResolvedRun { spec, meant: meant.into_iter().collect() })
 }
 
 /// Returns the command of `--exec`, which at least one of the tasks takes.

@@ -23,7 +23,7 @@ use crate::each::{
     TrackedFiles, drafts, first_line_title, numbered, title_of,
 };
 use crate::error::Error;
-use crate::model::{ModelChoice, ModelOption, ModelSelection, PlannedModel};
+use crate::model::{ModelChoice, ModelOption, ModelSelection, PlannedModel, Role};
 use crate::plan::{self, Plan, PlannedWork};
 
 /// The default number of tasks that run at the same time if a model does any of them. It does not
@@ -46,6 +46,15 @@ pub struct ResolveInputs<'a> {
     pub cores: NonZeroUsize,
 }
 
+/// A run as it was asked for.
+#[derive(Debug)]
+pub struct ResolvedRun {
+    /// Its specification.
+    pub spec: RunSpec,
+    /// Which models the names mean that it was asked for with.
+    pub meant: Vec<String>,
+}
+
 /// Returns the specification of a run. The command line overrides the plan, and the plan overrides
 /// the settings.
 ///
@@ -56,7 +65,7 @@ pub fn resolve(
     args: &RunArgs,
     defaults: &Defaults,
     ground: ResolveInputs<'_>,
-) -> Result<RunSpec, Error> {
+) -> Result<ResolvedRun, Error> {
     let ResolveInputs { root, subfolder, tracked, standard, schemas, cores } = ground;
     let input = ItemInput { standard, tracked, subfolder, end: args.item_end() };
     let tasks = Tasks::of(request, args, input)?;
@@ -76,8 +85,8 @@ pub fn resolve(
     let fallback = planned.and_then(|plan| plan.fallback.as_deref());
     let models = ModelDefaults { selection, context, fallback };
     let place = (subfolder, isolation);
-    let tasks = tasks.specs(args, &models, defaults.limits, schema.as_ref(), place)?;
-    let suits = if tasks.iter().any(has_model) { AT_ONCE } else { cores };
+    let specs = tasks.specs(args, &models, defaults.limits, schema.as_ref(), place)?;
+    let suits = if specs.iter().any(has_model) { AT_ONCE } else { cores };
     let jobs = asked.unwrap_or_else(|| match isolation.capabilities().workspace {
         WorkspaceKind::Shared => NonZeroUsize::MIN,
         WorkspaceKind::Private => defaults.jobs.unwrap_or(suits),
@@ -87,7 +96,7 @@ pub fn resolve(
         label,
         repo: root.to_owned(),
         subfolder: subfolder.to_owned(),
-        tasks,
+        tasks: specs,
         jobs,
         isolation,
         merge,
@@ -104,7 +113,8 @@ pub fn resolve(
         retry: None,
     };
     check(&spec, args, schemas)?;
-    Ok(spec)
+    let meant = tasks.meant(&models, &spec);
+    Ok(ResolvedRun { spec, meant })
 }
 
 /// Returns who writes the subjects of commits, where work becomes commits.
@@ -184,6 +194,39 @@ impl Tasks {
             only.name = name.clone();
         }
         drafted(drafts)
+    }
+
+    /// Returns which models the names of the command line, the plan and the settings mean, each once.
+    fn meant(&self, models: &ModelDefaults<'_>, spec: &RunSpec) -> Vec<String> {
+        let selection = models.selection;
+        let drafted = self.drafts.iter().map(|_| None);
+        let planned = self.plan.iter().flat_map(|plan| &plan.tasks).map(|task| match &task.work {
+            PlannedWork::Prompt { model, .. } => model.as_ref(),
+            PlannedWork::Command(_) => None,
+        });
+        let of_tasks = drafted.chain(planned).zip(&spec.tasks);
+        let of_tasks = of_tasks.filter_map(|(own, task)| match &task.work {
+            Work::Agent(agent) => selection.meaning(own, &agent.model),
+            Work::Command(_) | Work::External(_) => None,
+        });
+        let untyped = ModelSelection { typed: ModelOption::default(), ..selection };
+        let of_fallbacks =
+            models.fallback.into_iter().flatten().filter_map(|choice| {
+                untyped.meaning(Some(choice), &untyped.route(Some(choice)).ok()?)
+            });
+        let of_subjects = match &spec.commits {
+            CommitSubjects::Model { model: Some(small) } => {
+                untyped.meaning(Some(&ModelChoice::Role(Role::Smol)), small)
+            }
+            CommitSubjects::Model { model: None } | CommitSubjects::Title => None,
+        };
+        let mut meant: Vec<String> = Vec::new();
+        for said in of_tasks.chain(of_fallbacks).chain(of_subjects) {
+            if !meant.contains(&said) {
+                meant.push(said);
+            }
+        }
+        meant
     }
 
     fn specs(

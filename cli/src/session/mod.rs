@@ -9,7 +9,6 @@ mod log_choice;
 mod log_question;
 #[cfg(feature = "tui")]
 mod mentions;
-mod print;
 mod prompt_files;
 mod prompt_image;
 mod prompts;
@@ -31,7 +30,6 @@ pub(crate) use home::{HomeWork, WorkingFolder, working_folder};
 pub(crate) use log_choice::{ChosenLog, LogStorage, Sessions};
 #[cfg(feature = "tui")]
 pub(crate) use mentions::Mentions;
-pub(crate) use print::{PrintDisplay, Printed, print, write_answer};
 pub(crate) use prompt_image::ImageSizes;
 pub(crate) use prompts::{PromptInputs, Prompts, assemble};
 pub(crate) use setup::plan;

@@ -17,7 +17,7 @@ use crate::args::{GivenKey, LaunchArgs, ToolName};
 use crate::error::{Error, ErrorKind};
 use crate::model::{
     FoundModel, LocalSources, ModelChoice, ModelDirectory, ModelOption, ModelSelection, Obstacle,
-    PlannedModel, Roles, anchor_scenario, check_model, find_model, left_out_fallbacks, meaning,
+    PlannedModel, Roles, anchor_scenario, check_model, find_model, left_out_fallbacks,
 };
 
 /// What a session is opened with, and what the user should know about it.
@@ -114,13 +114,15 @@ async fn choose_model(
         Arc::new(ModelDirectory::with_local(&app.user_models, LocalSources::Configured).await);
     let mut notes = Vec::new();
     if args.model.is_none() {
-        roles.default = continued_or_scoped(args, log, &roles, &mut notes)?.or(roles.default);
+        roles.default = continued_or_scoped(args, log, &roles, &mut notes)?
+            .map(ModelChoice::Route)
+            .or(roles.default);
     }
     if args.model.is_none() && roles.default.is_none() {
         match find_model(&app.user_models).await {
             FoundModel::One(model, why) => {
                 notes.push(format!("note: the model is {model}: {why}"));
-                roles.default = Some(model);
+                roles.default = Some(ModelChoice::Route(model));
             }
             FoundModel::Unclear(found) => roles.found = Some(found),
         }
@@ -135,8 +137,7 @@ async fn choose_model(
         why.map_or(error, |(model, why)| cannot_continue_with(model, why))
     })?;
     model.thinking = args.thinking.or(model.thinking).or(log.thinking);
-    let meant = choice.as_ref().and_then(|choice| meaning(choice, &model));
-    notes.extend(meant.map(|meant| format!("note: {meant}")));
+    notes.extend(selection.meaning(None, &model).map(|meant| format!("note: {meant}")));
     if let Some((asked, other)) = model.thinking.zip(roles.directory.other_level(&model)) {
         let name = model.name();
         notes.push(format!("note: {name} has no thinking level `{asked}`: `{other}` is used"));

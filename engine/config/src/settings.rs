@@ -6,7 +6,7 @@ use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use protocol::{CommitStyle, Cost, IsolationMode, MergeMode, ModelRoute, TaskLimits};
+use protocol::{CommitStyle, Cost, IsolationMode, MergeMode, TaskLimits};
 
 use crate::error::{Origin, Setting};
 use crate::error::{SettingsError, UnknownKey};
@@ -86,13 +86,13 @@ pub struct Settings {
     /// The maximum cost of a task; `None` for no limit.
     pub limit_cost: Setting<Option<Cost>>,
     /// The default model.
-    pub model_default: Setting<Option<ModelRoute>>,
+    pub model_default: Setting<Option<String>>,
     /// The model for small tasks.
-    pub model_smol: Setting<Option<ModelRoute>>,
+    pub model_smol: Setting<Option<String>>,
     /// The model for hard tasks.
-    pub model_slow: Setting<Option<ModelRoute>>,
+    pub model_slow: Setting<Option<String>>,
     /// The model for planning.
-    pub model_plan: Setting<Option<ModelRoute>>,
+    pub model_plan: Setting<Option<String>>,
     /// The prices of models, by `PROVIDER/ID`.
     pub prices: Setting<BTreeMap<String, ModelPrice>>,
     /// How many requests of one account run at the same time; `None` for no limit.

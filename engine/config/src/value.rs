@@ -151,10 +151,19 @@ impl RawValue {
         cost.ok_or("an amount of US dollars, such as `2.00 USD`")
     }
 
-    /// Parses a model route.
-    pub(crate) fn model(&self) -> Result<ModelRoute, Expected> {
-        let model = self.text().and_then(|text| text.parse().ok());
-        model.ok_or("the model as `PROVIDER/ID`, for instance `ollama/qwen3:8b`")
+    /// Parses what names a model: `PROVIDER/ID`, or a name, which only the models that there are can tell.
+    pub(crate) fn model(&self) -> Result<String, Expected> {
+        let is_name = |text: &str| {
+            !text.trim().is_empty() && text.len() <= 256 && !text.chars().any(char::is_control)
+        };
+        // No id has a star in it: it is a glob.
+        let is_model = |text: &&str| match text.contains('/') && !text.contains('*') {
+            true => text.parse::<ModelRoute>().is_ok(),
+            false => is_name(text),
+        };
+        let model = self.text().filter(is_model).map(str::to_owned);
+        model
+            .ok_or("a model, for instance `ollama/qwen3:8b` (`PROVIDER/ID`) or `sonnet` (a family)")
     }
 
     /// Parses a number of retries, which may be zero.

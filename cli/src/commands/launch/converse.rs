@@ -5,7 +5,7 @@ use std::sync::Arc;
 use actors::{Engine, Events, SessionHandle, SessionState};
 use protocol::ExitCode;
 
-use super::note;
+use super::super::note::note;
 use crate::app_context::AppContext;
 use crate::args::{Globals, LaunchArgs};
 use crate::error::{Error, ErrorKind};

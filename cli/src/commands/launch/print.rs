@@ -7,17 +7,18 @@ use actors::{Engine, Events, SessionHandle};
 use engine::exit_code::Interruption;
 use engine::ports::CancelLevel;
 use protocol::{
-    AgentEnd, AssistantMessage, Event, EventKind, Failure, FailureClass, InputId, Message, Part,
+    AgentEnd, AssistantMessage, EventKind, Failure, FailureClass, InputId, Message, Part,
     SessionEvent, StopReason, UserInput,
 };
 
-use super::prompts::Prompts;
+use super::print_output::PrintOutput;
 use crate::render;
+use crate::session::Prompts;
 use crate::signals::{Signals, exit_now};
 
 /// What a session came to.
 #[derive(Debug)]
-pub(crate) enum Printed {
+pub(super) enum Printed {
     /// All prompts are answered. This is the last answer.
     Answered(Option<AssistantMessage>),
     /// A prompt could not be answered.
@@ -30,40 +31,25 @@ pub(crate) enum Printed {
     OutputFailed(io::Error),
 }
 
-/// Displays a session while its prompts are answered.
-pub(crate) trait PrintDisplay: Send {
-    /// Displays an event.
-    ///
-    /// # Errors
-    /// Standard output cannot be written.
-    fn event(&mut self, event: &Event) -> io::Result<()>;
-
-    /// Updates what is displayed only for now. The caller does this each second.
-    fn tick(&mut self);
-
-    /// Takes away what is displayed only for now.
-    fn clear(&mut self);
-}
-
 /// How often what is displayed only for now is updated.
 const TICK: Duration = Duration::from_secs(1);
 
 /// Sends the prompts, each when the one before is answered. Passes each event of the engine, whose only
-/// session it is, to `display`.
-pub(crate) async fn print(
+/// session it is, to `output`.
+pub(super) async fn print(
     (engine, mut events): (&Engine, Events),
     session: &SessionHandle,
     prompts: Prompts,
     signals: &mut Signals,
-    display: &mut dyn PrintDisplay,
+    output: &mut PrintOutput<'_>,
 ) -> Printed {
     let mut answer = None;
     let mut attachments = prompts.images;
     for text in prompts.texts {
         let attachments = std::mem::take(&mut attachments);
         session.prompt(UserInput { attachments, ..UserInput::new(InputId::generate(), text) });
-        let ended = until_end(engine, session, &mut events, signals, display).await;
-        display.clear();
+        let ended = until_end(engine, session, &mut events, signals, output).await;
+        output.clear();
         match ended {
             Ok(said) => answer = said,
             Err(printed) => return printed,
@@ -78,7 +64,7 @@ async fn until_end(
     session: &SessionHandle,
     events: &mut Events,
     signals: &mut Signals,
-    display: &mut dyn PrintDisplay,
+    output: &mut PrintOutput<'_>,
 ) -> Result<Option<AssistantMessage>, Printed> {
     let (mut answer, mut interrupted) = (None, None);
     let mut tick = tokio::time::interval(TICK);
@@ -89,7 +75,7 @@ async fn until_end(
             event = events.recv() => event,
             why = signals.next() => {
                 if interrupted.replace(why).is_some() {
-                    display.clear();
+                    output.clear();
                     exit_now(why);
                 }
                 session.abort(CancelLevel::Gently);
@@ -97,7 +83,7 @@ async fn until_end(
             }
             what = engine.failed() => return Err(Printed::EngineFailed(what)),
             _ = tick.tick() => {
-                display.tick();
+                output.tick();
                 continue;
             }
         };
@@ -105,7 +91,7 @@ async fn until_end(
             let ended = Failure::new(FailureClass::Crashed, "its events ended before it did");
             return Err(Printed::EngineFailed(ended));
         };
-        display.event(&event).map_err(Printed::OutputFailed)?;
+        output.event(&event).map_err(Printed::OutputFailed)?;
         let EventKind::SessionEvent { event, .. } = &event.kind else { continue };
         match event {
             SessionEvent::MessageEnd { message: Message::Assistant(said) } => {
@@ -148,7 +134,7 @@ fn take_answer(
 ///
 /// # Errors
 /// The output cannot be written.
-pub(crate) fn write_answer(out: &mut dyn Write, answer: &AssistantMessage) -> io::Result<()> {
+pub(super) fn write_answer(out: &mut dyn Write, answer: &AssistantMessage) -> io::Result<()> {
     out.write_all(render::visible_text(&answer.text()).as_bytes())?;
     out.write_all(b"\n")?;
     out.flush()

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use engine::ports::Clock;
 use protocol::{Event, EventKind, SessionEvent};
 
-use super::{note, write_lines};
+use super::super::note::note;
+use super::write_lines;
 use crate::app_context::AppContext;
 use crate::args::{Globals, OutputMode};
 use crate::render::{self, PrintStatus, SessionJson, View};
-use crate::session::PrintDisplay;
 
 /// The output of a session that answers and ends.
 pub(super) struct PrintOutput<'a> {
@@ -31,10 +31,12 @@ impl<'a> PrintOutput<'a> {
         let (clock, json) = (Arc::clone(&app.clock), SessionJson::default());
         Self { mode, globals, clock, json, status }
     }
-}
 
-impl PrintDisplay for PrintOutput<'_> {
-    fn event(&mut self, event: &Event) -> io::Result<()> {
+    /// Displays an event.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub(super) fn event(&mut self, event: &Event) -> io::Result<()> {
         if let Some(line) = note_of(event) {
             self.clear();
             note(self.globals, &line);
@@ -49,13 +51,15 @@ impl PrintDisplay for PrintOutput<'_> {
         }
     }
 
-    fn tick(&mut self) {
+    /// Updates what is displayed only for now. The caller does this each second.
+    pub(super) fn tick(&mut self) {
         if let Some(status) = &mut self.status {
             status.draw(self.clock.now());
         }
     }
 
-    fn clear(&mut self) {
+    /// Takes away what is displayed only for now.
+    pub(super) fn clear(&mut self) {
         if let Some(status) = &mut self.status {
             status.clear();
         }

@@ -1,12 +1,13 @@
 //! What single tasks have in place of what their run has, and tasks of an earlier run with another
 //! command.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::tests::{defaults, exec, names, script, with};
+use super::tests::{agent, defaults, exec, names, resolved, script, with};
 use super::*;
 use crate::args::{IsolationChoice, LimitSetting};
-use crate::model::Roles;
+use crate::model::{ListedModel, ModelDirectory, Roles};
 use crate::resolve::retried;
 
 const PLAN: &str = "version = 1
@@ -67,7 +68,9 @@ fn a_retry_may_have_another_command_for_the_items_of_its_tasks() {
     let earlier = with(&each, &defaults(), "").unwrap();
     let retry = |earlier: &RunSpec, tasks: &[TaskSpec], args: &RunArgs| {
         let retry = protocol::Retry { run: "r0000".parse().unwrap(), done: Vec::new() };
-        retried(earlier, tasks.to_vec(), retry, args, &defaults(), &schema::JsonSchemas)
+        let again =
+            retried(earlier, tasks.to_vec(), retry, args, &defaults(), &schema::JsonSchemas)?;
+        Ok::<_, Error>(again.spec)
     };
     let limits = vec![LimitSetting { name: "wall".into(), value: "7m".into() }];
     let again = RunArgs { limits, ..exec("cc -O {{item.stem}} {{index}}") };
@@ -110,4 +113,61 @@ fn a_base_url_of_a_plan_without_a_model_is_that_of_the_provider_of_its_tasks() {
     let at = Some("http://at");
     let expected = [("local/a", at), ("local/b", at), ("tiny/c", None)];
     assert_eq!(asked.collect::<Vec<_>>(), expected.map(|(model, at)| (model.to_owned(), at)));
+}
+
+/// Returns the defaults of a user whose models are these, and whose role `default` is a family.
+fn with_models(models: &[&str]) -> Defaults {
+    let listed = models.iter().map(|id| ListedModel {
+        provider: "a".to_owned(),
+        id: (*id).to_owned(),
+        facts: providers::ModelFacts::default(),
+        obstacle: None,
+    });
+    let directory = Arc::new(ModelDirectory::new(listed.collect()));
+    let roles = Roles { default: "haiku".parse().ok(), directory, ..Roles::default() };
+    Defaults { roles, ..defaults() }
+}
+
+#[test]
+fn it_is_told_which_model_each_name_means_in_a_plan_in_the_settings_and_in_a_retry() {
+    let defaults = with_models(&["claude-sonnet-5", "claude-haiku-4-5", "claude-opus-5"]);
+    let plan = |model: &str| {
+        format!(
+            "version = 1\n{model}\n[[task]]\nprompt = 'one'\n[[task]]\nprompt = 'two'\n\
+             [[task]]\nprompt = 'three'\nmodel = 'opus:high'\n"
+        )
+    };
+    let args = RunArgs { plan: Some("-".into()), ..RunArgs::default() };
+    let sonnet = "`sonnet` is the model a/claude-sonnet-5";
+    let opus = "`opus:high` is the model a/claude-opus-5:high";
+    let haiku = "`haiku` is the model a/claude-haiku-4-5";
+    for (model, expected) in [
+        ("model = 'sonnet'", &[sonnet, opus][..]),
+        ("model = 'sonnet'\nfallback = ['a/claude-opus-5', 'haiku']", &[sonnet, opus, haiku]),
+        ("", &[haiku, opus]),
+        ("model = 'default'", &[haiku, opus]),
+        ("model = 'a/claude-opus-5'", &[opus]),
+    ] {
+        let run = resolved(&args, &defaults, &plan(model)).unwrap();
+        assert_eq!(run.meant, expected, "{model}");
+    }
+    let earlier = resolved(&args, &defaults, &plan("")).unwrap().spec;
+    for (model, route, meant) in [
+        ("sonnet", "a/claude-sonnet-5", "`sonnet` is the model a/claude-sonnet-5"),
+        (
+            "haiku:high",
+            "a/claude-haiku-4-5:high",
+            "`haiku:high` is the model a/claude-haiku-4-5:high",
+        ),
+        ("claude-opus-5", "a/claude-opus-5", "`claude-opus-5` is the model a/claude-opus-5"),
+        ("a/opus", "a/claude-opus-5", "`a/opus` is the model a/claude-opus-5"),
+    ] {
+        let again = protocol::Retry { run: "r0000".parse().unwrap(), done: Vec::new() };
+        let args = RunArgs { model: model.parse().ok(), ..RunArgs::default() };
+        let tasks = earlier.tasks.clone();
+        let run = retried(&earlier, tasks, again, &args, &defaults, &schema::JsonSchemas).unwrap();
+        let routes: Vec<_> =
+            run.spec.tasks.iter().map(|task| agent(task).model.to_string()).collect();
+        assert_eq!((routes, run.meant), (vec![route.to_owned(); 3], vec![meant.to_owned()]));
+    }
 }

@@ -56,6 +56,15 @@ pub(super) fn exec(script: &str) -> RunArgs {
 }
 
 pub(super) fn with(args: &RunArgs, defaults: &Defaults, standard: &str) -> Result<RunSpec, Error> {
+    resolved(args, defaults, standard).map(|run| run.spec)
+}
+
+/// Returns a run as it is asked for, with this standard input.
+pub(super) fn resolved(
+    args: &RunArgs,
+    defaults: &Defaults,
+    standard: &str,
+) -> Result<ResolvedRun, Error> {
     let tracked = || Ok(["a.c", "b c.c"].into_iter().filter_map(RepoPath::new).collect());
     let ground = ResolveInputs {
         root: Path::new("/repo"),
@@ -227,7 +236,7 @@ fn asked(words: &[&str]) -> RunArgs {
     RunArgs { tasks, model: "ollama/qwen3:8b".parse().ok(), ..RunArgs::default() }
 }
 
-fn agent(task: &TaskSpec) -> &Agent {
+pub(super) fn agent(task: &TaskSpec) -> &Agent {
     let Work::Agent(agent) = &task.work else { panic!("a model was asked for") };
     agent
 }
@@ -378,6 +387,6 @@ fn a_retried_run_has_the_limit_of_the_settings_where_an_older_ledger_has_none() 
         let retry = Retry { run: "r7k3f".parse().unwrap(), done: Vec::new() };
         let (tasks, args) = (earlier.tasks.clone(), RunArgs::default());
         let again = retried(&earlier, tasks, retry, &args, &defaults(), &schema::JsonSchemas);
-        assert_eq!(again.unwrap().needs.carry_limit, expected, "{setup:?} {carry:?}");
+        assert_eq!(again.unwrap().spec.needs.carry_limit, expected, "{setup:?} {carry:?}");
     }
 }

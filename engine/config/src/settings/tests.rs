@@ -137,7 +137,7 @@ limits:
   turns: 7
   tokens: 2M
   cost: 2.5 USD
-modelRoles: { default: ollama/qwen3:8b, smol: a/b, slow: offline/some file.toml, plan: d/e/f }
+modelRoles: { default: ollama/qwen3:8b, smol: 'haiku:high', slow: offline/some file.toml, plan: d/e/f }
 prices: { a/b: { input: 1, output: 2 } }
 provider: { maxConcurrency: 9 }
 retry: { enabled: false, maxRetries: 0, baseDelayMs: 10 }
@@ -161,8 +161,8 @@ stream: { firstEventTimeout: 5s, idleTimeout: 0 }
     assert_eq!(settings.task_limits(), limits);
     let roles =
         [settings.model_default, settings.model_smol, settings.model_slow, settings.model_plan];
-    let roles = roles.map(|role| role.value.map(|model| model.to_string()).unwrap_or_default());
-    assert_eq!(roles, ["ollama/qwen3:8b", "a/b", "offline/some file.toml", "d/e/f"]);
+    let roles = roles.map(|role| role.value.unwrap_or_default());
+    assert_eq!(roles, ["ollama/qwen3:8b", "haiku:high", "offline/some file.toml", "d/e/f"]);
     assert_eq!(settings.prices.value["a/b"].output, 2_000_000_000);
     assert_eq!(settings.provider_concurrency.value, NonZeroUsize::new(9));
     assert_eq!((settings.retry_enabled.value, settings.retry_max_retries.value), (false, 0));
@@ -218,9 +218,9 @@ fn a_value_that_cannot_be_is_refused_with_its_place() {
             "config.yml:1: `limits.turns` must be a whole number of at least 1, not `0`",
         ),
         (
-            "modelRoles: { default: qwen }",
-            "config.yml:1: `modelRoles.default` must be the model as `PROVIDER/ID`, for instance \
-             `ollama/qwen3:8b`, not `qwen`",
+            "modelRoles: { default: qwen/ }",
+            "config.yml:1: `modelRoles.default` must be a model, for instance `ollama/qwen3:8b` \
+             (`PROVIDER/ID`) or `sonnet` (a family), not `qwen/`",
         ),
         (
             "prices: { a/b: { input: 1 } }",
@@ -346,16 +346,16 @@ fn a_variable_of_another_name_sets_the_same_and_its_own_goes_before_it() {
         ("REGATTA_STREAM_FIRST_EVENT_TIMEOUT_MS", "0"),
     ];
     let (settings, _) = load("modelRoles: { default: a/b }", &variables, &[]).unwrap();
-    assert_eq!(settings.model_default.value, Some("ollama/a".parse().unwrap()));
+    assert_eq!(settings.model_default.value.as_deref(), Some("ollama/a"));
     assert_eq!(settings.model_default.origin.to_string(), "the variable REGATTA_MODEL");
-    assert_eq!(settings.model_smol.value, Some("ollama/c".parse().unwrap()));
+    assert_eq!(settings.model_smol.value.as_deref(), Some("ollama/c"));
     assert_eq!(settings.stream_idle_timeout.value, Duration::from_millis(1_500));
     assert_eq!(settings.stream_first_event_timeout.value, Duration::ZERO);
     let variables = [("REGATTA_MODEL", "a/a"), ("REGATTA_MODEL_ROLES_DEFAULT", "b/b")];
     let (settings, _) = load("", &variables, &[]).unwrap();
-    assert_eq!(settings.model_default.value, Some("b/b".parse().unwrap()));
+    assert_eq!(settings.model_default.value.as_deref(), Some("b/b"));
     let wrong = load("", &[("PI_STREAM_IDLE_TIMEOUT_MS", "soon")], &[]).unwrap_err().to_string();
     assert!(wrong.starts_with("the variable PI_STREAM_IDLE_TIMEOUT_MS: `stream.idleTimeout` must"));
-    let wrong = load("", &[("REGATTA_MODEL", "qwen")], &[]).unwrap_err().to_string();
-    assert!(wrong.ends_with("for instance `ollama/qwen3:8b`, not `qwen`"), "{wrong}");
+    let wrong = load("", &[("REGATTA_MODEL", "qwen/")], &[]).unwrap_err().to_string();
+    assert!(wrong.ends_with("`sonnet` (a family), not `qwen/`"), "{wrong}");
 }

@@ -200,6 +200,11 @@ fn a_model_is_asked_the_same_again_or_another_one_is() {
     assert_eq!(finished.events()[0]["retry_of"], again.run_name().as_str());
     assert_eq!(other.asked("use")[0].prompt(), first.prompt());
     assert_eq!(finished.task("use")["yield"], "used", "{finished}");
+
+    let family = retry(&place, &repository, &format!("{run} --dry-run --model sonnet"));
+    let family = family.env("ANTHROPIC_API_KEY", "canary").run().expect_code(0);
+    let meant = "note: `sonnet` is the model anthropic/claude-sonnet-";
+    assert!(family.stderr.contains(meant), "{family}");
 }
 
 #[test]

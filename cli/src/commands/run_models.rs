@@ -1,0 +1,38 @@
+//! The models that the tasks of a run can have.
+
+use std::sync::Arc;
+
+use protocol::ModelRoute;
+
+use super::note::note;
+use crate::app_context::AppContext;
+use crate::args::Globals;
+use crate::model::{FoundModel, LocalSources, ModelChoice, ModelDirectory, Roles, find_model};
+
+/// Returns the models that can be named.
+pub(super) async fn known_models(app: &AppContext) -> Arc<ModelDirectory> {
+    Arc::new(ModelDirectory::with_local(&app.user_models, LocalSources::Configured).await)
+}
+
+/// Adds the models that can be named to the roles, and says what is wrong with the user's files.
+pub(super) async fn add_known_models(globals: &Globals, app: &AppContext, roles: &mut Roles) {
+    roles.directory = known_models(app).await;
+    app.user_models.notes().iter().for_each(|it| note(globals, &format!("warning: {it}")));
+}
+
+/// Chooses a model where nobody names one. Returns it, and why it was chosen.
+pub(super) async fn choose_default(
+    app: &AppContext,
+    roles: &mut Roles,
+) -> Option<(ModelRoute, String)> {
+    match find_model(&app.user_models).await {
+        FoundModel::One(model, why) => {
+            roles.default = Some(ModelChoice::Route(model.clone()));
+            Some((model, why))
+        }
+        FoundModel::Unclear(found) => {
+            roles.found = Some(found);
+            None
+        }
+    }
+}
