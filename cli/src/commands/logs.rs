@@ -14,14 +14,15 @@ use store::{RunRow, SessionLine, TaskRow, read_session, used_in};
 
 use super::context::{CommandContext, Out, print_json, say};
 use super::kept_work::{NAMES, label, table_row};
+use super::runs::why_it_failed;
 use super::setup_logs::{SetupLog, setup_logs, show_setup};
 use super::target::Target;
 use super::verify_logs::{VerifyLog, show_verification, verify_log};
 use crate::args::{Form, LogsArgs};
 use crate::error::{Error, ErrorKind};
 use crate::render::{
-    Meaning, View, duration, one_line, retry_time_note, shell_word, transcript, usage_details,
-    visible_line,
+    Meaning, View, duration, missing_command_lines, one_line, retry_time_note, shell_word,
+    transcript, usage_details, visible_line,
 };
 
 mod follow;
@@ -74,6 +75,10 @@ fn run(context: &CommandContext, args: &LogsArgs, out: Out<'_>) -> Result<ExitCo
         }
         show(context, run, row, out)?;
         show_verification(context, row, out)?;
+    }
+    let reasons = target.tasks.iter().filter_map(why_it_failed);
+    for line in missing_command_lines(reasons, &run.spec.needs.carry, &context.hints) {
+        say(out, &line)?;
     }
     Ok(ExitCode::Success)
 }

@@ -1,6 +1,6 @@
 //! `regatta runs`: lists the runs over this repository, and shows one.
 
-use protocol::{ExitCode, MergeMode, Outcome, RunState, StackBranch};
+use protocol::{CaptureRef, ExitCode, MergeMode, Outcome, RunState, StackBranch};
 use store::{RunRow, TaskRow};
 
 use super::context::{CommandContext, Out, print_json, say};
@@ -12,9 +12,9 @@ use crate::args::{Form, RetryArgs, RunsArgs, RunsCommand, TargetArgs};
 use crate::error::Error;
 use crate::render::{
     FailedWork, LandedTasks, Palette, Table, TableRows, branch_of, closing_lines, count, cut,
-    date_time, duration, elapsed, left_out_lines, one_line, outcome_counts, resolver_lines,
-    retry_line, unresolved_lines, unverified, unverified_lines, usage_details, usage_text, width,
-    write_table,
+    date_time, duration, elapsed, failure_reason, left_out_lines, missing_command_lines, one_line,
+    outcome_counts, resolver_lines, retry_line, unresolved_lines, unverified, unverified_lines,
+    usage_details, usage_text, width, write_table,
 };
 
 /// How many runs are listed without `--limit`.
@@ -139,8 +139,15 @@ fn show(
     if !left_out.is_empty() {
         say(out, &format!("\n{}", left_out.join("\n")))?;
     }
-    let details = tasks.iter().flat_map(|row| details(row, *kind));
-    let details: Vec<_> = details.take(DETAILS).collect();
+    let is_whole = *kind == TargetKind::Task || rows_shown == TableRows::All;
+    let most = if is_whole { usize::MAX } else { DETAILS };
+    let mut details: Vec<_> =
+        tasks.iter().flat_map(|row| details(row, *kind, rows_shown)).take(most).collect();
+    let captures = tasks.iter().filter(|row| kept_capture(row).is_some()).count();
+    if captures > 0 && !is_whole {
+        let all = context.hints.command(&format!("runs show {} --all", run.name));
+        details.push(format!("{} kept; where: {all}", count(captures, "capture")));
+    }
     if !details.is_empty() {
         say(out, &format!("\n{}", details.join("\n")))?;
     }
@@ -163,6 +170,8 @@ fn show(
     let failed_work: Vec<_> = tasks.iter().filter_map(failed_work).collect();
     let mut lines =
         closing_lines(&run.name, run.spec.merge, &landed, &kept, &failed_work, &context.hints);
+    let reasons = tasks.iter().filter_map(why_it_failed);
+    lines.extend(missing_command_lines(reasons, &run.spec.needs.carry, &context.hints));
     if matches!(run.state, RunState::Finished | RunState::Interrupted) {
         let cancelled = run.tasks.cancelled + run.tasks.interrupted;
         lines.extend(retry_line(&run.name, run.tasks.failed, cancelled, &context.hints));
@@ -201,14 +210,30 @@ fn headline(context: &CommandContext, run: &RunRow) -> String {
     )
 }
 
+/// Returns why a task failed, or its verification.
+pub(super) fn why_it_failed(row: &TaskRow) -> Option<&str> {
+    failure_reason(row.report.as_ref().map(|report| &report.outcome), row.landing.as_ref())
+}
+
 /// Returns a task whose model or command failed.
 fn failed_work(row: &TaskRow) -> Option<FailedWork> {
     let report = row.report.as_ref()?;
     FailedWork::of(&row.name, &report.outcome, report.usage)
 }
 
+/// Returns the capture of a task, if it is still there.
+fn capture(row: &TaskRow) -> Option<&CaptureRef> {
+    let is_there = row.discarded.or(row.collected).is_none();
+    row.captured.as_ref().filter(|_| is_there).map(|captured| &captured.capture)
+}
+
+/// Returns the capture of a task whose work is kept.
+fn kept_capture(row: &TaskRow) -> Option<&CaptureRef> {
+    kept_reason(row).and_then(|_| capture(row))
+}
+
 /// Returns the details that do not fit into the table: messages of failures, and where the work is.
-fn details(row: &TaskRow, kind: TargetKind) -> Vec<String> {
+fn details(row: &TaskRow, kind: TargetKind, rows_shown: TableRows) -> Vec<String> {
     let mut lines = Vec::new();
     let task = label(row);
     if let Some(Outcome::Failed { failure }) = row.report.as_ref().map(|report| &report.outcome) {
@@ -220,13 +245,16 @@ fn details(row: &TaskRow, kind: TargetKind) -> Vec<String> {
     let resolved = resolver_lines(&row.settled).into_iter();
     let resolvers = resolved.chain(unresolved_lines(&row.unresolved));
     lines.extend(resolvers.map(|line| format!("{task}  {line}")));
-    if kind == TargetKind::Task || kept_reason(row).is_some() {
-        if let (Some(captured), None) = (&row.captured, row.discarded.or(row.collected)) {
-            lines.push(format!("{task}  captured at {}", captured.capture));
-        }
-        if let (Some(workspace), None) = (&row.workspace, &row.captured) {
-            lines.push(format!("{task}  its workspace was {}", one_line(workspace)));
-        }
+    let capture = match (kind, rows_shown) {
+        (TargetKind::Task, _) => capture(row),
+        (TargetKind::Run, TableRows::All) => kept_capture(row),
+        (TargetKind::Run, TableRows::Folded | TableRows::Problems) => None,
+    };
+    lines.extend(capture.map(|capture| format!("{task}  captured at {capture}")));
+    if (kind == TargetKind::Task || kept_reason(row).is_some())
+        && let (Some(workspace), None) = (&row.workspace, &row.captured)
+    {
+        lines.push(format!("{task}  its workspace was {}", one_line(workspace)));
     }
     if kind == TargetKind::Task {
         if task != row.name.as_str() {

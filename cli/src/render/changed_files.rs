@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::numbers::count;
 use super::patch::DiffPart;
 use super::printable::{fit, one_line, width};
-use super::task_table::TableRows;
+use super::task_table::{TableRows, WHOLE};
 use super::terminal::{Meaning, Palette};
 
 /// One changed file of a patch.
@@ -122,7 +122,8 @@ const UNCHANGED: usize = 10;
 
 /// Returns the lines of the files of several tasks, each below its heading if it has one, and the sum of
 /// more than one file. A task without files is left out. Unless all rows are asked for, many files that
-/// were renamed and have the same content are one line with their count.
+/// were renamed and have the same content are one line with their count, and of many tasks only the
+/// headings are listed.
 #[must_use]
 pub fn file_lines<'a>(
     works: &'a [(Option<String>, Vec<ChangedFile>)],
@@ -132,6 +133,8 @@ pub fn file_lines<'a>(
     let is_listed = |files: &[ChangedFile]| {
         rows == TableRows::All || files.iter().filter(|file| file.is_moved()).count() <= UNCHANGED
     };
+    let headed = works.iter().filter(|(heading, files)| heading.is_some() && !files.is_empty());
+    let is_long = rows != TableRows::All && headed.count() > WHOLE;
     let files: Vec<&ChangedFile> = works.iter().flat_map(|(_, files)| files).collect();
     let listed = |files: &'a [ChangedFile]| {
         let all = is_listed(files);
@@ -154,6 +157,9 @@ pub fn file_lines<'a>(
     let mut lines = Vec::new();
     for (heading, files) in works.iter().filter(|(_, files)| !files.is_empty()) {
         lines.extend(heading.as_ref().map(|heading| palette.paint(Meaning::Heading, heading)));
+        if is_long {
+            continue;
+        }
         let indent = if heading.is_some() { "  " } else { "" };
         lines.extend(listed(files).map(|file| format!("{indent}{}", line(file))));
         if !is_listed(files) {
@@ -167,7 +173,8 @@ pub fn file_lines<'a>(
     if files.len() > 1 {
         let sum = |number: fn(&ChangedFile) -> u64| files.iter().copied().map(number).sum::<u64>();
         let (added, removed) = (sum(|file| file.added), sum(|file| file.removed));
-        lines.push(format!("{} · +{added} −{removed}", count(files.len(), "file")));
+        let all = if is_long { " (--all lists the files)" } else { "" };
+        lines.push(format!("{} · +{added} −{removed}{all}", count(files.len(), "file")));
     }
     lines
 }
@@ -260,6 +267,20 @@ deleted file mode 100644
         ];
         assert_eq!(folded, expected);
         assert_eq!(file_lines(&works, TableRows::All, Palette::Plain).len(), 52);
+    }
+
+    #[test]
+    fn many_tasks_are_one_line_each_unless_all_files_are_asked_for() {
+        let patch = "diff --git a/x b/x\n@@\n-x\n";
+        let work = |at| (Some(format!("task {at}")), ChangedFile::of_patch(patch.as_bytes()));
+        let works: Vec<_> = (0..=WHOLE).map(work).collect();
+        let folded = file_lines(&works, TableRows::Folded, Palette::Plain);
+        assert_eq!(folded.len(), WHOLE + 2);
+        assert_eq!(folded[..2], ["task 0", "task 1"]);
+        assert_eq!(folded[WHOLE + 1], "51 files · +0 −51 (--all lists the files)");
+        assert_eq!(file_lines(&works, TableRows::All, Palette::Plain).len(), 2 * (WHOLE + 1) + 1);
+        let few = file_lines(&works[1..], TableRows::Folded, Palette::Plain);
+        assert_eq!(few.len(), 2 * WHOLE + 1);
     }
 
     #[test]

@@ -57,9 +57,12 @@ pub(super) fn headline(head: &RunInfo) -> String {
         (true, MergeMode::None) => "everything is kept".to_owned(),
     };
     let tasks = count(head.tasks, "task");
+    let label = head.label.as_ref().map(|label| format!(" · {}", one_line(label)));
+    let label = label.unwrap_or_default();
     let retry = head.retry_of.as_ref().map(|earlier| format!(" · retries {earlier}"));
     let retry = retry.unwrap_or_default();
-    format!("run {}{retry} · {tasks} · {} at once · {isolation} · {lands}", head.run, head.jobs)
+    let (run, jobs) = (&head.run, head.jobs);
+    format!("run {run}{label}{retry} · {tasks} · {jobs} at once · {isolation} · {lands}")
 }
 
 /// What a run says once about its set-up commands.

@@ -11,6 +11,7 @@ mod landed_text;
 mod live_frame;
 mod live_notes;
 mod live_view;
+mod missing_command;
 mod next_commands;
 mod numbers;
 mod patch;
@@ -38,6 +39,7 @@ pub use kept_files::rescue_line;
 pub use kept_files::{kept_workspace_note, left_out_lines, left_out_note};
 pub use landed_text::{landed_text, resolver_lines, settled_text, unresolved_lines};
 pub use live_frame::run_conditions;
+pub use missing_command::{failure_reason, missing_command_lines};
 pub use next_commands::{CommandHints, FailedWork, shell_word};
 pub use next_commands::{KeptReason, LandedTasks, branch_of, closing_lines, retry_line};
 pub use numbers::{

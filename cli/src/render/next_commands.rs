@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use protocol::{
-    Conflict, FailureClass, Landed, MergeMode, Outcome, RunName, TaskName, TaskReport, UnverifiedCause, Usage,
+    Conflict, FailureClass, Landed, MergeMode, Outcome, RunName, TaskName, TaskReport,
+    UnverifiedCause, Usage,
 };
 
 use super::numbers::count;
@@ -175,7 +176,7 @@ fn log_commands(
     };
     let mut lines: Vec<_> = failed.iter().take(NAMED).map(log).collect();
     if failed.len() > NAMED {
-        lines.push((hints.command(&format!("runs show {run}")), "all of them".to_owned()));
+        lines.push((hints.command(&format!("runs show {run} --all")), "all of them".to_owned()));
     }
     lines
 }
@@ -262,7 +263,7 @@ fn kept_commands(
     }
     let groups = [&conflicts, &unverified, &unfinished];
     if groups.iter().any(|group| group.len() > NAMED) {
-        lines.push((hints.command(&format!("runs show {run}")), "all of them"));
+        lines.push((hints.command(&format!("runs show {run} --all")), "all of them"));
     }
     lines
 }

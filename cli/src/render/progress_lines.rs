@@ -29,6 +29,8 @@ pub(super) struct ProgressLines {
     verbosity: Verbosity,
     /// When a retry of a task's provider was last displayed.
     retries: BTreeMap<TaskName, Timestamp>,
+    /// How many tasks were cancelled of which there is nothing else to say. The end of the run counts them.
+    cancelled: usize,
     /// When the last heartbeat was displayed.
     beat: Option<Timestamp>,
 }
@@ -41,7 +43,7 @@ const RETRY_INTERVAL: i64 = 60_000;
 
 impl ProgressLines {
     pub(super) fn new(palette: Palette, zone: TimeZone, verbosity: Verbosity) -> Self {
-        Self { palette, zone, verbosity, retries: BTreeMap::new(), beat: None }
+        Self { palette, zone, verbosity, retries: BTreeMap::new(), cancelled: 0, beat: None }
     }
 
     /// Returns the line that says each minute of a run how many tasks run, wait and have ended.
@@ -70,6 +72,10 @@ impl ProgressLines {
                 format!("{}{lines}", headline(run.head()?))
             }
             EventKind::Degraded { from, to, why } => fallback_note(from, to, why),
+            EventKind::TaskFinished { report, .. } if self.is_only_counted(report) => {
+                self.cancelled += 1;
+                return None;
+            }
             EventKind::TaskFinished { task, report } => {
                 format!("{} {}", label(task), self.ended(report, &label))
             }
@@ -96,7 +102,15 @@ impl ProgressLines {
                 self.kept("unverified", &label(task), &unverified_text(unverified, &label))
             }
             EventKind::FileRescued { rescue } => rescue_line(rescue),
-            EventKind::RunFinished { totals, .. } => run_end_line(event.run()?, totals),
+            EventKind::RunFinished { totals, .. } => {
+                let end = run_end_line(event.run()?, totals);
+                match self.cancelled {
+                    0 => end,
+                    tasks => {
+                        format!("{} cancelled before any work\n{at} {end}", count(tasks, "task"))
+                    }
+                }
+            }
             EventKind::ContractReminded { task, complaint } => {
                 self.verbose_line(format!("{} was reminded: {}", label(task), one_line(complaint)))?
             }
@@ -187,6 +201,13 @@ impl ProgressLines {
         true
     }
 
+    /// Returns whether a task was cancelled before it did anything. Ctrl-C ends hundreds of these at once.
+    fn is_only_counted(&self, report: &TaskReport) -> bool {
+        self.verbosity != Verbosity::Verbose
+            && report.outcome == Outcome::Cancelled
+            && (report.ms, &report.captured, report.usage) == (0, &None, None)
+    }
+
     /// Returns the outcome of a task before its landing is known.
     fn ended(&self, report: &TaskReport, labels: Labels<'_>) -> String {
         let mut ended = match &report.outcome {
@@ -237,5 +258,58 @@ fn joined_note(joined: &[RepoPath]) -> String {
     match joined.is_empty() {
         true => String::new(),
         false => format!(", {}", one_line(&landed_text(None, joined))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::{EventScope, ExitCode};
+
+    use super::super::test_terminal::run_started;
+    use super::*;
+
+    fn lines(verbosity: Verbosity) -> Vec<String> {
+        let mut view = RunView::default();
+        let mut lines = ProgressLines::new(Palette::Plain, TimeZone::UTC, verbosity);
+        let cancelled = |at: u64| {
+            let report = TaskReport {
+                outcome: Outcome::Cancelled,
+                captured: None,
+                // The last one had begun.
+                ms: if at == 199 { 1500 } else { 0 },
+                setup_ms: None,
+                usage: None,
+                fallbacks: Vec::new(),
+                turns: None,
+                timings: None,
+            };
+            let task = format!("t{at}").parse().unwrap();
+            EventKind::TaskFinished { task, report: Box::new(report) }
+        };
+        let totals = Totals { cancelled: 200, ms: 2000, ..Totals::default() };
+        let end = EventKind::RunFinished { totals, exit_code: ExitCode::Interrupted };
+        let kinds =
+            std::iter::once(run_started(200, 4)).chain((0..200).map(cancelled)).chain([end]);
+        let said = kinds.filter_map(|kind| {
+            let scope = Some(EventScope::Run("r7k3f".parse().unwrap()));
+            let event = Event { seq: 1, at: Timestamp::from_millisecond(0), scope, kind };
+            view.apply(&event);
+            lines.line(&view, &event)
+        });
+        said.flat_map(|said| said.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
+    }
+
+    #[test]
+    fn tasks_that_are_cancelled_before_they_begin_are_one_line_at_the_end() {
+        let quiet = lines(Verbosity::Normal);
+        assert_eq!(
+            quiet[1..],
+            [
+                "00:00:00 t199 cancelled 1.5s",
+                "00:00:00 199 tasks cancelled before any work",
+                "00:00:00 run r7k3f ended after 2.0s",
+            ]
+        );
+        assert_eq!(lines(Verbosity::Verbose).len(), 1 + 200 + 1);
     }
 }

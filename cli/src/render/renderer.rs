@@ -12,6 +12,7 @@ use super::event_line::event_line;
 use super::kept_files::{left_out_lines, rescue_line};
 use super::live_notes::live_notes;
 use super::live_view::LiveView;
+use super::missing_command::{failure_reason, missing_command_lines};
 use super::next_commands::{
     CommandHints, FailedWork, KeptReason, LandedTasks, branch_of, closing_lines, retry_line,
 };
@@ -256,6 +257,8 @@ impl RunRenderer {
                 &self.run.rows().iter().filter_map(failed_work).collect::<Vec<_>>(),
                 hints,
             );
+            let reasons = self.run.rows().iter().filter_map(why_it_failed);
+            lines.extend(missing_command_lines(reasons, &head.carried, hints));
             let ended = self.run.ended();
             lines.extend(retry_line(&head.run, ended.failed, ended.cancelled, hints));
             if !lines.is_empty() {
@@ -332,6 +335,12 @@ fn left_out_files(row: &TaskView) -> Option<(String, &LeftOut)> {
 fn unverified_work(row: &TaskView) -> Option<(String, &Unverified)> {
     let TaskStage::Ended { landing, .. } = &row.stage else { return None };
     unverified(landing.as_ref()).map(|unverified| (row.label(), unverified))
+}
+
+/// Returns why a task failed, or its verification.
+fn why_it_failed(row: &TaskView) -> Option<&str> {
+    let TaskStage::Ended { report, landing } = &row.stage else { return None };
+    failure_reason(Some(&report.outcome), landing.as_ref())
 }
 
 /// Returns a task whose model or command failed.

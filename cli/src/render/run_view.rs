@@ -39,6 +39,8 @@ pub struct EndCounts {
 pub struct RunInfo {
     /// The name of the run.
     pub run: RunName,
+    /// What `--label` calls it.
+    pub label: Option<String>,
     /// The number of tasks in the run.
     pub tasks: usize,
     /// How many tasks run at the same time.
@@ -53,29 +55,53 @@ pub struct RunInfo {
     pub land: LandTime,
     /// The run that this one retries, if it does.
     pub retry_of: Option<RunName>,
+    /// The globs of the files that are carried into each workspace.
+    pub carried: Vec<String>,
     /// When the run began.
     pub started: Timestamp,
+}
+
+impl RunInfo {
+    /// Returns the facts of a run that has started.
+    fn of(event: &Event) -> Option<Self> {
+        let EventKind::RunStarted {
+            label,
+            tasks,
+            jobs,
+            isolation,
+            merge,
+            onto,
+            land,
+            retry_of,
+            needs,
+            ..
+        } = &event.kind
+        else {
+            return None;
+        };
+        Some(Self {
+            run: event.run().cloned()?,
+            label: label.clone(),
+            tasks: *tasks,
+            jobs: *jobs,
+            isolation: *isolation,
+            merge: *merge,
+            onto: onto.clone(),
+            land: *land,
+            retry_of: retry_of.clone(),
+            carried: needs.carry.clone(),
+            started: event.at,
+        })
+    }
 }
 
 impl RunView {
     /// Applies an event.
     pub fn apply(&mut self, event: &Event) {
         match &event.kind {
-            EventKind::RunStarted {
-                tasks, jobs, isolation, merge, onto, land, retry_of, ..
-            } => {
-                let Some(run) = event.run().cloned() else { return };
-                self.head = Some(RunInfo {
-                    run,
-                    tasks: *tasks,
-                    jobs: *jobs,
-                    isolation: *isolation,
-                    merge: *merge,
-                    onto: onto.clone(),
-                    land: *land,
-                    retry_of: retry_of.clone(),
-                    started: event.at,
-                });
+            EventKind::RunStarted { .. } => {
+                let Some(info) = RunInfo::of(event) else { return };
+                self.head = Some(info);
             }
             EventKind::TaskQueued { task, title, item, items, model } => {
                 let index = self.row(task);

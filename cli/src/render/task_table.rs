@@ -16,7 +16,7 @@ use super::terminal::{Meaning, OutputWidth, Palette};
 
 /// The maximum number of tasks that are all listed. In a larger run, tasks without problems are
 /// only counted.
-const WHOLE: usize = 50;
+pub(super) const WHOLE: usize = 50;
 
 /// How many rows that say the same and no more are listed before they become one row with a count.
 const EQUAL: usize = 3;
@@ -80,6 +80,26 @@ struct ListedRow<'a> {
     equal: usize,
 }
 
+impl ListedRow<'_> {
+    /// Returns what the label of the row says of the other tasks that it stands for.
+    fn others(&self) -> String {
+        if self.equal > 0 { format!(" and {} more", self.equal) } else { String::new() }
+    }
+}
+
+/// Returns the labels of the rows, each at most `room` columns wide if the count of other tasks fits.
+fn labels(rows: &[ListedRow<'_>], room: usize) -> Vec<String> {
+    let names: Vec<String> = rows.iter().map(|listed| listed.row.task.clone()).collect();
+    let widest = rows.iter().map(|listed| width(&listed.others())).max().unwrap_or(0);
+    let alone = shorten(&names, room);
+    let of_several = shorten(&names, room.saturating_sub(widest));
+    let label = |(listed, (alone, of_several)): (&ListedRow<'_>, (String, String))| {
+        let name = if listed.equal > 0 { of_several } else { alone };
+        format!("{name}{}", listed.others())
+    };
+    rows.iter().zip(alone.into_iter().zip(of_several)).map(label).collect()
+}
+
 /// Writes a table.
 ///
 /// # Errors
@@ -91,8 +111,7 @@ pub fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> {
         let header = table.palette.paint(Meaning::Heading, &columns.header());
         writeln!(out, "{header}")?;
     }
-    let labels: Vec<String> = shown.iter().map(|listed| listed.row.task.clone()).collect();
-    for (listed, label) in shown.iter().zip(shorten(&labels, columns.task)) {
+    for (listed, label) in shown.iter().zip(labels(&shown, columns.task)) {
         writeln!(out, "{}", columns.row(listed, &label, table))?;
     }
     let folded: usize = shown.iter().map(|listed| listed.equal).sum();
@@ -218,7 +237,8 @@ impl Columns {
         let outcome = widest(&|row| row.outcome.word.clone(), "outcome");
         let lines = widest(&|row| row.changes.map(changed_lines).unwrap_or_default(), "lines");
         let used = table.rows.iter().any(|row| row.usage.is_some());
-        let task = widest(&|row| row.task.clone(), "task");
+        let task = rows.iter().map(|listed| width(&listed.row.task) + width(&listed.others()));
+        let task = task.max().unwrap_or(0).max("task".len());
         let task = match table.room {
             OutputWidth::Pipe => task,
             OutputWidth::Columns(columns) => {
@@ -257,10 +277,7 @@ impl Columns {
         };
         let middle = format!("  {files:>5}  {indent}{lines}  {time:>6}{usage}");
         let used = self.task + 2 + self.outcome + width(&middle) + 3;
-        let more =
-            if listed.equal > 0 { format!("and {} more", listed.equal) } else { String::new() };
-        let note = [more, one_line(&row.outcome.note)].into_iter().filter(|part| !part.is_empty());
-        let note = cell_end(&note.collect::<Vec<_>>().join("; "), used, table.room);
+        let note = cell_end(&one_line(&row.outcome.note), used, table.room);
         let painted = table.palette.paint(row.outcome.meaning, word.trim_end());
         let rest = " ".repeat(width(&word) - width(word.trim_end()));
         format!("{task}  {painted}{rest}{middle}{note}").trim_end().to_owned()
@@ -405,11 +422,11 @@ search  failed: contract      3  +41 −7     31s   30.2k        ?   no yield af
         rows.push(TableRow { changes: None, ..row("b", "failed: auth", Meaning::Bad, "no key") });
         let text = written(rows.clone(), OutputWidth::Columns(80));
         let expected = "\
-task   outcome       files   lines    time
-t0     cancelled                             and 847 more
-works  cancelled         3  +41 −7     31s
-a      failed: auth                    31s   no key
-b      failed: auth                    31s   no key
+task             outcome       files   lines    time
+t0 and 847 more  cancelled
+works            cancelled         3  +41 −7     31s
+a                failed: auth                    31s   no key
+b                failed: auth                    31s   no key
 all tasks: regatta runs show r1 --all
 849 cancelled · 2 failed    1m48s
 ";
@@ -425,6 +442,17 @@ all tasks: regatta runs show r1 --all
         };
         write_table(&mut out, &table).unwrap();
         assert_eq!(String::from_utf8(out).unwrap().lines().count(), 1 + 851 + 1);
+    }
+
+    #[test]
+    fn a_row_of_several_tasks_keeps_its_count_on_a_narrow_terminal() {
+        let long = |at| format!("packages/service-{at}/src/generated/client/index-{at}.ts");
+        let rows = (0..60)
+            .map(|at| TableRow { changes: None, ..row(&long(at), "cancelled", Meaning::Bad, "") });
+        let text = written(rows.collect(), OutputWidth::Columns(80));
+        let listed = text.lines().nth(1).unwrap();
+        assert!(listed.starts_with("packag") && listed.contains(" and 59 more "), "{text}");
+        assert!(text.lines().all(|line| width(line) <= 80), "{text}");
     }
 
     #[test]

@@ -57,8 +57,7 @@ async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
              billing  conflict             2  +2 −0    1.2s   \"src/\\033config.rs\", with auth\n\
              search   failed: command      1  +1 −0    1.2s   it ended with code 3\n\
              1 landed · 1 conflict · 1 failed    2.4s\n\n\
-             billing  captured at refs/tasks/{name}/billing/1\n\
-             search  captured at refs/tasks/{name}/search/1\n\n\
+             2 captures kept; where: regatta runs show {name} --all\n\n\
              landed  the work of 1 task, in the working tree, not committed\n\
              kept    regatta diff {name}/billing             its changes; for | git apply --3way, git add first\n        \
              regatta conflicts {name}                the lines that conflict\n        \
@@ -69,6 +68,21 @@ async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
              undo    regatta undo {name}                     takes back what has landed\n"
         )
     );
+}
+
+#[test]
+async fn where_captures_are_is_shown_of_one_task_and_of_all_tasks() {
+    let (bench, name) = bench().await;
+    let show = |target: &str, all| {
+        let target = Some(target.to_owned()).into();
+        let args = RunsArgs { command: Some(RunsCommand::Show { target, timing: false, all }) };
+        text(|out| run(&bench.context, args.view().unwrap(), out))
+    };
+    let captured = |task: &str| format!("\n{task}  captured at refs/tasks/{name}/{task}/1\n");
+    let all = show("@", true);
+    let (billing, search) = (captured("billing"), captured("search").trim_start().to_owned());
+    assert!(all.contains(&format!("{billing}{search}")) && !all.contains("where:"), "{all}");
+    assert!(show("auth", false).contains(&captured("auth")));
 }
 
 #[test]

@@ -170,6 +170,16 @@ fn input(columns: usize, rows: usize) -> FrameInput {
 }
 
 #[test]
+fn the_first_line_of_a_run_has_its_label() {
+    let head = run_view(2, 0).head().cloned();
+    let head = RunInfo { label: Some("v2\u{1b}[2J".to_owned()), ..head.unwrap() };
+    assert_eq!(
+        headline(&head),
+        "run r7k3f · v2 · 2 tasks · 8 at once · worktree · lands at the end"
+    );
+}
+
+#[test]
 fn a_frame_has_a_head_a_line_per_running_task_and_a_total() {
     let lines = frame(&run_view(16, 2), input(80, 24), Palette::Plain);
     assert_eq!(

@@ -123,7 +123,7 @@ fn many_kept_tasks_are_not_all_named() {
     let lines =
         closing_lines(&run, MergeMode::Patch, &landed(0), &loose, &[], &CommandHints::default());
     assert_eq!(lines.len(), NAMED + 3);
-    assert!(lines[NAMED + 2].contains("regatta runs show r7k3f"), "{lines:?}");
+    assert!(lines[NAMED + 2].contains("regatta runs show r7k3f --all "), "{lines:?}");
 }
 
 #[test]

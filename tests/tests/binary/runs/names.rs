@@ -33,7 +33,8 @@ fn people_see_the_item_in_lines_table_lists_and_logs_and_programs_in_events() {
     assert!(finished.stderr.contains(" src/network/mod.rs failed: command"), "{finished}");
     let shown = call(&place, &repository, "runs show").expect_code(0);
     assert!(shown.stdout.contains("\nsrc/buffer/mod.rs   landed"), "{shown}");
-    assert!(shown.stdout.contains("\nsrc/network/mod.rs  captured at"), "{shown}");
+    let all = call(&place, &repository, "runs show --all").expect_code(0);
+    assert!(all.stdout.contains("\nsrc/network/mod.rs  captured at"), "{all}");
     let logs = call(&place, &repository, "logs").expect_code(0);
     assert!(logs.stdout.contains("src/buffer/mod.rs · landed"), "{logs}");
     let one = call(&place, &repository, "runs show @ src/buffer/mod.rs").expect_code(0);
