@@ -27,7 +27,7 @@ pub struct RunArgs {
     ///
     /// One of several is named by NAME='the prompt', with lower-case letters, digits and `-`. [default: the
     /// first words of the prompt]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = crate::each::chosen_name)]
     pub name: Option<TaskName>,
 
     /// What the run is called in lists

@@ -1,6 +1,8 @@
 //! Resolves a target argument to a run or to one of its tasks: `r7k3f`, `r7k3f/auth`, `auth`, `@`,
 //! `src/auth.rs`, and whatever else is printed of them.
 
+mod labels;
+
 use std::path::Path;
 
 use protocol::{LandingId, RunName, RunState};
@@ -141,10 +143,17 @@ impl Located {
             (Err(FindError::UnknownRun { .. }), Some(more))
                 if find(&context.reader, root, target).is_ok_and(|it| it.task.is_some()) =>
             {
-                return Err(Error::usage(format!("unexpected argument `{more}`"))
-                    .because(format!("`{target}` is a task, and the command takes one run or task")));
+                return Err(Error::usage(format!("unexpected argument `{more}`")).because(
+                    format!("`{target}` is a task, and the command takes one run or task"),
+                ));
             }
-            (found, _) => found.map_err(|error| not_found(error, context))?,
+            (found, _) => match (labels::labelled(context, target, found)?, &given.task) {
+                (Ok(Self { run, task: None }), Some(task)) => {
+                    let task = context.reader.find_task(run.id, task);
+                    Self::task(run, task.map_err(|error| not_found(error, context, target))?)
+                }
+                (found, _) => found.map_err(|error| not_found(error, context, target))?,
+            },
         };
         if found.run.repo != *root {
             let place = found.run.repo.display().to_string();
@@ -192,7 +201,7 @@ fn task_of(reader: &Reader, root: &Path, run: &str, task: &str) -> Result<Locate
 fn another_task(context: &CommandContext, run: &RunRow, given: &str) -> Result<TaskRow, Error> {
     let unknown = match context.reader.find_task(run.id, given) {
         Err(unknown @ FindError::UnknownTask { .. }) => unknown,
-        found => return found.map_err(|error| not_found(error, context)),
+        found => return found.map_err(|error| not_found(error, context, run.name.as_str())),
     };
     match find(&context.reader, &context.root, given) {
         Ok(Located { run: of, task: Some(task) }) if of.id == run.id => Ok(*task),
@@ -201,7 +210,7 @@ fn another_task(context: &CommandContext, run: &RunRow, given: &str) -> Result<T
             of.name, run.name
         ))
         .because("several tasks have to be of one run")),
-        Ok(_) | Err(_) => Err(not_found(unknown, context)),
+        Ok(_) | Err(_) => Err(not_found(unknown, context, run.name.as_str())),
     }
 }
 
@@ -244,7 +253,8 @@ fn of_branch(reader: &Reader, given: &str) -> Result<Option<Located>, FindError>
     let branch = given.strip_prefix("refs/heads/").unwrap_or(given);
     for (at, _) in branch.match_indices('/') {
         let (prefix, rest) = (&branch[..at], &branch[at + 1..]);
-        let (run, task) = rest.split_once('/').map_or((rest, None), |(run, task)| (run, Some(task)));
+        let (run, task) =
+            rest.split_once('/').map_or((rest, None), |(run, task)| (run, Some(task)));
         let Ok(name) = run.parse::<RunName>() else { continue };
         let Some(run) = reader.run_by_name(&name)?.filter(|run| run.spec.branch_prefix == prefix)
         else {
@@ -343,8 +353,9 @@ fn is_name(name: &str, given: &str) -> bool {
     name.eq_ignore_ascii_case(given)
 }
 
-/// Returns the error of a target that was not found, with what there is instead.
-fn not_found(error: FindError, context: &CommandContext) -> Error {
+/// Returns the error of a target that was not found, with what there is instead. `target` is what was
+/// typed of the run.
+fn not_found(error: FindError, context: &CommandContext, target: &str) -> Error {
     let list = context.hints.command("runs");
     match error {
         FindError::NoRuns => {
@@ -367,9 +378,13 @@ fn not_found(error: FindError, context: &CommandContext) -> Error {
             Error::usage(what).hint(format!("@/{} for the task", candidates[0]))
         }
         FindError::Unreadable(error) => error.into(),
-        other @ (FindError::AmbiguousRun { .. }
-        | FindError::AmbiguousTask { .. }
-        | FindError::UnknownTask { .. }) => Error::usage(other.to_string()).hint(list),
+        other @ FindError::AmbiguousRun { .. } => Error::usage(other.to_string()).hint(list),
+        other @ (FindError::AmbiguousTask { .. } | FindError::UnknownTask { .. }) => {
+            let run = target.split('/').next().unwrap_or_default();
+            let run = context.reader.find_run(Some(&context.root), run);
+            let run = run.map_or_else(|_| "@".to_owned(), |run| run.name.to_string());
+            Error::usage(other.to_string()).hint(context.hints.command(&format!("runs show {run}")))
+        }
     }
 }
 

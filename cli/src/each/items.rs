@@ -124,6 +124,7 @@ impl ItemSource {
     /// # Errors
     /// The source cannot be read, an item cannot be passed to a command, or there are no items.
     pub(crate) fn items(&self, input: ItemInput<'_>) -> Result<Vec<String>, Error> {
+        let (tracked, subfolder) = (input.tracked, input.subfolder);
         let items = match self {
             Self::Glob(glob) => matching(glob, &input)?,
             Self::List(path) => {
@@ -134,7 +135,7 @@ impl ItemSource {
             Self::Standard => lines(input.standard, "standard input", input.end)?,
         };
         if items.is_empty() {
-            return Err(self.empty());
+            return Err(self.empty(tracked, subfolder));
         }
         if items.len() > MOST_ITEMS {
             let what = format!("{} items are more than {MOST_ITEMS}", items.len());
@@ -143,11 +144,13 @@ impl ItemSource {
         Ok(items)
     }
 
-    fn empty(&self) -> Error {
+    fn empty(&self, tracked: TrackedFiles<'_>, subfolder: &Path) -> Error {
         match self {
             Self::Glob(glob) => Error::usage(format!("--each '{glob}' matches no tracked file"))
                 .because("it matches only files that git tracks, below the folder of --repo")
-                .hint(if glob.contains('/') {
+                .hint(if is_folder(glob, tracked, subfolder) {
+                    format!("--each '{}/**'", glob.trim_end_matches('/'))
+                } else if glob.contains('/') {
                     "git ls-files".to_owned()
                 } else {
                     format!("--each '**/{glob}'")
@@ -156,6 +159,12 @@ impl ItemSource {
             Self::Standard => Error::usage("standard input has no items"),
         }
     }
+}
+
+/// Returns whether a glob is the path of a folder with tracked files.
+fn is_folder(glob: &str, tracked: TrackedFiles<'_>, subfolder: &Path) -> bool {
+    let folder = subfolder.join(glob.strip_prefix("./").unwrap_or(glob));
+    tracked().is_ok_and(|paths| paths.iter().any(|path| path.as_path().starts_with(&folder)))
 }
 
 fn matching(glob: &str, input: &ItemInput<'_>) -> Result<Vec<String>, Error> {
@@ -329,6 +338,11 @@ mod tests {
             "error: --each '*.go' matches no tracked file\n  because it matches only files that \
              git tracks, below the folder of --repo\n  try: --each '**/*.go'"
         );
+        for folder in ["src", "src/", "./src"] {
+            let error = items(folder, b"", b'\n', "").unwrap_err();
+            assert_eq!(error.hints, [format!("--each '{}/**'", folder.trim_end_matches('/'))]);
+        }
+        assert_eq!(items("deep", b"", b'\n', "src").unwrap_err().hints, ["--each 'deep/**'"]);
         assert!(items("src/[", b"", b'\n', "").unwrap_err().to_string().contains("not a pattern"));
         let deep = format!("{}{}", "{".repeat(300), "}".repeat(300));
         let error = items(&deep, b"", b'\n', "").unwrap_err().to_string();

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use icu_normalizer::DecomposingNormalizerBorrowed;
 use protocol::TaskName;
 
 use super::items::first_line_title;
@@ -27,18 +28,26 @@ impl NamedPrompt {
     /// Parses a prompt of the command line. Only lower-case letters, digits and `-` before a `=` are a
     /// name, so that `DEBUG=1 fails` and `a == b` are prompts.
     pub(crate) fn parse(text: &str) -> Self {
-        let is_name = |name: &str| {
-            let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-            name.chars().all(allowed)
-        };
-        let named =
-            text.split_once('=').filter(|(name, rest)| is_name(name) && !rest.starts_with('='));
-        let named = named.and_then(|(name, rest)| Some((name.parse().ok()?, rest)));
+        let named = text.split_once('=').filter(|(_, rest)| !rest.starts_with('='));
+        let named = named.and_then(|(name, rest)| Some((chosen_name(name).ok()?, rest)));
         match named {
             Some((name, rest)) => Self { name: Some(name), prompt: rest.to_owned() },
             None => Self { name: None, prompt: text.to_owned() },
         }
     }
+}
+
+/// Parses the name that the command line gives a task, in `NAME=prompt` or `--name NAME`.
+///
+/// # Errors
+/// Returns the rule.
+pub(crate) fn chosen_name(name: &str) -> Result<TaskName, String> {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let found = name.chars().all(allowed).then(|| name.parse().ok()).flatten();
+    found.ok_or_else(|| {
+        let near = TaskName::nearest(&first_words(name).replace('_', "-"));
+        format!("a NAME has lower-case letters, digits and `-`, at most 48, such as `{near}`")
+    })
 }
 
 /// Generates the names of tasks. No two differ only in case.
@@ -82,9 +91,31 @@ impl NameAllocator {
     }
 }
 
+/// Returns lower-case text with its Latin letters as those of ASCII: `übung` becomes `ubung`.
+fn in_plain_letters(text: &str) -> String {
+    let is_accent = |c: &char| ('\u{300}'..='\u{36f}').contains(c);
+    let apart = DecomposingNormalizerBorrowed::new_nfkd();
+    let mut plain = String::new();
+    for letter in apart.normalize(text).chars().filter(|c| !is_accent(c)) {
+        match letter {
+            // These have no decomposition.
+            'ß' => plain.push_str("ss"),
+            'æ' => plain.push_str("ae"),
+            'œ' => plain.push_str("oe"),
+            'þ' => plain.push_str("th"),
+            'ø' => plain.push('o'),
+            'ł' => plain.push('l'),
+            'đ' | 'ð' => plain.push('d'),
+            'ı' => plain.push('i'),
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
 /// Returns the first words of the first line in lower case, joined by `-`.
 fn first_words(text: &str) -> String {
-    let line = first_line_title(text).to_lowercase();
+    let line = in_plain_letters(&first_line_title(text).to_lowercase());
     let in_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let words = line.split(|c| !in_word(c)).filter(|word| !word.is_empty());
     let mut name = String::new();
@@ -133,8 +164,11 @@ mod tests {
             ("Describe parse_plan", "describe-parse_plan"),
             ("supercalifragilisticexpialidocious-and-more", "supercalifragilisticexpialidocious"),
             (&"x".repeat(60), &"x".repeat(48)),
+            ("Übungen für die Straße", "ubungen-fur-die-strasse"),
+            ("Corrige l’événement à Łódź", "corrige-l-evenement-a-lodz"),
             ("初めまして", "task"),
             ("_", "task-2"),
+            ("исправь", "task-3"),
         ] {
             assert_eq!(names.of_words(prompt).as_str(), name, "{prompt}");
         }
@@ -158,6 +192,17 @@ mod tests {
             let read = NamedPrompt::parse(text);
             let found = (read.name.as_ref().map(TaskName::as_str), read.prompt.as_str());
             assert_eq!(found, (name, prompt), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_rule_of_a_name_is_one_line_with_a_name_that_keeps_it() {
+        for (given, near) in
+            [("Foo", "foo"), ("foo.bar", "foo-bar"), ("foo_bar", "foo-bar"), ("Foo Bär", "foo-bar")]
+        {
+            let rule = "a NAME has lower-case letters, digits and `-`, at most 48, such as";
+            assert_eq!(chosen_name(given), Err(format!("{rule} `{near}`")), "{given}");
+            assert_eq!(chosen_name(near).map(String::from), Ok(near.to_owned()));
         }
     }
 

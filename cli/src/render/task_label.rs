@@ -1,4 +1,4 @@
-//! What people see of a task: its item, or else its name; and how the labels of several tasks are
+//! What people see of a task: its item, or its name if it has none or that is a sentence; and how the labels of several tasks are
 //! shortened so that each still differs from the others.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,13 +15,15 @@ pub type Labels<'a> = &'a dyn Fn(&TaskName) -> String;
 const NARROWEST: usize = 8;
 
 /// Returns the label of a task as printable text: `src/a.rs`, `src/a.rs +3` for a chunk of four
-/// items, or the name of a task without items.
+/// items, or the name of a task without items. An item with blanks, such as a prompt for the command of
+/// another agent, is shown by the name of its task, too.
 #[must_use]
 pub fn task_label(name: &TaskName, items: &[String]) -> String {
     let Some((first, others)) = items.split_first() else { return name.to_string() };
     let line = first.trim().lines().next().unwrap_or_default();
     let line = if line.is_empty() { name.as_str() } else { line };
     match others.len() {
+        0 if line.contains(char::is_whitespace) => name.to_string(),
         0 => one_line(line),
         others => format!("{} +{others}", one_line(line)),
     }
@@ -142,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_shown_by_its_items_or_else_by_its_name() {
+    fn a_task_is_shown_by_its_items_or_else_by_its_name_and_so_is_a_sentence() {
         let name: TaskName = "src-a-rs".parse().unwrap();
         let label = |items: &[&str]| {
             let items: Vec<_> = items.iter().map(|item| (*item).to_owned()).collect();
@@ -151,7 +153,8 @@ mod tests {
         assert_eq!(label(&[]), "src-a-rs");
         assert_eq!(label(&["src/a.rs"]), "src/a.rs");
         assert_eq!(label(&["src/a.rs", "b", "c"]), "src/a.rs +2");
-        assert_eq!(label(&["\n fix\u{1b}[2J it\nnow"]), "fix it");
+        assert_eq!(label(&["\n fix\u{1b}[2J\nnow"]), "fix");
+        assert_eq!(label(&["Write tests for src/a.rs"]), "src-a-rs");
         assert_eq!(label(&[" "]), "src-a-rs");
     }
 

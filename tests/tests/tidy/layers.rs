@@ -98,6 +98,7 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
         ],
     ),
     ("globset", &["regatta", "regatta-isolation"]),
+    ("icu_normalizer", &["regatta"]),
     ("git2", &["regatta-isolation"]),
     ("httpdate", &["regatta-providers"]),
     // Chooses the proxy of a request as the HTTP client does.

@@ -49,6 +49,29 @@ async fn what_is_not_there_or_not_clear_is_exit_1_with_what_there_is() {
     assert_eq!(several.what, "`aut` could be auth or auth.tests");
     let task = found(&bench, "@/zzz").unwrap_err();
     assert!(task.what.contains("its tasks are auth, auth.tests or billing"), "{task}");
+    let latest = bench.context.reader.runs(None, 1).unwrap().pop().unwrap().name;
+    for error in [several, task, found(&bench, "@/aut").unwrap_err()] {
+        let hint = &error.hints[0];
+        let is_listed =
+            ["@", latest.as_str()].map(|run| hint.ends_with(&format!("runs show {run}")));
+        assert!(is_listed.contains(&true), "the tasks can be listed: {error}");
+    }
+}
+
+#[test]
+async fn a_label_is_the_name_of_the_only_run_that_has_it() {
+    let bench = Bench::new();
+    let run = bench.record(vec![("auth", &[][..], End::Done(1, None))]).await;
+    assert_eq!(found(&bench, "bench"), Ok(("auth".to_owned(), TargetKind::Run, 1)));
+    assert_eq!(found(&bench, "bench/auth"), Ok(("auth".to_owned(), TargetKind::Task, 1)));
+    let given = TargetArgs { target: Some("bench".to_owned()), task: Some("auth".to_owned()) };
+    assert_eq!(Target::find(&bench.context, &given).unwrap().kind, TargetKind::Task);
+    let unknown = found(&bench, "bench/zzz").unwrap_err();
+    assert!(unknown.what.contains("no task `zzz`"), "{unknown}");
+    let later = bench.record(vec![("docs", &[][..], End::Done(1, None))]).await;
+    let several = found(&bench, "bench").unwrap_err();
+    assert_eq!(several.what, "several runs have the label `bench`");
+    assert_eq!(several.because, [format!("they are {later}, {run}")]);
 }
 
 #[test]
