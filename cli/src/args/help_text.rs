@@ -1,7 +1,8 @@
 //! The long help of each command: one sentence and examples before the options, details after them.
 
 pub(super) const ROOT: &str = "\
-Fans out many tasks over one git repository, each in its own isolated copy, and lands their work.
+Fans out many tasks over one git repository, each in its own isolated copy,
+and lands their work.
 
 Examples:
   regatta demo                      a demonstration, offline, in a few seconds
@@ -14,8 +15,8 @@ Examples:
   regatta help exit-codes";
 
 pub(super) const LAUNCH: &str = "\
-Opens a session that works in this folder, in place: a conversation on the terminal, or with -p the
-answer to a prompt.
+Opens a session that works in this folder, in place: a conversation on the
+terminal, or with -p the answer to a prompt.
 
 Examples:
   regatta                              a conversation; /help lists its keys
@@ -35,7 +36,8 @@ Examples:
   regatta demo --keep /tmp/sample     leave the repository there, to look at it";
 
 pub(super) const MODELS: &str = "\
-Lists the models that can be used, with their limits, abilities and prices, and why others cannot.
+Lists the models that can be used, with their limits, abilities and prices,
+and why others cannot.
 
 Examples:
   regatta models                 those with a key, and of servers here
@@ -44,33 +46,37 @@ Examples:
   regatta models --json
   regatta models refresh         newer facts, from models.dev
 
-Prices are in US dollars per million tokens; ? is an unknown value. The catalogue comes with Regatta;
-the file models.yml in the folder of the settings adds providers and models (docs/models.md).";
+Prices are in US dollars per million tokens; ? is an unknown value. The
+catalogue comes with Regatta; the file models.yml in the folder of the
+settings adds providers and models (docs/models.md).";
 
 pub(super) const GATES: &str = "\
-Shows the provider accounts that engines have used since the machine was started.
+Shows the provider accounts that engines have used since the machine was
+started.
 
 Examples:
   regatta gates
   regatta gates --json
 
-For each account: how many requests are in use and allowed, how many wait, and until when and why no
-request is sent. All engines of a user share these limits. An account is an address and a key; the
-key is named by its source, and never shown.";
+For each account: how many requests are in use and allowed, how many wait, and
+until when and why no request is sent. All engines of a user share these
+limits. An account is an address and a key; the key is named by its source,
+and never shown.";
 
 pub(super) const MODELS_REFRESH: &str = "\
-Fetches newer facts about models from models.dev, or reads them from a file in the same form.
+Fetches newer facts about models from models.dev, or reads them from a file in
+the same form.
 
 Examples:
   regatta models refresh
   regatta models refresh --from api.json
 
-It reads limits, prices and abilities, never an address, a header or a command. No other command of
-Regatta fetches them.";
+It reads limits, prices and abilities, never an address, a header or a
+command. No other command of Regatta fetches them.";
 
 pub(super) const LOGIN: &str = "\
-Stores the API key of a provider, or the tokens of a login there, in auth.json in the folder of the
-settings, which only you can read.
+Stores the API key of a provider, or the tokens of a login there, in auth.json
+in the folder of the settings, which only you can read.
 
 Examples:
   regatta login anthropic              asks for the key, and does not show it
@@ -79,12 +85,13 @@ Examples:
   regatta login openrouter             in a browser
   regatta login gate --device          by a code that is typed on another device
 
-OpenRouter and the providers with `oauth` in models.yml (docs/models.md) have a login. Its page is
-printed, and opened if there is a desktop. Without one, open it elsewhere and paste the last address
-of the browser.
+OpenRouter and the providers with `oauth` in models.yml (docs/models.md) have
+a login. Its page is printed, and opened if there is a desktop. Without one,
+open it elsewhere and paste the last address of the browser.
 
-A run uses the first of: --api-key, the stored key, the environment (ANTHROPIC_API_KEY …), and the
-apiKey in models.yml. Of several stored keys, the first is used.";
+A run uses the first of: --api-key, the stored key, the environment
+(ANTHROPIC_API_KEY …), and the apiKey in models.yml. Of several stored keys,
+the first is used.";
 
 pub(super) const LOGOUT: &str = "\
 Removes the stored API keys of a provider, or one of them.
@@ -112,11 +119,13 @@ Examples:
   regatta runs show r7k3f --timing    where the time went
   regatta runs show --timing --json
 
-The phases of --timing: waiting (for the task's turn and for the tasks it depends on), prepare (its
-copy of the tree is made), setup, work, capture, verify and landing (of the whole run), discard (its copy is made
-ready for another task, or removed), ledger (until the ledger is durable), launcher (starting commands, a
-part of the work). Each has the sum over all tasks, which ran at the same time, the median, and the
-time that 95 of 100 tasks did not exceed.";
+The phases of --timing: waiting (for the task's turn and for the tasks it
+depends on), prepare (its copy of the tree is made), setup, work, capture,
+verify and landing (of the whole run), discard (its copy is made ready for
+another task, or removed), ledger (until the ledger is durable), launcher
+(starting commands, a part of the work). Each has the sum over all tasks,
+which ran at the same time, the median, and the time that 95 of 100 tasks did
+not exceed.";
 
 pub(super) const RETRY: &str = "\
 Starts a new run of tasks of an earlier run that failed or were cancelled.
@@ -129,14 +138,16 @@ Examples:
   regatta runs retry r7k3f --failed --exec 'eslint --fix {{item}}'";
 
 pub(super) const RETRY_DETAILS: &str = "\
-The tasks have the prompts, commands, models, limits and settings of the run, from the ledger; later
-changes of the plan have no effect. They work on the tree as it is now. If they depend on a task that
-is not retried, it must be done and its work in the tree; they get its yield. Work that the earlier
-run kept stays kept. --model replaces the model of the tasks that have one, --exec the command of
-the others, and --limit limits of all.";
+The tasks have the prompts, commands, models, limits and settings of the run,
+from the ledger; later changes of the plan have no effect. They work on the
+tree as it is now. If they depend on a task that is not retried, it must be
+done and its work in the tree; they get its yield. Work that the earlier run
+kept stays kept. --model replaces the model of the tasks that have one, --exec
+the command of the others, and --limit limits of all.";
 
 pub(super) const RESULTS: &str = "\
-Prints what the tasks of a run yielded: the answers of models, the last lines of commands.
+Prints what the tasks of a run yielded: the answers of models, the last lines
+of commands.
 
 Examples:
   regatta results                 every task of the latest run
@@ -154,12 +165,14 @@ Targets:
   TASK       a task of the latest run
 
 JSON:
-  --json prints one array, --jsonl one object per line, in the order of the tasks. An object has
-  the fields id, item (with --chunk: items), outcome, failure, yield, changes and usage; a field
-  that does not apply is null. Unlike the text, they have every task, also without a yield.";
+  --json prints one array, --jsonl one object per line, in the order of the
+  tasks. An object has the fields id, item (with --chunk: items), outcome,
+  failure, yield, changes and usage; a field that does not apply is null.
+  Unlike the text, they have every task, also without a yield.";
 
 pub(super) const LOGS: &str = "\
-Shows the session of each task, or the output of its command, or a session of `regatta -p`.
+Shows the session of each task, or the output of its command, or a session of
+`regatta -p`.
 
 Examples:
   regatta logs                 every task of the latest run
@@ -178,7 +191,8 @@ Examples:
   regatta diff r7k3f/auth | git apply --3way    git add those files first";
 
 pub(super) const CONFLICTS: &str = "\
-Lists the work of a run that could not land, and why, with the lines that both sides changed.
+Lists the work of a run that could not land, and why, with the lines that both
+sides changed.
 
 Examples:
   regatta conflicts
@@ -198,34 +212,44 @@ Examples:
   regatta apply r7k3f/auth --branch auth && git merge auth";
 
 pub(super) const SHOW_SIDE: &str = "\
-Prints one side of a conflict: unchanged into a pipe, in printable form on a terminal.
+Prints one side of a conflict: unchanged into a pipe, in printable form on a
+terminal.
 
 Examples:
   regatta show r7k3f/auth:src/auth.rs --theirs
   regatta show r7k3f/auth:src/auth.rs --base > base.rs";
 
 pub(super) const APPLY_DETAILS: &str = "\
-The work of a task lands whole or not at all. The work of a failed task lands only if that task is
-named.
+The work of a task lands whole or not at all. The work of a failed task lands
+only if that task is named.
 
 Conflicts of one task:
-  As in git merge, ours is the version in your tree or, where the run lands on branches, on the
-  branch; theirs is the version of the task. On branches, settled work becomes a commit.
-  --ours       the file stays as it is in your tree, as with git checkout --ours
-  --theirs     the file becomes that of the task, as with git checkout --theirs
-  --union      where both changed lines, both versions stay, ours first, as git merge-file --union
-  --markers    the file gets git's conflict markers, as git merge leaves it; never on branches
-  --tool       the merge.tool of your own git configuration writes it, never that of the repository
-  --resolve    a command, or with agent or agent:MODEL a model, writes it; some of each side must be
-               left, unless --allow-loss
+  As in git merge, ours is the version in your tree or, where the run lands on
+  branches, on the branch; theirs is the version of the task. On branches,
+  settled work becomes a commit.
+  --ours       the file stays as it is in your tree, as with git checkout
+               --ours
+  --theirs     the file becomes that of the task, as with git checkout
+               --theirs
+  --union      where both changed lines, both versions stay, ours first, as
+               git merge-file --union
+  --markers    the file gets git's conflict markers, as git merge leaves it;
+               never on branches
+  --tool       the merge.tool of your own git configuration writes it, never
+               that of the repository
+  --resolve    a command, or with agent or agent:MODEL a model, writes it;
+               some of each side must be left, unless --allow-loss
   --clean      the paths without a conflict land now; the rest stays kept
-  --index      with --markers: the index becomes what git merge would make of it
-  Each option is for the paths that follow it; a folder includes everything below it. Without a path,
-  it is for all conflicts that no other option names. Name the run or task before the options. A path
-  is relative to the root of the repository, as regatta conflicts prints it.";
+  --index      with --markers: the index becomes what git merge would make of
+               it
+  Each option is for the paths that follow it; a folder includes everything
+  below it. Without a path, it is for all conflicts that no other option
+  names. Name the run or task before the options. A path is relative to the
+  root of the repository, as regatta conflicts prints it.";
 
 pub(super) const UNDO: &str = "\
-Takes back what a run, or one of its tasks, has landed: each file gets its content from before.
+Takes back what a run, or one of its tasks, has landed: each file gets its
+content from before.
 
 Examples:
   regatta undo r7k3f
@@ -233,9 +257,10 @@ Examples:
   regatta undo @ --dry-run";
 
 pub(super) const UNDO_DETAILS: &str = "\
-Later edits, by you or by a later run, are merged, as git revert does. A file in which that conflicts
-stays as it is and is named; the exit code is then 4. So does a branch with later commits. Your
-commits stay: files change in the working tree only. Commits of the run are removed from their branch.
+Later edits, by you or by a later run, are merged, as git revert does. A file
+in which that conflicts stays as it is and is named; the exit code is then 4.
+So does a branch with later commits. Your commits stay: files change in the
+working tree only. Commits of the run are removed from their branch.
 
 The work is kept, and regatta apply RUN --again lands it again.";
 
@@ -250,7 +275,8 @@ pub(super) const DISCARD_DETAILS: &str = "\
 Landed work stays. Work that has not landed is lost.";
 
 pub(super) const GC: &str = "\
-Removes old captures, logs and outputs of all repositories, and compacts the task stores.
+Removes old captures, logs and outputs of all repositories, and compacts the
+task stores.
 
 Examples:
   regatta gc --dry-run
@@ -258,10 +284,11 @@ Examples:
   regatta gc --keep-size 2GB --json";
 
 pub(super) const GC_DETAILS: &str = "\
-It removes only work that has landed, was discarded or changed nothing. Work that has neither landed
-nor been discarded stays, whatever its age, with the work that it builds on. So does everything of a
-run that still runs or has a workspace on the disk. The ledger keeps the records of runs and tasks.
-`--repo DIR` limits it to one repository. It never runs by itself.";
+It removes only work that has landed, was discarded or changed nothing. Work
+that has neither landed nor been discarded stays, whatever its age, with the
+work that it builds on. So does everything of a run that still runs or has a
+workspace on the disk. The ledger keeps the records of runs and tasks. `--repo
+DIR` limits it to one repository. It never runs by itself.";
 
 pub(super) const SCHEMA: &str = "\
 Prints a published JSON Schema.

@@ -29,7 +29,7 @@ pub use launch::{LaunchArgs, OutputMode, ToolName};
 pub use models::{
     GivenKey, ListedModels, LoginArgs, LoginMethod, LogoutArgs, ModelsArgs, ModelsCommand,
 };
-pub use parse::{Parsed, help_of, parse, public_grammar};
+pub use parse::{Parsed, command_names, has_help, help_of, parse, public_grammar};
 pub use retention::GcArgs;
 pub use retry::{RetryArgs, TaskEnding};
 pub use runs::{RunsArgs, RunsCommand};

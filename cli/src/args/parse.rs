@@ -83,9 +83,16 @@ pub fn help_of(path: &[String]) -> Option<String> {
     command.build();
     let mut found = &mut command;
     for name in path {
-        found = found.find_subcommand_mut(name).filter(|command| !command.is_hide_set())?;
+        found = found.find_subcommand_mut(name).filter(|command| has_help(command))?;
     }
     Some(found.render_long_help().to_string())
+}
+
+/// Returns whether a command has a help and a manual page. `launch` is hidden only because its name may be
+/// left out.
+#[must_use]
+pub fn has_help(command: &clap::Command) -> bool {
+    !command.is_hide_set() || command.get_name() == "launch"
 }
 
 /// Returns the grammar without what is not implemented yet, for completions and manual pages.
@@ -101,7 +108,8 @@ fn grammar() -> clap::Command {
 }
 
 /// Returns the names of the commands.
-fn command_names() -> Vec<String> {
+#[must_use]
+pub fn command_names() -> Vec<String> {
     names_of(&Arguments::command())
 }
 
@@ -169,6 +177,11 @@ fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
     if !valid.is_empty() {
         usage_error = usage_error.because(format!("the values are {}", valid.join(", ")));
     }
+    let is_short = |word: &OsString| word.to_str().is_some_and(|word| word.starts_with("-m"));
+    if argument(error) == "--merge" && line.iter().any(is_short) {
+        let model = shell_word(&text(error, ContextKind::InvalidValue));
+        usage_error = usage_error.hint(format!("--model {model}: a model is `--model`"));
+    }
     for nearest in texts(error, ContextKind::SuggestedValue) {
         usage_error = usage_error.hint(nearest);
     }
@@ -177,11 +190,6 @@ fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
 
 /// Returns whether an option was given again that takes one value.
 fn is_repeated(error: &clap::Error) -> bool {
-    let is_short = |word: &OsString| word.to_str().is_some_and(|word| word.starts_with("-m"));
-    if argument(error) == "--merge" && line.iter().any(is_short) {
-        let model = shell_word(&text(error, ContextKind::InvalidValue));
-        usage_error = usage_error.hint(format!("--model {model}: a model is `--model`"));
-    }
     let prior = || text(error, ContextKind::PriorArg);
     error.kind() == ErrorKind::ArgumentConflict
         && (prior().is_empty() || prior() == argument(error))
@@ -189,6 +197,9 @@ fn is_repeated(error: &clap::Error) -> bool {
 
 /// Returns the command of a command line, if it names one.
 fn command_of(line: &[OsString]) -> Option<&str> {
+    if line.get(1).is_some_and(|word| word == LAUNCH) {
+        return None;
+    }
     let names = command_names();
     let words = line.iter().skip(1).filter_map(|word| word.to_str());
     words.into_iter().find(|word| names.iter().any(|name| name == word))
@@ -197,9 +208,6 @@ fn command_of(line: &[OsString]) -> Option<&str> {
 fn help(command: Option<&str>) -> String {
     command.map_or_else(|| "regatta --help".to_owned(), |name| format!("regatta {name} --help"))
 }
-    if line.get(1).is_some_and(|word| word == LAUNCH) {
-        return None;
-    }
 
 fn unknown_command(error: &clap::Error) -> Error {
     let word = text(error, ContextKind::InvalidSubcommand);
@@ -250,9 +258,9 @@ fn texts(error: &clap::Error, kind: ContextKind) -> Vec<String> {
 
 mod launch_line;
 mod mistyped;
+mod unknown_option;
 
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod typed_tests;
-mod unknown_option;

@@ -37,18 +37,23 @@ Where tasks come from:
   --plan FILE             the tasks of a plan, in TOML, JSON or YAML
 
 How tasks are named:
-  By the item, or the first words of the TASK: write-tests-for-lib, and write-tests-for-lib-2.
-  NAME=TASK gives the TASK of a model a NAME of lower-case letters, digits and -; --name names the
-  only task. `t2` is the second task, unless a task of the run has a name like t1.
+  By the item, or the first words of the TASK: write-tests-for-lib, and
+  write-tests-for-lib-2. NAME=TASK names the TASK of a model; with --exec, a
+  TASK is passed on as it is. --name NAME names the only task. A NAME has
+  lower-case letters, digits and -. `t2` is the second task, unless a task of
+  the run has a name like t1.
 
 Models:
-  A model has tools to read, write and edit files and to run commands. It is that of --model, or
-  else of the plan, or else of the setting modelRoles.default, or else the default of the only
-  provider with a key, or the only model of a server on this machine. `regatta models` lists them. A
-  level of thinking may follow it, as in anthropic/claude-sonnet-4-5:high. offline/FILE is a scripted
-  model (docs/scenarios.md). Keys are stored by `regatta login`, or read from the environment
-  (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY …); a server at --base-url gets REGATTA_API_KEY,
-  if it is set. Tasks do not get these keys, unless --pass-env names them.
+  A model has tools to read, write and edit files and to run commands. It is
+  that of --model, or else of the plan, or else of the setting
+  modelRoles.default, or else the default of the only provider with a key, or
+  the only model of a server on this machine. `regatta models` lists them. A
+  level of thinking may follow it, as in anthropic/claude-sonnet-4-5:high.
+  offline/FILE is a scripted model (docs/scenarios.md). Keys are stored by
+  `regatta login`, or read from the environment (ANTHROPIC_API_KEY,
+  OPENAI_API_KEY, GEMINI_API_KEY …); a server at --base-url gets
+  REGATTA_API_KEY, if it is set. Tasks do not get these keys, unless
+  --pass-env names them.
 
 Placeholders in a TASK with --each, and in CMD:
   {{item}}       the item
@@ -56,48 +61,58 @@ Placeholders in a TASK with --each, and in CMD:
   {{item.dir}}   its folder
   {{index}}      its number, from 1
   {{items}}      all items of the task, with --chunk
-  In a TASK they are replaced by plain text; \\{{ stands for two braces. In CMD, an item with other
-  characters than letters, digits and _./,:=@%+- is replaced by a quoted variable, so that the shell
-  never parses it; {''{ stands for two braces. The variables REGATTA_ITEM, REGATTA_ITEM_STEM and
-  REGATTA_ITEM_DIR have the same values. An item of --each that begins with - gets ./ before it.
+  In a TASK they are replaced by plain text; \\{{ stands for two braces. In
+  CMD, an item with other characters than letters, digits and _./,:=@%+- is
+  replaced by a quoted variable, so that the shell never parses it; {''{
+  stands for two braces. The variables REGATTA_ITEM, REGATTA_ITEM_STEM and
+  REGATTA_ITEM_DIR have the same values. An item of --each that begins with -
+  gets ./ before it.
 
 What a workspace needs:
-  A workspace has the files of the repository, but none that git ignores. --setup runs a command in
-  each workspace before its task, with the environment of the task, in the folder where the task
-  works and within its time limit. Its changes there are not work of the task, and do not land; if
-  it fails, the task fails. Like every command, it is not confined: files that it writes outside of
-  the workspace stay there. Lines that it adds to a .gitignore hide no work.
-  --carry copies ignored files into each workspace, at most isolation.carryLimit (1 GiB). A glob
-  begins where the tasks work; one that names a folder includes everything in it. Changes of
-  carried files are never captured.
+  A workspace has the files of the repository, but none that git ignores.
+  --setup runs a command in each workspace before its task, with the
+  environment of the task, in the folder where the task works and within its
+  time limit. Its changes there are not work of the task, and do not land; if
+  it fails, the task fails. Like every command, it is not confined: files that
+  it writes outside of the workspace stay there. Lines that it adds to a
+  .gitignore hide no work. --carry copies ignored files into each workspace,
+  at most isolation.carryLimit (1 GiB). A glob begins where the tasks work;
+  one that names a folder includes everything in it. Changes of carried files
+  are never captured.
 
 Where work lands:
   --merge patch   your files, not committed; .git stays as it is
   --merge branch  regatta/RUN/TASK, a branch per task
-  --merge stack   regatta/RUN, one branch with a commit per task; what `apply` and `runs retry` land
-                  later is added to it
+  --merge stack   regatta/RUN, one branch with a commit per task; what `apply`
+                  and `runs retry` land later is added to it
   --merge none    nowhere: `diff` shows it, `apply` lands it in your files
-  --onto BRANCH   a branch of yours, as a stack. If it is checked out, its files and the index come
-                  along; a file with a change that is not committed is a conflict
-  Commits that a task made itself are kept, each with its author, date and message. Commits need
-  user.name and user.email; they are not signed, and no hooks run. Your uncommitted changes are
-  in no commit. Names begin with the setting branch.prefix instead of regatta.
-  --land eager lands each task as it ends, and tries those that did not land once more at the end.
+  --onto BRANCH   a branch of yours, as a stack. If it is checked out, its
+                  files and the index come along; a file with a change that is
+                  not committed is a conflict
+  Commits that a task made itself are kept, each with its author, date and
+  message. Commits need user.name and user.email; they are not signed, and no
+  hooks run. Your uncommitted changes are in no commit. Names begin with the
+  setting branch.prefix instead of regatta. --land eager lands each task as it
+  ends, and tries those that did not land once more at the end.
 
 What is verified:
-  --verify runs a command in the merged result before it lands, in a copy of its own with the set-up and
-  the carried files of the run, not with those of single tasks of a plan. If it fails, it runs once
-  more, and once without any task; then the tasks with which it fails are found by halving and kept as
-  unverified, and the rest lands. If it fails without any task, nothing lands, unless --verify-anyway
-  is given. Its own changes in the copy do not land.
-  `logs RUN/TASK` shows its output, `apply RUN/TASK` lands the work nevertheless.
+  --verify runs a command in the merged result before it lands, in a copy of
+  its own with the set-up and the carried files of the run, not with those of
+  single tasks of a plan. If it fails, it runs once more, and once without any
+  task; then the tasks with which it fails are found by halving and kept as
+  unverified, and the rest lands. If it fails without any task, nothing lands,
+  unless --verify-anyway is given. Its own changes in the copy do not land.
+  `logs RUN/TASK` shows its output, `apply RUN/TASK` lands the work
+  nevertheless.
 
 Files that several tasks append to:
-  Where two tasks changed the same lines, the second conflicts. In a file with the attribute
-  merge=union, or that a glob of --union matches, the lines of both are kept, in the order of
-  declaration, and the landing names these files. A glob begins where the tasks work.
+  Where two tasks changed the same lines, the second conflicts. In a file with
+  the attribute merge=union, or that a glob of --union matches, the lines of
+  both are kept, in the order of declaration, and the landing names these
+  files. A glob begins where the tasks work.
 
 The yield of a command:
-  The last line that a command writes to standard output is its yield, as JSON if it is valid JSON.
-  In a plan, a task gets the yields of the tasks in its depends_on: {{tasks.ID.yield}} or
-  {{tasks.ID.yield.FIELD}} in a prompt, and for commands the files $REGATTA_INPUTS/ID.json.";
+  The last line that a command writes to standard output is its yield, as JSON
+  if it is valid JSON. In a plan, a task gets the yields of the tasks in its
+  depends_on: {{tasks.ID.yield}} or {{tasks.ID.yield.FIELD}} in a prompt, and
+  for commands the files $REGATTA_INPUTS/ID.json.";

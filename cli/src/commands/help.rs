@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use protocol::ExitCode;
 
-use crate::args::{HelpArgs, help_of};
+use crate::args::{HelpArgs, command_names, help_of};
 use crate::error::Error;
 use crate::process;
 
@@ -22,7 +22,9 @@ fn text(topic: &[String]) -> Result<String, Error> {
         return Ok(exit_codes());
     }
     help_of(topic).ok_or_else(|| {
+        let commands = command_names().join(", ");
         Error::usage(format!("there is no help on `{}`", topic.join(" ")))
+            .because(format!("the topics are exit-codes and the commands: {commands}"))
             .hint("regatta help exit-codes")
             .hint("regatta --help")
     })
@@ -42,6 +44,8 @@ fn exit_codes() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::public_grammar;
+    use crate::render::width;
 
     fn said(topic: &[&str]) -> Result<String, Error> {
         text(&topic.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
@@ -55,9 +59,32 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_topic_is_refused() {
+    fn an_unknown_topic_is_refused_with_the_topics() {
         let error = said(&["sailing"]).unwrap_err().to_string();
-        assert!(error.starts_with("error: there is no help on `sailing`\n  try: "), "{error}");
+        assert!(error.starts_with("error: there is no help on `sailing`\n"), "{error}");
+        assert!(
+            error.contains("the topics are exit-codes and the commands: demo, run, "),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn what_clap_does_not_wrap_fits_into_eighty_columns() {
+        let mut commands = vec![public_grammar()];
+        while let Some(command) = commands.pop() {
+            let texts = [command.get_long_about(), command.get_after_long_help()];
+            for line in texts
+                .into_iter()
+                .flatten()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join("\n")
+                .lines()
+            {
+                assert!(width(line) <= 80, "{}: {line}", command.get_name());
+            }
+            commands.extend(command.get_subcommands().cloned());
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use protocol::ExitCode;
 
-use crate::args::{CompletionsArgs, ManArgs, public_grammar};
+use crate::args::{CompletionsArgs, ManArgs, has_help, public_grammar};
 use crate::error::Error;
 use crate::process;
 
@@ -30,7 +30,7 @@ fn page(path: &[String]) -> Result<String, Error> {
     let mut command = public_grammar();
     let mut title = String::from("regatta");
     for name in path {
-        let found = command.find_subcommand(name).filter(|command| !command.is_hide_set());
+        let found = command.find_subcommand(name).filter(|command| has_help(command));
         let Some(found) = found.cloned() else {
             let what = format!("there is no manual page of `{}`", path.join(" "));
             return Err(Error::usage(what).hint("regatta man"));
@@ -38,25 +38,76 @@ fn page(path: &[String]) -> Result<String, Error> {
         command = found;
         title = format!("{title}-{name}");
     }
+    // A manual page describes the options that `-h` leaves out, too.
+    let command = command.mut_args(|arg| arg.hide_short_help(false));
     let mut page = Vec::new();
     let written = clap_mangen::Man::new(command).title(title).render(&mut page);
     written.map_err(|error| Error::output(&error))?;
-    Ok(with_examples_as_typed(&String::from_utf8_lossy(&page)))
+    Ok(with_lists(&String::from_utf8_lossy(&page)))
 }
 
-/// Returns the page with indented lines, which are examples, between the requests that keep man(1) from
-/// wrapping them (`.nf` and `.fi`, groff_man(7)).
-fn with_examples_as_typed(page: &str) -> String {
-    let mut lines = Vec::new();
-    let mut is_example = false;
+/// Returns the page with its indented lines as requests of man(1), see groff_man(7). Examples keep their
+/// lines. Other lines are filled: a term and two blanks begin an entry of a list, and deeper lines go on
+/// with it.
+fn with_lists(page: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut block = Block::None;
     for line in page.lines() {
-        if line.starts_with("  ") != is_example {
-            is_example = !is_example;
-            lines.push(if is_example { ".nf" } else { ".fi" });
+        let Some(indented) = line.strip_prefix("  ") else {
+            lines.extend(block.end().map(str::to_owned));
+            block = Block::None;
+            lines.push(line.to_owned());
+            continue;
+        };
+        if block == Block::None {
+            let is_example = lines.last().is_some_and(|last| last == "Examples:");
+            block = if is_example { Block::Examples } else { Block::Prose };
+            lines.push(if is_example { ".nf" } else { ".RS 4" }.to_owned());
         }
-        lines.push(line);
+        if block == Block::Examples {
+            lines.push(line.to_owned());
+        } else if indented.starts_with("  ") {
+            lines.push(text(indented));
+        } else if let Some((term, rest)) = indented.split_once("  ") {
+            lines.extend([".TP".to_owned(), text(term), text(rest)]);
+            block = Block::List;
+        } else {
+            lines.extend((block == Block::List).then(|| ".PP".to_owned()));
+            lines.push(text(indented));
+            block = Block::Prose;
+        }
     }
+    lines.extend(block.end().map(str::to_owned));
     lines.join("\n") + "\n"
+}
+
+/// Returns a line without its indent, which is no request whatever it begins with.
+fn text(line: &str) -> String {
+    let line = line.trim();
+    if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line.to_owned() }
+}
+
+/// What indented lines are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Block {
+    /// There are none.
+    None,
+    /// Lines that are not filled.
+    Examples,
+    /// A paragraph.
+    Prose,
+    /// Entries with a term.
+    List,
+}
+
+impl Block {
+    fn end(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Examples => Some(".fi"),
+            Self::Prose | Self::List => Some(".RE"),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -65,6 +116,19 @@ mod tests {
 
     fn said(path: &[&str]) -> Result<String, Error> {
         page(&path.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn lists_and_paragraphs_are_filled_and_every_option_is_described() {
+        let page = said(&["run"]).unwrap();
+        let entry = "\n.TP\n\\-\\-merge patch\nyour files, not committed";
+        assert!(page.contains(entry), "{page}");
+        assert!(page.contains("\nModels:\n.RS 4\nA model has tools"), "{page}");
+        let options: Vec<_> = page.split("\n.TP\n").skip(1).collect();
+        for option in options.iter().filter(|option| option.starts_with("\\fB")) {
+            assert!(option.trim_end().lines().count() > 1, "{option}");
+        }
+        assert!(said(&["launch"]).unwrap().contains(".TH regatta-launch 1"));
     }
 
     #[test]
