@@ -87,8 +87,7 @@ impl FromStr for ModelChoice {
         // No id has a star in it: it is a glob.
         if text.contains('/') && !text.contains('*') {
             return text.parse().map(Self::Route).map_err(|_not_a_route| {
-                "before the first slash stands the provider, behind it its name of the model"
-                    .to_owned()
+                "a model is PROVIDER/ID, as in ollama/qwen3:8b".to_owned()
             });
         }
         if let Some(role) = Role::ALL.into_iter().find(|role| role.as_str() == text) {

@@ -20,6 +20,9 @@ pub enum QuantityError {
     /// Not an amount of money.
     #[error("`{0}` is not an amount of US dollars (they look like `2.00USD` or `0.5 USD`)")]
     Cost(String),
+    /// No money.
+    #[error("`{0}` is nothing, and a limit in US dollars is more than that (such as `2.00USD`)")]
+    NoCost(String),
     /// Too large.
     #[error("`{0}` is too large")]
     TooLarge(String),
@@ -148,7 +151,7 @@ pub fn parse_cost(text: &str) -> Result<Cost, QuantityError> {
     let dollars = dollars.ok_or_else(|| QuantityError::TooLarge(shortened(text)))?;
     let nanodollars: u64 = format!("{places:0<9}").parse().map_err(|_not_digits| bad())?;
     match dollars * 1_000_000_000 + nanodollars {
-        0 => Err(bad()),
+        0 => Err(QuantityError::NoCost(shortened(text))),
         cost => Ok(Cost::from_nanodollars(cost)),
     }
 }
@@ -259,8 +262,6 @@ mod tests {
             "$2",
             "2 EUR",
             "-1USD",
-            "0USD",
-            "0.00 USD",
             "1.USD",
             ".5USD",
             "1e3USD",
@@ -271,6 +272,9 @@ mod tests {
             "2.00 USD USD",
         ] {
             assert!(matches!(parse_cost(text), Err(QuantityError::Cost(_))), "{text}");
+        }
+        for text in ["0USD", "0.00 USD"] {
+            assert!(matches!(parse_cost(text), Err(QuantityError::NoCost(_))), "{text}");
         }
         for text in ["1000000001USD", "99999999999999999999999USD"] {
             assert!(matches!(parse_cost(text), Err(QuantityError::TooLarge(_))), "{text}");

@@ -71,8 +71,8 @@ pub(super) fn notices_of(scan: &Scan, ignored: &[String]) -> Vec<Notice> {
     let rows: [(&[String], &str, &str, &str); 5] = [
         (
             ignored,
-            "ignored files in the workspaces",
-            "they are not there; a task makes what it needs",
+            "ignored files",
+            "they are in no workspace; --carry copies them, --setup makes them",
             "git ignores",
         ),
         (

@@ -342,6 +342,6 @@ fn what_is_left_out_is_named_once_with_the_limit_or_the_full_disk() {
         };
         assert_eq!(why(&|_, to| to.starts_with("some of it is not copied")), expected);
         let ignored = "git ignores ignored, some.log";
-        assert_eq!(why(&|from, _| from == "ignored files in the workspaces"), ignored);
+        assert_eq!(why(&|from, _| from == "ignored files"), ignored);
     }
 }
