@@ -32,10 +32,10 @@ pub use models::{
 pub use parse::{Parsed, command_names, has_help, help_of, parse, public_grammar};
 pub use retention::GcArgs;
 pub use retry::{RetryArgs, TaskEnding};
-pub use runs::{RunsArgs, RunsCommand};
 pub use run::{
     AgentChoice, IsolationChoice, LandChoice, LimitSetting, MergeChoice, RunArgs, VariableName,
 };
+pub use runs::{RunsArgs, RunsCommand};
 pub use settle::{
     AllowLoss, LONGEST_PROGRAM, LandClean, ResolveArgs, Resolver, ResolverKind, SettleArgs,
     SettleOption, ShowArgs, SideChoice, Staging,

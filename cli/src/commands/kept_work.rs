@@ -113,9 +113,7 @@ pub(super) fn kept_reason(row: &TaskRow) -> Option<KeptReason> {
             KeptReason::of(&report, landing.as_ref())
         }
         (None, Some(Landed::Landed { .. } | Landed::Unchanged)) => None,
-        (None, Some(Landed::Conflicted { conflicts })) => {
-            Some(KeptReason::of_conflicts(conflicts))
-        }
+        (None, Some(Landed::Conflicted { conflicts })) => Some(KeptReason::of_conflicts(conflicts)),
         (None, Some(Landed::TakenBack { .. })) => Some(KeptReason::TakenBack),
         (None, _) => Some(KeptReason::Unfinished),
     }

@@ -18,9 +18,7 @@ pub fn empty_answer(answer: &AssistantMessage) -> Option<&'static str> {
         (StopReason::Length, true) => {
             "it was too long, and was cut off while the model thought, before its first word"
         }
-        (StopReason::Length, false) => {
-            "it was too long, and was cut off before its first word"
-        }
+        (StopReason::Length, false) => "it was too long, and was cut off before its first word",
         (StopReason::ToolUse, _) => "the model has paused before its first word",
         (_, true) => "the model has thought, and then said nothing",
         (_, false) => "the model has said nothing",
@@ -52,7 +50,11 @@ mod tests {
             (&[Part::text(" \n")], stop, Some("the model has said nothing")),
             (&[Part::text("\u{1b}[2J")], stop, Some("the model has said nothing")),
             (&[thought()], stop, Some("the model has thought, and then")),
-            (&[thought()], length, Some("it was too long, and was cut off while the model thought")),
+            (
+                &[thought()],
+                length,
+                Some("it was too long, and was cut off while the model thought"),
+            ),
             (&[], length, Some("it was too long, and was cut off before")),
             (&[thought()], StopReason::ToolUse, Some("the model has paused before")),
             (&[], StopReason::ToolUse, Some("the model has paused before")),

@@ -1,5 +1,5 @@
-//! What people see of a task: its item, or its name if it has none or that is a sentence; and how the labels of several tasks are
-//! shortened so that each still differs from the others.
+//! What people see of a task: its item, or its name if it has no item or that is a sentence; and how the
+//! labels of several tasks are shortened so that each still differs from the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,15 +15,15 @@ pub type Labels<'a> = &'a dyn Fn(&TaskName) -> String;
 const NARROWEST: usize = 8;
 
 /// Returns the label of a task as printable text: `src/a.rs`, `src/a.rs +3` for a chunk of four
-/// items, or the name of a task without items. An item with blanks, such as a prompt for the command of
-/// another agent, is shown by the name of its task, too.
+/// items, or the name of a task without items. An item of three words or more, such as a prompt for the
+/// command of another agent, is shown by the name of its task, too.
 #[must_use]
 pub fn task_label(name: &TaskName, items: &[String]) -> String {
     let Some((first, others)) = items.split_first() else { return name.to_string() };
     let line = first.trim().lines().next().unwrap_or_default();
     let line = if line.is_empty() { name.as_str() } else { line };
     match others.len() {
-        0 if line.contains(char::is_whitespace) => name.to_string(),
+        0 if line.split_whitespace().nth(2).is_some() => name.to_string(),
         0 => one_line(line),
         others => format!("{} +{others}", one_line(line)),
     }
@@ -155,6 +155,7 @@ mod tests {
         assert_eq!(label(&["src/a.rs", "b", "c"]), "src/a.rs +2");
         assert_eq!(label(&["\n fix\u{1b}[2J\nnow"]), "fix");
         assert_eq!(label(&["Write tests for src/a.rs"]), "src-a-rs");
+        assert_eq!(label(&["a b.txt"]), "a b.txt");
         assert_eq!(label(&[" "]), "src-a-rs");
     }
 

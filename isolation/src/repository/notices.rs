@@ -142,7 +142,10 @@ fn sparse(git: &Repository, index: &IndexFacts) -> Option<Notice> {
         from: "all tracked files".to_owned(),
         to: "a workspace has those that are checked out, and writing another one is a conflict"
             .to_owned(),
-        why: format!("it is a sparse checkout, which leaves out {}", counted(index.skipped, "file")),
+        why: format!(
+            "it is a sparse checkout, which leaves out {}",
+            counted(index.skipped, "file")
+        ),
     })
 }
 

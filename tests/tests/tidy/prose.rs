@@ -47,8 +47,15 @@ fn no_page_has_a_word_that_is_avoided() {
     assert_eq!(found.collect::<Vec<_>>(), Vec::<String>::new());
 }
 
-/// Finds the literals below `tokens`, but not in tests; with `docs` also the comments of items.
-fn literals(tokens: TokenStream, docs: bool, found: &mut Vec<String>) {
+/// Whether the comments of items are text for users.
+#[derive(Clone, Copy, PartialEq)]
+enum Docs {
+    Read,
+    Skipped,
+}
+
+/// Finds the literals below `tokens`, but not in tests.
+fn literals(tokens: TokenStream, docs: Docs, found: &mut Vec<String>) {
     let mut tokens = tokens.into_iter().peekable();
     while let Some(token) = tokens.next() {
         match token {
@@ -59,7 +66,7 @@ fn literals(tokens: TokenStream, docs: bool, found: &mut Vec<String>) {
                 if attribute == "[cfg(test)]" {
                     let is_end = |token: &TokenTree| token.to_string().ends_with(['}', ';']);
                     tokens.by_ref().find(is_end);
-                } else if attribute.starts_with("[doc=") && !docs {
+                } else if attribute.starts_with("[doc=") && docs == Docs::Skipped {
                     // A comment of an item is an attribute `#[doc = "…"]`.
                     tokens.next();
                 }
@@ -78,9 +85,10 @@ fn no_message_has_a_word_that_is_avoided() {
     let found = code.flat_map(|source| {
         // The comments of arguments are the text of `--help`.
         let is_help = source.path.starts_with("cli/src/args");
+        let docs = if is_help { Docs::Read } else { Docs::Skipped };
         let tokens = source.text.parse().expect("a source is Rust");
         let mut texts = Vec::new();
-        literals(tokens, is_help, &mut texts);
+        literals(tokens, docs, &mut texts);
         let wrong = texts.into_iter().filter(|text| !avoided(text).is_empty());
         wrong.map(|text| format!("{}: {text}", source.path.display())).collect::<Vec<_>>()
     });
@@ -94,7 +102,7 @@ fn words_are_found_whole_outside_of_code() {
     assert!(avoided("whosoever tells").is_empty());
     let mut found = Vec::new();
     let code = "/// A doc.\nfn f() { g(format!(\"one {}\", \"two\"), 'x') } #[cfg(test)] fn g() { \"test\" }";
-    literals(code.parse().expect("it is Rust"), false, &mut found);
+    literals(code.parse().expect("it is Rust"), Docs::Skipped, &mut found);
     assert_eq!(found, ["\"one {}\"", "\"two\"", "'x'"]);
     assert_eq!(without_code("a `nobody` b\n```\nwhoever\n```\nc").split_whitespace().count(), 3);
 }

@@ -129,8 +129,7 @@ pub struct CommandEnd {
 }
 
 /// The end of a last line that was too long to be kept whole.
-pub const CUT_LINE: &str =
-    "… (cut here: the line is longer than 500000 bytes; regatta logs prints all of it, from output.log)";
+pub const CUT_LINE: &str = "… (cut here: the line is longer than 500000 bytes; regatta logs prints all of it, from output.log)";
 
 /// What ended a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,7 @@
 use std::path::Path;
 
 use async_trait::async_trait;
-use protocol::{
-    EntryId, Failure, FailureClass, SessionEntry, SessionId, Timestamp, error_chain,
-};
+use protocol::{EntryId, Failure, FailureClass, SessionEntry, SessionId, Timestamp, error_chain};
 
 use crate::session::{MovePreview, Moved, SessionContext, SessionMove};
 

@@ -80,7 +80,8 @@ fn a_ledger_of_versions_2_and_3_is_read_and_brought_up_to_date_and_what_it_lacks
             ledger.pragma_update(None, "application_id", super::APPLICATION).unwrap();
             ledger.pragma_update(None, "user_version", i64::try_from(version).unwrap()).unwrap();
             crate::recording::open_run(&ledger, &run(&["a"]), at(0)).unwrap();
-            let used = "UPDATE run SET input_tokens = 60, output_tokens = 5, cache_read_tokens = 40,
+            let used =
+                "UPDATE run SET input_tokens = 60, output_tokens = 5, cache_read_tokens = 40,
                         cache_write_tokens = 1, cost_nanodollars = 7";
             ledger.execute(used, []).unwrap();
         }

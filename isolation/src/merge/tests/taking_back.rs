@@ -71,11 +71,8 @@ fn a_file_whose_old_name_another_file_has_stays_at_its_new_name() {
 fn work_that_is_merged_in_part_renames_a_file_or_leaves_it() {
     let [x, of_the_user] = ["x", "of the user"].map(lines);
     let memory = Memory::of(&[("a", &x), ("b", &of_the_user), ("c", "1\n")]);
-    let changes = [
-        memory.change("a", &x, ""),
-        memory.change("b", "", &x),
-        memory.change("c", "1\n", "2\n"),
-    ];
+    let changes =
+        [memory.change("a", &x, ""), memory.change("b", "", &x), memory.change("c", "1\n", "2\n")];
     let mut merger = Merger::over(&memory, &memory.bytes);
     let rest = ConflictingRest::LandClean;
     let request = SettleRequest { rest, ..SettleRequest::default() };

@@ -54,7 +54,8 @@ fn told(finished: &Finished) -> Vec<String> {
     let text = |note: &serde_json::Value| {
         ["from", "to", "why"].map(|key| note[key].as_str().unwrap_or_default()).join("; ")
     };
-    notes.map(|note| text(&note)).filter(|note| note.contains("carry")).collect()
+    let of_carry = |note: &String| note.contains("carry") && !note.starts_with("ignored files;");
+    notes.map(|note| text(&note)).filter(of_carry).collect()
 }
 
 #[test]

@@ -78,9 +78,8 @@ fn a_slash_command_of_another_agent_says_what_does_the_same_here_and_reaches_no_
         screen.type_line(&format!("/{name}"));
         // The refusal ends with what to do instead.
         let refused = format!("no such command: `/{name}`; ");
-        let is_whole = |text: &str| {
-            text.split_once(&refused).is_some_and(|(_, rest)| rest.contains('\n'))
-        };
+        let is_whole =
+            |text: &str| text.split_once(&refused).is_some_and(|(_, rest)| rest.contains('\n'));
         let text = screen.until("the refusal", is_whole);
         let instead = text.split_once(&refused).expect("it is there").1.lines().next();
         assert!(instead.is_some_and(|it| !it.is_empty() && it != "see /help"), "{name}: {text}");
