@@ -214,16 +214,22 @@ fn another_task(context: &CommandContext, run: &RunRow, given: &str) -> Result<T
     }
 }
 
-/// Returns the run and the task that a printed id means: that of a task, the ref of a capture, a landing or
-/// its ref, or a branch that the run has made.
+/// Returns the run and the task that a printed id means: that of a task, the ref of a capture, the only
+/// landing of a run, or a branch that the run has made.
 fn with_id(reader: &Reader, root: &Path, given: &str) -> Result<Option<Located>, FindError> {
     if let Some(capture) = given.strip_prefix("refs/tasks/") {
         let Some((task, _attempt)) = capture.rsplit_once('/') else { return Ok(None) };
         let Some((run, task)) = task.split_once('/') else { return Ok(None) };
-        return task_of(reader, root, run, task).map(Some);
+        let found = task_of(reader, root, run, task)?;
+        // Another attempt has another capture.
+        let captured = found.task.as_ref().and_then(|task| task.captured.as_ref());
+        let is_meant = captured.is_some_and(|it| it.capture.to_string() == given);
+        return Ok(is_meant.then_some(found));
     }
-    if let Some(found) = of_landing(reader, given)? {
-        return Ok(Some(found));
+    if let Ok(landing) = given.parse::<LandingId>()
+        && let Some(run) = reader.run_of_landing(landing)?
+    {
+        return Ok(Some(Located::run(run)));
     }
     if let Some(found) = of_branch(reader, given)? {
         return Ok(Some(found));
@@ -233,18 +239,6 @@ fn with_id(reader: &Reader, root: &Path, given: &str) -> Result<Option<Located>,
         return Ok(None);
     };
     Ok(Some(Located::task(run.clone(), reader.find_task(run.id, given)?)))
-}
-
-/// Returns the run of a landing: its name in the repository is that of the run with a number, and the ledger
-/// has an id.
-fn of_landing(reader: &Reader, given: &str) -> Result<Option<Located>, FindError> {
-    let landing = given.strip_prefix("refs/landings/").unwrap_or(given);
-    if let Ok(id) = landing.parse::<LandingId>() {
-        return Ok(reader.run_of_landing(id)?.map(Located::run));
-    }
-    let Some((run, number)) = landing.rsplit_once('-') else { return Ok(None) };
-    let (Ok(_), Ok(run)) = (number.parse::<u64>(), run.parse::<RunName>()) else { return Ok(None) };
-    Ok(reader.run_by_name(&run)?.map(Located::run))
 }
 
 /// Returns the run or the task of a branch, whose name is the prefix and the name of the run, and that of

@@ -126,7 +126,7 @@ impl Reader {
         })
     }
 
-    /// Returns the run of a landing, or of an undo.
+    /// Returns the run of a landing that is its only one; undos count as landings.
     ///
     /// # Errors
     /// The ledger cannot be read.
@@ -135,7 +135,9 @@ impl Reader {
         self.read(|ledger| {
             let mut select = ledger.prepare_cached(
                 "SELECT run.* FROM run JOIN transition ON transition.run = run.number \
-                 WHERE transition.type = 'landing_started' AND instr(transition.entry, ?1) > 0",
+                 WHERE transition.type = 'landing_started' AND instr(transition.entry, ?1) > 0 \
+                 AND (SELECT count(*) FROM transition AS each WHERE each.run = run.number \
+                 AND each.type = 'landing_started') = 1",
             )?;
             let mut rows = select.query([id])?;
             rows.next()?.map(|row| run_row(ledger, row)).transpose()

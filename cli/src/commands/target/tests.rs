@@ -110,16 +110,15 @@ async fn an_id_that_is_printed_means_its_run_or_its_task() {
         let both = format!("{run}/old");
         assert_eq!(found(&bench, &both), Ok(("old".to_owned(), TargetKind::Task, 1)), "{both}");
     }
+    // Neither one landing of several nor a number that is none means all that the run has landed.
     let id = protocol::LandingId::generate();
     let started = protocol::LedgerEntry::LandingStarted { run: old.id, landing: Some(id) };
     bench.context.record(vec![started]).await.unwrap();
-    let names = [format!("{}-1", old.name), format!("refs/landings/{}-12", old.name)];
-    for landing in printed(json!(id), id.to_string()).into_iter().chain(names) {
-        assert_eq!(
-            found(&bench, &landing),
-            Ok(("old".to_owned(), TargetKind::Run, 1)),
-            "{landing}"
-        );
+    let landings = printed(json!(id), id.to_string());
+    let names = [format!("{}-1", old.name), format!("refs/landings/{}-77", old.name)];
+    let capture = format!("refs/tasks/{}/old/9", old.name);
+    for unknown in landings.into_iter().chain(names).chain([capture]) {
+        assert!(found(&bench, &unknown).is_err(), "{unknown}");
     }
     let stack = format!("{}/{}", old.spec.branch_prefix, old.name);
     for branch in [stack.clone(), format!("refs/heads/{stack}")] {

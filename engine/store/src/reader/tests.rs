@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use engine::fault::Faults;
 use protocol::{
-    Conflict, ConflictReason, Landed, LandingReport, LedgerEntry, RepoPath, Side, TaskLanding,
+    Conflict, ConflictReason, Landed, LandingId, LandingReport, LedgerEntry, RepoPath, Side,
+    TaskLanding,
 };
 
 use crate::test_support::{TestLedger, captured, done, file, run};
@@ -201,6 +202,20 @@ async fn tasks_are_read_in_pages() {
         (vec!["a".into(), "b".into()], vec!["c".into(), "d".into()])
     );
     assert_eq!((page(4, 2), page(5, 2)), (vec!["e".to_owned()], vec![]));
+}
+
+#[test]
+async fn a_landing_names_its_run_if_it_is_the_only_one() {
+    let house = TestLedger::new();
+    let asked = run(&["a"]);
+    let name = house.open(&asked).await;
+    let [one, other] = [(); 2].map(|()| LandingId::generate());
+    let started = |id| LedgerEntry::LandingStarted { run: asked.id, landing: Some(id) };
+    let of = |id| house.reader().run_of_landing(id).unwrap().map(|run| run.name);
+    house.append(vec![started(one)]).await.unwrap();
+    assert_eq!((of(one), of(other)), (Some(name), None));
+    house.append(vec![started(other)]).await.unwrap();
+    assert_eq!((of(one), of(other)), (None, None));
 }
 
 #[test]
