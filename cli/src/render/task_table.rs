@@ -19,7 +19,7 @@ use super::terminal::{Meaning, OutputWidth, Palette};
 pub(super) const WHOLE: usize = 50;
 
 /// How many rows that say the same and no more are listed before they become one row with a count.
-const EQUAL: usize = 3;
+const EQUAL: usize = 10;
 
 /// The maximum width of the column of labels on a terminal of 80 columns, and on a very wide one.
 const NARROW_LABELS: usize = 32;
