@@ -4,7 +4,7 @@ use protocol::{ModelRoute, RunSpec, Work};
 
 use crate::model::{ModelDirectory, Roles, all_routes, left_out_fallbacks, routes};
 
-/// Returns which model was chosen where nobody names one.
+/// Returns which model was chosen for a command that names none.
 pub(super) fn chosen_model(spec: &RunSpec, chosen: Option<(ModelRoute, String)>) -> Vec<String> {
     let routes = routes(spec);
     let found = chosen.filter(|(model, _)| routes.iter().any(|(route, _)| *route == model));

@@ -104,7 +104,7 @@ mod tests {
         ] {
             let fault = fault_in(error, |_unset| None);
             assert!(fault.message.contains(expected), "{error}");
-            // Another file of certificates helps only where nobody known here has signed.
+            // Another file of certificates helps only against an unknown authority.
             let can_help =
                 ["UnknownIssuer", "CaUsedAsEndEntity"].iter().any(|it| error.contains(it));
             let names_files =

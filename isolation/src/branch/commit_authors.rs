@@ -45,7 +45,7 @@ pub(crate) fn named_task(commit: &Commit<'_>, run: &RunName) -> Option<TaskName>
 }
 
 /// Returns the task of the run that the trailers of a message name. What is above its last paragraph may
-/// be written by a model, and is no trailer.
+/// be written by a model, and is not a trailer.
 fn task_in(message: &str, run: &RunName) -> Option<TaskName> {
     let (_above, trailers) = message.trim_end().rsplit_once("\n\n")?;
     let last = |key: &str| trailers.lines().rev().find_map(|line| line.strip_prefix(key));
