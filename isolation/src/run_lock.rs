@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
 
 use crate::error::{OrCannot, Result};
+use crate::locked_file::LockedFile;
 
 /// The name of the lock file in the run's folder.
 pub(crate) const LOCK: &str = "owner.lock";
@@ -23,20 +24,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// The lock on one run's folder, released when dropped.
 #[derive(Debug)]
 pub(crate) struct RunLock {
-    lock_file: File,
+    _lock_file: LockedFile,
     /// The folder itself, locked as well, so that a task that removes the lock file does not
     /// release the lock. `None` on file systems that cannot lock a folder.
-    folder_file: Option<File>,
-}
-
-impl Drop for RunLock {
-    fn drop(&mut self) {
-        // Closing the file would not release the lock: a child that another thread is starting has
-        // the descriptor, too, until it executes its program.
-        for locked in [Some(&self.lock_file), self.folder_file.as_ref()].into_iter().flatten() {
-            let _closed_anyway = locked.unlock();
-        }
-    }
+    _folder_file: Option<LockedFile>,
 }
 
 impl RunLock {
@@ -73,22 +64,23 @@ impl RunLock {
     /// if the locked files have been replaced, or if the folder does not exist.
     fn try_lock(folder: &Path) -> std::io::Result<Option<Self>> {
         let Some(folder_file) = if_there(File::open(folder))? else { return Ok(None) };
-        let locked = match folder_file.try_lock() {
-            Ok(()) => Some(&folder_file),
+        let folder_file = match LockedFile::try_lock(folder_file) {
+            Ok(locked) => Some(locked),
             Err(TryLockError::WouldBlock) => return Ok(None),
             // The file system cannot lock folders; the lock file has to do.
             Err(TryLockError::Error(_)) => None,
         };
-        if locked.is_some() && !is_at(&folder_file, folder)? {
+        if let Some(locked) = &folder_file
+            && !is_at(locked, folder)?
+        {
             return Ok(None);
         }
         let path = folder.join(LOCK);
         let Some(lock_file) = if_there(open(&path))? else { return Ok(None) };
-        match lock_file.try_lock() {
-            Ok(()) => {
-                let folder_file = locked.is_some().then_some(folder_file);
-                let lock = Self { lock_file, folder_file };
-                Ok(is_at(&lock.lock_file, &path)?.then_some(lock))
+        match LockedFile::try_lock(lock_file) {
+            Ok(lock_file) => {
+                let is_there = is_at(&lock_file, &path)?;
+                Ok(is_there.then_some(Self { _lock_file: lock_file, _folder_file: folder_file }))
             }
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
@@ -204,16 +196,6 @@ mod tests {
         let folder = home.path().join("run");
         let lock = RunLock::acquire(&folder).unwrap();
         assert!(RunLock::try_acquire(&folder).unwrap().is_none());
-        drop(lock);
-        assert!(RunLock::try_acquire(&folder).unwrap().is_some());
-    }
-
-    #[test]
-    fn a_released_lock_is_free_although_a_new_child_has_its_descriptor() {
-        let home = tempfile::tempdir().unwrap();
-        let folder = home.path().join("run");
-        let lock = RunLock::acquire(&folder).unwrap();
-        let _of_a_child = lock.lock_file.try_clone().unwrap();
         drop(lock);
         assert!(RunLock::try_acquire(&folder).unwrap().is_some());
     }

@@ -171,7 +171,9 @@ mod tests {
             ("GIT_CONFIG_VALUE_2", "x"),
         ];
         let mut config = Config::new().unwrap();
-        given(&variables).add_to(&mut config).unwrap();
+        // libgit2 reads the file again at each value: it must stay open.
+        let given_config = given(&variables);
+        given_config.add_to(&mut config).unwrap();
         let value = |name: &str| config.get_string(name).unwrap();
         assert_eq!(value("user.name"), "Global");
         assert_eq!(value("user.email"), "value@localhost");

@@ -13,6 +13,7 @@ use engine::fault::Faults;
 use engine::ports::{CancelToken, LandingNotice};
 
 use crate::error::{OrCannot, Result};
+use crate::locked_file::LockedFile;
 use crate::repository::release_cut_off;
 
 /// The pause between two attempts to lock. A blocking lock could not be cancelled.
@@ -23,20 +24,9 @@ pub(crate) type GitFolders<'a> = dyn Fn() -> Result<Vec<PathBuf>> + 'a;
 
 /// The lock of the landing in progress. It is released when dropped, or when its process ends.
 pub(crate) struct LandingLock {
-    _held: Vec<LockedFolder>,
+    _held: Vec<LockedFile>,
     /// The devices and inodes of the folders.
     known: Vec<(u64, u64)>,
-}
-
-/// The lock on one git folder.
-struct LockedFolder(File);
-
-impl Drop for LockedFolder {
-    fn drop(&mut self) {
-        // Closing the file would not release the lock: a child that another thread is starting has
-        // the descriptor, too, until it executes its program.
-        let _closed_anyway = self.0.unlock();
-    }
 }
 
 impl LandingLock {
@@ -90,7 +80,7 @@ impl LandingLock {
         if let Some(own) = wanted.first() {
             failpoint!(faults, "landing.lock").or_cannot(|| attempted(own))?;
         }
-        let mut held: Vec<LockedFolder> = Vec::with_capacity(wanted.len());
+        let mut held: Vec<LockedFile> = Vec::with_capacity(wanted.len());
         let mut known = Vec::with_capacity(wanted.len());
         for path in &wanted {
             let what = || attempted(path);
@@ -101,8 +91,8 @@ impl LandingLock {
             if known.contains(&id) {
                 continue;
             }
-            match folder.try_lock() {
-                Ok(()) => held.push(LockedFolder(folder)),
+            match LockedFile::try_lock(folder) {
+                Ok(locked) => held.push(locked),
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(error)) => return Err(error).or_cannot(what),
             }

@@ -1,7 +1,6 @@
 //! Cleans up after a recovery, when its findings are recorded in the ledger.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::sync::Arc;
 
 use engine::failpoint;
@@ -12,6 +11,7 @@ use protocol::RunName;
 use crate::backends::{FrozenTree, RunContext};
 use crate::error::{OrCannot, Result};
 use crate::landing;
+use crate::locked_file::LockedFile;
 use crate::paths::RepoPaths;
 use crate::run_folder::give_up_if_unused;
 use crate::run_lock::RunLock;
@@ -35,14 +35,14 @@ pub(crate) struct Cleanup {
     paths: RepoPaths,
     faults: Faults,
     /// The lock of the recovery, released last.
-    _recovery_lock: File,
+    _recovery_lock: LockedFile,
 }
 
 impl Cleanup {
     pub(super) fn of(
         recovered: &Recovered,
         runs: Vec<LockedRun>,
-        recovery_lock: File,
+        recovery_lock: LockedFile,
         paths: &RepoPaths,
         faults: &Faults,
     ) -> Self {

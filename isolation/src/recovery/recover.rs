@@ -18,6 +18,7 @@ use crate::capture::summary;
 use crate::error::{OrCannot, Result};
 use crate::git_texts::GitTexts;
 use crate::landing;
+use crate::locked_file::LockedFile;
 use crate::paths::RepoPaths;
 use crate::recovery::dead_runs::{DeadRun, RunFolders};
 use crate::recovery::finish::{Cleanup, LockedRun};
@@ -118,15 +119,14 @@ fn run_names(paths: &RepoPaths) -> Result<Vec<RunName>> {
 
 /// Locks the repository's recovery. A second process waits for the lock, and then finds nothing
 /// left to recover.
-fn lock_recovery(paths: &RepoPaths) -> Result<File> {
+fn lock_recovery(paths: &RepoPaths) -> Result<LockedFile> {
     let what = || "wait for the recovery of another process";
     let folder = &paths.landings;
     DirBuilder::new().recursive(true).mode(0o700).create(folder).or_cannot(what)?;
-    let lock = File::open(folder).or_cannot(what)?;
     let began = Instant::now();
     loop {
-        match lock.try_lock() {
-            Ok(()) => return Ok(lock),
+        match LockedFile::try_lock(File::open(folder).or_cannot(what)?) {
+            Ok(lock) => return Ok(lock),
             Err(TryLockError::WouldBlock) if began.elapsed() < LOCK_TIMEOUT => {
                 thread::sleep(POLL_INTERVAL)
             }

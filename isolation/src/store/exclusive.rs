@@ -12,6 +12,7 @@ use engine::fault::Faults;
 use git2::{ObjectType, Oid};
 
 use crate::error::{OrCannot, Result};
+use crate::locked_file::LockedFile;
 use crate::store::attempt_lines::outcome_of;
 use crate::store::journal::open_records;
 use crate::store::{TaskStore, packed_refs};
@@ -27,7 +28,7 @@ pub(crate) struct ExclusiveStore {
     pub(super) store: TaskStore,
     pub(super) faults: Faults,
     /// The lock of the folder of objects; `None` if the store is only looked at.
-    locks: Option<[File; 2]>,
+    _locks: Option<[LockedFile; 2]>,
 }
 
 /// Why a store cannot be locked now.
@@ -48,16 +49,6 @@ pub(crate) struct StoreReference {
     pub(crate) target: Oid,
 }
 
-impl Drop for ExclusiveStore {
-    fn drop(&mut self) {
-        // Closing the files would not release the locks: a child that another thread is starting has
-        // the descriptors, too, until it executes its program.
-        for lock in self.locks.iter().flatten() {
-            let _closed_anyway = lock.unlock();
-        }
-    }
-}
-
 impl ExclusiveStore {
     /// Opens the store at `path` to look at it, unless somebody has locked it. Captures in its journal
     /// are not seen, but landings of them are.
@@ -65,13 +56,13 @@ impl ExclusiveStore {
         check_owner(path)?;
         let objects = File::open(path.join("objects"));
         let objects = objects.or_cannot(|| format!("open the task store {}", path.display()))?;
-        let objects = match objects.try_lock_shared() {
-            Ok(()) => Some(objects),
+        let objects = match LockedFile::try_lock_shared(objects) {
+            Ok(locked) => Some(locked),
             Err(TryLockError::WouldBlock) => return Ok(Err(StoreInUse::Collecting)),
             Err(TryLockError::Error(_no_locks)) => None,
         };
         let store = TaskStore::with_lock(path, objects)?.with_journal()?;
-        Ok(Ok(Self { store, faults: Faults::default(), locks: None }))
+        Ok(Ok(Self { store, faults: Faults::default(), _locks: None }))
     }
 
     /// Locks the store at `path`, and moves the captures in its journal into git's format before.
@@ -85,28 +76,26 @@ impl ExclusiveStore {
         let what = || format!("lock the task store {}", path.display());
         check_owner(path)?;
         let collecting = File::open(path.join("refs")).or_cannot(what)?;
-        match collecting.try_lock() {
-            Ok(()) => {}
+        let collecting = match LockedFile::try_lock(collecting) {
+            Ok(locked) => locked,
             Err(TryLockError::WouldBlock) => return Ok(Err(StoreInUse::Collecting)),
             Err(TryLockError::Error(error)) => return Err(error).or_cannot(what),
-        }
+        };
         let began = Instant::now();
         loop {
             TaskStore::open(path)?.settle()?;
             let objects = File::open(path.join("objects")).or_cannot(what)?;
-            match objects.try_lock() {
-                Ok(()) if open_records(path)?.is_none() => {
+            match LockedFile::try_lock(objects) {
+                Ok(objects) if open_records(path)?.is_none() => {
                     let store = TaskStore::with_lock(path, None)?;
-                    let locks = Some([objects, collecting]);
-                    return Ok(Ok(Self { store, faults: faults.clone(), locks }));
+                    let _locks = Some([objects, collecting]);
+                    return Ok(Ok(Self { store, faults: faults.clone(), _locks }));
                 }
                 // A capture was written in between.
-                Ok(()) => objects.unlock().or_cannot(what)?,
-                Err(TryLockError::WouldBlock) => {}
+                Ok(_) | Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => return Err(error).or_cannot(what),
             }
             if began.elapsed() >= LOCK_TIMEOUT {
-                let _closed_anyway = collecting.unlock();
                 return Ok(Err(StoreInUse::Busy));
             }
             thread::sleep(POLL_INTERVAL);

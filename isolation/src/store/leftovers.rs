@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::locked_file::LockedFile;
+
 /// The prefix of objects that libgit2 is writing.
 const TEMPORARY_OBJECT: &[u8] = b"tmp_object";
 
@@ -34,7 +36,7 @@ pub(crate) fn remove_leftovers(path: &Path) {
     ];
     for (folder, remove) in steps {
         let Ok(lock) = File::open(folder) else { continue };
-        if lock.try_lock().is_ok()
+        if let Ok(_lock) = LockedFile::try_lock(lock)
             && let Err(error) = remove()
         {
             tracing::warn!(%error, folder = %folder.display(), "leftovers stay");

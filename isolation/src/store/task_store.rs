@@ -13,6 +13,7 @@ use git2::{ErrorCode, ObjectType, OdbLookupFlags, Oid, Repository, RepositoryIni
 
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
+use crate::locked_file::LockedFile;
 use crate::repository::{init_git, open_bare};
 use crate::store::gathering::Gathering;
 use crate::store::journaled::Journaled;
@@ -36,7 +37,7 @@ pub(crate) struct TaskStore {
     /// The shared lock that every writer of objects holds, so that no other process removes the
     /// objects it is writing as leftovers. `None` on file systems without locks, where leftovers
     /// are never removed.
-    _writing: Option<File>,
+    _writing: Option<LockedFile>,
 }
 
 /// Whether data must survive a power cut.
@@ -55,13 +56,12 @@ impl TaskStore {
             create(path)?;
         }
         // Waits while old work is removed, and finds what is there afterwards.
-        let writing = File::open(path.join("objects")).ok();
-        let writing = writing.filter(|objects| objects.lock_shared().is_ok());
+        let writing = File::open(path.join("objects")).and_then(LockedFile::lock_shared).ok();
         Self::with_lock(path, writing)
     }
 
     /// Opens the store at `path`, whose folder of objects the caller has locked.
-    pub(super) fn with_lock(path: &Path, writing: Option<File>) -> Result<Self> {
+    pub(super) fn with_lock(path: &Path, writing: Option<LockedFile>) -> Result<Self> {
         let git =
             open_bare(path).or_cannot(|| format!("open the task store {}", path.display()))?;
         let (faults, gathering) = (Faults::default(), RefCell::default());
@@ -232,7 +232,7 @@ fn create(path: &Path) -> Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(parent).or_cannot(what)?;
     // Held until the store has its name, so that it is not removed as a leftover.
     let making = File::open(parent).or_cannot(what)?;
-    let _unlocked = making.lock_shared(); // where there are no locks, nobody removes anything
+    let _making = LockedFile::lock_shared(making); // without locks, no leftovers are removed
     let beside = tempfile::Builder::new().prefix(NEW_STORE).tempdir_in(parent).or_cannot(what)?;
     let mut options = RepositoryInitOptions::new();
     options.bare(true).no_reinit(true).external_template(false).initial_head("refs/heads/none");
