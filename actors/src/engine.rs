@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use engine::exit_code::Interruption;
 use engine::leading_request::LedModels;
-use engine::ports::{CancelLevel, CommandOwner, Commands};
+use engine::ports::{CancelLevel, CommandOwner, Commands, VariableChoice};
 use engine::run::{AddTasksError, FinishedChild, WaitError};
 use protocol::{Failure, RunId, TaskId, TaskSpec};
 use ractor::{Actor, ActorRef, SpawnErr};
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 
 use crate::deps::Deps;
 use crate::events::Events;
@@ -22,13 +21,25 @@ use crate::session::SessionSpec;
 use crate::sessions::{OpenSessionError, SessionHandle, SessionOpening};
 use crate::tokio_timer::RuntimeTimer;
 
-/// A running engine. Close it with [`Engine::close`]. Dropping it closes nothing: the next start of
-/// the program recovers the runs that have not ended.
-pub struct Engine {
+/// A running engine. Clones are handles of the same engine.
+///
+/// When the last handle is dropped, the engine begins to close, as with [`Engine::close`]. A runtime that
+/// ends meanwhile leaves the rest to the next start of the program, which recovers the runs that have not
+/// ended.
+#[derive(Clone)]
+pub struct Engine(Arc<Handle>);
+
+struct Handle {
     root: ActorRef<RootMessage>,
-    join: JoinHandle<()>,
+    /// Why the engine cannot continue. Its sender is dropped when the engine has ended.
     failure: watch::Receiver<Option<Failure>>,
     commands: Arc<dyn Commands>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let _closed = self.root.cast(RootMessage::Close);
+    }
 }
 
 /// A handle that cancels runs. It does not keep the engine open.
@@ -54,21 +65,21 @@ impl Engine {
         let deps = Arc::new(Deps { models, ..deps });
         let arguments = RootArguments { deps, failure: sender };
         #[expect(clippy::disallowed_methods, reason = "the root has no supervisor")]
-        let (root, join) = Actor::spawn(None, Root, arguments).await?;
-        Ok(Self { root, join, failure, commands })
+        let (root, _ends_by_itself) = Actor::spawn(None, Root, arguments).await?;
+        Ok(Self(Arc::new(Handle { root, failure, commands })))
     }
 
     /// Returns a new owner of shell commands, for those that are no calls of a model. It has to be
     /// dropped before the engine is closed.
     #[must_use]
     pub fn command_owner(&self) -> Arc<dyn CommandOwner> {
-        Arc::clone(&self.commands).owner()
+        Arc::clone(&self.0.commands).owner(&VariableChoice::default())
     }
 
     /// Returns a reader of all events from now on.
     pub async fn listen(&self) -> Events {
         // A closed engine publishes no more events.
-        answer(&self.root, RootMessage::Listen).await.unwrap_or_else(Events::ended)
+        answer(&self.0.root, RootMessage::Listen).await.unwrap_or_else(Events::ended)
     }
 
     /// Starts a run. It is submitted at once and can be cancelled before the returned future is
@@ -78,11 +89,11 @@ impl Engine {
         submission: Submission,
     ) -> impl Future<Output = Result<Submitted, SubmitError>> + use<> {
         let submission = Box::new(submission);
-        let answer = answer(&self.root, |reply| RootMessage::Submit(submission, reply));
+        let answer = answer(&self.0.root, |reply| RootMessage::Submit(submission, reply));
         async move { answer.await.unwrap_or(Err(SubmitError::Closing)) }
     }
 
-    /// Opens a session without a task, with its own tools.
+    /// Opens a session without a task, with its own tools. Returns it with its events, from the first on.
     ///
     /// # Errors
     /// Its log or its model cannot be opened, or the engine is closing.
@@ -90,10 +101,10 @@ impl Engine {
         &self,
         spec: SessionSpec,
         tools: ToolSetup,
-    ) -> Result<SessionHandle, OpenSessionError> {
+    ) -> Result<(SessionHandle, Events), OpenSessionError> {
         let opening = Box::new(SessionOpening { spec, tools });
-        match answer(&self.root, |reply| RootMessage::OpenSession(opening, reply)).await {
-            Some(Ok(opened)) => Ok(SessionHandle::new(opened)),
+        match answer(&self.0.root, |reply| RootMessage::OpenSession(opening, reply)).await {
+            Some(Ok((opened, events))) => Ok((SessionHandle::new(opened), events)),
             Some(Err(failure)) => Err(OpenSessionError::Failed(failure)),
             None => Err(OpenSessionError::Closing),
         }
@@ -102,7 +113,7 @@ impl Engine {
     /// Cancels a run: queued tasks do not start, running tasks are stopped and captured, nothing
     /// lands.
     pub fn cancel(&self, run: RunId, how: CancelLevel, why: Interruption) {
-        let _closed = self.root.cast(RootMessage::Cancel(run, how, why));
+        let _closed = self.0.root.cast(RootMessage::Cancel(run, how, why));
     }
 
     /// Adds tasks to a running run, as children of `parent` if given. Answers when they are in the
@@ -113,7 +124,7 @@ impl Engine {
         parent: Option<TaskId>,
         tasks: Vec<TaskSpec>,
     ) -> impl Future<Output = Result<Vec<TaskId>, AddTasksError>> + use<> {
-        let answer = answer(&self.root, |reply| {
+        let answer = answer(&self.0.root, |reply| {
             let request = RunRequest::AddTasks { parent, tasks, reply };
             RootMessage::Request(run, Box::new(request))
         });
@@ -128,7 +139,7 @@ impl Engine {
         run: RunId,
         parent: TaskId,
     ) -> impl Future<Output = Result<Vec<FinishedChild>, WaitError>> + use<> {
-        let answer = answer(&self.root, |reply| {
+        let answer = answer(&self.0.root, |reply| {
             RootMessage::Request(run, Box::new(RunRequest::AwaitChildren { parent, reply }))
         });
         async move { answer.await.unwrap_or(Err(WaitError::NotRunning)) }
@@ -137,14 +148,14 @@ impl Engine {
     /// Returns a handle that cancels runs from another task.
     #[must_use]
     pub fn canceller(&self) -> Canceller {
-        Canceller(self.root.clone())
+        Canceller(self.0.root.clone())
     }
 
     /// Waits until an actor that the engine needs fails, such as the ledger, or until closing makes
     /// no progress, and returns the reason. The engine is closing by then. Does not return if the
     /// engine closes without a failure.
     pub async fn failed(&self) -> Failure {
-        let mut failure = self.failure.clone();
+        let mut failure = self.0.failure.clone();
         let failed = failure.wait_for(Option::is_some).await;
         let failed = failed.ok().and_then(|failure| failure.clone());
         match failed {
@@ -156,8 +167,9 @@ impl Engine {
     /// Cancels all runs, closes all sessions and repositories, and ends the engine. Returns the
     /// reason if an actor that the engine needs failed, or if closing made no progress.
     pub async fn close(self) -> Option<Failure> {
-        let _closed = self.root.cast(RootMessage::Close);
-        let _panicked = self.join.await; // a panic ends the engine as well
-        self.failure.borrow().clone()
+        let _closed = self.0.root.cast(RootMessage::Close);
+        let mut failure = self.0.failure.clone();
+        while failure.changed().await.is_ok() {} // then its sender is gone, and the engine with it
+        failure.borrow().clone()
     }
 }

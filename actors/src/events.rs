@@ -23,15 +23,20 @@ use backlog::Backlog;
 /// a `degraded` event in their place reports how many were dropped. The queue never drops any other
 /// event. Events are numbered when they are read, so their numbers have no gaps.
 #[derive(Debug)]
-pub struct Events(Arc<Queue>);
+pub struct Events {
+    queue: Arc<Queue>,
+    bus: Weak<Bus>,
+    /// The only scope that is read; `None` means all scopes.
+    scope: Option<EventScope>,
+}
 
 impl Events {
     /// Waits for the next event. Returns `None` when the engine or session has closed.
     pub async fn recv(&mut self) -> Option<Arc<Event>> {
         loop {
-            let changed = self.0.changed.notified();
+            let changed = self.queue.changed.notified();
             {
-                let mut backlog = self.0.backlog();
+                let mut backlog = self.queue.backlog();
                 if let Some(event) = backlog.take() {
                     return Some(event);
                 }
@@ -45,20 +50,35 @@ impl Events {
 
     /// Returns the next unread event, without waiting.
     pub fn take(&mut self) -> Option<Arc<Event>> {
-        self.0.backlog().take()
+        self.queue.backlog().take()
     }
 
     /// Returns whether all published events were read.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.backlog().is_empty()
+        self.queue.backlog().is_empty()
+    }
+
+    /// Returns another reader, which has every event before it that this one has.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        let scope = self.scope.clone();
+        let Some(bus) = self.bus.upgrade() else {
+            let queue = Arc::new(Queue::of(self.queue.backlog().clone()));
+            return Self { queue, bus: Weak::new(), scope };
+        };
+        // While the readers are locked, no event is published.
+        let mut readers = bus.readers();
+        let queue = Arc::new(Queue::of(self.queue.backlog().clone()));
+        readers.push(Reader { queue: Arc::downgrade(&queue), scope: scope.clone() });
+        Self { queue, bus: Weak::clone(&self.bus), scope }
     }
 
     /// Returns a closed reader without events, for an engine that has closed.
     pub(crate) fn ended() -> Self {
         let queue = Queue::default();
         queue.backlog().close();
-        Self(Arc::new(queue))
+        Self { queue: Arc::new(queue), bus: Weak::new(), scope: None }
     }
 }
 
@@ -71,6 +91,10 @@ struct Queue {
 }
 
 impl Queue {
+    fn of(backlog: Backlog) -> Self {
+        Self { backlog: Mutex::new(backlog), changed: Notify::new() }
+    }
+
     /// Locks the backlog. Callers hold the lock for one push or pop only and never wait inside.
     fn backlog(&self) -> MutexGuard<'_, Backlog> {
         self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
@@ -86,11 +110,13 @@ impl Queue {
 #[derive(Clone)]
 pub(crate) struct EventBus(Arc<Bus>);
 
+#[derive(Debug)]
 struct Bus {
     activity: ActivityCounter,
     readers: Mutex<Vec<Reader>>,
 }
 
+#[derive(Debug)]
 struct Reader {
     queue: Weak<Queue>,
     /// The only scope that the reader reads; `None` means all scopes.
@@ -146,8 +172,8 @@ impl EventBus {
 
     fn add_reader(&self, scope: Option<EventScope>) -> Events {
         let queue = Arc::<Queue>::default();
-        self.0.readers().push(Reader { queue: Arc::downgrade(&queue), scope });
-        Events(queue)
+        self.0.readers().push(Reader { queue: Arc::downgrade(&queue), scope: scope.clone() });
+        Events { queue, bus: Arc::downgrade(&self.0), scope }
     }
 }
 

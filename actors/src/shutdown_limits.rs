@@ -18,7 +18,7 @@ pub(crate) const LEDGER: Duration = Duration::from_secs(300);
 
 /// Counts the activity of an engine, so that a shutdown can tell progress from a hang. Clones share
 /// one counter.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ActivityCounter(Arc<AtomicU64>);
 
 impl ActivityCounter {

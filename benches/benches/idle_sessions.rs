@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -10,7 +11,7 @@ use config::{DataPaths, Settings, Sources};
 use engine::fault::Faults;
 use engine::prompt::{Environment, Role, SystemPrompt};
 use protocol::{EventKind, InputId, SessionEvent, UserInput};
-use regatta::app_context::{AppContext, EngineNeeds};
+use regatta::app_context::AppContext;
 
 /// The allocator of the program itself.
 #[global_allocator]
@@ -69,22 +70,14 @@ fn hold(folder: &Path, count: usize) -> Result<(), Box<dyn Error>> {
 
 async fn converse(app: &AppContext, folder: &Path, count: usize) -> Result<(), Box<dyn Error>> {
     let model = format!("offline/{}", folder.join("scenario.toml").display());
-    let mut engine = None;
+    let engine = app.open_engine(NonZeroUsize::MIN).await.map_err(|error| error.to_string())?;
     let mut sessions = Vec::new();
     for number in 0..count {
         let role = Role::Own("You work in a folder. Answer in one line.".to_owned());
         let system = SystemPrompt::of(role, Environment::default());
         let log = folder.join(format!("home/sessions/idle/{number}.jsonl"));
         let (spec, tools) = app.session_in(folder.to_owned(), model.parse()?, system, log);
-        let engine = match &mut engine {
-            Some(engine) => engine,
-            none => {
-                let opened = app.open_engine(&EngineNeeds::of_session(&spec)).await;
-                none.insert(opened.map_err(|error| error.to_string())?)
-            }
-        };
-        let session = engine.open_session(spec, tools).await?;
-        let mut events = session.listen().await;
+        let (session, mut events) = engine.open_session(spec, tools).await?;
         session.prompt(UserInput::new(InputId::generate(), "Hello?"));
         while let Some(event) = events.recv().await {
             let EventKind::SessionEvent { event, .. } = &event.kind else { continue };
@@ -97,8 +90,6 @@ async fn converse(app: &AppContext, folder: &Path, count: usize) -> Result<(), B
     for session in sessions {
         session.close().await;
     }
-    if let Some(engine) = engine {
-        engine.close().await;
-    }
+    engine.close().await;
     Ok(())
 }

@@ -10,6 +10,7 @@
 use std::error::Error;
 use std::ffi::OsString;
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use engine::fault::Faults;
 use engine::ports::ModelRequest;
 use engine::prompt::{Environment, Role, SystemPrompt};
 use protocol::{EventKind, InputId, Message, ModelRoute, SessionEvent, UserInput};
-use regatta::app_context::{AppContext, EngineNeeds};
+use regatta::app_context::AppContext;
 use regatta::process;
 use regatta::render::SessionJson;
 
@@ -82,10 +83,9 @@ async fn converse(
     spec.request_hooks.listener = Some(Arc::new(move |request: &ModelRequest| {
         let _gone = requests.send(request.messages.len());
     }));
-    let engine = app.open_engine(&EngineNeeds::of_session(&spec)).await;
+    let engine = app.open_engine(NonZeroUsize::MIN).await;
     let engine = engine.map_err(|error| error.to_string())?;
-    let session = engine.open_session(spec, tools).await?;
-    let mut events = session.listen().await;
+    let (session, mut events) = engine.open_session(spec, tools).await?;
     session.prompt(UserInput::new(InputId::generate(), "What does the file say?"));
     let (mut json, mut lines, mut answer) = (SessionJson::default(), 0, String::new());
     while let Some(event) = events.recv().await {

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use actors::{Deps, Engine, Policy, SessionSpec};
+use actors::{Deps, Engine, Policy};
 use config::{DataPaths, Origin, RevertPolicy, Settings};
 use engine::compaction::{
     BranchSummaries, BranchSummaryPolicy, CompactionPolicy, Threshold, Trigger,
@@ -18,14 +18,14 @@ use engine::request::{FallbackRevert, RequestPolicy, RetryPolicy, Watchdog};
 use engine::session::MemorySessionLogs;
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell, TemporaryFolders};
 use isolation::Repositories;
-use protocol::{LandingId, ModelRoute, RunSpec, SessionId, Timestamp};
+use protocol::{LandingId, SessionId, Timestamp};
 use providers::{Catalogue, CatalogueConfig, UserProviders};
 use schema::{CachedSchemas, JsonSchemas};
 use store::{ArtifactFolders, BlobFolder, Durability, GateFiles, Ledger, SessionLogFiles};
 use tools::Builtins;
 
 use crate::error::{Error, ErrorKind};
-use crate::model::{UserModels, all_routes, is_scenario, price_of_user};
+use crate::model::{UserModels, price_of_user};
 use crate::process;
 use crate::session::LogStorage;
 use crate::session::user_instructions;
@@ -74,53 +74,12 @@ pub struct AppContext {
     pub user_models: Arc<UserModels>,
     /// The time of day.
     pub clock: Arc<dyn Clock>,
-}
-
-/// What an engine is opened for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EngineNeeds {
-    /// How many tasks run at the same time.
-    jobs: NonZeroUsize,
-    /// The models that are asked.
-    models: Vec<ModelRoute>,
-    /// The environment variables that are passed on to commands although they hold keys.
-    pass_env: Vec<String>,
-    /// Where session logs are.
-    logs: LogStorage,
-    /// How long it takes until a session log that is open elsewhere is refused; the default of tasks
-    /// if absent.
-    lock_timeout: Option<Duration>,
+    /// The files of session logs.
+    log_files: SessionLogFiles,
 }
 
 /// How long a session that is open in another process is waited for.
 const SESSION_LOCK_TIMEOUT: Duration = Duration::from_millis(500);
-
-impl EngineNeeds {
-    /// Returns what a run needs.
-    #[must_use]
-    pub fn of_run(spec: &RunSpec) -> Self {
-        let models = all_routes(spec).into_iter().map(|(route, _task)| route.clone()).collect();
-        let (pass_env, logs) = (spec.pass_env.clone(), LogStorage::File);
-        Self { jobs: spec.jobs, models, pass_env, logs, lock_timeout: None }
-    }
-
-    /// Returns what a session needs.
-    #[must_use]
-    pub fn of_session(spec: &SessionSpec) -> Self {
-        let models = std::iter::once(&spec.model).chain(&spec.fallbacks).cloned().collect();
-        let (logs, lock_timeout) = (LogStorage::File, Some(SESSION_LOCK_TIMEOUT));
-        Self { jobs: NonZeroUsize::MIN, models, pass_env: Vec::new(), logs, lock_timeout }
-    }
-
-    /// Returns the same with session logs in this place.
-    pub(crate) fn with_logs(self, logs: LogStorage) -> Self {
-        Self { logs, ..self }
-    }
-
-    fn is_scripted(&self) -> bool {
-        self.models.iter().any(is_scenario)
-    }
-}
 
 impl AppContext {
     /// Opens the ledger and builds the rest.
@@ -141,7 +100,23 @@ impl AppContext {
         let user_models = Arc::new(UserModels::new(&places));
         let user = Arc::clone(&user_models) as Arc<_>;
         let models = Arc::new(catalogue(&settings, user, Arc::clone(&clock) as Arc<_>));
-        Ok(Self { places, settings, faults, ledger, isolation, models, user_models, clock })
+        let log_files = SessionLogFiles::new(faults.clone());
+        let log_files = log_files.with_blobs(BlobFolder::new(places.blobs()));
+        let log_files = log_files.with_durability(match settings.sessions_durable.value {
+            true => Durability::EachMessage,
+            false => Durability::Written,
+        });
+        Ok(Self {
+            places,
+            settings,
+            faults,
+            ledger,
+            isolation,
+            models,
+            user_models,
+            clock,
+            log_files,
+        })
     }
 
     /// Returns the files in which engines share what they know about provider accounts.
@@ -159,39 +134,37 @@ impl AppContext {
         Some(format!("warning: {error}; the limits of accounts hold for this process only"))
     }
 
-    /// Opens an engine for a run or a session.
+    /// Opens an engine that works on at most `capacity` tasks at the same time, of all its runs together.
     ///
     /// # Errors
     /// The engine cannot be opened, for instance because the machine has no resources left.
-    pub async fn open_engine(&self, needs: &EngineNeeds) -> Result<Engine, Error> {
+    pub async fn open_engine(&self, capacity: NonZeroUsize) -> Result<Engine, Error> {
         // `main` has called this already, but a program that embeds this crate possibly has not.
         process::hide_memory();
-        let rules = self.environment_rules(needs);
+        let rules = self.environment_rules();
         let environment = BaseEnvironment::new(std::env::vars_os(), &rules).without_questions();
         let processes = Processes::new(process::launcher());
         let shell = Shell::new(environment, GRACE, processes);
         let commands: Arc<dyn Commands> =
             Arc::new(shell.with_temporary(temporary_folders(&self.places)));
         let schemas: Arc<dyn Schemas> = Arc::new(CachedSchemas::<JsonSchemas>::default());
-        let tools = Builtins::new(self.faults.clone());
-        let tools = if needs.is_scripted() { tools.with_panic_tool() } else { tools };
         let artifacts = self.places.all_artifacts();
         let deps = Deps {
             ledger: Arc::clone(&self.ledger) as Arc<_>,
             commands,
             gates: self.gate_files().ok().map(|files| Arc::new(files) as Arc<_>),
             models: Arc::clone(&self.models) as Arc<_>,
-            tools: vec![Arc::new(tools)],
+            tools: vec![Arc::new(Builtins::new(self.faults.clone()))],
             artifacts: Arc::new(ArtifactFolders),
             external: Arc::new(NoExternalWorkers),
             absences: Arc::default(),
-            session_logs: self.session_logs(needs),
+            session_logs: Arc::new(self.log_files.clone()),
             schemas,
             clock: Arc::clone(&self.clock),
             ids: Arc::new(UniqueIds),
             faults: self.faults.clone(),
             policy: Policy {
-                capacity: needs.jobs,
+                capacity,
                 grace: GRACE,
                 artifacts,
                 requests: request_policy(&self.settings),
@@ -213,34 +186,23 @@ impl AppContext {
 }
 
 impl AppContext {
-    fn session_logs(&self, needs: &EngineNeeds) -> Arc<dyn SessionLogs> {
-        if needs.logs == LogStorage::Memory {
-            return Arc::new(MemorySessionLogs::default());
+    /// Returns where the logs of sessions without a task are kept.
+    pub(crate) fn session_logs(&self, storage: LogStorage) -> Arc<dyn SessionLogs> {
+        match storage {
+            LogStorage::Memory => Arc::new(MemorySessionLogs::default()),
+            LogStorage::File => {
+                Arc::new(self.log_files.clone().with_lock_timeout(SESSION_LOCK_TIMEOUT))
+            }
         }
-        let files = SessionLogFiles::new(self.faults.clone());
-        let files = files.with_blobs(BlobFolder::new(self.places.blobs()));
-        let files = files.with_durability(match self.settings.sessions_durable.value {
-            true => Durability::EachMessage,
-            false => Durability::Written,
-        });
-        Arc::new(match needs.lock_timeout {
-            Some(timeout) => files.with_lock_timeout(timeout),
-            None => files,
-        })
     }
 
-    /// Returns which environment variables the processes of tasks get. The rules remove the API
-    /// keys of the models' providers, whatever the names of their variables.
-    fn environment_rules(&self, needs: &EngineNeeds) -> EnvironmentRules {
+    /// Returns which environment variables the processes of tasks and sessions get. Those of a task or session
+    /// do not get the keys of its models either.
+    fn environment_rules(&self) -> EnvironmentRules {
         let mut remove = self.settings.env_remove.value.clone();
-        let routes = needs.models.iter();
-        remove.extend(routes.flat_map(|route| providers::key_variables(&route.provider)));
         remove.extend(self.user_models.variables());
-        EnvironmentRules {
-            remove,
-            keep_only: self.settings.env_keep_only.value.clone().unwrap_or_default(),
-            pass: needs.pass_env.clone(),
-        }
+        let keep_only = self.settings.env_keep_only.value.clone().unwrap_or_default();
+        EnvironmentRules { remove, keep_only }
     }
 }
 

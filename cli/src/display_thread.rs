@@ -35,31 +35,34 @@ pub(crate) struct Notes(mpsc::UnboundedSender<DisplayCommand>);
 
 #[derive(Debug)]
 enum DisplayCommand {
+    /// Displays these events from now on.
+    Show(Events),
     Note(Cow<'static, str>),
     Finish,
 }
 
 impl Display {
-    /// Begins to display `events`.
+    /// Starts the thread, which displays notes, and events as soon as [`Display::show`] gives it some.
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub(crate) fn start(
-        show: Box<dyn Renderer>,
-        events: Events,
-        clock: Arc<dyn Clock>,
-    ) -> io::Result<Self> {
+    pub(crate) fn start(show: Box<dyn Renderer>, clock: Arc<dyn Clock>) -> io::Result<Self> {
         let (sender, commands) = mpsc::unbounded_channel();
         let (failure_sender, failure) = oneshot::channel();
         let (end_sender, ended) = oneshot::channel();
         let runtime = Handle::current();
         let mut showing =
-            DisplayLoop { show, events, commands, clock, failure: Some(failure_sender) };
+            DisplayLoop { show, events: None, commands, clock, failure: Some(failure_sender) };
         thread::Builder::new().name("display".to_owned()).spawn(move || {
             let shown = runtime.block_on(showing.until_finished());
             let _gone = end_sender.send(shown); // fails if the `Display` was dropped
         })?;
         Ok(Self { commands: sender, failure: Some(failure), ended })
+    }
+
+    /// Begins to display events.
+    pub(crate) fn show(&self, events: Events) {
+        let _ended = self.commands.send(DisplayCommand::Show(events)); // fails if the thread has panicked
     }
 
     /// Returns a sender of notes, which are displayed between the events.
@@ -100,7 +103,8 @@ impl Notes {
 /// The state of the display's thread.
 struct DisplayLoop {
     show: Box<dyn Renderer>,
-    events: Events,
+    /// `None` until there are some, and after their end.
+    events: Option<Events>,
     commands: mpsc::UnboundedReceiver<DisplayCommand>,
     clock: Arc<dyn Clock>,
     /// Sends the first write error to `Display::failed`.
@@ -113,22 +117,22 @@ impl DisplayLoop {
     async fn until_finished(&mut self) -> io::Result<()> {
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        let mut is_over = false;
         let mut gathering = None;
         loop {
             tokio::select! {
                 biased;
-                event = self.events.recv(), if !is_over && gathering.is_none() => match event {
+                event = next_of(&mut self.events), if gathering.is_none() => match event {
                     Some(event) => {
                         self.event(&event);
                         self.waiting_events();
                         gathering = Some(Instant::now() + GATHER);
                     }
-                    None => is_over = true,
+                    None => self.events = None,
                 },
                 order = self.commands.recv() => {
                     self.waiting_events();
                     match order {
+                        Some(DisplayCommand::Show(events)) => self.events = Some(events),
                         Some(DisplayCommand::Note(line)) => self.show.note(&line),
                         Some(DisplayCommand::Finish) | None => return self.show.finish(),
                     }
@@ -141,14 +145,14 @@ impl DisplayLoop {
 
     /// Displays the events that have come.
     fn waiting_events(&mut self) {
-        while let Some(event) = self.events.take() {
+        while let Some(event) = self.events.as_mut().and_then(Events::take) {
             self.event(&event);
         }
     }
 
     fn event(&mut self, event: &protocol::Event) {
         let mut shown = self.show.event(event);
-        if self.events.is_empty() {
+        if self.events.as_ref().is_none_or(Events::is_empty) {
             shown = shown.and_then(|()| self.show.flush());
         }
         if let Err(error) = shown
@@ -157,6 +161,14 @@ impl DisplayLoop {
             tracing::warn!(%error, "standard output cannot be written");
             let _gone = failure.send(error); // fails if the `Display` was dropped
         }
+    }
+}
+
+/// Waits for the next event; for ever without a reader.
+async fn next_of(events: &mut Option<Events>) -> Option<Arc<protocol::Event>> {
+    match events {
+        Some(events) => events.recv().await,
+        None => std::future::pending().await,
     }
 }
 

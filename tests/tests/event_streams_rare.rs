@@ -13,7 +13,7 @@ const LOG: &str = "/sessions/one.jsonl";
 /// Opens a session, and a second reader of its events.
 async fn open(engine: &TestEngine) -> (TestSession, Events) {
     let it = TestSession::open(engine, LOG.as_ref()).await;
-    let all = it.session.listen().await;
+    let all = it.events.another();
     (it, all)
 }
 

@@ -155,8 +155,7 @@ async fn a_transformer_decides_what_a_model_is_told_and_a_listener_sees_it() {
         };
         let spec = SessionSpec { request_hooks, ..session("/sessions/one.jsonl") };
         let opened = engine.engine.open_session(spec, session_tools()).await;
-        let session = opened.unwrap_or_else(|error| panic!("{error}"));
-        let mut it = TestSession::new(session).await;
+        let mut it = TestSession::new(opened.unwrap_or_else(|error| panic!("{error}")));
         for text in ["say one", "say two"] {
             it.session.prompt(input(text));
             let end = it.end().await;

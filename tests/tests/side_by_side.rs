@@ -5,8 +5,10 @@ use std::path::Path;
 
 use actors::Submitted;
 use engine::exit_code::Interruption;
-use engine::ports::CancelLevel;
-use protocol::{AgentEnd, EventKind, ExitCode, Message, RunName, SessionEntry, Totals};
+use engine::ports::{CancelLevel, VariableChoice};
+use protocol::{
+    AgentEnd, EventKind, ExitCode, LedgerEntry, Message, RunName, SessionEntry, Totals,
+};
 use tests::fakes::{TestEngine, TestSession, agent, input, silent, task};
 
 /// Waits for the end of so many runs, and returns what each came to.
@@ -79,6 +81,76 @@ async fn a_run_that_is_cancelled_does_not_concern_the_one_beside_it() {
     assert_eq!(landing.run, wanted.name);
     assert_eq!(engine.engine.close().await, None);
     assert_eq!((engine.repository.leaked(), engine.repository.closed()), (0, 2));
+}
+
+#[test(start_paused = true)]
+async fn the_events_of_a_run_are_its_own_and_end_with_it() {
+    let mut engine = TestEngine::with_concurrency(4).await;
+    let mut first = engine.submit(engine.spec(vec![task("one", "wait")])).await;
+    let mut again = first.events.another();
+    let mut second = engine.submit(engine.spec(vec![task("two", "yield")])).await;
+    let _totals = ends(&mut engine, 1).await;
+    engine.commands.release();
+    let _totals = ends(&mut engine, 1).await;
+    let late = first.events.another();
+    for (name, events) in [
+        (&first.name, &mut first.events),
+        (&first.name, &mut again),
+        (&second.name, &mut second.events),
+    ] {
+        let mut all = Vec::new();
+        while let Some(event) = events.recv().await {
+            assert_eq!(event.run(), Some(name));
+            all.push(event);
+        }
+        assert!(matches!(all[0].kind, EventKind::RunStarted { .. }), "{all:?}");
+        let last = all.last().map(|event| &event.kind);
+        assert!(matches!(last, Some(EventKind::RunFinished { .. })), "{all:?}");
+    }
+    assert!(!late.is_empty(), "a reader of an ended run has what the other had not read");
+    assert_eq!(engine.engine.close().await, None);
+}
+
+#[test(start_paused = true)]
+async fn each_run_has_variables_of_its_own_and_no_keys_of_its_models() {
+    let mut engine = TestEngine::with_concurrency(1).await;
+    let mut spec = engine.spec(vec![task("command", "yield"), agent("agent", "yield 1")]);
+    spec.pass_env = vec!["TOKEN".to_owned()];
+    engine.submit(spec).await;
+    engine.submit(engine.spec(vec![task("other", "yield")])).await;
+    let _totals = ends(&mut engine, 2).await;
+    let choice = |pass: &[&str], withhold: &[&str]| VariableChoice {
+        pass: pass.iter().map(|&name| name.to_owned()).collect(),
+        withhold: withhold.iter().map(|&name| name.to_owned()).collect(),
+    };
+    let of_first = choice(&["TOKEN"], &["fake_KEY"]);
+    let expected = [of_first.clone(), of_first, choice(&[], &[])];
+    let mut choices = engine.commands.choices();
+    choices.iter_mut().for_each(|choice| choice.withhold.dedup());
+    choices.sort_by_key(|choice| choice.pass.is_empty());
+    assert_eq!(choices, expected);
+    assert_eq!(engine.engine.close().await, None);
+}
+
+#[test(start_paused = true)]
+async fn an_engine_closes_with_its_last_handle() {
+    let engine = TestEngine::with_concurrency(1).await;
+    let mut run = engine.submit(engine.spec(vec![task("one", "sleep")])).await;
+    let other = engine.engine.clone();
+    let (commands, ledger) = (engine.commands.clone(), engine.ledger.clone());
+    while commands.running() == 0 {
+        tokio::task::yield_now().await;
+    }
+    drop(engine);
+    assert_eq!(commands.running(), 1, "there is another handle");
+    drop(other);
+    while run.events.recv().await.is_some() {}
+    assert_eq!(commands.running(), 0);
+    let is_end = |entry: &LedgerEntry| match entry {
+        LedgerEntry::RunFinished { exit_code, .. } => Some(*exit_code),
+        _ => None,
+    };
+    assert_eq!(ledger.entries().iter().find_map(is_end), Some(ExitCode::Terminated));
 }
 
 /// Where the log of the session is that works beside the runs.

@@ -23,7 +23,7 @@ const DELTA_BYTES: usize = 256 << 10;
 type ScopeKey = Option<EventScope>;
 
 /// The unread events of one reader, oldest first.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Backlog {
     /// By the order of publication.
     unread: BTreeMap<u64, Unread>,
@@ -40,7 +40,7 @@ pub(super) struct Backlog {
     closed: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Unread {
     Event(Arc<Event>),
     /// An event of a task's session, with the bytes it counts for.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use engine::ports::VariableChoice;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
 use super::executor::{ExecutorLease, ExecutorSetup, ToolExecutor, ToolExecutorArguments};
@@ -13,7 +14,7 @@ pub(crate) struct Executors;
 
 pub(crate) enum ExecutorsMessage {
     /// Starts an executor for one task or session.
-    Lease(ExecutorSetup, LeasedBy, RpcReplyPort<ExecutorLease>),
+    Lease(ExecutorSetup, LeasedBy, VariableChoice, RpcReplyPort<ExecutorLease>),
 }
 
 /// Who uses an executor.
@@ -44,13 +45,13 @@ impl Actor for Executors {
         message: Self::Msg,
         deps: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        let ExecutorsMessage::Lease(setup, by, reply) = message;
+        let ExecutorsMessage::Lease(setup, by, variables, reply) = message;
         let launches = LaunchMeter::default();
         // The lease shares the owner: it can end the owner also when the executor has crashed.
         let commands = Arc::clone(&deps.commands);
         let owner = match by {
-            LeasedBy::Task => commands.workspace_owner(),
-            LeasedBy::Session => commands.owner(),
+            LeasedBy::Task => commands.workspace_owner(&variables),
+            LeasedBy::Session => commands.owner(&variables),
         };
         let commands = launches.over(owner);
         let arguments =

@@ -69,6 +69,7 @@ impl RunState {
         let tasks = self.machine.record().tasks().iter();
         let keep = tasks.map(|task| task.spec.limits.output).max();
         Some(WorkVerifier::new(VerifierArguments {
+            variables: self.facts.variables.clone(),
             spec: spec.verify.clone(),
             setup: spec.needs.setup.clone(),
             run: self.arguments.name.clone(),

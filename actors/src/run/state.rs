@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use engine::ports::{CancelToken, Notice};
+use engine::ports::{CancelToken, Models, Notice, VariableChoice};
 use engine::run::{AddTasksError, Effect, Input, ReplayCheck, RequestId, RunMachine, RunRecord};
 use engine::task::TaskRecord;
-use protocol::{EventKind, LedgerEntry, TaskId, TaskSpec};
+use protocol::{EventKind, LedgerEntry, RunSpec, TaskId, TaskSpec};
 use ractor::{ActorId, ActorRef};
 
 use super::messages::{AddTasksReply, AwaitChildrenReply, CheckedTasks, RunArguments, RunMessage};
@@ -16,7 +16,15 @@ use crate::contracts::{self, Contracts, SchemaFault};
 use crate::job::Job;
 use crate::jobs::Jobs;
 use crate::messaging::Durability;
-use crate::task::{RunFacts, TaskMessage};
+use crate::task::{RunFacts, TaskMessage, key_variables};
+
+/// Returns which variables of the engine the commands of a run get: the keys of no task's model, unless the
+/// run passes them.
+fn variables(spec: &RunSpec, models: &dyn Models) -> VariableChoice {
+    let keys = spec.tasks.iter().flat_map(|task| key_variables(task, models));
+    let withhold: BTreeSet<String> = keys.collect();
+    VariableChoice { pass: spec.pass_env.clone(), withhold: withhold.into_iter().collect() }
+}
 
 pub(crate) struct RunState {
     pub(super) machine: RunMachine,
@@ -47,6 +55,7 @@ pub(crate) struct RunState {
 
 impl RunState {
     pub(super) fn new(mut arguments: RunArguments) -> Self {
+        let variables = variables(&arguments.spec, arguments.deps.models.as_ref());
         let record = RunRecord::opened(arguments.name.clone(), arguments.spec);
         arguments.spec = record.spec.clone();
         let facts = RunFacts {
@@ -54,6 +63,7 @@ impl RunState {
             repo: arguments.spec.repo.clone(),
             subfolder: arguments.spec.subfolder.clone(),
             prompt: Arc::clone(&arguments.prompt),
+            variables,
         };
         Self {
             facts: Arc::new(facts),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use engine::ports::{
     Artifact, CancelLevel, CancelToken, CommandEnd, CommandOwner, CommandRequest, EndCause,
-    IsolationError, LandingTask, MergedWorkspace, OwnerEnd, ShortOutput,
+    IsolationError, LandingTask, MergedWorkspace, OwnerEnd, ShortOutput, VariableChoice,
 };
 use engine::verification::{FailedVerification, Merged, VerificationError, Verifier};
 use protocol::{EventKind, FailingStart, RepoPath, RunName, VerifySpec, error_chain};
@@ -36,6 +36,8 @@ pub(super) struct VerifierArguments {
     pub(super) repo: PathBuf,
     /// The folder in which the commands work, relative to the root.
     pub(super) subfolder: PathBuf,
+    /// Which variables of the engine the commands get.
+    pub(super) variables: VariableChoice,
     /// The folder for the output of the commands.
     pub(super) output: PathBuf,
     /// The maximum number of bytes of output to keep of each command.
@@ -65,7 +67,8 @@ enum Ended {
 impl WorkVerifier {
     /// Returns a verifier that has no workspace yet.
     pub(super) fn new(arguments: VerifierArguments) -> Self {
-        let owner = Arc::clone(&arguments.deps.commands).workspace_owner();
+        let commands = Arc::clone(&arguments.deps.commands);
+        let owner = commands.workspace_owner(&arguments.variables);
         Self { arguments, owner, workspace: None, verifications: 0 }
     }
 

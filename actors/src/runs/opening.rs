@@ -16,6 +16,7 @@ use ractor::{ActorRef, Message, RpcReplyPort};
 
 use crate::contracts::{Contracts, SchemaFault, contracts};
 use crate::deps::Deps;
+use crate::events::Events;
 use crate::isolation::{Freezing, IsolatorMessage, RepositoryMessage};
 use crate::jobs::Panicked;
 use crate::ledger::LedgerMessage;
@@ -198,12 +199,14 @@ pub struct Submission {
 }
 
 /// A started run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Submitted {
     /// Its id.
     pub id: RunId,
     /// Its name.
     pub name: RunName,
+    /// Its events, from the first to the last.
+    pub events: Events,
 }
 
 /// Errors of starting a run. Nothing of the run is left.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, Gate};
 use engine::schedule::{Admission, Schedule};
-use protocol::RunId;
+use protocol::{EventScope, RunId};
 use ractor::{ActorId, ActorProcessingErr, ActorRef};
 
 use crate::child::start_child;
@@ -25,7 +25,7 @@ use super::opening::{GivenUp, OpenedRun, RunOpening, Services, open, withdraw};
 
 pub(crate) struct RunsState {
     schedule: Schedule,
-    runs: BTreeMap<RunId, ActorRef<RunMessage>>,
+    runs: BTreeMap<RunId, (ActorRef<RunMessage>, EventScope)>,
     jobs: Jobs,
     /// The runs that are being opened.
     opening: BTreeMap<RunId, RunOpening>,
@@ -65,9 +65,11 @@ impl RunsState {
         }
     }
 
-    /// Removes a run whose actor is gone.
+    /// Removes a run whose actor is gone. Its readers see the end of its events.
     pub(super) fn ended(&mut self, actor: ActorId) {
-        self.runs.retain(|_, run| run.get_id() != actor);
+        for (_, (_, scope)) in self.runs.extract_if(.., |_, (run, _)| run.get_id() == actor) {
+            self.arguments.events.close(&scope);
+        }
     }
 
     pub(super) fn open(
@@ -132,7 +134,9 @@ impl RunsState {
         myself: &ActorRef<RunsMessage>,
         run: OpenedRun,
     ) -> Result<Submitted, ActorProcessingErr> {
-        let submitted = Submitted { id: run.spec.id, name: run.name.clone() };
+        let scope = EventScope::Run(run.name.clone());
+        let events = self.arguments.events.subscribe_to(scope.clone());
+        let submitted = Submitted { id: run.spec.id, name: run.name.clone(), events };
         self.schedule.open(run.spec.id, run.spec.jobs);
         let arguments = RunArguments {
             name: run.name,
@@ -150,7 +154,7 @@ impl RunsState {
         };
         let actor = start_child(Run, arguments, myself.get_cell()).await?;
         actor.cast(RunMessage::Begin)?;
-        self.runs.insert(submitted.id, actor);
+        self.runs.insert(submitted.id, (actor, scope));
         Ok(submitted)
     }
 
@@ -186,7 +190,7 @@ impl RunsState {
     }
 
     pub(super) fn send(&self, run: RunId, message: RunMessage) {
-        if let Some(run) = self.runs.get(&run) {
+        if let Some((run, _)) = self.runs.get(&run) {
             let _over = run.cast(message); // a run that has ended needs no message
         }
     }

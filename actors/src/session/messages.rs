@@ -8,7 +8,7 @@ use engine::agent::{
     Assignment, Conversation, Limits, Model, Navigated, Navigation, Prompt, QueueModes,
     RequestChanges, RequestHooks,
 };
-use engine::ports::{CancelLevel, Gate, Requester};
+use engine::ports::{CancelLevel, Gate, Requester, SessionLogs};
 use engine::prompt::SystemPrompt;
 use protocol::{
     AgentEnd, CompactionResult, EntryId, Failure, FailureClass, Message, ModelRoute, QueueKind,
@@ -26,6 +26,8 @@ use crate::messaging::Notifier;
 pub struct SessionSpec {
     /// The path of its log. An existing log is continued.
     pub log: PathBuf,
+    /// Where the log is kept; with the logs of the engine if absent.
+    pub logs: Option<Arc<dyn SessionLogs>>,
     /// The id of a new session; `None` makes one.
     pub id: Option<SessionId>,
     /// The working folder.

@@ -47,8 +47,8 @@ pub(super) async fn open(
         assignment: spec.assignment.clone(),
     };
     let clock = Arc::clone(&deps.clock);
-    let logs = deps.session_logs.as_ref();
-    let conversation = Conversation::open(logs, &spec.log, header, init, clock).await;
+    let logs = spec.logs.as_ref().unwrap_or(&deps.session_logs);
+    let conversation = Conversation::open(logs.as_ref(), &spec.log, header, init, clock).await;
     let conversation = conversation.map_err(|error| error.to_failure())?;
     for LogDamage { line, what } in conversation.damage() {
         let path = spec.log.display();

@@ -32,7 +32,7 @@ pub enum PromptError {
 }
 
 /// The reply port of [`SessionsMessage::Open`].
-pub(crate) type SessionsReply = RpcReplyPort<Result<OpenedSession, Failure>>;
+pub(crate) type SessionsReply = RpcReplyPort<Result<(OpenedSession, Events), Failure>>;
 
 /// A session that is to be opened.
 pub(crate) struct SessionOpening {
@@ -81,8 +81,6 @@ pub(crate) enum SessionsMessage {
     Close(SessionKey, RpcReplyPort<()>),
     /// Closes every session, then stops.
     CloseAll,
-    /// Returns a reader of the session's events from now on.
-    Listen(SessionKey, RpcReplyPort<Events>),
     /// An event of a session.
     Happened(SessionKey, SessionEvent),
     /// Answer to the request for an executor.

@@ -15,7 +15,6 @@ use ractor::{ActorRef, RpcReplyPort};
 use super::messages::{OpenedSession, PromptError, SessionChange, SessionKey, SessionsMessage};
 use super::session_state::SessionState;
 use super::session_states::SessionStates;
-use crate::events::Events;
 use crate::messaging::answer;
 use crate::session::{ContinueError, Reply, Revision, SessionInput, SessionMessage};
 
@@ -50,12 +49,6 @@ impl SessionHandle {
     #[must_use]
     pub fn id(&self) -> SessionId {
         self.id
-    }
-
-    /// Returns a reader of the session's events from now on.
-    pub async fn listen(&self) -> Events {
-        let listen = |reply| SessionsMessage::Listen(self.key, reply);
-        answer(&self.sessions, listen).await.unwrap_or_else(Events::ended)
     }
 
     /// Returns the state of the session; `None` if it is closed.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::{Gate, OwnerEnd};
+use engine::ports::{Gate, OwnerEnd, VariableChoice};
 use engine::restarts::Decision;
 use protocol::{AgentEnd, Failure, FailureClass, SessionEvent, UserInput};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
@@ -17,7 +17,7 @@ use super::messages::{
 use super::record::{Record, State};
 use crate::child::start_child;
 use crate::deps::Deps;
-use crate::events::EventBus;
+use crate::events::{EventBus, Events};
 use crate::executors::{
     ExecutorLease, ExecutorSetup, ExecutorsMessage, LeasedBy, ToolExecutorMessage,
 };
@@ -123,13 +123,6 @@ impl Actor for Sessions {
             SessionsMessage::ModelSet(key, model, set, reply) => {
                 state.note_model(key, model, set, reply);
             }
-            SessionsMessage::Listen(key, reply) => {
-                let scope = state.records.get(&key).and_then(Record::scope);
-                // If the session is closed, the reply port is dropped, which tells the caller.
-                if let Some(scope) = scope {
-                    let _gone = reply.send(state.arguments.events.subscribe_to(scope));
-                }
-            }
             SessionsMessage::Happened(key, event) => state.publish(key, [event]),
             SessionsMessage::Close(key, reply) => {
                 if let Some(record) = state.records.get_mut(&key) {
@@ -215,7 +208,11 @@ impl SessionsState {
         let Some(record) = self.records.get(&key) else { return };
         let setup = ExecutorSetup::Tools(Box::new(record.tools.clone()));
         let executors = self.arguments.executors.clone();
-        let question = |reply| ExecutorsMessage::Lease(setup, LeasedBy::Session, reply);
+        let models = std::iter::once(&record.spec.model).chain(&record.spec.fallbacks);
+        let withhold = models.flat_map(|model| self.arguments.deps.models.key_variables(model));
+        let variables = VariableChoice { pass: Vec::new(), withhold: withhold.collect() };
+        let by = LeasedBy::Session;
+        let question = |reply| ExecutorsMessage::Lease(setup, by, variables, reply);
         let (jobs, ends) = (&mut self.jobs, (myself, &executors));
         ask(Job::SessionsLease, jobs, ends, question, move |lease| {
             SessionsMessage::Leased(key, lease)
@@ -273,9 +270,14 @@ impl SessionsState {
         let Some(record) = self.records.get_mut(&key) else { return };
         let Some(reply) = record.opening.take() else { return };
         let early = opened.as_ref().map_or_else(|_failure| Vec::new(), |log| record.opened(log));
+        let events = match record.scope() {
+            Some(scope) => self.arguments.events.subscribe_to(scope),
+            None => Events::ended(), // nothing is opened
+        };
         self.publish(key, early);
         let (failed, sessions) = (opened.is_err(), myself.clone());
-        let sent = reply.send(opened.map(|log| OpenedSession { key, id: log.id, sessions }));
+        let opened = opened.map(|log| (OpenedSession { key, id: log.id, sessions }, events));
+        let sent = reply.send(opened);
         if failed || sent.is_err() {
             self.close(myself, key); // no caller holds the session
         }

@@ -14,4 +14,4 @@ mod worker_setup;
 pub(crate) use actor::Task;
 pub(crate) use phase_clock::micros;
 pub(crate) use state::{RunFacts, TaskArguments, TaskMessage, TaskState};
-pub(crate) use worker_setup::{INPUTS, artifacts_of, artifacts_of_run};
+pub(crate) use worker_setup::{INPUTS, artifacts_of, artifacts_of_run, key_variables};

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::ports::{CancelLevel, Gate, InputFiles, IsolationError, OwnerEnd, WorkerReport};
+use engine::ports::{
+    CancelLevel, Gate, InputFiles, IsolationError, OwnerEnd, VariableChoice, WorkerReport,
+};
 use engine::prompt::SystemPrompt;
 use engine::task::{
     Effect, Input, SetupPolicy, TaskMachine, TaskRecord, Timer, Unsealed, WorkerPolicy,
@@ -66,6 +68,8 @@ pub(crate) struct RunFacts {
     pub(crate) subfolder: PathBuf,
     /// What the system prompts of its tasks are made of.
     pub(crate) prompt: Arc<SystemPrompt>,
+    /// Which variables of the engine its commands get.
+    pub(crate) variables: VariableChoice,
 }
 
 pub(crate) enum TaskMessage {

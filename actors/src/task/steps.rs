@@ -138,7 +138,8 @@ impl TaskState {
         let Some(lease) = &self.lease else { return }; // always there: prepared before
         let setup = worker_setup::executor(&self.arguments, lease, self.lifecycle.attempt());
         let executors = self.arguments.executors.clone();
-        let question = |reply| ExecutorsMessage::Lease(setup, LeasedBy::Task, reply);
+        let variables = worker_setup::variables(&self.arguments);
+        let question = |reply| ExecutorsMessage::Lease(setup, LeasedBy::Task, variables, reply);
         let (jobs, ends) = (&mut self.jobs, (myself, &executors));
         ask(Job::TaskEquip, jobs, ends, question, |lease| TaskMessage::Leased(lease.ok()));
     }

@@ -5,8 +5,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::ports::{InputFiles, ToolEnv, WorkerReport, WorkerStart, Workspace as Place};
-use protocol::{Failure, FailureClass, RunName, TaskName, Work};
+use engine::ports::{
+    InputFiles, Models, ToolEnv, VariableChoice, WorkerReport, WorkerStart, Workspace as Place,
+};
+use protocol::{Failure, FailureClass, RunName, TaskName, TaskSpec, Work};
 
 use super::state::TaskArguments;
 use crate::deps::Deps;
@@ -50,6 +52,21 @@ fn environment(task: &TaskArguments, place: &Place, attempt: u32) -> BTreeMap<St
     environment
 }
 
+/// Returns which variables of the engine the commands of the task get. A task that was added to its run may
+/// have a model of its own.
+pub(super) fn variables(task: &TaskArguments) -> VariableChoice {
+    let VariableChoice { pass, withhold } = &task.run.variables;
+    let own = key_variables(&task.spec, task.deps.models.as_ref());
+    VariableChoice { pass: pass.clone(), withhold: withhold.iter().cloned().chain(own).collect() }
+}
+
+/// Returns the variables that may hold the keys of a task's models.
+pub(crate) fn key_variables(task: &TaskSpec, models: &dyn Models) -> Vec<String> {
+    let Work::Agent(agent) = &task.work else { return Vec::new() };
+    let routes = std::iter::once(&agent.model).chain(&agent.fallback);
+    routes.flat_map(|route| models.key_variables(route)).collect()
+}
+
 /// Returns the working folder of the task.
 fn folder(task: &TaskArguments, place: &Place) -> PathBuf {
     let subfolder = &task.run.subfolder;
@@ -91,7 +108,7 @@ pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> Exe
     let spec = &task.spec;
     match spec.work {
         Work::Command(_) | Work::External(_) => ExecutorSetup::Commands,
-        Work::Agent(_) => ExecutorSetup::Tools(Box::new(ToolSetup {
+        Work::Agent(ref agent) => ExecutorSetup::Tools(Box::new(ToolSetup {
             view: lease.view(),
             env: ToolEnv {
                 subfolder: task.run.subfolder.clone(),
@@ -99,6 +116,7 @@ pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> Exe
                 environment: environment(task, &lease.place, attempt),
                 keep: spec.limits.output,
                 schema: spec.schema.as_deref().cloned(),
+                is_scripted: agent.model.is_scripted(),
             },
             artifacts: artifacts(task),
             only: None,

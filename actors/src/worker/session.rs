@@ -65,6 +65,7 @@ fn spec(agent: &Agent, start: WorkerStart, prompt: &Arc<SystemPrompt>) -> Sessio
     };
     SessionSpec {
         log: start.artifacts.join("session.jsonl"),
+        logs: None,
         id: None,
         system: system_prompt(agent, prompt),
         folder: start.folder,

@@ -1,6 +1,7 @@
 //! `regatta [PROMPT…]`: a session. Print mode answers the prompts of the command line and ends.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::num::NonZeroUsize;
 
 use actors::OpenSessionError;
 use engine::prompt::SystemPrompt;
@@ -8,7 +9,7 @@ use protocol::{AssistantMessage, ExitCode, Failure, StopReason};
 use serde_json::{Value, json};
 
 use super::note::note;
-use crate::app_context::{AppContext, EngineNeeds};
+use crate::app_context::AppContext;
 use crate::args::{Form, Globals, LaunchArgs, OutputMode};
 use crate::error::{Error, ErrorKind};
 use crate::render::{self, Terminal};
@@ -53,12 +54,10 @@ pub(super) async fn run(
     for line in first.into_iter().chain(prompts.notices.iter().cloned()).chain(plan.notes) {
         note(globals, &line);
     }
-    let needs = EngineNeeds::of_session(&plan.spec).with_logs(chosen.storage);
-    let engine = app.open_engine(&needs).await?;
-    let events = engine.listen().await;
+    let engine = app.open_engine(NonZeroUsize::MIN).await?;
     let opened = engine.open_session(plan.spec, plan.tools).await;
-    let session = match opened {
-        Ok(session) => session,
+    let (session, events) = match opened {
+        Ok(opened) => opened,
         Err(refused) => {
             engine.close().await;
             return Err(not_opened(&refused, &chosen));

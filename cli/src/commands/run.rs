@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use actors::{Canceller, Engine, Events, Submission, SubmitError, Submitted};
+use actors::{Canceller, Engine, Submission, SubmitError, Submitted};
 use config::make_private;
 use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, LandingNotice, Repository};
@@ -17,7 +17,7 @@ use protocol::{
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::app_context::{AppContext, EngineNeeds, isolation_places};
+use crate::app_context::{AppContext, isolation_places};
 use crate::commands::apply::landed_unrecorded;
 use crate::display_thread::{Display, Notes, until};
 use crate::error::{Error, ErrorKind};
@@ -59,9 +59,8 @@ pub async fn execute(
         // An error is ignored here: if the folder is missing, preparing the run reports it.
         let _said_later = make_private(&workspaces);
     }
-    let engine = app.open_engine(&EngineNeeds::of_run(&spec)).await?;
-    let mut events = engine.listen().await;
-    let shown = Display::start(show, engine.listen().await, Arc::clone(&app.clock));
+    let engine = app.open_engine(spec.jobs).await?;
+    let shown = Display::start(show, Arc::clone(&app.clock));
     let mut display = shown.map_err(|error| {
         Error::new(ErrorKind::Machine, "cannot start a thread").caused_by(&error)
     })?;
@@ -81,7 +80,7 @@ pub async fn execute(
     // From here on, a separate tokio task handles signals.
     let canceller_on_signal =
         CancelRunOnSignal::begin(signals, engine.canceller(), run, display.notes());
-    let submitted = match submitted.await {
+    let mut submitted = match submitted.await {
         Ok(submitted) => submitted,
         Err(refused) => {
             let failure = engine.close().await;
@@ -90,6 +89,7 @@ pub async fn execute(
             return Err(not_started(refused, failure));
         }
     };
+    display.show(submitted.events.another());
     log.begin(&app.places.log(&submitted.name));
     let (mut landed, mut ended_with) = (Vec::new(), None);
     let also: &mut (dyn FnMut(&Event) + Send) = &mut |event| {
@@ -100,11 +100,11 @@ pub async fn execute(
         }
         also(event);
     };
-    let ended = follow(&engine, &submitted, &mut events, &mut display, also).await;
+    let ended = follow(&engine, &mut submitted, &mut display, also).await;
     let failure = engine.close().await;
     app.user_models.finish_renewals().await;
     // After a failure, the closing engine publishes the last events of the tasks that were running.
-    while let Some(event) = events.take() {
+    while let Some(event) = submitted.events.take() {
         also(&event);
     }
     canceller_on_signal.run_has_ended();
@@ -213,8 +213,7 @@ const GATHER: Duration = Duration::from_millis(2);
 /// Passes on the events of a run until it has ended.
 async fn follow(
     engine: &Engine,
-    run: &Submitted,
-    events: &mut Events,
+    run: &mut Submitted,
     display: &mut Display,
     also: &mut (dyn FnMut(&Event) + Send),
 ) -> FollowEnd {
@@ -223,12 +222,12 @@ async fn follow(
     loop {
         tokio::select! {
             biased;
-            event = events.recv(), if gathering.is_none() => {
+            event = run.events.recv(), if gathering.is_none() => {
                 let Some(event) = event else {
                     let what = "its events ended before it did";
                     return FollowEnd::Failed(Failure::new(FailureClass::Crashed, what));
                 };
-                for event in iter::once(event).chain(iter::from_fn(|| events.take())) {
+                for event in iter::once(event).chain(iter::from_fn(|| run.events.take())) {
                     also(&event);
                     if let EventKind::RunFinished { exit_code, .. } = event.kind {
                         return match output_error {

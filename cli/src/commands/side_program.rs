@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::{CommandRequest, Commands, EndCause, ShortOutput, WrittenFile};
+use engine::ports::{CommandRequest, Commands, EndCause, ShortOutput, VariableChoice, WrittenFile};
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
 use protocol::{Conflict, ExitCode, ResolverRecord, SettledBy};
 use rustix::fs::OFlags;
@@ -204,7 +204,7 @@ async fn run(
     let environment = environment.without_questions();
     let processes = Processes::new(process::launcher());
     let shell: Arc<dyn Commands> = Arc::new(Shell::new(environment, GRACE, processes));
-    let owner = shell.owner();
+    let owner = shell.owner(&VariableChoice::default());
     let stop = CancelOnSignal::begin()?;
     let request = CommandRequest {
         script: program.script.clone(),

@@ -47,7 +47,7 @@ impl Role {
 
 /// Returns whether a scenario plays the model.
 pub(crate) fn is_scenario(route: &ModelRoute) -> bool {
-    route.provider == "offline"
+    route.is_scripted()
 }
 
 /// Makes the path of a scenario absolute, so that the model is the same from every folder. Leaves

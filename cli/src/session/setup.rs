@@ -10,7 +10,7 @@ use engine::prompt::SystemPrompt;
 use protocol::ModelRoute;
 use store::artifacts_of;
 
-use super::log_choice::ChosenLog;
+use super::log_choice::{ChosenLog, LogStorage};
 use super::system_prompt::session_prompt;
 use crate::app_context::AppContext;
 use crate::args::{GivenKey, LaunchArgs, ToolName};
@@ -52,7 +52,8 @@ pub(crate) async fn plan(
     notes.extend(about_files);
     let (spec, tools) = app.session_in(folder, model, system, log.path.clone());
     let only = Some(args.tool_names().into_iter().map(str::to_owned).collect());
-    let spec = SessionSpec { fallbacks, id: log.id, ..spec };
+    let logs = Some(app.session_logs(log.storage));
+    let spec = SessionSpec { fallbacks, id: log.id, logs, ..spec };
     Ok(SessionPlan { spec, tools: ToolSetup { only, ..tools }, notes })
 }
 
@@ -69,8 +70,10 @@ impl AppContext {
         log: PathBuf,
     ) -> (SessionSpec, ToolSetup) {
         let artifacts = artifacts_of(&log);
+        let is_scripted = model.is_scripted();
         let spec = SessionSpec {
             log,
+            logs: Some(self.session_logs(LogStorage::File)),
             id: None,
             system: Arc::new(system),
             folder: folder.clone(),
@@ -88,6 +91,7 @@ impl AppContext {
             environment: Default::default(),
             keep: self.settings.task_limits().output,
             schema: None,
+            is_scripted,
         };
         let view = Arc::new(isolation::DirectoryView::new(folder));
         let only = Some(ToolName::ALL.into_iter().map(|it| it.as_str().to_owned()).collect());

@@ -200,9 +200,8 @@ impl SessionSwitch<'_> {
         };
         notes.extend(context_files(&plan.spec.system).map(|read| format!("it has read {read}")));
         notes.extend(plan.notes);
-        let events = self.engine.listen().await;
         let opened = self.engine.open_session(plan.spec, plan.tools).await;
-        let session = opened.map_err(|refused| match refused {
+        let (session, events) = opened.map_err(|refused| match refused {
             OpenSessionError::Failed(why) if why.message.contains("has it open") => {
                 NotOpened::InUse(log.path.clone())
             }

@@ -20,8 +20,7 @@ use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use protocol::{
-    Event, EventKind, EventScope, Failure, FailureClass, InputId, QueueKind, SessionEvent,
-    UserInput,
+    Event, EventKind, Failure, FailureClass, InputId, QueueKind, SessionEvent, UserInput,
 };
 use rustix::io::Errno;
 use rustix::process::Signal;
@@ -255,10 +254,7 @@ impl Shown<'_> {
     async fn events(&mut self, first: Arc<Event>, events: &mut Events) -> io::Result<()> {
         let mut next = Some(first);
         while let Some(event) = next {
-            let own = EventScope::Session(self.session.id());
-            if let EventKind::SessionEvent { event: said, .. } = &event.kind
-                && event.scope == Some(own)
-            {
+            if let EventKind::SessionEvent { event: said, .. } = &event.kind {
                 let now = self.began.elapsed();
                 let effects = self.view.event(said, now);
                 if let SessionEvent::RequestWait { waits_for, .. } = said

@@ -48,6 +48,10 @@ impl Models for LedModels {
         let providers = self.models.open_with_each_key(route)?.into_iter();
         Ok(providers.map(|provider| self.led(provider)).collect())
     }
+
+    fn key_variables(&self, route: &ModelRoute) -> Vec<String> {
+        self.models.key_variables(route)
+    }
 }
 
 impl LedModels {

@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
+use engine::ports::VariableChoice;
+
 /// The variables that every command starts with, determined once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BaseEnvironment {
     variables: BTreeMap<OsString, OsString>,
+    /// The variables that a rule withholds, and that can be passed on all the same.
+    withheld: BTreeMap<OsString, OsString>,
 }
 
 /// The user's rules for the environment of commands.
@@ -16,9 +20,6 @@ pub struct EnvironmentRules {
     pub remove: Vec<String>,
     /// If not empty, the only variables that are kept. It does not override `remove`.
     pub keep_only: Vec<String>,
-    /// The names of variables that are kept despite the other rules, unless they
-    /// [are never passed on](Self::is_never_passed).
-    pub pass: Vec<String>,
 }
 
 /// Variables that select a repository or a configuration for git. With them, a run started from a git
@@ -94,8 +95,29 @@ impl BaseEnvironment {
         variables: impl IntoIterator<Item = (OsString, OsString)>,
         rules: &EnvironmentRules,
     ) -> Self {
-        let variables = variables.into_iter().filter(|(name, _)| rules.keep(name)).collect();
-        Self { variables }
+        let (variables, withheld): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            variables.into_iter().partition(|(name, _)| rules.keep(name));
+        let can_be_passed = |name: &OsString| {
+            name.to_str().is_some_and(|name| !EnvironmentRules::is_never_passed(name))
+        };
+        let withheld = withheld.into_iter().filter(|(name, _)| can_be_passed(name)).collect();
+        Self { variables, withheld }
+    }
+
+    /// Returns the variables for the commands of one owner.
+    pub(crate) fn of_owner(&self, choice: &VariableChoice) -> Self {
+        let mut own = self.clone();
+        for name in &choice.withhold {
+            if let Some((name, value)) = own.variables.remove_entry(OsStr::new(name)) {
+                own.withheld.insert(name, value);
+            }
+        }
+        for name in &choice.pass {
+            if let Some((name, value)) = own.withheld.remove_entry(OsStr::new(name)) {
+                own.variables.insert(name, value);
+            }
+        }
+        own
     }
 
     /// Returns the same variables, and those that keep git from waiting for a person. What is set
@@ -143,9 +165,6 @@ impl EnvironmentRules {
         if Self::is_never_passed(name) {
             return false;
         }
-        if self.pass.iter().any(|passed| passed == name) {
-            return true;
-        }
         let taken =
             Self::is_provider_key(name) || self.remove.iter().any(|removed| removed == name);
         !taken && (self.keep_only.is_empty() || self.keep_only.iter().any(|kept| kept == name))
@@ -159,9 +178,12 @@ mod tests {
     use super::*;
 
     fn left(names: &[&str], rules: &EnvironmentRules) -> Vec<String> {
-        let variables = names.iter().map(|name| (OsString::from(name), OsString::from("1")));
-        let base = BaseEnvironment::new(variables, rules);
+        let base = BaseEnvironment::new(of_names(names), rules);
         base.variables.into_keys().map(|name| name.into_string().unwrap()).collect()
+    }
+
+    fn of_names(names: &[&str]) -> impl Iterator<Item = (OsString, OsString)> {
+        names.iter().map(|name| (OsString::from(name), OsString::from("1")))
     }
 
     fn owned(names: &[&str]) -> Vec<String> {
@@ -199,7 +221,6 @@ mod tests {
         let rules = EnvironmentRules {
             remove: owned(&["HOME"]),
             keep_only: owned(&["HOME", "OPENAI_API_KEY", "PATH"]),
-            pass: Vec::new(),
         };
         assert_eq!(left(&["HOME", "LANG", "OPENAI_API_KEY", "PATH"], &rules), ["PATH"]);
     }
@@ -210,11 +231,20 @@ mod tests {
         let passed = ["NPM_TOKEN", "OPENAI_API_KEY"];
         let rules = EnvironmentRules {
             remove: owned(&["NPM_TOKEN"]),
-            keep_only: owned(&["PATH"]),
-            pass: owned(&[&never[..], &passed[..]].concat()),
+            keep_only: owned(&["LANG", "MY_KEY", "PATH"]),
         };
-        let names = [&never[..], &passed[..], &["HOME", "PATH", "XAI_API_KEY"]].concat();
-        assert_eq!(left(&names, &rules), ["NPM_TOKEN", "OPENAI_API_KEY", "PATH"]);
+        let choice = VariableChoice {
+            pass: owned(&[&never[..], &passed[..]].concat()),
+            withhold: owned(&["MY_KEY", "NPM_TOKEN", "UNSET"]),
+        };
+        let names =
+            [&never[..], &passed[..], &["HOME", "LANG", "MY_KEY", "PATH", "XAI_API_KEY"]].concat();
+        let base = BaseEnvironment::new(of_names(&names), &rules);
+        let own: Vec<_> = base.of_owner(&choice).variables.into_keys().collect();
+        assert_eq!(own, ["LANG", "NPM_TOKEN", "OPENAI_API_KEY", "PATH"]);
+        let others: Vec<_> =
+            base.of_owner(&VariableChoice::default()).variables.into_keys().collect();
+        assert_eq!(others, ["LANG", "MY_KEY", "PATH"], "the choice of one owner is its own");
         assert!(never.iter().all(|name| EnvironmentRules::is_never_passed(name)));
         assert!(!passed.iter().any(|name| EnvironmentRules::is_never_passed(name)));
     }
@@ -225,7 +255,7 @@ mod tests {
         let all = BaseEnvironment::new([odd.clone()], &EnvironmentRules::default());
         assert_eq!(all.variables.len(), 1);
         let rules = EnvironmentRules { keep_only: owned(&["PATH"]), ..EnvironmentRules::default() };
-        assert_eq!(BaseEnvironment::new([odd], &rules), BaseEnvironment::default());
+        assert_eq!(BaseEnvironment::new([odd], &rules).variables.len(), 0);
     }
 
     #[test]

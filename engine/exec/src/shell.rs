@@ -13,6 +13,7 @@ use async_trait::async_trait;
 use engine::ports::{
     CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands, EndCause,
     Namespaces, OwnerEnd, ProcessRequest, ProcessSession, ProcessStdio, ShortOutput,
+    VariableChoice,
 };
 use rustix::fs::{Mode, OFlags, open};
 use tokio::task::spawn_blocking;
@@ -36,7 +37,7 @@ pub const GRACE: Duration = Duration::from_millis(700);
 /// Runs commands with `/bin/sh`.
 #[derive(Debug)]
 pub struct Shell {
-    environment: BaseEnvironment,
+    environment: Arc<BaseEnvironment>,
     grace: Duration,
     processes: Processes,
     slots: Arc<Slots>,
@@ -48,6 +49,7 @@ impl Shell {
     /// the time between SIGTERM and SIGKILL.
     #[must_use]
     pub fn new(environment: BaseEnvironment, grace: Duration, processes: Processes) -> Self {
+        let environment = Arc::new(environment);
         Self { environment, grace, processes, slots: Arc::default(), temporary: None }
     }
 
@@ -59,14 +61,17 @@ impl Shell {
     }
 
     /// Returns the process to start for a command, and the reading ends of its output.
-    fn process(&self, request: &CommandRequest) -> io::Result<(ProcessRequest, Output)> {
+    fn process(
+        environment: &BaseEnvironment,
+        request: &CommandRequest,
+    ) -> io::Result<(ProcessRequest, Output)> {
         let words = ["/bin/sh", "-c", &request.script, "sh"].into_iter();
         let words = words.chain(request.arguments.iter().map(String::as_str));
         let (output, output_end) = io::pipe()?;
         let (error, error_end) = io::pipe()?;
         let process = ProcessRequest {
             argv: words.map(OsString::from).collect(),
-            environment: self.environment.with(&request.environment),
+            environment: environment.with(&request.environment),
             folder: folder(&request.folder)?,
             stdio: ProcessStdio {
                 input: File::open("/dev/null")?.into(),
@@ -93,21 +98,30 @@ fn folder(path: &Path) -> io::Result<OwnedFd> {
 }
 
 impl Commands for Shell {
-    fn owner(self: Arc<Self>) -> Arc<dyn CommandOwner> {
-        let owner = self.processes.owner();
-        Arc::new(ShellOwner { shell: self, owner, own: None })
+    fn owner(self: Arc<Self>, variables: &VariableChoice) -> Arc<dyn CommandOwner> {
+        Arc::new(self.owner_with(variables, None))
     }
 
-    fn workspace_owner(self: Arc<Self>) -> Arc<dyn CommandOwner> {
-        let owner = self.processes.owner();
+    fn workspace_owner(self: Arc<Self>, variables: &VariableChoice) -> Arc<dyn CommandOwner> {
         let own = OwnerEnvironment::new(Arc::clone(&self.slots), self.temporary.clone());
-        Arc::new(ShellOwner { shell: self, owner, own: Some(own) })
+        Arc::new(self.owner_with(variables, Some(own)))
+    }
+}
+
+impl Shell {
+    fn owner_with(&self, variables: &VariableChoice, own: Option<OwnerEnvironment>) -> ShellOwner {
+        let environment = match *variables == VariableChoice::default() {
+            true => Arc::clone(&self.environment),
+            false => Arc::new(self.environment.of_owner(variables)),
+        };
+        ShellOwner { environment, grace: self.grace, owner: self.processes.owner(), own }
     }
 }
 
 /// The owner of commands of a shell.
 struct ShellOwner {
-    shell: Arc<Shell>,
+    environment: Arc<BaseEnvironment>,
+    grace: Duration,
     owner: Owner,
     /// What its commands have of their own; `None` for those of a session or of the user.
     own: Option<OwnerEnvironment>,
@@ -134,13 +148,14 @@ impl CommandOwner for ShellOwner {
         }
 
         let start = format!("start the command in {:?}", request.folder);
-        let process = self.shell.process(&request).map_err(|error| command_error(&start, error));
+        let process = Shell::process(&self.environment, &request)
+            .map_err(|error| command_error(&start, error));
         let (process, Output { output, error }) = process?;
         let asked = Instant::now();
         let started = tokio::select! {
             biased;
             started = self.owner.start_command(process, AfterExit::KillGroup, &start) => started,
-            () = until_given_up(&stop, self.shell.grace) => return Ok(not_started()),
+            () = until_given_up(&stop, self.grace) => return Ok(not_started()),
         };
         let mut running = started?;
         drop(starting);
@@ -151,7 +166,7 @@ impl CommandOwner for ShellOwner {
 
         let gone = CancellationToken::new();
         let controlled = async {
-            let cause = wait_or_stop(&mut running, &stop, self.shell.grace).await;
+            let cause = wait_or_stop(&mut running, &stop, self.grace).await;
             gone.cancel();
             cause
         };

@@ -29,6 +29,15 @@ impl ModelRoute {
     pub fn name(&self) -> String {
         format!("{}/{}", self.provider, self.id)
     }
+
+    /// Returns whether the model is scripted: its answers come from a scenario file.
+    #[must_use]
+    pub fn is_scripted(&self) -> bool {
+        self.provider == Self::SCRIPTED
+    }
+
+    /// The provider of scripted models.
+    pub const SCRIPTED: &str = "offline";
 }
 
 /// The error for a text that is not `PROVIDER/ID`.

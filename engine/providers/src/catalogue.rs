@@ -14,7 +14,8 @@ use crate::endpoint::{ApiKey, Endpoint, base_url};
 use crate::http_client::{Clients, is_near};
 use crate::known_model::KnownModel;
 use crate::known_providers::{
-    ANY_API_KEY, KnownProvider, OFFLINE, known_providers, nearest_name, own_key_variables,
+    ANY_API_KEY, KnownProvider, OFFLINE, key_variables, known_providers, nearest_name,
+    own_key_variables,
 };
 use crate::model_facts::ModelFacts;
 use crate::offline::Scenarios;
@@ -228,6 +229,10 @@ impl Models for Catalogue {
         let user = self.user(route)?;
         let all = self.all_access(route, &user)?.into_iter();
         all.map(|access| self.model(route, &user, access)).collect()
+    }
+
+    fn key_variables(&self, route: &ModelRoute) -> Vec<String> {
+        key_variables(&route.provider)
     }
 }
 

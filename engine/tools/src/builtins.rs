@@ -31,18 +31,9 @@ impl Builtins {
     /// Returns the tools. `faults` may make the building of a tool fail.
     #[must_use]
     pub fn new(faults: Faults) -> Self {
-        Self { faults, tools: Vec::new() }.with(TABLE)
-    }
-
-    /// Adds the tool `panic`. It is not declared to models; only scenarios call it.
-    #[must_use]
-    pub fn with_panic_tool(self) -> Self {
-        self.with(PANIC_TOOL)
-    }
-
-    fn with(mut self, entries: &'static [Entry]) -> Self {
-        self.tools.extend(entries.iter().map(|entry| (entry, Arc::new((entry.spec)()))));
-        self
+        let specified = |entry: &'static Entry| (entry, Arc::new((entry.spec)()));
+        let tools = TABLE.iter().chain(PANIC_TOOL).map(specified).collect();
+        Self { faults, tools }
     }
 }
 
@@ -60,7 +51,8 @@ impl ToolFactory for Builtins {
             })?;
             Ok((entry.build)(spec, &session))
         };
-        self.tools.iter().map(build).collect()
+        let tools = self.tools.iter();
+        tools.filter(|(_, spec)| spec.name != Panic::NAME || env.is_scripted).map(build).collect()
     }
 }
 

@@ -89,6 +89,10 @@ impl FakeModels {
 }
 
 impl Models for FakeModels {
+    fn key_variables(&self, route: &ModelRoute) -> Vec<String> {
+        vec![format!("{}_KEY", route.provider)]
+    }
+
     fn open(&self, route: &ModelRoute) -> Result<Arc<dyn Provider>, Failure> {
         if route.provider == "unknown" {
             return Err(Failure::new(FailureClass::Invalid, "no such provider"));

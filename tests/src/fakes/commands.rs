@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use engine::ports::{
     CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands, EndCause,
-    OwnerEnd,
+    OwnerEnd, VariableChoice,
 };
 use protocol::TaskName;
 use tokio::sync::Notify;
@@ -24,6 +24,8 @@ pub struct FakeCommands {
     released: Notify,
     /// With `gather N`, the first N commands wait for each other before they end.
     gathered: AtomicUsize,
+    /// Which variables the owners of commands got, in the order in which they were made.
+    choices: Mutex<Vec<VariableChoice>>,
     /// What is left when an owner ends.
     left: Mutex<Option<OwnerEnd>>,
     pub(super) trace: Trace,
@@ -51,6 +53,14 @@ impl FakeCommands {
     /// When a test has panicked with it.
     pub fn end_next_with(&self, end: OwnerEnd) {
         *self.left.lock().expect("no test panics with it") = Some(end);
+    }
+
+    /// Returns which variables the owners of commands got, in the order in which they were made.
+    ///
+    /// # Panics
+    /// When a test has panicked with it.
+    pub fn choices(&self) -> Vec<VariableChoice> {
+        self.choices.lock().expect("no test panics with it").clone()
     }
 
     /// Ends every command that waits.
@@ -148,7 +158,8 @@ impl CommandOwner for FakeCommands {
 }
 
 impl Commands for FakeCommands {
-    fn owner(self: Arc<Self>) -> Arc<dyn CommandOwner> {
+    fn owner(self: Arc<Self>, variables: &VariableChoice) -> Arc<dyn CommandOwner> {
+        self.choices.lock().expect("no test panics with it").push(variables.clone());
         self
     }
 }

@@ -32,6 +32,7 @@ pub fn session(log: &str) -> SessionSpec {
         assignment: None,
         modes: QueueModes::default(),
         request_hooks: RequestHooks::default(),
+        logs: None,
     }
 }
 
@@ -46,6 +47,7 @@ pub fn session_tools() -> ToolSetup {
             environment: Default::default(),
             keep: 1_000,
             schema: None,
+            is_scripted: false,
         },
         artifacts: "/sessions".into(),
         only: None,
@@ -82,13 +84,13 @@ impl TestSession {
     /// # Errors
     /// Why it was refused.
     pub async fn of(engine: &TestEngine, spec: SessionSpec) -> Result<Self, OpenSessionError> {
-        let session = engine.engine.open_session(spec, session_tools()).await?;
-        Ok(Self::new(session).await)
+        engine.engine.open_session(spec, session_tools()).await.map(Self::new)
     }
 
-    /// Listens to a session that was opened.
-    pub async fn new(session: SessionHandle) -> Self {
-        Self { events: session.listen().await, session, grammar: Grammar::later() }
+    /// Returns a session that was opened, with its events.
+    #[must_use]
+    pub fn new((session, events): (SessionHandle, Events)) -> Self {
+        Self { events, session, grammar: Grammar::later() }
     }
 
     /// Opens a session whose log is at `log`.

@@ -113,8 +113,9 @@ impl Session {
             environment: BTreeMap::from([("TASK".to_owned(), "t1".into())]),
             keep: 64 << 20,
             schema: setting.schema,
+            is_scripted: true,
         };
-        let built = Builtins::new(faults.clone()).with_panic_tool().build(&env).await;
+        let built = Builtins::new(faults.clone()).build(&env).await;
         let declared = built.iter().flatten().map(|tool| tool.spec());
         let declared = declared.filter(|spec| spec.visibility == Visibility::Declared);
         let examples = declared.map(|spec| (spec.name.clone(), spec.example.clone())).collect();

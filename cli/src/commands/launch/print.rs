@@ -34,8 +34,7 @@ pub(super) enum Printed {
 /// How often what is displayed only for now is updated.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Sends the prompts, each when the one before is answered. Passes each event of the engine, whose only
-/// session it is, to `output`.
+/// Sends the prompts, each when the one before is answered. Passes each event of the session to `output`.
 pub(super) async fn print(
     (engine, mut events): (&Engine, Events),
     session: &SessionHandle,

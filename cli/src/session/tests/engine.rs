@@ -116,6 +116,7 @@ impl SessionEngine {
         let role = Role::Own("You work in a folder.".to_owned());
         let spec = SessionSpec {
             log: self.log(name),
+            logs: None,
             id: None,
             folder: self.folder.clone(),
             system: Arc::new(SystemPrompt::of(role, Environment::default())),
@@ -127,8 +128,7 @@ impl SessionEngine {
             modes: QueueModes::default(),
             request_hooks: RequestHooks::default(),
         };
-        let session = self.engine.open_session(spec, self.tools()).await.expect("it opens");
-        TestSession::new(session).await
+        TestSession::new(self.engine.open_session(spec, self.tools()).await.expect("it opens"))
     }
 
     /// Returns the folder in which sessions work.
@@ -145,6 +145,7 @@ impl SessionEngine {
                 environment: BTreeMap::new(),
                 keep: 1_000_000,
                 schema: None,
+                is_scripted: false,
             },
             artifacts: self.logs.join("artifacts"),
             only: Some(["read", "write", "edit", "bash"].map(str::to_owned).into()),

@@ -44,6 +44,7 @@ pub use processes::{
     CUT_LINE, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands, EndCause, LineSink,
     Namespaces, OwnerEnd, Process, ProcessEnd, ProcessRequest, ProcessSession, ProcessSignal,
     ProcessStdio, Processes, ResourceLimit, SHORT_OUTPUT_BYTES, SHORT_OUTPUT_LINES, ShortOutput,
+    VariableChoice,
 };
 pub use recovery::{
     Completion, OpenRun, Recovered, RecoveredLanding, RecoveredTask, Recovery, Uncaptured,

@@ -34,6 +34,12 @@ pub trait Models: Send + Sync {
     fn open_with_each_key(&self, route: &ModelRoute) -> Result<Vec<Arc<dyn Provider>>, Failure> {
         Ok(vec![self.open(route)?])
     }
+
+    /// Returns the environment variables that may hold the API key of a model's provider. The commands of
+    /// tasks and sessions with this model do not get them.
+    fn key_variables(&self, _route: &ModelRoute) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A model at a provider.

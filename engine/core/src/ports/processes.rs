@@ -14,13 +14,23 @@ use super::CancelToken;
 /// Runs shell commands for owners.
 pub trait Commands: Send + Sync {
     /// Returns a new owner of commands. Nothing is started before its first command.
-    fn owner(self: Arc<Self>) -> Arc<dyn CommandOwner>;
+    fn owner(self: Arc<Self>, variables: &VariableChoice) -> Arc<dyn CommandOwner>;
 
     /// Returns a new owner of the commands of a workspace. They get a folder for temporary files of
     /// their own, and the smallest number that no such owner with living processes has.
-    fn workspace_owner(self: Arc<Self>) -> Arc<dyn CommandOwner> {
-        self.owner()
+    fn workspace_owner(self: Arc<Self>, variables: &VariableChoice) -> Arc<dyn CommandOwner> {
+        self.owner(variables)
     }
+}
+
+/// Which of the engine's environment variables the commands of one owner get, beside the rules for all
+/// commands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VariableChoice {
+    /// The names of variables that they get although a rule withholds them.
+    pub pass: Vec<String>,
+    /// The names of variables that they do not get, unless `pass` names them.
+    pub withhold: Vec<String>,
 }
 
 /// The owner of the commands of one task or session: everything that they start belongs to it, also

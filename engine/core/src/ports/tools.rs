@@ -171,6 +171,9 @@ pub struct ToolEnv {
     pub keep: u64,
     /// The JSON Schema of the value to yield; without one, every value is accepted.
     pub schema: Option<Value>,
+    /// Whether the model is scripted. Such a model has a tool that panics, so that a scenario can show how
+    /// the engine handles a panic.
+    pub is_scripted: bool,
 }
 
 /// A tool that could not be built. The session continues without it.

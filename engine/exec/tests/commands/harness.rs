@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use engine::ports::{
-    CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands as _, ShortOutput,
+    CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands as _,
+    ShortOutput, VariableChoice,
 };
 use exec::{BaseEnvironment, EnvironmentRules, Processes, Shell};
 use tempfile::TempDir;
@@ -114,7 +115,8 @@ pub(crate) fn request(folder: &Path, output: &str, script: &str) -> CommandReque
 /// Returns an owner of commands.
 pub(crate) fn shell(grace: Duration, launcher: Command) -> Arc<dyn CommandOwner> {
     let environment = BaseEnvironment::new(std::env::vars_os(), &EnvironmentRules::default());
-    Arc::new(Shell::new(environment, grace, Processes::new(launcher))).owner()
+    Arc::new(Shell::new(environment, grace, Processes::new(launcher)))
+        .owner(&VariableChoice::default())
 }
 
 /// Returns what makes owners of commands.

@@ -5,7 +5,9 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::ports::{CancelToken, CommandError, CommandOwner, Commands as _, EndCause, OwnerEnd};
+use engine::ports::{
+    CancelToken, CommandError, CommandOwner, Commands as _, EndCause, OwnerEnd, VariableChoice,
+};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, getrlimit, kill_process, set_child_subreaper, setrlimit,
 };
@@ -64,12 +66,14 @@ async fn a_reaper_serves_one_owner_after_the_other_and_no_two_at_once() {
         let end = owner.run(request, Arc::new(|_| {}), CancelToken::default()).await.unwrap();
         end.last_line.unwrap()
     };
-    let (first, second) = (Arc::clone(&commands).owner(), Arc::clone(&commands).owner());
+    let owner_of =
+        |commands: &Arc<exec::Shell>| Arc::clone(commands).owner(&VariableChoice::default());
+    let (first, second) = (owner_of(&commands), owner_of(&commands));
     let (one, two) = (reaper(&first).await, reaper(&second).await);
     assert_ne!(one, two);
     assert_eq!(reaper(&first).await, one, "an owner keeps its reaper");
     assert_eq!(first.end().await, OwnerEnd::Childless);
-    assert_eq!(reaper(&Arc::clone(&commands).owner()).await, one, "another owner gets it");
+    assert_eq!(reaper(&owner_of(&commands)).await, one, "another owner gets it");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::{CancelToken, CommandOwner, Commands as _, OwnerEnd};
+use engine::ports::{CancelToken, CommandOwner, Commands as _, OwnerEnd, VariableChoice};
 use exec::{BaseEnvironment, EnvironmentRules, Processes, Shell, TemporaryFolders};
 
 use crate::harness::{part, request};
@@ -28,7 +28,7 @@ async fn a_slot_is_free_when_the_processes_have_ended_and_the_folder_goes_when_i
         Shell::new(base, Duration::from_millis(300), Processes::new(part("launcher", folder)));
     let temporary = TemporaryFolders::new(folder.to_owned(), folder.join("records"));
     let shell = Arc::new(shell.with_temporary(temporary));
-    let owners = [(); 3].map(|()| Arc::clone(&shell).workspace_owner());
+    let owners = [(); 3].map(|()| Arc::clone(&shell).workspace_owner(&VariableChoice::default()));
     let mut folders = Vec::new();
     for (number, owner) in owners.iter().enumerate() {
         let (slot, own_folder) = own(owner, folder).await;
@@ -47,18 +47,18 @@ async fn a_slot_is_free_when_the_processes_have_ended_and_the_folder_goes_when_i
     owners[1].remove_temporary().await;
     assert!(!Path::new(&folders[1]).exists());
     // Between its commands an owner keeps its slot, for what the earlier ones have left.
-    let next = Arc::clone(&shell).workspace_owner();
+    let next = Arc::clone(&shell).workspace_owner(&VariableChoice::default());
     assert_eq!(own(&next, folder).await.0, "3");
     assert_eq!(own(&owners[1], folder).await.0, "1");
     assert_eq!(owners[1].end_for_good().await, OwnerEnd::Childless);
     assert_eq!(next.end().await, OwnerEnd::Childless);
-    let others = [(); 2].map(|()| Arc::clone(&shell).workspace_owner());
+    let others = [(); 2].map(|()| Arc::clone(&shell).workspace_owner(&VariableChoice::default()));
     assert_eq!(own(&others[0], folder).await.0, "1");
     // One that is dropped after its end has no use for its own.
     drop(next);
     assert_eq!(own(&others[1], folder).await.0, "3");
 
-    let session = Arc::clone(&shell).owner();
+    let session = Arc::clone(&shell).owner(&VariableChoice::default());
     let usual = std::env::var("TMPDIR").unwrap_or_default();
     assert_eq!(own(&session, folder).await, (String::new(), usual), "a session has none");
 }
