@@ -32,6 +32,7 @@ fn words(entries: &[SessionEntry]) -> Vec<String> {
             let parts = answer.content.iter().map(|part| match part {
                 Part::Text { text, .. } | Part::Thinking { thinking: text, .. } => text.clone(),
                 Part::RedactedThinking { data } => data.clone(),
+                Part::ServerTool { block } => format!("{block:?}"),
                 Part::ToolCall(call) => format!("{}()", call.name),
             });
             format!("model: {}", parts.collect::<Vec<_>>().join(" "))

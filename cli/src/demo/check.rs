@@ -241,7 +241,7 @@ fn holds(message: &Message, word: &str) -> bool {
         Message::Assistant(answer) => answer.content.iter().any(|part| match part {
             Part::Text { text, .. } => text.contains(word),
             Part::Thinking { thinking, .. } => thinking.contains(word),
-            Part::RedactedThinking { .. } => false,
+            Part::RedactedThinking { .. } | Part::ServerTool { .. } => false,
             Part::ToolCall(call) => names(call, word),
         }),
     }

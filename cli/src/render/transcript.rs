@@ -154,7 +154,10 @@ fn answer_entries<'a>(
             Part::Text { text, .. } if !text.trim().is_empty() => {
                 transcript_entries.push(TranscriptEntry::Said(text))
             }
-            Part::Thinking { .. } | Part::RedactedThinking { .. } | Part::Text { .. } => {}
+            Part::Thinking { .. }
+            | Part::RedactedThinking { .. }
+            | Part::ServerTool { .. }
+            | Part::Text { .. } => {}
             Part::ToolCall(call) => {
                 let after = after.iter().filter_map(|(_, entry)| entry.model_message());
                 let result = result_of(call, after);

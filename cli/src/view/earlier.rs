@@ -143,7 +143,9 @@ fn answered(answer: &AssistantMessage, after: &[SessionEntry], syntaxes: &Syntax
             MessagePart::Thinking { thinking, .. } if !thinking.trim().is_empty() => {
                 printed.push(Entry::Thought(thinking.clone(), Shown::OneLine));
             }
-            MessagePart::Thinking { .. } | MessagePart::RedactedThinking { .. } => {}
+            MessagePart::Thinking { .. }
+            | MessagePart::RedactedThinking { .. }
+            | MessagePart::ServerTool { .. } => {}
         }
     }
     match answer.stop_reason {

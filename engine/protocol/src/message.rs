@@ -173,6 +173,11 @@ pub enum Part {
         /// The encrypted thinking, sent back to its model as it came.
         data: String,
     },
+    /// A use of a tool that the provider runs itself, or its result.
+    ServerTool {
+        /// The block of the provider: opaque, and sent back to the model as it came.
+        block: Map<String, Value>,
+    },
     /// A call of a tool.
     ToolCall(ToolCall),
 }
@@ -263,7 +268,8 @@ impl Block for Content {
 }
 
 impl Block for Part {
-    const KINDS: &'static [&'static str] = &["text", "thinking", "redactedThinking", "toolCall"];
+    const KINDS: &'static [&'static str] =
+        &["text", "thinking", "redactedThinking", "serverTool", "toolCall"];
 
     fn from_text(text: String) -> Self {
         Self::text(text)
@@ -294,15 +300,22 @@ impl AssistantMessage {
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.content.iter().filter_map(|part| match part {
             Part::ToolCall(call) => Some(call),
-            Part::Text { .. } | Part::Thinking { .. } | Part::RedactedThinking { .. } => None,
+            Part::Text { .. }
+            | Part::Thinking { .. }
+            | Part::RedactedThinking { .. }
+            | Part::ServerTool { .. } => None,
         })
     }
 
-    /// Returns whether the model has paused: it has said something, and goes on with it when it is asked
-    /// again. Where it calls tools, it waits for their results instead.
+    /// Returns whether the model has paused: it has said something, or used a tool of its provider, and goes
+    /// on with it when it is asked again. Where it calls tools, it waits for their results instead.
     #[must_use]
     pub fn is_paused(&self) -> bool {
-        let said = !self.text().trim().is_empty();
+        let said = self.content.iter().any(|part| match part {
+            Part::Text { text, .. } => !text.trim().is_empty(),
+            Part::ServerTool { .. } => true,
+            Part::Thinking { .. } | Part::RedactedThinking { .. } | Part::ToolCall(_) => false,
+        });
         self.stop_reason == StopReason::ToolUse && said && self.calls().next().is_none()
     }
 
@@ -311,7 +324,10 @@ impl AssistantMessage {
     pub fn text(&self) -> String {
         let texts = self.content.iter().filter_map(|part| match part {
             Part::Text { text, .. } => Some(text.as_str()),
-            Part::Thinking { .. } | Part::RedactedThinking { .. } | Part::ToolCall(_) => None,
+            Part::Thinking { .. }
+            | Part::RedactedThinking { .. }
+            | Part::ServerTool { .. }
+            | Part::ToolCall(_) => None,
         });
         texts.collect::<Vec<_>>().join("\n")
     }

@@ -88,6 +88,7 @@ enum BlockContent {
     Text(String),
     Thinking(String),
     Redacted(String),
+    ServerTool { block: Map<String, Value>, input: String },
     Call { id: String, name: String, arguments: String },
 }
 
@@ -116,6 +117,36 @@ impl Blocks {
         self.size += data.len();
         events.push_back(ModelEvent::Received(data.len()));
         self.open(BlockContent::Redacted(data.to_owned())).map(drop)
+    }
+
+    /// Starts a block of a tool that the provider runs itself, and returns its index.
+    pub(crate) fn open_server_tool(
+        &mut self,
+        block: &Map<String, Value>,
+        events: &mut Events,
+    ) -> Result<usize, Full> {
+        let size = Value::Object(block.clone()).to_string().len();
+        if size > MAX_SIGNATURE || self.size + size > MAX_ANSWER_BYTES {
+            return Err(Full);
+        }
+        self.size += size;
+        events.push_back(ModelEvent::Received(size));
+        self.open(BlockContent::ServerTool { block: block.clone(), input: String::new() })
+    }
+
+    /// Appends to the input of a block of such a tool.
+    pub(crate) fn push_input(
+        &mut self,
+        block: usize,
+        more: &str,
+        events: &mut Events,
+    ) -> Result<(), Full> {
+        let (more, room) = self.fit(more);
+        if let Some(BlockContent::ServerTool { input, .. }) = self.content(block) {
+            input.push_str(more);
+            events.push_back(ModelEvent::Received(more.len()));
+        }
+        room
     }
 
     /// Starts a tool call and returns its index. The id and the name may be empty.
@@ -223,6 +254,7 @@ impl Blocks {
             BlockContent::Text(text)
             | BlockContent::Thinking(text)
             | BlockContent::Redacted(text)
+            | BlockContent::ServerTool { input: text, .. }
             | BlockContent::Call { arguments: text, .. } => text,
         })
     }
@@ -295,6 +327,12 @@ impl Block {
             BlockContent::Text(text) => Some(Part::Text { text, signature }),
             BlockContent::Thinking(thinking) => Some(Part::Thinking { thinking, signature }),
             BlockContent::Redacted(data) => Some(Part::RedactedThinking { data }),
+            BlockContent::ServerTool { mut block, input } => {
+                if let (false, (input, None)) = (input.is_empty(), arguments(&input)) {
+                    block.insert("input".to_owned(), input.into());
+                }
+                Some(Part::ServerTool { block })
+            }
             BlockContent::Call { id, name, arguments: text } => {
                 let name = if name.is_empty() { "unnamed".to_owned() } else { name };
                 let (arguments, malformed) = arguments(&text);

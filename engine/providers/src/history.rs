@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use protocol::{AssistantMessage, Content, Message, Part, StopReason, ToolCall, ToolResult};
+use serde_json::{Map, Value};
 
 /// The model that is asked.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +58,8 @@ pub(crate) enum Block<'a> {
     Thinking { thinking: &'a str, signature: Option<&'a str> },
     /// Encrypted thinking of the model that is asked.
     Redacted(&'a str),
+    /// A block of a tool that the provider of the model that is asked runs itself.
+    ServerTool(&'a Map<String, Value>),
     /// A tool call.
     Call { call: &'a ToolCall, signature: Option<&'a str> },
 }
@@ -238,6 +241,7 @@ fn block(part: &Part, signatures: Signatures) -> Option<Block<'_>> {
             said.then_some(Block::Text { text: thinking, signature: None })
         }
         Part::RedactedThinking { data } => same.then_some(Block::Redacted(data)),
+        Part::ServerTool { block } => same.then_some(Block::ServerTool(block)),
         Part::ToolCall(call) => {
             let signature = call.thought_signature.as_deref().filter(|_| same);
             Some(Block::Call { call, signature })

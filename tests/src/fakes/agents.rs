@@ -216,7 +216,9 @@ fn pieces((block, part): (usize, &Part)) -> Vec<ModelEvent> {
             vec![begun, ModelEvent::Arguments { block, json }]
         }
         Part::Text { text, .. } => vec![ModelEvent::Text { block, text: text.clone() }],
-        Part::Thinking { .. } | Part::RedactedThinking { .. } => Vec::new(),
+        Part::Thinking { .. } | Part::RedactedThinking { .. } | Part::ServerTool { .. } => {
+            Vec::new()
+        }
     }
 }
 

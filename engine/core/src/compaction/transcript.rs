@@ -67,7 +67,7 @@ fn part(part: &Part, size: usize) -> String {
         Part::Thinking { thinking, .. } => {
             format!("[Assistant thinking]: {}\n\n", cut(thinking, size))
         }
-        Part::RedactedThinking { .. } => String::new(),
+        Part::RedactedThinking { .. } | Part::ServerTool { .. } => String::new(),
         Part::ToolCall(call) => {
             let arguments = match &call.malformed {
                 Some(malformed) => malformed.clone(),

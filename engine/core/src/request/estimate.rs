@@ -3,6 +3,7 @@
 use std::io;
 
 use protocol::{Content, Message, Part, ToolCall};
+use serde_json::{Map, Value};
 
 use super::policy::estimated_tokens;
 use crate::ports::ModelRequest;
@@ -45,6 +46,7 @@ fn size(message: &Message) -> usize {
                 Part::Text { text, .. } => text.len(),
                 Part::Thinking { thinking, .. } => thinking.len(),
                 Part::RedactedThinking { data } => data.len(),
+                Part::ServerTool { block } => json_size(block),
                 Part::ToolCall(call) => call_size(call),
             });
             sizes.fold(0, usize::saturating_add)
@@ -53,9 +55,13 @@ fn size(message: &Message) -> usize {
 }
 
 fn call_size(call: &ToolCall) -> usize {
-    let mut arguments = Counted(0);
-    let _infallible = serde_json::to_writer(&mut arguments, &call.arguments);
-    call.name.len().saturating_add(arguments.0).saturating_add(CALL)
+    call.name.len().saturating_add(json_size(&call.arguments)).saturating_add(CALL)
+}
+
+fn json_size(fields: &Map<String, Value>) -> usize {
+    let mut json = Counted(0);
+    let _infallible = serde_json::to_writer(&mut json, fields);
+    json.0
 }
 
 /// Counts what is written to it.

@@ -71,6 +71,10 @@ fn signatures_images_and_redacted_thinking_are_written_and_read_again_as_they_ca
             json!({ "type": "redactedThinking", "data": "d" }),
         ),
         (
+            Part::ServerTool { block: Map::from_iter([("type".to_owned(), json!("x_tool_use"))]) },
+            json!({ "type": "serverTool", "block": { "type": "x_tool_use" } }),
+        ),
+        (
             Part::ToolCall(ToolCall {
                 id: "c".to_owned(),
                 name: "read".to_owned(),

@@ -207,7 +207,7 @@ fn answers_without_thinking(turns: &[Turn<'_>], last_turn: LastTurn) -> bool {
     let thought = match blocks.first() {
         Some(Block::Thinking { signature, .. }) => signature.is_some(),
         Some(Block::Redacted(_)) => true,
-        Some(Block::Text { .. } | Block::Call { .. }) | None => false,
+        Some(Block::Text { .. } | Block::ServerTool(_) | Block::Call { .. }) | None => false,
     };
     (results || last_turn == LastTurn::Paused) && !thought
 }
@@ -272,8 +272,11 @@ fn messages((turns, last): (&[Turn<'_>], LastTurn), cache: CacheRetention) -> Ve
             Some(_) | None => messages.push((role, blocks)),
         }
     }
+    let paused = usize::from(last == LastTurn::Paused);
+    let over = messages.len().saturating_sub(paused);
+    messages[..over].iter_mut().for_each(|(_, blocks)| drop_open_uses(blocks));
     if let (LastTurn::Paused, Some((_, blocks))) = (last, messages.last_mut()) {
-        end_with_text(blocks);
+        end_as_accepted(blocks);
     } else if messages.last().is_none_or(|(role, _)| *role == "assistant") {
         messages.push(("user", vec![json!({ "type": "text", "text": "Continue." })]));
     }
@@ -287,10 +290,27 @@ fn messages((turns, last): (&[Turn<'_>], LastTurn), cache: CacheRetention) -> Ve
     messages.into_iter().map(message).collect()
 }
 
+/// Removes each use of a tool of the provider without a result, which the API refuses in an answer that does
+/// not go on.
+fn drop_open_uses(blocks: &mut Vec<Value>) {
+    let is_use = |block: &Value| block["type"].as_str().is_some_and(|it| it.ends_with("_tool_use"));
+    let results: Vec<Value> = blocks.iter().map(|block| block["tool_use_id"].clone()).collect();
+    blocks.retain(|block| !is_use(block) || results.contains(&block["id"]));
+    if blocks.is_empty() {
+        blocks.push(json!({ "type": "text", "text": NO_SERVER_RESULT }));
+    }
+}
+
+/// Stands in the place of an answer that has nothing but a use of a tool of the provider without a result.
+const NO_SERVER_RESULT: &str = "(The result of a tool is missing here.)";
+
 /// Removes what the API refuses at the end of a request that ends with an answer: thinking, and white space
-/// after the text, of which there is some.
-fn end_with_text(blocks: &mut Vec<Value>) {
-    let last = blocks.iter().rposition(|block| block["type"] == "text");
+/// after a text. There is a text, or a block of a tool of the provider.
+fn end_as_accepted(blocks: &mut Vec<Value>) {
+    let is_thinking = |block: &Value| {
+        block["type"].as_str().is_some_and(|it| matches!(it, "thinking" | "redacted_thinking"))
+    };
+    let last = blocks.iter().rposition(|block| !is_thinking(block));
     blocks.truncate(last.map_or(0, |last| last + 1));
     if let Some(Value::String(text)) = blocks.last_mut().and_then(|last| last.get_mut("text")) {
         text.truncate(text.trim_end().len());
@@ -319,6 +339,7 @@ fn said(ids: &mut CallIdMap, block: &Block<'_>) -> Option<Value> {
         // The API refuses thinking that nothing proves.
         Block::Thinking { thinking, signature: None } => text(thinking),
         Block::Redacted(data) => Some(json!({ "type": "redacted_thinking", "data": data })),
+        Block::ServerTool(block) => Some(Value::Object((*block).clone())),
         Block::Call { call, .. } => {
             let (id, name) = (ids.of(&call.id), tool_name(&call.name));
             Some(json!({ "type": "tool_use", "id": id, "name": name, "input": call.arguments }))

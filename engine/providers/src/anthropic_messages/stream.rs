@@ -32,6 +32,8 @@ enum OpenBlock {
     Thinking(usize),
     /// A call, and the arguments that came with its start.
     Call(usize, String),
+    /// A use of a tool of the provider, or its result.
+    ServerTool(usize),
     /// A block that is not part of the answer.
     Other,
 }
@@ -151,7 +153,12 @@ impl MessageParser {
                 let given = given.map(|given| Value::Object(given.clone()).to_string());
                 OpenBlock::Call(at, given.unwrap_or_default())
             }
-            _ => OpenBlock::Other,
+            kind => match block.as_object() {
+                Some(block) if is_of_server_tool(kind) => {
+                    OpenBlock::ServerTool(self.blocks.open_server_tool(block, events)?)
+                }
+                Some(_) | None => OpenBlock::Other,
+            },
         };
         match self.open.insert(index, opened) {
             None if self.open.len() > MAX_OPEN => Err(Rejected::Full),
@@ -180,6 +187,9 @@ impl MessageParser {
             ("signature_delta", OpenBlock::Thinking(at)) => blocks.sign(*at, text("signature"))?,
             ("input_json_delta", OpenBlock::Call(at, _)) => {
                 blocks.push_arguments(*at, text("partial_json"), events)?;
+            }
+            ("input_json_delta", OpenBlock::ServerTool(at)) => {
+                blocks.push_input(*at, text("partial_json"), events)?;
             }
             (
                 "text_delta" | "thinking_delta" | "signature_delta" | "input_json_delta",
@@ -234,6 +244,12 @@ impl MessageParser {
 fn index(data: &Value, context: &ParseContext<'_>) -> Result<u64, AttemptFailure> {
     let index = data.get("index").and_then(Value::as_u64);
     index.ok_or_else(|| context.corrupt("a block has no index"))
+}
+
+/// Returns whether a block is of a tool that the provider runs itself: of `server_tool_use`,
+/// `web_search_tool_result`, `mcp_tool_use` and the like.
+fn is_of_server_tool(kind: &str) -> bool {
+    kind.ends_with("_tool_use") || kind.ends_with("_tool_result")
 }
 
 fn stop(reason: &str, context: &ParseContext<'_>) -> Result<Stop, AttemptFailure> {

@@ -141,7 +141,7 @@ fn every_api_says_the_same_in_its_own_words() {
                 Part::Thinking { thinking, .. } => ("thinking", thinking.clone()),
                 Part::Text { text, .. } => ("text", text.clone()),
                 Part::ToolCall(call) => ("call", Value::Object(call.arguments.clone()).to_string()),
-                Part::RedactedThinking { .. } => panic!("{api:?}"),
+                Part::RedactedThinking { .. } | Part::ServerTool { .. } => panic!("{api:?}"),
             })
             .collect();
         let expected = [

@@ -117,7 +117,7 @@ fn said(blocks: &[Block<'_>], generation: Generation) -> Vec<Value> {
                 let signature = signature.filter(|signature| is_base64(signature))?;
                 Some(signed(json!({ "text": thinking, "thought": true }), Some(signature)))
             }
-            Block::Redacted(_) => None,
+            Block::Redacted(_) | Block::ServerTool(_) => None,
             Block::Call { call, signature } => {
                 let function = json!({ "name": tool_name(&call.name), "args": call.arguments });
                 let mut part = signed(json!({ "functionCall": function }), *signature);

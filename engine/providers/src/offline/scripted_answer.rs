@@ -178,7 +178,7 @@ impl TurnContext<'_> {
                     let event = |text| ModelEvent::Thinking { block, text };
                     self.stream_text(thinking, event, &mut actions);
                 }
-                Part::RedactedThinking { .. } => {}
+                Part::RedactedThinking { .. } | Part::ServerTool { .. } => {}
                 Part::ToolCall(call) => {
                     let (id, tool) = (call.id.clone(), call.name.clone());
                     actions.push(Action::Emit(ModelEvent::Calling { block, id, tool }));
@@ -246,6 +246,7 @@ fn part_size(part: &Part) -> usize {
         Part::Text { text, .. } => text.len(),
         Part::Thinking { thinking, .. } => thinking.len(),
         Part::RedactedThinking { data } => data.len(),
+        Part::ServerTool { block } => Value::Object(block.clone()).to_string().len(),
         Part::ToolCall(call) => call.name.len() + sent_arguments(call).len(),
     }
 }

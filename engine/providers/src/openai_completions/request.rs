@@ -238,7 +238,7 @@ fn answer(compat: &Compat, ids: &mut CallIdMap, blocks: &[Block<'_>]) -> Option<
                 }
                 thought.push_str(thinking);
             }
-            Block::Redacted(_) => {}
+            Block::Redacted(_) | Block::ServerTool(_) => {}
             Block::Call { call: called, .. } => calls.push(call(ids, called)),
         }
     }

@@ -135,7 +135,9 @@ impl Own {
     fn of(blocks: &[Block<'_>]) -> Self {
         let reasoned = blocks.iter().any(|block| match block {
             Block::Thinking { signature, .. } => signature.and_then(reasoning).is_some(),
-            Block::Text { .. } | Block::Redacted(_) | Block::Call { .. } => false,
+            Block::Text { .. } | Block::Redacted(_) | Block::ServerTool(_) | Block::Call { .. } => {
+                false
+            }
         });
         if reasoned { Self::Ids } else { Self::None }
     }
@@ -170,7 +172,7 @@ fn said(ids: &mut CallIdMap, block: &Block<'_>, own: Own) -> Option<Value> {
         }
         // Only what the provider can verify is reasoning; a summary alone is for people.
         Block::Thinking { signature, .. } => signature.and_then(reasoning),
-        Block::Redacted(_) => None,
+        Block::Redacted(_) | Block::ServerTool(_) => None,
         Block::Call { call, .. } => {
             let arguments = Value::Object(call.arguments.clone()).to_string();
             let mut item = json!({

@@ -211,9 +211,13 @@ fn answer(model: u8, failed: Option<u8>, part: Part, at: Timestamp) -> SessionEn
         (Some(0), _) => StopReason::Error,
         (Some(1), _) => StopReason::Aborted,
         (_, Part::ToolCall(_)) => StopReason::ToolUse,
-        (_, Part::Text { .. } | Part::Thinking { .. } | Part::RedactedThinking { .. }) => {
-            StopReason::Stop
-        }
+        (
+            _,
+            Part::Text { .. }
+            | Part::Thinking { .. }
+            | Part::RedactedThinking { .. }
+            | Part::ServerTool { .. },
+        ) => StopReason::Stop,
     };
     SessionEntry::message(Message::Assistant(AssistantMessage {
         content: vec![part],

@@ -93,6 +93,8 @@ fn messages(messages: &[Value], faults: &mut Vec<String>) {
                     }
                 }
                 ("assistant", "redacted_thinking") if block["data"].is_string() => {}
+                ("assistant", kind) if kind.ends_with("_tool_use") => {}
+                ("assistant", kind) if kind.ends_with("_tool_result") => {}
                 ("assistant", "tool_use") => {
                     let id = block["id"].as_str().unwrap_or_default();
                     let sound = is_plain(id, 64) && ids.insert(id.to_owned());

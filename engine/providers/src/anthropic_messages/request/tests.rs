@@ -243,6 +243,34 @@ fn a_paused_answer_is_sent_back_as_the_end_of_the_request() {
 }
 
 #[test]
+fn what_tools_of_the_provider_did_is_sent_back_as_it_came_and_an_open_use_only_where_it_goes_on() {
+    let part = |block: &Value| Part::ServerTool { block: block.as_object().unwrap().clone() };
+    let search = |id: &str| json!({ "type": "server_tool_use", "id": id, "name": "web_search", "input": { "query": "q" } });
+    let found = json!({ "type": "web_search_tool_result", "tool_use_id": "s1", "content": [] });
+    let answer = |stop_reason, parts| match own(parts) {
+        Message::Assistant(it) => Message::Assistant(AssistantMessage { stop_reason, ..it }),
+        other => panic!("{other:?} is no answer"),
+    };
+    let sent = |messages| said(&endpoint(BUDGET), &asked(messages))["messages"].clone();
+    // A paused answer may go on with the result of what it has begun.
+    let first = answer(StopReason::ToolUse, vec![text("a"), part(&search("s1"))]);
+    let paused = vec![user("a"), first];
+    let expected = json!([{ "type": "text", "text": "a" }, search("s1")]);
+    assert_eq!(sent(paused.clone())[1], json!({ "role": "assistant", "content": expected }));
+    let second = answer(StopReason::Stop, vec![part(&found), part(&search("s2")), text("b")]);
+    let whole = sent([paused, vec![second, user("c")]].concat());
+    let text_of = |text: &str| json!({ "type": "text", "text": text });
+    let expected = json!([text_of("a"), search("s1"), found, text_of("b")]);
+    assert_eq!(whole[1]["content"], expected);
+    let cut =
+        sent(vec![user("a"), answer(StopReason::Length, vec![part(&search("s1"))]), user("c")]);
+    assert_eq!(cut[1]["content"], json!([text_of(NO_SERVER_RESULT)]));
+    // Another model does not get them.
+    let foreign = sent(vec![user("a"), assistant(vec![part(&found), text("b")]), user("c")]);
+    assert_eq!(foreign[1]["content"], json!([text_of("b")]));
+}
+
+#[test]
 fn the_cache_is_kept_as_long_as_is_asked() {
     let marks = |cache| {
         let options = RequestOptions { cache, ..RequestOptions::default() };

@@ -96,6 +96,31 @@ fn blocks_may_interleave_and_a_call_may_have_its_input_at_once() {
 }
 
 #[test]
+fn blocks_of_tools_of_the_provider_are_kept_as_they_came() {
+    let search = |input: Value| json!({ "type": "server_tool_use", "id": "s1", "name": "web_search", "input": input });
+    let found = json!({ "type": "web_search_tool_result", "tool_use_id": "s1", "content": [
+        { "type": "web_search_result", "url": "https://h", "encrypted_content": "ZGF0YQ==" },
+    ] });
+    let stream = whole(
+        &[
+            block(0, &search(json!({}))),
+            delta(0, &json!({ "type": "input_json_delta", "partial_json": "{\"query\":" })),
+            delta(0, &json!({ "type": "input_json_delta", "partial_json": "\"q\"}" })),
+            stop(0),
+            block(1, &found),
+            stop(1),
+            block(2, &json!({ "type": "brand_new", "id": "n" })),
+            stop(2),
+        ],
+        "pause_turn",
+    );
+    let (answer, _) = answered(API, &stream);
+    let part = |block: &Value| Part::ServerTool { block: block.as_object().unwrap().clone() };
+    assert_eq!(answer.content, [part(&search(json!({ "query": "q" }))), part(&found)]);
+    assert_eq!(answer.stop_reason, StopReason::ToolUse);
+}
+
+#[test]
 fn each_stop_reason_has_its_end() {
     let said = [
         block(0, &json!({ "type": "text", "text": "" })),
