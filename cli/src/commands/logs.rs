@@ -5,12 +5,13 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use config::DataPaths;
+use engine::ports::LogDamage;
 use protocol::{
     Command, ExitCode, Failure, FailureDetail, Outcome, TaskName, TaskState, TaskTimings,
     TimedPhase, Usage, Work,
 };
 use serde::Serialize;
-use store::{RunRow, SessionLine, TaskRow, read_session, used_in};
+use store::{RunRow, SessionLine, TaskRow, read_damaged_session, used_in};
 
 use super::context::{CommandContext, Out, print_json, say};
 use super::kept_work::{NAMES, label, table_row};
@@ -121,7 +122,7 @@ fn log<'a>(context: &CommandContext, run: &'a RunRow, row: &'a TaskRow) -> Resul
     let verification = verify_log(row)?;
     let log = Log { task, item, items, setup, verification, ..Log::of(task) };
     Ok(match &row.spec.work {
-        Work::Agent(_) => Log { entries: if_exists(read_session(&path), &path)?, ..log },
+        Work::Agent(_) => Log { entries: session_entries(&path)?, ..log },
         Work::Command(command) => {
             let (script, arguments) = (Some(command.script.as_str()), &command.arguments[..]);
             Log { script, arguments, output: whole_output(row, &path)?, ..log }
@@ -136,6 +137,28 @@ impl<'a> Log<'a> {
         let (setup, entries, output, verification) = (Vec::new(), None, None, None);
         Self { task, item, items, script, arguments, setup, entries, output, verification }
     }
+}
+
+/// Returns the entries of a task's session; `None` if there is no log. Reports damaged lines.
+fn session_entries(path: &Path) -> Result<Option<Vec<SessionLine>>, Error> {
+    let Some((lines, damage)) = if_exists(read_damaged_session(path), path)? else {
+        return Ok(None);
+    };
+    warn_of_damage(path, &damage, 0);
+    Ok(Some(lines))
+}
+
+/// Reports the damaged lines of a log but for the first `known`. Returns how many there are.
+fn warn_of_damage(path: &Path, damage: &[LogDamage], known: usize) -> usize {
+    for line in damage.iter().skip(known).map(|damage| damage_text(path, damage)) {
+        // The log is printed even if nobody reads what is missing in it.
+        let _unread = writeln!(io::stderr(), "warning: {line}");
+    }
+    damage.len()
+}
+
+fn damage_text(path: &Path, LogDamage { line, what }: &LogDamage) -> String {
+    one_line(&format!("line {line} of {} cannot be read whole: {what}", path.display()))
 }
 
 fn whole_output(row: &TaskRow, path: &Path) -> Result<Option<String>, Error> {
@@ -154,7 +177,7 @@ fn show(context: &CommandContext, run: &RunRow, row: &TaskRow, out: Out<'_>) -> 
     heading((context, run), row, &worker, out)?;
     show_setup(context, run, row, out)?;
     match &row.spec.work {
-        Work::Agent(_) => match if_exists(read_session(&path), &path)? {
+        Work::Agent(_) => match session_entries(&path)? {
             Some(lines) => {
                 let entries: Vec<_> =
                     lines.iter().map(|line| (line.timestamp, &line.entry)).collect();

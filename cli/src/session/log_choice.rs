@@ -7,6 +7,7 @@ use engine::ports::SessionHeader;
 use protocol::{ModelRoute, SessionId, ThinkingLevel, Timestamp};
 use store::{Breadcrumbs, FoundSession, LoadedSession, SessionPlaces, fork, new_log_path};
 
+use super::task_sessions::TaskSession;
 use crate::app_context::AppContext;
 use crate::args::LaunchArgs;
 use crate::error::{Error, ErrorKind};
@@ -73,17 +74,22 @@ impl<'a> Sessions<'a> {
         };
         if let Some(name) = &args.fork {
             let from = match self.places.find(name).map_err(|error| failed(&error))? {
-                FoundSession::Here(path) => path,
+                FoundSession::Here(path) if path.exists() => path,
                 FoundSession::Elsewhere(info) => info.path,
-                FoundSession::Nothing => return Err(not_found(name)),
+                FoundSession::Here(path) => self.of_task(name).map_or(path, |task| task.log),
+                FoundSession::Nothing => self.of_task(name).ok_or_else(|| not_found(name))?.log,
             };
             return self.fork(&from);
         }
         if let Some(Some(name)) = &args.resume {
             return match self.places.find(name).map_err(|error| failed(&error))? {
-                FoundSession::Here(path) => self.continued_or_copied(path),
+                FoundSession::Here(path) if path.exists() => self.continued_or_copied(path),
                 FoundSession::Elsewhere(info) => self.of_other_folder(name, &info),
-                FoundSession::Nothing => Err(not_found(name)),
+                found => match (self.of_task(name), found) {
+                    (Some(task), _) => Err(task.refused(name)),
+                    (None, FoundSession::Here(path)) => self.continued_or_copied(path),
+                    (None, _) => Err(not_found(name)),
+                },
             };
         }
         if args.continues {
@@ -94,6 +100,11 @@ impl<'a> Sessions<'a> {
         }
         let storage = if args.no_session { LogStorage::Memory } else { LogStorage::File };
         Ok(self.new_log(storage))
+    }
+
+    /// Returns the session of the task that `name` means.
+    pub(super) fn of_task(&self, name: &str) -> Option<TaskSession> {
+        TaskSession::find(&self.app.places, &self.app.ledger.reader(), name)
     }
 
     /// Returns the log of a new session.

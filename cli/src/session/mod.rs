@@ -19,6 +19,7 @@ mod standard_input;
 #[cfg(feature = "tui")]
 mod switch;
 mod system_prompt;
+mod task_sessions;
 #[cfg(test)]
 mod tests;
 
@@ -37,3 +38,4 @@ pub(crate) use standard_input::{PipedRole, may_be_piped, read_piped};
 #[cfg(feature = "tui")]
 pub(crate) use switch::SessionSwitch;
 pub(crate) use system_prompt::{context_files, user_instructions};
+pub(crate) use task_sessions::TaskSession;

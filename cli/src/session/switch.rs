@@ -127,7 +127,14 @@ impl SessionSwitch<'_> {
         if let Some(session) = named {
             return Ok(session.path);
         }
-        match sessions.places().find(name).map_err(unreadable)? {
+        let found = sessions.places().find(name).map_err(unreadable)?;
+        let is_there = !matches!(&found, FoundSession::Here(path) if !path.exists());
+        if (!is_there || found == FoundSession::Nothing)
+            && let Some(task) = sessions.of_task(name)
+        {
+            return Err(NotOpened::OfTask(task.log, task.task));
+        }
+        match found {
             FoundSession::Here(path) => Ok(path),
             FoundSession::Elsewhere(info) => Err(NotOpened::Elsewhere(info.path, info.cwd)),
             FoundSession::Nothing => {

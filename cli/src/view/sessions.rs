@@ -82,6 +82,8 @@ pub(crate) enum NotOpened {
     InUse(PathBuf),
     /// It is a session of another folder; a copy can be made.
     Elsewhere(PathBuf, PathBuf),
+    /// It is that of a task of this name; a copy can be made.
+    OfTask(PathBuf, String),
     /// Something else.
     Failed(String),
 }

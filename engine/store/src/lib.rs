@@ -33,8 +33,8 @@ pub use rows::{RunRow, RunTerms, TaskCounts, TaskRow};
 pub use session::{
     BlobFolder, Body, Branched, Breadcrumbs, Durability, ForkError, FoundSession, LoadedHeader,
     LoadedSession, SessionInfo, SessionLine, SessionLogFiles, SessionPlaces, Titled, artifacts_of,
-    branch, fork, is_log_open, list_all_sessions, list_sessions, new_log_path, read_session,
-    sessions_named, set_title, used_in,
+    branch, fork, is_log_open, list_all_sessions, list_sessions, new_log_path,
+    read_damaged_session, read_session, sessions_named, set_title, used_in,
 };
 
 #[cfg(test)]

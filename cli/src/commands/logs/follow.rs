@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use protocol::{ExitCode, Message, TaskId, TaskState, Work};
 use serde::Serialize;
-use store::{RunRow, SessionLine, TaskRow, read_session};
+use store::{RunRow, SessionLine, TaskRow, read_damaged_session};
 
 use super::super::context::{CommandContext, Out, say};
 use super::super::kept_work::label;
 use super::super::target::{Target, TargetKind};
-use super::{if_exists, log_path, outcome, unreadable};
+use super::{if_exists, log_path, outcome, unreadable, warn_of_damage};
 use crate::args::{Form, LogsArgs};
 use crate::error::Error;
 use crate::render::{Meaning, printable_json, transcript, visible_line};
@@ -82,6 +82,8 @@ struct Followed {
     printed: u64,
     /// The lines of a session's transcript.
     lines: usize,
+    /// The damaged lines of a session.
+    damaged: usize,
     /// The beginning of a line of output.
     rest: Vec<u8>,
     ended: bool,
@@ -125,9 +127,10 @@ impl Followed {
     }
 
     fn session(&mut self, context: &CommandContext, path: &Path) -> Result<Added, Error> {
-        let Some(entries) = if_exists(read_session(path), path)? else {
+        let Some((entries, damage)) = if_exists(read_damaged_session(path), path)? else {
             return Ok(Added::default());
         };
+        self.damaged = warn_of_damage(path, &damage, self.damaged);
         let settled = if self.ended { entries.len() } else { settled(&entries) };
         let shown: Vec<_> =
             entries[..settled].iter().map(|line| (line.timestamp, &line.entry)).collect();

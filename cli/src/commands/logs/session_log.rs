@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use config::DataPaths;
+use engine::ports::LogDamage;
 use protocol::{EntryId, ExitCode, SessionEntry, Timestamp, Usage};
 use serde::Serialize;
 use store::{BlobFolder, LoadedSession, SessionLine, is_log_open, sessions_named};
@@ -13,10 +14,11 @@ use store::{BlobFolder, LoadedSession, SessionLine, is_log_open, sessions_named}
 use super::super::context::{CommandContext, Out, print_json, say};
 use super::super::target::Target;
 use super::follow::settled;
-use super::unreadable;
+use super::{unreadable, warn_of_damage};
 use crate::args::{Form, LogsArgs};
 use crate::error::{Error, ErrorKind};
 use crate::render::{Meaning, View, one_line, printable_json, transcript, usage_details};
+use crate::session::TaskSession;
 
 /// How often a log is looked at that is followed.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -58,7 +60,7 @@ impl SessionTarget {
             Error::new(ErrorKind::Machine, "cannot read the sessions").caused_by(&error)
         })?;
         match found.as_slice() {
-            [] => Ok(None),
+            [] => Ok(TaskSession::with_id(places, given).and_then(|task| of(task.log))),
             [session] => Ok(of(session.path.clone())),
             several => {
                 let ids: Vec<_> =
@@ -76,6 +78,7 @@ impl SessionTarget {
     /// The log cannot be read, or is that of no session.
     pub(super) fn show(&self, view: &View, out: Out<'_>) -> Result<ExitCode, Error> {
         let read = self.read()?;
+        warn_of_damage(&self.path, &read.damage, 0);
         if view.form == Form::Json {
             print_json(out, &read.document(&self.path))?;
             return Ok(ExitCode::Success);
@@ -95,11 +98,13 @@ impl SessionTarget {
         if view.form == Form::Text {
             read.heading(view, out)?;
         }
+        let mut damaged = 0;
         let mut printed = Printed::default();
         let mut seen = self.metadata()?;
         let mut quiet = Duration::ZERO;
         let mut state = LogState::Open;
         loop {
+            damaged = warn_of_damage(&self.path, &read.damage, damaged);
             printed.print(&read, state, view, out)?;
             if state == LogState::Closed {
                 break;
@@ -154,6 +159,7 @@ impl SessionTarget {
             leaf: session.tree.leaf_id().cloned(),
             on_path,
             lines,
+            damage: session.damage,
         })
     }
 }
@@ -174,6 +180,7 @@ struct ReadSession {
     /// The places of the entries of the conversation.
     on_path: Vec<usize>,
     lines: Vec<SessionLine>,
+    damage: Vec<LogDamage>,
 }
 
 /// The JSON document of a session.

@@ -6,7 +6,7 @@ use protocol::{
     Cost, Failure, FailureClass, Message, RunName, SessionEntry, SessionId, Timestamp, Usage,
 };
 use serde_json::{Value, json};
-use store::SessionLogFiles;
+use store::{SessionLogFiles, read_session};
 
 use super::super::fake_repository::{Bench, End, in_tree};
 use super::*;

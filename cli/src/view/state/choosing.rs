@@ -182,6 +182,7 @@ impl ViewState {
             NotOpened::Elsewhere(path, folder) => {
                 (format!("It is of another folder, {}", folder.display()), path)
             }
+            NotOpened::OfTask(path, task) => (format!("It is the session of task {task}"), path),
             NotOpened::Failed(why) => return self.note(NoteKind::Error, why),
         };
         let rows = vec![

@@ -78,23 +78,16 @@ pub fn artifacts_of(log: &Path) -> PathBuf {
 }
 
 /// Copies the session at `from` to a new file, which may belong to another folder, and its artifacts
-/// beside it. The session may be open meanwhile. The title is kept.
+/// beside it. The session may be open meanwhile. The title is kept, and so are damaged lines.
 ///
 /// # Errors
 /// See [`ForkError`]. What artifacts could not be copied is no error.
 pub fn fork(from: &Path, to: &Path, header: &SessionHeader) -> Result<(), ForkError> {
-    let session = read(from)?;
+    let (session, rest) = known(from, LoadedSession::read_rest(from), |(session, _)| session)?;
     let parent = Some(session.header.id.clone());
     let mut file = new_header(header, parent, &session)?;
-    for (place, node) in session.tree.nodes().iter().enumerate() {
-        match session.tree.parent_id(place) {
-            // Its parent stood in a damaged line, which is not copied.
-            Some(parent) if node.parent.as_ref() != Some(parent) => {
-                move_to(&node.body, Some(parent), &mut file);
-            }
-            Some(_) | None => copy(&node.body, &mut file),
-        }
-    }
+    // Damaged lines are copied, too: whoever opens the copy learns of them.
+    file.extend(rest);
     write(to, &file)?;
     if let Err(error) = copy_folder(&artifacts_of(from), &artifacts_of(to)) {
         tracing::warn!(%error, from = %from.display(), "the artifacts of a session were not copied");
@@ -114,7 +107,7 @@ pub fn branch(
     header: &SessionHeader,
     blobs: Option<&BlobFolder>,
 ) -> Result<Branched, ForkError> {
-    let mut session = read(from)?;
+    let mut session = known(from, LoadedSession::read_lines(from), |session| session)?;
     let refused = || ForkError::NoPrompt(prompt.clone());
     let place = session.tree.place(prompt).ok_or_else(refused)?;
     let text = match session.entry(place, blobs) {
@@ -171,11 +164,16 @@ fn add_labels(
     }
 }
 
-fn read(from: &Path) -> Result<LoadedSession, ForkError> {
+/// Returns what was read of the file `from`, if it is a session of a known version.
+fn known<T>(
+    from: &Path,
+    read: io::Result<Option<T>>,
+    session: impl Fn(&T) -> &LoadedSession,
+) -> Result<T, ForkError> {
     let path = from.to_owned();
-    match LoadedSession::read_lines(from) {
-        Ok(Some(session)) if session.header.version > VERSION => Err(ForkError::Newer { path }),
-        Ok(Some(session)) => Ok(session),
+    match read {
+        Ok(Some(it)) if session(&it).header.version > VERSION => Err(ForkError::Newer { path }),
+        Ok(Some(it)) => Ok(it),
         Ok(None) => Err(ForkError::NoSession { path }),
         Err(source) => Err(ForkError::Read { path, source }),
     }

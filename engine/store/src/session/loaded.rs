@@ -17,7 +17,7 @@ use super::large::{may_refer, restore};
 use super::line::{
     Envelope, First, LoadedHeader, clean, parse_entry, parse_envelope, parse_first, parse_message,
 };
-use super::reader::{LogLines, RawLine};
+use super::reader::{LogLines, NO_TEXT, RawLine, TOO_LONG, is_blank};
 
 /// How many damaged lines are described.
 const DESCRIBED: usize = 20;
@@ -33,6 +33,8 @@ pub struct LoadedSession {
     pub damage: Vec<LogDamage>,
     /// The number of damaged lines.
     pub damaged: u64,
+    /// Where the first line after the header begins.
+    pub(super) begin: u64,
     /// Where the last complete line ends.
     pub(super) end: u64,
     /// Whether the file ends in an entry without a line break.
@@ -103,6 +105,31 @@ impl LoadedSession {
             Loaded::Session(session) => Some(*session),
             Loaded::Empty | Loaded::Other => None,
         })
+    }
+
+    /// Reads the session file at `path` as [`Self::read`] does, and returns the lines after its header
+    /// as they stand, also the damaged ones.
+    ///
+    /// # Errors
+    /// The file does not exist or cannot be read.
+    pub(super) fn read_rest(path: &Path) -> io::Result<Option<(Self, Vec<u8>)>> {
+        settle_for(path);
+        let mut bytes = std::fs::read(path)?;
+        let mut loaded = load(&bytes[..], Keep::Lines)?;
+        if let Loaded::Session(session) = &loaded
+            && session.header.version < super::line::VERSION
+        {
+            bytes = super::migrate::migrate(&bytes, session.header.session());
+            loaded = load(&bytes[..], Keep::Lines)?;
+        }
+        let Loaded::Session(session) = loaded else { return Ok(None) };
+        if session.lacks_line_break {
+            bytes.push(b'\n');
+        } else {
+            bytes.truncate(usize::try_from(session.end).unwrap_or(usize::MAX));
+        }
+        let begin = usize::try_from(session.begin).unwrap_or(usize::MAX).min(bytes.len());
+        Ok(Some((*session, bytes.split_off(begin))))
     }
 
     /// Returns the entry at `place`, with what it has in blobs.
@@ -191,6 +218,7 @@ pub(super) fn load(from: impl Read, keep: Keep) -> io::Result<Loaded> {
         tree: SessionTree::default(),
         damage: Vec::new(),
         damaged: 0,
+        begin: scan.end(),
         end: 0,
         lacks_line_break: false,
     };
@@ -200,8 +228,8 @@ pub(super) fn load(from: impl Read, keep: Keep) -> io::Result<Loaded> {
         match scan.next()? {
             None => break,
             Some(RawLine::Complete(line)) if clean(line).is_empty() => {
-                if !line.is_empty() && line != b"\r" {
-                    session.note(number, "it holds no text".to_owned());
+                if !is_blank(line) {
+                    session.note(number, NO_TEXT.to_owned());
                     gaps.note(&session.tree, b"");
                 }
             }
@@ -212,7 +240,7 @@ pub(super) fn load(from: impl Read, keep: Keep) -> io::Result<Loaded> {
                 }
             }
             Some(RawLine::TooLong) => {
-                session.note(number, "it is too long".to_owned());
+                session.note(number, TOO_LONG.to_owned());
                 gaps.note(&session.tree, b"");
             }
             Some(RawLine::Torn(line)) => {

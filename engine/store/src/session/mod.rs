@@ -35,5 +35,5 @@ pub use list::{SessionInfo, list_all_sessions, list_sessions};
 pub use loaded::{Body, LoadedSession};
 pub use log::{SessionLogFiles, is_log_open};
 pub use open::Durability;
-pub use reader::{read_session, used_in};
+pub use reader::{read_damaged_session, read_session, used_in};
 pub use title::{Titled, set_title};

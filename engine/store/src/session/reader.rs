@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
+use engine::ports::LogDamage;
 use protocol::{Timestamp, Usage};
 
 use super::journal::settle_for;
-use super::line::{Envelope, SessionLine, clean, parse_entry, parse_envelope};
+use super::line::{Envelope, First, SessionLine, clean, parse_entry, parse_envelope, parse_first};
 
 /// The longest line that is read, in bytes.
 const LONGEST: u64 = 64 << 20;
@@ -96,21 +97,60 @@ pub fn used_in(lines: &[SessionLine]) -> Option<Usage> {
 /// # Errors
 /// The file does not exist or cannot be read.
 pub fn read_session(path: &Path) -> io::Result<Vec<SessionLine>> {
+    read_damaged_session(path).map(|(lines, _damage)| lines)
+}
+
+/// Returns the entries as [`read_session`] does, and the lines that cannot be read.
+///
+/// # Errors
+/// The file does not exist or cannot be read.
+pub fn read_damaged_session(path: &Path) -> io::Result<(Vec<SessionLine>, Vec<LogDamage>)> {
     settle_for(path);
     let mut scan = LogLines::new(File::open(path)?);
-    let mut lines = Vec::new();
+    let (mut lines, mut damage, mut number) = (Vec::new(), Vec::new(), 0);
     while let Some(found) = scan.next()? {
-        if let RawLine::Complete(bytes) | RawLine::Torn(bytes) = found
-            && let Ok(envelope) = parse_envelope(clean(bytes))
-            && let Ok(fields) = serde_json::from_slice(clean(bytes))
-            && let Ok(entry) = parse_entry(fields)
-        {
-            let Envelope { id, parent, at, label: _ } = envelope;
-            let timestamp = at.unwrap_or_else(|| Timestamp::from_millisecond(0));
-            lines.push(SessionLine { id, parent, timestamp, entry });
+        number += 1;
+        let is_complete = !matches!(found, RawLine::Torn(_));
+        let read = match found {
+            RawLine::Complete(line) | RawLine::Torn(line)
+                if lines.is_empty() && parse_first(line) != First::Other =>
+            {
+                Ok(None)
+            }
+            RawLine::Complete(line) | RawLine::Torn(line) => parse_line(line),
+            RawLine::TooLong => Err(TOO_LONG.to_owned()),
+        };
+        match read {
+            Ok(line) => lines.extend(line),
+            Err(what) if is_complete => damage.push(LogDamage { line: number, what }),
+            // Its writer may still be writing it.
+            Err(_not_whole) => {}
         }
     }
-    Ok(lines)
+    Ok((lines, damage))
+}
+
+/// What is wrong with a line that is longer than any.
+pub(super) const TOO_LONG: &str = "it is too long";
+
+/// What is wrong with a line of NULs.
+pub(super) const NO_TEXT: &str = "it holds no text";
+
+/// Parses the line of an entry; `None` if there is nothing in it.
+fn parse_line(line: &[u8]) -> Result<Option<SessionLine>, String> {
+    let cleaned = clean(line);
+    if cleaned.is_empty() {
+        return if is_blank(line) { Ok(None) } else { Err(NO_TEXT.to_owned()) };
+    }
+    let Envelope { id, parent, at, label: _ } = parse_envelope(cleaned)?;
+    let fields = serde_json::from_slice(cleaned).map_err(|error| error.to_string())?;
+    let timestamp = at.unwrap_or_else(|| Timestamp::from_millisecond(0));
+    Ok(Some(SessionLine { id, parent, timestamp, entry: parse_entry(fields)? }))
+}
+
+/// Returns whether there is nothing in a line.
+pub(super) fn is_blank(line: &[u8]) -> bool {
+    matches!(line, b"" | b"\r")
 }
 
 #[cfg(test)]
@@ -139,6 +179,23 @@ mod tests {
         assert_eq!(scanned("", 100), expected(&[], 0));
         assert_eq!(scanned("a\n\nb\n", 100), expected(&["a", "", "b"], 5));
         assert_eq!(scanned("a\nb", 100), expected(&["a", "Torn b"], 2));
+    }
+
+    #[test]
+    fn damaged_lines_are_known_by_their_number_and_neither_a_header_nor_a_torn_line_is_one() {
+        let place = tempfile::NamedTempFile::new().unwrap();
+        let entry = r#"{"type":"model_change","id":"1","parentId":null,"timestamp":"2026-01-02T03:04:05.678Z","model":"a/b"}"#;
+        let header = r#"{"type":"session","version":3,"id":"old","cwd":"/a"}"#;
+        let title = r#"{"type":"title","v":1,"title":"x"}"#;
+        let text =
+            format!("{title}\n{header}\n\n{entry}\n\0\0\n{{\"type\":\n{entry}\r\n{header}\n{{\"ty");
+        std::fs::write(place.path(), text).unwrap();
+        let (lines, damage) = read_damaged_session(place.path()).unwrap();
+        assert_eq!(lines.len(), 2);
+        let found: Vec<_> = damage.iter().map(|it| (it.line, it.what.as_str())).collect();
+        let (json, header) = (found[1].1, "it belongs to the beginning of a file");
+        assert_eq!(found, [(5, NO_TEXT), (6, json), (8, header)]);
+        assert!(json.starts_with("EOF while parsing"), "{json}");
     }
 
     #[test]

@@ -154,12 +154,17 @@ fn nothing_in_prompts_answers_paths_files_or_damage_controls_a_terminal_and_json
     text.extend(format!("{{\"type\":\"{hostile}\n").bytes());
     fs::write(&file, text).unwrap();
     let damaged = session("-c more").run().expect_code(0);
-    assert!(damaged.stderr.contains("cannot be read whole"), "{damaged}");
+    let forked = session("").arg("--fork").arg(&file).arg("more").run().expect_code(0);
+    let logs = |words: &str| place.regatta(&folder).words(words).arg(&file).run().expect_code(0);
+    let [printed, json] = ["logs", "logs --json"].map(logs);
+    for done in [&damaged, &forked, &printed, &json] {
+        assert!(done.stderr.contains("cannot be read whole"), "{done}");
+    }
     let listed = session("--resume").run().expect_code(0);
     assert!(listed.stdout.contains("asked "), "{listed}");
     let missing = session("").arg("-r").arg(format!("x{hostile}")).arg("more").run().expect_code(1);
     let unread = session("").arg(format!("@{hostile}.md")).run().expect_code(1);
-    for done in [first, damaged, listed, missing, unread] {
+    for done in [first, damaged, forked, printed, json, listed, missing, unread] {
         assert_eq!(controls(&done.stdout), None, "{done}");
         assert_eq!(controls(&done.stderr), None, "{done}");
     }

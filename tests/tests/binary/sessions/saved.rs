@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 use tests::json_shapes::{ONLY_OWN, ONLY_RECORDED, recorded, shapes};
 use tests::model::{Answer, Asked, LoopbackModel, marker};
-use tests::sandbox::{Invocation, Sandbox};
+use tests::sandbox::{Invocation, Plan, Sandbox};
 
 use crate::binary::sandbox;
 
@@ -88,6 +88,38 @@ fn a_session_is_listed_and_continued_by_its_id_or_file_and_in_another_folder_onl
     assert_eq!((all.len(), &header(copy)["parentSession"]), (2, &json!(id)));
     assert_ne!(header(copy)["id"], json!(id));
     assert_eq!(fs::read(file).unwrap(), text);
+}
+
+#[test]
+fn the_session_of_a_task_is_copied_by_the_name_of_the_task_or_its_id_and_never_continued() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    model.talk("s", |asked: &Asked| match asked.answers() {
+        0 => Answer::yields(&json!("done")),
+        before => Answer::text(format!("answer {}", before + 1)),
+    });
+    let repository = place.repository();
+    let plan = Plan::default().agent("own", &format!("Do it. {}", marker("s")));
+    let run = place.run_plan(&repository, &plan).arg("--model").arg(model.route());
+    let run = run.arg("--base-url").arg(model.base_url()).run().expect_code(0);
+    let task = format!("{}/own", run.run_name());
+    let log = place.home().data().join("artifacts").join(&task).join("session.jsonl");
+    let (before, id) = (fs::read(&log).unwrap(), header(&log)["id"].as_str().unwrap().to_owned());
+    let call = |option: &str, name: &str| {
+        session(&place, &model, "work").arg(option).arg(name).arg("And now?").run()
+    };
+    for name in [&task, &id] {
+        let refused = call("-r", name).expect_code(1).stderr;
+        assert!(refused.contains(&format!("is that of task {task}\n")), "{refused}");
+        assert!(refused.contains(&format!("try: regatta --fork {name} …")), "{refused}");
+        assert_eq!(call("--fork", name).expect_code(0).stdout, "answer 2\n", "{name}");
+    }
+    let logs = place.regatta(&place.folder().join("work")).arg("logs").arg(&id);
+    let shown = logs.run().expect_code(0);
+    assert!(shown.stdout.contains("Do it."), "{shown}");
+    assert_eq!(fs::read(&log).unwrap(), before);
+    // The first message is the prompt of a session, and the rest the same in both copies.
+    let said = model.take_violations();
+    assert!(said.iter().all(|it| it.contains("message 0 was") || it.contains("answer 2")));
 }
 
 #[test]

@@ -121,6 +121,9 @@ fn a_list_is_filtered_taken_and_left() {
     view.not_opened(NotOpened::InUse("house".into()));
     let effects = press(&mut view, KeyCode::Enter, KeyModifiers::NONE);
     assert_eq!(effects.last().cloned(), opens(SwitchTo::Copy("house".into())));
+    view.not_opened(NotOpened::OfTask("house".into(), "r7k3f/auth".to_owned()));
+    let effects = press(&mut view, KeyCode::Enter, KeyModifiers::NONE);
+    assert_eq!(effects.last().cloned(), opens(SwitchTo::Copy("house".into())));
 }
 
 #[test]

@@ -144,12 +144,24 @@ fn the_text_of_a_label_is_read_by_other_programs() {
 }
 
 #[test]
-fn what_followed_a_damaged_line_follows_what_was_before_it() {
+fn a_fork_has_the_damaged_lines_too_which_are_known_when_it_is_opened() {
     let place = place();
     let damaged = FILE.replacen("\"type\":\"label\",\"id\":\"3\"", "\"type\":\"lab\u{0}", 1);
-    fs::write(place.old(), damaged).unwrap();
+    for torn in ["", "{\"type\":\"mess"] {
+        fs::write(place.old(), format!("{damaged}{torn}")).unwrap();
+        let _earlier = fs::remove_file(place.new_log());
+        fork(&place.old(), &place.new_log(), &place.header).unwrap();
+        let text = fs::read_to_string(place.new_log()).unwrap();
+        let rest = damaged.split_once('\n').unwrap().1;
+        assert_eq!(text.split_once('\n').unwrap().1, rest);
+        let mut read = LoadedSession::read(&place.new_log()).unwrap().unwrap();
+        assert_eq!(read.damage.iter().map(|it| it.line).collect::<Vec<_>>(), [4]);
+        assert_eq!(read.context(None).messages.len(), 3);
+    }
+    // A line that lacks nothing but its end is one.
+    fs::write(place.old(), FILE.trim_end()).unwrap();
+    fs::remove_file(place.new_log()).unwrap();
     fork(&place.old(), &place.new_log(), &place.header).unwrap();
-    let forked = lines(&place.new_log());
-    assert_eq!((&forked[3]["id"], &forked[3]["parentId"]), (&json!("4"), &json!("2")));
-    assert_eq!(forked[3]["message"]["content"], "two");
+    let text = fs::read_to_string(place.new_log()).unwrap();
+    assert_eq!(text.split_once('\n').unwrap().1, FILE.split_once('\n').unwrap().1);
 }
