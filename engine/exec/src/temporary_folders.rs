@@ -35,7 +35,7 @@ pub(crate) struct TemporaryFolder {
     path: PathBuf,
     record: PathBuf,
     /// The record, locked.
-    _lock: File,
+    lock: File,
 }
 
 impl TemporaryFolders {
@@ -71,7 +71,7 @@ impl TemporaryFolders {
         })?;
         let ((record, lock), path) = made.into_parts();
         let path = path.keep().map_err(|kept| kept.error)?;
-        Ok(TemporaryFolder { path, record, _lock: lock })
+        Ok(TemporaryFolder { path, record, lock })
     }
 
     /// Removes the folders that dead engines have left, and adds to `removed` how many files and folders
@@ -96,6 +96,14 @@ impl TemporaryFolder {
     pub(crate) fn remove(self) -> io::Result<()> {
         remove_tree(&self.path, &AtomicUsize::new(0))?;
         fs::remove_file(&self.record)
+    }
+}
+
+impl Drop for TemporaryFolder {
+    fn drop(&mut self) {
+        // Closing the file would not release the lock: a child that another thread is starting has
+        // the descriptor, too, until it executes its program.
+        let _closed_anyway = flock(&self.lock, FlockOperation::Unlock);
     }
 }
 

@@ -16,6 +16,8 @@ use engine::request::GateReport;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::task::spawn_blocking;
 
+use crate::locked_file::LockedFile;
+
 /// The largest state that is read.
 const LARGEST: usize = 256 << 10;
 
@@ -115,7 +117,7 @@ struct GateMember {
     name: String,
     state: File,
     folder: PathBuf,
-    _lock: File,
+    _lock: LockedFile,
     /// What the state was read to.
     buffer: Vec<u8>,
 }
@@ -128,8 +130,7 @@ impl GateMember {
         let name = format!("{:x}-{:x}-{count:x}", std::process::id(), now().as_nanos());
         // It has its name only when it is locked: before, others would take it for one that is gone.
         let new = folder.join(format!(".{name}"));
-        let lock = open(&new)?;
-        lock.lock()?;
+        let lock = LockedFile::lock(open(&new)?)?;
         fs::rename(&new, folder.join(&name))?;
         let state = open(&folder.join(STATE))?;
         let folder = folder.to_owned();
@@ -185,8 +186,8 @@ fn is_there(folder: &Path, member: &str) -> bool {
     }
     let path = folder.join(member);
     let Ok(file) = File::open(&path) else { return false };
-    match file.try_lock_shared() {
-        Ok(()) => {
+    match LockedFile::try_lock_shared(file) {
+        Ok(_lock) => {
             let _gone = fs::remove_file(&path); // another member has removed it already
             false
         }

@@ -23,6 +23,7 @@ use super::loaded::{Keep, Loaded, load};
 use super::log_writer::{Addition, LogWriter, is_alone, write_alone};
 use super::open::{Durability, LogOptions, Opened};
 use super::writer_pool::{WriteRequest, WriterPool};
+use crate::locked_file::LockedFile;
 
 /// How long opening waits for the lock of a log. The process that holds the lock may be waiting for
 /// a slow sync.
@@ -183,8 +184,8 @@ fn can_block() -> bool {
 /// # Errors
 /// The log does not exist, or cannot be read.
 pub fn is_log_open(path: &Path) -> io::Result<bool> {
-    match File::open(path)?.try_lock_shared() {
-        Ok(()) => Ok(false),
+    match LockedFile::try_lock_shared(File::open(path)?) {
+        Ok(_lock) => Ok(false),
         Err(TryLockError::WouldBlock) => Ok(true),
         Err(TryLockError::Error(error)) => Err(error),
     }

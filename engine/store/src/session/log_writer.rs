@@ -16,6 +16,7 @@ use super::error::LogCause;
 use super::journal::{Appended, SessionJournal};
 use super::line;
 use super::open::{Durability, create};
+use crate::locked_file::LockedFile;
 
 /// An open and locked log. Dropping it releases the lock.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ pub(super) struct LogWriter {
     pub(super) path: PathBuf,
     /// The file; `None` until something is worth to be kept. Until then, what is written waits in
     /// `kept`.
-    pub(super) file: Option<File>,
+    pub(super) file: Option<LockedFile>,
     pub(super) ids: EntryIds,
     /// The entries, without what they say.
     pub(super) tree: SessionTree<()>,

@@ -20,6 +20,7 @@ use super::loaded::{Keep, Loaded, LoadedSession, load};
 use super::log_writer::{FileName, Kept, LogWriter};
 use super::migrate::migrate;
 use super::rewrite::{back_up, replace};
+use crate::locked_file::LockedFile;
 
 /// How often opening is tried if the file at the path is replaced or renamed meanwhile.
 const ATTEMPTS: usize = 16;
@@ -65,11 +66,11 @@ impl LogOptions {
                 }
                 Err(error) => return Err(error.into()),
             };
-            lock(&file, self.lock_timeout)?;
+            let file = lock(file, self.lock_timeout)?;
             if !is_at(&file, path)? {
                 continue;
             }
-            match load(&file, Keep::Entries)? {
+            match load(&*file, Keep::Entries)? {
                 Loaded::Session(session) if session.header.version > VERSION => {
                     return Err(LogCause::Newer(session.header.version));
                 }
@@ -98,7 +99,7 @@ impl LogOptions {
     fn resume(
         &self,
         path: &Path,
-        mut file: File,
+        mut file: LockedFile,
         mut session: LoadedSession,
     ) -> Result<Opened, LogCause> {
         let length = file.metadata()?.len();
@@ -155,10 +156,8 @@ impl LogOptions {
 }
 
 /// Creates the file of a new log and locks it.
-pub(super) fn create(path: &Path) -> Result<File, LogCause> {
-    let file = create_unlocked(path)?;
-    lock_at_once(&file, path)?;
-    Ok(file)
+pub(super) fn create(path: &Path) -> Result<LockedFile, LogCause> {
+    lock_at_once(create_unlocked(path)?, path)
 }
 
 /// Creates the file of a new log. As long as it is not locked, another session takes it for one in
@@ -177,27 +176,25 @@ fn create_unlocked(path: &Path) -> Result<File, LogCause> {
 
 /// Locks the file that was opened at `path`, without waiting. The lock of a file that has lost its
 /// name meanwhile is refused: what is written to it is lost.
-pub(super) fn lock_at_once(file: &File, path: &Path) -> Result<(), LogCause> {
-    match file.try_lock() {
-        Ok(()) if is_at(file, path)? => Ok(()),
-        Ok(()) | Err(TryLockError::WouldBlock) => Err(LogCause::Locked),
-        Err(TryLockError::Error(error)) => Err(error.into()),
-    }
+pub(super) fn lock_at_once(file: File, path: &Path) -> Result<LockedFile, LogCause> {
+    let file = lock(file, Duration::ZERO)?;
+    if is_at(&file, path)? { Ok(file) } else { Err(LogCause::Locked) }
 }
 
 /// Waits for the lock of the file.
-fn lock(file: &File, lock_timeout: Duration) -> Result<(), LogCause> {
+fn lock(file: File, lock_timeout: Duration) -> Result<LockedFile, LogCause> {
     let began = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) if began.elapsed() < lock_timeout => {
-                thread::sleep(Duration::from_millis(5));
-            }
-            Err(TryLockError::WouldBlock) => return Err(LogCause::Locked),
-            Err(TryLockError::Error(error)) => return Err(error.into()),
+    let may_wait = || {
+        let may_wait = began.elapsed() < lock_timeout;
+        if may_wait {
+            thread::sleep(Duration::from_millis(5));
         }
-    }
+        may_wait
+    };
+    LockedFile::lock_while(file, may_wait).map_err(|error| match error {
+        TryLockError::WouldBlock => LogCause::Locked,
+        TryLockError::Error(error) => error.into(),
+    })
 }
 
 /// Returns whether `path` still names the locked file. Another session may have renamed the file

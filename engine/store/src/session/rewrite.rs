@@ -9,11 +9,13 @@ use engine::failpoint;
 use engine::fault::Faults;
 use protocol::SessionId;
 
+use crate::locked_file::LockedFile;
+
 /// Replaces the file at `path`, whose lock the caller holds. Returns the new file, which is locked.
 ///
 /// # Errors
 /// The new file cannot be written; the old one is still there.
-pub(super) fn replace(path: &Path, content: &[u8], faults: &Faults) -> io::Result<File> {
+pub(super) fn replace(path: &Path, content: &[u8], faults: &Faults) -> io::Result<LockedFile> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.{}.tmp", SessionId::generate()));
     let replaced = write_locked(&temporary, content, faults).and_then(|file| {
@@ -47,10 +49,10 @@ pub(super) fn create(path: &Path, content: &[u8]) -> io::Result<()> {
     sync_folder(path)
 }
 
-fn write_locked(path: &Path, content: &[u8], faults: &Faults) -> io::Result<File> {
+fn write_locked(path: &Path, content: &[u8], faults: &Faults) -> io::Result<LockedFile> {
     let mut options = OpenOptions::new();
-    let mut file = options.read(true).append(true).create_new(true).mode(0o600).open(path)?;
-    file.try_lock()?;
+    let file = options.read(true).append(true).create_new(true).mode(0o600).open(path)?;
+    let mut file = LockedFile::try_lock(file)?;
     let (first, rest) = content.split_at(content.len() / 2);
     file.write_all(first)?;
     failpoint!(faults, "session.rewrite.write")?;

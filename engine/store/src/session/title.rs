@@ -47,8 +47,8 @@ fn write_title(
     faults: &Faults,
 ) -> Result<Titled, LogCause> {
     let file = OpenOptions::new().read(true).append(true).open(path)?;
-    lock_at_once(&file, path)?;
-    let Loaded::Session(session) = load(&file, Keep::Lines)? else {
+    let file = lock_at_once(file, path)?;
+    let Loaded::Session(session) = load(&*file, Keep::Lines)? else {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a session").into());
     };
     if session.header.version > VERSION {

@@ -40,7 +40,7 @@ fn say(opened: &mut Opened) {
 #[test]
 fn who_begins_a_log_is_refused_if_another_session_has_begun_it_before_the_lock() {
     let refused = |file: &File, path: &Path| {
-        matches!(lock_at_once(file, path), Err(LogCause::Locked))
+        matches!(lock_at_once(file.try_clone().unwrap(), path), Err(LogCause::Locked))
             && file.metadata().unwrap().len() == 0
     };
     for (said, closed) in [(false, false), (false, true), (true, false), (true, true)] {

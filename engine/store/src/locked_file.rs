@@ -1,0 +1,62 @@
+//! A lock that ends when its owner drops it.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::ops::{Deref, DerefMut};
+
+/// A file that is locked until this is dropped, or until the process ends.
+#[derive(Debug)]
+pub(crate) struct LockedFile(File);
+
+impl LockedFile {
+    /// Waits for the lock of the file.
+    pub(crate) fn lock(file: File) -> io::Result<Self> {
+        file.lock().map(|()| Self(file))
+    }
+
+    /// Locks the file for this owner alone, without waiting.
+    pub(crate) fn try_lock(file: File) -> Result<Self, TryLockError> {
+        file.try_lock().map(|()| Self(file))
+    }
+
+    /// Locks the file together with others that share it, without waiting.
+    pub(crate) fn try_lock_shared(file: File) -> Result<Self, TryLockError> {
+        file.try_lock_shared().map(|()| Self(file))
+    }
+
+    /// Tries to lock the file until `try_again` returns false.
+    pub(crate) fn lock_while(
+        file: File,
+        mut try_again: impl FnMut() -> bool,
+    ) -> Result<Self, TryLockError> {
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self(file)),
+                Err(TryLockError::WouldBlock) if try_again() => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Deref for LockedFile {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl DerefMut for LockedFile {
+    fn deref_mut(&mut self) -> &mut File {
+        &mut self.0
+    }
+}
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        // Closing the file would not release the lock: a child that another thread is starting has
+        // the descriptor, too, until it executes its program.
+        let _closed_anyway = self.0.unlock();
+    }
+}
