@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use globset::GlobBuilder;
-use protocol::{Item, RepoPath, without_bom};
+use protocol::{Item, NotUtf8, RepoPath, without_bom};
 
 use crate::error::{Error, ErrorKind};
 
@@ -216,9 +216,14 @@ fn lines(from: &mut dyn Read, list: &str, end: u8) -> Result<Vec<String>, Error>
     from.take(LONGEST_LIST + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| unreadable(list, &error))?;
-    if bytes.len() as u64 > LONGEST_LIST {
-        return Err(Error::new(ErrorKind::Plan, format!("cannot read {list}"))
-            .because(format!("it is longer than {} MiB", LONGEST_LIST >> 20)));
+    let why = match NotUtf8::utf16(&bytes) {
+        _ if bytes.len() as u64 > LONGEST_LIST => {
+            Some(format!("it is longer than {} MiB", LONGEST_LIST >> 20))
+        }
+        not_utf8 => not_utf8.map(|error| format!("it is {}", error.what)),
+    };
+    if let Some(why) = why {
+        return Err(Error::new(ErrorKind::Plan, format!("cannot read {list}")).because(why));
     }
     let mut items = Vec::new();
     for (at, line) in without_bom(&bytes).split(|byte| *byte == end).enumerate() {
@@ -351,12 +356,10 @@ mod tests {
 
     #[test]
     fn a_name_that_is_not_utf8_is_named() {
-        let error = items("odd/*", b"", b'\n', "").unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "error: the item \"odd/\\377.txt\" cannot be given to a task\n  because it is not UTF-8 \
-             (its byte 5)\n  try: a pattern that leaves it out, or rename it"
-        );
+        let error = items("odd/*", b"", b'\n', "").unwrap_err();
+        assert_eq!(error.what, "the item \"odd/\\377.txt\" cannot be given to a task");
+        assert_eq!(error.because, ["it is not UTF-8 (its byte 5)"]);
+        assert_eq!(error.hints, ["a pattern that leaves it out, or rename it"]);
     }
 
     #[test]
@@ -364,12 +367,9 @@ mod tests {
         assert_eq!(items("-", b"a b\r\n\nc\n", b'\n', "").unwrap(), ["a b", "c"]);
         assert_eq!(items("@-", b"a\n", b'\n', "").unwrap(), ["a"]);
         assert_eq!(items("-", b"\xef\xbb\xbfa\r\nb", b'\n', "").unwrap(), ["a", "b"]);
-        let latin = items("-", b"a\n\nb\xe4\n", b'\n', "").unwrap_err().to_string();
-        assert_eq!(
-            latin,
-            "error: line 3 of standard input cannot be given to a task\n  because it is not UTF-8 \
-             (its byte 2)"
-        );
+        let latin = items("-", b"a\n\nb\xe4\n", b'\n', "").unwrap_err();
+        assert_eq!(latin.what, "line 3 of standard input cannot be given to a task");
+        assert_eq!(latin.because, ["it is not UTF-8 (its byte 2)"]);
         let latin = items("-", b"a\0b\xe4\0", 0, "").unwrap_err().to_string();
         assert!(latin.contains("item 2 of standard input"), "{latin}");
         assert_eq!(items("-", b"a\nb\0\0c\0", 0, "").unwrap(), ["a\nb", "c"]);
@@ -377,6 +377,8 @@ mod tests {
         let error = items("-", b"a\0b", b'\n', "").unwrap_err().to_string();
         assert!(error.contains("line 1 of") && error.contains("--null"), "{error}");
         assert!(items("-", &vec![b'a'; 70_000], b'\n', "").is_err());
+        let wide = items("-", b"\xff\xfea\0\n\0", b'\n', "").unwrap_err();
+        assert_eq!(wide.because, ["it is UTF-16, and not UTF-8"]);
     }
 
     #[test]
@@ -389,11 +391,8 @@ mod tests {
         let latin = items(&format!("@{}", path.display()), b"", b'\n', "").unwrap_err().to_string();
         let named = format!("error: line 2 of the list {} cannot be given", path.display());
         assert!(latin.starts_with(&named), "{latin}");
-        let error = items("@/nowhere/list", b"", b'\n', "").unwrap_err().to_string();
-        assert!(
-            error.starts_with("error: cannot read the list /nowhere/list\n  because"),
-            "{error}"
-        );
+        let error = items("@/nowhere/list", b"", b'\n', "").unwrap_err();
+        assert_eq!((&*error.what, error.because.len()), ("cannot read the list /nowhere/list", 1));
         assert!(items(&format!("@{}", folder.path().display()), b"", b'\n', "").is_err());
     }
 }

@@ -40,7 +40,7 @@ impl Layer {
             return Err(SettingsError::TooLarge { file: file.to_owned(), limit: LARGEST });
         }
         let text = utf8_text(bytes)
-            .map_err(|(error, _bytes)| malformed(file, error.line, "it is not UTF-8"))?;
+            .map_err(|(error, _)| malformed(file, error.line, &format!("it is {}", error.what)))?;
         Self::of_text(&text, file, |line| Origin::User { file: file.to_owned(), line })
     }
 

@@ -86,7 +86,9 @@ impl ModelsFile {
         }
         match utf8_text(bytes) {
             Ok(text) => Self::of_text(&text, file),
-            Err((error, _bytes)) => Self::of_fault(file, error.line, "it is not UTF-8".to_owned()),
+            Err((error, _bytes)) => {
+                Self::of_fault(file, error.line, format!("it is {}", error.what))
+            }
         }
     }
 

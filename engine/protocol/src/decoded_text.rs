@@ -31,10 +31,21 @@ pub enum ForeignBytes {
 
 /// Bytes that are not UTF-8 where nothing else is a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line} is not UTF-8")]
+#[error("line {line} is {what}")]
 pub struct NotUtf8 {
     /// The line of the first such byte, from 1.
     pub line: u64,
+    /// What it is.
+    pub what: &'static str,
+}
+
+impl NotUtf8 {
+    /// Returns the error for a text that begins with a byte order mark of UTF-16; `None` for any other.
+    #[must_use]
+    pub fn utf16(bytes: &[u8]) -> Option<Self> {
+        let is_marked = matches!(bytes, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]);
+        is_marked.then_some(Self { line: 1, what: "UTF-16, and not UTF-8" })
+    }
 }
 
 impl DecodedText {
@@ -85,10 +96,13 @@ pub fn utf8_text(mut bytes: Vec<u8>) -> Result<String, (NotUtf8, Vec<u8>)> {
     if bytes.starts_with(BOM) {
         bytes.drain(..BOM.len());
     }
+    if let Some(error) = NotUtf8::utf16(&bytes) {
+        return Err((error, bytes));
+    }
     String::from_utf8(bytes).map_err(|error| {
         let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = before.iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
-        (NotUtf8 { line }, error.into_bytes())
+        (NotUtf8 { line, what: "not UTF-8" }, error.into_bytes())
     })
 }
 
@@ -126,11 +140,14 @@ mod tests {
     #[test]
     fn where_only_utf_8_is_a_text_the_line_of_anything_else_is_known() {
         assert_eq!(utf8_text(b"\xef\xbb\xbfa\r\nb".to_vec()), Ok("a\r\nb".to_owned()));
-        for (bytes, line) in
-            [(&b"\xff\xfea\0"[..], 1), (b"a\nb\n\xe4", 3), (b"\xef\xbb\xbf\n\xe4", 2)]
-        {
+        for (bytes, expected) in [
+            (&b"\xff\xfea\0"[..], "line 1 is UTF-16, and not UTF-8"),
+            (b"\xfe\xff\0a", "line 1 is UTF-16, and not UTF-8"),
+            (b"a\nb\n\xe4", "line 3 is not UTF-8"),
+            (b"\xef\xbb\xbf\n\xe4", "line 2 is not UTF-8"),
+        ] {
             let (error, given) = utf8_text(bytes.to_vec()).unwrap_err();
-            assert_eq!(error, NotUtf8 { line }, "{bytes:?}");
+            assert_eq!(error.to_string(), expected, "{bytes:?}");
             assert!(bytes.ends_with(&given));
         }
     }
