@@ -3,9 +3,8 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Duration;
 
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionread};
 use tokio::net::unix::pipe::Receiver;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -16,10 +15,6 @@ use crate::output_file::{OutputFile, WrittenOutput};
 
 /// The capacity of a pipe.
 const BUFFER: usize = 16 << 10;
-
-/// The maximum time for reading what is left in the pipes after the process group has ended. Only
-/// processes that have left the group can still write to them.
-const REST_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Called with each progress line.
 pub(crate) type Listener = Arc<dyn Fn(String) + Send + Sync>;
@@ -38,7 +33,8 @@ pub(crate) struct CollectedOutput {
 }
 
 /// Reads the output until `gone` is cancelled, which means that the process group has ended, and
-/// then what is left in the pipes. Memory is bounded.
+/// then what is in the pipes at that moment: only processes that have left the group write more.
+/// Memory is bounded.
 pub(crate) async fn collect_output(
     mut streams: OutputStreams,
     file: OutputFile,
@@ -63,11 +59,16 @@ pub(crate) async fn collect_output(
             (source, count) = streams.read(&mut collector.buffer) => collector.push(source, count).await?,
         }
     }
-    let end = Instant::now() + REST_TIMEOUT;
-    while Instant::now() < end
-        && let Some((source, count)) = streams.read_rest(&mut collector.buffer)
-    {
-        collector.push(source, count).await?;
+    for (source, mut unread) in streams.unread() {
+        while unread > 0 {
+            let most = unread.min(collector.buffer.len());
+            let count = streams.read_unread(source, &mut collector.buffer[..most]);
+            if count == 0 {
+                break;
+            }
+            unread = unread.saturating_sub(count);
+            collector.push(source, count).await?;
+        }
     }
     collector.finish().await
 }
@@ -191,21 +192,26 @@ impl OutputStreams {
         }
     }
 
-    /// Reads bytes that are in the pipes already; `None` if there are none.
+    /// Returns how many bytes are in each pipe.
+    fn unread(&mut self) -> [(Source, usize); 2] {
+        [Source::Output, Source::Error].map(|source| {
+            let receiver = self.stream(source).as_ref();
+            let unread = receiver.and_then(|receiver| ioctl_fionread(receiver).ok());
+            (source, unread.and_then(|unread| usize::try_from(unread).ok()).unwrap_or(0))
+        })
+    }
+
+    /// Reads bytes that are in a pipe already, and returns how many; 0 if there are none.
     ///
-    /// It reads the pipes directly, because the runtime may not have noticed the bytes yet.
-    pub(crate) fn read_rest(&mut self, buffer: &mut [u8]) -> Option<(Source, usize)> {
-        for source in [Source::Output, Source::Error] {
-            let stream = self.stream(source);
-            while let Some(receiver) = stream {
-                match rustix::io::read(&*receiver, &mut *buffer) {
-                    Ok(count) if count > 0 => return Some((source, count)),
-                    Err(Errno::INTR) => {}
-                    Ok(_) | Err(_) => *stream = None,
-                }
+    /// It reads the pipe directly, because the runtime may not have noticed the bytes yet.
+    fn read_unread(&mut self, source: Source, buffer: &mut [u8]) -> usize {
+        let Some(receiver) = self.stream(source) else { return 0 };
+        loop {
+            match rustix::io::read(&*receiver, &mut *buffer) {
+                Err(Errno::INTR) => {}
+                read => return read.unwrap_or(0),
             }
         }
-        None
     }
 
     fn stream(&mut self, source: Source) -> &mut Option<Receiver> {
@@ -228,4 +234,33 @@ async fn ready(stream: Option<&Receiver>) {
 
 fn is_temporary(kind: io::ErrorKind) -> bool {
     matches!(kind, io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use rustix::pipe::fcntl_getpipe_size;
+
+    use super::*;
+
+    #[test]
+    async fn what_is_in_the_pipes_at_the_end_is_kept_however_late_it_is_read_and_nothing_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let (output, mut writer) = io::pipe().unwrap();
+        let (error, mut error_writer) = io::pipe().unwrap();
+        let room = fcntl_getpipe_size(&writer).unwrap();
+        writer.write_all(&vec![b'.'; room]).unwrap();
+        error_writer.write_all(b"an error").unwrap();
+        let streams = OutputStreams::new(output.into(), error.into()).unwrap();
+        // A process that has left the group goes on until nobody reads.
+        let flood = std::thread::spawn(move || while writer.write_all(&[b'x'; 4096]).is_ok() {});
+        let gone = CancellationToken::new();
+        gone.cancel();
+        let file = OutputFile::create(&folder.path().join("output.log"), 1 << 20).unwrap();
+        let collected = collect_output(streams, file, Arc::new(|_| {}), &gone).await.unwrap();
+        assert_eq!(collected.written.bytes, (room + "an error".len()) as u64);
+        assert!(collected.failure_line.is_some_and(|line| line.contains("an error")));
+        flood.join().unwrap();
+    }
 }
