@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::ports::{
     AccountId, AccountLimits, Clock, ModelLocation, Models, Provider, ProviderInfo, key_phrase,
@@ -19,7 +20,7 @@ use crate::known_providers::{
 };
 use crate::model_facts::ModelFacts;
 use crate::offline::Scenarios;
-use crate::preflight::preflight;
+use crate::preflight::{TIMEOUT, preflight};
 use crate::provider::{HttpModel, LEAST_CACHED};
 use crate::thinking_refusals::ThinkingRefusals;
 use crate::usage::{Price, PriceSource};
@@ -66,6 +67,15 @@ impl Catalogue {
     /// # Errors
     /// No server listens at the address, or a local server does not have the model.
     pub async fn preflight(&self, route: &ModelRoute) -> Result<(), Failure> {
+        self.preflight_within(TIMEOUT, route).await
+    }
+
+    /// The same, for a server that has another time to answer.
+    pub(crate) async fn preflight_within(
+        &self,
+        limit: Duration,
+        route: &ModelRoute,
+    ) -> Result<(), Failure> {
         let local = KnownProvider::find(&route.provider).is_some_and(KnownProvider::is_local);
         if route.provider == OFFLINE {
             return Ok(());
@@ -80,7 +90,7 @@ impl Catalogue {
             access.key = None;
         }
         let endpoint = self.endpoint(route, &user, access)?;
-        preflight(self.client(&user, &endpoint)?, &endpoint).await
+        preflight(limit, self.client(&user, &endpoint)?, &endpoint).await
     }
 
     /// Returns what the user says about the provider of a model.

@@ -14,15 +14,20 @@ use crate::printable::printable;
 use crate::response_body::ResponseBody;
 
 /// The maximum duration of the check.
-const TIMEOUT: Duration = Duration::from_millis(900);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The maximum number of bytes that are read of a list of models.
 const MAX_LEN: usize = 4 << 20;
 
-/// Asks the server for its list of models. Fails only if the model is certainly not available.
-pub(crate) async fn preflight(client: Client, endpoint: &Endpoint) -> Result<(), Failure> {
+/// Asks the server for its list of models, for at most this long. Fails only if the model is certainly
+/// not available.
+pub(crate) async fn preflight(
+    limit: Duration,
+    client: Client,
+    endpoint: &Endpoint,
+) -> Result<(), Failure> {
     // A server that does not answer in time may still have the model.
-    timeout(TIMEOUT, check(client, endpoint)).await.unwrap_or(Ok(()))
+    timeout(limit, check(client, endpoint)).await.unwrap_or(Ok(()))
 }
 
 async fn check(client: Client, endpoint: &Endpoint) -> Result<(), Failure> {

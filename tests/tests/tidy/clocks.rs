@@ -52,9 +52,7 @@ const BOUNDS: [&str; 3] = ["elapsed() <", "took <", "slowest <"];
 /// The files whose tests compare a time with an upper bound all the same, each with the reason.
 const BOUNDED: &[(&str, &str)] = &[
     ("engine/core/src/request/gate_queue/tests/many_sessions.rs", "it is a simulated clock"),
-    ("engine/exec/tests/commands/engine_killed.rs", "one of several tries is in time"),
     ("engine/providers/src/body_parser/tests/mutated.rs", "it is processor time of one thread"),
-    ("engine/providers/src/preflight/tests.rs", "the other outcome waits for the whole time"),
     ("tests/limit/src/waiting.rs", "it is where bounds are scaled"),
     ("tests/limit/src/yardstick.rs", "it is where bounds are scaled"),
     ("tests/tests/binary/agents/outages.rs", "what is asked later is judged otherwise"),
