@@ -16,7 +16,7 @@ use rustix::net::{
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
-use crate::harness::{part, request, shell};
+use crate::harness::{part, request, shell, wait_until};
 
 /// More than the part itself needs.
 const MOST_FILES: u64 = 100;
@@ -66,22 +66,23 @@ pub(crate) fn crowded(folder: &Path) {
     assert_eq!(fs::read_to_string(folder.join("log")).unwrap().trim(), reapers[0]);
 }
 
-/// Sends descriptors that nobody receives, until the kernel takes no more.
-fn crowd() -> Vec<[OwnedFd; 2]> {
-    let mut pairs = Vec::new();
-    loop {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let (ours, theirs) =
-            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
-        let files = vec![ours.as_fd(); 200];
-        let mut space = vec![std::mem::MaybeUninit::uninit(); cmsg_space!(ScmRights(200))];
+/// Sends more descriptors than may be under way, which nobody receives. Those of other processes of this
+/// user count, too: as long as they leave no room, what is refused now need not be refused later.
+fn crowd() -> [OwnedFd; 2] {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let (ours, theirs) =
+        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+    let files = vec![ours.as_fd(); MOST_FILES as usize * 2];
+    wait_until(|| {
+        let mut space = vec![std::mem::MaybeUninit::uninit(); cmsg_space!(ScmRights(files.len()))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         assert!(control.push(SendAncillaryMessage::ScmRights(&files)));
         match sendmsg(&ours, &[IoSlice::new(b"x")], &mut control, SendFlags::NOSIGNAL) {
-            Ok(_) => {}
-            Err(Errno::TOOMANYREFS) => return pairs,
+            Ok(_) => true,
+            Err(Errno::TOOMANYREFS) => false,
             Err(error) => panic!("{error}"),
         }
-        pairs.push([ours, theirs]);
-    }
+    });
+    drop(files);
+    [ours, theirs]
 }
