@@ -66,7 +66,9 @@ impl ResolverAgent {
         let cases = cases(context, (&record, task), conflicts)?;
         let folder = tempfile::Builder::new().prefix("regatta-settle-").tempdir();
         let folder = folder.map_err(|error| machine(&error))?;
-        let setup = lay_out(folder.path(), &cases).map_err(|error| machine(&error))?;
+        let working_folder = &record.spec.subfolder;
+        let setup = lay_out(folder.path(), &cases, working_folder);
+        let setup = setup.map_err(|error| machine(&error))?;
         let spec = self.spec(&runs.defaults().await, (&record, task), &cases, setup)?;
         let model = match &spec.tasks[0].work {
             Work::Agent(agent) => agent.model.to_string(),
@@ -117,7 +119,6 @@ impl ResolverAgent {
                 limits: TaskLimits { wall: self.timeout, ..defaults.limits },
                 needs: protocol::TaskNeeds::default(),
             }],
-            subfolder: std::path::PathBuf::new(),
             merge: MergeMode::None,
             stack: None,
             land: LandTime::End,

@@ -49,9 +49,14 @@ pub(super) fn cases<'a>(
     each.collect()
 }
 
-/// Writes the files of all conflicts, and returns the command that copies them into a workspace.
-pub(super) fn lay_out(folder: &Path, cases: &[Case<'_>]) -> std::io::Result<String> {
-    let mut script = String::from("set -e\n");
+/// Writes the files of all conflicts to `folder`, and returns the command that copies them into a
+/// workspace. It is run in the folder `working_folder` of the workspace.
+pub(super) fn lay_out(
+    folder: &Path,
+    cases: &[Case<'_>],
+    working_folder: &Path,
+) -> std::io::Result<String> {
+    let mut script = format!("set -e\ncd ./{}\n", up_from(working_folder));
     for (number, Case { path, sides, folder: place, .. }) in cases.iter().enumerate() {
         let [base, ours, theirs] = sides.texts();
         let contents = [("BASE", base), ("OURS", ours), ("THEIRS", theirs)];
@@ -76,8 +81,22 @@ pub(super) fn lay_out(folder: &Path, cases: &[Case<'_>]) -> std::io::Result<Stri
     Ok(format!("sh {}", shell_word(&file.to_string_lossy())))
 }
 
+/// Returns the path from a folder of a workspace to its root; empty for the root itself.
+fn up_from(working_folder: &Path) -> String {
+    "../".repeat(working_folder.components().count())
+}
+
+/// Returns a path as the agent sees it from the folder of the workspace in which it works.
+fn seen_from(working_folder: &Path, path: &str) -> String {
+    match Path::new(path).strip_prefix(working_folder) {
+        Ok(below) => below.to_string_lossy().into_owned(),
+        Err(_elsewhere) => up_from(working_folder) + path,
+    }
+}
+
 /// Returns what the agent is asked to do.
 pub(super) fn prompt((record, task): (&RunRecord, &TaskName), cases: &[Case<'_>]) -> String {
+    let seen = |path: &str| seen_from(&record.spec.subfolder, path);
     let mut text = String::from(
         "Resolve merge conflicts. Two changes of this repository were made independently of each \
          other, and changed the same lines of the files below. Each file has git's conflict markers \
@@ -90,7 +109,8 @@ pub(super) fn prompt((record, task): (&RunRecord, &TaskName), cases: &[Case<'_>]
         text.push_str(&format!(
             "\nFile {}: the versions before both changes, of ours and of theirs are in {folder}/BASE, \
              {folder}/OURS and {folder}/THEIRS, to be read only.\n",
-            one_line(path)
+            one_line(&seen(path)),
+            folder = seen(folder),
         ));
         match &conflict.with {
             Some(with) => {
@@ -112,4 +132,52 @@ pub(super) fn prompt((record, task): (&RunRecord, &TaskName), cases: &[Case<'_>]
         ));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::ConflictReason;
+
+    use super::*;
+    use crate::resolve::sample;
+
+    #[test]
+    fn an_agent_that_works_in_a_subfolder_gets_paths_from_there_and_its_files_at_the_root() {
+        let conflict = Conflict {
+            path: protocol::RepoPath::new("lib/a.txt").unwrap(),
+            reason: ConflictReason::Content,
+            base: None,
+            ours: None,
+            theirs: None,
+            with: None,
+            renamed: None,
+        };
+        let case = |path: &'static str| {
+            let (base, hunks) = (None, Vec::new());
+            let [ours, theirs, marked] = [b"o", b"t", b"m"].map(|side| side.to_vec());
+            let sides = SideBytes { base, ours, theirs, marked, hunks };
+            Case { conflict: &conflict, path, sides, folder: format!("{FOLDER}raaaa-own/1") }
+        };
+        let cases = [case("lib/a.txt"), case("web/app/src/b.txt")];
+        let own: TaskName = "own".parse().unwrap();
+        for (subfolder, up, inside) in
+            [("", "", "web/app/src/b.txt"), ("web/app", "../../", "src/b.txt")]
+        {
+            let mut spec = sample(&[("own", "true")]);
+            spec.subfolder = subfolder.into();
+            let record = RunRecord::opened("raaaa".parse().unwrap(), spec);
+            let text = prompt((&record, &own), &cases);
+            assert!(text.contains(&format!("File {up}lib/a.txt: ")), "{text}");
+            assert!(text.contains(&format!("File {inside}: ")), "{text}");
+            assert!(
+                text.contains(&format!(" {up}{FOLDER}raaaa-own/1/BASE, {up}{FOLDER}")),
+                "{text}"
+            );
+            let folder = tempfile::tempdir().unwrap();
+            lay_out(folder.path(), &cases, Path::new(subfolder)).unwrap();
+            let script = std::fs::read_to_string(folder.path().join("lay-out.sh")).unwrap();
+            assert!(script.starts_with(&format!("set -e\ncd ./{up}\n")), "{script}");
+            assert!(script.contains(" > ./lib/a.txt\n"), "{script}");
+        }
+    }
 }

@@ -53,6 +53,24 @@ const MERGES: &str = "set -e; test $(grep -c '^<<<<<<< ours$' list.txt) = 1
     for file in it*odd.txt list.txt; do printf 'first\\nours\\ntheirs\\n' > \"$file\"; done
     diff .regatta-sides-*/2/THEIRS - <<< $'first\\ntheirs'";
 
+#[test]
+fn the_agent_for_a_run_in_a_subfolder_is_set_up_and_works_there() {
+    let place = sandbox();
+    let repository = repository(&place);
+    repository.write("web/list.txt", "first\n");
+    repository.write("web/only-here", "");
+    repository.commit("web");
+    let call = place.regatta(&repository.path("web")).words("run --json --setup");
+    let call = call.arg("test -f only-here").words("ours theirs --exec");
+    let call = call.arg("echo {{item}} >> list.txt # echo ours >> list, echo theirs >> list");
+    let _run = call.run().expect_code(4);
+    let merges = "set -e; test -f only-here; test \"$(cat ../.regatta-sides-*/1/BASE)\" = first
+        printf 'first\\nours\\ntheirs\\n' > list.txt";
+    let resolver = model(&place, "web.toml", merges, YIELDS);
+    let applied = apply(&place, &repository, &resolver).expect_code(0);
+    assert_eq!(repository.text("web/list.txt"), "first\nours\ntheirs\n", "{applied}");
+}
+
 fn apply(place: &Sandbox, repository: &Repository, resolver: &str) -> Finished {
     let apply = place.regatta(repository.root()).words("apply").arg(first_run(place, repository));
     apply.words("--resolve").arg(resolver).run()
