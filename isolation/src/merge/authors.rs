@@ -178,11 +178,13 @@ impl Merger<'_> {
         }
     }
 
-    /// Keeps what a task itself left, for the tasks that build on it.
+    /// Keeps what a task itself left, for the tasks that build on it. A file that followed a renamed folder
+    /// is the one at its final path, whoever added that first.
     pub(super) fn keep_work(&mut self, task: &TaskName, changes: &[Change], pathwise: &Pathwise) {
-        for (side, path) in pathwise.followed.values() {
+        for (to, (side, path)) in &pathwise.followed {
             if *side == SideName::Theirs {
-                self.moved_away.insert(path.clone(), task.clone());
+                let author = self.author(to).unwrap_or_else(|| task.clone());
+                self.moved_away.insert(path.clone(), author);
             }
         }
         let work = changes.iter().map(|change| (change.path.clone(), change.task)).collect();

@@ -39,7 +39,8 @@ pub(crate) struct Merger<'a> {
     pub(super) changed: BTreeMap<RepoPath, ChangedEntry>,
     /// What each of the tasks itself left, in their order.
     pub(super) works: Vec<(TaskName, Wanted)>,
-    /// The paths at which tasks added files that were moved when their work was merged.
+    /// The paths at which tasks added files that were moved when their work was merged, each with the
+    /// task whose file it is.
     pub(super) moved_away: BTreeMap<RepoPath, TaskName>,
     pub(super) task_changes: Vec<TaskChange>,
     /// The states that the target returned. Each path is read once: the version that a landing

@@ -87,6 +87,27 @@ fn a_renamed_file_whose_folder_another_task_renames_is_still_the_same_file() {
 }
 
 #[test]
+fn a_file_that_follows_a_folder_to_where_an_earlier_task_has_put_it_is_that_tasks_file() {
+    let [a, file, k] = ["a", "file", "k"].map(lines);
+    let memory = Memory::of(&[("e/a", &a), ("e/f", &file), ("z/w/k", &k)]);
+    let all = [("e/a", "m/a", &a[..]), ("e/f", "m/f", &file), ("z/w/k", "m/k", &k)];
+    let into_folder = [("e/a", "z/w/a", &a[..]), ("e/f", "z/w/f", &file)];
+    let [all, into_folder]: [Step<'_>; 2] =
+        [(&[], memory.renames(&all)), (&[], memory.renames(&into_folder))];
+    let steps = [all.clone(), into_folder.clone()];
+    follows(&memory, &steps, (&[1], "z/w/f"), "m/f");
+    follows(&memory, &[into_folder, all], (&[0], "z/w/f"), "m/f");
+    follows(&memory, &steps, (&[], "e/f"), "m/f");
+    // The earlier task is the one with whose work the second began.
+    let steps: [Step<'_>; 3] = [
+        (&[], memory.renames(&[("e/f", "q/f", &file)])),
+        (&[], memory.renames(&[("z/w/k", "m/k", &k)])),
+        (&[0], memory.renames(&[("q/f", "z/w/f", &file)])),
+    ];
+    follows(&memory, &steps, (&[0, 2], "z/w/f"), "m/f");
+}
+
+#[test]
 fn a_file_that_tasks_rename_after_each_other_is_still_the_same_file() {
     let file = lines("file");
     let memory = Memory::of(&[("one", &file), ("other", "other\n")]);
