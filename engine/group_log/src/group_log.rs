@@ -51,7 +51,8 @@ struct Group(OnceLock<Result<(), io::Error>>);
 
 /// An announced record. A group waits for it for a short time.
 pub struct Announced {
-    log: Arc<GroupLog>,
+    /// `None` once the record is appended, which withdraws the announcement.
+    log: Option<Arc<GroupLog>>,
 }
 
 impl GroupLog {
@@ -74,7 +75,7 @@ impl GroupLog {
     /// Announces a record, so that groups wait for it for a short time.
     pub fn announce(self: &Arc<Self>) -> Announced {
         self.lock().coming += 1;
-        Announced { log: Arc::clone(self) }
+        Announced { log: Some(Arc::clone(self)) }
     }
 
     /// Returns the number of groups that were written, each with one sync.
@@ -154,18 +155,17 @@ impl Announced {
     /// # Errors
     /// The file cannot be locked, written or synced. [`io::ErrorKind::Unsupported`] on a file
     /// system without locks.
-    pub fn append(self, record: &[u8]) -> io::Result<()> {
-        let log = Arc::clone(&self.log);
-        std::mem::forget(self); // `append` withdraws the announcement itself
-        log.append(record)
+    pub fn append(mut self, record: &[u8]) -> io::Result<()> {
+        self.log.take().map_or(Ok(()), |log| log.append(record))
     }
 }
 
 impl Drop for Announced {
     fn drop(&mut self) {
-        let mut state = self.log.lock();
+        let Some(log) = &self.log else { return };
+        let mut state = log.lock();
         state.coming = state.coming.saturating_sub(1);
-        self.log.wake(&state);
+        log.wake(&state);
     }
 }
 
@@ -331,6 +331,7 @@ mod tests {
         found.sort();
         assert_eq!(found, (0..64_u8).map(|number| vec![number]).collect::<Vec<_>>());
         assert_eq!(log.groups(), 1, "all of them share one sync");
+        assert_eq!(Arc::strong_count(&log), 1, "no record keeps the file open");
     }
 
     #[test]
