@@ -2,11 +2,11 @@
 //! not run, which is printed and counted. Whatever else goes wrong fails.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
+use tests::sandbox::write_program;
 
 /// The root of the project.
 fn root() -> &'static Path {
@@ -35,9 +35,7 @@ impl Machine {
 
     fn program(&self, name: &str, script: &str) -> PathBuf {
         let place = self.0.path().join(name);
-        fs::write(&place, format!("#!/bin/sh\n{script}\n")).expect("a file can be written");
-        let mode = fs::Permissions::from_mode(0o755);
-        fs::set_permissions(&place, mode).expect("a mode can be set");
+        write_program(&place, &format!("#!/bin/sh\n{script}\n"));
         place
     }
 

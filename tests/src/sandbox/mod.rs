@@ -27,4 +27,4 @@ pub use running::{Finished, Running};
 pub use screen::Screen;
 pub use sources::{copy_of_a_dependency, copy_of_this_source};
 pub use test_limit::{eventually, skip};
-pub use user::User;
+pub use user::{User, write_program};

@@ -68,6 +68,22 @@ impl User {
 pub(super) fn publish(program: &Path, target: &Path) {
     let status = Command::new("cp").arg(program).arg(target).status();
     assert!(status.is_ok_and(|status| status.success()), "the program can be copied");
+    make_executable(target);
+}
+
+/// Writes a script that can be run at once. Another program does it: if this one had it open for writing
+/// while another test starts a process, that process would have it open as well.
+///
+/// # Panics
+/// When it cannot be written.
+pub fn write_program(target: &Path, script: &str) {
+    let mut shell = Command::new("/bin/sh");
+    let status = shell.args(["-c", "printf %s \"$1\" > \"$0\""]).arg(target).arg(script).status();
+    assert!(status.is_ok_and(|status| status.success()), "the program can be written");
+    make_executable(target);
+}
+
+fn make_executable(target: &Path) {
     let mode = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(target, mode).expect("a mode can be set");
 }

@@ -1,9 +1,10 @@
 //! The archives of a release: what `.ci/archive` puts into them, and where `cargo binstall` finds them.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use tests::sandbox::write_program;
 
 use crate::binary::sandbox;
 
@@ -52,9 +53,7 @@ fn output_of(command: &mut Command) -> String {
 /// Makes the archive for a target of a program that is the built binary, in few bytes.
 fn archive(binary: &Path, folder: &Path, target: &str) -> PathBuf {
     let program = folder.join("program");
-    fs::write(&program, format!("#!/bin/sh\nexec '{}' \"$@\"\n", binary.display()))
-        .expect("a file can be written");
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
+    write_program(&program, &format!("#!/bin/sh\nexec '{}' \"$@\"\n", binary.display()));
     let mut script =
         Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(".ci/archive"));
     script.env("REGATTA_ARCHIVE_BINARY", &program).env("TMPDIR", folder);

@@ -1,12 +1,13 @@
 //! What the README says can be typed, typed.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::{Value, json};
 use tests::model::{Answer, Asked, Checks, LoopbackModel, Pace};
-use tests::sandbox::{Finished, Repository, Sandbox, copy_of_a_dependency, rustup_home};
+use tests::sandbox::{
+    Finished, Repository, Sandbox, copy_of_a_dependency, rustup_home, write_program,
+};
 
 use super::readme::{commands, file, readme};
 use crate::binary::sandbox;
@@ -97,16 +98,10 @@ fn path(place: &Sandbox) -> String {
     let folder = place.folder().join("bin");
     std::fs::create_dir(&folder).expect("a folder can be made");
     for program in PROGRAMS {
-        let program = folder.join(program);
-        std::fs::write(&program, PROGRAM).expect("a file can be written");
-        let mode = PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(&program, mode).expect("a mode can be set");
+        write_program(&folder.join(program), PROGRAM);
     }
     if !std::env::split_paths(&own).any(|folder| folder.join("jq").exists()) {
-        let jq = folder.join("jq");
-        std::fs::write(&jq, "#!/bin/sh\nexec cat\n").expect("a file can be written");
-        let mode = PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(&jq, mode).expect("a mode can be set");
+        write_program(&folder.join("jq"), "#!/bin/sh\nexec cat\n");
     }
     let regatta = std::os::unix::fs::symlink(place.binary(), folder.join("regatta"));
     regatta.expect("a link can be made");

@@ -1,7 +1,7 @@
 //! Conflicts are settled by programs: the user's merge tool, and resolvers.
 
 use serde_json::Value;
-use tests::sandbox::{Finished, Plan, Repository, Sandbox, Screen};
+use tests::sandbox::{Finished, Plan, Repository, Sandbox, Screen, write_program};
 
 use crate::binary::sandbox;
 
@@ -77,9 +77,7 @@ fn the_merge_tool_that_git_would_use_by_the_users_own_configuration_writes_the_f
         printf '%s\\n' \"${*##*/}\" > \"$HOME/arguments\"
         for last; do :; done
         cat \"$LOCAL\" \"$REMOTE\" > \"$last\"";
-    std::fs::write(&vim, script).expect("it can be written");
-    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&vim, executable).expect("it has a mode");
+    write_program(&vim, script);
     let path = vim.display();
     let known = format!("[merge]\n\ttool = vimdiff\n[mergetool \"vimdiff\"]\n\tpath = {path}\n");
     configure(&place, &known);
