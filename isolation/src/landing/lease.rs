@@ -120,6 +120,7 @@ mod tests {
     use std::os::unix::fs::OpenOptionsExt as _;
     use std::path::Path;
     use std::thread;
+    use std::time::Duration;
 
     use rustix::fs::OFlags;
 
@@ -129,17 +130,28 @@ mod tests {
         Lease::take(File::open(path).unwrap())
     }
 
+    /// Takes the lease of a file that nobody writes any more. A process that another test is starting has
+    /// the file open, too, until it executes its program.
+    fn take_closed(path: &Path) -> Lease {
+        let mut lease = None;
+        test_limit::eventually(Duration::from_secs(60), "nobody writes", || {
+            lease = take(path).ok();
+            lease.is_some()
+        });
+        lease.unwrap()
+    }
+
     #[test]
     fn a_writer_is_seen_and_readers_do_not_count() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, "1\n").unwrap();
         let reader = File::open(&path).unwrap();
-        assert!(take(&path).unwrap().is_unbroken());
+        assert!(take_closed(&path).is_unbroken());
         let writer = OpenOptions::new().append(true).open(&path).unwrap();
         assert!(matches!(take(&path), Err(Denied::Writer)));
         drop(writer);
-        assert!(take(&path).unwrap().is_unbroken());
+        assert!(take_closed(&path).is_unbroken());
         drop(reader);
     }
 
@@ -156,7 +168,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, "1\n").unwrap();
-        let lease = take(&path).unwrap();
+        let lease = take_closed(&path);
         let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).unwrap();
         let refused = OpenOptions::new().write(true).custom_flags(nonblocking).open(&path);
         assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::WouldBlock);
@@ -170,6 +182,6 @@ mod tests {
         drop(lease);
         writer.join().unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "1\n2\n");
-        assert!(take(&path).unwrap().is_unbroken());
+        assert!(take_closed(&path).is_unbroken());
     }
 }

@@ -154,7 +154,7 @@ fn files_that_are_held_open_cost_a_landing_less_than_a_second_in_all() {
     assert_eq!(landed(&report)[0], &LANDED);
     assert!(landed(&report)[1..].iter().all(|end| matches!(end, Landed::Conflicted { .. })));
     // The waiting is 0.4 seconds; the rest is for a machine that has other work.
-    assert!(waited < Duration::from_secs(10), "{waited:?}");
+    test_limit::took_at_most(waited, Duration::from_secs(10), "it waits for each file");
     drop(held);
 }
 

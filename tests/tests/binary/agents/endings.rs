@@ -2,6 +2,7 @@
 //! kept. The models are rehearsed: what they do stands in a scenario file.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::json;
 use test_limit::by_depth;
@@ -125,12 +126,14 @@ fn rehearsal(place: &Sandbox, repository: &Repository, plan: &Plan) -> Invocatio
     let file = place.folder().join("scenarios.toml");
     std::fs::write(&file, SCENARIOS).expect("a file can be written");
     place.home().configure("retry:\n  maxRetries: 1\n  baseDelayMs: 10\n");
+    let patience = Duration::from_millis(400).mul_f64(test_limit::slowdown());
+    let patience = patience.as_millis().to_string();
     let run = place.run_plan(repository, plan);
     run.arg("--model")
         .arg(format!("offline/{}", file.display()))
         .words("--limit turns=6")
-        .env("REGATTA_STREAM_FIRST_EVENT_TIMEOUT_MS", "400")
-        .env("REGATTA_STREAM_IDLE_TIMEOUT_MS", "400")
+        .env("REGATTA_STREAM_FIRST_EVENT_TIMEOUT_MS", &patience)
+        .env("REGATTA_STREAM_IDLE_TIMEOUT_MS", &patience)
 }
 
 fn with(plan: Plan, id: &str, kind: &str) -> Plan {

@@ -15,9 +15,11 @@ use super::work::run_with;
 use crate::binary::models::directory::write_models;
 use crate::binary::sandbox;
 
-/// How long after a refusal a request may still come. On a machine that does many other things, an
-/// engine gets to read what it was told as much later, and to send what was on its way before.
-const GRACE: Duration = Duration::from_millis(500);
+/// Returns how long after a refusal a request may still come. On a machine that does many other things,
+/// an engine gets to read what it was told as much later, and to send what was on its way before.
+fn grace() -> Duration {
+    Duration::from_millis(500).mul_f64(slowdown())
+}
 
 /// Reads a file as many times as there are turns before the last, and yields.
 pub(crate) fn turns(count: usize) -> impl Script {
@@ -104,7 +106,7 @@ impl Crowd {
 #[test]
 fn many_agents_share_a_limit_that_the_server_counts() {
     let crowd = by_depth(TWELVE, SIXTY_FOUR);
-    crowd.run(&sandbox(), GRACE, crowd.needed().mul_f64(1.3) + Duration::from_secs(3));
+    crowd.run(&sandbox(), grace(), crowd.needed().mul_f64(1.3) + Duration::from_secs(3));
 }
 
 #[test]
@@ -128,7 +130,7 @@ fn two_engines_share_a_limit_also_when_one_of_them_is_killed() {
     let (agents, each) = by_depth((6, 2), (16, 3));
     let window = by_depth(Duration::from_millis(700).mul_f64(slowdown()), Duration::from_secs(2));
     model.otherwise(move |_| Box::new(turns(each)));
-    model.limit_many(10, window, GRACE);
+    model.limit_many(10, window, grace());
     let mut killed = begin(&place, &repository, &model, ("a", agents)).start();
     let mut other = begin(&place, &repository, &model, ("b", agents)).start();
     for engine in [&mut killed, &mut other] {
@@ -156,7 +158,8 @@ fn where_engines_cannot_share_limits_each_holds_them_alone_and_that_is_told() {
     let model = LoopbackModel::start();
     model.pace(Pace::Events);
     model.otherwise(|_| Box::new(turns(by_depth(2, 3))));
-    model.limit_many(10, Duration::from_secs(1), GRACE);
+    // All of them ask in one window, on a busy machine too.
+    model.limit_many(10, Duration::from_secs(1).mul_f64(slowdown()), grace());
     let finished = begin(&place, &repository, &model, ("t", 8)).run().expect_code(0);
     let told = "the limits of accounts hold for this process only";
     let warnings = |stderr: &str| stderr.lines().filter(|line| line.contains(told)).count();

@@ -102,7 +102,8 @@ fn escape_stops_at_once_and_sends_what_waits_and_ctrl_c_gives_it_back() {
     screen.until("an empty input", |text| text.contains("\n>\nloopback"));
     screen.press(CTRL_C);
     screen.until("the hint", |text| text.contains("press Ctrl-C again to leave"));
-    screen.press(CTRL_C);
+    // Where the first one comes too late for the one before, the second one does not.
+    screen.press(&format!("{CTRL_C}{CTRL_C}"));
     assert_eq!(screen.wait().code(), Some(130), "{}", screen.text());
 }
 
@@ -173,9 +174,9 @@ fn a_conversation_says_where_it_works_and_refuses_commands_that_are_not_there_by
     screen.until("the place", |text| text.contains(&intro));
     screen.press("/tree now\r");
     screen.until("the refusal", |text| text.contains("`/tree` takes no value"));
-    screen.press(&format!("{CTRL_C}/nope\r"));
+    screen.press("/nope\r");
     screen.until("no such command", |text| text.contains("no such command: `/nope`"));
-    screen.press(&format!("{CTRL_C}/help\r"));
+    screen.press("/help\r");
     screen.until("the help", |text| text.contains("/quit") && text.contains("Alt-Enter"));
     screen.press("/thinking hi");
     screen.until("the levels", |text| text.contains("▸ high"));

@@ -15,10 +15,6 @@ use crate::binary::sandbox_on_disk as sandbox;
 fn save_until(stop: &Receiver<()>, path: &Path) -> Vec<String> {
     let mut saved = Vec::new();
     for number in 0.. {
-        // A person does not save all the time.
-        if stop.recv_timeout(Duration::from_millis(3)) != Err(RecvTimeoutError::Timeout) {
-            break;
-        }
         let line = format!("saved {number}");
         let now = fs::read_to_string(path).unwrap_or_default();
         let text = format!("{now}{line}\n");
@@ -30,6 +26,10 @@ fn save_until(stop: &Receiver<()>, path: &Path) -> Vec<String> {
             fs::rename(&beside, path).expect("a file can be renamed");
         }
         saved.push(line);
+        // A person does not save all the time.
+        if stop.recv_timeout(Duration::from_millis(3)) != Err(RecvTimeoutError::Timeout) {
+            break;
+        }
     }
     saved
 }
