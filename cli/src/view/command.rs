@@ -117,30 +117,21 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().map(|(name, ..)| *name)
 }
 
-/// Why a text that begins as a command is none.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Mistake {
-    /// There is no such command.
-    Unknown(String),
-    /// Its value is wrong.
-    Value(String),
-}
-
 /// Returns the command that a text is, if it begins as one, or why it is none. The path of a file, such as
 /// `/etc/hosts`, is a text.
-pub(super) fn parse(text: &str) -> Option<Result<Command, Mistake>> {
+pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
     if let Some(script) = text.strip_prefix('!') {
-        return Some(user_command(script).map_err(Mistake::Value));
+        return Some(user_command(script));
     }
     let line = text.strip_prefix('/')?.trim_end();
     let (name, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     if name.contains('/') {
-        return no_path(name).map(|why| Err(Mistake::Unknown(why)));
+        return no_path(name).map(Err);
     }
     let value = value.trim();
     let given = Some(value.to_owned()).filter(|it| !it.is_empty());
     if !names().chain(SYNONYMS).any(|command| command == name) {
-        return Some(Err(Mistake::Unknown(unknown(name))));
+        return Some(Err(unknown(name)));
     }
     let command = match name {
         "model" => Ok(Command::Model(given)),
@@ -161,7 +152,7 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, Mistake>> {
         "tree" => Ok(Command::Tree),
         _quit_or_exit => Ok(Command::Quit),
     };
-    Some(command.map_err(Mistake::Value))
+    Some(command)
 }
 
 /// Returns why `/name` is not sent, unless it can be the path of a file: it or its folder is there.
@@ -231,7 +222,7 @@ mod tests {
             assert_eq!(parse(text), None, "{text}");
         }
         for text in ["/quit now", "/clear it", "/name", "/thinking much", "/tree x", "!", "!! "] {
-            assert!(matches!(parse(text), Some(Err(Mistake::Value(_)))), "{text}");
+            assert!(matches!(parse(text), Some(Err(_))), "{text}");
         }
         assert_eq!((parse("/clear"), parse("/exit")), (parse("/new"), parse("/quit")));
     }
@@ -271,12 +262,12 @@ mod tests {
         ] {
             let name = text.split(' ').next().expect("it has a word");
             let why = format!("no such command: `{name}`; {instead}");
-            assert_eq!(parse(text), Some(Err(Mistake::Unknown(why))), "{text}");
+            assert_eq!(parse(text), Some(Err(why)), "{text}");
         }
         for text in ["//", "///", "/clear/exit", "/no/such/file x", "/model/"] {
             let name = text.split(' ').next().expect("it has a word");
             let why = format!("no such file: `{name}`; a space before it sends the text");
-            assert_eq!(parse(text), Some(Err(Mistake::Unknown(why))), "{text}");
+            assert_eq!(parse(text), Some(Err(why)), "{text}");
         }
     }
 }

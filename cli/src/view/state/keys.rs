@@ -8,7 +8,7 @@ use protocol::{InputId, QueueKind, ThinkingLevel, UserInput};
 
 use super::{Effect, Leave, SessionRequest, Stopping, ViewState};
 use crate::render::usage_details;
-use crate::view::command::{self, Command, Mistake};
+use crate::view::command::{self, Command};
 use crate::view::completion::{Completion, file_name};
 use crate::view::editor::edit_of;
 use crate::view::entry::Entry;
@@ -231,12 +231,7 @@ impl ViewState {
                 return remember;
             }
             Some(Ok(command)) => self.command(command, now),
-            Some(Err(Mistake::Value(why))) => {
-                self.editor.set(&text);
-                self.hint = Some(why);
-                return Vec::new();
-            }
-            Some(Err(Mistake::Unknown(why))) => {
+            Some(Err(why)) => {
                 self.hint = Some(why);
                 return remember;
             }

@@ -136,12 +136,28 @@ fn models_and_thinking_levels_are_chosen_by_commands_and_keys() {
     assert_eq!(effects[1..], [Effect::SetModel("a/two".to_owned())]);
     let effects = enter(&mut view, "/thinking low");
     assert_eq!(effects[1..], [Effect::SetThinking(ThinkingLevel::Low)]);
-    assert_eq!(enter(&mut view, "/thinking much"), []);
-    assert_eq!(view.editor.text(), "/thinking much", "it can be corrected");
-    view.editor.set("");
-    assert_eq!(enter(&mut view, "/init"), [Effect::Remember("/init".to_owned())]);
-    assert_eq!(view.editor.text(), "");
-    assert!(view.hint.is_some_and(|hint| hint.contains("AGENTS.md")));
+}
+
+#[test]
+fn a_command_that_is_refused_leaves_the_input_and_up_gives_it_back() {
+    let mut view = test_view();
+    for (text, said) in [
+        ("/thinking much", "off, minimal, low"),
+        ("/name", "needs a text"),
+        ("/quit now", "takes no value"),
+        ("!", "needs a command"),
+        ("/init", "AGENTS.md"),
+    ] {
+        view.paste(text);
+        let effects = press(&mut view, KeyCode::Enter, KeyModifiers::NONE);
+        assert_eq!(effects, [Effect::Remember(text.to_owned())]);
+        assert_eq!(view.editor.text(), "", "{text}");
+        let hint = view.hint.clone().unwrap_or_default();
+        assert!(hint.contains(said), "{text}: {hint}");
+        press(&mut view, KeyCode::Up, KeyModifiers::NONE);
+        assert_eq!(view.editor.text(), text, "it can be corrected");
+        view.editor.set("");
+    }
 }
 
 #[test]
