@@ -205,7 +205,7 @@ impl<'a> Merger<'a> {
         // Obstacles are checked once the new entries of all paths are known. Those beside another
         // conflict are told with it, so that all can be settled at once.
         loop {
-            settling.withdraw();
+            settling.complete(self)?;
             let obstacles = self.obstacles(&settling.wanted, &pathwise)?;
             if obstacles.is_empty() {
                 break;

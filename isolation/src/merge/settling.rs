@@ -1,9 +1,10 @@
 //! Settles the conflicts of one task while its work is merged, as its request says, and keeps what
 //! cannot be settled apart from the rest.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use engine::ports::{ConflictingRest, SettleRequest};
+use engine::ports::{ConflictingRest, SettleChoice, SettleRequest};
+use git2::Oid;
 use protocol::{Conflict, ConflictReason, RenamedFile, RepoPath, Settled, SettledConflict};
 
 use crate::error::Result;
@@ -55,6 +56,10 @@ pub(super) struct Settling<'a> {
     pub(super) wanted: Wanted,
     conflicts: Vec<Conflict>,
     settled: Vec<SettledConflict>,
+    /// Every path to which a choice gave an entry.
+    decided: BTreeSet<RepoPath>,
+    /// The paths among them at which a choice may leave a file of the task without its new name.
+    unplaced: Vec<(RepoPath, &'a SettleChoice)>,
     /// The conflicts that were met.
     met: Vec<(RepoPath, ConflictReason, Option<RenamedFile>)>,
 }
@@ -66,9 +71,19 @@ impl<'a> Settling<'a> {
         (wanted, followed): (Wanted, &'a Followed),
     ) -> Self {
         let own = changes.iter().map(|change| (&change.path, change.task)).collect();
-        let (conflicts, settled, met) = (Vec::new(), Vec::new(), Vec::new());
-        let old_places = None;
-        Self { request, changes, followed, old_places, own, wanted, conflicts, settled, met }
+        Self {
+            request,
+            changes,
+            followed,
+            old_places: None,
+            own,
+            wanted,
+            conflicts: Vec::new(),
+            settled: Vec::new(),
+            decided: BTreeSet::new(),
+            unplaced: Vec::new(),
+            met: Vec::new(),
+        }
     }
 
     /// Settles a conflict if a choice is given for it, and keeps it otherwise. Returns which.
@@ -84,8 +99,9 @@ impl<'a> Settling<'a> {
         let is_new = !self.met.contains(&met);
         self.met.push(met);
         let concerned = concerned_paths(&conflict);
-        let named = concerned.iter().find_map(|path| self.request.paths.get(path));
-        let choice = named.or(self.request.all.as_ref()).filter(|_| is_new);
+        let request = self.request;
+        let named = concerned.iter().find_map(|path| request.paths.get(path));
+        let choice = named.or(request.all.as_ref()).filter(|_| is_new);
         if let Some(choice) = choice {
             let versions = [&conflict.base, &conflict.ours, &conflict.theirs];
             let versions = versions.map(|side| entry_of(side.as_ref()));
@@ -105,20 +121,16 @@ impl<'a> Settling<'a> {
                 markers: &|path| merger.markers(path),
                 blobs,
             };
-            if let Some(mut entries) = settle(&conflict, choice, &sides)?
+            if let Some(entries) = settle(&conflict, choice, &sides)?
                 && !(conflict.reason == ConflictReason::InTheWay && self.are_kept(&entries))
             {
-                let old_names = self.old_names(merger, &conflict, &entries)?;
-                for name in &old_names {
-                    entries.insert(name.clone(), merger.entry(name)?);
+                // A file that has two new names goes on at that of the other side.
+                if conflict.reason != ConflictReason::RenamedTwice {
+                    self.unplaced.extend(entries.keys().map(|path| (path.clone(), choice)));
                 }
+                self.decided.extend(entries.keys().cloned());
                 self.wanted.extend(entries);
-                let paths = std::iter::once(conflict.path).chain(old_names);
-                self.settled.extend(paths.map(|path| SettledConflict {
-                    path,
-                    by: choice.reported(),
-                    resolver: choice.resolver().cloned(),
-                }));
+                self.report(conflict.path, choice);
                 return Ok(Met::Settled);
             }
         }
@@ -132,30 +144,32 @@ impl<'a> Settling<'a> {
         Ok(Met::Kept)
     }
 
-    /// Returns the old names of the files that a choice leaves without their new ones. A rename lands whole
-    /// or not at all; to git the old name is gone, and with it the content.
-    fn old_names(
-        &mut self,
-        merger: &Merger<'_>,
-        conflict: &Conflict,
-        entries: &Wanted,
-    ) -> Result<Vec<RepoPath>> {
-        let mut names = Vec::new();
-        // A file that has two new names goes on at that of the other side.
-        if conflict.reason == ConflictReason::RenamedTwice {
-            return Ok(names);
-        }
-        for (path, entry) in entries {
-            let own = self.own.get(first_name(self.followed, path)).copied().flatten();
-            let Some(own) = own else { continue };
-            let is_placed = entries.values().flatten().any(|entry| entry.oid == own.oid);
-            if is_placed || *entry != merger.entry(path)? {
+    fn report(&mut self, path: RepoPath, choice: &SettleChoice) {
+        let (by, resolver) = (choice.reported(), choice.resolver().cloned());
+        self.settled.push(SettledConflict { path, by, resolver });
+    }
+
+    /// Leaves the paths of conflicts as they are, and the files that choices have left without their new
+    /// names at their old ones. A rename lands whole or not at all; to git the old name is gone, and with
+    /// it the content.
+    pub(super) fn complete(&mut self, merger: &Merger<'_>) -> Result<()> {
+        self.withdraw();
+        let decided = self.decided.iter().filter_map(|path| self.wanted.get(path).copied());
+        let placed: HashSet<Oid> = decided.flatten().map(|entry| entry.oid).collect();
+        for (path, choice) in std::mem::take(&mut self.unplaced) {
+            let own = self.own.get(first_name(self.followed, &path)).copied().flatten();
+            let is_placed = own.is_none_or(|own| placed.contains(&own.oid));
+            if is_placed || self.wanted.get(&path) != Some(&merger.entry(&path)?) {
                 continue;
             }
-            let old = self.old_places(merger)?.old_names(path);
-            names.extend(old.into_iter().filter(|name| !entries.contains_key(name)));
+            for name in self.old_places(merger)?.old_names(&path) {
+                if self.decided.insert(name.clone()) {
+                    self.wanted.insert(name.clone(), merger.entry(&name)?);
+                    self.report(name, choice);
+                }
+            }
         }
-        Ok(names)
+        Ok(())
     }
 
     fn old_places(&mut self, merger: &Merger<'_>) -> Result<&mut OldPlaces<'a>> {
@@ -177,7 +191,7 @@ impl<'a> Settling<'a> {
     }
 
     /// Leaves the paths of conflicts as they are.
-    pub(super) fn withdraw(&mut self) {
+    fn withdraw(&mut self) {
         for path in self.conflicts.iter().flat_map(concerned_paths) {
             self.wanted.remove(&path);
         }

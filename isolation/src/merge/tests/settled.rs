@@ -371,3 +371,20 @@ fn a_choice_that_leaves_a_renamed_file_without_its_new_name_leaves_it_its_old_on
         assert_eq!(count, 1, "{files:?}");
     }
 }
+
+#[test]
+fn a_renamed_file_that_one_of_two_conflicts_at_its_new_name_puts_there_leaves_its_old_one() {
+    let [old, other] = ["old", "other"].map(lines);
+    let edited = format!("{old}edited\n");
+    let memory = Memory::of(&[("old", &old), ("other", &other)]);
+    let ours = [memory.change("other", &other, ""), memory.change("new", "", &other)];
+    let theirs = [
+        memory.change("old", &old, ""),
+        memory.change("other", &other, ""),
+        memory.change("new", "", &edited),
+    ];
+    let (files, [conflicts, left]) = settled(&memory, [&ours, &theirs], SettleChoice::Markers);
+    let reasons: Vec<_> = conflicts.iter().map(|conflict| conflict.reason).collect();
+    assert_eq!(reasons, [ConflictReason::RenamedAndRemoved, ConflictReason::BothAdded]);
+    assert!(files.keys().eq(["new"]) && left.is_empty(), "{files:?} {left:?}");
+}
