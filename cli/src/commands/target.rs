@@ -11,7 +11,7 @@ use store::{FindError, Reader, RunRow, TaskRow};
 use super::context::CommandContext;
 use crate::args::TargetArgs;
 use crate::error::{Error, ErrorKind};
-use crate::render::date_time;
+use crate::render::{date_time, shell_word};
 
 /// A run, or a task of it, that a user named.
 #[derive(Clone, Debug)]
@@ -162,7 +162,7 @@ impl Located {
                 return Err(Error::usage(what)
                     .because(format!("it worked on {place}, which is not there any more")));
             }
-            let place_word = crate::render::shell_word(&place);
+            let place_word = shell_word(&place);
             return Err(Error::usage(what)
                 .because(format!("it worked on {place}"))
                 .hint(format!("--repo {place_word}")));
@@ -377,7 +377,14 @@ fn not_found(error: FindError, context: &CommandContext, target: &str) -> Error 
             let run = target.split('/').next().unwrap_or_default();
             let run = context.reader.find_run(Some(&context.root), run);
             let run = run.map_or_else(|_| "@".to_owned(), |run| run.name.to_string());
-            Error::usage(other.to_string()).hint(context.hints.command(&format!("runs show {run}")))
+            let mut error = Error::usage(other.to_string());
+            if let FindError::AmbiguousTask { candidates, .. } = &other
+                && let Some(first) = candidates.first()
+            {
+                let first = shell_word(&format!("{run}/{first}"));
+                error = error.hint(format!("{first}, for the first of these"));
+            }
+            error.hint(context.hints.command(&format!("runs show {run}")))
         }
     }
 }

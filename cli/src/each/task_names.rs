@@ -91,6 +91,39 @@ impl NameAllocator {
     }
 }
 
+/// Returns whether the item says as much of a task as its name, which was made of it. A name that the user
+/// has chosen says more, and so does one with a number, unless it lacks a part of the item.
+pub(crate) fn is_named_by(name: &TaskName, item: &str) -> bool {
+    if TaskName::nearest(item) == *name || is_place(name.as_str()) {
+        return true;
+    }
+    let of_words = TaskName::nearest(&first_words(item));
+    let Some((beginning, number)) = name.as_str().rsplit_once('-') else {
+        return of_words == *name;
+    };
+    let is_slug = |slug: &TaskName| slug.as_str() == beginning;
+    let number = number.parse().ok();
+    let is_numbered = |slug: &TaskName| number.is_some_and(|number| slug.numbered(number) == *name);
+    let slugs = [TaskName::nearest(item), of_words.clone()];
+    of_words == *name
+        || slugs.iter().any(is_numbered) && (!slugs.iter().any(is_slug) || !spells(beginning, item))
+}
+
+/// Returns whether a slug has each letter and digit of a text.
+fn spells(slug: &str, text: &str) -> bool {
+    let letters = |text: &str| {
+        let plain = in_plain_letters(&text.to_lowercase());
+        plain.chars().filter(|c| c.is_alphanumeric()).collect::<String>()
+    };
+    letters(slug) == letters(text)
+}
+
+/// Returns whether a name is that of a place in the list, such as `t3`.
+fn is_place(name: &str) -> bool {
+    let digits = name.strip_prefix('t').unwrap_or_default();
+    !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
+}
+
 /// Returns lower-case text with its Latin letters as those of ASCII: `übung` becomes `ubung`.
 fn in_plain_letters(text: &str) -> String {
     let is_accent = |c: &char| ('\u{300}'..='\u{36f}').contains(c);

@@ -51,10 +51,20 @@ async fn what_is_not_there_or_not_clear_is_exit_1_with_what_there_is() {
     assert!(task.what.contains("its tasks are auth, auth.tests or billing"), "{task}");
     let latest = bench.context.reader.runs(None, 1).unwrap().pop().unwrap().name;
     for error in [several, task, found(&bench, "@/aut").unwrap_err()] {
-        let hint = &error.hints[0];
+        let hint = error.hints.last().unwrap();
         let is_listed =
             ["@", latest.as_str()].map(|run| hint.ends_with(&format!("runs show {run}")));
         assert!(is_listed.contains(&true), "the tasks can be listed: {error}");
+    }
+}
+
+#[test]
+async fn what_is_to_be_tried_where_several_tasks_match_names_one_of_them() {
+    let bench = bench().await;
+    for given in ["aut", "@/aut"] {
+        let error = found(&bench, given).unwrap_err();
+        let (named, _) = error.hints[0].split_once(", for the first of these").unwrap();
+        assert_eq!(found(&bench, named), Ok(("auth".to_owned(), TargetKind::Task, 1)), "{error}");
     }
 }
 
