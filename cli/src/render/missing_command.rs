@@ -1,5 +1,6 @@
 //! What helps where a command was not found in a workspace, because it is in a folder that git ignores.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use protocol::{Landed, Outcome};
@@ -8,47 +9,124 @@ use super::next_commands::CommandHints;
 use super::printable::{fit, width};
 use super::unverified::unverified;
 
-/// Folders that git ignores in most repositories, each with a set-up that makes it.
-const FOLDERS: [(&str, &str); 5] = [
-    ("node_modules", "npm ci"),
-    (".venv", "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt"),
-    ("venv", "python3 -m venv venv && venv/bin/pip install -r requirements.txt"),
-    ("bower_components", "bower install"),
-    ("target", "cargo build"),
+/// A folder that git ignores in most repositories, and has commands in it.
+struct Folder {
+    name: &'static str,
+    /// Where its commands are.
+    commands: &'static [&'static str],
+    /// The set-up that makes the folder where the repository has a file.
+    setups: &'static [(&'static str, &'static str)],
+}
+
+const FOLDERS: [Folder; 4] = [
+    Folder {
+        name: "node_modules",
+        commands: &[".bin"],
+        setups: &[
+            ("package-lock.json", "npm ci"),
+            ("npm-shrinkwrap.json", "npm ci"),
+            ("yarn.lock", "yarn install --frozen-lockfile"),
+            ("pnpm-lock.yaml", "pnpm install --frozen-lockfile"),
+            ("package.json", "npm install"),
+        ],
+    },
+    Folder {
+        name: ".venv",
+        commands: &["bin"],
+        setups: &[
+            (
+                "requirements.txt",
+                "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt",
+            ),
+            ("pyproject.toml", "python3 -m venv .venv && .venv/bin/pip install ."),
+        ],
+    },
+    Folder {
+        name: "venv",
+        commands: &["bin"],
+        setups: &[
+            (
+                "requirements.txt",
+                "python3 -m venv venv && venv/bin/pip install -r requirements.txt",
+            ),
+            ("pyproject.toml", "python3 -m venv venv && venv/bin/pip install ."),
+        ],
+    },
+    Folder {
+        name: "target",
+        commands: &["debug", "release"],
+        setups: &[("Cargo.toml", "cargo build")],
+    },
 ];
 
 /// What the message of a failure contains if the shell has not found a command.
 const NOT_FOUND: &str = "code 127";
 
-/// Returns the options that bring the folders of the repository into the workspaces, if a command was
-/// not found there. `reasons` are the messages of failures, `carried` the globs of the files that were
-/// carried along.
+/// Returns the options that bring the folders of the repository into the workspaces, if a command of one of
+/// them was not found there. `reasons` are the messages of failures, `carried` the globs of the files that
+/// were carried along.
 #[must_use]
 pub fn missing_command_lines<'a>(
     reasons: impl IntoIterator<Item = &'a str>,
     carried: &[String],
     hints: &CommandHints,
 ) -> Vec<String> {
-    if !reasons.into_iter().any(|why| why.contains(NOT_FOUND)) {
+    let missing = reasons.into_iter().filter(|why| why.contains(NOT_FOUND)).map(missing_command);
+    let missing: BTreeSet<_> = missing.collect();
+    let Some(root) = root(hints.repo.as_deref()).filter(|_| !missing.is_empty()) else {
         return Vec::new();
-    }
-    let Some(root) = root(hints.repo.as_deref()) else { return Vec::new() };
+    };
     let is_carried = |folder: &str| {
         let in_it = |glob: &String| glob == folder || glob.starts_with(&format!("{folder}/"));
         carried.iter().any(in_it)
     };
-    let lacking = FOLDERS.iter().filter(|(folder, _)| root.join(folder).is_dir());
-    let lacking: Vec<_> = lacking.filter(|(folder, _)| !is_carried(folder)).collect();
-    let Some((first, _)) = lacking.first() else { return Vec::new() };
+    let lacking = FOLDERS.iter().filter(|folder| root.join(folder.name).is_dir());
+    let lacking = lacking.filter(|folder| !is_carried(folder.name));
+    let lacking: Vec<_> = lacking
+        .filter_map(|folder| {
+            let found = missing.iter().find_map(|command| folder.place_of(*command, &root))?;
+            Some((folder, found))
+        })
+        .collect();
+    let Some((_, first)) = lacking.first() else { return Vec::new() };
     let mut commands = Vec::new();
-    for (folder, setup) in &lacking {
-        commands.push((format!("--carry '{folder}/**'"), format!("copies {folder}")));
-        commands.push((format!("--setup '{setup}'"), format!("makes {folder}")));
+    for (Folder { name, setups, .. }, _) in &lacking {
+        commands.push((format!("--carry '{name}/**'"), format!("copies {name}")));
+        if let Some((_, setup)) = setups.iter().find(|(file, _)| root.join(file).is_file()) {
+            commands.push((format!("--setup '{setup}'"), format!("makes {name}")));
+        }
     }
     let widest = commands.iter().map(|(command, _)| width(command)).max().unwrap_or(0);
     let why = format!("hint    a command was not found, and the workspaces have no {first}");
     let commands = commands.iter().map(|(it, why)| format!("        {}  {why}", fit(it, widest)));
     std::iter::once(why).chain(commands).collect()
+}
+
+/// Returns the command that a shell has not found, if its message names it: `sh: 1: mocha: not found`,
+/// `bash: line 1: mocha: command not found`, `zsh:1: command not found: mocha`.
+fn missing_command(why: &str) -> Option<&str> {
+    let said = why.split(" (code ").next().unwrap_or_default();
+    let before =
+        said.strip_suffix(": command not found").or_else(|| said.strip_suffix(": not found"));
+    let behind = || said.split_once("command not found: ").map(|(_, name)| name);
+    let name = before.and_then(|before| before.rsplit(": ").next()).or_else(behind)?;
+    Some(name.trim()).filter(|name| !name.is_empty())
+}
+
+impl Folder {
+    /// Returns where a command is in this folder of the repository, or the folder if it may be there. A
+    /// command without a name may be anywhere.
+    fn place_of(&self, command: Option<&str>, root: &Path) -> Option<String> {
+        let Some(command) = command else { return Some(self.name.to_owned()) };
+        if command.contains('/') {
+            return Path::new(command)
+                .components()
+                .any(|part| part.as_os_str() == self.name)
+                .then(|| self.name.to_owned());
+        }
+        let places = self.commands.iter().map(|folder| format!("{}/{folder}/{command}", self.name));
+        places.into_iter().find(|place| root.join(place).exists())
+    }
 }
 
 /// Returns why a task failed, or why its work is not verified.
@@ -78,25 +156,43 @@ mod tests {
     #[test]
     fn a_command_that_is_not_found_beside_an_ignored_folder_names_both_ways_to_have_it() {
         let repository = tempfile::tempdir().unwrap();
-        for folder in [".git", "node_modules", "src"] {
-            std::fs::create_dir(repository.path().join(folder)).unwrap();
+        let at = |path: &str| repository.path().join(path);
+        for folder in [".git", "node_modules/.bin", "src"] {
+            std::fs::create_dir_all(at(folder)).unwrap();
         }
-        let repo = Some(repository.path().join("src"));
-        let hints = CommandHints { repo, ..CommandHints::default() };
+        let hints = CommandHints { repo: Some(at("src")), ..CommandHints::default() };
         let lines =
-            |why, carried: &[String]| missing_command_lines(["other", why], carried, &hints);
-        let why = "mocha: not found (code 127: the shell did not find a command)";
-        assert_eq!(
-            lines(why, &[]),
-            [
-                "hint    a command was not found, and the workspaces have no node_modules",
-                "        --carry 'node_modules/**'  copies node_modules",
-                "        --setup 'npm ci'           makes node_modules",
-            ]
-        );
+            |why: &str, carried: &[String]| missing_command_lines(["other", why], carried, &hints);
+        let why = "sh: 1: mocha: not found (code 127: the shell did not find a command)";
+        assert_eq!(lines(why, &[]), [""; 0], "it is not there either");
+        std::fs::write(at("node_modules/.bin/mocha"), "").unwrap();
+        let [first, carry, setup] = [
+            "hint    a command was not found, and the workspaces have no node_modules/.bin/mocha",
+            "        --carry 'node_modules/**'  copies node_modules",
+            "        --setup 'npm ci'           makes node_modules",
+        ];
+        assert_eq!(lines(why, &[]), [first, carry], "nothing says what makes it");
+        std::fs::write(at("package-lock.json"), "").unwrap();
+        assert_eq!(lines(why, &[]), [first, carry, setup]);
+        let path = "sh: 1: ./node_modules/.bin/x: not found (code 127)";
+        for why in ["it ended with code 127", path] {
+            let first = "hint    a command was not found, and the workspaces have no node_modules";
+            assert_eq!(lines(why, &[]), [first, carry, setup], "{why}");
+        }
         assert_eq!(lines("code 1", &[]), [""; 0]);
         assert_eq!(lines(why, &["node_modules/**".to_owned()]), [""; 0]);
-        std::fs::remove_dir(repository.path().join("node_modules")).unwrap();
-        assert_eq!(lines(why, &[]), [""; 0]);
+    }
+
+    #[test]
+    fn the_command_that_a_shell_has_not_found_is_in_its_message() {
+        for (why, name) in [
+            ("sh: 1: mocha: not found (code 127: x)", Some("mocha")),
+            ("bash: line 1: a/b: command not found (code 127: x)", Some("a/b")),
+            ("zsh:1: command not found: mocha (code 127)", Some("mocha")),
+            ("it ended with code 127", None),
+            ("npm error: file not found (code 127)", None),
+        ] {
+            assert_eq!(missing_command(why), name, "{why}");
+        }
     }
 }
