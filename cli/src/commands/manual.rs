@@ -41,13 +41,18 @@ fn page(path: &[String]) -> Result<String, Error> {
     // A manual page describes the options that `-h` leaves out, too.
     let command = command.mut_args(|arg| arg.hide_short_help(false));
     let mut page = Vec::new();
-    let written = clap_mangen::Man::new(command).title(title).render(&mut page);
+    let source = format!("{} {}", title.replace('-', " "), env!("CARGO_PKG_VERSION"));
+    let written = clap_mangen::Man::new(command).title(title).source(source).render(&mut page);
     written.map_err(|error| Error::output(&error))?;
     Ok(with_lists(&String::from_utf8_lossy(&page)))
 }
 
-/// Returns the page with its indented lines as requests of man(1), see groff_man(7). Examples keep their
-/// lines. Other lines are filled: a term and two blanks begin an entry of a list, and deeper lines go on
+/// The requests around examples, which keep their lines. An example of 80 columns, as wide as the help may
+/// be, begins where the help has it and not where the text of the page does.
+const EXAMPLES: [&str; 2] = [".nf\n.in -7n", ".in +7n\n.fi"];
+
+/// Returns the page with its indented lines as requests of man(1), see groff_man(7). Lines other than
+/// examples are filled: a term and two blanks begin an entry of a list, and deeper lines go on
 /// with it.
 fn with_lists(page: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
@@ -62,7 +67,7 @@ fn with_lists(page: &str) -> String {
         if block == Block::None {
             let is_example = lines.last().is_some_and(|last| last == "Examples:");
             block = if is_example { Block::Examples } else { Block::Prose };
-            lines.push(if is_example { ".nf" } else { ".RS 4" }.to_owned());
+            lines.push(if is_example { EXAMPLES[0] } else { ".RS 4" }.to_owned());
         }
         if block == Block::Examples {
             lines.push(line.to_owned());
@@ -104,7 +109,7 @@ impl Block {
     fn end(self) -> Option<&'static str> {
         match self {
             Self::None => None,
-            Self::Examples => Some(".fi"),
+            Self::Examples => Some(EXAMPLES[1]),
             Self::Prose | Self::List => Some(".RE"),
         }
     }
@@ -133,11 +138,14 @@ mod tests {
 
     #[test]
     fn every_command_has_a_page_and_nothing_else_has() {
-        assert!(said(&[]).unwrap().contains(".TH regatta 1"));
+        let version = env!("CARGO_PKG_VERSION");
+        let title = format!(".TH regatta 1  \"regatta {version}\"");
+        assert!(said(&[]).unwrap().contains(&title));
         let page = said(&["runs", "show"]).unwrap();
-        assert!(page.contains(".TH regatta-runs-show 1"), "{page}");
-        assert!(page.contains("Examples:\n.nf\n  regatta runs show "), "{page}");
-        assert!(page.contains("\n.fi\n.PP\n"), "{page}");
+        let title = format!(".TH regatta-runs-show 1  \"regatta runs show {version}\"");
+        assert!(page.contains(&title), "{page}");
+        assert!(page.contains("Examples:\n.nf\n.in -7n\n  regatta runs show "), "{page}");
+        assert!(page.contains("\n.in +7n\n.fi\n.PP\n"), "{page}");
         for path in [&["replay"][..], &["__launcher"], &["runs", "sail"]] {
             let error = said(path).unwrap_err().to_string();
             assert!(error.starts_with("error: there is no manual page of `"), "{error}");
