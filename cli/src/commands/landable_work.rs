@@ -34,16 +34,42 @@ pub(super) fn of_kind(target: Target, which: &[KeptWork]) -> Result<Target, Erro
     let is_meant = |row: &TaskRow| which.iter().any(|which| is_of(row, *which));
     let tasks: Vec<_> = target.tasks.iter().filter(|row| is_meant(row)).cloned().collect();
     if tasks.is_empty() {
-        let word = |which: &KeptWork| match which {
-            KeptWork::Failed => "of a failed task",
-            KeptWork::Conflicted => "that conflicted",
-            KeptWork::Any => "that is kept",
-        };
-        let words: Vec<_> = which.iter().map(word).collect();
-        let what = format!("{} has no work {}", target.run.name, words.join(" or "));
-        return Err(Error::usage(what).hint(format!("regatta runs show {}", target.run.name)));
+        return Err(nothing_of_kind(&target, which));
     }
     Ok(Target { tasks, kind: TargetKind::Task, ..target })
+}
+
+/// Returns the error of a target without work that is kept for one of these reasons.
+fn nothing_of_kind(target: &Target, which: &[KeptWork]) -> Error {
+    let run = &target.run.name;
+    let option = |which: &KeptWork| match which {
+        KeptWork::Failed => "--failed",
+        KeptWork::Conflicted => "--conflicted",
+        KeptWork::Any => "--kept",
+    };
+    let options = which.iter().map(option).collect::<Vec<_>>().join(" or ");
+    let whose = match (target.kind, target.tasks.as_slice()) {
+        (TargetKind::Run, _) => format!("run {run}"),
+        (TargetKind::Task, [row]) => format!("task {run}/{}", row.name),
+        (TargetKind::Task, rows) => count(rows.len(), "task"),
+    };
+    let error = Error::usage(format!("there is no work of {whose} to land with {options}"));
+    let show = format!("regatta runs show {run}");
+    let (TargetKind::Task, [row]) = (target.kind, target.tasks.as_slice()) else {
+        return error.hint(show);
+    };
+    let (why, hint) = match kept_reason(row) {
+        _ if row.discarded.is_some() => ("its work was discarded", show),
+        None if has_landed(row) => ("its work has landed", show),
+        None => ("it has changed nothing", show),
+        Some(KeptReason::TakenBack) => {
+            ("its work was taken back", format!("regatta apply {run}/{} --again", row.name))
+        }
+        Some(_) => {
+            ("its work is kept for another reason", format!("regatta apply {run}/{}", row.name))
+        }
+    };
+    error.because(why).hint(hint)
 }
 
 /// The work of a target, as far as a landing is concerned.

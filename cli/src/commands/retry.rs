@@ -68,13 +68,24 @@ fn chosen<'a>(
     if !chosen.is_empty() {
         return Ok(chosen);
     }
-    let name = &target.run.name;
-    let all = context.hints.command(&format!("runs retry {name} --all"));
     let why = match args.says_which() {
         true => "none of its tasks ended that way",
         false => "none of its tasks failed or was cancelled",
     };
-    Err(Error::usage(format!("there is nothing of run {name} to retry")).because(why).hint(all))
+    // What is not done comes first.
+    let ended = [
+        (TaskEnding::Failed, "--failed"),
+        (TaskEnding::Cancelled, "--cancelled"),
+        (TaskEnding::Conflicted, "--conflicted"),
+    ];
+    let is_there = |wanted: TaskEnding| target.tasks.iter().any(|row| ending(row) == wanted);
+    let options = ended.into_iter().filter(|(ending, _)| is_there(*ending));
+    let options = options.map(|(_, option)| option).chain(["--all"]);
+    let what = format!("there is nothing of run {} to retry", target.run.name);
+    Err(options.fold(Error::usage(what).because(why), |error, option| {
+        let command = format!("runs retry {} {option}", target.arguments());
+        error.hint(context.hints.command(&command))
+    }))
 }
 
 /// Returns how a task of a run that is over has ended.
@@ -252,5 +263,38 @@ fn yielded(row: &TaskRow) -> Option<Value> {
     match &row.report.as_ref()?.outcome {
         Outcome::Done { value } => Some(value.clone()),
         Outcome::Failed { .. } | Outcome::Cancelled => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fake_repository::{Bench, End, conflicting, in_tree};
+    use super::*;
+
+    #[test]
+    async fn where_nothing_is_retried_the_options_that_choose_something_are_named() {
+        let bench = Bench::new();
+        let landed = ("auth", &[][..], End::Done(1, in_tree()));
+        let run =
+            bench.record(vec![landed, ("base", &[], End::Done(1, conflicting("auth")))]).await;
+        let refused = |given: &str| {
+            let target = Target::find(&bench.context, &Some(given.to_owned()).into()).unwrap();
+            let args = if given == "@" { RetryArgs::default() } else { failed() };
+            chosen(&bench.context, &args, &target).unwrap_err().hints
+        };
+        let retry = |rest: &str| format!("regatta runs retry {run}{rest}");
+        assert_eq!(refused("@"), [retry(" --conflicted"), retry(" --all")]);
+        assert_eq!(refused("base"), [retry("/base --conflicted"), retry("/base --all")]);
+        assert_eq!(refused("auth"), [retry("/auth --all")]);
+    }
+
+    fn failed() -> RetryArgs {
+        use clap::Parser as _;
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            args: RetryArgs,
+        }
+        Line::parse_from(["retry", "--failed"]).args
     }
 }

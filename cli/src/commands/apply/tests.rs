@@ -91,7 +91,28 @@ async fn several_tasks_are_named_by_their_names_or_by_what_became_of_them() {
     let (bench, run) = bench().await;
     apply(&bench, &["--failed"]).await.0.unwrap();
     let error = apply(&bench, &["--failed"]).await.0.unwrap_err();
-    assert_eq!(error.what, format!("{run} has no work of a failed task"));
+    assert_eq!(error.what, format!("there is no work of run {run} to land with --failed"));
+    for (words, what, why, hint) in [
+        (
+            &["auth", "--failed"],
+            "task RUN/auth to land with --failed",
+            "has landed",
+            "runs show RUN",
+        ),
+        (
+            &["empty", "--kept"],
+            "task RUN/empty to land with --kept",
+            "changed nothing",
+            "runs show",
+        ),
+        (&["base", "--failed"], "task RUN/base to land with --failed", "another", "apply RUN/base"),
+    ] {
+        let error = apply(&bench, words).await.0.unwrap_err();
+        let of_run = |text: &str| text.replace("RUN", run.as_str());
+        assert_eq!(error.what, format!("there is no work of {}", of_run(what)));
+        assert!(error.because[0].contains(why), "{error}");
+        assert!(error.hints[0].starts_with(&format!("regatta {}", of_run(hint))), "{error}");
+    }
     let error = apply(&bench, &["auth", "empty"]).await.0.unwrap_err();
     assert_eq!(error.what, format!("there is no work of task {run}/empty to land"));
 }
