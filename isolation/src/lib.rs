@@ -46,7 +46,7 @@ mod workspace;
 pub use backends::{
     Backend, Backends, CaptureWriter, FileVersion, FrozenTree, RecoveredWorkspace, RunContext,
 };
-pub use baseline::TreeListing;
+pub use baseline::{TreeListing, carry_notices};
 pub use captures::{CapturedFile, Captures, FrozenFile, PathFilter};
 pub use carry::{CarryGlobs, GlobError};
 pub use file_entry::Mode as FileMode;

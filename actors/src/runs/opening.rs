@@ -100,13 +100,7 @@ pub(super) async fn open(
         mode: spec.isolation,
         untracked_limit: spec.untracked_limit,
         branches: commits_to(&spec),
-        carry: CarryRequest {
-            globs: spec.needs.carry.clone(),
-            default: spec.needs.carry_default,
-            of_tasks: spec.tasks.iter().filter_map(|task| task.needs.carry.clone()).collect(),
-            limit: spec.needs.carry_limit,
-            workspaces: spec.jobs.get().min(spec.tasks.len()),
-        },
+        carry: CarryRequest::of_run(&spec),
         union: spec.union.clone(),
     };
     let freezing = Freezing { request, lock, cancel, notify };

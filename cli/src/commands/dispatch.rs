@@ -13,26 +13,24 @@ use exec::EnvironmentRules;
 use protocol::{CommitStyle, ExitCode, RunSpec, Work};
 use schema::JsonSchemas;
 
-use super::context::{CommandContext, ResolverRuns, print_json};
+use super::context::{CommandContext, ResolverRuns};
 use super::model_notes::{chosen_model, left_out, other_levels};
 use super::note::note;
 use super::resolve_run::EndedRun;
 use super::run::RunResult;
 use super::run_models::{add_known_models, choose_default, known_models};
 use super::{
-    apply, conflicts, demo, diff, discard, gates, gc, help, launch, login, logs, manual, models,
-    resolve_run, results, retry, run, runs, schema as schemas, show, undo,
+    apply, conflicts, demo, diff, discard, dry_run, gates, gc, help, launch, login, logs, manual,
+    models, resolve_run, results, retry, run, runs, schema as schemas, show, undo,
 };
 use crate::app_context::AppContext;
-use crate::args::{
-    Command, Execution, Form, GivenKey, Globals, Parsed, Resolver, RetryArgs, RunArgs,
-};
+use crate::args::{Command, Execution, GivenKey, Globals, Parsed, Resolver, RetryArgs, RunArgs};
 use crate::error::Error;
 use crate::model::{anchor_scenario, routes};
 use crate::recovery::open_repository;
 use crate::render::{self, CommandHints, OutputStreams, View};
 use crate::resolve::{
-    Defaults, ResolveInputs, ResolvedRun, RunRequest, listing, refuse_inside_task, resolve,
+    Defaults, ResolveInputs, ResolvedRun, RunRequest, refuse_inside_task, resolve,
 };
 use crate::run_log::Log;
 use crate::{process, runtime};
@@ -203,10 +201,9 @@ async fn execute(
         }
         is_set
     });
-    match (execution, globals.form()) {
-        (Execution::DryRun, Form::Text) => process::print(&listing(&spec)?.text())?,
-        (Execution::DryRun, Form::Json) => print_json(&mut io::stdout(), &listing(&spec)?)?,
-        (Execution::Real, _) => {
+    match execution {
+        Execution::DryRun => dry_run::print(globals, &app, &repository.facts().root, &spec)?,
+        Execution::Real => {
             // The ledger has the tasks, and a retry may be started in another folder.
             for task in &mut spec.tasks {
                 if let Work::Agent(agent) = &mut task.work {

@@ -8,6 +8,7 @@ pub mod demo;
 pub mod diff;
 pub mod discard;
 pub mod dispatch;
+mod dry_run;
 #[cfg(test)]
 mod fake_captures;
 #[cfg(test)]

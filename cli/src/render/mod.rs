@@ -49,6 +49,7 @@ pub use numbers::{
 pub use patch::write_patch;
 pub use print_status::PrintStatus;
 pub use printable::{cut, escaped, one_line, printable_json, visible_line, visible_text, width};
+pub use progress_lines::fallback_note;
 pub use renderer::{OutputStreams, Renderer, renderer, table_renderer};
 pub use run_view::{RunInfo, RunView};
 pub use session_json::SessionJson;

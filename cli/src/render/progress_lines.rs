@@ -239,7 +239,7 @@ pub(super) fn run_end_line(run: &RunName, totals: &Totals) -> String {
 }
 
 /// Returns a note about a fallback from `from` to `to`, with the reason if there is one.
-pub(super) fn fallback_note(from: &str, to: &str, why: &str) -> String {
+pub fn fallback_note(from: &str, to: &str, why: &str) -> String {
     let why = if why.is_empty() { String::new() } else { format!(" ({})", one_line(why)) };
     format!("note: {}: {}{why}", one_line(from), one_line(to))
 }

@@ -14,6 +14,7 @@ mod table;
 mod tests;
 
 pub use listing::TreeListing;
+pub use snapshot::carry_notices;
 
 pub(crate) use conversion::{Conversion, conversion, encoding_fault};
 pub(crate) use listing::{list_tree, list_whole_tree, some_of};

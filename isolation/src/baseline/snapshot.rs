@@ -7,9 +7,10 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use engine::ports::{FreezeRequest, Notice};
+use engine::fault::Faults;
+use engine::ports::{CarryRequest, FreezeRequest, Notice};
 use git2::Repository;
-use protocol::{RepoPath, RunName};
+use protocol::{RepoPath, RunId, RunName};
 
 use crate::backends::RunContext;
 use crate::baseline::listing::notices_of;
@@ -21,8 +22,9 @@ use crate::carry::{self, Carried, CarryGlobs, IgnoredFiles, Selection};
 use crate::error::{OrCannot, Result, cannot};
 use crate::file_entry::Entry;
 use crate::nested::{NestedReaders, write_templates};
-use crate::paths::RepoPaths;
+use crate::paths::{IsolationPaths, RepoPaths};
 use crate::pool::Pool;
+use crate::repository::Repo;
 use crate::store::TaskStore;
 use crate::tree::{Tree, TreeEntry};
 use crate::workspace::GitTemplate;
@@ -158,8 +160,28 @@ pub(crate) const TABLE: &str = ".baseline";
 
 /// Takes a snapshot of the user's working tree.
 fn freeze(context: &RunContext, request: &FreezeRequest) -> Result<Snapshot> {
-    let scanned = Scanned::of(context, request)?;
+    let scanned = Scanned::of(context, request.untracked_limit, &request.carry)?;
     scanned.keep(context)
+}
+
+/// Returns what a run in the repository at `root` would report at its beginning about the ignored files
+/// that it copies into workspaces. Nothing is written.
+///
+/// # Errors
+/// The files are too large, or the tree cannot be read.
+pub fn carry_notices(
+    root: &Path,
+    paths: &IsolationPaths,
+    carry: &CarryRequest,
+) -> Result<Vec<Notice>> {
+    let repo = Repo::open(root)?;
+    let paths = paths.of(&repo.root);
+    let run = RunName::of(RunId::generate(), RunName::SHORTEST);
+    let mut context = RunContext::of(&repo, &paths, &Faults::default(), &run);
+    // There is no folder of such a run. One above it is on the same disk.
+    let above = context.folder.ancestors().find(|folder| folder.is_dir()).map(Path::to_owned);
+    context.folder = above.unwrap_or_else(|| repo.root.clone());
+    Ok(Scanned::of(&context, u64::MAX, carry)?.selection.notices)
 }
 
 /// The result of scanning the tree, before anything is written to the disk.
@@ -172,20 +194,20 @@ struct Scanned {
 }
 
 impl Scanned {
-    fn of(context: &RunContext, request: &FreezeRequest) -> Result<Self> {
+    fn of(context: &RunContext, untracked_limit: u64, carry: &CarryRequest) -> Result<Self> {
         let git = context.repo.git()?;
         let tree = Tree::open_at(&context.repo.root)?;
         let (folders, now_ns) = (context.paths.folders(), (context.now_ns)());
         let (whole, most) = ((&context.repo, &git), context.most_nested);
         let (scan, nested) = scan_with_nested(whole, &tree, &folders, now_ns, most)?;
-        pins::check_untracked(&tree, &scan, request.untracked_limit)?;
+        pins::check_untracked(&tree, &scan, untracked_limit)?;
         let others = || {
             let candidates = scan.dirty_candidates.iter().map(|file| file.path.as_bytes().to_vec());
             scan.table.files().chain(candidates).collect()
         };
         let (entries, ours) = (&scan.ignored, &folders);
         let ignored = IgnoredFiles { tree: &tree, entries, others: &others, ours };
-        let selection = carry::select(&ignored, &request.carry, &context.folder)?;
+        let selection = carry::select(&ignored, carry, &context.folder)?;
         Ok(Self { git, tree, scan, nested, selection })
     }
 

@@ -17,6 +17,12 @@ pub(super) struct LeftBehind {
 }
 
 impl LeftBehind {
+    /// Returns whether everything that a glob matches is carried.
+    pub(super) fn is_empty(&self) -> bool {
+        let Self { special, unreadable, invalid_names } = self;
+        [special, unreadable, invalid_names].iter().all(|paths| paths.is_empty())
+    }
+
     /// Adds what `other` has and this has not.
     pub(super) fn add(&mut self, other: Self) {
         let Self { special, unreadable, invalid_names } = other;

@@ -4,6 +4,7 @@
 mod big_folders;
 mod carried;
 mod globs;
+mod include_notices;
 mod left_behind;
 mod room;
 mod select;

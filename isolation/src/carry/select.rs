@@ -9,16 +9,17 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use engine::ports::{CarryRequest, IsolationError, Notice};
-use protocol::counted;
+use engine::texts::counted;
 use rustix::fs::{Access, AtFlags, accessat};
 use rustix::io::Errno;
 
 use super::big_folders;
 use super::carried::Carried;
+use super::include_notices;
 use super::left_behind::LeftBehind;
 use super::room::check_room;
-use super::wanted::{INCLUDE_FILE, Wanted};
-use crate::baseline::{IgnoredEntry, printable, size_text, some_of, split_path};
+use super::wanted::Wanted;
+use crate::baseline::{IgnoredEntry, printable, size_text, split_path};
 use crate::error::{OrCannot, Result, is_denied};
 use crate::file_entry::Mode;
 use crate::ignore::PathKind;
@@ -76,7 +77,7 @@ pub(crate) fn select(
                 run.leave_out_beyond(0, Why::Disk);
             }
         }
-        Wanted::Globs(_) | Wanted::Nothing => {
+        Wanted::Globs(_) | Wanted::Nothing | Wanted::Unusable(_) => {
             run.check_limit(request.limit)?;
             room(&run, tasks.total)?;
         }
@@ -94,14 +95,11 @@ fn together(
 ) -> Selection {
     let mut unused = run.wanted.unused(ignored.others);
     unused.extend(tasks.wanted.unused(ignored.others));
-    let mut notices = match run.wanted {
-        Wanted::Patterns(_) if request.of_tasks.is_empty() => {
-            run.notices_of_patterns("each workspace")
-        }
-        Wanted::Patterns(_) => run
-            .notices_of_patterns("the workspaces of the tasks without carried files of their own"),
-        Wanted::Globs(_) | Wanted::Nothing => Vec::new(),
+    let whose = match request.of_tasks.is_empty() {
+        true => "each workspace",
+        false => "the workspaces of the tasks without carried files of their own",
     };
+    let mut notices = include_notices::of(&run, whose);
     let mut left_behind = run.left_behind;
     left_behind.add(tasks.left_behind);
     notices.extend(left_behind.notices(&unused));
@@ -123,27 +121,27 @@ fn together(
 /// How many of the largest files and folders are named.
 const NAMED: usize = 5;
 
-struct Walk<'a> {
+pub(super) struct Walk<'a> {
     ignored: &'a IgnoredFiles<'a>,
-    wanted: &'a Wanted,
-    carried: Carried,
+    pub(super) wanted: &'a Wanted,
+    pub(super) carried: Carried,
     /// The total size of the files in bytes.
-    total: u64,
+    pub(super) total: u64,
     files: u64,
     /// The size of what is carried of each ignored file or folder.
-    sizes: BTreeMap<Vec<u8>, u64>,
+    pub(super) sizes: BTreeMap<Vec<u8>, u64>,
     /// The ignored files and folders of which something is not carried.
     rest: Vec<&'a IgnoredEntry>,
-    left_behind: LeftBehind,
+    pub(super) left_behind: LeftBehind,
     /// The ignored files and folders that are left out because they are too large, with their sizes.
-    too_large: Vec<String>,
+    pub(super) too_large: Vec<String>,
     /// Why they are too large.
-    why: Vec<Why>,
+    pub(super) why: Vec<Why>,
 }
 
 /// Why something is too large.
 #[derive(Clone, Copy)]
-enum Why {
+pub(super) enum Why {
     /// More than so many bytes are never carried.
     Limit(u64),
     /// The disk has no room for copies.
@@ -166,7 +164,7 @@ enum Covered {
 }
 
 impl Why {
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         match self {
             Self::Limit(bytes) => {
                 format!("the limit is {} (isolation.carryLimit)", size_text(*bytes))
@@ -371,27 +369,5 @@ impl<'a> Walk<'a> {
         };
         self.rest.extend(self.ignored.entries.iter().filter(is_new));
         self.why.push(why);
-    }
-
-    /// Returns the notices about what the patterns of the file select for `whose` workspaces.
-    fn notices_of_patterns(&self, whose: &str) -> Vec<Notice> {
-        let from = || format!("what {INCLUDE_FILE} selects");
-        let tops: Vec<String> = self.sizes.keys().map(|path| printable(path)).collect();
-        let files: usize = self.carried.folders.values().map(|folder| folder.files.len()).sum();
-        let carried = (!tops.is_empty()).then(|| Notice {
-            from: from(),
-            to: format!(
-                "{files} ignored files ({}) are copied into {whose}: {}",
-                size_text(self.total),
-                some_of(&tops)
-            ),
-            why: "--no-carry leaves them out".to_owned(),
-        });
-        let left_out = (!self.too_large.is_empty()).then(|| Notice {
-            from: from(),
-            to: format!("some of it is not copied: {}", some_of(&self.too_large)),
-            why: self.why.iter().map(Why::text).collect::<Vec<_>>().join(", and "),
-        });
-        carried.into_iter().chain(left_out).collect()
     }
 }

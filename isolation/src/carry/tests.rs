@@ -1,7 +1,7 @@
 //! Carried files in real repositories.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -187,6 +187,47 @@ fn without_globs_the_include_file_selects_what_comes_along_and_the_largest_beyon
 }
 
 #[test]
+fn an_include_file_that_selects_nothing_or_has_lines_that_cannot_says_so() {
+    let nothing = "nothing is copied into the workspaces".to_owned();
+    let told = |make: &dyn Fn(&Path)| {
+        let sample = sample();
+        make(&sample.root.join(".worktreeinclude"));
+        let notices = freeze(&sample, &[], 1000).unwrap().notices.clone();
+        let of_file = notices.into_iter().filter(|it| it.from == "what .worktreeinclude selects");
+        of_file.map(|notice| (notice.to, notice.why)).collect::<Vec<_>>()
+    };
+    let file = |bytes: &'static [u8]| told(&move |path: &Path| fs::write(path, bytes).unwrap());
+    let unmatched = "git ignores no file that its patterns match; in ignored folders, only patterns with \
+                     a slash count";
+    for (bytes, why) in [
+        (&b"*.o\n!some.log\n"[..], Some(unmatched)),
+        (b"a\n", Some(unmatched)),
+        (b"\xff\xfe*\0.\0o\0\n\0", Some(unmatched)),
+        (b"*\0.\0l\0o\0g\0", Some("it has NUL bytes; save it as UTF-8")),
+        (b"# nothing\n!*.o\n", None),
+    ] {
+        let expected: Vec<_> =
+            why.map(|why| (nothing.clone(), why.to_owned())).into_iter().collect();
+        assert_eq!(file(bytes), expected, "{bytes:?}");
+    }
+    let found = file(b"\xff\xfe*\0.\0l\0o\0g\0\r\0\n\0");
+    assert!(found[0].0.starts_with("1 ignored file (4 bytes) is copied"), "{found:?}");
+    let useless = file(b"some.log\n[a\n./x\n a//b\r\nsub/..\nb\\\n");
+    let lines = "these of its lines match no path: `./x`, `[a`, `a//b` and 2 more";
+    assert_eq!(useless[0].0, lines);
+    assert!(useless[1].0.starts_with("1 ignored file"), "{useless:?}");
+    for (why, make) in [
+        (
+            "it is a folder, and not a file",
+            &(|path: &Path| fs::create_dir(path).unwrap()) as &dyn Fn(&Path),
+        ),
+        ("it is a symbolic link, and not a file", &|path| symlink("file", path).unwrap()),
+    ] {
+        assert_eq!(told(make), [(nothing.clone(), why.to_owned())]);
+    }
+}
+
+#[test]
 fn a_task_gets_the_files_of_its_own_globs_and_the_others_those_of_the_run() {
     let owned = |globs: &[&str]| globs.iter().map(|glob| (*glob).to_owned()).collect::<Vec<_>>();
     let all = ["ignored/a", "ignored/b/c", "some.log"];
@@ -289,8 +330,8 @@ fn what_the_include_file_selects_beyond_the_limit_is_left_out_also_beside_tasks_
     let frozen = freeze_for(&sample, request(50)).unwrap();
     let told = frozen.notices.iter().filter(|notice| notice.from.contains(".worktreeinclude"));
     let told: Vec<_> = told.map(|notice| notice.to.as_str()).collect();
-    let copied = "1 ignored files (4 bytes) are copied into the workspaces of the tasks without \
-                  carried files of their own: some.log";
+    let copied = "1 ignored file (4 bytes) is copied into the workspaces of the tasks without carried \
+                  files of their own: some.log";
     let left_out = "some of it is not copied: file.log (100 bytes)";
     assert_eq!(told, [copied, left_out]);
     let carried = |task: &str, carry| {

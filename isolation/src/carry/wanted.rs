@@ -2,10 +2,10 @@
 //! file `.worktreeinclude`.
 
 use engine::ports::CarryRequest;
-use protocol::{CarryDefault, RepoPath};
+use protocol::{CarryDefault, DecodedText, NotUtf8, RepoPath};
 
 use super::globs::{CarryGlobs, MatchesOthers, path_and_folders};
-use crate::error::{OrCannot, Result};
+use crate::error::{OrCannot, Result, error_text, is_denied};
 use crate::ignore::{IncludePatterns, PathKind};
 use crate::tree::{Tree, TreeEntry};
 
@@ -18,6 +18,8 @@ pub(super) enum Wanted {
     Nothing,
     Globs(CarryGlobs),
     Patterns(IncludePatterns),
+    /// Nothing, because the file with patterns cannot be used, for this reason.
+    Unusable(String),
 }
 
 impl Wanted {
@@ -35,11 +37,29 @@ impl Wanted {
             return Ok(Self::Nothing);
         }
         let file = RepoPath::new(INCLUDE_FILE).expect("a plain name is a path");
-        // One that cannot be read selects nothing, as a `.gitignore` that cannot be read.
+        let unusable = |why: &str| Self::Unusable(why.to_owned());
         Ok(match tree.read_entry(&file) {
-            Ok(TreeEntry::File { bytes, .. }) => Self::Patterns(IncludePatterns::read(&bytes)),
-            Ok(_) | Err(_) => Self::Nothing,
+            Ok(TreeEntry::File { bytes, .. }) => Self::of_file(bytes),
+            Ok(TreeEntry::Missing | TreeEntry::Blocked(_)) => Self::Nothing,
+            Ok(TreeEntry::Link { .. }) => unusable("it is a symbolic link, and not a file"),
+            Ok(TreeEntry::Folder) => unusable("it is a folder, and not a file"),
+            Ok(TreeEntry::Special) => unusable("it is not a file"),
+            Err(error) if is_denied(&error) => unusable("permissions keep us out of it"),
+            Err(error) => unusable(&error_text(&error)),
         })
+    }
+
+    /// Returns what a file with patterns selects. Only text in UTF-16 is decoded: names of files have any
+    /// bytes.
+    fn of_file(bytes: Vec<u8>) -> Self {
+        let bytes = match NotUtf8::utf16(&bytes) {
+            Some(_) => DecodedText::of(bytes).text.into_bytes(),
+            None => bytes,
+        };
+        if bytes.contains(&0) {
+            return Self::Unusable("it has NUL bytes; save it as UTF-8".to_owned());
+        }
+        Self::Patterns(IncludePatterns::read(&bytes))
     }
 
     fn of_globs(globs: &[String]) -> Result<Self> {
@@ -53,7 +73,7 @@ impl Wanted {
     /// Returns whether it selects exactly this path.
     pub(super) fn matches(&self, path: &[u8], kind: PathKind) -> bool {
         match self {
-            Self::Nothing => false,
+            Self::Nothing | Self::Unusable(_) => false,
             Self::Globs(globs) => globs.matches(path),
             Self::Patterns(patterns) => patterns.selects(path, kind),
         }
@@ -71,14 +91,14 @@ impl Wanted {
     pub(super) fn note(&self, path: &[u8]) {
         match self {
             Self::Globs(globs) => globs.note(path),
-            Self::Nothing | Self::Patterns(_) => {}
+            Self::Nothing | Self::Patterns(_) | Self::Unusable(_) => {}
         }
     }
 
     /// Returns whether it may select a path below `folder`.
     pub(super) fn may_match_below(&self, folder: &[u8]) -> bool {
         match self {
-            Self::Nothing => false,
+            Self::Nothing | Self::Unusable(_) => false,
             Self::Globs(globs) => globs.may_match_below(folder),
             Self::Patterns(patterns) => patterns.has_paths(),
         }
@@ -88,7 +108,7 @@ impl Wanted {
     pub(super) fn unused(&self, others: &dyn Fn() -> Vec<Vec<u8>>) -> Vec<(&str, MatchesOthers)> {
         match self {
             Self::Globs(globs) => globs.unused(others),
-            Self::Nothing | Self::Patterns(_) => Vec::new(),
+            Self::Nothing | Self::Patterns(_) | Self::Unusable(_) => Vec::new(),
         }
     }
 }

@@ -57,6 +57,11 @@ impl Glob {
         Self { tokens, case }
     }
 
+    /// Returns whether the pattern is malformed, so that it matches no text.
+    pub(super) fn is_malformed(&self) -> bool {
+        self.tokens.contains(&Token::Never)
+    }
+
     /// Returns whether the whole of `text` matches.
     pub(super) fn matches(&self, text: &[u8]) -> bool {
         // Entry `n` says whether the tokens so far can match the first `n` bytes of the text.
@@ -238,6 +243,7 @@ mod tests {
             for text in yes {
                 assert!(glob.matches(text.as_bytes()), "{pattern} must match {text}");
             }
+            assert_eq!(glob.is_malformed(), yes.is_empty(), "{pattern}");
             for text in no {
                 assert!(!glob.matches(text.as_bytes()), "{pattern} must not match {text}");
             }

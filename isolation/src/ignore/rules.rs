@@ -178,6 +178,8 @@ pub(super) struct Pattern {
     against: Against,
     /// The kinds of paths that the pattern applies to.
     applies: Applies,
+    /// Whether a part between slashes is none of a path: `.`, `..` or nothing.
+    has_odd_part: bool,
 }
 
 /// The verdict of a pattern on the paths that it matches.
@@ -205,8 +207,14 @@ enum Applies {
 
 /// Reads all patterns of a file.
 pub(super) fn read_patterns(file: &[u8], case: Case) -> Vec<Pattern> {
+    pattern_lines(file, case).map(|(_, pattern)| pattern).collect()
+}
+
+/// Returns each line of a file that is a pattern, with it.
+pub(super) fn pattern_lines(file: &[u8], case: Case) -> impl Iterator<Item = (&[u8], Pattern)> {
     let text = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
-    text.split(|byte| *byte == b'\n').filter_map(|line| Pattern::read(line, case)).collect()
+    let lines = text.split(|byte| *byte == b'\n');
+    lines.filter_map(move |line| Some((line, Pattern::read(line, case)?)))
 }
 
 impl Pattern {
@@ -231,7 +239,19 @@ impl Pattern {
         if line.is_empty() {
             return None;
         }
-        Some(Self { glob: Glob::new(line, case), verdict, against, applies })
+        let mut parts = line.split(|byte| *byte == b'/');
+        let has_odd_part = parts.any(|part| matches!(part, b"" | b"." | b".."));
+        Some(Self { glob: Glob::new(line, case), verdict, against, applies, has_odd_part })
+    }
+
+    /// Returns whether the pattern can match a path of a tree.
+    pub(super) fn can_match(&self) -> bool {
+        !self.glob.is_malformed() && !self.has_odd_part
+    }
+
+    /// Returns whether the pattern selects what it matches.
+    pub(super) fn selects(&self) -> bool {
+        self.verdict == Verdict::Ignored
     }
 
     /// Returns whether the pattern is compared with whole paths.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use protocol::{
     CaptureRef, Captured, CarryDefault, IsolationMode, LandingId, LandingReport, RepoPath, Rescue,
-    RunName, StackBranch, TaskName,
+    RunName, RunSpec, StackBranch, TaskName,
 };
 
 use super::{
@@ -227,6 +227,20 @@ pub struct CarryRequest {
     pub limit: u64,
     /// How many workspaces exist at the same time, at most.
     pub workspaces: usize,
+}
+
+impl CarryRequest {
+    /// Returns what a run asks for.
+    #[must_use]
+    pub fn of_run(spec: &RunSpec) -> Self {
+        Self {
+            globs: spec.needs.carry.clone(),
+            default: spec.needs.carry_default,
+            of_tasks: spec.tasks.iter().filter_map(|task| task.needs.carry.clone()).collect(),
+            limit: spec.needs.carry_limit,
+            workspaces: spec.jobs.get().min(spec.tasks.len()),
+        }
+    }
 }
 
 /// A request for a workspace.

@@ -307,7 +307,10 @@ fn the_include_file_is_the_default_which_the_options_replace() {
     };
     let (carried, lines) = run("");
     assert_eq!(carried, ".env\n.env.local\nweb/.env\n");
-    assert!(lines[0].contains("3 ignored files (18 bytes) are copied"), "{lines:?}");
+    let copied = "3 ignored files (18 bytes) are copied into each workspace";
+    assert!(lines[0].contains(copied), "{lines:?}");
+    let dry_run = place.run_in(&repository).words("--dry-run").exec("true").run().expect_code(0);
+    assert!(dry_run.stderr.contains(copied), "{dry_run}");
     assert_eq!(run("--carry *.local"), (".env.local\n".to_owned(), Vec::new()));
     assert_eq!(run("--no-carry"), (String::new(), Vec::new()));
 }

@@ -1,0 +1,42 @@
+//! `regatta run --dry-run`: prints the tasks of a run, and what would be copied into their workspaces.
+
+use std::io;
+use std::path::Path;
+
+use engine::ports::CarryRequest;
+use protocol::{RunSpec, WorkspaceKind};
+
+use super::context::print_json;
+use super::note::note;
+use crate::app_context::{AppContext, isolation_places};
+use crate::args::{Form, Globals};
+use crate::error::Error;
+use crate::process;
+use crate::render::fallback_note;
+use crate::resolve::listing;
+
+/// Prints the run without starting it. What would be copied is a note, as at the beginning of a run.
+///
+/// # Errors
+/// The dependencies have a cycle, or the files to copy are too large.
+pub(super) fn print(
+    globals: &Globals,
+    app: &AppContext,
+    root: &Path,
+    spec: &RunSpec,
+) -> Result<(), Error> {
+    let notices = match spec.isolation.capabilities().workspace {
+        WorkspaceKind::Shared => Vec::new(),
+        WorkspaceKind::Private => {
+            let places = isolation_places(&app.places);
+            isolation::carry_notices(root, &places, &CarryRequest::of_run(spec))?
+        }
+    };
+    for notice in notices {
+        note(globals, &fallback_note(&notice.from, &notice.to, &notice.why));
+    }
+    match globals.form() {
+        Form::Text => process::print(&listing(spec)?.text()),
+        Form::Json => print_json(&mut io::stdout(), &listing(spec)?),
+    }
+}
