@@ -55,6 +55,8 @@ pub(crate) struct Pool {
 pub(super) struct State {
     pub(super) idle: Vec<PooledCopy>,
     lent: BTreeMap<TaskName, Lent>,
+    /// The tasks whose copies are not used again. They may have processes until they end.
+    apart: BTreeSet<TaskName>,
     /// How many copies are being made.
     pub(super) making: usize,
     /// The tasks whose copies are expected back soon, because they are being captured.
@@ -77,11 +79,15 @@ pub(super) struct State {
 impl State {
     /// Returns whether a process of a task may run now.
     fn may_run_processes(&self) -> bool {
-        self.is_unknown || self.looking > 0 || self.lent.values().any(Lent::may_have_processes)
+        self.is_unknown
+            || self.looking > 0
+            || !self.apart.is_empty()
+            || self.lent.values().any(Lent::may_have_processes)
     }
 
     /// Removes what is known about the copy of a task, which has ended.
     fn remove(&mut self, task: &TaskName) -> Option<Lent> {
+        self.ended += u64::from(self.apart.remove(task));
         let lent = self.lent.remove(task)?;
         self.ended += u64::from(!lent.is_over && lent.may_have_processes());
         Some(lent)
@@ -112,11 +118,15 @@ impl Pool {
         self.changed.notify_all();
     }
 
-    /// Keeps what is known about the copy of a task; `None` if nothing is.
+    /// Keeps what is known about the copy of a task; `None` if it is not used again.
     pub(crate) fn lend(&self, task: &TaskName, lent: Option<Lent>) {
+        let mut state = self.state();
         match lent {
-            Some(lent) => drop(self.state().lent.insert(task.clone(), lent)),
-            None => self.lend_unknown(),
+            Some(lent) => drop(state.lent.insert(task.clone(), lent)),
+            None => {
+                state.lent.remove(task);
+                state.apart.insert(task.clone());
+            }
         }
     }
 
@@ -174,7 +184,7 @@ impl Pool {
                 Some(differences)
             }
             Err(error) => {
-                state.is_unknown = true;
+                state.apart.insert(workspace.task.clone());
                 tracing::info!(%error, "a copy is not used again");
                 None
             }

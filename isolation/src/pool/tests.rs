@@ -92,6 +92,22 @@ fn a_copy_that_was_made_ahead_is_as_new_and_no_task_makes_another() {
 }
 
 #[test]
+fn a_task_whose_copy_is_not_used_again_may_have_processes_until_it_ends() {
+    let sample = Sample::with(&[("one", "one\n")]);
+    let frozen = sample.freeze("raaaa");
+    let nothing_runs = || frozen.pool.is_still_true(frozen.pool.ended());
+    for (reuse, expected) in [(Reuse::Allowed, true), (Reuse::Refused, false)] {
+        assert!(nothing_runs(), "{reuse:?}");
+        let workspace = prepare(&frozen, "own");
+        frozen.pool.lend(&workspace.task, None);
+        assert!(!nothing_runs(), "{reuse:?}");
+        assert_eq!(changed(&frozen, &workspace), 0);
+        frozen.discard(&workspace, reuse).unwrap();
+        assert_eq!(nothing_runs(), expected, "{reuse:?}");
+    }
+}
+
+#[test]
 fn copies_are_made_ahead_while_they_are_needed_and_there_is_room() {
     let sample = Sample::with(&[("one", "one\n"), ("sub/other", "other\n")]);
     let faults = faults("fail@prepare.copy:2");
