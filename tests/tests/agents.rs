@@ -5,7 +5,8 @@ use std::time::Duration;
 use engine::exit_code::Interruption;
 use engine::ports::CancelLevel;
 use protocol::{
-    EventKind, FailureClass, Message, Outcome, Part, SessionEntry, SessionEvent, TaskReport, Work,
+    EventKind, FailureClass, Message, Outcome, Part, ReachedLimit, SessionEntry, SessionEvent,
+    TaskReport, Work,
 };
 use serde_json::json;
 use tests::fakes::{TestEngine, agent, is_forced};
@@ -188,7 +189,7 @@ async fn a_circle_of_the_same_failing_call_is_poison() {
 }
 
 #[test(flavor = "multi_thread")]
-async fn at_the_turn_limit_a_model_is_asked_to_yield_once() {
+async fn at_the_turn_limit_a_model_is_asked_to_yield_once_and_a_task_that_is_done_there_says_so() {
     let mut engine = TestEngine::with_concurrency(2).await;
     let limited = |name: &str, words: &str| {
         let mut task = agent(name, words);
@@ -198,12 +199,19 @@ async fn at_the_turn_limit_a_model_is_asked_to_yield_once() {
     let tasks = vec![
         limited("obeys", "call read; call read; yield 1"),
         limited("loops", "call read; call read; call read; call read"),
+        limited("sparing", "yield 1"),
+        limited("wholly", "call read; yield 1"),
     ];
     let (mut reports, _) = engine.run(tasks).await;
     reports.sort_by(|left, right| left.0.cmp(&right.0));
     let (class, message) = failure(&reports[0].1);
     assert_eq!(class, FailureClass::Budget);
     assert!(message.starts_with("turns 3 of 2: "), "{message}");
+    let reached = |used| Some(ReachedLimit::Turns { used, most: 2 });
+    let limits = [None, reached(3), None, reached(2)];
+    for ((name, report), limit) in reports.iter().zip(limits) {
+        assert_eq!(report.reached_limit, limit, "{name}");
+    }
     assert_eq!(value(&reports[1].1), &json!(1));
     let said = words(&engine.logs.of("loops"));
     assert!(said.last().unwrap().contains("only `yield` can be called"), "{said:?}");

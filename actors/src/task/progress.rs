@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use engine::agent::Limits;
 use engine::ports::WorkerReport;
-use protocol::{EventKind, Phase, Usage};
+use protocol::{EventKind, Outcome, Phase, ReachedLimit, Usage};
 use ractor::ActorRef;
 use tokio::time::Instant;
 
@@ -22,6 +23,15 @@ impl TaskState {
 
     pub(super) fn turns(&self) -> Option<u64> {
         self.activity.as_ref().and_then(|activity| activity.turns)
+    }
+
+    /// Returns the limit that the model had reached if it was done all the same.
+    pub(super) fn reached_limit(&self, outcome: &Outcome) -> Option<ReachedLimit> {
+        let limits = Limits::from(&self.arguments.spec.limits);
+        match outcome {
+            Outcome::Done { .. } => limits.reached_by(self.turns()?, self.usage()?),
+            Outcome::Failed { .. } | Outcome::Cancelled => None,
+        }
     }
 
     pub(super) fn on_report(&mut self, myself: &ActorRef<TaskMessage>, report: WorkerReport) {

@@ -299,8 +299,18 @@ impl TaskState {
         let timings = Some(Box::new(self.clock.finish()));
         let (usage, turns) = (self.usage(), self.turns());
         let fallbacks = self.activity.as_ref().map(|it| it.fallbacks.clone()).unwrap_or_default();
-        let report =
-            TaskReport { outcome, captured, ms, setup_ms, usage, fallbacks, turns, timings };
+        let reached_limit = self.reached_limit(&outcome);
+        let report = TaskReport {
+            outcome,
+            captured,
+            ms,
+            setup_ms,
+            usage,
+            fallbacks,
+            turns,
+            reached_limit,
+            timings,
+        };
         self.span.in_scope(|| tracing::info!(outcome = word(&report.outcome), ms, "finished"));
         self.report = Some(Box::new(report));
         myself.stop(None);

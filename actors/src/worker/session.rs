@@ -72,11 +72,7 @@ fn spec(agent: &Agent, start: WorkerStart, prompt: &Arc<SystemPrompt>) -> Sessio
         model: agent.model.clone(),
         fallbacks: agent.fallback.clone(),
         requester: Requester::Run(start.run),
-        limits: Limits {
-            turns: start.limits.turns,
-            tokens: start.limits.tokens,
-            cost: start.limits.cost,
-        },
+        limits: Limits::from(&start.limits),
         assignment: Some(assignment),
         modes: QueueModes::default(),
         request_hooks: RequestHooks::default(),

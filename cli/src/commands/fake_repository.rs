@@ -222,7 +222,7 @@ impl Bench {
             entries.push(LedgerEntry::TaskCaptured { task, attempt, captured: work });
             usages.extend(usage);
             let (captured, ms) = (Some(captured), 1200);
-            let (setup_ms, turns, timings) = (None, None, None);
+            let (setup_ms, turns, reached_limit, timings) = (None, None, None, None);
             let report = TaskReport {
                 outcome,
                 captured,
@@ -231,6 +231,7 @@ impl Bench {
                 usage,
                 fallbacks: Vec::new(),
                 turns,
+                reached_limit,
                 timings,
             };
             entries.push(LedgerEntry::TaskFinished { task, report: Box::new(report) });

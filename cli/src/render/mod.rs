@@ -4,6 +4,7 @@
 mod answer;
 mod answers;
 mod changed_files;
+mod conflict_text;
 mod empty_answer;
 mod event_line;
 mod kept_files;
@@ -34,6 +35,7 @@ mod unverified;
 
 pub use answer::{Answer, AnswerPart, answer_lines, answer_text, size_text};
 pub use changed_files::{ChangedFile, file_lines};
+pub use conflict_text::{conflicts_text, left_text, other_side_text, reason_text};
 pub use empty_answer::empty_answer;
 pub use kept_files::rescue_line;
 pub use kept_files::{kept_workspace_note, left_out_lines, left_out_note};
@@ -54,10 +56,7 @@ pub use renderer::{OutputStreams, Renderer, renderer, table_renderer};
 pub use run_view::{RunInfo, RunView};
 pub use session_json::SessionJson;
 pub use task_label::{Labels, shorten, task_label};
-pub use task_outcome::{
-    OutcomeLine, conflicts_text, left_text, other_side_text, outcome_line, reason_text,
-    retry_time_note,
-};
+pub use task_outcome::{OutcomeLine, outcome_line, retry_time_note};
 pub use task_table::{Table, TableRow, TableRows, outcome_counts, write_table};
 pub use task_view::{ProviderWait, RunningTask, TaskStage, TaskView};
 pub use terminal::{ColorEnv, OutputOptions, TermCapability, Terminal, View};

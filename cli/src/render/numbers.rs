@@ -1,8 +1,8 @@
 //! Formats numbers: counts, changes, tokens, costs, times and durations.
 
+pub use engine::texts::{counted as count, duration_text as duration};
 use jiff::tz::TimeZone;
 use protocol::{AccountWait, ChangeSummary, Cost, CostSource, Timestamp, Usage};
-pub use protocol::{counted as count, duration_text as duration};
 
 /// Formats the lines of a change: `+41 −7`.
 #[must_use]

@@ -8,6 +8,7 @@ use protocol::{
     Totals,
 };
 
+use super::conflict_text::conflicts_text;
 use super::kept_files::{kept_workspace_note, left_out_note, rescue_line};
 use super::landed_text::landed_text;
 use super::live_frame::{headline, run_conditions};
@@ -15,7 +16,7 @@ use super::numbers::{changed_lines, count, duration, elapsed, time_of_day, token
 use super::printable::one_line;
 use super::run_view::RunView;
 use super::task_label::Labels;
-use super::task_outcome::{OutcomeLine, conflicts_text, outcome_line};
+use super::task_outcome::{OutcomeLine, limit_note, outcome_line};
 use super::task_view::TaskStage;
 use super::terminal::{Meaning, Palette};
 use super::unverified::unverified_text;
@@ -211,7 +212,11 @@ impl ProgressLines {
     /// Returns the outcome of a task before its landing is known.
     fn ended(&self, report: &TaskReport, labels: Labels<'_>) -> String {
         let mut ended = match &report.outcome {
-            Outcome::Done { .. } => OutcomeLine::plain("done", Meaning::Neutral),
+            Outcome::Done { .. } => {
+                let mut done = OutcomeLine::plain("done", Meaning::Neutral);
+                report.reached_limit.iter().for_each(|limit| done.add_note(&limit_note(limit)));
+                done
+            }
             Outcome::Failed { .. } | Outcome::Cancelled => outcome_line(report, None, labels),
         };
         if let Some(captured) = &report.captured {
@@ -281,6 +286,7 @@ mod tests {
                 usage: None,
                 fallbacks: Vec::new(),
                 turns: None,
+                reached_limit: None,
                 timings: None,
             };
             let task = format!("t{at}").parse().unwrap();

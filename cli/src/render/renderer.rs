@@ -16,6 +16,7 @@ use super::missing_command::{failure_reason, missing_command_lines};
 use super::next_commands::{
     CommandHints, FailedWork, KeptReason, LandedTasks, branch_of, closing_lines, retry_line,
 };
+use super::printable::one_line;
 use super::progress_lines::ProgressLines;
 use super::run_view::RunView;
 use super::task_label::Labels;
@@ -220,6 +221,9 @@ impl RunRenderer {
                 .map(|hints| hints.command(&format!("runs show {} --all", head.run))),
         };
         let out = &mut self.streams.out;
+        if let (Some(label), false) = (&head.label, quiet) {
+            writeln!(out, "run {} · {}", head.run, one_line(label))?;
+        }
         write_table(out, &table)?;
         let left_out: Vec<_> = self.run.rows().iter().filter_map(left_out_files).collect();
         let left_out = left_out_lines(&left_out);

@@ -332,6 +332,7 @@ fn without_yield(report: &TaskReport) -> TaskReport {
         usage: report.usage,
         fallbacks: report.fallbacks.clone(),
         turns: report.turns,
+        reached_limit: report.reached_limit,
         timings: None,
     }
 }

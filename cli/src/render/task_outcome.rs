@@ -1,8 +1,10 @@
 //! The outcome of a task as a word and a note: `landed`, `conflict`, `failed: timeout`.
 
+use engine::texts::limit_text;
 use jiff::tz::TimeZone;
-use protocol::{Conflict, ConflictReason, Failure, FailureDetail, Landed, Outcome, TaskReport};
+use protocol::{Captured, Failure, FailureDetail, Landed, Outcome, ReachedLimit, TaskReport};
 
+use super::conflict_text::{conflicts_text, left_text};
 use super::kept_files::left_out_note;
 use super::landed_text::landed_text;
 use super::numbers::date_time;
@@ -51,12 +53,8 @@ pub fn outcome_line(
     labels: Labels<'_>,
 ) -> OutcomeLine {
     let mut found = outcome_without_notes(report, landing, labels);
-    if !report.fallbacks.is_empty() {
-        let models: Vec<_> = report.fallbacks.iter().map(|it| it.model.as_str()).collect();
-        found.add_note(&printable::one_line(&format!("answered by {}", models.join(", "))));
-    }
-    let Some(captured) = &report.captured else { return found };
-    let holds = captured.holds_uncaptured_files();
+    let captured = report.captured.as_ref();
+    let holds = captured.is_some_and(Captured::holds_uncaptured_files);
     if holds && matches!(found.meaning, Meaning::Good | Meaning::Neutral) {
         let on = if found.note.is_empty() { "" } else { " on " };
         found.note = match landing {
@@ -65,10 +63,19 @@ pub fn outcome_line(
         };
         (found.word, found.meaning) = ("kept".to_owned(), Meaning::Kept);
     }
-    if let Some(note) = left_out_note(&captured.left_out) {
-        found.add_note(&note);
+    if !report.fallbacks.is_empty() {
+        let models: Vec<_> = report.fallbacks.iter().map(|it| it.model.as_str()).collect();
+        found.add_note(&printable::one_line(&format!("answered by {}", models.join(", "))));
     }
+    report.reached_limit.iter().for_each(|limit| found.add_note(&limit_note(limit)));
+    let left_out = captured.and_then(|captured| left_out_note(&captured.left_out));
+    left_out.iter().for_each(|note| found.add_note(note));
     found
+}
+
+/// Returns the note about a task that was done when it had reached a limit.
+pub(super) fn limit_note(limit: &ReachedLimit) -> String {
+    format!("at its limit: {}", limit_text(limit))
 }
 
 fn outcome_without_notes(
@@ -139,124 +146,11 @@ fn work_outcome(landing: Option<&Landed>, labels: Labels<'_>) -> OutcomeLine {
     }
 }
 
-/// Returns the paths that were left where work was taken back, as one line; empty if there are none.
-#[must_use]
-pub fn left_text(left: &[Conflict]) -> String {
-    const NAMED: usize = 3;
-    if left.is_empty() {
-        return String::new();
-    }
-    let mut paths: Vec<String> = left
-        .iter()
-        .take(NAMED)
-        .map(|conflict| printable::one_line(&conflict.path.to_string()))
-        .collect();
-    if left.len() > NAMED {
-        paths.push(format!("and {} more", left.len() - NAMED));
-    }
-    format!("all but {}", paths.join(", "))
-}
-
-/// Returns the paths of conflicts, each with the other task, as one line.
-#[must_use]
-pub fn conflicts_text(conflicts: &[Conflict], labels: Labels<'_>) -> String {
-    const NAMED: usize = 3;
-    let text = |conflict| conflict_text(conflict, labels);
-    let mut parts: Vec<String> = conflicts.iter().take(NAMED).map(text).collect();
-    if conflicts.len() > NAMED {
-        parts.push(format!("and {} more", conflicts.len() - NAMED));
-    }
-    parts.join("; ")
-}
-
-fn conflict_text(conflict: &Conflict, labels: Labels<'_>) -> String {
-    let path = printable::one_line(&conflict.path.to_string());
-    if let (ConflictReason::MissingCommit, Some(theirs)) = (conflict.reason, &conflict.theirs) {
-        let commit = printable::one_line(&theirs.oid);
-        return format!(
-            "{path}, whose repository lacks the commit {commit}: fetch it there, or `--clean` lands \
-             the rest"
-        );
-    }
-    match other_side_text(conflict, labels) {
-        Some(other) => format!("{path}, with {other}"),
-        None => format!("{path}, {}", reason_text(conflict.reason)),
-    }
-}
-
-/// Returns whose change a conflict is with: another task's, or one in the user's tree. `None` if the
-/// work itself cannot be written.
-#[must_use]
-pub fn other_side_text(conflict: &Conflict, labels: Labels<'_>) -> Option<String> {
-    if let Some(other) = &conflict.with {
-        return Some(labels(other));
-    }
-    match conflict.reason {
-        ConflictReason::Content
-        | ConflictReason::Binary
-        | ConflictReason::BothAdded
-        | ConflictReason::ChangedAndRemoved
-        | ConflictReason::Kind
-        | ConflictReason::Mode
-        | ConflictReason::TooLarge
-        | ConflictReason::RenamedTwice
-        | ConflictReason::RenamedAndRemoved
-        | ConflictReason::SameName
-        | ConflictReason::FolderSplit
-        | ConflictReason::InTheWay => Some("an edit in your tree since the run began".to_owned()),
-        ConflictReason::Uncommitted
-        | ConflictReason::Submodule
-        | ConflictReason::MissingCommit
-        | ConflictReason::Untracked
-        | ConflictReason::NotCheckedOut
-        | ConflictReason::Filter
-        | ConflictReason::Encoding
-        | ConflictReason::Contested
-        | ConflictReason::Case
-        | ConflictReason::GitmodulesLink
-        | ConflictReason::Unwritable
-        | ConflictReason::Setup => None,
-    }
-}
-
-/// Describes the reason of a conflict in a few words.
-#[must_use]
-pub fn reason_text(reason: ConflictReason) -> &'static str {
-    match reason {
-        ConflictReason::Content => "both changed the same lines",
-        ConflictReason::Binary => "both changed a binary file",
-        ConflictReason::BothAdded => "both added it, differently",
-        ConflictReason::ChangedAndRemoved => "one changed it, the other removed it",
-        ConflictReason::Kind => "one changed its type",
-        ConflictReason::Mode => "both added it, one of them executable",
-        ConflictReason::Submodule => "a submodule is there, or above it",
-        ConflictReason::MissingCommit => "its repository there lacks the commit that the task left",
-        ConflictReason::Untracked => "a file of yours that git does not track is there",
-        ConflictReason::NotCheckedOut => "git tracks it, and it is not checked out",
-        ConflictReason::InTheWay => "one has a file where the other has a folder",
-        ConflictReason::TooLarge => "both changed a file that is too large to merge by lines",
-        ConflictReason::RenamedTwice => "both renamed it, to different names",
-        ConflictReason::RenamedAndRemoved => "one renamed it, the other removed it",
-        ConflictReason::SameName => "different files would get this name",
-        ConflictReason::FolderSplit => "its folder was renamed to several places",
-        ConflictReason::Case => "another name there differs only in case",
-        ConflictReason::GitmodulesLink => "git refuses a symlink with this name",
-        ConflictReason::Setup => "it changed the same lines as its set-up, which does not land",
-        ConflictReason::Uncommitted => "it has a change that is not committed",
-        ConflictReason::Filter => "a filter program would have to run to commit it",
-        ConflictReason::Encoding => "it cannot be converted from its encoding to commit it",
-        ConflictReason::Unwritable => "it could not be written",
-        ConflictReason::Contested => {
-            "another program had it open for writing, or changed it meanwhile"
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use protocol::{
-        CaptureRef, Captured, ChangeSummary, FailureClass, LeftOut, LeftOutEntry, LeftOutKind,
-        RepoPath, Timestamp,
+        CaptureRef, ChangeSummary, Conflict, ConflictReason, FailureClass, LeftOut, LeftOutEntry,
+        LeftOutKind, RepoPath, Timestamp,
     };
 
     use super::*;
@@ -275,6 +169,7 @@ mod tests {
             usage: None,
             fallbacks: Vec::new(),
             turns: None,
+            reached_limit: None,
             timings: None,
         }
     }
@@ -344,6 +239,26 @@ mod tests {
     }
 
     #[test]
+    fn a_task_that_is_done_at_its_limit_says_which_one() {
+        let reached_limit = Some(ReachedLimit::Turns { used: 8, most: 8 });
+        let landed = Landed::Landed { branch: Some("regatta/r7k3f/t1".into()), joined: Vec::new() };
+        for (files, landing, word, note) in [
+            (
+                Some(1),
+                Some(landed),
+                "landed",
+                "branch regatta/r7k3f/t1; at its limit: turns 8 of 8",
+            ),
+            (Some(0), None, "no change", "at its limit: turns 8 of 8"),
+            (None, None, "done", "in place; at its limit: turns 8 of 8"),
+        ] {
+            let report = TaskReport { reached_limit, ..report(done(), files) };
+            let outcome = outcome_line(&report, landing.as_ref(), NAMES);
+            assert_eq!((outcome.word.as_str(), outcome.note.as_str()), (word, note));
+        }
+    }
+
+    #[test]
     fn files_that_are_left_out_make_a_task_kept_and_others_are_noted() {
         let with = |files, kind: LeftOutKind| {
             let mut report = report(done(), Some(files));
@@ -368,6 +283,10 @@ mod tests {
         assert_eq!(word(&with(1, work), Some(landed(None))), rest);
         let rest = format!("kept: the rest has landed on branch b; {told}");
         assert_eq!(word(&with(1, work), Some(landed(Some("b")))), rest);
+        let mut at_limit = with(1, work);
+        at_limit.reached_limit = Some(ReachedLimit::Turns { used: 8, most: 8 });
+        let rest = format!("kept: the rest has landed; at its limit: turns 8 of 8; {told}");
+        assert_eq!(word(&at_limit, Some(landed(None))), rest);
         let socket = LeftOutKind::Socket;
         let told = "left out: lib (socket)";
         assert_eq!(word(&with(0, socket), None), format!("no change: {told}"));

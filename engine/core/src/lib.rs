@@ -18,6 +18,7 @@ pub mod run;
 pub mod schedule;
 pub mod session;
 pub mod task;
+pub mod texts;
 pub mod tools;
 pub mod verification;
 

@@ -222,6 +222,9 @@ pub struct TaskReport {
     /// ledgers that were written before turns were counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u64>,
+    /// The limit that its model had reached when it was done all the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reached_limit: Option<ReachedLimit>,
     /// How long the phases of the task took; absent if it was not started, and in ledgers that were
     /// written before phases were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -240,6 +243,7 @@ impl TaskReport {
             usage: None,
             fallbacks: Vec::new(),
             turns: None,
+            reached_limit: None,
             timings: None,
         }
     }

@@ -110,6 +110,7 @@ pub(crate) fn done(captured: Option<Captured>) -> TaskReport {
         usage: None,
         fallbacks: Vec::new(),
         turns: None,
+        reached_limit: None,
         timings: None,
     }
 }

@@ -6,8 +6,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use engine::ports::IsolationError;
+use engine::texts::counted;
 use git2::{ObjectType, Oid};
-use protocol::{RepoPath, RunName, counted};
+use protocol::{RepoPath, RunName};
 
 use crate::baseline::conversion::without_crlf;
 use crate::baseline::scan::{DirtyCandidate, Scan, YOUNG_NS};

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::path::Path;
 
 use engine::ports::IsolationError;
-use protocol::{RepoPath, counted};
+use engine::texts::counted;
+use protocol::RepoPath;
 use rustix::fs::{Mode, OFlags, ioctl_ficlone, openat};
 
 use super::carried::Carried;

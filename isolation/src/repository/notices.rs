@@ -7,8 +7,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use engine::ports::Notice;
+use engine::texts::counted;
 use git2::Repository;
-use protocol::{RepoPath, counted};
+use protocol::RepoPath;
 
 use crate::baseline::split_path;
 use crate::encoding::Encoding;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use engine::ports::IsolationError;
+use engine::texts::counted;
 use git2::{Error, ErrorCode, Repository, RepositoryOpenFlags};
-use protocol::counted;
 
 use crate::repository::open_git::open_git;
 

@@ -45,6 +45,7 @@ fn well(sample: &Sample) -> Vec<TaskEvidence> {
             usage: Some(used),
             fallbacks: Vec::new(),
             turns: None,
+            reached_limit: None,
             timings: None,
         };
         let row = TaskRow {

@@ -45,6 +45,7 @@ fn run_view(tasks: usize, running: usize) -> RunView {
         usage: None,
         fallbacks: Vec::new(),
         turns: None,
+        reached_limit: None,
         timings: None,
     };
     tell(3, EventKind::TaskFinished { task: "broken".parse().unwrap(), report: Box::new(report) });
@@ -251,6 +252,7 @@ fn who_was_cancelled_has_not_failed() {
             usage: None,
             fallbacks: Vec::new(),
             turns: None,
+            reached_limit: None,
             timings: None,
         };
         tell(EventKind::TaskFinished {

@@ -48,6 +48,7 @@ fn events() -> Vec<Event> {
             usage: None,
             fallbacks: Vec::new(),
             turns: None,
+            reached_limit: None,
             timings: None,
         })
     };
@@ -171,6 +172,7 @@ fn events_of_an_agent() -> Vec<Event> {
         usage,
         fallbacks: Vec::new(),
         turns: None,
+        reached_limit: None,
         timings: None,
     };
     numbered(vec![
@@ -410,6 +412,18 @@ fn progress_can_be_asked_for_beside_events() {
         ..OutputOptions::from(&Globals::default())
     };
     assert!(shown(plain).1.contains("auth landed"));
+}
+
+#[test]
+fn a_run_with_a_label_has_it_above_its_table() {
+    let mut events = events();
+    for event in &mut events {
+        if let EventKind::RunStarted { label, .. } = &mut event.kind {
+            *label = Some("version\n2".to_owned());
+        }
+    }
+    let (out, _) = shown_of(events, OutputOptions::from(&Globals::default()));
+    assert!(out.starts_with(&format!("run r7k3f · version␊2\n{TABLE}")), "{out}");
 }
 
 #[test]

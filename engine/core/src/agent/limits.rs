@@ -2,9 +2,12 @@
 
 use std::num::NonZeroU32;
 
-use protocol::{Cost, Failure, FailureClass, FailureDetail, ReachedLimit, ToolCall, Usage};
+use protocol::{
+    Cost, Failure, FailureClass, FailureDetail, ReachedLimit, TaskLimits, ToolCall, Usage,
+};
 
 use super::prompts;
+use crate::texts::{limit_text, most_text};
 
 /// The limits of one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,14 +56,28 @@ impl Default for SessionUsage {
     }
 }
 
+impl From<&TaskLimits> for Limits {
+    fn from(task: &TaskLimits) -> Self {
+        Self { turns: task.turns, tokens: task.tokens, cost: task.cost }
+    }
+}
+
 impl Limits {
+    /// Returns the first limit that is reached after so many answers that have used so much.
+    #[must_use]
+    pub fn reached_by(&self, answers: u64, used: Usage) -> Option<ReachedLimit> {
+        let turns = u32::try_from(answers).unwrap_or(u32::MAX);
+        self.reached(&SessionUsage { turns, used, warned: Warned::No })
+    }
+
     /// Decides whether there may be another turn.
     pub(super) fn check(&self, usage: &SessionUsage) -> BudgetDecision {
         let Some(reached) = self.reached(usage) else { return BudgetDecision::Continue };
         match usage.warned {
-            Warned::No => BudgetDecision::YieldNow(prompts::yield_now(&reached.most())),
+            Warned::No => BudgetDecision::YieldNow(prompts::yield_now(&most_text(&reached))),
             Warned::Yes => {
-                let message = format!("{reached}: it did not yield what was asked for");
+                let message =
+                    format!("{}: it did not yield what was asked for", limit_text(&reached));
                 let failure = Failure::new(FailureClass::Budget, message);
                 BudgetDecision::Exceeded(failure.with(FailureDetail::Limit(reached)))
             }
@@ -189,7 +206,7 @@ mod tests {
             let expected = format!("{text}: it did not yield what was asked for");
             assert_eq!(failure.message, expected);
             let Some(FailureDetail::Limit(limit)) = failure.detail else { panic!("{failure:?}") };
-            assert_eq!(limit.to_string(), text);
+            assert_eq!(limit_text(&limit), text);
         }
     }
 

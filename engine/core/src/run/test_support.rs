@@ -83,6 +83,7 @@ pub(super) fn done(captured: Option<Captured>) -> TaskReport {
         usage: None,
         fallbacks: Vec::new(),
         turns: None,
+        reached_limit: None,
         timings: None,
     }
 }

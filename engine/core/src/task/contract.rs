@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use protocol::{AgentEnd, Failure, FailureClass, counted};
+use protocol::{AgentEnd, Failure, FailureClass};
 use serde_json::Value;
 
 use crate::ports::{CUT_LINE, Schema};
+use crate::texts::counted;
 
 /// Judges how the worker of one task ended. It counts the reminders that were sent.
 pub struct YieldContract {

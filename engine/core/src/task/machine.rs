@@ -16,6 +16,7 @@ use protocol::{
 use super::{ContractDecision, Reminder, TaskRecord, YieldContract};
 use crate::ports::{CancelLevel, Workspace};
 use crate::restarts::{CrashLog, Decision, RestartBudget};
+use crate::texts::limit_text;
 
 mod ending;
 mod inputs_and_effects;
@@ -367,7 +368,7 @@ impl TaskMachine {
             State::SettingUp(_) => "its set-up was stopped",
             _ => "it was stopped",
         };
-        Failure::new(FailureClass::Timeout, format!("{reached}: {what}"))
+        Failure::new(FailureClass::Timeout, format!("{}: {what}", limit_text(&reached)))
             .with(FailureDetail::Limit(reached))
     }
 }

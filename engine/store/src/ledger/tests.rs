@@ -76,6 +76,7 @@ async fn every_way_a_task_can_end_reads_back() {
             usage: None,
             fallbacks: Vec::new(),
             turns: None,
+            reached_limit: None,
             timings: None,
         },
         TaskReport::unstarted(Outcome::Cancelled),

@@ -49,6 +49,7 @@ fn entries(asked: &RunSpec, name: &RunName, added: &RunSpec) -> Vec<LedgerEntry>
                 usage: Some(usage),
                 fallbacks: Vec::new(),
                 turns: None,
+                reached_limit: None,
                 timings: None,
             }),
         },
