@@ -24,8 +24,13 @@ pub(super) fn other_levels(spec: &RunSpec, directory: &ModelDirectory) -> Vec<St
 /// Returns which models of the settings are left out of the fallbacks of a run's models.
 pub(super) fn left_out(spec: &RunSpec, roles: &Roles) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
+    let mut seen: Vec<(&ModelRoute, &[ModelRoute])> = Vec::new();
     for task in &spec.tasks {
         let Work::Agent(agent) = &task.work else { continue };
+        if seen.contains(&(&agent.model, &agent.fallback)) {
+            continue;
+        }
+        seen.push((&agent.model, &agent.fallback));
         let left_out = left_out_fallbacks((&agent.model, &agent.fallback), roles);
         notes.extend(left_out.into_iter().filter(|note| !notes.contains(note)).collect::<Vec<_>>());
     }

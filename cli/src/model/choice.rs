@@ -74,6 +74,16 @@ pub(super) fn meaning(choice: &ModelChoice, model: &ModelRoute) -> Option<String
     Some(format!("`{typed}` is the model {model}"))
 }
 
+impl fmt::Display for ModelChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Route(route) => f.pad(&route.name()),
+            Self::Role(role) => role.fmt(f),
+            Self::Name(name) => f.pad(name),
+        }
+    }
+}
+
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())

@@ -23,6 +23,7 @@ pub(crate) use choice::{anchor_scenario, is_scenario};
 pub(crate) use default_model::{FoundModel, find_model};
 pub(crate) use directory::ListedModel;
 pub use directory::ModelDirectory;
+pub use fallbacks::FallbackChain;
 pub(crate) use fallbacks::left_out_fallbacks;
 pub(crate) use local_models::LocalSources;
 pub(crate) use obstacle::Obstacle;

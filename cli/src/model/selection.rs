@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use config::{FallbackChains, Setting, Settings};
+use config::{Setting, Settings};
 use protocol::ModelRoute;
 
 use super::choice::meaning;
+use super::fallbacks::FallbackChain;
 use super::{BaseUrl, ModelChoice, ModelDirectory, Role, is_scenario};
 use crate::error::{Error, ErrorKind};
 
@@ -23,17 +24,21 @@ pub struct Roles {
     pub plan: Option<ModelChoice>,
     /// The models that can be named without their provider.
     pub directory: Arc<ModelDirectory>,
-    /// The models that answer where another cannot be had, by its role or by `PROVIDER/ID`.
-    pub fallback_chains: FallbackChains,
+    /// The models that answer where another cannot be had.
+    pub fallback_chains: Vec<FallbackChain>,
     /// What was found in place of a default model, if something was looked for.
     pub found: Option<String>,
 }
 
 impl From<&Settings> for Roles {
     fn from(settings: &Settings) -> Self {
-        let choice = |setting: &Setting<Option<String>>| {
-            let name = setting.value.as_deref()?;
-            Some(name.parse().unwrap_or_else(|_| ModelChoice::Name(name.to_owned())))
+        let named = |name: &str| {
+            name.parse().unwrap_or_else(|_no_choice| ModelChoice::Name(name.to_owned()))
+        };
+        let choice = |setting: &Setting<Option<String>>| setting.value.as_deref().map(named);
+        let chain = |(of, models): (&String, &Vec<String>)| FallbackChain {
+            of: named(of),
+            models: models.iter().map(|name| named(name)).collect(),
         };
         Self {
             default: choice(&settings.model_default),
@@ -41,7 +46,7 @@ impl From<&Settings> for Roles {
             slow: choice(&settings.model_slow),
             plan: choice(&settings.model_plan),
             directory: Arc::default(),
-            fallback_chains: settings.retry_fallback_chains.value.clone(),
+            fallback_chains: settings.retry_fallback_chains.value.iter().map(chain).collect(),
             found: None,
         }
     }

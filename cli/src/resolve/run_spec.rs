@@ -23,7 +23,7 @@ use crate::each::{
     TrackedFiles, drafts, first_line_title, numbered, title_of,
 };
 use crate::error::Error;
-use crate::model::{ModelChoice, ModelOption, ModelSelection, PlannedModel, Role};
+use crate::model::{ModelChoice, ModelOption, ModelSelection, PlannedModel, Role, routes};
 use crate::plan::{self, Plan, PlannedWork};
 
 /// The default number of tasks that run at the same time if a model does any of them. It does not
@@ -210,10 +210,9 @@ impl Tasks {
             Work::Command(_) | Work::External(_) => None,
         });
         let untyped = ModelSelection { typed: ModelOption::default(), ..selection };
-        let of_fallbacks =
-            models.fallback.into_iter().flatten().filter_map(|choice| {
-                untyped.meaning(Some(choice), &untyped.route(Some(choice)).ok()?)
-            });
+        let of_fallbacks = routes(spec).into_iter();
+        let of_fallbacks = of_fallbacks
+            .flat_map(|(model, _task)| selection.meant_fallbacks(model, models.fallback));
         let of_subjects = match &spec.commits {
             CommitSubjects::Model { model: Some(small) } => {
                 untyped.meaning(Some(&ModelChoice::Role(Role::Smol)), small)

@@ -147,6 +147,8 @@ async fn choose_model(
         notes.push(format!("note: {name} has no thinking level `{asked}`: `{other}` is used"));
     }
     let mut fallbacks = selection.fallbacks(&model, None)?;
+    let meant = selection.meant_fallbacks(&model, None);
+    notes.extend(meant.iter().map(|meant| format!("note: {meant}")));
     let left_out = left_out_fallbacks((&model, &fallbacks), &roles);
     notes.extend(left_out.iter().map(|note| format!("note: {note}")));
     anchor_scenario(&mut model);

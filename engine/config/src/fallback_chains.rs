@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use protocol::ModelRoute;
-
-use crate::value::{Expected, RawValue};
+use crate::value::{Expected, RawValue, names_model};
 use crate::yaml::{self, Value};
 
-/// The models that answer in place of others, in the order in which they are asked: by the role of the
-/// others, or by `PROVIDER/ID`.
-pub type FallbackChains = BTreeMap<String, Vec<ModelRoute>>;
+/// The names of the models that answer in place of others, in the order in which they are asked, by the role
+/// or a name of the others. Which models the names mean, only those can tell that there are.
+pub type FallbackChains = BTreeMap<String, Vec<String>>;
 
 /// When a model that could not be had is asked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,11 +18,8 @@ pub enum RevertPolicy {
     Never,
 }
 
-/// The roles that a chain may be for.
-const ROLES: [&str; 4] = ["default", "smol", "slow", "plan"];
-
-const EXPECTED: Expected = "a mapping of `PROVIDER/ID`, or of the roles `default`, `smol`, `slow` and `plan`, to a list of \
-     `PROVIDER/ID`";
+const EXPECTED: Expected = "a mapping of models, or of the roles `default`, `smol`, `slow` and `plan`, to lists of models: \
+     `PROVIDER/ID` or `sonnet` (a family)";
 
 impl RawValue {
     /// Parses chains of fallbacks.
@@ -52,12 +47,13 @@ fn chains(value: &Value) -> Result<FallbackChains, Expected> {
     let Value::Map(members) = value else { return Err(EXPECTED) };
     let mut chains = FallbackChains::new();
     for (name, node) in members {
-        let is_key =
-            |name: &String| ROLES.contains(&name.as_str()) || name.parse::<ModelRoute>().is_ok();
-        let name = name.value.as_name().filter(is_key).ok_or(EXPECTED)?;
+        let model = |value: &Value| match value {
+            Value::Text(name) if names_model(name) => Ok(name.clone()),
+            _ => Err(EXPECTED),
+        };
+        let name = model(&name.value)?;
         let Value::List(models) = &node.value else { return Err(EXPECTED) };
-        let model = |node: &yaml::Node| node.value.as_name().and_then(|name| name.parse().ok());
-        let models = models.iter().map(model).collect::<Option<Vec<_>>>().ok_or(EXPECTED)?;
+        let models = models.iter().map(|node| model(&node.value)).collect::<Result<_, _>>()?;
         if chains.insert(name, models).is_some() {
             return Err(EXPECTED);
         }
@@ -72,15 +68,18 @@ mod tests {
     #[test]
     fn a_chain_is_for_a_role_or_a_model_and_lists_models() {
         let read = |text: &str| RawValue::Text(text.to_owned()).fallback_chains();
-        let chains = read("{ default: [openai/a, local/b:high], acme/c: [] }").unwrap();
-        let names = |key: &str| chains[key].iter().map(ToString::to_string).collect::<Vec<_>>();
-        assert_eq!(names("default"), ["openai/a", "local/b:high"]);
-        assert_eq!((names("acme/c"), chains.len()), (Vec::new(), 2));
+        let chains =
+            read("{ default: [openai/a, local/b:high, gpt-5], acme/c: [], sonnet: [smol] }");
+        let chains = chains.unwrap();
+        assert_eq!(chains["default"], ["openai/a", "local/b:high", "gpt-5"]);
+        assert_eq!((chains["acme/c"].len(), chains["sonnet"].len(), chains.len()), (0, 1, 3));
         for wrong in [
             "[a/b]",
             "{ default: a/b }",
-            "{ default: [b] }",
-            "{ nobody: [a/b] }",
+            "{ default: [''] }",
+            "{ default: [/b] }",
+            "{ '': [a/b] }",
+            "{ 3: [a/b] }",
             "a: [b/c",
             "{ a/b: [1] }",
         ] {

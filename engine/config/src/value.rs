@@ -18,6 +18,17 @@ pub(crate) enum RawValue {
     Text(String),
 }
 
+/// Returns whether a text can name a model: `PROVIDER/ID`, an id, a family or a glob.
+pub(crate) fn names_model(text: &str) -> bool {
+    // No id has a star in it: it is a glob.
+    match text.contains('/') && !text.contains('*') {
+        true => text.parse::<ModelRoute>().is_ok(),
+        false => {
+            !text.trim().is_empty() && text.len() <= 256 && !text.chars().any(char::is_control)
+        }
+    }
+}
+
 /// The description of valid values, for the error message.
 pub(crate) type Expected = &'static str;
 
@@ -153,15 +164,7 @@ impl RawValue {
 
     /// Parses what names a model: `PROVIDER/ID`, or a name, which only the models that there are can tell.
     pub(crate) fn model(&self) -> Result<String, Expected> {
-        let is_name = |text: &str| {
-            !text.trim().is_empty() && text.len() <= 256 && !text.chars().any(char::is_control)
-        };
-        // No id has a star in it: it is a glob.
-        let is_model = |text: &&str| match text.contains('/') && !text.contains('*') {
-            true => text.parse::<ModelRoute>().is_ok(),
-            false => is_name(text),
-        };
-        let model = self.text().filter(is_model).map(str::to_owned);
+        let model = self.text().filter(|text| names_model(text)).map(str::to_owned);
         model
             .ok_or("a model, for instance `ollama/qwen3:8b` (`PROVIDER/ID`) or `sonnet` (a family)")
     }
