@@ -111,7 +111,7 @@ fn no_predecessor(name: &str, id: &str, predecessors: &[TaskName]) -> Error {
     let error = error.because("when a task starts, only tasks that it depends on have yielded");
     match config::nearest(id, predecessors.iter().map(TaskName::as_str)) {
         Some(near) => error.hint(format!("{{{{{}}}}}", name.replacen(id, near, 1))),
-        None => error.hint(format!("depends_on = [\"{id}\"]")),
+        None => error.hint(format!("add \"{id}\" to depends_on")),
     }
 }
 
@@ -123,7 +123,7 @@ pub(super) fn misplaced(name: &str, text: TextKind) -> Error {
     match text {
         TextKind::Script => Error::usage(format!("`{{{{{name}}}}}` cannot be put into a command"))
             .because("a yield is never made part of a shell script")
-            .hint(format!("read \"$REGATTA_INPUTS/{id}.json\", with depends_on = [\"{id}\"]")),
+            .hint(format!("read \"$REGATTA_INPUTS/{id}.json\", with \"{id}\" in depends_on")),
         TextKind::Prompt => Error::usage(format!("`{{{{{name}}}}}` has no value"))
             .because("a TASK of the command line depends on no other")
             .hint("a task of a plan, with depends_on (`regatta schema plan`)")
@@ -212,7 +212,7 @@ mod tests {
             |prompt: &str| plan_prompt(prompt, &names(&["find"])).unwrap_err().to_string();
         let said = refused("{{tasks.other.yield}}");
         assert!(said.contains("stands for task `other`, which is not a predecessor"), "{said}");
-        assert!(said.ends_with("try: depends_on = [\"other\"]"), "{said}");
+        assert!(said.ends_with("try: add \"other\" to depends_on"), "{said}");
         assert!(refused("{{tasks.fnd.yield.a}}").ends_with("try: {{tasks.find.yield.a}}"));
         assert!(refused("{{tasks.find}}").contains("is not a placeholder"));
         assert!(refused("{{tasks.find.yieldx}}").contains("is not a placeholder"));

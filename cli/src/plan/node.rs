@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::ops::Range;
 
+use config::Mistake;
 use serde::de::value::{MapDeserializer, SeqDeserializer};
 use serde::de::{Deserializer, Error as _, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
@@ -12,7 +13,7 @@ use serde_json::Number;
 use serde_spanned::de::{SpannedDeserializer, is_spanned};
 
 /// The deepest nesting of lists and tables.
-pub(super) const DEPTH: usize = 64;
+pub(super) const DEPTH: usize = config::yaml::DEPTH;
 
 /// A value, and the bytes of the text at which it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,10 +40,10 @@ pub(super) struct Key {
     pub(super) name: String,
 }
 
-/// A mistake in a text, and its place where it is known.
+/// What is wrong with a value, and its place where it is known.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}")]
-pub(super) struct Mistake {
+pub(super) struct ValueError {
     pub(super) span: Option<Range<usize>>,
     pub(super) message: String,
 }
@@ -93,19 +94,24 @@ impl Node {
     }
 }
 
-impl Mistake {
+impl ValueError {
     pub(super) fn new(span: Range<usize>, message: impl Into<String>) -> Self {
         Self { span: Some(span), message: message.into() }
     }
+
+    /// Returns the mistake in the text of the plan.
+    pub(super) fn in_text(self, text: &str) -> Mistake {
+        Mistake::at(text, self.span.unwrap_or_default().start, self.message)
+    }
 }
 
-impl serde::de::Error for Mistake {
+impl serde::de::Error for ValueError {
     fn custom<T: Display>(message: T) -> Self {
         Self { span: None, message: message.to_string() }
     }
 }
 
-impl<'de> IntoDeserializer<'de, Mistake> for Node {
+impl<'de> IntoDeserializer<'de, ValueError> for Node {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -114,9 +120,9 @@ impl<'de> IntoDeserializer<'de, Mistake> for Node {
 }
 
 impl<'de> Deserializer<'de> for Node {
-    type Error = Mistake;
+    type Error = ValueError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
         let Self { span, value } = self;
         let read = match value {
             NodeValue::Null => visitor.visit_unit(),
@@ -126,7 +132,7 @@ impl<'de> Deserializer<'de> for Node {
                     (Some(number), _, _) => visitor.visit_i64(number),
                     (None, Some(number), _) => visitor.visit_u64(number),
                     (None, None, Some(number)) => visitor.visit_f64(number),
-                    (None, None, None) => Err(Mistake::custom("it is not a number")),
+                    (None, None, None) => Err(ValueError::custom("it is not a number")),
                 }
             }
             NodeValue::Text(text) => visitor.visit_string(text),
@@ -137,10 +143,10 @@ impl<'de> Deserializer<'de> for Node {
             }
         };
         // The innermost value is to blame.
-        read.map_err(|mistake| Mistake { span: mistake.span.or(Some(span)), ..mistake })
+        read.map_err(|error| ValueError { span: error.span.or(Some(span)), ..error })
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
         if self.value == NodeValue::Null { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
@@ -149,7 +155,7 @@ impl<'de> Deserializer<'de> for Node {
         name: &'static str,
         _fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Mistake> {
+    ) -> Result<V::Value, ValueError> {
         if is_spanned(name) {
             let span = self.span.clone();
             return visitor.visit_map(SpannedDeserializer::new(self, span));

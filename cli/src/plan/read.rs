@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use config::nearest;
+use config::{Mistake, nearest};
 use protocol::utf8_text;
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::format::PlanFile;
-use super::node::{Mistake, Node, NodeValue};
+use super::node::{Node, NodeValue};
 use super::syntax::PlanSyntax;
 use super::text::{PlanText, read_all, read_file};
 use super::{Plan, schema, validate};
@@ -66,6 +66,9 @@ pub(crate) fn read(source: &PlanSource, standard: &mut dyn Read) -> Result<Plan,
         .map_err(|(error, _bytes)| Error::new(ErrorKind::Plan, what).because(error.to_string()))?;
     let syntax = PlanSyntax::of(&name, &whole);
     let text = PlanText { name: &name, whole: &whole, syntax, keys: &BTreeMap::new() };
+    if whole.trim().is_empty() {
+        return Err(text.error(&(0..0), "the plan is empty").hint("regatta schema plan"));
+    }
     let root = syntax.parse(&whole).map_err(|mistake| malformed(text, syntax, &mistake))?;
     let root = match root.value {
         NodeValue::Null => Node { value: NodeValue::Map(Vec::new()), ..root },
@@ -77,22 +80,21 @@ pub(crate) fn read(source: &PlanSource, standard: &mut dyn Read) -> Result<Plan,
     };
     let text = PlanText { keys: &root.keys(), ..text };
     check_keys(text, &root)?;
-    let file = PlanFile::deserialize(root).map_err(|mistake| text.mistake(&mistake))?;
+    let file = PlanFile::deserialize(root).map_err(|error| text.value_error(&error))?;
     validate::validate(text, source.folder(), file)
 }
 
 /// Returns the error of a text that does not have its syntax.
 fn malformed(text: PlanText<'_>, syntax: PlanSyntax, mistake: &Mistake) -> Error {
     let error = text.mistake(mistake);
-    let other = PlanSyntax::guess(text.whole);
-    if other == syntax {
-        return error;
+    match PlanSyntax::guess(text.whole).filter(|other| *other != syntax) {
+        None => error,
+        Some(other) => error.because(format!(
+            "it was read as {}, by the ending of its name, and looks like {}",
+            syntax.name(),
+            other.name()
+        )),
     }
-    error.because(format!(
-        "it was read as {}, by the ending of its name, and looks like {}",
-        syntax.name(),
-        other.name()
-    ))
 }
 
 /// The known keys of a kind of table in a plan.

@@ -8,7 +8,9 @@ mod yaml;
 
 use std::path::Path;
 
-use super::node::{Mistake, Node};
+use config::Mistake;
+
+use super::node::Node;
 
 /// The syntax of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,15 +28,14 @@ impl PlanSyntax {
             Some("toml") => Self::Toml,
             Some("json") => Self::Json,
             Some("yaml" | "yml") => Self::Yaml,
-            Some(_) | None => Self::guess(text),
+            Some(_) | None => Self::guess(text).unwrap_or(Self::Toml),
         }
     }
 
-    /// Returns the syntax that a text seems to have.
-    pub(super) fn guess(text: &str) -> Self {
+    /// Returns the syntax that a text seems to have; `None` if it has remarks at most.
+    pub(super) fn guess(text: &str) -> Option<Self> {
         let mut lines = text.lines().map(str::trim_end);
-        let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
-        let Some(first) = first else { return Self::Toml };
+        let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'))?;
         let is_key = |key: &str| {
             let word = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-');
             !key.is_empty() && key.chars().all(word)
@@ -42,11 +43,11 @@ impl PlanSyntax {
         let has_yaml_key = first.split_once(':').is_some_and(|(key, value)| {
             is_key(key) && (value.is_empty() || value.starts_with(' '))
         });
-        match first {
+        Some(match first {
             _ if first.trim_start().starts_with('{') => Self::Json,
             _ if has_yaml_key || first.starts_with("---") || first.starts_with("- ") => Self::Yaml,
             _ => Self::Toml,
-        }
+        })
     }
 
     /// Parses a text.
@@ -55,8 +56,8 @@ impl PlanSyntax {
     /// The text does not have this syntax.
     pub(super) fn parse(self, text: &str) -> Result<Node, Mistake> {
         match self {
-            Self::Toml => toml::parse(text),
-            Self::Json => json::parse(text),
+            Self::Toml => toml::parse(text).map_err(|error| error.in_text(text)),
+            Self::Json => json::parse(text).map_err(|error| error.in_text(text)),
             Self::Yaml => yaml::parse(text),
         }
     }

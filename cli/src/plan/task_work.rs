@@ -174,16 +174,20 @@ pub(super) fn base_url<'a>(
             let what = format!(
                 "`base_url` is for one provider, and the tasks name models of {one} and {other}"
             );
-            let hint = format!("model = \"{one}/MODEL\" beside it");
-            return Err(text.error(&word.span(), what).hint(hint));
+            return Err(text.error(&word.span(), what).hint(model_beside(text, one)));
         }
         (Some(ModelChoice::Role(_) | ModelChoice::Name(_)) | None, None, _) => {
             let what = "`base_url` names a server, but not a model";
-            return Err(text.error(&word.span(), what).hint("model = \"local/MODEL\" beside it"));
+            return Err(text.error(&word.span(), what).hint(model_beside(text, "local")));
         }
     };
     let url = text.parse(word, str::parse)?;
     Ok(Some(PlannedUrl { url, provider: provider.to_owned() }))
+}
+
+/// Returns the entry that names a model of a provider, in the syntax of the plan.
+fn model_beside(text: PlanText<'_>, provider: &str) -> String {
+    format!("{} beside it", text.syntax.entry("model", &format!("\"{provider}/MODEL\"")))
 }
 
 /// Returns an error with the position of `at`.

@@ -8,9 +8,10 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 use std::path::Path;
 
+use config::Mistake;
 use serde_spanned::Spanned;
 
-use super::node::Mistake;
+use super::node::ValueError;
 use super::syntax::PlanSyntax;
 use crate::error::{Error, ErrorKind};
 
@@ -28,21 +29,22 @@ impl PlanText<'_> {
     /// Returns an error with the position of `span` and the key of the value there.
     pub(super) fn error(&self, span: &Range<usize>, what: impl AsRef<str>) -> Error {
         let what = what.as_ref();
-        let (line, column) = self.line_and_column(span.start);
-        let place = format!("{}:{line}:{column}", self.name);
         let key = self.keys.get(&span.start).map(|key| format!("`{key}`"));
-        Error::new(
-            ErrorKind::Plan,
-            match key.filter(|key| !what.contains(key.as_str())) {
-                Some(key) => format!("{place}: {key}: {what}"),
-                None => format!("{place}: {what}"),
-            },
-        )
+        let what = match key.filter(|key| !what.contains(key.as_str())) {
+            Some(key) => format!("{key}: {what}"),
+            None => what.to_owned(),
+        };
+        self.mistake(&Mistake::at(self.whole, span.start, what))
     }
 
-    /// Converts a mistake in the text. The result does not contain the names of Rust types.
+    /// Returns the error about a mistake in the text.
     pub(super) fn mistake(&self, mistake: &Mistake) -> Error {
-        let message = mistake.message.as_str();
+        Error::new(ErrorKind::Plan, format!("{}:{mistake}", self.name))
+    }
+
+    /// Converts what is wrong with a value. The result does not contain the names of Rust types.
+    pub(super) fn value_error(&self, error: &ValueError) -> Error {
+        let message = error.message.as_str();
         if message == "missing field `version`" {
             let what = "the plan does not say for which version of the format it is written";
             return self.error(&(0..0), what).hint(self.syntax.entry("version", "1"));
@@ -59,7 +61,7 @@ impl PlanText<'_> {
             }
             Some(_) | None => message,
         };
-        self.error(&mistake.span.clone().unwrap_or_default(), what)
+        self.error(&error.span.clone().unwrap_or_default(), what)
     }
 
     /// Parses a word.
@@ -105,15 +107,8 @@ impl PlanText<'_> {
     }
 
     /// Returns the line number of `span`, counted from 1.
-    pub(super) fn line(&self, span: &Range<usize>) -> usize {
-        self.line_and_column(span.start).0
-    }
-
-    fn line_and_column(&self, offset: usize) -> (usize, usize) {
-        let before = self.whole.get(..offset).unwrap_or(self.whole);
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        (line, column)
+    pub(super) fn line(&self, span: &Range<usize>) -> u64 {
+        Mistake::at(self.whole, span.start, "").line
     }
 }
 

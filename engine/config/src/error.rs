@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::key::Key;
+use crate::mistake::Mistake;
 
 /// Why the settings cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -26,14 +27,12 @@ pub enum SettingsError {
         limit: u64,
     },
     /// The settings file is not UTF-8, not YAML, or YAML beyond the limits for settings.
-    #[error("{}:{line}: {message}", .file.display())]
+    #[error("{}:{mistake}", .file.display())]
     Malformed {
         /// The file.
         file: PathBuf,
-        /// The line, from 1.
-        line: u64,
         /// The mistake.
-        message: String,
+        mistake: Mistake,
     },
     /// A value is invalid for its setting.
     #[error("{origin}: `{key}` must be {expected}, not {found}")]

@@ -11,8 +11,9 @@ use protocol::{quote_within, utf8_text};
 use crate::error::Origin;
 use crate::error::{SettingsError, UnknownKey};
 use crate::key::{Alias, Key};
+use crate::mistake::Mistake;
 use crate::value::RawValue;
-use crate::yaml::{self, Malformed, Node, Value};
+use crate::yaml::{self, Node, Value};
 
 /// The maximum size of a settings file, in bytes.
 pub(crate) const LARGEST: u64 = 1 << 20;
@@ -50,8 +51,7 @@ impl Layer {
         file: &Path,
         origin: impl Fn(u64) -> Origin,
     ) -> Result<Self, SettingsError> {
-        let root = yaml::read(text)
-            .map_err(|Malformed { line, message, .. }| malformed(file, line, &message))?;
+        let root = yaml::read(text).map_err(|mistake| malformed_at(file, mistake))?;
         let mut layer = Self::default();
         match root.value {
             Value::Null => Ok(layer),
@@ -146,7 +146,11 @@ fn milliseconds(words: String) -> String {
 }
 
 fn malformed(file: &Path, line: u64, message: &str) -> SettingsError {
-    SettingsError::Malformed { file: file.to_owned(), line, message: message.to_owned() }
+    malformed_at(file, Mistake::in_line(line, message))
+}
+
+fn malformed_at(file: &Path, mistake: Mistake) -> SettingsError {
+    SettingsError::Malformed { file: file.to_owned(), mistake }
 }
 
 /// Reads a file up to one byte more than allowed, so that the caller can tell that it is too large.

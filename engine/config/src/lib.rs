@@ -7,13 +7,14 @@ mod instructions;
 mod key;
 mod key_store;
 mod layer;
+mod mistake;
 mod models_file;
 mod prices;
 mod quantity;
 mod secret;
 mod settings;
 mod value;
-mod yaml;
+pub mod yaml;
 
 pub use data_paths::{DataPaths, DataPathsError, make_private};
 pub use error::{Origin, Setting, SettingsError, UnknownKey};
@@ -24,6 +25,7 @@ pub use key_store::{
     DEFAULT_KEY, KeyStore, KeyStoreError, LoginLock, LoginTokens, StoredKey, StoredKeys,
     is_key_name,
 };
+pub use mistake::Mistake;
 pub use models_file::{
     ApiName, AuthKind, CompatSwitches, DiscoveryKind, Equivalence, ModelEntry, ModelsFault,
     ModelsFile, OauthEntry, ProviderEntry,

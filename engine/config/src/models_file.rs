@@ -22,14 +22,15 @@ use protocol::{quote_within, utf8_text};
 pub use self::api_name::ApiName;
 pub use self::compat::CompatSwitches;
 pub use self::equivalence::Equivalence;
-use self::fields::{Fields, Mistake};
+use self::fields::Fields;
 use self::jsonc::{provider_at, without_comments};
 pub use self::model::ModelEntry;
 pub use self::oauth::OauthEntry;
 pub use self::provider::{AuthKind, DiscoveryKind, ProviderEntry};
 use self::sound_part::{SoundPart, sound_part};
 use crate::layer::{LARGEST, read_bounded};
-use crate::yaml::{self, Malformed, Value};
+use crate::mistake::{Mistake, column_text};
+use crate::yaml::{self, Value};
 
 /// The maximum number of models in the file.
 const MOST_MODELS: usize = 5_000;
@@ -49,13 +50,13 @@ pub struct ModelsFile {
 
 /// A mistake in the file of models.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}:{line}{}: {message}", .file.display(), column.map(|it| format!(":{it}")).unwrap_or_default())]
+#[error("{}:{line}{}: {message}", .file.display(), column_text(*.column))]
 pub struct ModelsFault {
     /// The file.
     pub file: PathBuf,
     /// The line, from 1.
     pub line: u64,
-    /// The column of an error of syntax, from 1.
+    /// The column, from 1, of an error of syntax.
     pub column: Option<u64>,
     /// The provider that is not used; `None` if it is none of them or all.
     pub provider: Option<String>,
@@ -73,7 +74,7 @@ impl ModelsFile {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => {
                     let message = format!("it cannot be read: {error}");
-                    return Self::of_fault(file, 1, message);
+                    return Self::of_fault(file, Mistake::in_line(1, message));
                 }
             }
         }
@@ -82,12 +83,14 @@ impl ModelsFile {
 
     fn of_bytes(bytes: Vec<u8>, file: &Path) -> Self {
         if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > LARGEST {
-            return Self::of_fault(file, 1, format!("it is larger than {LARGEST} bytes"));
+            let message = format!("it is larger than {LARGEST} bytes");
+            return Self::of_fault(file, Mistake::in_line(1, message));
         }
         match utf8_text(bytes) {
             Ok(text) => Self::of_text(&text, file),
             Err((error, _bytes)) => {
-                Self::of_fault(file, error.line, format!("it is {}", error.what))
+                let message = format!("it is {}", error.what);
+                Self::of_fault(file, Mistake::in_line(error.line, message))
             }
         }
     }
@@ -100,29 +103,26 @@ impl ModelsFile {
         let plain = is_json.then(|| without_comments(text));
         let text = plain.as_deref().unwrap_or(text);
         let read = yaml::read(text).map(|root| SoundPart { root, unreadable: Vec::new() });
-        let read = read.or_else(|malformed| sound_part(text).ok_or(malformed));
+        let read = read.or_else(|mistake| sound_part(text).ok_or(mistake));
         let SoundPart { root, unreadable } = match read {
             Ok(part) => part,
-            Err(malformed) => {
-                let message = syntax_error(text, &malformed);
-                let provider = is_json.then(|| provider_at(text, &malformed)).flatten();
+            Err(mistake) => {
+                let message = syntax_error(text, &mistake);
+                let provider = is_json.then(|| provider_at(text, &mistake)).flatten();
                 let message = match provider {
                     Some(name) => format!("in `providers.{}`: {message}", quote_within(&name, 60)),
                     None => message,
                 };
-                let Malformed { line, column, .. } = malformed;
-                let fault = fault(file, None, Mistake { line, message });
-                return Self { faults: vec![ModelsFault { column, ..fault }], ..Self::default() };
+                return Self::of_fault(file, Mistake { message, ..mistake });
             }
         };
         if root.value == Value::Null {
             return Self::default();
         }
         let mut read = Self::default();
-        for (name, malformed) in &unreadable {
-            let message = format!("`providers.{name}`: {}", syntax_error(text, malformed));
-            let fault = fault(file, Some(name), Mistake { line: malformed.line, message });
-            read.faults.push(ModelsFault { column: malformed.column, ..fault });
+        for (name, mistake) in unreadable {
+            let message = format!("`providers.{name}`: {}", syntax_error(text, &mistake));
+            read.faults.push(fault(file, Some(&name), Mistake { message, ..mistake }));
         }
         let mut warnings = Vec::new();
         let providers = Fields::of(&root, String::new()).and_then(|mut top| {
@@ -130,16 +130,16 @@ impl ModelsFile {
             match Equivalence::parse(&mut top, &mut warnings) {
                 Ok(equivalence) => read.equivalence = equivalence,
                 // The providers are used all the same.
-                Err(Mistake { line, message }) => {
-                    let message = format!("{message}; `equivalence` has no effect");
-                    warnings.push(Mistake { line, message });
+                Err(mistake) => {
+                    let message = format!("{}; `equivalence` has no effect", mistake.message);
+                    warnings.push(Mistake { message, ..mistake });
                 }
             }
             top.rest(&[], &mut warnings);
             Ok(providers)
         });
         match providers {
-            Err(mistake) => return Self::of_fault(file, mistake.line, mistake.message),
+            Err(mistake) => return Self::of_fault(file, mistake),
             Ok(providers) => {
                 for (name, line, node) in providers {
                     read.add(&name, line, node, file, &mut warnings);
@@ -149,7 +149,7 @@ impl ModelsFile {
         let count: usize = read.providers.values().map(|entry| entry.models.len()).sum();
         if count > MOST_MODELS {
             let message = format!("there are {count} models, and {MOST_MODELS} are the limit");
-            return Self::of_fault(file, 1, message);
+            return Self::of_fault(file, Mistake::in_line(1, message));
         }
         warnings.sort_by_key(|mistake| mistake.line);
         let warnings = warnings.into_iter().map(|mistake| fault(file, None, mistake));
@@ -167,13 +167,12 @@ impl ModelsFile {
     ) {
         let entry = match is_provider_name(name) {
             true => ProviderEntry::parse(name, node, warnings),
-            false => Err(Mistake {
-                line,
-                message: format!(
-                    "`{}` cannot name a provider: use up to 40 letters, digits, `.`, `_` and `-`",
-                    quote_within(name, 60)
-                ),
-            }),
+            false => {
+                let name = quote_within(name, 60);
+                let allowed = "use up to 40 letters, digits, `.`, `_` and `-`";
+                let message = format!("`{name}` cannot name a provider: {allowed}");
+                Err(Mistake::in_line(line, message))
+            }
         };
         match entry {
             Ok(entry) => drop(self.providers.insert(name.to_owned(), entry)),
@@ -181,25 +180,24 @@ impl ModelsFile {
         }
     }
 
-    fn of_fault(file: &Path, line: u64, message: String) -> Self {
-        let fault = fault(file, None, Mistake { line, message });
-        Self { faults: vec![fault], ..Self::default() }
+    fn of_fault(file: &Path, mistake: Mistake) -> Self {
+        Self { faults: vec![fault(file, None, mistake)], ..Self::default() }
     }
 }
 
 /// Returns what is wrong with the syntax of a text.
-fn syntax_error(text: &str, malformed: &Malformed) -> String {
-    let at = usize::try_from(malformed.line).unwrap_or(1).saturating_sub(1);
+fn syntax_error(text: &str, mistake: &Mistake) -> String {
+    let at = usize::try_from(mistake.line).unwrap_or(1).saturating_sub(1);
     let line = text.lines().nth(at).unwrap_or_default();
     let is_tab = line.trim_start_matches(' ').starts_with('\t');
     let tab = if is_tab { "; spaces indent YAML, no tab can" } else { "" };
-    format!("{}{tab}", malformed.message)
+    format!("{}{tab}", mistake.message)
 }
 
 fn fault(file: &Path, provider: Option<&str>, mistake: Mistake) -> ModelsFault {
-    let Mistake { line, message } = mistake;
+    let Mistake { line, column, message } = mistake;
     let provider = provider.map(str::to_owned);
-    ModelsFault { file: file.to_owned(), line, column: None, provider, message }
+    ModelsFault { file: file.to_owned(), line, column, provider, message }
 }
 
 /// Returns whether a provider can have this name, so that it can be in `PROVIDER/ID`.

@@ -137,7 +137,7 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("rustls", &["regatta-providers", "regatta-tests", "regatta-benches"]),
     ("schemars", &["regatta", "regatta-protocol", "regatta-tools"]),
     ("serde", &[]),
-    ("serde-saphyr", &["regatta", "regatta-config"]),
+    ("serde-saphyr", &["regatta-config"]),
     ("serde_json", &[]),
     ("serde_spanned", &["regatta"]),
     ("sha1", &["regatta-isolation"]),

@@ -163,6 +163,17 @@ fn a_text_in_another_syntax_than_the_ending_says_is_told_what_it_looks_like() {
         assert!(error.what.starts_with(&format!("plan.{ending}:1:")), "{error}");
         assert!(error.to_string().contains(said), "{error}");
     }
+    for (ending, text) in [("toml", ""), ("json", "\n"), ("yaml", " \n")] {
+        let error = in_file(ending, text).expect_err("it is empty").to_string();
+        let said = format!("plan.{ending}:1:1: the plan is empty\n  try: regatta schema plan");
+        assert!(error.ends_with(&said), "{error}");
+    }
+    let error = in_file("json", "# a").expect_err("it is no JSON").to_string();
+    assert!(!error.contains("looks like"), "{error}");
+    let error = in_file("yaml", "version: 1\n---\nversion: 1\n").expect_err("it is two plans");
+    assert!(
+        error.to_string().contains("a second document begins (`---`), and only one is allowed")
+    );
     for (ending, text) in [("json", "[1]"), ("yaml", "- id: a"), ("yaml", "nothing")] {
         let error = in_file(ending, text).expect_err("it is no plan");
         assert!(
@@ -178,7 +189,7 @@ fn a_text_in_another_syntax_than_the_ending_says_is_told_what_it_looks_like() {
 fn advice_is_written_in_the_syntax_of_the_plan() {
     let endings = ["toml", "json", "yaml"];
     for (texts, advice) in [
-        (["", "{}", ""], ["version = 1", "\"version\": 1", "version: 1"]),
+        (["# a", "{}", "# a"], ["version = 1", "\"version\": 1", "version: 1"]),
         (
             [
                 "version = 1\n[[task]]\nid = 'a b'\nexec = 'x'",
@@ -209,6 +220,18 @@ fn advice_is_written_in_the_syntax_of_the_plan() {
                 "limits = { wall = \"20m\" }",
                 r#""limits": { "wall": "20m" }"#,
                 "limits: { wall: \"20m\" }",
+            ],
+        ),
+        (
+            [
+                "version = 1\nbase_url = 'http://a'\n[[task]]\nexec = 'x'",
+                r#"{"version": 1, "base_url": "http://a", "task": [{"exec": "x"}]}"#,
+                "version: 1\nbase_url: http://a\ntask: [{exec: x}]",
+            ],
+            [
+                "model = \"local/MODEL\" beside it",
+                r#""model": "local/MODEL" beside it"#,
+                "model: \"local/MODEL\" beside it",
             ],
         ),
     ] {

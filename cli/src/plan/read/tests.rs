@@ -147,7 +147,8 @@ fn a_plan_has_a_version_and_tasks_that_do_something() {
             .contains(":1:11: `version`: version 2 of the format")
     );
     assert!(refused("version = 1").contains("the plan has no task"));
-    assert!(refused("").contains("does not say for which version"));
+    assert!(refused("").contains("the plan is empty"));
+    assert!(refused("# nothing").contains("does not say for which version"));
     assert!(refused(&task("id = 'a'")).contains(":2:1: task `a` says nothing of what it does"));
     assert!(refused(&task("exec = ' '")).contains("the command of task `t1` is empty"));
 }

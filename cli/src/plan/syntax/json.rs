@@ -7,20 +7,20 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::super::node::{DEPTH, Key, Mistake, Node, NodeValue};
+use super::super::node::{DEPTH, Key, Node, NodeValue, ValueError};
 
-pub(super) fn parse(text: &str) -> Result<Node, Mistake> {
+pub(super) fn parse(text: &str) -> Result<Node, ValueError> {
     let raw: &RawValue = serde_json::from_str(text).map_err(|error| mistake(text, 0, &error))?;
     node(text, raw, DEPTH)
 }
 
 /// Returns the tree of a value, which stands in `whole`. The whole text is known to be JSON.
-fn node(whole: &str, raw: &RawValue, depth: usize) -> Result<Node, Mistake> {
+fn node(whole: &str, raw: &RawValue, depth: usize) -> Result<Node, ValueError> {
     let text = raw.get();
     let start = offset(whole, text);
     let span = start..start + text.len();
     let Some(depth) = depth.checked_sub(1) else {
-        return Err(Mistake::new(span, "it is too deeply nested"));
+        return Err(ValueError::new(span, "it is too deeply nested"));
     };
     let fault = |error| mistake(text, start, &error);
     let value = match text.as_bytes().first() {
@@ -43,7 +43,11 @@ fn node(whole: &str, raw: &RawValue, depth: usize) -> Result<Node, Mistake> {
     Ok(Node { span, value })
 }
 
-fn map(whole: &str, entries: Vec<(String, &RawValue)>, depth: usize) -> Result<NodeValue, Mistake> {
+fn map(
+    whole: &str,
+    entries: Vec<(String, &RawValue)>,
+    depth: usize,
+) -> Result<NodeValue, ValueError> {
     let mut known = HashSet::new();
     let mut map = Vec::with_capacity(entries.len());
     for (name, raw) in entries {
@@ -53,7 +57,7 @@ fn map(whole: &str, entries: Vec<(String, &RawValue)>, depth: usize) -> Result<N
         let written = before.rfind('"').and_then(|end| Some(before[..end].rfind('"')?..end + 1));
         let span = written.unwrap_or_else(|| value.span.clone());
         if !known.insert(name.clone()) {
-            return Err(Mistake::new(span, format!("duplicate key `{name}`")));
+            return Err(ValueError::new(span, format!("duplicate key `{name}`")));
         }
         map.push((Key { span, name }, value));
     }
@@ -66,7 +70,7 @@ fn offset(whole: &str, part: &str) -> usize {
 }
 
 /// Converts an error in `text`, which begins at `start`.
-fn mistake(text: &str, start: usize, error: &serde_json::Error) -> Mistake {
+fn mistake(text: &str, start: usize, error: &serde_json::Error) -> ValueError {
     let before = text.split_inclusive('\n').take(error.line().saturating_sub(1));
     let line: usize = before.map(str::len).sum();
     let mut at = (line + error.column().saturating_sub(1)).min(text.len());
@@ -75,7 +79,7 @@ fn mistake(text: &str, start: usize, error: &serde_json::Error) -> Mistake {
     }
     let message = error.to_string();
     let place = message.rfind(" at line ").unwrap_or(message.len());
-    Mistake::new(start + at..start + at, &message[..place])
+    ValueError::new(start + at..start + at, &message[..place])
 }
 
 /// The entries of an object, also those with equal keys.

@@ -7,31 +7,31 @@ use serde_json::Number;
 use serde_spanned::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::super::node::{DEPTH, Key, Mistake, Node, NodeValue};
+use super::super::node::{DEPTH, Key, Node, NodeValue, ValueError};
 
 /// The stack of the thread that parses. The parser limits inline tables to 80 levels and dotted keys to 79,
 /// but not one in the other, and takes a frame for each level when it frees what it has parsed.
 const STACK: usize = 64 << 20;
 
-pub(super) fn parse(text: &str) -> Result<Node, Mistake> {
+pub(super) fn parse(text: &str) -> Result<Node, ValueError> {
     thread::scope(|scope| {
         let started = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || parsed(text));
-        let started =
-            started.map_err(|error| Mistake::new(0..0, format!("it cannot be parsed: {error}")))?;
+        let started = started
+            .map_err(|error| ValueError::new(0..0, format!("it cannot be parsed: {error}")))?;
         started.join().unwrap_or_else(|panicked| resume_unwind(panicked))
     })
 }
 
-fn parsed(text: &str) -> Result<Node, Mistake> {
+fn parsed(text: &str) -> Result<Node, ValueError> {
     let table = DeTable::parse(text).map_err(|error| {
-        Mistake::new(error.span().unwrap_or_default(), error.message().trim_end())
+        ValueError::new(error.span().unwrap_or_default(), error.message().trim_end())
     })?;
     Ok(Node { span: table.span(), value: map(table.get_ref(), DEPTH)? })
 }
 
 /// Returns the tree of a table, in which values may be nested `depth` deep: dotted keys nest more deeply than
 /// the parser does.
-fn map(table: &DeTable<'_>, depth: usize) -> Result<NodeValue, Mistake> {
+fn map(table: &DeTable<'_>, depth: usize) -> Result<NodeValue, ValueError> {
     let entry = |(key, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
         let name: &std::borrow::Cow<'_, str> = key.get_ref();
         Ok((Key { span: key.span(), name: name.clone().into_owned() }, node(value, depth)?))
@@ -41,9 +41,9 @@ fn map(table: &DeTable<'_>, depth: usize) -> Result<NodeValue, Mistake> {
     Ok(NodeValue::Map(entries))
 }
 
-fn node(value: &Spanned<DeValue<'_>>, depth: usize) -> Result<Node, Mistake> {
+fn node(value: &Spanned<DeValue<'_>>, depth: usize) -> Result<Node, ValueError> {
     let span = value.span();
-    let mistake = |message: &str| Mistake::new(span.clone(), message);
+    let mistake = |message: &str| ValueError::new(span.clone(), message);
     let depth = depth.checked_sub(1).ok_or_else(|| mistake("it is too deeply nested"))?;
     let value = match value.get_ref() {
         DeValue::String(text) => NodeValue::Text(text.clone().into_owned()),

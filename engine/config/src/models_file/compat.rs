@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Number, Value as Json};
 
-use super::fields::{Fields, Mistake};
+use super::fields::Fields;
+use crate::mistake::Mistake;
 use crate::yaml::{Node, Value};
 
 /// The switches of `compat` that the user has set, by name, as JSON.
@@ -66,7 +67,7 @@ pub(super) fn compat(
         let own = OWN_KEYS.iter().find(|own| value.get(**own).is_some());
         if let (Some(own), "extraBody") = (own, name) {
             let message = format!("`{}` must not have `{own}`", given.key(name));
-            return Err(Mistake { line, message });
+            return Err(Mistake::in_line(line, message));
         }
         if name == "supportsMultipleSystemMessages" {
             one_system_message = Some(line);
@@ -76,7 +77,7 @@ pub(super) fn compat(
     if let Some(line) = one_system_message {
         let key = given.key("supportsMultipleSystemMessages");
         let message = format!("`{key}` has no effect: requests have one system message");
-        warnings.push(Mistake { line, message });
+        warnings.push(Mistake::in_line(line, message));
     }
     given.rest(&[], warnings);
     Ok(switches)

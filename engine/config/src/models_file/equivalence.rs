@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::fields::{Fields, Mistake};
+use super::fields::Fields;
+use crate::mistake::Mistake;
 use crate::yaml::Value;
 
 /// Which models are the same one under another name.

@@ -5,14 +5,8 @@ use std::collections::BTreeMap;
 use protocol::quote_within;
 
 use crate::key::nearest;
+use crate::mistake::Mistake;
 use crate::yaml::{Node, Value};
-
-/// A mistake, with its line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Mistake {
-    pub(super) line: u64,
-    pub(super) message: String,
-}
 
 /// Returns the line of a member by its keys, from the outside in, or of the last one that is there. The key
 /// of a mapping in a list is its `id`.
@@ -57,14 +51,14 @@ impl<'a> Fields<'a> {
         let Value::Map(members) = &node.value else {
             let what = if path.is_empty() { "the file" } else { &format!("`{path}`") };
             let message = format!("{what} must be a mapping of keys to values");
-            return Err(Mistake { line: node.line, message });
+            return Err(Mistake::in_line(node.line, message));
         };
         let path = if path.is_empty() { path } else { format!("{path}.") };
         let named = members.iter().map(|(name, value)| {
             let line = name.line;
-            let text = name.value.as_name().ok_or_else(|| Mistake {
-                line,
-                message: format!("a key of `{path}` must be a word"),
+            let text = name.value.as_name();
+            let text = text.ok_or_else(|| {
+                Mistake::in_line(line, format!("a key of `{path}` must be a word"))
             })?;
             Ok((text, (line, value)))
         });
@@ -123,7 +117,7 @@ impl<'a> Fields<'a> {
 
     /// Returns the mistake that the member `name` is not what it must be.
     pub(super) fn mistake(&self, line: u64, name: &str, expected: &str) -> Mistake {
-        Mistake { line, message: format!("`{}{name}` must be {expected}", self.path) }
+        Mistake::in_line(line, format!("`{}{name}` must be {expected}", self.path))
     }
 
     /// Returns the key of a member.
@@ -143,7 +137,7 @@ impl<'a> Fields<'a> {
                 let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
                 format!("there is no key `{}{name}`{near}", self.path)
             };
-            warnings.push(Mistake { line, message });
+            warnings.push(Mistake::in_line(line, message));
         }
     }
 }

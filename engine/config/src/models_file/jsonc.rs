@@ -1,6 +1,6 @@
 //! `models.json`, which may have comments: JSON for the parser of YAML, and where an error is.
 
-use crate::yaml::Malformed;
+use crate::mistake::Mistake;
 
 /// Returns a text with comments as one that YAML has, with spaces in the place of comments and of tabs,
 /// which no string of JSON contains: each line and each column stays what it is.
@@ -34,9 +34,9 @@ pub(super) fn without_comments(text: &str) -> String {
 }
 
 /// Returns the provider in which an error is, or before it, as far as the text can be read.
-pub(super) fn provider_at(text: &str, malformed: &Malformed) -> Option<String> {
+pub(super) fn provider_at(text: &str, mistake: &Mistake) -> Option<String> {
     let number = |place: u64| usize::try_from(place).unwrap_or(usize::MAX);
-    let (line, column) = (number(malformed.line), malformed.column.map_or(usize::MAX, number));
+    let (line, column) = (number(mistake.line), mistake.column.map_or(usize::MAX, number));
     let mut lines = text.split_inclusive('\n');
     let mut text: String = lines.by_ref().take(line.saturating_sub(1)).collect();
     text.extend(lines.next().unwrap_or_default().chars().take(column));

@@ -6,9 +6,10 @@ use protocol::ThinkingMode;
 
 use super::api_name::ApiName;
 use super::compat::{CompatSwitches, compat};
-use super::fields::{Fields, Mistake};
+use super::fields::Fields;
 use super::provider::{base_url, headers};
 use super::thinking::ModelThinking;
+use crate::mistake::Mistake;
 use crate::prices::{ModelPrice, nanodollars};
 use crate::secret::ValueSource;
 use crate::yaml::{Node, Value};

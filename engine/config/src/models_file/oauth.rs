@@ -1,6 +1,7 @@
 //! How the user logs in at a provider of the file of models.
 
-use super::fields::{Fields, Mistake};
+use super::fields::Fields;
+use crate::mistake::Mistake;
 use crate::secret::ValueSource;
 use crate::yaml::Value;
 
@@ -43,10 +44,10 @@ impl OauthEntry {
         let client_secret = below.text("clientSecret")?.map(|text| ValueSource::parse(&text));
         let scopes = below.read("scopes", scopes)?.unwrap_or_default();
         below.rest(&[], warnings);
-        let missing = |key: &str| Mistake { line, message: format!("`{path}.{key}` must be set") };
+        let missing = |key: &str| Mistake::in_line(line, format!("`{path}.{key}` must be set"));
         if authorize_url.is_none() && device_url.is_none() {
             let message = format!("`{path}.authorizeUrl` or `{path}.deviceUrl` must be set");
-            return Err(Mistake { line, message });
+            return Err(Mistake::in_line(line, message));
         }
         Ok(Some(Self {
             authorize_url,

@@ -7,9 +7,10 @@ use protocol::{is_api_version, quote_within};
 
 use super::api_name::ApiName;
 use super::compat::{CompatSwitches, compat};
-use super::fields::{Fields, Mistake, line_of};
+use super::fields::{Fields, line_of};
 use super::model::{ModelEntry, id_of, is_model_id};
 use super::oauth::OauthEntry;
+use crate::mistake::Mistake;
 use crate::secret::{Secret, ValueSource};
 use crate::yaml::{Node, Value};
 
@@ -132,7 +133,7 @@ impl ProviderEntry {
             None => return None,
         };
         let message = format!("`{path}.compat` has an effect with the API openai-completions only");
-        Some(Mistake { line, message })
+        Some(Mistake::in_line(line, message))
     }
 
     /// Returns its own models and changed ones, each with its list and its id.
@@ -144,7 +145,7 @@ impl ProviderEntry {
     /// Checks what the members must be together.
     fn check(&self, path: &str, node: &Node) -> Result<(), Mistake> {
         let refused =
-            |keys: &[&str], message: String| Err(Mistake { line: line_of(node, keys), message });
+            |keys: &[&str], message: String| Err(Mistake::in_line(line_of(node, keys), message));
         let known = ["ollama", "llama.cpp", "lm-studio", "vllm"];
         let local = known.iter().any(|name| path.ends_with(&format!("providers.{name}")));
         if !self.models.is_empty() {
@@ -338,7 +339,7 @@ fn overrides(
     for (id, line, node) in fields.take_map("modelOverrides")? {
         if !is_model_id(&id) {
             let message = format!("`{path}` has an id that no model can have");
-            return Err(Mistake { line, message });
+            return Err(Mistake::in_line(line, message));
         }
         let below = Fields::of(node, format!("{path}.{}", quote_within(&id, 60)))?;
         overrides.insert(id, ModelEntry::parse(below, warnings)?);
@@ -363,7 +364,7 @@ fn models(
         if models.insert(id.clone(), ModelEntry::parse(below, warnings)?).is_some() {
             let message =
                 format!("`{path}.id`: two models have the id `{}`", quote_within(&id, 60));
-            return Err(Mistake { line: node.line, message });
+            return Err(Mistake::in_line(node.line, message));
         }
     }
     Ok(models)

@@ -4,14 +4,15 @@
 use std::collections::BTreeMap;
 
 use super::is_provider_name;
-use crate::yaml::{self, Malformed, Node, Value};
+use crate::mistake::Mistake;
+use crate::yaml::{self, Node, Value};
 
 /// The sound part of a file.
 pub(super) struct SoundPart {
     /// The file without the providers that cannot be read.
     pub(super) root: Node,
     /// Those providers, each with its error.
-    pub(super) unreadable: Vec<(String, Malformed)>,
+    pub(super) unreadable: Vec<(String, Mistake)>,
 }
 
 /// Reads a file that is not YAML as a whole, provider by provider. Returns nothing if it cannot be told
@@ -27,9 +28,7 @@ pub(super) fn sound_part(text: &str) -> Option<SoundPart> {
     for (name, block, first) in blocks(&lines[..end], head + 1)? {
         let twice = providers.remove(&name).is_some();
         let read = match twice || unreadable.iter().any(|(other, _)| *other == name) {
-            true => {
-                Err(Malformed { line: 1, column: None, message: "it is there twice".to_owned() })
-            }
+            true => Err(Mistake::in_line(1, "it is there twice")),
             false => entry(&block),
         };
         match read {
@@ -38,9 +37,9 @@ pub(super) fn sound_part(text: &str) -> Option<SoundPart> {
                 shift(&mut node, first);
                 providers.insert(name, (key, node));
             }
-            Err(malformed) => {
-                let line = malformed.line.saturating_add(first);
-                unreadable.push((name, Malformed { line, ..malformed }));
+            Err(mistake) => {
+                let line = mistake.line.saturating_add(first);
+                unreadable.push((name, Mistake { line, ..mistake }));
             }
         }
     }
@@ -58,10 +57,10 @@ pub(super) fn sound_part(text: &str) -> Option<SoundPart> {
         }
     };
     let line = u64::try_from(head).ok()?.saturating_add(1);
-    let key = Node { line, value: Value::Text("providers".to_owned()) };
-    let value = Value::Map(providers.into_values().collect());
-    keys.push((key, Node { line, value }));
-    Some(SoundPart { root: Node { line: 1, value: Value::Map(keys) }, unreadable })
+    let node = |line, value| Node { line, span: 0..0, value };
+    let providers = Value::Map(providers.into_values().collect());
+    keys.push((node(line, Value::Text("providers".to_owned())), node(line, providers)));
+    Some(SoundPart { root: node(1, Value::Map(keys)), unreadable })
 }
 
 /// Returns whether a line begins the providers.
@@ -100,17 +99,17 @@ fn blocks(lines: &[&str], from: usize) -> Option<Vec<(String, String, u64)>> {
 }
 
 /// Parses the text of one provider.
-fn entry(block: &str) -> Result<(Node, Node), Malformed> {
+fn entry(block: &str) -> Result<(Node, Node), Mistake> {
     if let Value::Map(mut entries) = yaml::read(block)?.value
         && entries.len() == 1
         && let Some(entry) = entries.pop()
     {
         return Ok(entry);
     }
-    Err(Malformed { line: 1, column: None, message: "it is not a mapping".to_owned() })
+    Err(Mistake::in_line(1, "it is not a mapping"))
 }
 
-/// Adds the number of the lines before it to the lines of a node.
+/// Adds the number of the lines before it to the lines of a node. Its bytes stay those of its part of the text.
 fn shift(node: &mut Node, by: u64) {
     node.line = node.line.saturating_add(by);
     match &mut node.value {

@@ -2,7 +2,8 @@
 
 use protocol::ThinkingMode;
 
-use super::fields::{Fields, Mistake};
+use super::fields::Fields;
+use crate::mistake::Mistake;
 use crate::yaml::Value;
 
 /// What the user says about how a model thinks. What is absent is as it is elsewhere, or unknown.

@@ -172,7 +172,7 @@ fn a_placeholder_for_a_task_that_is_no_predecessor_is_refused_when_the_plan_is_r
     let nobody = use_of("{{tasks.other.yield}}").after(&["find"]);
     refused(
         &nobody,
-        &["standard input:13:10:", "other", "not a predecessor", "depends_on = [\"other\"]"],
+        &["standard input:13:10:", "other", "not a predecessor", "add \"other\" to depends_on"],
     );
     refused(
         &use_of("{{tasks.fnd.yield.why}}").after(&["find"]),
