@@ -94,13 +94,7 @@ impl Activity {
                 self.used = self.used + answer.usage;
             }
             SessionEvent::ToolExecutionStart { tool_call_id, tool_name, args } => {
-                let call = ToolCall {
-                    id: tool_call_id.clone(),
-                    name: tool_name.clone(),
-                    arguments: args.clone(),
-                    malformed: None,
-                    thought_signature: None,
-                };
+                let call = ToolCall::new(tool_call_id, tool_name, args.clone());
                 let summary = format!("{} {}", one_line(tool_name), call_summary(&call));
                 self.calls.push((tool_call_id.clone(), summary.trim_end().to_owned()));
             }

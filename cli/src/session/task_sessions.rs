@@ -78,14 +78,14 @@ mod tests {
         let written = written.as_str().unwrap();
         let header = format!(r#"{{"type":"session","version":3,"id":"{written}","cwd":"/a"}}"#);
         std::fs::write(&log, header + "\n").unwrap();
-        let found = Some(TaskSession { task: "r7k3f/auth".to_owned(), log });
+        let found = TaskSession { task: "r7k3f/auth".to_owned(), log };
         for given in [written, &written.to_uppercase(), &id.to_string()] {
-            assert_eq!(TaskSession::with_id(&places, given), found, "{given}");
+            assert_eq!(TaskSession::with_id(&places, given).as_ref(), Some(&found), "{given}");
         }
         for other in [&written[..20], "session", "", &SessionId::generate().to_string()] {
             assert_eq!(TaskSession::with_id(&places, other), None, "{other}");
         }
-        let refused = found.unwrap().refused("x");
+        let refused = found.refused("x");
         assert_eq!(refused.what, "session `x` is that of task r7k3f/auth");
         assert_eq!(refused.hints, ["regatta --fork x …, which continues a copy here"]);
     }

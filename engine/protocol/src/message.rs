@@ -200,6 +200,19 @@ pub struct ToolCall {
     pub thought_signature: Option<String>,
 }
 
+impl ToolCall {
+    /// Returns a call with these arguments.
+    #[must_use]
+    pub fn new(
+        id: impl Into<String>,
+        name: impl Into<String>,
+        arguments: Map<String, Value>,
+    ) -> Self {
+        let (id, name) = (id.into(), name.into());
+        Self { id, name, arguments, malformed: None, thought_signature: None }
+    }
+}
+
 /// Why an answer of the model ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -3,7 +3,7 @@
 use protocol::{Conflict, ConflictReason, RenamedFile, RepoPath};
 
 use super::conflict_paths::entry_of;
-use super::settle_conflict::names_beside;
+use super::names_beside::names_beside;
 use crate::error::Result;
 use crate::file_entry::{Entry, Mode};
 use crate::repository::Repo;

@@ -51,13 +51,7 @@ impl ViewState {
                 self.answered(answer)
             }
             SessionEvent::ToolExecutionStart { tool_call_id, tool_name, args } => {
-                let call = ToolCall {
-                    id: tool_call_id.clone(),
-                    name: tool_name.clone(),
-                    arguments: args.clone(),
-                    malformed: None,
-                    thought_signature: None,
-                };
+                let call = ToolCall::new(tool_call_id, tool_name, args.clone());
                 self.work.iter_mut().for_each(|work| work.calls += 1);
                 self.calls.push(RunningCall { call, latest: None });
             }

@@ -3,6 +3,7 @@ use tokio::net::TcpStream;
 use url::Url;
 
 use super::*;
+use crate::test_support::{Loopback, Reply};
 
 fn texts(token_url: &str) -> OauthTexts<'_> {
     OauthTexts {
@@ -131,18 +132,6 @@ async fn a_port_that_is_taken_is_named() {
     assert_eq!(named, port);
 }
 
-/// Answers every request with this, on the loopback.
-async fn server(status: u16, content_type: &'static str, body: String) -> String {
-    use axum::http::{StatusCode, header};
-    let reply =
-        (StatusCode::from_u16(status).unwrap(), [(header::CONTENT_TYPE, content_type)], body);
-    let router = axum::Router::new().fallback(move || async move { reply.clone() });
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    format!("http://{address}/token")
-}
-
 #[test]
 async fn whatever_a_server_answers_is_one_error_without_a_secret() {
     let json = "application/json";
@@ -158,8 +147,9 @@ async fn whatever_a_server_answers_is_one_error_without_a_secret() {
         (302, json, String::new(), "answers with a redirect"),
         (500, json, String::new(), "does not answer as an OAuth server"),
     ] {
-        let url = server(status, kind, body).await;
-        let error = renewed(&config(texts(&url)).unwrap(), "canary-refresh").await.unwrap_err();
+        let server = Loopback::start(vec![Reply::new(status, kind, &body)]).await;
+        let error =
+            renewed(&config(texts(&server.url)).unwrap(), "canary-refresh").await.unwrap_err();
         let error = error.to_string();
         assert!(error.contains(told) && !error.contains("canary"), "{status} {kind}: {error}");
     }
@@ -173,16 +163,16 @@ async fn a_device_code_with_hostile_numbers_or_pages_is_refused() {
         (r#""verification_uri":"https://h/","verification_uri_complete":"-x""#, "no page"),
     ] {
         let body = format!(r#"{{"device_code":"d","user_code":"u","expires_in":5,{body}}}"#);
-        let url = server(200, "application/json", body).await;
-        let texts = OauthTexts { device_url: Some(&url), ..texts(&url) };
+        let server = Loopback::start(vec![Reply::new(200, "application/json", &body)]).await;
+        let texts = OauthTexts { device_url: Some(&server.url), ..texts(&server.url) };
         let service = LoginService::Oauth(Box::new(config(texts).unwrap()));
         let Err(error) = DeviceLogin::begin(&service).await else { panic!("{told}") };
         assert!(error.to_string().contains(told), "{error}");
     }
     let body = r#"{"device_code":"d","user_code":"u","expires_in":18446744073709551615,
         "verification_uri":"https://h/"}"#;
-    let url = server(200, "application/json", body.to_owned()).await;
-    let texts = OauthTexts { device_url: Some(&url), ..texts(&url) };
+    let server = Loopback::start(vec![Reply::new(200, "application/json", body)]).await;
+    let texts = OauthTexts { device_url: Some(&server.url), ..texts(&server.url) };
     let service = LoginService::Oauth(Box::new(config(texts).unwrap()));
     let login = DeviceLogin::begin(&service).await.unwrap();
     assert!(login.tokens().await.is_err());

@@ -10,12 +10,15 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use futures_util::{StreamExt, stream};
 use serde_json::Value;
+use tokio::task::JoinSet;
 
 /// A server on this machine that gives scripted answers, one after the other.
 pub(crate) struct Loopback {
     /// Where it is.
     pub(crate) url: String,
     seen: Arc<Mutex<Vec<Seen>>>,
+    /// The server, which ends with this value.
+    _server: JoinSet<()>,
 }
 
 /// A request that the server has seen.
@@ -124,8 +127,9 @@ impl Loopback {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let service = router.into_make_service_with_connect_info::<SocketAddr>();
-        tokio::spawn(async move { axum::serve(listener, service).await });
-        Self { url, seen }
+        let mut server = JoinSet::new();
+        server.spawn(async move { axum::serve(listener, service).await.unwrap() });
+        Self { url, seen, _server: server }
     }
 
     pub(crate) fn seen(&self) -> Vec<Seen> {

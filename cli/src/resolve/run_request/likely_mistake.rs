@@ -1,0 +1,36 @@
+//! The note about a request that is valid and probably not what was meant.
+
+use super::{RunRequest, TaskSource};
+use crate::each::{NamedPrompt, WorkTemplate};
+
+impl RunRequest {
+    /// Returns a note about a likely mistake: words without quotes are tasks of one word each, and a
+    /// prompt without placeholders is the same for each item.
+    #[must_use]
+    pub fn note(&self) -> Option<String> {
+        let prompts = match &self.0 {
+            TaskSource::Prompts(prompts) => prompts,
+            TaskSource::Each { pattern: WorkTemplate::Prompt(prompt), .. } => {
+                let alike = "each item makes the same task, because {{item}} is not in the TASK";
+                return (!prompt.contains("{{")).then(|| alike.to_owned());
+            }
+            TaskSource::Each { pattern: WorkTemplate::Command(script), .. }
+            | TaskSource::Words { script: WorkTemplate::Command(script), .. } => {
+                let alike = "each item runs the same command, because {{item}} is not in --exec";
+                let names_item = script.contains("{{") || script.contains("REGATTA_ITEM");
+                return (!names_item).then(|| alike.to_owned());
+            }
+            TaskSource::Words { script: WorkTemplate::Prompt(_), .. }
+            | TaskSource::Plan(_)
+            | TaskSource::Command(_) => return None,
+        };
+        let single = |prompt: &NamedPrompt| {
+            prompt.name.is_none() && !prompt.prompt.trim().contains(char::is_whitespace)
+        };
+        let all = prompts.len() > 1 && prompts.iter().all(single);
+        all.then(|| {
+            let (first, count) = (&prompts[0].prompt, prompts.len());
+            format!("these are {count} tasks of one word each, the first is `{first}`; put a TASK of several words in quotes")
+        })
+    }
+}
