@@ -6,7 +6,7 @@ use store::TaskRow;
 
 use super::context::{CommandContext, Out, print_json, say};
 use super::kept_work::{has_landed, kept_reason, label};
-use super::target::Target;
+use super::target::{Target, TargetKind};
 use crate::args::{DiscardArgs, Execution, Form};
 use crate::error::Error;
 use crate::render::{changed_lines, count};
@@ -38,7 +38,7 @@ pub async fn run(
             context.captured.remove(&target.run.name, capture)?;
         }
     }
-    print(context, &target.run.name, &gone, args.execution(), out)?;
+    print(context, &target, &gone, args.execution(), out)?;
     Ok(ExitCode::Success)
 }
 
@@ -110,11 +110,12 @@ enum Done {
 
 fn print(
     context: &CommandContext,
-    run: &RunName,
+    target: &Target,
     Discarded { work: gone, resolutions }: &Discarded<'_>,
     execution: Execution,
     out: Out<'_>,
 ) -> Result<(), Error> {
+    let run = &target.run.name;
     if context.view.form == Form::Json {
         let done = match execution {
             Execution::Real => Done::Yes,
@@ -126,7 +127,7 @@ fn print(
         Execution::Real => "discarded",
         Execution::DryRun => "would discard",
     };
-    if gone.is_empty() && resolutions.is_empty() {
+    if target.kind == TargetKind::Run && gone.is_empty() && resolutions.is_empty() {
         return say(out, &format!("there is no captured work of run {run} to discard"));
     }
     for DiscardedWork { row, .. } in gone {
@@ -139,10 +140,30 @@ fn print(
     for Resolution { task, capture } in resolutions {
         say(out, &format!("{verb}  {task}  what a resolver wrote: {capture}"))?;
     }
+    // Who names a task wants to know of it.
+    for row in target.tasks.iter().filter(|_| target.kind == TargetKind::Task) {
+        let is_gone = gone.iter().any(|gone| gone.row.id == row.id)
+            || resolutions.iter().any(|of| *of.task == row.name);
+        if !is_gone {
+            let nothing = format!("{:width$}", "nothing", width = verb.len());
+            say(out, &format!("{nothing}  {}  {}", label(row), why_none(row)))?;
+        }
+    }
     if gone.iter().any(|gone| has_landed(gone.row)) {
         say(out, "what has landed stays: nothing in the tree changes")?;
     }
     Ok(())
+}
+
+/// Returns why there is no work of a task to discard.
+fn why_none(row: &TaskRow) -> &'static str {
+    if row.discarded.is_some() {
+        "its work was discarded already"
+    } else if row.collected.is_some() {
+        "its work was collected: `regatta gc` removed it"
+    } else {
+        "it has no captured work"
+    }
 }
 
 #[cfg(test)]

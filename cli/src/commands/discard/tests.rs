@@ -50,6 +50,19 @@ async fn one_task_named_leaves_the_others_alone() {
 }
 
 #[test]
+async fn each_task_named_has_its_line_also_one_without_work() {
+    let bench = bench().await;
+    let _first = discard(&bench, &["broken"]).await;
+    let text = discard(&bench, &["auth", "broken"]).await;
+    let expected = "discarded  auth  3 files +3 −0\n\
+                    nothing    broken  its work was discarded already\n\
+                    what has landed stays: nothing in the tree changes\n";
+    assert_eq!(text, expected);
+    let text = discard(&bench, &["--dry-run", "broken"]).await;
+    assert_eq!(text, "nothing        broken  its work was discarded already\n");
+}
+
+#[test]
 async fn a_rehearsal_forgets_nothing() {
     let bench = bench().await;
     let text = discard(&bench, &["--dry-run", "@"]).await;
