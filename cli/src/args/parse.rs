@@ -113,6 +113,11 @@ pub fn command_names() -> Vec<String> {
     names_of(&Arguments::command())
 }
 
+/// Returns the names of the commands of `regatta runs`.
+fn names_of_runs() -> Vec<String> {
+    Arguments::command().find_subcommand("runs").map(names_of).unwrap_or_default()
+}
+
 fn names_of(grammar: &clap::Command) -> Vec<String> {
     let commands = grammar.get_subcommands().filter(|command| !command.is_hide_set());
     commands.map(|command| command.get_name().to_owned()).collect()
@@ -123,7 +128,7 @@ fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
     let command = command_of(line);
     let what = match error.kind() {
         ErrorKind::InvalidSubcommand if command == Some("runs") => {
-            return unknown_runs_command(error);
+            return unknown_runs_command(error, line);
         }
         ErrorKind::InvalidSubcommand => {
             return not_implemented::refused_flag(line).unwrap_or_else(|| unknown_command(error));
@@ -224,12 +229,16 @@ fn unknown_command(error: &clap::Error) -> Error {
     }
 }
 
-fn unknown_runs_command(error: &clap::Error) -> Error {
+fn unknown_runs_command(error: &clap::Error, line: &[OsString]) -> Error {
     let word = text(error, ContextKind::InvalidSubcommand);
-    Error::usage(format!("no such command: `runs {word}`"))
-        .hint("regatta runs list")
-        .hint("regatta runs show RUN")
-        .hint("regatta runs retry RUN")
+    let error = Error::usage(format!("no such command: `runs {word}`"));
+    match mistyped::instead_of_runs(&mistyped::typed_from(&word, line)) {
+        Some(instead) => error.hint(instead).hint("regatta runs --help"),
+        None => error
+            .hint("regatta runs list")
+            .hint("regatta runs show RUN")
+            .hint("regatta runs retry RUN"),
+    }
 }
 
 /// Returns the name of the invalid argument, without its value.

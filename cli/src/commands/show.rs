@@ -10,7 +10,7 @@ use super::settle_choices::{names, no_conflict};
 use super::target::{Target, TargetKind};
 use crate::args::{ShowArgs, SideChoice, TargetArgs};
 use crate::error::Error;
-use crate::render::{OutputWidth, one_line, visible_line};
+use crate::render::{OutputWidth, one_line, shell_word, visible_line};
 
 /// The mode of a submodule.
 const GITLINK: u32 = 0o160_000;
@@ -69,7 +69,8 @@ fn parse(args: &ShowArgs) -> Result<(String, std::ffi::OsString), Error> {
         _ => {
             let given = one_line(&args.target.to_string_lossy());
             Err(Error::usage(format!("`{given}` names no path of a task"))
-                .hint("regatta show RUN/TASK:PATH --theirs"))
+                .hint("regatta show RUN/TASK:PATH --theirs")
+                .hint(format!("regatta runs show {}", shell_word(&given))))
         }
     }
 }

@@ -42,7 +42,7 @@ pub use kept_files::{kept_workspace_note, left_out_lines, left_out_note};
 pub use landed_text::{landed_text, resolver_lines, settled_text, unresolved_lines};
 pub use live_frame::run_conditions;
 pub use missing_command::{failure_reason, missing_command_lines};
-pub use next_commands::{CommandHints, FailedWork, shell_word};
+pub use next_commands::{CommandHints, FailedWork, shell_word, shell_words};
 pub use next_commands::{KeptReason, LandedTasks, branch_of, closing_lines, retry_line};
 pub use numbers::{
     changed_lines, count, date_time, duration, elapsed, time_left, tokens, usage_details,

@@ -306,5 +306,11 @@ pub fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
+/// Returns words as a command of a POSIX shell.
+#[must_use]
+pub fn shell_words(words: &[&str]) -> String {
+    words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests;

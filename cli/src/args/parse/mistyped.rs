@@ -7,15 +7,15 @@ use std::path::Path;
 use config::nearest;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::command_names;
-use crate::args::{Arguments, Command, LaunchArgs, RunArgs, elsewhere};
+use super::{SECRET, command_names, names_of_runs};
+use crate::args::elsewhere::{self, may_be_target};
+use crate::args::{Arguments, Command, LaunchArgs, RunArgs};
 use crate::each::NamedPrompt;
 use crate::error::Error;
 use crate::not_implemented;
-use crate::render::shell_word;
+use crate::render::{shell_word, shell_words};
 
-/// The ends of the names of plans.
-const PLANS: [&str; 4] = ["toml", "yaml", "yml", "json"];
+mod files;
 
 /// Refuses a session or a run whose prompt is one word, unless `--` stands before it. In a session, `-p`
 /// asks for one word, too.
@@ -28,7 +28,7 @@ pub(super) fn refuse(arguments: &Arguments, line: &[OsString]) -> Result<(), Err
             let typed = args.prompts.len().saturating_sub(behind);
             let words = args.prompts[..typed].iter().map(|word| word.to_str());
             let words: Option<Vec<_>> = words.collect();
-            words.map_or(Ok(()), |words| refuse_session(args, &words, &line[..dashes], folder))
+            words.map_or(Ok(()), |words| refuse_session(args, &words, line, folder))
         }
         Command::Run(args) if args.exec.is_none() && args.each.is_none() && args.plan.is_none() => {
             refuse_run(args, args.tasks.len().saturating_sub(behind), folder)
@@ -44,16 +44,26 @@ fn refuse_session(
     folder: &Path,
 ) -> Result<(), Error> {
     let Some((first, rest)) = words.split_first() else { return Ok(()) };
+    let typed = typed_from(first, line);
     if !args.print {
+        if let Some(task) = first.strip_prefix("@/").filter(|_| !Path::new(&first[1..]).exists()) {
+            return Err(Error::usage(format!("there is no file `/{task}`"))
+                .hint(format!("regatta runs show {}", shell_word(first))));
+        }
         let may_be_command = is_one_word(first) && !names_file(first);
-        return if may_be_command { Err(no_such_command(words, folder)) } else { Ok(()) };
+        return match may_be_command {
+            true => Err(no_such_command(words, &typed, folder)),
+            false => Ok(()),
+        };
     }
-    let at =
-        |is_it: &dyn Fn(&str) -> bool| line.iter().position(|it| it.to_str().is_some_and(is_it));
+    let line = line.iter().take_while(|word| *word != "--");
+    let at = |is_it: &dyn Fn(&str) -> bool| {
+        line.clone().position(|word| word.to_str().is_some_and(is_it))
+    };
     let is_before_option = at(&|word| word == *first) < at(&is_print_option);
     if is_before_option
         && is_one_word(first)
-        && let Some(instead) = instead_of(first, folder)
+        && let Some(instead) = instead_of(&typed, folder)
     {
         let rest: Vec<_> = rest.iter().map(|word| shell_word(word)).collect();
         let error = Error::usage(format!("no such command: `{first}`")).hint(instead);
@@ -72,72 +82,110 @@ fn refuse_session(
     Ok(())
 }
 
+/// Returns the words of a line from `first` on, as far as a message may quote them.
+pub(super) fn typed_from<'a>(first: &str, line: &'a [OsString]) -> Vec<&'a str> {
+    let words = line.iter().skip(1).filter_map(|word| word.to_str());
+    let words = words.skip_while(|word| *word != first);
+    words.take_while(|word| !word.starts_with(SECRET)).collect()
+}
+
 /// Returns whether a word is the option `-p`, alone or with others such as in `-cp`.
 fn is_print_option(word: &str) -> bool {
     let is_cluster = word.starts_with('-') && !word.starts_with("--") && word.contains('p');
     word == "--print" || is_cluster
 }
 
-/// Returns the refusal of a session whose prompts are `words`, the first of which is one word.
-pub(super) fn no_such_command(words: &[&str], folder: &Path) -> Error {
+/// Returns the refusal of a session whose prompts are `words`, the first of which is one word. `typed` is
+/// the line from that word on, with its options.
+pub(super) fn no_such_command(words: &[&str], typed: &[&str], folder: &Path) -> Error {
     let first = words.first().copied().unwrap_or_default();
     let prompt = match words.len() {
         1 => format!("regatta -p {}, which asks a model", shell_word(first)),
         _ => format!("regatta {}, which asks a model", shell_word(&words.join(" "))),
     };
     let error = Error::usage(format!("no such command: `{first}`"));
-    instead_of(first, folder).into_iter().chain([prompt]).fold(error, Error::hint)
+    instead_of(typed, folder).into_iter().chain([prompt]).fold(error, Error::hint)
 }
 
 /// Refuses tasks of one word each, of which the first `typed` stand before `--`.
 fn refuse_run(args: &RunArgs, typed: usize, folder: &Path) -> Result<(), Error> {
     let prompts: Vec<_> =
         args.tasks[..typed].iter().map(|task| NamedPrompt::parse(task).prompt).collect();
-    let Some(word) = prompts.iter().find(|prompt| is_one_word(prompt)) else { return Ok(()) };
+    let prompts: Vec<_> = prompts.iter().map(String::as_str).collect();
+    let Some(at) = prompts.iter().position(|prompt| is_one_word(prompt)) else { return Ok(()) };
+    let word = prompts[at];
     let words: Vec<_> = args.tasks.iter().map(String::as_str).collect();
     let as_typed = format!("regatta run -- {}, which asks a model", shell_words(&words));
-    let is_own = command_names().contains(word);
     if args.tasks.len() > 1 && prompts.iter().all(|prompt| is_one_word(prompt)) {
-        let error = Error::usage(format!("these are {} tasks of one word each", args.tasks.len()))
-            .hint(format!("regatta run {}", shell_word(&prompts.join(" "))));
-        let command = instead_of(word, folder).filter(|_| is_own);
-        return Err(command.into_iter().chain([as_typed]).fold(error, Error::hint));
+        let error = Error::usage(format!("these are {} tasks of one word each", args.tasks.len()));
+        let joined = format!("regatta run {}", shell_word(&prompts.join(" ")));
+        let command = instead_of_task(&prompts, folder);
+        let hints = match prompts[1..].iter().all(|word| may_be_target(word)) {
+            true => [command, Some(joined)],
+            false => {
+                [Some(joined), command.filter(|_| command_names().iter().any(|it| it == word))]
+            }
+        };
+        return Err(hints.into_iter().flatten().chain([as_typed]).fold(error, Error::hint));
     }
-    let instead = match word.as_str() {
+    let instead = match word {
         "help" => Some("regatta run --help".to_owned()),
-        word => instead_of(word, folder),
+        word => instead_of_task(&[word], folder),
     };
     let error = Error::usage(format!("`{word}` is one word, and a TASK is a prompt"));
     Err(instead.into_iter().chain([as_typed]).fold(error, Error::hint))
 }
 
-fn shell_words(words: &[&str]) -> String {
-    words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+/// Returns what to type in place of a command that was typed behind `run`, which may be meant as `runs`.
+fn instead_of_task(words: &[&str], folder: &Path) -> Option<String> {
+    let (word, rest) = words.split_first()?;
+    let of_runs = names_of_runs().iter().any(|name| name == word);
+    let of_runs = of_runs.then(|| with_targets(&format!("regatta runs {word}"), rest));
+    of_runs.or_else(|| instead_of(words, folder))
 }
 
-/// Returns what to type in place of one word, if there is something.
-fn instead_of(word: &str, folder: &Path) -> Option<String> {
-    let names = command_names();
-    let path = Path::new(word);
-    let end = path.extension().and_then(|end| end.to_str());
-    if end.is_some_and(|end| PLANS.contains(&end)) && path.is_file() {
-        return Some(format!("regatta run --plan {}", shell_word(word)));
+/// Returns what to type in place of a command that `regatta runs` does not have.
+pub(super) fn instead_of_runs(words: &[&str]) -> Option<String> {
+    let (word, rest) = words.split_first()?;
+    let names = names_of_runs();
+    let near = || nearest(word, names.iter().map(String::as_str));
+    let near = || near().map(|name| with_targets(&format!("regatta runs {name}"), rest));
+    let of_runs = elsewhere::command_of_runs(words).or_else(near);
+    of_runs.or_else(|| instead_of(words, Path::new(".")))
+}
+
+/// Returns what to type in place of a command, if there is something.
+fn instead_of(words: &[&str], folder: &Path) -> Option<String> {
+    let (word, rest) = words.split_first()?;
+    if let Some(instead) = files::instead_of(word) {
+        return Some(instead);
     }
-    if word == "-" || word.strip_prefix('@').is_some_and(|file| Path::new(file).is_file()) {
-        return Some(format!(
-            "regatta run --each {} 'What to do with {{{{item}}}}'",
-            shell_word(word)
-        ));
+    if *word == "@" || word.starts_with("@/") {
+        return Some(with_targets("regatta runs show", words));
     }
-    if word == "@" || word.starts_with("@/") {
-        return Some(format!("regatta runs show {}", shell_word(word)));
-    }
-    if word == "init" && !is_in_repository(folder) {
+    if *word == "init" && !is_in_repository(folder) {
         return Some("git init".to_owned());
     }
-    let foreign = elsewhere::command(word).or_else(|| not_implemented::instead_of_command(word));
-    let near = || nearest(word, names.iter().map(String::as_str));
-    foreign.map(str::to_owned).or_else(|| near().map(|name| format!("regatta {name}")))
+    let planned = || not_implemented::instead_of_command(word).map(str::to_owned);
+    let near = || {
+        let names = command_names();
+        let name = nearest(word, names.iter().map(String::as_str))?;
+        Some(with_targets(&format!("regatta {name}"), rest))
+    };
+    let of_run = || may_be_target(word).then(|| with_targets("regatta runs show", words));
+    elsewhere::command(words)
+        .or_else(planned)
+        .or_else(near)
+        .or_else(of_run)
+        .or_else(|| files::instead_of_folder(word))
+}
+
+/// Returns a command with what stands behind it, if that names a run or tasks of it.
+fn with_targets(command: &str, rest: &[&str]) -> String {
+    match rest.first().is_some_and(|first| may_be_target(first)) {
+        true => format!("{command} {}", shell_words(rest)),
+        false => command.to_owned(),
+    }
 }
 
 fn is_in_repository(folder: &Path) -> bool {
@@ -163,22 +211,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plan_a_list_and_a_folder_without_a_repository_are_seen() {
+    fn a_folder_without_a_repository_is_seen() {
         let folder = tempfile::tempdir().expect("a folder can be made");
-        assert_eq!(instead_of("init", folder.path()), Some("git init".to_owned()));
+        assert_eq!(instead_of(&["init"], folder.path()), Some("git init".to_owned()));
         std::fs::create_dir(folder.path().join(".git")).expect("a folder can be made");
         let below = folder.path().join("a");
         std::fs::create_dir(&below).expect("a folder can be made");
-        let nothing = instead_of("init", &below).expect("it is known");
+        let nothing = instead_of(&["init"], &below).expect("it is known");
         assert!(nothing.starts_with("nothing: "), "{nothing}");
-        for end in PLANS {
-            let plan = below.join(format!("plan.{end}"));
-            let plan = plan.to_str().expect("it is UTF-8");
-            assert_eq!(instead_of(plan, &below), None, "it is not there");
-            std::fs::write(plan, "").expect("a file can be written");
-            assert_eq!(instead_of(plan, &below), Some(format!("regatta run --plan {plan}")));
-            let list = instead_of(&format!("@{plan}"), &below).expect("it is there");
-            assert!(list.starts_with("regatta run --each @"), "{list}");
-        }
+    }
+
+    #[test]
+    fn no_message_quotes_a_key() {
+        let line = ["regatta", "launch", "make", "test", "--api-key=sk-1", "x"].map(OsString::from);
+        assert_eq!(typed_from("make", &line), ["make", "test"]);
     }
 }

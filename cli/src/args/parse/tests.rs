@@ -160,8 +160,7 @@ fn a_usage_error_is_in_our_own_form() {
         ),
         (
             &["runs", "r7k3f"],
-            "error: no such command: `runs r7k3f`\n  try: regatta runs list\n  try: regatta runs show RUN\n  try: \
-             regatta runs retry RUN",
+            "error: no such command: `runs r7k3f`\n  try: regatta runs show r7k3f\n  try: regatta runs --help",
         ),
         (
             &["rnus"],
@@ -169,7 +168,7 @@ fn a_usage_error_is_in_our_own_form() {
         ),
         (
             &["status"],
-            "error: no such command: `status`\n  try: regatta runs\n  try: regatta -p status, which asks a model",
+            "error: no such command: `status`\n  try: regatta runs, or regatta runs show RUN\n  try: regatta -p status, which asks a model",
         ),
         (
             &["stop"],

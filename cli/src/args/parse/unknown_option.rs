@@ -7,7 +7,8 @@ use std::path::Path;
 use clap::Arg;
 use config::nearest;
 
-use super::{help, mistyped, public_grammar};
+use super::{SECRET, help, mistyped, public_grammar};
+use crate::args::MergeChoice;
 use crate::args::elsewhere::{self, CommandKind};
 use crate::args::parse::launch_line::LAUNCH;
 use crate::error::Error;
@@ -27,7 +28,7 @@ pub(super) fn unknown_option(part: &str, command: Option<&str>, line: &[OsString
         && !first.starts_with('-')
         && mistyped::is_one_word(first)
     {
-        return mistyped::no_such_command(&[first], Path::new("."));
+        return mistyped::no_such_command(&[first], &words[2..], Path::new("."));
     }
     let error = Error::usage(format!("no such option: `{word}`"));
     if command == Some("run") && word.contains(char::is_whitespace) {
@@ -48,6 +49,7 @@ fn instead_of(name: &str, word: &str, command: Option<&str>, words: &[&str]) -> 
     let top = named(command.unwrap_or(LAUNCH))?;
     let below = words.iter().find_map(|word| top.find_subcommand(word));
     let own = below.unwrap_or(top);
+    let value = value_of(name, words);
     let kind = match command {
         Some("run") => CommandKind::Run,
         None => CommandKind::Session,
@@ -60,9 +62,16 @@ fn instead_of(name: &str, word: &str, command: Option<&str>, words: &[&str]) -> 
     if is_cluster {
         return None;
     }
-    let of_command = || elsewhere::option_of(command?, name);
-    if let Some(instead) = of_command().or_else(|| elsewhere::option(name, kind, &takes)) {
-        return Some(instead.to_owned());
+    let of_command = || {
+        let below =
+            below.map(|below| format!("{} {}", command.unwrap_or_default(), below.get_name()));
+        elsewhere::option_of(below.as_deref().or(command)?, name, value)
+    };
+    // `-m` is the model in other programs, and `--merge` in a run.
+    let is_mode = || value.is_some_and(|value| value.parse::<MergeChoice>().is_ok());
+    let of_others = || of_command().or_else(|| elsewhere::option(name, kind, value, &takes));
+    if let Some(instead) = (name != "-m" || !is_mode()).then(of_others).flatten() {
+        return Some(instead);
     }
     // The options of a run and those of a session are mistaken for each other.
     let other = match kind {
@@ -72,7 +81,7 @@ fn instead_of(name: &str, word: &str, command: Option<&str>, words: &[&str]) -> 
     };
     let of_other = |option: &str| {
         let (command, grammar) = other?;
-        find(grammar, option).map(|arg| format!("{command} {} …", text(arg)))
+        find(grammar, option).map(|arg| format!("{command} {} …", text(arg, value)))
     };
     let near = || {
         let name = name.strip_prefix("--")?;
@@ -80,7 +89,7 @@ fn instead_of(name: &str, word: &str, command: Option<&str>, words: &[&str]) -> 
         let options = all.into_iter().flatten().flat_map(clap::Command::get_arguments);
         let options = options.filter(|arg| !arg.is_hide_set()).filter_map(Arg::get_long);
         let near = format!("--{}", nearest(name, options)?);
-        find(own, &near).map(text).or_else(|| of_other(&near))
+        find(own, &near).map(|arg| text(arg, value)).or_else(|| of_other(&near))
     };
     of_other(name).or_else(near)
 }
@@ -94,12 +103,29 @@ fn find<'a>(command: &'a clap::Command, option: &str) -> Option<&'a Arg> {
     command.get_arguments().find(is_it)
 }
 
-/// Returns an option with what it takes, such as `--jobs N`.
-fn text(arg: &Arg) -> String {
-    let long = arg.get_long().unwrap_or_default();
-    let value = arg.get_value_names().and_then(|names| names.first());
-    match value.filter(|_| arg.get_action().takes_values()) {
-        Some(value) => format!("--{long} {value}"),
-        None => format!("--{long}"),
+/// Returns the value that was typed for an option, if there is one: `N` of `-PN`, `--option=N` and
+/// `--option N`.
+fn value_of<'a>(name: &str, words: &[&'a str]) -> Option<&'a str> {
+    let is_long = name.starts_with("--");
+    let attached = |word: &&'a str| {
+        let rest = word.strip_prefix(name)?;
+        (!is_long || rest.is_empty() || rest.starts_with('=')).then_some(rest)
+    };
+    let (at, attached) =
+        words.iter().enumerate().find_map(|(at, word)| Some((at, attached(word)?)))?;
+    match attached.strip_prefix('=').unwrap_or(attached) {
+        "" => words.get(at + 1).copied().filter(|next| !next.starts_with('-')),
+        value => Some(value),
+    }
+}
+
+/// Returns an option with the value that was typed, or else with what it takes, such as `--jobs N`.
+fn text(arg: &Arg, value: Option<&str>) -> String {
+    let long = format!("--{}", arg.get_long().unwrap_or_default());
+    let name = arg.get_value_names().and_then(|names| names.first());
+    let Some(name) = name.filter(|_| arg.get_action().takes_values()) else { return long };
+    match value.filter(|_| long != SECRET) {
+        Some(value) => format!("{long} {}", shell_word(value)),
+        None => format!("{long} {name}"),
     }
 }

@@ -117,7 +117,7 @@ fn neither_a_mistyped_command_nor_a_prompt_in_a_script_without_an_option_for_it_
     };
     for (line, hint) in [
         ("appply @ blue", "try: regatta apply"),
-        ("exec ls", "try: regatta -p PROMPT, or regatta run --exec CMD"),
+        ("exec ls", "try: regatta -p ls, or regatta run --exec ls"),
         ("--yolo it", "try: leave it out"),
         ("--allowedTools Read it", "try: --tools read,write"),
         ("--mode text appply @ blue", "try: regatta apply"),
