@@ -242,7 +242,7 @@ fn what_is_no_text_file_is_refused_without_waiting() {
         "the scenario file FILE cannot be read: it is not a file"
     );
     let path = folder.path().join("bytes");
-    std::fs::write(&path, b"\xff\xfe").unwrap();
+    std::fs::write(&path, b"a\xff").unwrap();
     assert!(told(&path).contains("line 1 is not UTF-8"), "{}", told(&path));
     let file = File::create(&path).unwrap();
     file.set_len(LARGEST + 1).unwrap();
