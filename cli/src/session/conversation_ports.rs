@@ -73,6 +73,15 @@ impl SessionPorts {
     }
 }
 
+/// Returns the files that a prompt can name: those that git tracks, or those in the folder itself.
+fn files_of(folder: &Path) -> Vec<String> {
+    let Some((root, _)) = git_state_at(folder) else { return names_in(folder) };
+    let subfolder = folder.strip_prefix(&root).unwrap_or(Path::new(""));
+    let tracked = isolation::tracked_files(&root).unwrap_or_default();
+    let below = tracked.iter().filter_map(|file| file.as_path().strip_prefix(subfolder).ok());
+    below.take(FILES).filter_map(|path| path.to_str().map(str::to_owned)).collect()
+}
+
 impl ConversationPorts for SessionPorts {
     fn models(&self) -> Vec<String> {
         let usable = self.directory.models().iter().filter(|model| model.obstacle.is_none());
@@ -109,12 +118,10 @@ impl ConversationPorts for SessionPorts {
         self.user.model_facts(model).context
     }
 
-    fn files(&self) -> Vec<String> {
-        let Some((root, _)) = git_state_at(&self.folder) else { return names_in(&self.folder) };
-        let subfolder = self.folder.strip_prefix(&root).unwrap_or(Path::new(""));
-        let tracked = isolation::tracked_files(&root).unwrap_or_default();
-        let below = tracked.iter().filter_map(|file| file.as_path().strip_prefix(subfolder).ok());
-        below.take(FILES).filter_map(|path| path.to_str().map(str::to_owned)).collect()
+    fn files(&self) -> BoxFuture<'static, Vec<String>> {
+        let folder = self.folder.clone();
+        let listed = tokio::task::spawn_blocking(move || files_of(&folder));
+        Box::pin(async move { listed.await.unwrap_or_default() }) // it does not panic
     }
 
     fn mentions(&self, text: &str) -> Mentions {

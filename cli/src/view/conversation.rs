@@ -288,8 +288,9 @@ impl Shown<'_> {
                 return Ok(());
             }
             if self.view.wants_files() {
+                self.view.set_files(Vec::new()); // until they are listed
                 let files = self.ports.files();
-                self.view.set_files(files);
+                self.requests.push(Box::pin(async move { Answered::Files(files.await) }));
             }
             next = self.surface.next_at_once().await.transpose()?;
         }

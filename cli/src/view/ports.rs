@@ -24,8 +24,8 @@ pub(crate) trait ConversationPorts {
     /// Returns how many tokens a model can read and write in one request.
     fn context_window(&self, model: &ModelRoute) -> Option<u64>;
 
-    /// Returns the files of the folder of the session.
-    fn files(&self) -> Vec<String>;
+    /// Lists the files of the folder of the session, on a thread of its own.
+    fn files(&self) -> BoxFuture<'static, Vec<String>>;
 
     /// Reads the files that a prompt names.
     fn mentions(&self, text: &str) -> Mentions;

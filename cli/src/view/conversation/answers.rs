@@ -15,6 +15,7 @@ pub(super) enum Answered {
     Compacted(Result<(), Failure>),
     Ran(Result<BashExecution, String>),
     Kept(Result<(), Failure>),
+    Files(Vec<String>),
 }
 
 impl Shown<'_> {
@@ -36,6 +37,7 @@ impl Shown<'_> {
             Answered::Thinking(level) => {
                 level.into_iter().for_each(|level| self.view.thinking_set(level));
             }
+            Answered::Files(files) => self.view.set_files(files),
             Answered::Compacted(Ok(())) => {}
             Answered::Compacted(Err(why)) => {
                 self.view.note(NoteKind::Error, format!("cannot compact: {}", why.message));

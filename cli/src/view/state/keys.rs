@@ -155,12 +155,17 @@ impl ViewState {
     /// Sets the files of the folder.
     pub(in crate::view) fn set_files(&mut self, files: Vec<String>) {
         self.candidates.files = Some(files);
-        self.edited();
+        self.complete();
     }
 
     /// The text was changed.
     fn edited(&mut self) {
         self.history.leave();
+        self.complete();
+    }
+
+    /// Finds the candidates for what stands before the cursor.
+    fn complete(&mut self) {
         let (row, before) = (self.editor.row(), self.editor.before_cursor());
         self.completion = Completion::of(row, &before, &self.candidates);
     }
