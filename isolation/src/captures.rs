@@ -215,8 +215,8 @@ impl Captures {
     /// Checks that [`Self::stage_merge`] would not touch what the user has staged.
     ///
     /// # Errors
-    /// If a path of the work or of `conflicts` has staged changes, or a file needs a filter program, or
-    /// the index has unmerged paths.
+    /// If a path of the work or of `conflicts` has staged changes, or a file needs a filter program or
+    /// is not in an encoding that is converted here, or the index has unmerged paths.
     pub fn check_can_stage(
         &self,
         root: &Path,
@@ -225,7 +225,7 @@ impl Captures {
     ) -> Result<()> {
         let store = self.existing(|| format!("read {capture}"))?;
         not_nested(&store, capture, ("cannot leave the index as git merge would", PLAIN))?;
-        check_can_stage(&Repo::open(root)?, &store.changes(capture)?, conflicts)
+        check_can_stage(&Repo::open(root)?, &store, &store.changes(capture)?, conflicts)
     }
 
     /// Leaves the index of the repository at `root` as `git merge` would after the work in `capture`

@@ -18,6 +18,8 @@ pub(super) struct FakeCaptures {
     pub(super) gone: Mutex<Vec<CaptureRef>>,
     /// Whether the versions of conflicts cannot be read.
     pub(super) are_damaged: bool,
+    /// Whether files are in an encoding of which git has another text.
+    pub(super) are_encoded: bool,
 }
 
 impl CapturedWork for FakeCaptures {
@@ -57,7 +59,7 @@ impl CapturedWork for FakeCaptures {
     }
 
     fn text(&self, _path: &RepoPath, bytes: Vec<u8>) -> Vec<u8> {
-        bytes
+        if self.are_encoded { b"decoded\n".to_vec() } else { bytes }
     }
 
     fn encoding_fault(&self, _path: &RepoPath) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 
-use protocol::{Conflict, ExitCode, Landed, RepoPath};
+use protocol::{Conflict, ExitCode, Landed};
 use store::TaskRow;
 
 use super::context::{CommandContext, Out};
@@ -15,7 +15,8 @@ use crate::render::{OutputWidth, one_line, shell_word, visible_line};
 /// The mode of a submodule.
 const GITLINK: u32 = 0o160_000;
 
-/// Prints one side of a conflict: its bytes to a pipe, printable lines to a terminal.
+/// Prints one side of a conflict as git has it, as `git show` does: its bytes to a pipe, printable lines
+/// to a terminal.
 ///
 /// # Errors
 /// There is no such task or conflict, the side does not exist, or the task store cannot be read.
@@ -53,7 +54,7 @@ pub fn run(context: &CommandContext, args: &ShowArgs, out: Out<'_>) -> Result<Ex
             .because(format!("it is a submodule at commit {commit}")));
     }
     let bytes = context.captured.content(&side.oid)?;
-    write(context, &conflict.path, bytes, out)?;
+    write(context, &context.captured.text(&conflict.path, bytes), out)?;
     Ok(ExitCode::Success)
 }
 
@@ -90,17 +91,43 @@ fn find<'a>(row: &'a TaskRow, path: &std::ffi::OsString) -> Result<&'a Conflict,
     })
 }
 
-fn write(
-    context: &CommandContext,
-    path: &RepoPath,
-    bytes: Vec<u8>,
-    out: Out<'_>,
-) -> Result<(), Error> {
+fn write(context: &CommandContext, bytes: &[u8], out: Out<'_>) -> Result<(), Error> {
     let written = match context.view.room() {
-        OutputWidth::Pipe => out.write_all(&bytes),
-        OutputWidth::Columns(_) => String::from_utf8_lossy(&context.captured.text(path, bytes))
+        OutputWidth::Pipe => out.write_all(bytes),
+        OutputWidth::Columns(_) => String::from_utf8_lossy(bytes)
             .lines()
             .try_for_each(|line| writeln!(out, "{}", visible_line(line))),
     };
     written.and_then(|()| out.flush()).map_err(|error| Error::output(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use clap::Parser as _;
+
+    use super::super::fake_captures::FakeCaptures;
+    use super::super::fake_repository::{Bench, End, conflicting};
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        show: ShowArgs,
+    }
+
+    #[test]
+    async fn a_pipe_gets_a_side_as_git_has_it() {
+        let mut bench = Bench::new();
+        bench.record(vec![("own", &[][..], End::Done(2, conflicting("auth")))]).await;
+        let args = Line::parse_from(["show", "own:src/\u{1b}config.rs", "--ours"]).show;
+        for (are_encoded, expected) in [(false, "b".repeat(40)), (true, "decoded\n".to_owned())] {
+            let captures = FakeCaptures { are_encoded, ..FakeCaptures::default() };
+            bench.context.captured = Arc::new(captures);
+            let mut out = Vec::new();
+            run(&bench.context, &args, &mut out).unwrap();
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
+    }
 }

@@ -104,7 +104,8 @@ fn encodings(words: &BTreeSet<String>) -> Option<Notice> {
 }
 
 /// What becomes of files that only git converts.
-const AS_THEY_ARE: &str = "files are taken as they are in the working tree, and land as they are";
+const AS_THEY_ARE: &str = "files are taken and land as they are in the working tree; on branches \
+                           (--merge branch or stack), each change of one is a conflict";
 
 /// Returns the notice about merge drivers that git would run.
 fn merge_drivers(git: &Repository, words: &BTreeSet<String>) -> Option<Notice> {

@@ -249,6 +249,11 @@ fn partial_clones_old_and_new_filters_and_sparse_checkouts_are_told() {
     sample.write("sub/.gitattributes", "# filter=no\n*.bin filter=lfs -text\n");
     sample.commit();
     assert!(sample.repo().notices[0].why.contains("filter"));
+    sample.write("sub/.gitattributes", "*.txt working-tree-encoding=SHIFT-JIS\n");
+    sample.commit();
+    let encoding = &sample.repo().notices[0];
+    assert_eq!(encoding.from, "the encoding SHIFT-JIS");
+    assert!(encoding.to.ends_with("each change of one is a conflict"), "{encoding:?}");
     sample.git(&["sparse-checkout", "set", "other"]);
     let why: Vec<String> = sample.repo().notices.into_iter().map(|notice| notice.why).collect();
     assert!(

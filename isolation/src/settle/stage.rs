@@ -1,7 +1,7 @@
 //! Leaves the user's index as `git merge` would leave it.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
+use std::fs;
 
 use engine::ports::IsolationError;
 use git2::{Index, IndexEntry, IndexTime, ObjectType, Oid, Repository};
@@ -9,7 +9,8 @@ use protocol::{CaptureRef, Conflict, RepoPath};
 
 use super::conflict_paths::{concerned_paths, entry_of};
 use super::unmerged::{Staged, unmerged};
-use crate::baseline::{Conversion, conversion};
+use crate::baseline::{Conversion, conversion, encoding_fault};
+use crate::branch::committed_bytes;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Change, Entry, Mode};
 use crate::repository::{Repo, change_index};
@@ -29,12 +30,12 @@ pub(crate) fn stage_merge(
     let git = repo.git()?;
     let paths = staged_paths(&store.changes(capture)?, conflicts);
     // The work may have brought the attribute.
-    check_filters(&git, &paths)?;
+    check_filters(&git, store, &paths)?;
     let own: Vec<_> = paths.into_keys().collect();
     change_index(repo, &git, |index| {
         let what = || "write the index";
         for path in &own {
-            add(index, repo, path).or_cannot(what)?;
+            add(index, (repo, &git), path)?;
         }
         let entries = unmerged_entries((repo, &git), store, index, conflicts)?;
         for (path, _) in entries.keys() {
@@ -59,7 +60,7 @@ fn unmerged_entries(
                     Some(index_entry(&path, entry.mode, blob(git, store, &path, entry)?, stage))
                 }
                 Staged::AsInTheTree => {
-                    add(index, repo, &path).or_cannot(|| "write the index")?;
+                    add(index, (repo, git), &path)?;
                     let entry = index.get_path(path.as_path(), 0);
                     entry.map(|entry| IndexEntry { flags: stage << STAGE_SHIFT, ..entry })
                 }
@@ -73,9 +74,11 @@ fn unmerged_entries(
 }
 
 /// Refuses to stage a merge over changes that the user has staged at the same paths, and one of files
-/// that git would let a program filter: what is staged would not be what git stages.
+/// that git would let a program filter, or convert from an encoding that is not converted here: what is
+/// staged would not be what git stages.
 pub(crate) fn check_can_stage(
     repo: &Repo,
+    store: &TaskStore,
     changes: &[Change],
     conflicts: &[Conflict],
 ) -> Result<()> {
@@ -99,53 +102,58 @@ pub(crate) fn check_can_stage(
             return Err(refused(format!("{path} has staged changes"), hint));
         }
     }
-    check_filters(&git, &paths)
+    check_filters(&git, store, &paths)
 }
 
-/// Returns every path whose entries change, each with whether it may be a file.
-fn staged_paths(changes: &[Change], conflicts: &[Conflict]) -> BTreeMap<RepoPath, IsFile> {
-    let is_file = |entry: Option<Entry>| match entry {
-        Some(entry) if entry.mode != Mode::Link => IsFile::Yes,
-        _ => IsFile::No,
-    };
-    let own = changes.iter().map(|change| (change.path.clone(), is_file(change.task)));
-    let mut paths: BTreeMap<RepoPath, IsFile> = own.collect();
+/// Returns every path whose entries change, each with the versions of files that it may get.
+fn staged_paths(changes: &[Change], conflicts: &[Conflict]) -> BTreeMap<RepoPath, Vec<Entry>> {
+    let file = |entry: Option<Entry>| entry.filter(|entry| entry.mode != Mode::Link);
+    let own = changes.iter().map(|change| (change.path.clone(), Vec::from_iter(file(change.task))));
+    let mut paths: BTreeMap<RepoPath, Vec<Entry>> = own.collect();
     for conflict in conflicts {
         let sides = [&conflict.base, &conflict.ours, &conflict.theirs];
-        let any = sides.iter().any(|side| is_file(entry_of(side.as_ref())) == IsFile::Yes);
+        let files = sides.map(|side| file(entry_of(side.as_ref())));
         for path in concerned_paths(conflict) {
-            let known = paths.entry(path).or_insert(IsFile::No);
-            if any {
-                *known = IsFile::Yes;
-            }
+            paths.entry(path).or_default().extend(files.iter().flatten().copied());
         }
     }
     paths
 }
 
-/// Whether a path gets the content of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum IsFile {
-    Yes,
-    No,
-}
-
-/// Refuses to stage files whose blobs only a program of the repository or its user could make.
-fn check_filters(git: &Repository, paths: &BTreeMap<RepoPath, IsFile>) -> Result<()> {
-    for (path, _) in paths.iter().filter(|(_, is_file)| **is_file == IsFile::Yes) {
+/// Refuses to stage files whose blobs only git or a program could make.
+fn check_filters(
+    git: &Repository,
+    store: &TaskStore,
+    paths: &BTreeMap<RepoPath, Vec<Entry>>,
+) -> Result<()> {
+    for (path, versions) in paths.iter().filter(|(_, versions)| !versions.is_empty()) {
         let found = conversion(git, path);
         let found = found.or_cannot(|| format!("read the attributes of {path}"))?;
-        let why = match found {
+        let hint = "leave --index out, and stage with git add";
+        let (why, hint) = match found {
             Conversion::None | Conversion::BuiltIn => continue,
-            Conversion::Encoding(_) => format!("git would stage {path} in another encoding"),
+            Conversion::Encoding(encoding) => {
+                let mut are_in_it = true;
+                for version in versions {
+                    are_in_it &= encoding.decode(&store.read(version.oid)?).is_some();
+                }
+                match encoding_fault(git, path).filter(|_| !are_in_it) {
+                    None => continue,
+                    Some(fault) => {
+                        (format!("{path} cannot be staged: {fault}"), "leave --index out")
+                    }
+                }
+            }
             Conversion::OtherEncoding(name) => {
-                format!("git would convert {path} from {name} to stage it")
+                (format!("git would convert {path} from {name} to stage it"), hint)
             }
             Conversion::Program(attribute) => {
-                format!("git would stage {path} through a program, which {attribute} names")
+                let why =
+                    format!("git would stage {path} through a program, which {attribute} names");
+                (why, hint)
             }
         };
-        return Err(refused(why, "leave --index out, and stage with git add"));
+        return Err(refused(why, hint));
     }
     Ok(())
 }
@@ -159,22 +167,28 @@ fn refused(because: String, hint: &str) -> IsolationError {
 }
 
 /// Makes the index entry of a path that of the file in the tree.
-fn add(index: &mut Index, repo: &Repo, path: &RepoPath) -> std::result::Result<(), git2::Error> {
-    let is_there =
-        repo.root.join(path.as_path()).symlink_metadata().is_ok_and(|meta| !meta.is_dir());
-    if is_there { index.add_path(path.as_path()) } else { index.remove_path(path.as_path()) }
+fn add(index: &mut Index, (repo, git): (&Repo, &Repository), path: &RepoPath) -> Result<()> {
+    let what = || "write the index";
+    let file = repo.root.join(path.as_path());
+    let Some(meta) = file.symlink_metadata().ok().filter(|meta| !meta.is_dir()) else {
+        return index.remove_path(path.as_path()).or_cannot(what);
+    };
+    index.add_path(path.as_path()).or_cannot(what)?;
+    if meta.is_file()
+        && let Conversion::Encoding(_) = conversion(git, path).or_cannot(what)?
+        && let Some(entry) = index.get_path(path.as_path(), 0)
+    {
+        // libgit2 does not convert encodings.
+        let bytes = fs::read(&file).or_cannot(|| format!("read {path}"))?;
+        let id = committed_bytes(git, path, Mode::File, &bytes)?;
+        index.add(&IndexEntry { id, ..entry }).or_cannot(what)?;
+    }
+    Ok(())
 }
 
 /// Writes a version to the user's repository as git would commit it.
 fn blob(git: &Repository, store: &TaskStore, path: &RepoPath, entry: Entry) -> Result<Oid> {
-    let what = || format!("make a blob of {path}");
-    let bytes = store.read(entry.oid)?;
-    if entry.mode == Mode::Link {
-        return git.blob(&bytes).or_cannot(what);
-    }
-    let mut writer = git.blob_writer(Some(path.as_path())).or_cannot(what)?;
-    writer.write_all(&bytes).or_cannot(what)?;
-    writer.commit().or_cannot(what)
+    committed_bytes(git, path, entry.mode, &store.read(entry.oid)?)
 }
 
 fn index_entry(path: &RepoPath, mode: Mode, id: Oid, stage: u16) -> IndexEntry {

@@ -8,8 +8,9 @@ use protocol::{ChangeSummary, ConflictReason, Landed, SettledBy};
 use super::kit::{Kit, LANDED, landed, write};
 use crate::baseline::encoding_fault;
 use crate::captures::PathFilter;
+use crate::error::error_text;
 use crate::git_texts::{GitTexts, TextBlobs};
-use crate::settle::conflict_hunks;
+use crate::settle::{check_can_stage, conflict_hunks, stage_merge};
 
 const ATTRIBUTES: &str = "*.le working-tree-encoding=UTF-16LE-BOM\n*.any working-tree-encoding=UTF-16\n\
                           *.bare working-tree-encoding=utf-16be\n";
@@ -199,4 +200,38 @@ fn an_encoding_that_only_git_converts_and_bytes_that_are_not_in_theirs_are_named
     }
     assert_eq!(conflicts.len(), 3);
     assert_eq!(encoding_fault(&git, &protocol::RepoPath::new("plain.txt").unwrap()), None);
+}
+
+#[test]
+fn the_index_has_the_text_as_git_adds_it_and_what_git_would_refuse_is_refused_with_its_encoding() {
+    let kit = kit();
+    let one = kit.task("one", |copy| write_all(copy, &[(1, "eins")]));
+    let mut two = kit.task("two", |copy| {
+        write_all(copy, &[(1, "uno")]);
+        write(copy, "new.le", encoded(FILES[0], "neu\n"));
+    });
+    let report = kit.land(&[one, two.clone()]);
+    let [_, Landed::Conflicted { conflicts }] = landed(&report)[..] else { panic!("{report:?}") };
+    kit.git(&["add", "-A"]);
+    kit.git(&["commit", "-q", "-m", "one"]);
+    let store = kit.store();
+    let can_stage = |capture| {
+        let changes = store.changes(capture).unwrap();
+        check_can_stage(&kit.repo, &store, &changes, conflicts)
+    };
+    can_stage(&two.capture).unwrap();
+    let odd = kit.task("odd", |copy| write(copy, "odd.any", b"odd"));
+    let refused = error_text(&can_stage(&odd.capture).unwrap_err());
+    assert!(refused.contains("odd.any cannot be staged: it is not in UTF-16"), "{refused}");
+    two.settle = SettleRequest { all: Some(SettleChoice::Markers), ..SettleRequest::default() };
+    assert_eq!(landed(&kit.land(&[two.clone()])), [&LANDED]);
+    stage_merge(&kit.repo, &store, &two.capture, conflicts).unwrap();
+    let staged = |name: &str| kit.git(&["cat-file", "blob", name]);
+    assert_eq!(staged(":new.le"), "neu\n");
+    assert_eq!(kit.git(&["diff-files", "--name-only", "--", "new.le"]), "");
+    for (file, ..) in FILES {
+        for (stage, change) in [(1, None), (2, Some((1, "eins"))), (3, Some((1, "uno")))] {
+            assert_eq!(staged(&format!(":{stage}:{file}")), text(change.as_slice()), "{file}");
+        }
+    }
 }
