@@ -6,7 +6,7 @@ use config::{DataPathsError, SettingsError};
 use engine::ports::{IsolationError, LedgerError};
 use protocol::{ExitCode, Failure, FailureClass};
 
-use crate::render::escaped;
+use crate::render::{escaped, shell_word};
 
 /// Why a command failed.
 ///
@@ -63,6 +63,10 @@ fn usual_exit(kind: ErrorKind) -> ExitCode {
 
 /// What to try where a disk is full.
 const ROOM_HINT: &str = "make room on the disk of that folder";
+
+/// What to try where nothing can be written in the temporary folder.
+pub(crate) const TEMPORARY_HINT: &str =
+    "export TMPDIR=FOLDER, an absolute path, for another temporary folder";
 
 /// What to try where the folder of the program cannot be written or locked.
 const HOME_HINT: &str = "REGATTA_HOME=FOLDER, an absolute path on a local disk, moves everything; the \
@@ -226,9 +230,12 @@ impl From<IsolationError> for Error {
 impl From<SettingsError> for Error {
     fn from(error: SettingsError) -> Self {
         let settings = Self::new(ErrorKind::Settings, error.to_string());
-        match std::error::Error::source(&error) {
-            Some(source) => settings.caused_by(source),
-            None => settings,
+        match error {
+            SettingsError::Unreadable { source, .. } => settings.caused_by(&source).hint(HOME_HINT),
+            // These say what is valid there.
+            SettingsError::TooLarge { .. }
+            | SettingsError::Malformed { .. }
+            | SettingsError::Value { .. } => settings,
         }
     }
 }
@@ -238,7 +245,11 @@ impl From<DataPathsError> for Error {
         let settings = Self::new(ErrorKind::Settings, error.to_string());
         match error {
             DataPathsError::NoHome => settings.hint(HOME_HINT),
-            DataPathsError::NotAbsolute { .. } => settings,
+            DataPathsError::NotAbsolute { variable, folder } => {
+                let folder = std::path::absolute(&folder).unwrap_or(folder);
+                let folder = shell_word(&folder.to_string_lossy());
+                settings.hint(format!("export {variable}={folder}"))
+            }
         }
     }
 }
@@ -310,6 +321,14 @@ mod tests {
         assert_eq!(of_home(FailureClass::Crashed), [HOME_HINT]);
         assert_eq!(of_home(FailureClass::Resources), [ROOM_HINT]);
         assert_eq!(Error::from(DataPathsError::NoHome).hints, [HOME_HINT]);
+        let (file, source) =
+            ("/dev/null/config.yml".into(), std::io::ErrorKind::NotADirectory.into());
+        assert_eq!(Error::from(SettingsError::Unreadable { file, source }).hints, [HOME_HINT]);
+        let relative =
+            DataPathsError::NotAbsolute { variable: "REGATTA_HOME", folder: "a b".into() };
+        let here = std::env::current_dir().unwrap();
+        let expected = format!("export REGATTA_HOME='{}/a b'", here.display());
+        assert_eq!(Error::from(relative).hints, [expected]);
         assert!(HOME_HINT.contains("REGATTA_HOME") && HOME_HINT.contains("isolation.dir"));
     }
 

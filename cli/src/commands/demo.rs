@@ -16,7 +16,7 @@ use crate::args::{DemoArgs, Form, Globals, Verbosity};
 use crate::demo::{
     EndCounts, EvidenceSources, Sample, SampleError, TaskEvidence, collect_evidence, disagreements,
 };
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, TEMPORARY_HINT};
 use crate::recovery::open_repository;
 use crate::render::{CommandHints, OutputStreams, View, renderer, table_renderer, write_patch};
 use crate::run_log::Log;
@@ -90,8 +90,12 @@ fn sample_error(error: SampleError) -> Error {
         SampleError::NotEmpty(_) => {
             Error::usage(error.to_string()).hint("--keep with a folder that is empty or not there")
         }
-        SampleError::Folder { ref source, .. } => {
-            Error::new(ErrorKind::Machine, error.to_string()).caused_by(source)
+        SampleError::Folder { ref source, ref path } => {
+            let hint = match *path == std::env::temp_dir() {
+                true => TEMPORARY_HINT,
+                false => "--keep with a folder that can be made",
+            };
+            Error::new(ErrorKind::Machine, error.to_string()).caused_by(source).hint(hint)
         }
     }
 }
@@ -245,5 +249,20 @@ fn remove(sample: Sample) {
     if let Err(error) = sample.close() {
         let note = format!("note: {} cannot be removed: {error}", place.display());
         let _unread = writeln!(std::io::stderr(), "{}", crate::render::one_line(&note));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_cannot_be_made_for_the_sample_says_what_names_another_one() {
+        let hints = |path: &Path| {
+            let source = io::ErrorKind::NotFound.into();
+            sample_error(SampleError::Folder { path: path.to_owned(), source }).hints
+        };
+        assert_eq!(hints(&std::env::temp_dir()), [TEMPORARY_HINT]);
+        assert_eq!(hints(Path::new("/dev/null/x")), ["--keep with a folder that can be made"]);
     }
 }

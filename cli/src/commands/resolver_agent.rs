@@ -20,7 +20,7 @@ use super::run::RunResult;
 use super::side_check::{Allowed, check_written};
 use super::target::Target;
 use super::unsettled::Unsettled;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, TEMPORARY_HINT};
 use crate::model::{
     BaseUrl, ModelChoice, ModelOption, ModelSelection, PlannedModel, anchor_scenario,
 };
@@ -65,7 +65,7 @@ impl ResolverAgent {
         let task = &target.tasks[0].name;
         let cases = cases(context, (&record, task), conflicts)?;
         let folder = tempfile::Builder::new().prefix("regatta-settle-").tempdir();
-        let folder = folder.map_err(|error| machine(&error))?;
+        let folder = folder.map_err(|error| machine(&error).hint(TEMPORARY_HINT))?;
         let working_folder = &record.spec.subfolder;
         let setup = lay_out(folder.path(), &cases, working_folder);
         let setup = setup.map_err(|error| machine(&error))?;

@@ -18,7 +18,7 @@ use super::side_bytes::{SideBytes, no_sides};
 use super::side_check::{Allowed, check_written};
 use super::tool_terminal::{self, ToolEnd};
 use super::unsettled::{Unsettled, shortened};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, TEMPORARY_HINT};
 use crate::process;
 use crate::render::one_line;
 use crate::signals::CancelOnSignal;
@@ -60,7 +60,9 @@ pub(super) async fn write(
         return Err(not_settled(&program.name, conflict, no_sides(conflict).to_owned()).into());
     };
     let folder = tempfile::Builder::new().prefix("regatta-settle-").tempdir();
-    let folder = folder.map_err(|error| machine("cannot make a folder for the sides", &error))?;
+    let folder = folder.map_err(|error| {
+        machine("cannot make a folder for the sides", &error).hint(TEMPORARY_HINT)
+    })?;
     let files = Files::write(folder.path(), conflict, &sides, program.about.as_deref())
         .map_err(|error| machine("cannot write the sides of a conflict", &error))?;
     let record = |exit_code| ResolverRecord {

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, TEMPORARY_HINT};
 
 /// The folder of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub(crate) fn working_folder(
     let own = temporary.join(format!("regatta-{user}-{name}"));
     let path = private_folder(&own, user).map_err(|error| {
         let hint = format!("--allow-home, to work in {not_in}");
-        failed(&own, &error).hint(hint).hint("export TMPDIR=…, for another temporary folder")
+        failed(&own, &error).hint(hint).hint(TEMPORARY_HINT)
     })?;
     Ok(WorkingFolder { path, not_in: Some(not_in) })
 }
