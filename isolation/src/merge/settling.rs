@@ -113,9 +113,16 @@ impl<'a> Settling<'a> {
                     Ok(found || merger.state_of(&path)? == EntryState::Foreign)
                 })
             };
+            // A file that something is in the way of has been merged already.
+            let is_placed =
+                conflict.reason == ConflictReason::InTheWay && conflict.theirs.is_some();
+            let merged = self.wanted.get(&conflict.path).filter(|_| is_placed).copied();
             let sides = Sides {
                 ours: &|path| merger.entry(path),
-                theirs: &|path| self.own.get(path).copied(),
+                theirs: &|path| {
+                    let own = || self.own.get(path).copied();
+                    merged.filter(|_| *path == conflict.path).or_else(own)
+                },
                 is_foreign: &is_foreign,
                 is_folder: &|path| has_entries_below(merger, path),
                 markers: &|path| merger.markers(path),

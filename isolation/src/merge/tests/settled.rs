@@ -388,3 +388,13 @@ fn a_renamed_file_that_one_of_two_conflicts_at_its_new_name_puts_there_leaves_it
     assert_eq!(reasons, [ConflictReason::RenamedAndRemoved, ConflictReason::BothAdded]);
     assert!(files.keys().eq(["new"]) && left.is_empty(), "{files:?} {left:?}");
 }
+
+#[test]
+fn a_file_beside_a_folder_at_its_new_name_has_the_changes_of_both_sides() {
+    let memory = Memory::of(&[("old", &lines("old"))]);
+    let [old, top, end] = [lines("old"), format!("top\n{}", lines("old")), lines("old") + "end\n"];
+    let ours = [memory.change("old", &old, &top), memory.change("new/inside", "", "inside\n")];
+    let theirs = [memory.change("old", &old, ""), memory.change("new", "", &end)];
+    let (files, _) = settled(&memory, [&ours, &theirs], SettleChoice::Markers);
+    assert_eq!(files.get("new~theirs"), Some(&file(&format!("top\n{end}"))), "{files:?}");
+}
