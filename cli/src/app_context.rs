@@ -312,7 +312,7 @@ mod tests {
             .chain(["REGATTA_API_KEY"]);
         let keys = keys.map(|key| (OsString::from(key), OsString::from("secret")));
         let environment = BaseEnvironment::new(keys, &EnvironmentRules::default());
-        assert_eq!(environment, BaseEnvironment::default());
+        assert_eq!(environment.variables().count(), 0);
     }
 
     #[test]
