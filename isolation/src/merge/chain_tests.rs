@@ -118,7 +118,7 @@ impl<'j> Merging<'j> {
                 None => drop(tree.remove(&path.to_string())),
             }
         }
-        Here { tree, left: conflicts.clone(), conflicts }
+        Here { tree, left: conflicts.clone(), conflicts, settled: BTreeSet::new() }
     }
 
     /// Returns in what a merge here and git's differ, except where `docs/merging.md` says so.

@@ -12,7 +12,7 @@ use crate::settle::concerned_paths;
 
 /// Returns the paths of files that git has lost: those that renamed folders bring back to their old
 /// names, those that are put where another file has its folder, or at a name from which the same side
-/// renamed another away, and one of two files that get one name.
+/// renamed another away, one of two files that get one name, and one whose new name another file keeps.
 pub(super) fn lost_by_git(
     [base, ours, theirs]: &[Entries; 3],
     git: &Outcome,
@@ -47,6 +47,16 @@ pub(super) fn lost_by_git(
             paths.extend(below.chain([&path]).flat_map(|path| beside(path)));
         }
     }
+    // A renamed file that is still at its old name, because markers leave another file at its new one.
+    let stays = |path: &&String| base.contains_key(*path) && !theirs.contains_key(*path);
+    let stays = here.settled.iter().filter(stays);
+    paths.extend(stays.filter(|path| !git.tree.contains_key(*path)).cloned());
+    // A file that follows a folder to a name that its side has cleared.
+    let follows = |(path, entry): &(&String, &Entry)| {
+        let is_known = [base, ours, theirs].iter().any(|tree| tree.get(*path) == Some(*entry));
+        base.contains_key(*path) && !git.tree.contains_key(*path) && !is_known
+    };
+    paths.extend(here.tree.iter().filter(follows).map(|(path, _)| path.clone()));
     // A file that both sides have, wherever it is.
     let everywhere = base.values().filter(|entry| {
         sides.iter().all(|side| is_in(side, entry.oid)) && !is_in(&git.tree, entry.oid)

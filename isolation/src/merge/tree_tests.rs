@@ -24,6 +24,8 @@ pub(super) struct Here {
     pub(super) conflicts: Vec<Conflict>,
     /// Those that markers do not settle.
     pub(super) left: Vec<Conflict>,
+    /// The paths that markers settle.
+    pub(super) settled: BTreeSet<String>,
 }
 
 impl Here {
@@ -36,10 +38,10 @@ impl Here {
             assert_eq!(added, Ok(Vec::new()), "the first task has nothing to conflict with");
             let task = (&name(1), &none);
             let added = merger.add_settled(task, &changes(base, theirs), request).unwrap();
-            (added.conflicts, merger)
+            (added, merger)
         };
-        let (conflicts, _) = merge(&SettleRequest::default());
-        let (left, merger) = merge(&SettleRequest {
+        let conflicts = merge(&SettleRequest::default()).0.conflicts;
+        let (added, merger) = merge(&SettleRequest {
             all: Some(SettleChoice::Markers),
             rest: ConflictingRest::LandClean,
             ..SettleRequest::default()
@@ -51,7 +53,8 @@ impl Here {
                 None => drop(tree.remove(&path.to_string())),
             }
         }
-        Self { tree, conflicts, left }
+        let settled = added.settled.conflicts.iter().map(|settled| settled.path.to_string());
+        Self { tree, conflicts, left: added.conflicts, settled: settled.collect() }
     }
 
     /// Returns the paths that git calls unmerged.
@@ -280,8 +283,11 @@ fn unlabelled(judge: &Judge, entry: &Entry) -> Vec<u8> {
     let bytes = judge.read(entry.oid).unwrap();
     let line = |line: &[u8]| {
         let is_marker = line.starts_with(b"<<<<<<<") || line.starts_with(b">>>>>>>");
-        let end = line.iter().position(|byte| is_marker && *byte == b':');
-        line[..end.unwrap_or(line.len())].to_vec()
+        let name = line.iter().position(|byte| is_marker && *byte == b':');
+        let (line, name) = line.split_at(name.unwrap_or(line.len()));
+        // The line may end as in a file from Windows.
+        let end: &[u8] = if name.ends_with(b"\r") { b"\r" } else { b"" };
+        [line, end].concat()
     };
     bytes.split(|byte| *byte == b'\n').map(line).collect::<Vec<_>>().join(&b'\n')
 }
