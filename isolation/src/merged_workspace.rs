@@ -199,7 +199,7 @@ fn merged(snapshot: &Snapshot, tasks: &[LandingTask]) -> Result<(Vec<TaskLanding
     let store = target.store();
     let mut merger = Merger::over(&target, store).under(&rules);
     let changes_of = |capture: &CaptureRef| store.changes(capture);
-    let landings = merge_tasks(&mut merger, tasks, &changes_of);
+    let landings = merge_tasks(&mut merger, (tasks, &[]), &changes_of);
     let changes = merger.finish().into_iter().map(|(path, merged)| (path, merged.after));
     Ok((landings, changes.collect()))
 }

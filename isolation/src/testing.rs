@@ -172,6 +172,12 @@ pub(crate) fn tomorrow_ns() -> i64 {
     now_ns() + 86_400_000_000_000
 }
 
+/// Begins a run, so that its landings know the files with which it began.
+pub(crate) fn begin(repo: &Repo, paths: &RepoPaths, run: &RunName) -> FrozenRun<Snapshot> {
+    let landings = LandingWait { cancel: &CancelToken::default(), notify: &|_| {} };
+    freeze_at(repo, paths, &Faults::default(), &request(run.as_str(), 1 << 28), landings).unwrap()
+}
+
 /// Freezes a tree for a run, as the mode `worktree` does.
 pub(crate) fn freeze_at(
     repo: &Repo,

@@ -17,7 +17,9 @@ use store::TaskRow;
 
 use super::apply_output;
 use super::context::{CommandContext, Out, say};
-use super::kept_work::{has_landed, is_taken_back, kept_reason, labels_of, landing_tasks};
+use super::kept_work::{
+    ChosenWork, has_landed, is_taken_back, kept_reason, labels_of, landing_tasks,
+};
 use super::landable_work::{LandableWork, of_kind};
 use super::landing_notices::print_notice;
 use super::target::{Target, TargetKind};
@@ -211,7 +213,7 @@ fn request(
     settle: &SettleRequest,
 ) -> Result<LandingRequest, Error> {
     let terms = &target.run.spec;
-    let mut tasks = landing_tasks(context, &target.run.name, work)?;
+    let ChosenWork { mut tasks, landed } = landing_tasks(context, &target.run.name, work)?;
     for task in &mut tasks {
         let row = target.tasks.iter().find(|row| row.name == task.task);
         let landed = row.map(|row| row.settled.landed.iter().cloned().collect());
@@ -223,6 +225,7 @@ fn request(
         target: landing::landing_target(terms.merge, &terms.branch_prefix, terms.stack.as_ref())
             .unwrap_or(LandingTarget::Tree),
         tasks,
+        landed,
         union: target.run.spec.union.clone(),
     })
 }

@@ -131,13 +131,20 @@ pub(super) fn wanted(row: &TaskRow, kind: TargetKind) -> bool {
     }
 }
 
-/// Returns the tasks to land, predecessors first. Returns an error if a chosen task builds on work
-/// of a task that is not chosen, and that is kept or was thrown away: it would land without that.
+/// The work of the chosen tasks, predecessors first.
+pub(super) struct ChosenWork {
+    pub(super) tasks: Vec<LandingTask>,
+    /// The work that has landed and on which it builds.
+    pub(super) landed: Vec<LandingTask>,
+}
+
+/// Returns the tasks to land. Returns an error if a chosen task builds on work of a task that is not
+/// chosen, and that is kept or was thrown away: it would land without that.
 pub(super) fn landing_tasks(
     context: &CommandContext,
     run: &RunName,
     work: &LandableWork<'_>,
-) -> Result<Vec<LandingTask>, Error> {
+) -> Result<ChosenWork, Error> {
     let chosen = &work.chosen;
     let record = context.reader.record(run)?;
     let gone = || Error::new(ErrorKind::Bug, format!("the ledger has lost run {run}"));
@@ -166,5 +173,7 @@ pub(super) fn landing_tasks(
                 .hint(first));
         }
     }
-    Ok(landing::landing_tasks(&record, &ids))
+    let (tasks, landed) =
+        (landing::landing_tasks(&record, &ids), landing::landed_predecessors(&record, &ids));
+    Ok(ChosenWork { tasks, landed })
 }

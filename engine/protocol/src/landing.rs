@@ -164,7 +164,7 @@ pub struct Conflict {
     pub ours: Option<Side>,
     /// The version of the task.
     pub theirs: Option<Side>,
-    /// The task of the same run that wrote `ours`, if one did.
+    /// The task of the same run with whose work it conflicts, if there is one.
     pub with: Option<TaskName>,
     /// The names of the file, if a side renamed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

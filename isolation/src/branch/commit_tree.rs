@@ -100,7 +100,7 @@ impl MergeTarget for CommitTree<'_> {
 }
 
 /// The blobs of a repository, read and written without filters.
-pub(super) struct RepoBlobs<'a>(pub(super) &'a Repository);
+pub(crate) struct RepoBlobs<'a>(pub(crate) &'a Repository);
 
 impl Blobs for RepoBlobs<'_> {
     fn read(&self, oid: Oid) -> Result<Vec<u8>> {

@@ -24,6 +24,7 @@ mod tests;
 
 pub(crate) use commit_authors::named_task;
 pub(crate) use commit_notices::commit_notices;
+pub(crate) use commit_tree::RepoBlobs;
 pub(crate) use conversions::{committed_bytes, working_bytes};
 pub(crate) use make_branches::{Publish, head_tree, make_branches};
 pub(crate) use one_branch::make_branch;

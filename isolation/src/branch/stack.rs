@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use git2::{Oid, Repository};
-use protocol::{Landed, LandingReport, RepoPath, Settled, TaskLanding, TaskName};
+use protocol::{CaptureRef, Landed, LandingReport, RepoPath, Settled, TaskLanding, TaskName};
 
 use engine::ports::{LandingRequest, LandingTask, Notice};
 
@@ -20,7 +20,9 @@ use crate::branch::settled_work::{
 };
 use crate::branch::stack_branch::StackTarget;
 use crate::error::{OrCannot, Result, error_text};
-use crate::merge::{MergeRules, MergedPath, Merger, missing_predecessors, predecessors};
+use crate::merge::{
+    MergeRules, MergedPath, Merger, begin_with, missing_predecessors, predecessors,
+};
 use crate::nested::{Part, with_git_links};
 use crate::repository::Repo;
 use crate::store::{Contents, TaskStore};
@@ -63,10 +65,15 @@ pub(crate) fn make_stack(
     let tips = BTreeMap::new();
     let mut stacker =
         Stacker { git, store, part, cleaner, merger, replay, tip, tips, target, notices };
+    let landed_changes = |capture: &CaptureRef| {
+        let contents = part.of(store.contents(capture)?, git);
+        Ok(stacker.cleaner.clean(&contents.changes)?.changes)
+    };
+    begin_with(&mut stacker.merger, &request.landed, &landed_changes);
     let mut landings: Vec<TaskLanding> = Vec::with_capacity(request.tasks.len());
     for task in &request.tasks {
         let known = in_the_way.get(&task.task).cloned().unwrap_or_default();
-        let (landed, settled) = match stacker.merge(task, &request.tasks, &landings, known) {
+        let (landed, settled) = match stacker.merge(task, request, &landings, known) {
             Ok(Merged::Not(landed, settled)) => (landed, settled),
             // After this error the merged trees are not those of the report.
             Ok(Merged::Work(work)) => stacker.commit(task, *work)?,
@@ -116,7 +123,7 @@ impl Stacker<'_> {
     fn merge(
         &mut self,
         task: &LandingTask,
-        tasks: &[LandingTask],
+        request: &LandingRequest,
         landings: &[TaskLanding],
         known: InTheWay,
     ) -> Result<Merged> {
@@ -130,7 +137,7 @@ impl Stacker<'_> {
         }
         let (git, base) = (self.git, self.target.base);
         let by_hand = || is_merged(git, base, &task.capture);
-        let predecessors = predecessors(task, tasks);
+        let predecessors = predecessors(task, [&request.tasks, &request.landed]);
         let mut settler = Settler { cleaner: &self.cleaner, merger: &mut self.merger };
         Ok(match settler.merge((task, &predecessors), &contents, known, &by_hand)? {
             SettledMerge::Merged(settled) => Merged::Work(Box::new(Work { contents, settled })),

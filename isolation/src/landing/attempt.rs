@@ -5,24 +5,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
 use engine::failpoint;
-use engine::ports::{IsolationError, LandingTask};
-use protocol::{
-    CaptureRef, Landed, LandingId, LandingReport, RepoPath, RunName, Settled, TaskName,
-};
+use engine::ports::{IsolationError, LandingRequest};
+use protocol::{CaptureRef, Landed, LandingId, LandingReport, RepoPath, Settled, TaskName};
 
 use crate::error::{OrCannot, Result, cannot, error_text};
+use crate::file_entry::{Change, Entry};
 use crate::landing::apply::{Applied, Applier};
 use crate::landing::finish::LandingContext;
 use crate::landing::journal::State;
 use crate::landing::journal_content::Journal;
+use crate::landing::parts::nested_roots;
 use crate::landing::plan::FileChange;
 use crate::landing::plan::Plan;
 use crate::landing::user_moves::UserMoves;
 use crate::landing::working_tree::WorkingTree;
 use crate::landing::write_file::Synced;
-use crate::merge::{MergeRules, MergedPath, Merger, TaskChange, mark_setup_conflicts, merge_tasks};
+use crate::merge::{
+    MergeRules, MergedPath, Merger, TaskChange, begin_with, clash, mark_setup_conflicts,
+    merge_tasks,
+};
 use crate::settle::mark_by_index;
-use crate::store::TaskStore;
+use crate::store::{Contents, TaskStore};
 
 /// The result of an attempt.
 pub(super) enum Attempt {
@@ -86,16 +89,16 @@ impl AttemptError {
 /// Tries to land the tasks, except for the exclusions.
 pub(super) fn attempt(
     context: &LandingContext<'_>,
-    (run, landing): (&RunName, LandingId),
-    (tasks, rules): (&[LandingTask], &LandingRules<'_>),
+    landing: LandingId,
+    (request, rules): (&LandingRequest, &LandingRules<'_>),
     exclusions: &Exclusions,
 ) -> Result<Attempt> {
-    let read_since = SystemTime::now();
+    let (run, read_since) = (&request.run, SystemTime::now());
     let target = WorkingTree::of(context.tree, context.store);
     let target = target.tracked_by(rules.moves.repo()).reading_ahead();
     let places = (&target, context.store);
     let Merged { report, merged_paths, task_changes, nested } =
-        merge(places, tasks, rules, exclusions);
+        merge(places, request, rules, exclusions);
     if merged_paths.is_empty() {
         return Ok(Attempt::Finished(report));
     }
@@ -150,7 +153,7 @@ pub(super) struct Merged {
 /// Merges the tasks, one after the other, into the current working tree.
 pub(super) fn merge(
     (target, store): (&WorkingTree<'_>, &TaskStore),
-    tasks: &[LandingTask],
+    LandingRequest { tasks, landed, .. }: &LandingRequest,
     rules: &LandingRules<'_>,
     exclusions: &Exclusions,
 ) -> Merged {
@@ -162,10 +165,15 @@ pub(super) fn merge(
         Some(why) => Err(cannot("land it", why.as_str())),
         None => target.changes_of(capture),
     };
-    let mut landings = merge_tasks(&mut merger, tasks, &changes_of);
+    target.open_nested(nested_roots(store, tasks));
+    begin_with(&mut merger, landed, &|capture| landed_changes(target, store, capture));
+    let mut landings = merge_tasks(&mut merger, (tasks, landed), &changes_of);
     for (task, landing) in tasks.iter().zip(&mut landings) {
         if let Landed::Conflicted { conflicts } = &mut landing.landed {
-            rules.moves.earlier().name(rules.files.git(), conflicts);
+            let clash = |path: &RepoPath, versions: [Option<Entry>; 3]| {
+                clash(store, Some(&rules.files), path, versions)
+            };
+            rules.moves.earlier().name(rules.files.git(), &clash, conflicts);
             // Without the capture, the conflicts are as they are.
             let setup = store.contents(&task.capture).unwrap_or_default().setup;
             mark_setup_conflicts(conflicts, &setup);
@@ -176,6 +184,20 @@ pub(super) fn merge(
     let task_changes = merger.shared_changes();
     let merged_paths = merger.finish();
     Merged { report, merged_paths, task_changes, nested: target.nested() }
+}
+
+/// Returns what landed work has changed, except in nested repositories in which nothing lands now.
+fn landed_changes(
+    target: &WorkingTree<'_>,
+    store: &TaskStore,
+    capture: &CaptureRef,
+) -> Result<Vec<Change>> {
+    let Contents { mut changes, nested, .. } = store.contents(capture)?;
+    let open = target.nested();
+    let closed: Vec<RepoPath> = nested.into_iter().map(|nested| nested.path).collect();
+    let closed: Vec<RepoPath> = closed.into_iter().filter(|root| !open.contains(root)).collect();
+    changes.retain(|change| !closed.iter().any(|root| change.path.is_below(root)));
+    Ok(changes)
 }
 
 /// Stages the new versions and commits the journal. The landing can be cancelled until the journal

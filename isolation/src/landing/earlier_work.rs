@@ -15,8 +15,11 @@ use crate::file_entry::Entry;
 use crate::landing::journal::{Journals, State, is_of};
 use crate::landing::journal_content::Journal;
 use crate::landing::on_branch::BranchMove;
-use crate::merge::entries_below;
+use crate::landing::past_versions::{Clash, CommittedOrKept};
+use crate::landing::plan::FileChange;
+use crate::merge::{clash, entries_below};
 use crate::paths::RepoPaths;
+use crate::store::TaskStore;
 
 /// The earlier landings of a run. Nothing is read until there is a conflict.
 pub(super) struct EarlierWork<'a> {
@@ -34,7 +37,34 @@ struct PastChange {
     after: Option<Entry>,
     /// The tasks that made it; empty if the landing took others back.
     by: Vec<TaskName>,
+    /// The task that had added the file, if it was moved away.
+    moved_of: Option<TaskName>,
 }
+
+impl PastChange {
+    fn of(journal: &Journal, change: &FileChange, authors: &mut Authors) -> Self {
+        let by = if journal.undo.is_none() { change.by.clone() } else { Vec::new() };
+        let (before, after) = (change.expected, change.new);
+        let author = authors.remove(&change.path);
+        let stays = if before.is_none() { by.first() } else { author.as_ref() };
+        if let Some(author) = stays.filter(|_| after.is_some()) {
+            authors.insert(change.path.clone(), author.clone());
+        }
+        // The file of a task that others have moved names them all.
+        let is_moved = |author: &TaskName| {
+            journal.changes.iter().any(|other| {
+                other.expected.is_none()
+                    && other.by.first() == Some(author)
+                    && by.last().is_some_and(|by| by != author && other.by.contains(by))
+            })
+        };
+        let moved_of = author.filter(|author| after.is_none() && is_moved(author));
+        Self { before, after, by, moved_of }
+    }
+}
+
+/// The tasks whose files are at paths.
+type Authors = BTreeMap<RepoPath, TaskName>;
 
 impl<'a> EarlierWork<'a> {
     pub(super) fn of(paths: &'a RepoPaths, run: &'a RunName) -> Self {
@@ -43,19 +73,26 @@ impl<'a> EarlierWork<'a> {
 
     /// Returns the task whose landed work has removed a file of the working tree, or has added it; `None`
     /// if no task did, or if the user has changed the path since. `now` is what is there.
+    /// A file stays that of the task that added it, whoever has moved it.
     pub(super) fn author_of(&self, path: &RepoPath, now: Option<Entry>) -> Option<TaskName> {
         let mut now = now;
-        for PastChange { before, after, by } in self.changes().get(path)? {
+        for PastChange { before, after, by, moved_of } in self.changes().get(path)? {
             if *after != now {
                 return None;
             }
             match (before, after) {
-                (Some(_), None) => return by.last().cloned(),
+                (Some(_), None) => return moved_of.as_ref().or(by.last()).cloned(),
                 (None, Some(_)) => return by.first().cloned(),
                 (Some(_), Some(_)) | (None, None) => now = *before,
             }
         }
         None
+    }
+
+    /// Returns the task whose landed work has removed a file of the working tree, whoever had added it.
+    pub(super) fn remover_of(&self, path: &RepoPath) -> Option<TaskName> {
+        let last = self.changes().get(path)?.first()?;
+        last.by.last().filter(|_| last.after.is_none()).cloned()
     }
 
     /// Returns whether a landing has added a file to a folder.
@@ -73,32 +110,38 @@ impl<'a> EarlierWork<'a> {
     fn changes(&self) -> &BTreeMap<RepoPath, Vec<PastChange>> {
         self.changes.get_or_init(|| {
             let mut changes: BTreeMap<RepoPath, Vec<PastChange>> = BTreeMap::new();
-            for journal in self.journals() {
+            let mut authors = Authors::new();
+            for journal in self.journals().iter().rev() {
                 for change in &journal.changes {
-                    let by = if journal.undo.is_none() { change.by.clone() } else { Vec::new() };
-                    let past = PastChange { before: change.expected, after: change.new, by };
+                    let past = PastChange::of(journal, change, &mut authors);
                     changes.entry(change.path.clone()).or_default().push(past);
                 }
             }
+            changes.values_mut().for_each(|changes| changes.reverse());
             changes
         })
     }
 
     /// Names the other task of each conflict of a report.
-    pub(super) fn name_in(&self, git: &Repository, report: &mut LandingReport) {
+    pub(super) fn name_in(&self, git: &Repository, store: &TaskStore, report: &mut LandingReport) {
+        let blobs = CommittedOrKept(git, store);
+        let clash =
+            |path: &RepoPath, versions: [Option<Entry>; 3]| clash(&blobs, None, path, versions);
         for landing in &mut report.tasks {
             if let Landed::Conflicted { conflicts } = &mut landing.landed {
-                self.name(git, conflicts);
+                self.name(git, &clash, conflicts);
             }
         }
     }
 
     /// Names the other task of each conflict with what a landing of the run has left at the path. A
-    /// conflict with a later change of the user's stays as it is.
-    pub(super) fn name(&self, git: &Repository, conflicts: &mut [Conflict]) {
+    /// conflict with a later change of the user's stays as it is. `clash` returns how three versions of a
+    /// path conflict.
+    pub(super) fn name(&self, git: &Repository, clash: &Clash<'_>, conflicts: &mut [Conflict]) {
         for conflict in conflicts.iter_mut().filter(|conflict| conflict.with.is_none()) {
             if is_with_the_tree(conflict.reason) {
-                conflict.with = self.author(git, conflict);
+                let since = self.since_when(git, clash, conflict);
+                conflict.with = since.or_else(|| self.author(git, conflict));
             }
         }
     }
@@ -140,7 +183,7 @@ impl<'a> EarlierWork<'a> {
     }
 
     /// Returns the task whose work a commit of a landing has.
-    fn task_of(&self, commit: &Commit<'_>, journal: &Journal) -> Option<TaskName> {
+    pub(super) fn task_of(&self, commit: &Commit<'_>, journal: &Journal) -> Option<TaskName> {
         if let Some(task) = named_task(commit, self.run) {
             return Some(task);
         }
@@ -153,7 +196,7 @@ impl<'a> EarlierWork<'a> {
 
     /// Returns the journals of the landings that are over. One that cannot be read names nobody: the
     /// conflict is the same without it.
-    fn journals(&self) -> &[Journal] {
+    pub(super) fn journals(&self) -> &[Journal] {
         self.journals.get_or_init(|| {
             let faults = Faults::default();
             let journals = Journals::in_folder(&self.paths.landings, &faults);

@@ -90,7 +90,7 @@ pub(crate) fn land(
         let began = RunFiles::of(repo, paths, &request.run);
         let own = (prefix.as_str(), branch.as_ref(), &began);
         let mut report = nested_branches::stack(&context, repo, landing, &request, own)?;
-        EarlierWork::of(paths, &request.run).name_in(&repo.git()?, &mut report);
+        EarlierWork::of(paths, &request.run).name_in(&repo.git()?, &store, &mut report);
         return Ok(report);
     }
     let rules = landing_rules(repo, paths, &request)?;
@@ -151,13 +151,13 @@ pub(crate) fn dry_run(
         let began = RunFiles::of(repo, paths, &request.run);
         let own = (prefix.as_str(), branch.as_ref(), &began);
         let mut report = nested_branches::dry_run_stack(repo, &store, request, own)?;
-        EarlierWork::of(paths, &request.run).name_in(&repo.git()?, &mut report);
+        EarlierWork::of(paths, &request.run).name_in(&repo.git()?, &store, &mut report);
         return Ok(report);
     }
     let tree = Tree::open_at(&repo.root)?;
     let rules = landing_rules(repo, paths, request)?;
     let target = WorkingTree::of(&tree, &store).tracked_by(repo);
-    Ok(merge((&target, &store), &request.tasks, &rules, &Exclusions::default()).report)
+    Ok(merge((&target, &store), request, &rules, &Exclusions::default()).report)
 }
 
 /// Finishes the open landings of dead engines and returns their reports. Every recovery returns a
@@ -278,7 +278,7 @@ fn in_tree(
     let mut interrupted = BTreeSet::new();
     let mut tried = 0;
     loop {
-        match attempt(context, (&request.run, landing), (&request.tasks, rules), &exclusions)? {
+        match attempt(context, landing, (request, rules), &exclusions)? {
             Attempt::Finished(report) => return Ok(report),
             Attempt::Interrupted(paths) => {
                 interrupted.extend(paths);

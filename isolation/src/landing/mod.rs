@@ -25,6 +25,7 @@ mod nested_branches;
 mod on_branch;
 mod open_writers;
 mod parts;
+mod past_versions;
 mod plan;
 mod presence;
 mod rescue;

@@ -112,4 +112,9 @@ impl OutsideChanges for UserMoves<'_> {
     fn author(&self, path: &RepoPath, now: Option<Entry>) -> Option<TaskName> {
         self.earlier_of_tasks()?.author_of(path, now)
     }
+
+    fn remover(&self, path: &RepoPath, now: Option<Entry>) -> Option<TaskName> {
+        let earlier = self.earlier_of_tasks()?;
+        if now.is_none() { earlier.remover_of(path) } else { earlier.author_of(path, now) }
+    }
 }

@@ -109,8 +109,13 @@ impl<'a> WorkingTree<'a> {
 
     /// Returns the tree, in which the nested repositories in `roots` are folders like others.
     pub(crate) fn with_nested(self, roots: impl Iterator<Item = RepoPath>) -> Self {
-        self.nested.borrow_mut().extend(roots);
+        self.open_nested(roots);
         self
+    }
+
+    /// Makes the nested repositories in `roots` folders like others from now on.
+    pub(super) fn open_nested(&self, roots: impl IntoIterator<Item = RepoPath>) {
+        self.nested.borrow_mut().extend(roots);
     }
 
     /// Returns the changes of a capture. From now on, the nested repositories in which its task

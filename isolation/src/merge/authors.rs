@@ -124,7 +124,10 @@ impl Merger<'_> {
             _ if self.is_undo => None,
             Some(changed) => changed.authors.remover.clone(),
             None if self.moved_away.contains_key(path) => return Remover::Nobody,
-            None => self.author(path),
+            None => {
+                let outside = self.outside.zip(self.entry(path).ok());
+                outside.and_then(|(outside, now)| outside.remover(path, now))
+            }
         };
         task.map_or(Remover::User, Remover::Task)
     }

@@ -69,7 +69,7 @@ impl Merger<'_> {
         self.conflict_of((path, *reason), &versions, Some(renamed), &paths)
     }
 
-    /// Returns a conflict with the task that last changed one of `paths`.
+    /// Returns a conflict with the task since which there is one, or else that last changed one of `paths`.
     pub(super) fn conflict_of(
         &self,
         (path, reason): (&RepoPath, ConflictReason),
@@ -77,7 +77,8 @@ impl Merger<'_> {
         renamed: Option<RenamedFile>,
         paths: &[Option<&RepoPath>],
     ) -> Conflict {
-        let mut with = paths.iter().flatten().filter_map(|path| self.changed.get(*path));
+        let with = self.opponent((path, reason), versions, renamed.as_ref());
+        let mut changed = paths.iter().flatten().filter_map(|path| self.changed.get(*path));
         let [ours, theirs] = versions.sides.map(|side| side.map(Entry::to_side));
         Conflict {
             path: path.clone(),
@@ -85,7 +86,7 @@ impl Merger<'_> {
             base: versions.base.map(Entry::to_side),
             ours,
             theirs,
-            with: with.find_map(ChangedEntry::last),
+            with: with.or_else(|| changed.find_map(ChangedEntry::last)),
             renamed,
         }
     }

@@ -14,15 +14,16 @@ use crate::store::TaskStore;
 
 /// Merges each task, and returns the results as if everything that was merged had landed.
 ///
-/// An error of one task does not keep the others from being merged.
+/// `landed` is the work that has landed before and on which they build: the merge has begun with it. An
+/// error of one task does not keep the others from being merged.
 pub(crate) fn merge_tasks(
     merger: &mut Merger<'_>,
-    tasks: &[LandingTask],
+    (tasks, landed): (&[LandingTask], &[LandingTask]),
     changes_of: &dyn Fn(&CaptureRef) -> Result<Vec<Change>>,
 ) -> Vec<TaskLanding> {
     let mut landings: Vec<TaskLanding> = Vec::with_capacity(tasks.len());
     for task in tasks {
-        let predecessors = predecessors(task, tasks);
+        let predecessors = predecessors(task, [tasks, landed]);
         let (landed, settled) = merge_task(merger, (task, &predecessors), &landings, changes_of)
             .unwrap_or_else(|error| {
                 (Landed::Unwritten { message: error_text(&error) }, Settled::default())
@@ -54,12 +55,28 @@ fn merge_task(
     })
 }
 
-/// Returns the tasks on whose work `task` was based.
-pub(crate) fn predecessors(task: &LandingTask, tasks: &[LandingTask]) -> BTreeSet<TaskName> {
+/// Begins a merge with work that has landed before.
+pub(crate) fn begin_with(
+    merger: &mut Merger<'_>,
+    landed: &[LandingTask],
+    changes_of: &dyn Fn(&CaptureRef) -> Result<Vec<Change>>,
+) {
+    for LandingTask { task, capture, .. } in landed {
+        let begun = changes_of(capture).and_then(|changes| merger.begin_with(task, &changes));
+        if let Err(error) = begun {
+            // What stands in the tree counts as a change of others then.
+            tracing::debug!(%task, %error, "the capture of landed work cannot be read");
+        }
+    }
+}
+
+/// Returns the tasks on whose work `task` was based, of those that land now or have landed before.
+pub(crate) fn predecessors(task: &LandingTask, tasks: [&[LandingTask]; 2]) -> BTreeSet<TaskName> {
     let mut found = BTreeSet::new();
     let mut left: Vec<&TaskName> = task.depends_on.iter().collect();
     while let Some(name) = left.pop() {
-        if let Some(on) = tasks.iter().find(|on| on.task.folded() == name.folded())
+        let mut tasks = tasks.into_iter().flatten();
+        if let Some(on) = tasks.find(|on| on.task.folded() == name.folded())
             && found.insert(on.task.clone())
         {
             left.extend(&on.depends_on);

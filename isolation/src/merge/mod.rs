@@ -14,6 +14,7 @@ mod merge_tasks;
 mod merger;
 mod obstacles;
 mod old_places;
+mod opponents;
 mod outside;
 mod path_texts;
 #[cfg(test)]
@@ -41,10 +42,11 @@ pub(crate) mod tree_tests;
 mod versions;
 
 pub(crate) use merge_tasks::{
-    mark_setup_conflicts, merge_captures, merge_tasks, missing_predecessors, predecessors,
+    begin_with, mark_setup_conflicts, merge_captures, merge_tasks, missing_predecessors, predecessors,
 };
 pub(crate) use merger::{MergedPath, Merger};
 pub(crate) use obstacles::entries_below;
+pub(crate) use opponents::{clash, is_of_versions};
 pub(crate) use renames::Rename;
 pub(crate) use rules::{MarkerForm, MergeRules};
 pub(crate) use settling::Added;

@@ -89,6 +89,12 @@ pub(crate) trait OutsideChanges {
     /// Returns the task whose work has landed before and has removed a path, or added the file that is
     /// there; `None` if no task did, or if the path has changed since. `now` is what is there.
     fn author(&self, path: &RepoPath, now: Option<Entry>) -> Option<TaskName>;
+
+    /// Returns the same, but of a path that was removed the task that removed it, whoever had added the
+    /// file.
+    fn remover(&self, path: &RepoPath, now: Option<Entry>) -> Option<TaskName> {
+        self.author(path, now)
+    }
 }
 
 /// A store of blobs.

@@ -322,7 +322,7 @@ fn a_task_waits_for_predecessors_that_did_not_land_and_an_empty_one_has_nothing_
         })
         .collect();
     let mut merger = Merger::over(&memory, &memory.bytes);
-    let landings = merge_tasks(&mut merger, &tasks, &|capture| Ok(works[capture].clone()));
+    let landings = merge_tasks(&mut merger, (&tasks, &[]), &|capture| Ok(works[capture].clone()));
     let landed: Vec<_> = landings.into_iter().map(|landing| landing.landed).collect();
     assert!(matches!(landed[0], Landed::Conflicted { .. }), "{landed:?}");
     assert_eq!(

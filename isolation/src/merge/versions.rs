@@ -1,6 +1,7 @@
 //! The three versions of each path that a work has changed, or others since it began.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use protocol::{RepoPath, TaskName};
 
@@ -10,7 +11,7 @@ use crate::merge::Merger;
 use crate::merge::tree_merge::Versions;
 
 /// What stood when a work was made, where it is known that others have changed something before or since.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Began {
     pub(crate) entries: BTreeMap<RepoPath, Option<Entry>>,
     /// The paths that files had then, by the paths that they have now.
@@ -23,7 +24,7 @@ pub(crate) enum Beginning<'a> {
     /// With the work of these tasks.
     Works(&'a BTreeSet<TaskName>),
     /// With what this returns. It is asked only if a file of the work is gone.
-    Known(&'a dyn Fn() -> Result<Began>),
+    Known(&'a dyn Fn() -> Result<Rc<Began>>),
 }
 
 impl Merger<'_> {
@@ -36,7 +37,8 @@ impl Merger<'_> {
     ) -> Result<BTreeMap<RepoPath, Versions>> {
         let began = match beginning {
             Beginning::Works(predecessors) => {
-                Some(Began { entries: self.work_of(predecessors), ..Began::default() })
+                let entries = self.work_of(predecessors);
+                Some(Rc::new(Began { entries, ..Began::default() }))
             }
             Beginning::Known(began) if self.is_any_gone(changes)? => Some(began()?),
             Beginning::Known(_) => None,
@@ -44,7 +46,7 @@ impl Merger<'_> {
         let mut paths = BTreeMap::new();
         for change in changes {
             let sides = [self.entry(&change.path)?, change.task];
-            let from = [self.old_path(&change.path, began.as_ref()), change.from.clone()];
+            let from = [self.old_path(&change.path, began.as_deref()), change.from.clone()];
             paths.insert(change.path.clone(), Versions { base: change.base, sides, from });
         }
         let Some(began) = began else { return Ok(paths) };

@@ -80,6 +80,7 @@ async fn a_task_goes_from_a_subfolder_to_the_users_tree() {
             message: String::new(),
             settle: SettleRequest::default(),
         }],
+        landed: Vec::new(),
         union: Vec::new(),
     };
     let report = repository
@@ -150,6 +151,7 @@ async fn a_landing_whose_engine_died_before_it_could_tell_of_it_is_told_at_the_n
         run: run.clone(),
         target: LandingTarget::Tree,
         tasks: vec![work],
+        landed: Vec::new(),
         union: Vec::new(),
     };
     let id = LandingId::generate();

@@ -137,8 +137,8 @@ impl Fixture {
             settle: SettleRequest::default(),
         };
         let tasks = captures.iter().map(task).collect();
-        let request =
-            LandingRequest { run: run(), target: LandingTarget::Tree, tasks, union: Vec::new() };
+        let (target, landed, union) = (LandingTarget::Tree, Vec::new(), Vec::new());
+        let request = LandingRequest { run: run(), target, tasks, landed, union };
         let repository = self.repository().await;
         let landing = LandingId::generate();
         let landed = repository.land(landing, request, CancelToken::default(), Arc::new(|_| {}));

@@ -136,6 +136,7 @@ pub fn landing_request_of(run: &RunRecord, chosen: &BTreeSet<TaskId>) -> Option<
         run: run.name.clone(),
         target,
         tasks,
+        landed: landed_predecessors(run, chosen),
         union: run.spec.union.clone(),
     })
 }
@@ -177,6 +178,25 @@ pub fn landing_tasks(run: &RunRecord, chosen: &BTreeSet<TaskId>) -> Vec<LandingT
         })
     };
     wanted.filter_map(landing_task).collect()
+}
+
+/// Returns the work that has landed and on which that of the `chosen` tasks builds, dependencies first.
+#[must_use]
+pub fn landed_predecessors(run: &RunRecord, chosen: &BTreeSet<TaskId>) -> Vec<LandingTask> {
+    let is_there =
+        |task: &TaskRecord| matches!(task.landed, Some(Landed::Landed { .. } | Landed::Unchanged));
+    let mut found = BTreeSet::new();
+    let mut open: Vec<&TaskRecord> =
+        run.tasks().iter().filter(|task| chosen.contains(&task.spec.id)).collect();
+    while let Some(task) = open.pop() {
+        for on in changed_predecessors(run, task) {
+            let id = on.spec.id;
+            if is_there(on) && !chosen.contains(&id) && found.insert(id) {
+                open.push(on);
+            }
+        }
+    }
+    landing_tasks(run, &found)
 }
 
 /// Returns the dependencies of a task that changed something. A dependency that changed nothing is

@@ -302,6 +302,8 @@ pub struct LandingRequest {
     pub target: LandingTarget,
     /// The tasks, dependencies first and otherwise in the order of their declaration.
     pub tasks: Vec<LandingTask>,
+    /// The work that has landed before and on which these tasks build, dependencies first.
+    pub landed: Vec<LandingTask>,
     /// The globs of files of which both sides' lines are kept where both changed the same lines,
     /// relative to the root of the repository.
     pub union: Vec<String>,

@@ -137,8 +137,9 @@ impl Kit {
     }
 
     pub(crate) fn request(&self, tasks: &[LandingTask]) -> LandingRequest {
-        let target = LandingTarget::Tree;
-        LandingRequest { run: self.run.clone(), target, tasks: tasks.to_vec(), union: Vec::new() }
+        let (run, target) = (self.run.clone(), LandingTarget::Tree);
+        let (landed, union) = (Vec::new(), Vec::new());
+        LandingRequest { run, target, tasks: tasks.to_vec(), landed, union }
     }
 
     /// Lands the tasks, and sees that this was foretold.

@@ -1,5 +1,6 @@
 //! Landing in real repositories, made and judged by the git program.
 
+mod apart;
 mod encodings;
 mod failures;
 mod kills;

@@ -1,6 +1,7 @@
 //! Takes back the files of landings: merges what was there before into the working tree, and
 //! exchanges the files as a landing does.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
@@ -11,6 +12,7 @@ use super::history::History;
 use super::refusals::damaged_store;
 use super::report::MergedBack;
 use super::reversal::reversals;
+use super::timeline::Rewind;
 use crate::error::Result;
 use crate::landing::apply::Applier;
 use crate::landing::attempt::{LandingRules, exchange, prepare};
@@ -153,16 +155,16 @@ impl FileUndo<'_> {
             .taking_back()
             .without(&left);
         let settle = SettleRequest { rest: ConflictingRest::LandClean, ..SettleRequest::default() };
-        let mut timeline = self.history.timeline.clone();
+        let rewind = RefCell::new(Rewind::of(&self.history.timeline));
         for (number, reversal) in reversals(self.history, self.request).into_iter().enumerate() {
             let name: TaskName = format!("undo-{number}").parse().expect("such a word is a name");
-            let began = || timeline.after(reversal.moment, store);
+            let began = || rewind.borrow_mut().after(reversal.moment, store);
             let begun = (&name, Beginning::Known(&began));
             let made = merger.task_changes().len();
             let added = merger.add_since(begun, &reversal.changes, &settle)?;
             // To the landings before, this is what has changed since.
             let made = merger.task_changes()[made..].iter().map(|own| own.change.clone());
-            timeline.push(made.collect());
+            rewind.borrow_mut().push(made.collect());
             back.add(reversal, added.conflicts, &excluded.unwritable);
         }
         back.finish(merger.finish());

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use protocol::{Conflict, ConflictReason, Landed, RepoPath, RunName, Side, TaskName};
 
+use super::moved_on::note_moved_on;
 use super::record::{MadeBranch, NestedBranch, TakenChange, UndoRecord};
 use super::refusals::unreadable_record;
 use super::timeline::Timeline;
@@ -33,7 +34,9 @@ pub(super) struct PastLanding {
     /// Whether the works are all that has changed.
     is_told: bool,
     /// What it had found at each path that it, or one of the works in it, has changed.
-    found: BTreeMap<RepoPath, Option<Entry>>,
+    pub(super) found: BTreeMap<RepoPath, Option<Entry>>,
+    /// When it had landed.
+    pub(super) landed_at: usize,
     /// When the changes had become what they are.
     pub(super) moment: usize,
     /// The folders that it made.
@@ -176,6 +179,7 @@ impl PastLanding {
             works,
             is_told,
             found,
+            landed_at: timeline.latest(),
             moment: timeline.latest(),
             folders: journal.folders,
             branch: journal.branch,
@@ -325,6 +329,7 @@ fn take_back(
         }
         landing.take_back(undo, (moment, &Steps { steps, are_elsewhere }));
     }
+    note_moved_on(landings, undo, (moment, steps));
 }
 
 /// Returns what each task has changed, as the journal says, without the paths that the landing has left.

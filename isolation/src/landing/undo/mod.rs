@@ -6,6 +6,7 @@ mod branches;
 mod chain;
 mod files;
 mod history;
+mod moved_on;
 mod nested;
 mod record;
 mod refusals;

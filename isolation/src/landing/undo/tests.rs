@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::fault::Faults;
-use engine::ports::{CancelToken, LandingTask, UndoReport, UndoRequest, UndoScope, UndoTask};
-use protocol::{Landed, LandingId, TaskName};
+use engine::ports::{
+    CancelToken, LandingRequest, LandingTask, UndoReport, UndoRequest, UndoScope, UndoTask,
+};
+use protocol::{Landed, LandingId, LandingReport, TaskLanding, TaskName};
 use test_limit::Rounds;
 
 use crate::file_entry::{Change, Entry, Mode};
@@ -17,12 +19,14 @@ use crate::merge::tree_samples::Files;
 use crate::merge::tree_tests::{TreeTarget, changes, name};
 use crate::merge::{Blobs as _, Merger};
 use crate::settle::concerned_paths;
+use crate::testing::begin;
 
 /// A chain whose tasks can be landed and taken back.
 struct Landing {
     kit: Kit,
     judge: Judge,
-    tasks: Vec<LandingTask>,
+    /// The tasks, each with those on whose work it builds.
+    tasks: Vec<(LandingTask, BTreeSet<TaskName>)>,
     /// The tree before and after each task whose work lands, in their order.
     works: Vec<(LandingTask, [Entries; 2])>,
     base: Entries,
@@ -50,8 +54,8 @@ impl Landing {
             let on = step.after.map(name);
             let depends_on: Vec<&str> = on.iter().map(TaskName::as_str).collect();
             let task = kit.captured(name(number).as_str(), &depends_on, &made);
-            tasks.push(task.clone());
             let before = predecessors(chain, number);
+            tasks.push((task.clone(), before.clone()));
             if on.is_some_and(|on| !there.contains(&on))
                 || merger.add(&task.task, &before, &made).unwrap().is_err()
             {
@@ -76,15 +80,38 @@ impl Landing {
         Self { kit, judge, tasks, works, base }
     }
 
-    /// Lands all tasks.
-    fn land(&self) {
-        let report = self.kit.land(&self.tasks);
-        let landed =
-            report.tasks.iter().filter(|task| matches!(task.landed, Landed::Landed { .. }));
+    /// Lands all tasks. However they land, the result is the same.
+    fn land(&self, landings: Landings) {
+        let tasks = self.tasks.iter().map(|(task, _)| task.clone());
+        let report = match landings {
+            Landings::One => self.kit.land(&tasks.collect::<Vec<_>>()).tasks,
+            Landings::OfEach => self.land_each(),
+        };
+        let landed = report.iter().filter(|task| matches!(task.landed, Landed::Landed { .. }));
         let landed: BTreeSet<TaskName> = landed.map(|task| task.task.clone()).collect();
-        assert_eq!(landed, made_of(&self.works));
+        assert_eq!(landed, made_of(&self.works), "{:#?}", self.told());
         let end = self.works.last().map_or(&self.base, |(_, [_, after])| after);
-        assert_eq!(&self.tree(), end);
+        assert!(&self.tree() == end, "{:#?}", self.told());
+    }
+
+    /// Lands each task that does not wait for another, one landing after the other.
+    fn land_each(&self) -> Vec<TaskLanding> {
+        let (mut reports, mut landed) = (Vec::new(), Vec::<LandingTask>::new());
+        for (task, before) in &self.tasks {
+            let is_there = |on: &TaskName| landed.iter().any(|there| there.task == *on);
+            if !task.depends_on.iter().all(is_there) {
+                continue;
+            }
+            let below = landed.iter().filter(|there| before.contains(&there.task)).cloned();
+            let request = self.kit.request(std::slice::from_ref(task));
+            let request = LandingRequest { landed: below.collect(), ..request };
+            let report = land(&self.kit, request);
+            if matches!(report.tasks[0].landed, Landed::Landed { .. } | Landed::Unchanged) {
+                landed.push(task.clone());
+            }
+            reports.extend(report.tasks);
+        }
+        reports
     }
 
     /// Returns the files that are in the working tree.
@@ -146,6 +173,13 @@ impl Landing {
     }
 }
 
+/// How many landings all tasks have.
+#[derive(Clone, Copy, Debug)]
+enum Landings {
+    One,
+    OfEach,
+}
+
 fn short(entry: Option<Entry>) -> String {
     entry.map_or("-".to_owned(), |entry| entry.oid.to_string()[..4].to_owned())
 }
@@ -166,6 +200,14 @@ fn predecessors(chain: &Chain, task: usize) -> BTreeSet<TaskName> {
         Some(name(task))
     };
     std::iter::from_fn(next).collect()
+}
+
+fn land(kit: &Kit, request: LandingRequest) -> LandingReport {
+    let (faults, cancel, id) = (Faults::default(), CancelToken::default(), LandingId::generate());
+    let report =
+        landing::land(&kit.repo, &kit.paths, &faults, id, request, &cancel, &|_| {}).unwrap();
+    landing::acknowledge(&kit.paths, &faults, &kit.run).unwrap();
+    report
 }
 
 /// Takes work of a run back, and sees that this was foretold.
@@ -205,9 +247,14 @@ fn each_task_of_a_chain_of_renames_is_taken_back_as_git_reverts_it() {
             continue; // Nothing is written, and nothing recorded.
         }
         let first = landing.kit.snapshot();
+        let landings = if seed % 2 == 0 { Landings::One } else { Landings::OfEach };
+        let seed = format!("{seed}, {landings:?}");
+        // A landing finds what those before it have renamed by the files with which the run began.
+        let begin = || begin(&landing.kit.repo, &landing.kit.paths, &landing.kit.run);
+        let _began = matches!(landings, Landings::OfEach).then(begin);
 
         // The last one first, each is taken back whole.
-        landing.land();
+        landing.land(landings);
         for work in (0..works).rev() {
             let report = landing.undo(UndoScope::Tasks, &[work]);
             assert_eq!(report.left, [], "{seed}: {work}");
@@ -216,14 +263,14 @@ fn each_task_of_a_chain_of_renames_is_taken_back_as_git_reverts_it() {
         assert!(landing.kit.snapshot() == first, "{seed}: something is left");
 
         // All at once.
-        landing.land();
+        landing.land(landings);
         let all: Vec<usize> = (0..works).collect();
         let report = landing.undo(UndoScope::Run, &all);
         assert_eq!(report.left, [], "{seed}: all at once");
         assert!(landing.kit.snapshot() == first, "{seed}: all at once");
 
         // In another order, as by git.
-        landing.land();
+        landing.land(landings);
         let mut left: Vec<usize> = (0..works).collect();
         for _ in 0..works {
             let work = left.swap_remove(random.below(left.len()));
@@ -287,4 +334,32 @@ fn an_edit_of_the_users_that_came_back_with_a_renamed_file_stays_when_the_rest_i
     assert_eq!(read(&kit.root, "old"), edited);
     assert_eq!(undo(&kit, UndoScope::Run, [&rename, &edit].into_iter()).left, []);
     assert_eq!([read(&kit.root, "old"), read(&kit.root, "q")], [edited, "q0\n".to_owned()]);
+}
+
+/// A folder that a task renames after another one has added a file to it, or a file that the other one has
+/// added, in landings of their own.
+#[test]
+fn a_rename_that_landed_after_what_it_moved_is_taken_back_as_git_reverts_it() {
+    let rename = |from: &'static str, to: &'static str| {
+        move |root: &std::path::Path| std::fs::rename(root.join(from), root.join(to)).unwrap()
+    };
+    for (from, to) in [("d", "z"), ("d/new", "new")] {
+        let kit = Kit::with(&[("d/f1", "1\n2\n3\n"), ("d/f2", "4\n5\n6\n")]);
+        let _began = begin(&kit.repo, &kit.paths, &kit.run);
+        let add = kit.task("add", |root| write(root, "d/new", "7\n8\n9\n"));
+        let of_one = match from {
+            // It began without the file.
+            "d" => Some(kit.task("rename", rename(from, to))),
+            _ => None,
+        };
+        kit.land(std::slice::from_ref(&add));
+        let moving = of_one.unwrap_or_else(|| kit.task_on("rename", &["add"], rename(from, to)));
+        let before = kit.snapshot();
+        kit.land(std::slice::from_ref(&moving));
+        assert!(!kit.root.join("d/new").exists(), "{from}");
+        assert_eq!(undo(&kit, UndoScope::Tasks, [&moving].into_iter()).left, [], "{from}");
+        assert!(kit.snapshot() == before, "{from}");
+        assert_eq!(undo(&kit, UndoScope::Run, [&add, &moving].into_iter()).left, [], "{from}");
+        assert!(!kit.root.join("d/new").exists(), "{from}");
+    }
 }
