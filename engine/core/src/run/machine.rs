@@ -244,9 +244,7 @@ impl RunMachine {
         if self.interruption == Some(Interruption::Resources)
             && report.outcome == Outcome::Cancelled
         {
-            let message = "the run was stopped: the ledger cannot be written";
-            let failure = Failure::new(FailureClass::Resources, message);
-            report.outcome = Outcome::Failed { failure };
+            report.outcome = without_ledger();
         }
         effects.push(Effect::Record(LedgerEntry::TaskFinished { task, report }));
     }
@@ -307,8 +305,14 @@ impl RunMachine {
                 self.record.apply(&ended);
                 self.recorded(ended, effects);
             }
-            // The ledger is gone and the engine is closing. The record now has unwritten entries.
-            begun => {
+            // The ledger is gone and the engine is closing. The record now has unwritten entries. The end of
+            // a task is told as the next start records it, which does not know how it had ended.
+            mut begun => {
+                if let LedgerEntry::TaskFinished { report, .. } = &mut begun
+                    && report.outcome != Outcome::Cancelled
+                {
+                    report.outcome = without_ledger();
+                }
                 self.record.apply(&begun);
                 self.recorded(begun, effects);
             }
@@ -374,6 +378,12 @@ fn queued(spec: &TaskSpec) -> EventKind {
             Work::Command(_) | Work::External(_) => None,
         },
     }
+}
+
+/// Returns the outcome of a task that did not end before the ledger could not be written.
+fn without_ledger() -> Outcome {
+    let message = "the run was stopped: the ledger cannot be written";
+    Outcome::Failed { failure: Failure::new(FailureClass::Resources, message) }
 }
 
 /// Returns the report of a task that ended before it started.

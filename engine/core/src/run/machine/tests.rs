@@ -452,11 +452,22 @@ fn a_run_that_cannot_be_recorded_ends_without_success_and_stops_what_runs_for_la
         (0..tasks.len()).for_each(|at| drop(play.start(at)));
         play
     };
-    // It is the end of the last task that is lost.
+    // It is the end of the last task that is lost: it is told as the next start records it.
     let mut play = begin(&["one"]);
     play.tell(Input::TaskEnded(play.id(0), changed("one")));
     lose(&mut play);
-    assert_eq!(code(&play), ExitCode::Partial);
+    assert_eq!(code(&play), ExitCode::NoSuccess);
+    let told = play.announced.iter().find_map(|event| match event {
+        EventKind::TaskFinished { report, .. } => Some(report),
+        _ => None,
+    });
+    let told = told.expect("it is told");
+    assert!(
+        matches!(&told.outcome, Outcome::Failed { failure }
+        if failure.class == FailureClass::Resources),
+        "{told:?}"
+    );
+    assert!(told.captured.is_some(), "{told:?}");
     // It is the end of the run.
     let mut play = begin(&["one"]);
     play.end(0, Box::new(done(None)));
