@@ -42,7 +42,8 @@ pub(crate) mod tree_tests;
 mod versions;
 
 pub(crate) use merge_tasks::{
-    begin_with, mark_setup_conflicts, merge_captures, merge_tasks, missing_predecessors, predecessors,
+    begin_with, mark_setup_conflicts, merge_captures, merge_tasks, missing_predecessors,
+    predecessors,
 };
 pub(crate) use merger::{MergedPath, Merger};
 pub(crate) use obstacles::entries_below;
