@@ -37,7 +37,7 @@ enum Cell {
 
 use Cell::{Empty, Failed, Read, Refused};
 
-const SCENARIOS: [Scenario; 14] = [
+const SCENARIOS: [Scenario; 15] = [
     Scenario { file: "text", name: "a text", cells: [Read("in pieces"); 4] },
     Scenario {
         file: "calls",
@@ -77,6 +77,16 @@ const SCENARIOS: [Scenario; 14] = [
             Read("in the reasoning item"),
             Read("`redacted_thinking`"),
             Read("in signatures"),
+        ],
+    },
+    Scenario {
+        file: "server_tool",
+        name: "what a tool of the server itself did",
+        cells: [
+            Empty("the API has none"),
+            Read("skipped"),
+            Read("kept, and sent back as it came"),
+            Read("skipped"),
         ],
     },
     Scenario { file: "empty", name: "an empty piece", cells: [Read("skipped"); 4] },
