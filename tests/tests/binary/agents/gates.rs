@@ -159,7 +159,7 @@ fn where_engines_cannot_share_limits_each_holds_them_alone_and_that_is_told() {
     model.pace(Pace::Events);
     model.otherwise(|_| Box::new(turns(by_depth(1, 3))));
     // More than three of them ask in one window, on a busy machine too.
-    model.limit_many(3, Duration::from_millis(500).mul_f64(slowdown()), grace());
+    model.limit_many(3, Duration::from_millis(300).mul_f64(slowdown()), grace());
     let finished = begin(&place, &repository, &model, ("t", 6)).run().expect_code(0);
     let told = "the limits of accounts hold for this process only";
     let warnings = |stderr: &str| stderr.lines().filter(|line| line.contains(told)).count();
