@@ -18,7 +18,7 @@ use store::TaskRow;
 use super::apply_output;
 use super::context::{CommandContext, Out, say};
 use super::kept_work::{
-    ChosenWork, has_landed, is_taken_back, kept_reason, labels_of, landing_tasks,
+    ChosenWork, can_land_again, has_landed, is_taken_back, kept_reason, labels_of, landing_tasks,
 };
 use super::landable_work::{LandableWork, of_kind};
 use super::landing_notices::print_notice;
@@ -244,7 +244,7 @@ fn nothing_to_land(
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
     let name = &target.run.name;
-    let was_there = |row: &TaskRow| has_landed(row) || is_taken_back(row);
+    let was_there = |row: &TaskRow| has_landed(row) || can_land_again(row);
     if target.kind == TargetKind::Task && !target.tasks.iter().all(was_there) {
         return Err(no_work(target));
     }
@@ -287,24 +287,30 @@ fn named_in_vain<'a>(
     let lands = |row: &TaskRow| work.chosen.iter().any(|chosen| chosen.id == row.id);
     let is_named = target.kind == TargetKind::Task;
     let named = target.tasks.iter().filter(move |_| is_named);
-    named.filter(move |row| !lands(row) && !has_landed(row) && !is_taken_back(row))
+    named.filter(move |row| !lands(row) && !has_landed(row) && !can_land_again(row))
 }
 
 /// Returns the error of a task without work to land.
 fn no_work(target: &Target) -> Error {
-    let was_there = |row: &&TaskRow| has_landed(row) || is_taken_back(row);
+    let was_there = |row: &&TaskRow| has_landed(row) || can_land_again(row);
     let rest = target.tasks.iter().find(|row| !was_there(row));
     let row = rest.or(target.tasks.first());
     row.map_or_else(|| Error::usage("there is no such task"), |row| no_work_of(target, row))
 }
 
 fn no_work_of(target: &Target, row: &TaskRow) -> Error {
+    let name = format!("{}/{}", target.run.name, row.name);
+    let what = format!("there is no work of task {name} to land");
+    if can_land_again(row) {
+        let again = format!("regatta apply {name} --again");
+        return Error::usage(what).because("it was taken back").hint(again);
+    }
     let why = match (&row.captured, row.discarded) {
         (Some(_), Some(_)) => "it was discarded",
+        (Some(_), None) if row.collected.is_some() => "it was collected",
         (Some(_), None) => "it changed nothing",
         (None, _) => "nothing was captured",
     };
-    let what = format!("there is no work of task {}/{} to land", target.run.name, row.name);
     Error::usage(what).because(why)
 }
 

@@ -99,6 +99,11 @@ pub(super) fn is_taken_back(row: &TaskRow) -> bool {
     matches!(row.landing, Some(Landed::TakenBack { .. }))
 }
 
+/// Returns whether the work of a task was taken back, and can land again.
+pub(super) fn can_land_again(row: &TaskRow) -> bool {
+    is_taken_back(row) && row.discarded.is_none() && row.collected.is_none()
+}
+
 /// Returns why the work of a task is kept, or `None` if there is no work or it has landed.
 pub(super) fn kept_reason(row: &TaskRow) -> Option<KeptReason> {
     let captured = row.captured.as_ref().filter(|captured| captured.changes.files > 0)?;

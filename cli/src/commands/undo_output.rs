@@ -136,7 +136,12 @@ fn closing(
     if done == Done::DryRun {
         return Vec::new();
     }
-    let is_back = |task: &TaskLanding| matches!(task.landed, Landed::TakenBack { .. });
+    let is_there = |task: &TaskLanding| {
+        let row = target.tasks.iter().find(|row| row.name == task.task);
+        row.is_some_and(|row| row.discarded.is_none() && row.collected.is_none())
+    };
+    let is_back =
+        |task: &TaskLanding| matches!(task.landed, Landed::TakenBack { .. }) && is_there(task);
     let mut lines = Vec::new();
     if report.report.tasks.iter().any(is_back) {
         let again = context.hints.command(&format!("apply {} --again", target.arguments()));

@@ -52,8 +52,9 @@ impl ModelName {
         if !parts.iter().all(is_digits) {
             return self.family.push(token.to_owned());
         }
-        // A letter belongs to the version: `v4`, `k3`.
-        if letters.chars().count() > 1 {
+        // A letter belongs to the version, as in `v4` and `k3`, except at the beginning, as in `o3`.
+        let is_first = self.family.is_empty() && self.version.is_empty() && self.date.is_empty();
+        if letters.chars().count() > 1 || is_first && !letters.is_empty() {
             self.family.push(letters.to_owned());
         }
         let begins_date = number.len() >= 4 || (number.len() == 2 && number.starts_with('0'));
@@ -150,7 +151,9 @@ mod tests {
             ("accounts/fireworks/models/glm-5p2", "glm", "5 2", ""),
             ("moonshotai/Kimi-K2.7-Code", "kimi code", "2 7", ""),
             ("meta-llama/Llama-3.3-70B-Instruct", "llama 70b instruct", "3 3", ""),
-            ("o3", "", "3", ""),
+            ("o3", "o", "3", ""),
+            ("openai/o4-mini", "o mini", "4", ""),
+            ("deepseek-v4-pro", "deepseek pro", "4", ""),
             ("", "", "", ""),
         ] {
             let name = ModelName::parse(id);
@@ -209,6 +212,7 @@ mod tests {
             ("gpt", "o/gpt-5.6"),
             ("gpt-mini", "o/gpt-5.4-mini"),
             ("grok", "x/grok-4.6"),
+            ("o5-mini", ""),
             ("opus-6", ""),
             ("pus", ""),
             ("claude", ""),

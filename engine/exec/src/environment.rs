@@ -153,7 +153,7 @@ impl EnvironmentRules {
     }
 
     /// Returns whether this variable is the API key of a model provider, which is removed unless
-    /// [`pass`](Self::pass) names it.
+    /// [`VariableChoice::pass`] names it.
     #[must_use]
     pub fn is_provider_key(name: &str) -> bool {
         PROVIDER_KEYS.contains(&name)

@@ -170,7 +170,7 @@ fn instead_of(words: &[&str], folder: &Path) -> Option<String> {
     let near = || {
         let names = command_names();
         let name = nearest(word, names.iter().map(String::as_str))?;
-        Some(with_targets(&format!("regatta {name}"), rest))
+        Some(with_rest(&format!("regatta {name}"), rest))
     };
     let of_run = || may_be_target(word).then(|| with_targets("regatta runs show", words));
     elsewhere::command(words)
@@ -178,6 +178,15 @@ fn instead_of(words: &[&str], folder: &Path) -> Option<String> {
         .or_else(near)
         .or_else(of_run)
         .or_else(|| files::instead_of_folder(word))
+}
+
+/// Returns a command that was meant with what was typed behind it, unless those are words only, which would be
+/// prompts.
+fn with_rest(command: &str, rest: &[&str]) -> String {
+    match rest.iter().any(|word| word.starts_with('-')) {
+        true => format!("{command} {}", shell_words(rest)),
+        false => with_targets(command, rest),
+    }
 }
 
 /// Returns a command with what stands behind it, if that names a run or tasks of it.

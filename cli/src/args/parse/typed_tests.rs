@@ -21,6 +21,9 @@ result r1 | regatta results r1
 rnu fix it | regatta run
 rusns | regatta runs
 undoo | regatta undo
+undoo --dry-run @ | regatta undo --dry-run @
+aply --dry-run --kept @ | regatta apply --dry-run --kept @
+gcc --dry-run | regatta gc --dry-run
 exec ls | regatta -p ls, or regatta run --exec ls
 sessions | regatta --resume
 session list | regatta --resume

@@ -27,6 +27,36 @@ fn expect_landed(repository: &Repository) {
 }
 
 #[test]
+fn work_that_was_taken_back_can_land_again_until_it_is_discarded_and_is_never_said_to_have_landed()
+{
+    for order in [["undo", "discard"], ["discard", "undo"]] {
+        let place = sandbox();
+        let repository = place.repository();
+        let run = landed(&place, &repository);
+        let tree = repository.tree();
+        let mut ended = Vec::new();
+        for command in order {
+            ended.push(regatta(&place, &repository, &format!("{command} @/second")).expect_code(0));
+        }
+        assert_ne!(tree.differences(&repository.tree()), Vec::<String>::new(), "{order:?}");
+        let undone = if order[0] == "undo" { &ended[0] } else { &ended[1] };
+        assert_eq!(undone.stdout.contains("--again"), order[0] == "undo", "{undone}");
+        for options in ["", "--again", "--theirs"] {
+            let told = regatta(&place, &repository, &format!("apply @/second {options}"));
+            told.expect_refusal(&[&format!("{run}/second"), "it was discarded"]);
+        }
+    }
+    let place = sandbox();
+    let repository = place.repository();
+    let run = landed(&place, &repository);
+    let _undone = regatta(&place, &repository, "undo @/second").expect_code(0);
+    let told = regatta(&place, &repository, "apply @/second --theirs");
+    told.expect_refusal(&["taken back", &format!("regatta apply {run}/second --again")]);
+    let _again = regatta(&place, &repository, "apply @/second --again").expect_code(0);
+    expect_landed(&repository);
+}
+
+#[test]
 fn work_that_was_thrown_away_is_told_and_lands_again_when_asked_to() {
     let place = sandbox();
     let repository = place.repository().watched();
