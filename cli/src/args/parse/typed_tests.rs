@@ -8,7 +8,6 @@ use super::tests::read;
 /// What is typed after `regatta`, with quotes as in a shell, and the beginning of the first hint.
 const TYPED: &str = "
 appply @ blue | regatta apply @ blue
-aply | regatta apply
 conflict | regatta conflicts
 diffs | regatta diff
 discrad r1 | regatta discard r1
@@ -20,7 +19,6 @@ modles | regatta models
 result r1 | regatta results r1
 rnu fix it | regatta run
 rusns | regatta runs
-undoo | regatta undo
 undoo --dry-run @ | regatta undo --dry-run @
 aply --dry-run --kept @ | regatta apply --dry-run --kept @
 gcc --dry-run | regatta gc --dry-run
