@@ -44,6 +44,8 @@ fn what_is_typed_is_a_prompt_of_lines_and_while_the_model_works_it_steers_or_fol
     screen.until("both lines", |text| text.contains("> begin\n  here\n"));
     screen.press("\r");
     let first = model.next();
+    // The request is on its way before the screen says that the model works.
+    screen.until("it works", |text| text.contains("\nworks "));
     screen.press("steer\r");
     screen.until("the steering", |text| text.contains("next: steer"));
     screen.press(&format!("later{ALT_ENTER}"));
