@@ -19,7 +19,6 @@ mod ignore;
 mod index_file;
 mod landing;
 mod libgit_setup;
-mod locked_file;
 mod merge;
 mod merged_workspace;
 mod nested;

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use group_log::LockedFile;
 use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
 
 use crate::error::{OrCannot, Result};
-use crate::locked_file::LockedFile;
 
 /// The name of the lock file in the run's folder.
 pub(crate) const LOCK: &str = "owner.lock";

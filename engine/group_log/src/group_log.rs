@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
+use crate::LockedFile;
+
 /// The longest time for which a group waits for announced records. It also never waits longer than
 /// the last sync took, because sharing saves no more than one sync.
 const LONGEST_WAIT: Duration = Duration::from_millis(5);
@@ -224,15 +226,19 @@ pub fn copy(error: &io::Error) -> io::Error {
 }
 
 fn lock_file(file: &File) -> io::Result<()> {
-    file.lock().map_err(|error| io::Error::new(io::ErrorKind::Unsupported, error))
+    file.lock().map_err(without_locks)
 }
 
-/// Opens the log at `path` under its lock. Returns `None` if it has no records. Until the file is
-/// closed, nobody appends to it. Whoever has moved the records elsewhere empties or removes it.
+fn without_locks(error: io::Error) -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, error)
+}
+
+/// Opens the log at `path` under its lock. Returns `None` if it has no records. Until the lock is
+/// dropped, nobody appends to it. Whoever has moved the records elsewhere empties or removes it.
 ///
 /// # Errors
 /// The file cannot be opened or locked.
-pub fn open_locked(path: &Path) -> io::Result<Option<File>> {
+pub fn open_locked(path: &Path) -> io::Result<Option<LockedFile>> {
     // An empty log needs no right to write.
     match std::fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -244,7 +250,7 @@ pub fn open_locked(path: &Path) -> io::Result<Option<File>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
     };
-    lock_file(&file)?;
+    let file = LockedFile::lock(file).map_err(without_locks)?;
     // Another process may have emptied it while this one waited, or removed it and made another.
     let meta = file.metadata()?;
     if meta.nlink() == 0 {

@@ -13,10 +13,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use engine::ports::{AccountId, Change, GateStore, GateStoreError, SharedAccount};
 use engine::request::GateReport;
+use group_log::LockedFile;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::task::spawn_blocking;
-
-use crate::locked_file::LockedFile;
 
 /// The largest state that is read.
 const LARGEST: usize = 256 << 10;

@@ -10,7 +10,6 @@ mod find;
 mod gate_files;
 mod inputs;
 mod ledger;
-mod locked_file;
 mod prompt_history;
 mod reader;
 mod recording;

@@ -11,9 +11,9 @@ use std::time::Duration;
 use engine::failpoint;
 use engine::fault::Faults;
 use engine::ports::{CancelToken, LandingNotice};
+use group_log::LockedFile;
 
 use crate::error::{OrCannot, Result};
-use crate::locked_file::LockedFile;
 use crate::repository::release_cut_off;
 
 /// The pause between two attempts to lock. A blocking lock could not be cancelled.

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use engine::failpoint;
 use engine::fault::Faults;
 use engine::ports::{Recovered, Reuse, Workspace};
+use group_log::LockedFile;
 use protocol::RunName;
 
 use crate::backends::{FrozenTree, RunContext};
 use crate::error::{OrCannot, Result};
 use crate::landing;
-use crate::locked_file::LockedFile;
 use crate::paths::RepoPaths;
 use crate::run_folder::give_up_if_unused;
 use crate::run_lock::RunLock;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use engine::failpoint;
 use engine::fault::Faults;
 use engine::ports::{LandingNotice, Notice, OpenRun, Recovered, RecoveredTask};
+use group_log::LockedFile;
 use protocol::{CaptureRef, RunName, TaskName};
 
 use crate::backends::{Backends, RunContext};
@@ -18,7 +19,6 @@ use crate::capture::summary;
 use crate::error::{OrCannot, Result};
 use crate::git_texts::GitTexts;
 use crate::landing;
-use crate::locked_file::LockedFile;
 use crate::paths::RepoPaths;
 use crate::recovery::dead_runs::{DeadRun, RunFolders};
 use crate::recovery::finish::{Cleanup, LockedRun};

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use engine::failpoint;
 use engine::fault::Faults;
 use git2::{ObjectType, Oid};
+use group_log::LockedFile;
 
 use crate::error::{OrCannot, Result};
-use crate::locked_file::LockedFile;
 use crate::store::attempt_lines::outcome_of;
 use crate::store::journal::open_records;
 use crate::store::{TaskStore, packed_refs};

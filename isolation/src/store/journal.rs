@@ -4,12 +4,11 @@
 //! references, as one pack.
 
 use std::fmt;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use git2::{ObjectType, Oid};
-use group_log::{Announced, GroupLog, open_locked, read};
+use group_log::{Announced, GroupLog, LockedFile, open_locked, read};
 
 use crate::error::{OrCannot, Result};
 use crate::store::objects::Object;
@@ -124,7 +123,7 @@ pub(super) fn open_records(store: &Path) -> Result<Option<LockedJournal>> {
 
 /// A journal with records. As long as it is open, nobody else reads or writes it.
 pub(super) struct LockedJournal {
-    file: File,
+    file: LockedFile,
     pub(super) records: Vec<Record>,
     /// The size of the records in bytes.
     pub(super) bytes: u64,

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::locked_file::LockedFile;
+use group_log::LockedFile;
 
 /// The prefix of objects that libgit2 is writing.
 const TEMPORARY_OBJECT: &[u8] = b"tmp_object";

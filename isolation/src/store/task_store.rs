@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use engine::fault::Faults;
 use git2::{ErrorCode, ObjectType, OdbLookupFlags, Oid, Repository, RepositoryInitOptions};
+use group_log::LockedFile;
 
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
-use crate::locked_file::LockedFile;
 use crate::repository::{init_git, open_bare};
 use crate::store::gathering::Gathering;
 use crate::store::journaled::Journaled;

@@ -12,6 +12,7 @@ use async_trait::async_trait;
 use engine::fault::Faults;
 use engine::ports::{OpenedLog, SessionHeader, SessionLog, SessionLogError, SessionLogs};
 use engine::session::{MovePreview, Moved, SessionMove, SessionTree};
+use group_log::LockedFile;
 use protocol::{EntryId, SessionEntry, Timestamp};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
@@ -23,7 +24,6 @@ use super::loaded::{Keep, Loaded, load};
 use super::log_writer::{Addition, LogWriter, is_alone, write_alone};
 use super::open::{Durability, LogOptions, Opened};
 use super::writer_pool::{WriteRequest, WriterPool};
-use crate::locked_file::LockedFile;
 
 /// How long opening waits for the lock of a log. The process that holds the lock may be waiting for
 /// a slow sync.

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use engine::failpoint;
 use engine::fault::Faults;
 use engine::session::{EntryIds, SessionMove, SessionTree};
+use group_log::LockedFile;
 use protocol::{EntryId, SessionEntry, Timestamp};
 
 use super::blobs::BlobFolder;
@@ -16,7 +17,6 @@ use super::error::LogCause;
 use super::journal::{Appended, SessionJournal};
 use super::line;
 use super::open::{Durability, create};
-use crate::locked_file::LockedFile;
 
 /// An open and locked log. Dropping it releases the lock.
 #[derive(Debug)]

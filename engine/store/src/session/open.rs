@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use engine::fault::Faults;
 use engine::ports::{LogDamage, SessionHeader};
 use engine::session::{EntryIds, SessionContext, SessionTree};
+use group_log::LockedFile;
 use protocol::SessionId;
 
 use super::blobs::BlobFolder;
@@ -20,7 +21,6 @@ use super::loaded::{Keep, Loaded, LoadedSession, load};
 use super::log_writer::{FileName, Kept, LogWriter};
 use super::migrate::migrate;
 use super::rewrite::{back_up, replace};
-use crate::locked_file::LockedFile;
 
 /// How often opening is tried if the file at the path is replaced or renamed meanwhile.
 const ATTEMPTS: usize = 16;

@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 
 use engine::failpoint;
 use engine::fault::Faults;
+use group_log::LockedFile;
 use protocol::SessionId;
-
-use crate::locked_file::LockedFile;
 
 /// Replaces the file at `path`, whose lock the caller holds. Returns the new file, which is locked.
 ///

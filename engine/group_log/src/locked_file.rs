@@ -1,26 +1,61 @@
 //! A lock that ends when its owner drops it.
 
 use std::fs::{File, TryLockError};
-use std::ops::Deref;
+use std::io;
+use std::ops::{Deref, DerefMut};
 
 /// A file or folder that is locked until this is dropped, or until the process ends.
 #[derive(Debug)]
-pub(crate) struct LockedFile(File);
+pub struct LockedFile(File);
 
 impl LockedFile {
+    /// Waits for the lock of the file.
+    ///
+    /// # Errors
+    /// The file cannot be locked.
+    pub fn lock(file: File) -> io::Result<Self> {
+        file.lock().map(|()| Self(file))
+    }
+
     /// Locks the file for this owner alone, without waiting.
-    pub(crate) fn try_lock(file: File) -> Result<Self, TryLockError> {
+    ///
+    /// # Errors
+    /// Another owner has locked it, or it cannot be locked.
+    pub fn try_lock(file: File) -> Result<Self, TryLockError> {
         file.try_lock().map(|()| Self(file))
     }
 
+    /// Waits until the file can be shared, and locks it.
+    ///
+    /// # Errors
+    /// The file cannot be locked.
+    pub fn lock_shared(file: File) -> io::Result<Self> {
+        file.lock_shared().map(|()| Self(file))
+    }
+
     /// Locks the file together with others that share it, without waiting.
-    pub(crate) fn try_lock_shared(file: File) -> Result<Self, TryLockError> {
+    ///
+    /// # Errors
+    /// Another owner has locked it for itself, or it cannot be locked.
+    pub fn try_lock_shared(file: File) -> Result<Self, TryLockError> {
         file.try_lock_shared().map(|()| Self(file))
     }
 
-    /// Waits until the file can be shared, and locks it.
-    pub(crate) fn lock_shared(file: File) -> std::io::Result<Self> {
-        file.lock_shared().map(|()| Self(file))
+    /// Tries to lock the file until `try_again` returns false.
+    ///
+    /// # Errors
+    /// Another owner has locked it, or it cannot be locked.
+    pub fn lock_while(
+        file: File,
+        mut try_again: impl FnMut() -> bool,
+    ) -> Result<Self, TryLockError> {
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self(file)),
+                Err(TryLockError::WouldBlock) if try_again() => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 }
 
@@ -29,6 +64,12 @@ impl Deref for LockedFile {
 
     fn deref(&self) -> &File {
         &self.0
+    }
+}
+
+impl DerefMut for LockedFile {
+    fn deref_mut(&mut self) -> &mut File {
+        &mut self.0
     }
 }
 
