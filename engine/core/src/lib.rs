@@ -3,6 +3,7 @@
 //! clock and does no I/O; it reaches the outside world through the traits in [`ports`].
 
 pub mod agent;
+pub mod approvals;
 pub mod compaction;
 pub mod dependencies;
 pub mod exit_code;

@@ -15,6 +15,7 @@ mod recovery;
 mod schema;
 mod session_log;
 mod settle;
+mod shell_syntax;
 mod tools;
 mod undo;
 mod verification;
@@ -54,6 +55,7 @@ pub use session_log::{
     LogDamage, OpenedLog, SessionHeader, SessionLog, SessionLogError, SessionLogs,
 };
 pub use settle::{ConflictingRest, SettleChoice, SettleRequest, WrittenFile};
+pub use shell_syntax::{ShellPart, ShellSyntax, ShellWord};
 pub use tools::{
     Access, AccessClass, Artifact, ArtifactStore, Artifacts, Concurrency, InputFiles, Tool,
     ToolBuildError, ToolContext, ToolDeclaration, ToolEnv, ToolFactory, ToolOutcome, ToolOutput,

@@ -1,0 +1,12 @@
+//! Decides which calls of tools run, which are asked about, and which are refused. Nothing here runs, reads or
+//! resolves anything: a request has the paths already resolved, and the parts of its command.
+
+mod harmless;
+mod pattern;
+mod policy;
+mod refusal;
+mod request;
+
+pub use policy::{ApprovalPolicy, Decision};
+pub use refusal::refusal;
+pub use request::{CallRequest, Target, shell_paths};

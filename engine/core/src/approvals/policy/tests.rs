@@ -1,0 +1,170 @@
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::approvals::refusal;
+use crate::ports::{ShellPart, ShellWord};
+
+fn rules(texts: &[&str]) -> Vec<ApprovalRule> {
+    texts.iter().map(|text| text.parse().unwrap_or_else(|error| panic!("{error}"))).collect()
+}
+
+fn target(path: &str) -> Target {
+    match path {
+        "?" => Target::Unknown,
+        _ if path.starts_with('/') => Target::Outside,
+        _ => Target::Path(PathBuf::from(path)),
+    }
+}
+
+fn command(line: &str) -> CallRequest {
+    let words = line.split(' ').map(|word| ShellWord::Literal(word.to_owned())).collect();
+    CallRequest::exec("bash", vec![ShellPart::Command { variables: Vec::new(), words }], target)
+}
+
+fn decide(mode: ApprovalMode, [deny, ask, allow]: [&[&str]; 3], request: &CallRequest) -> char {
+    let approvals = Approvals { mode, deny: rules(deny), ask: rules(ask), allow: rules(allow) };
+    match ApprovalPolicy::from(approvals).decide(request) {
+        Decision::Allow => '+',
+        Decision::Ask(_) => '?',
+        Decision::Deny(_) => '-',
+    }
+}
+
+#[test]
+fn each_class_of_call_in_each_mode_with_each_kind_of_rule() {
+    let read = CallRequest::read("read", vec![target("src/a.rs")]);
+    let write = CallRequest::write("edit", vec![target("src/a.rs")]);
+    let (harmless, exec) = (command("cat src/a.rs"), command("cargo test"));
+    let outside = CallRequest::write("write", vec![target("/etc/x")]);
+    let unknown = CallRequest::write("write", vec![target("?")]);
+    // Of each row: the verdicts in the modes ask, write and yolo.
+    for (name, rules, request, expected) in [
+        ("read", [&[][..], &[], &[]], &read, "+++"),
+        ("write", [&[], &[], &[]], &write, "?++"),
+        ("harmless command", [&[], &[], &[]], &harmless, "+++"),
+        ("command", [&[], &[], &[]], &exec, "??+"),
+        ("denied read", [&["read(src)"], &[], &[]], &read, "---"),
+        ("denied read by a command", [&["read(src)"], &[], &[]], &harmless, "---"),
+        ("another denied", [&["read(docs)"], &[], &[]], &read, "+++"),
+        ("denied tool", [&["mcp__x", "grep"], &[], &[]], &read, "+++"),
+        ("denied write", [&["edit(*.rs)"], &[], &[]], &write, "---"),
+        ("denied writes", [&["write"], &[], &[]], &write, "---"),
+        ("denied write that is unknown", [&["edit(*.rs)"], &[], &[]], &unknown, "???"),
+        ("denied command", [&["bash(cargo *)"], &[], &[]], &exec, "---"),
+        ("denied commands", [&["Bash"], &[], &[]], &exec, "---"),
+        ("asked command", [&[], &["bash(cargo *)"], &[]], &exec, "???"),
+        ("asked write", [&[], &["edit(src/**)"], &[]], &write, "???"),
+        ("asked read", [&[], &["read"], &[]], &read, "???"),
+        ("allowed command", [&[], &[], &["bash(cargo test *)"]], &exec, "+++"),
+        ("allowed commands", [&[], &[], &["bash"]], &exec, "+++"),
+        ("another allowed", [&[], &[], &["bash(cargo build)"]], &exec, "??+"),
+        ("allowed write", [&[], &[], &["edit(src/**)"]], &write, "+++"),
+        ("allowed write elsewhere", [&[], &[], &["edit(docs/**)"]], &write, "?++"),
+        ("allowed write that is unknown", [&[], &[], &["edit(src)"]], &unknown, "?++"),
+        ("denied write that is outside", [&["edit(*.rs)"], &[], &[]], &outside, "?++"),
+        ("allowed write that is outside", [&[], &[], &["edit(etc)"]], &outside, "?++"),
+        ("deny before allow", [&["bash(cargo *)"], &[], &["bash"]], &exec, "---"),
+        ("deny before ask", [&["bash(cargo *)"], &["bash"], &[]], &exec, "---"),
+        ("ask before allow", [&[], &["bash(cargo *)"], &["bash"]], &exec, "???"),
+    ] {
+        let modes = [ApprovalMode::Ask, ApprovalMode::Write, ApprovalMode::Yolo];
+        let found: String = modes.map(|mode| decide(mode, rules, request)).into_iter().collect();
+        assert_eq!(found, expected, "{name}");
+    }
+}
+
+#[test]
+fn a_rule_about_a_tool_by_its_name_is_about_every_call_of_it() {
+    let call = CallRequest::exec("mcp__web__fetch", Vec::new(), target);
+    assert_eq!(decide(ApprovalMode::Yolo, [&["mcp__web__fetch"], &[], &[]], &call), '-');
+    let grep = CallRequest::read("grep", vec![target("src")]);
+    assert_eq!(decide(ApprovalMode::Yolo, [&["Grep"], &[], &[]], &grep), '-');
+    assert_eq!(decide(ApprovalMode::Yolo, [&[], &["ls"], &[]], &grep), '+');
+}
+
+#[test]
+fn a_refusal_says_what_was_refused_and_what_the_user_can_set() {
+    assert_eq!(refusal("bash", "ls", &Decision::Allow), None);
+    let asked = refusal("bash", "rm\nx", &Decision::Ask("why".to_owned())).unwrap();
+    assert!(
+        asked.starts_with("`bash` of `rm\\nx` was refused: why, and there is no one to answer"),
+        "{asked}"
+    );
+    assert!(asked.contains("approvals.allow") && asked.contains("--approval-mode yolo"), "{asked}");
+    let denied = refusal("edit", &"a".repeat(9_000), &Decision::Deny("edit".to_owned())).unwrap();
+    assert!(denied.contains("approvals.deny") && denied.len() < 500, "{denied}");
+}
+
+const RULES: [&str; 10] = [
+    "bash",
+    "bash(cargo *)",
+    "bash(rm *)",
+    "edit",
+    "edit(src/**)",
+    "edit(*.md)",
+    "read",
+    "read(.env)",
+    "grep",
+    "mcp__a__b",
+];
+
+fn approvals() -> impl Strategy<Value = Approvals> {
+    let some = || prop::collection::vec(prop::sample::select(RULES.to_vec()), 0..3);
+    let mode = prop::sample::select(ApprovalMode::ALL.to_vec());
+    (mode, some(), some(), some()).prop_map(|(mode, deny, ask, allow)| Approvals {
+        mode,
+        deny: rules(&deny),
+        ask: rules(&ask),
+        allow: rules(&allow),
+    })
+}
+
+fn requests() -> Vec<CallRequest> {
+    let words = |name: &str| vec![ShellWord::Computed(name.to_owned())];
+    vec![
+        command("cargo test"),
+        command("rm x"),
+        command("cat .env"),
+        CallRequest::exec("bash", vec![ShellPart::Undecidable("why")], target),
+        CallRequest::exec("bash", vec![ShellPart::Wrapper(words("x"))], target),
+        CallRequest::exec(
+            "bash",
+            vec![ShellPart::Output(ShellWord::Literal("a.md".into()))],
+            target,
+        ),
+        CallRequest::write("edit", vec![target("src/a"), target("b.md")]),
+        CallRequest::write("write", vec![target("/x")]),
+        CallRequest::read("read", vec![target("a/.env")]),
+        CallRequest::read("grep", vec![target("src")]),
+        CallRequest::exec("mcp__a__b", Vec::new(), target),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
+
+    #[test]
+    fn no_child_allows_what_its_parent_does_not(
+        parent in approvals(),
+        child in approvals(),
+        grandchild in approvals(),
+    ) {
+        let parent = ApprovalPolicy::from(parent);
+        let narrowed = parent.narrowed(child);
+        let deepest = narrowed.narrowed(grandchild);
+        for request in requests() {
+            let decisions = [&parent, &narrowed, &deepest].map(|policy| policy.decide(&request));
+            let ranks = decisions.map(|decision| match decision {
+                Decision::Allow => 0,
+                Decision::Ask(_) => 1,
+                Decision::Deny(_) => 2,
+            });
+            prop_assert!(ranks.is_sorted(), "{request:?}: {ranks:?}");
+        }
+        if deepest.allows_everything() {
+            prop_assert!(parent.allows_everything());
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! What a model reads of a call that was refused.
+
+use protocol::quote_within;
+
+use super::Decision;
+
+/// The maximum number of characters of a call in the text.
+const SHOWN: usize = 200;
+
+/// Returns what a model reads of a call that was refused, because a rule denies it, or because it has to be
+/// asked about and nobody can answer. `what` is what the call is about: its command or its path.
+#[must_use]
+pub fn refusal(tool: &str, what: &str, decision: &Decision) -> Option<String> {
+    let what = quote_within(what, SHOWN);
+    let call = if what.is_empty() { format!("`{tool}`") } else { format!("`{tool}` of `{what}`") };
+    match decision {
+        Decision::Allow => None,
+        Decision::Deny(rule) => Some(format!(
+            "{call} was refused: the rule `{rule}` of the user's setting `approvals.deny` forbids it. \
+             Nothing was run. Do not try to reach the same in another way."
+        )),
+        Decision::Ask(reason) => Some(format!(
+            "{call} was refused: {reason}, and there is no one to answer. Nothing was run. Go on without it \
+             if you can, and else say what you need. The user can allow it by a rule in the setting \
+             `approvals.allow`, such as `bash(cargo test *)`, or run this with `--approval-mode yolo`."
+        )),
+    }
+}
