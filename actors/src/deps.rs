@@ -9,7 +9,7 @@ use engine::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use engine::fault::Faults;
 use engine::ports::{
     ArtifactStore, Clock, Commands, ExternalWorkers, GateStore, Ids, LedgerStore, Models, Schemas,
-    SessionLogs, ToolFactory,
+    SessionLogs, ShellSyntax, ToolFactory,
 };
 use engine::prompt::ContextBytes;
 use engine::request::{Absences, RequestPolicy};
@@ -36,6 +36,8 @@ pub struct Deps {
     pub external: Arc<dyn ExternalWorkers>,
     /// Stores the logs of sessions.
     pub session_logs: Arc<dyn SessionLogs>,
+    /// Takes the commands of tools apart.
+    pub shell: Arc<dyn ShellSyntax>,
     /// Compiles schemas.
     pub schemas: Arc<dyn Schemas>,
     /// Returns the time of day.

@@ -21,6 +21,7 @@ use isolation::Repositories;
 use protocol::{LandingId, SessionId, Timestamp};
 use providers::{Catalogue, CatalogueConfig, UserProviders};
 use schema::{CachedSchemas, JsonSchemas};
+use shell_syntax::BashSyntax;
 use store::{ArtifactFolders, BlobFolder, Durability, GateFiles, Ledger, SessionLogFiles};
 use tools::Builtins;
 
@@ -159,6 +160,7 @@ impl AppContext {
             external: Arc::new(NoExternalWorkers),
             absences: Arc::default(),
             session_logs: Arc::new(self.log_files.clone()),
+            shell: Arc::new(BashSyntax),
             schemas,
             clock: Arc::clone(&self.clock),
             ids: Arc::new(UniqueIds),

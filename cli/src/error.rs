@@ -235,6 +235,7 @@ impl From<SettingsError> for Error {
             // These say what is valid there.
             SettingsError::TooLarge { .. }
             | SettingsError::Malformed { .. }
+            | SettingsError::Rule { .. }
             | SettingsError::Value { .. } => settings,
         }
     }

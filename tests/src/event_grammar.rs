@@ -206,6 +206,9 @@ impl Grammar {
             SessionEvent::ToolExecutionEnd { tool_call_id, tool_name, result, is_error } => {
                 self.calls()?.finish(tool_call_id, tool_name, result.as_ref(), *is_error)?;
             }
+            SessionEvent::ToolCallRefused { tool_call_id, tool_name, .. } => {
+                self.calls()?.refuse(tool_call_id, tool_name)?;
+            }
             SessionEvent::CompactionStart { .. } => {
                 rule(!std::mem::replace(&mut self.compacting, true), "compactions do not overlap")?;
             }

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::approvals::{ApprovalPolicy, refusal};
 use engine::ports::{
     Access, Artifacts, CancelToken, CommandOwner, Concurrency, LineSink, Tool, ToolBuildError,
     ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, Visibility, WorkspaceView,
 };
-use engine::tools::ToolSet;
+use engine::tools::{CallGate, ToolSet};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use protocol::ToolCall;
@@ -33,6 +34,8 @@ pub struct ToolSetup {
     pub artifacts: PathBuf,
     /// The names of the tools that the model may use; every tool if absent.
     pub only: Option<BTreeSet<String>>,
+    /// Which calls are allowed.
+    pub approvals: ApprovalPolicy,
 }
 
 /// The tools of one session.
@@ -43,6 +46,7 @@ pub(crate) struct SessionTools {
     commands: Arc<dyn CommandOwner>,
     view: Arc<dyn WorkspaceView>,
     artifacts: Arc<dyn Artifacts>,
+    gate: CallGate,
 }
 
 impl SessionTools {
@@ -52,7 +56,7 @@ impl SessionTools {
         commands: Arc<dyn CommandOwner>,
         setup: ToolSetup,
     ) -> Self {
-        let ToolSetup { view, env, artifacts, only } = setup;
+        let ToolSetup { view, env, artifacts, only, approvals } = setup;
         let built = deps.tools.iter().map(|factory| built(factory.as_ref(), &env));
         let is_wanted = |tool: &Arc<dyn Tool>| {
             let hidden = tool.spec().visibility == Visibility::Hidden;
@@ -65,7 +69,8 @@ impl SessionTools {
             tracing::warn!(%error, "a tool is left out");
         }
         let artifacts = deps.artifacts.open(&artifacts);
-        Self { set, left_out, commands, view, artifacts }
+        let gate = CallGate::new(approvals, Arc::clone(&deps.shell));
+        Self { set, left_out, commands, view, artifacts, gate }
     }
 
     /// Returns the access class of each call. A call whose tool panics here runs alone.
@@ -93,7 +98,14 @@ impl SessionTools {
             progress,
             cancel,
         };
-        let outcome = AssertUnwindSafe(self.set.call(call, &context)).catch_unwind().await;
+        let decided = async {
+            let decided = self.gate.decide(&self.set, &call, self.view.as_ref()).await;
+            match refusal(&call.name, &decided.what, &decided.decision) {
+                Some(text) => ToolOutcome::Refused(ToolOutput::text(text)),
+                None => self.set.call(call, &context).await,
+            }
+        };
+        let outcome = AssertUnwindSafe(decided).catch_unwind().await;
         outcome.unwrap_or_else(|payload| {
             let words = Panicked::from_payload(&*payload);
             tracing::error!(tool = name, %words, "a tool crashed");

@@ -26,6 +26,8 @@ pub(super) struct AgentActivity {
     model: Option<String>,
     /// The models that have answered in its place.
     pub(super) fallbacks: Vec<ModelUse>,
+    /// The calls of tools that were refused.
+    pub(super) refused_calls: u64,
     /// The line of text that the model is writing.
     said: String,
     pub(super) tool: Option<String>,
@@ -55,6 +57,7 @@ impl AgentActivity {
             turns: model.is_some().then_some(0),
             model,
             fallbacks: Vec::new(),
+            refused_calls: 0,
             said: String::new(),
             tool: None,
             line: None,
@@ -109,6 +112,7 @@ impl AgentActivity {
                 let line = format!("waits for {}: {error_message}", wait.account);
                 (self.tool, self.line) = (None, Some(line));
             }
+            SessionEvent::ToolCallRefused { .. } => self.refused_calls += 1,
             SessionEvent::ToolExecutionUpdate { line, .. } => self.line = Some(line.clone()),
             SessionEvent::CompactionStart { .. } => {
                 (self.tool, self.line) = (None, Some("compacts its conversation".to_owned()));
@@ -161,6 +165,7 @@ pub(super) fn of_run(event: SessionEvent) -> Option<SessionEvent> {
         | SessionEvent::RetryFallbackSucceeded { .. }
         | SessionEvent::CompactionStart { .. }
         | SessionEvent::ToolExecutionStart { .. }
+        | SessionEvent::ToolCallRefused { .. }
         | SessionEvent::TurnEnd { .. } => Some(event),
         SessionEvent::CompactionEnd { reason, aborted, will_retry, error_message, .. } => {
             let result = None;

@@ -299,6 +299,7 @@ impl TaskState {
         let timings = Some(Box::new(self.clock.finish()));
         let (usage, turns) = (self.usage(), self.turns());
         let fallbacks = self.activity.as_ref().map(|it| it.fallbacks.clone()).unwrap_or_default();
+        let refused_calls = self.activity.as_ref().map_or(0, |it| it.refused_calls);
         let reached_limit = self.reached_limit(&outcome);
         let report = TaskReport {
             outcome,
@@ -309,6 +310,7 @@ impl TaskState {
             fallbacks,
             turns,
             reached_limit,
+            refused_calls,
             timings,
         };
         self.span.in_scope(|| tracing::info!(outcome = word(&report.outcome), ms, "finished"));

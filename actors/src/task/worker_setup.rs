@@ -120,6 +120,7 @@ pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> Exe
             },
             artifacts: artifacts(task),
             only: None,
+            approvals: agent.approvals.clone().into(),
         })),
     }
 }

@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum};
-use protocol::ThinkingLevel;
+use protocol::{ApprovalMode, ThinkingLevel};
 
+use super::approval_mode::approval_mode;
 use super::{GivenKey, ModelsArgs};
 use crate::model::{BaseUrl, ModelChoice};
 use crate::session::HomeWork;
@@ -67,6 +68,13 @@ pub struct LaunchArgs {
     /// The model has no tools, or those of --tools only
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) no_tools: bool,
+
+    /// Which calls of tools are asked about: ask, write, yolo [default: yolo]
+    ///
+    /// ask: changes of files and commands. write: commands. yolo: none. Where there is no one to answer, they
+    /// are refused. Rules are in the settings: docs/approvals.md.
+    #[arg(long, value_name = "MODE", value_parser = approval_mode())]
+    pub approval_mode: Option<ApprovalMode>,
 
     /// Replaces the system prompt: a text, or a file that contains it
     #[arg(long, value_name = "TEXT|FILE")]

@@ -1,5 +1,6 @@
 //! The command line: its grammar, its help, and how it is parsed.
 
+mod approval_mode;
 mod commands;
 mod elsewhere;
 mod globals;

@@ -11,11 +11,11 @@ const SESSION: &[Group] = &[
     ("Model", "model thinking models | provider api_key base_url list_models"),
     ("Session", "continues resume | fork no_session session_dir allow_home"),
     ("Output", "print mode"),
-    ("What the model gets", "tools | no_tools system_prompt append_system_prompt no_context_files"),
+    ("What the model gets", "tools | no_tools approval_mode system_prompt append_system_prompt no_context_files"),
 ];
 
 const RUN: &[Group] = &[
-    ("Tasks", "exec model each plan name | schema chunk null agent"),
+    ("Tasks", "exec model each plan name | schema chunk null agent approval_mode"),
     ("Run", "jobs limits dry_run | label fail_fast"),
     ("Workspaces", "setup carry | no_carry isolation pass_env"),
     ("Landing", "merge onto commands resolve | land union timeout anyway allow_loss"),

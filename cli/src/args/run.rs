@@ -6,8 +6,9 @@ use std::str::FromStr;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgAction, Args};
-use protocol::{IsolationMode, LandTime, MergeMode, TaskName};
+use protocol::{ApprovalMode, IsolationMode, LandTime, MergeMode, TaskName};
 
+use super::approval_mode::approval_mode;
 use super::{Execution, GivenKey, LONGEST_PROGRAM, ResolveArgs, Resolver, VerifyArgs};
 use crate::model::{BaseUrl, ModelChoice};
 use crate::not_implemented::refused_value;
@@ -60,6 +61,13 @@ pub struct RunArgs {
     /// The kind of agent of each TASK: task
     #[arg(long, value_name = "NAME")]
     pub agent: Option<AgentChoice>,
+
+    /// Which calls of tools are asked about: ask, write, yolo [default: yolo]
+    ///
+    /// ask: changes of files and commands. write: commands. yolo: none. Where there is no one to answer, they
+    /// are refused. Rules are in the settings: docs/approvals.md.
+    #[arg(long, value_name = "MODE", value_parser = approval_mode())]
+    pub approval_mode: Option<ApprovalMode>,
 
     /// One task per item of a glob, of @FILE, or of standard input: -
     ///

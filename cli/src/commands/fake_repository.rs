@@ -232,6 +232,7 @@ impl Bench {
                 fallbacks: Vec::new(),
                 turns,
                 reached_limit,
+                refused_calls: 0,
                 timings,
             };
             entries.push(LedgerEntry::TaskFinished { task, report: Box::new(report) });
@@ -258,6 +259,7 @@ fn agent() -> Agent {
         fallback: Vec::new(),
         yields: Vec::new(),
         context: None,
+        approvals: Default::default(),
     }
 }
 

@@ -86,6 +86,7 @@ pub(super) async fn run(
     session.close().await;
     let failure = engine.close().await;
     app.user_models.finish_renewals().await;
+    output.end();
     match (failure, printed) {
         (Some(failure), _) | (None, Printed::EngineFailed(failure)) => {
             Err(Error::engine_failed(&failure))

@@ -101,8 +101,9 @@ impl ResolverAgent {
         let mut needs = resolver_needs(record, task);
         needs.setup.push(setup);
         let prompt = prompt((record, task), cases);
-        let agent =
-            Agent { model, prompt, fallback: Vec::new(), yields: Vec::new(), context: None };
+        let approvals = defaults.approvals.clone();
+        let (fallback, yields, context) = (Vec::new(), Vec::new(), None);
+        let agent = Agent { model, prompt, fallback, yields, context, approvals };
         Ok(RunSpec {
             id: RunId::generate(),
             label: Some(format!("resolve {run}/{task}")),

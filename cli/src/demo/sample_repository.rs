@@ -173,6 +173,7 @@ impl Sample {
                 fallback: Vec::new(),
                 yields: Vec::new(),
                 context: None,
+                approvals: Default::default(),
             }),
             depends_on: Vec::new(),
             priority: 0,

@@ -149,6 +149,7 @@ mod tests {
                 prompt: "Do it.".to_owned(),
                 yields: Vec::new(),
                 context: None,
+                approvals: Default::default(),
                 fallback: Vec::new(),
             });
         }

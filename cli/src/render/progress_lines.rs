@@ -16,7 +16,7 @@ use super::numbers::{changed_lines, count, duration, elapsed, time_of_day, token
 use super::printable::one_line;
 use super::run_view::RunView;
 use super::task_label::Labels;
-use super::task_outcome::{OutcomeLine, limit_note, outcome_line};
+use super::task_outcome::{OutcomeLine, limit_note, outcome_line, refused_note};
 use super::task_view::TaskStage;
 use super::terminal::{Meaning, Palette};
 use super::unverified::unverified_text;
@@ -215,6 +215,7 @@ impl ProgressLines {
             Outcome::Done { .. } => {
                 let mut done = OutcomeLine::plain("done", Meaning::Neutral);
                 report.reached_limit.iter().for_each(|limit| done.add_note(&limit_note(limit)));
+                refused_note(report).iter().for_each(|note| done.add_note(note));
                 done
             }
             Outcome::Failed { .. } | Outcome::Cancelled => outcome_line(report, None, labels),
@@ -287,6 +288,7 @@ mod tests {
                 fallbacks: Vec::new(),
                 turns: None,
                 reached_limit: None,
+                refused_calls: 0,
                 timings: None,
             };
             let task = format!("t{at}").parse().unwrap();

@@ -333,6 +333,7 @@ fn without_yield(report: &TaskReport) -> TaskReport {
         fallbacks: report.fallbacks.clone(),
         turns: report.turns,
         reached_limit: report.reached_limit,
+        refused_calls: report.refused_calls,
         timings: None,
     }
 }

@@ -68,9 +68,19 @@ pub fn outcome_line(
         found.add_note(&printable::one_line(&format!("answered by {}", models.join(", "))));
     }
     report.reached_limit.iter().for_each(|limit| found.add_note(&limit_note(limit)));
+    refused_note(report).iter().for_each(|note| found.add_note(note));
     let left_out = captured.and_then(|captured| left_out_note(&captured.left_out));
     left_out.iter().for_each(|note| found.add_note(note));
     found
+}
+
+/// Returns the note about a task of which calls were refused.
+pub(super) fn refused_note(report: &TaskReport) -> Option<String> {
+    match report.refused_calls {
+        0 => None,
+        1 => Some("1 call refused".to_owned()),
+        more => Some(format!("{more} calls refused")),
+    }
 }
 
 /// Returns the note about a task that was done when it had reached a limit.
@@ -170,6 +180,7 @@ mod tests {
             fallbacks: Vec::new(),
             turns: None,
             reached_limit: None,
+            refused_calls: 0,
             timings: None,
         }
     }

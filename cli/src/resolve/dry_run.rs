@@ -230,6 +230,7 @@ mod tests {
             prompt: "Move it.\nAll of it.".to_owned(),
             yields: Vec::new(),
             context: None,
+            approvals: Default::default(),
             fallback: Vec::new(),
         });
         assert_eq!(

@@ -6,7 +6,9 @@ use std::path::Path;
 
 use config::{Setting, Settings};
 use exec::EnvironmentRules;
-use protocol::{CommitStyle, IsolationMode, MergeMode, TaskLimits, TaskNeeds, WorkspaceNeeds};
+use protocol::{
+    Approvals, CommitStyle, IsolationMode, MergeMode, TaskLimits, TaskNeeds, WorkspaceNeeds,
+};
 
 use crate::args::{LimitSetting, RunArgs};
 use crate::error::{Error, ErrorKind};
@@ -42,6 +44,8 @@ pub struct Defaults {
     pub union: Setting<Vec<String>>,
     /// Who writes the subjects of commits.
     pub commits: CommitStyle,
+    /// Which calls of tools are allowed.
+    pub approvals: Approvals,
 }
 
 impl From<&Settings> for Defaults {
@@ -62,6 +66,7 @@ impl From<&Settings> for Defaults {
             },
             union: settings.isolation_union.clone(),
             commits: settings.commit_style.value,
+            approvals: settings.approvals(None),
         }
     }
 }

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use engine::ports::Schemas;
 use protocol::{
-    Agent, BranchOwner, ChangeDemand, Command, CommitStyle, CommitSubjects, IsolationMode,
-    LandTime, MergeMode, RunId, RunSpec, StackBranch, TaskId, TaskLimits, TaskName, TaskNeeds,
-    TaskSpec, Work, WorkspaceKind,
+    Agent, Approvals, BranchOwner, ChangeDemand, Command, CommitStyle, CommitSubjects,
+    IsolationMode, LandTime, MergeMode, RunId, RunSpec, StackBranch, TaskId, TaskLimits, TaskName,
+    TaskNeeds, TaskSpec, Work, WorkspaceKind,
 };
 use serde_json::Value;
 
@@ -83,7 +83,9 @@ pub fn resolve(
     let selection = selection(args, planned, defaults);
     let context = planned.and_then(|plan| plan.context.as_deref());
     let fallback = planned.and_then(|plan| plan.fallback.as_deref());
-    let models = ModelDefaults { selection, context, fallback };
+    let mode = args.approval_mode.unwrap_or(defaults.approvals.mode);
+    let approvals = Approvals { mode, ..defaults.approvals.clone() };
+    let models = ModelDefaults { selection, context, fallback, approvals };
     let place = (subfolder, isolation);
     let specs = tasks.specs(args, &models, defaults.limits, schema.as_ref(), place)?;
     let suits = if specs.iter().any(has_model) { AT_ONCE } else { cores };
@@ -153,6 +155,7 @@ struct ModelDefaults<'a> {
     context: Option<&'a str>,
     /// The fallbacks that the plan names.
     fallback: Option<&'a [ModelChoice]>,
+    approvals: Approvals,
 }
 
 impl ModelDefaults<'_> {
@@ -160,7 +163,8 @@ impl ModelDefaults<'_> {
         let (model, context) = (self.selection.route(own)?, self.context.map(str::to_owned));
         let fallback = self.selection.fallbacks(&model, self.fallback)?;
         let PlanPrompt { text: prompt, yields } = prompt;
-        Ok(Work::from(Agent { model, fallback, prompt, yields, context }))
+        let approvals = self.approvals.clone();
+        Ok(Work::from(Agent { model, fallback, prompt, yields, context, approvals }))
     }
 }
 

@@ -54,7 +54,8 @@ pub(crate) async fn plan(
     let only = Some(args.tool_names().into_iter().map(str::to_owned).collect());
     let logs = Some(app.session_logs(log.storage));
     let spec = SessionSpec { fallbacks, id: log.id, logs, ..spec };
-    Ok(SessionPlan { spec, tools: ToolSetup { only, ..tools }, notes })
+    let approvals = app.settings.approvals(args.approval_mode).into();
+    Ok(SessionPlan { spec, tools: ToolSetup { only, approvals, ..tools }, notes })
 }
 
 impl AppContext {
@@ -95,7 +96,8 @@ impl AppContext {
         };
         let view = Arc::new(isolation::DirectoryView::new(folder));
         let only = Some(ToolName::ALL.into_iter().map(|it| it.as_str().to_owned()).collect());
-        (spec, ToolSetup { view, env, artifacts, only })
+        let approvals = self.settings.approvals(None).into();
+        (spec, ToolSetup { view, env, artifacts, only, approvals })
     }
 }
 

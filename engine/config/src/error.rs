@@ -34,6 +34,16 @@ pub enum SettingsError {
         /// The mistake.
         mistake: Mistake,
     },
+    /// A rule for calls of tools is none.
+    #[error("{origin}: `{key}`: {error}")]
+    Rule {
+        /// Where it was set.
+        origin: Origin,
+        /// The setting.
+        key: Key,
+        /// What is wrong with it.
+        error: protocol::RuleError,
+    },
     /// A value is invalid for its setting.
     #[error("{origin}: `{key}` must be {expected}, not {found}")]
     Value {

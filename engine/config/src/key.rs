@@ -25,6 +25,14 @@ pub enum Key {
     IsolationUnion,
     /// The total size of those files.
     CarryLimit,
+    /// Which calls of tools are asked about.
+    ApprovalMode,
+    /// The rules for calls that are refused.
+    ApprovalsDeny,
+    /// The rules for calls that are asked about.
+    ApprovalsAsk,
+    /// The rules for calls that are not asked about.
+    ApprovalsAllow,
     /// The prefix of branch names.
     BranchPrefix,
     /// The environment variables removed from tasks.
@@ -108,7 +116,7 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 45] = [
+    pub const ALL: [Self; 49] = [
         Self::MaxConcurrency,
         Self::IsolationMode,
         Self::MergeMode,
@@ -119,6 +127,10 @@ impl Key {
         Self::IsolationCarry,
         Self::CarryLimit,
         Self::IsolationUnion,
+        Self::ApprovalMode,
+        Self::ApprovalsDeny,
+        Self::ApprovalsAsk,
+        Self::ApprovalsAllow,
         Self::BranchPrefix,
         Self::EnvRemove,
         Self::EnvKeepOnly,
@@ -170,6 +182,10 @@ impl Key {
             Self::IsolationCarry => "isolation.carry",
             Self::CarryLimit => "isolation.carryLimit",
             Self::IsolationUnion => "isolation.union",
+            Self::ApprovalMode => "approvals.mode",
+            Self::ApprovalsDeny => "approvals.deny",
+            Self::ApprovalsAsk => "approvals.ask",
+            Self::ApprovalsAllow => "approvals.allow",
             Self::BranchPrefix => "branch.prefix",
             Self::EnvRemove => "env.remove",
             Self::EnvKeepOnly => "env.keep_only",
@@ -249,6 +265,10 @@ impl Key {
             | Self::IsolationCarry
             | Self::CarryLimit
             | Self::IsolationUnion
+            | Self::ApprovalMode
+            | Self::ApprovalsDeny
+            | Self::ApprovalsAsk
+            | Self::ApprovalsAllow
             | Self::BranchPrefix
             | Self::EnvRemove
             | Self::EnvKeepOnly

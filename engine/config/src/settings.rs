@@ -6,7 +6,9 @@ use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use protocol::{CommitStyle, Cost, IsolationMode, MergeMode, TaskLimits};
+use protocol::{
+    ApprovalMode, ApprovalRule, Approvals, CommitStyle, Cost, IsolationMode, MergeMode, TaskLimits,
+};
 
 use crate::error::{Origin, Setting};
 use crate::error::{SettingsError, UnknownKey};
@@ -67,6 +69,14 @@ pub struct Settings {
     pub carry_limit: Setting<u64>,
     /// The globs of files in which the lines of both sides are kept.
     pub isolation_union: Setting<Vec<String>>,
+    /// Which calls of tools are asked about.
+    pub approval_mode: Setting<ApprovalMode>,
+    /// The rules for calls that are refused.
+    pub approvals_deny: Setting<Vec<ApprovalRule>>,
+    /// The rules for calls that are asked about.
+    pub approvals_ask: Setting<Vec<ApprovalRule>>,
+    /// The rules for calls that are not asked about.
+    pub approvals_allow: Setting<Vec<ApprovalRule>>,
     /// The prefix of branch names.
     pub branch_prefix: Setting<String>,
     /// The environment variables removed from tasks.
@@ -159,6 +169,7 @@ impl Settings {
         for layer in [user.given, Layer::of_environment(sources.variable).given, flags.given] {
             // An invalid value is an error even if another layer overrides it.
             for (key, (given, origin)) in &layer {
+                check_rules(*key, given, origin)?;
                 check(*key, given, home)
                     .map_err(|expected| wrong(*key, given, origin, expected))?;
             }
@@ -179,6 +190,18 @@ impl Settings {
         }
     }
 
+    /// Returns which calls of tools are asked about, refused or allowed; `mode` of the command line takes
+    /// precedence.
+    #[must_use]
+    pub fn approvals(&self, mode: Option<ApprovalMode>) -> Approvals {
+        Approvals {
+            mode: mode.unwrap_or(self.approval_mode.value),
+            deny: self.approvals_deny.value.clone(),
+            ask: self.approvals_ask.value.clone(),
+            allow: self.approvals_allow.value.clone(),
+        }
+    }
+
     fn from_values(values: &Values, home: Option<&Path>) -> Result<Self, SettingsError> {
         Ok(Self {
             max_concurrency: optional(values, Key::MaxConcurrency, RawValue::count)?,
@@ -191,6 +214,10 @@ impl Settings {
             isolation_carry: required(values, Key::IsolationCarry, RawValue::globs)?,
             carry_limit: required(values, Key::CarryLimit, RawValue::size)?,
             isolation_union: required(values, Key::IsolationUnion, RawValue::globs)?,
+            approval_mode: required(values, Key::ApprovalMode, RawValue::approval_mode)?,
+            approvals_deny: required(values, Key::ApprovalsDeny, RawValue::rules)?,
+            approvals_ask: required(values, Key::ApprovalsAsk, RawValue::rules)?,
+            approvals_allow: required(values, Key::ApprovalsAllow, RawValue::rules)?,
             branch_prefix: required(values, Key::BranchPrefix, RawValue::prefix)?,
             env_remove: required(values, Key::EnvRemove, RawValue::variables)?,
             env_keep_only: optional(values, Key::EnvKeepOnly, RawValue::some_variables)?,
@@ -266,6 +293,8 @@ fn check(key: Key, given: &RawValue, home: Option<&Path>) -> Result<(), Expected
         }
         Key::IsolationSetup => given.commands().map(drop),
         Key::IsolationCarry | Key::IsolationUnion => given.globs().map(drop),
+        Key::ApprovalMode => given.approval_mode().map(drop),
+        Key::ApprovalsDeny | Key::ApprovalsAsk | Key::ApprovalsAllow => given.rules().map(drop),
         Key::BranchPrefix => given.prefix().map(drop),
         Key::EnvRemove | Key::EnvPass => given.variables().map(drop),
         Key::EnvKeepOnly => given.some_variables().map(drop),
@@ -295,6 +324,17 @@ fn check(key: Key, given: &RawValue, home: Option<&Path>) -> Result<(), Expected
         Key::RetryOutage | Key::StreamFirstEventTimeout | Key::StreamIdleTimeout => {
             given.timeout().map(drop)
         }
+    }
+}
+
+/// Checks the rules of one value, each of which has an error of its own.
+fn check_rules(key: Key, given: &RawValue, origin: &Origin) -> Result<(), SettingsError> {
+    match key {
+        Key::ApprovalsDeny | Key::ApprovalsAsk | Key::ApprovalsAllow => match given.rule_error() {
+            Some(error) => Err(SettingsError::Rule { origin: origin.clone(), key, error }),
+            None => Ok(()),
+        },
+        _ => Ok(()),
     }
 }
 

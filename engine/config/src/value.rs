@@ -4,7 +4,10 @@ use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use protocol::{CommitStyle, Cost, IsolationMode, MergeMode, ModelRoute, quote_within};
+use protocol::{
+    ApprovalMode, ApprovalRule, CommitStyle, Cost, IsolationMode, MergeMode, ModelRoute, RuleError,
+    quote_within,
+};
 
 use crate::quantity::{parse_cost, parse_count, parse_duration, parse_size};
 use crate::yaml::{Node, Value};
@@ -28,6 +31,9 @@ pub(crate) fn names_model(text: &str) -> bool {
         }
     }
 }
+
+/// What rules for calls of tools are.
+const RULES: Expected = "a list of rules such as `bash(cargo test *)` or `edit(docs/**)`";
 
 /// The description of valid values, for the error message.
 pub(crate) type Expected = &'static str;
@@ -252,6 +258,31 @@ impl RawValue {
         };
         let valid = commands.iter().all(|command| !command.trim().is_empty());
         if valid { Ok(owned(&commands)) } else { Err(expected) }
+    }
+
+    /// Parses which calls of tools are asked about.
+    pub(crate) fn approval_mode(&self) -> Result<ApprovalMode, Expected> {
+        self.text().and_then(ApprovalMode::named).ok_or("`ask`, `write` or `yolo`")
+    }
+
+    /// Parses rules for calls of tools; a text in the environment has one in each line. Use
+    /// [`Self::rule_error`] to know what is wrong with one of them.
+    pub(crate) fn rules(&self) -> Result<Vec<ApprovalRule>, Expected> {
+        let rules = self.rule_texts()?.into_iter().map(str::parse::<ApprovalRule>);
+        rules.collect::<Result<_, _>>().map_err(|_error| RULES)
+    }
+
+    /// Returns what is wrong with the first of the rules that is none.
+    pub(crate) fn rule_error(&self) -> Option<RuleError> {
+        let rules = self.rule_texts().ok()?;
+        rules.into_iter().find_map(|rule| rule.parse::<ApprovalRule>().err())
+    }
+
+    fn rule_texts(&self) -> Result<Vec<&str>, Expected> {
+        match self {
+            Self::Text(words) => Ok(words.lines().filter(|line| !line.trim().is_empty()).collect()),
+            Self::Yaml(_) => self.texts().ok_or(RULES),
+        }
     }
 
     /// Parses a list of globs.

@@ -294,6 +294,15 @@ impl Content {
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
     }
+
+    /// Returns the text; empty for an image.
+    #[must_use]
+    pub fn as_text(&self) -> &str {
+        match self {
+            Self::Text { text } => text,
+            Self::Image { .. } => "",
+        }
+    }
 }
 
 impl Part {

@@ -225,10 +225,18 @@ pub struct TaskReport {
     /// The limit that its model had reached when it was done all the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reached_limit: Option<ReachedLimit>,
+    /// The calls of its model that were refused.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub refused_calls: u64,
     /// How long the phases of the task took; absent if it was not started, and in ledgers that were
     /// written before phases were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timings: Option<Box<TaskTimings>>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl TaskReport {
@@ -244,6 +252,7 @@ impl TaskReport {
             fallbacks: Vec::new(),
             turns: None,
             reached_limit: None,
+            refused_calls: 0,
             timings: None,
         }
     }

@@ -238,6 +238,16 @@ pub enum SessionEvent {
         /// The progress, in one line.
         line: String,
     },
+    /// A tool call was refused: a rule denies it, or it has to be asked about and the answer was no, or nobody
+    /// can answer. Its end follows.
+    ToolCallRefused {
+        /// The id of the call.
+        tool_call_id: String,
+        /// The name of the tool.
+        tool_name: String,
+        /// Why, as the model reads it.
+        reason: String,
+    },
     /// A tool call has ended. Its result follows as a message when every call of the answer has ended.
     ToolExecutionEnd {
         /// The id of the call.

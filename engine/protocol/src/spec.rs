@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    CommitSubjects, Cost, IsolationMode, ModelRoute, RunId, RunName, TaskId, TaskName, TaskNeeds,
-    VerifySpec, WorkspaceNeeds,
+    Approvals, CommitSubjects, Cost, IsolationMode, ModelRoute, RunId, RunName, TaskId, TaskName,
+    TaskNeeds, VerifySpec, WorkspaceNeeds,
 };
 
 /// The specification of a run: a set of tasks that work on one repository at the same time.
@@ -287,6 +287,9 @@ pub struct Agent {
     pub yields: Vec<YieldPlaceholder>,
     /// Text that every task of the run gets in its system prompt.
     pub context: Option<String>,
+    /// Which calls of tools are asked about, refused or allowed.
+    #[serde(default, skip_serializing_if = "Approvals::is_default")]
+    pub approvals: Approvals,
 }
 
 /// A part of a prompt that stands for the yield of a task.

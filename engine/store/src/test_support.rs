@@ -111,6 +111,7 @@ pub(crate) fn done(captured: Option<Captured>) -> TaskReport {
         fallbacks: Vec::new(),
         turns: None,
         reached_limit: None,
+        refused_calls: 0,
         timings: None,
     }
 }

@@ -73,7 +73,8 @@ impl Builtin for Bash {
     // The engine cannot know what a command changes. Commands run concurrently all the same: the
     // description of the tool tells models so. Tools that change files are exclusive.
     fn classify(arguments: &Map<String, Value>) -> Access {
-        let class = AccessClass::Exec(text(arguments, "command"));
+        let (command, folder) = (text(arguments, "command"), text(arguments, "cwd"));
+        let class = AccessClass::Exec { command, folder };
         Access { class, concurrency: Concurrency::Shared }
     }
 

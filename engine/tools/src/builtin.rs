@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use engine::ports::{
-    Access, AccessClass, CancelToken, Concurrency, Tool, ToolContext, ToolEnv, ToolOutcome,
-    ToolSpec, Visibility,
+    Access, AccessClass, CancelToken, Concurrency, Found, Tool, ToolContext, ToolEnv, ToolOutcome,
+    ToolSpec, Visibility, WorkspaceView,
 };
 use protocol::ToolCall;
 use schemars::JsonSchema;
@@ -79,13 +79,14 @@ pub(crate) fn build<T: Builtin>(spec: &Arc<ToolSpec>, session: &Arc<Session>) ->
             Arc::new(declared)
         }
     };
-    Arc::new(ToolAdapter { tool: T::new(session), spec })
+    Arc::new(ToolAdapter { tool: T::new(session), spec, session: Arc::clone(session) })
 }
 
 /// Adapts a built-in tool to the [`Tool`] port.
 struct ToolAdapter<T> {
     tool: T,
     spec: Arc<ToolSpec>,
+    session: Arc<Session>,
 }
 
 #[async_trait]
@@ -100,6 +101,10 @@ impl<T: Builtin> Tool for ToolAdapter<T> {
 
     fn classify(&self, arguments: &Map<String, Value>) -> Access {
         T::classify(arguments)
+    }
+
+    async fn find(&self, view: &dyn WorkspaceView, path: &str) -> Option<Found> {
+        self.session.paths.find(view, path).await.ok()
     }
 
     async fn execute(&self, call: ToolCall, context: &ToolContext) -> ToolOutcome {

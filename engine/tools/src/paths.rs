@@ -47,12 +47,7 @@ impl Paths {
         text: &str,
     ) -> Result<Found, PathError> {
         let found = self.find(view, text).await?;
-        let path = match &found {
-            Found::Folder(path) | Found::File { path, .. } => path.as_path().to_owned(),
-            Found::Missing { above, rest } => {
-                above.as_path().join(rest.iter().collect::<PathBuf>())
-            }
-        };
+        let path = found.path();
         let bytes = path.as_os_str().as_bytes();
         if !bytes.is_empty() && RepoPath::new(bytes).is_none() {
             return Err(PathError::Guarded(quote(text)));

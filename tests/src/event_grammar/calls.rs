@@ -61,6 +61,12 @@ impl Calls {
         Ok(())
     }
 
+    pub(super) fn refuse(&mut self, id: &str, name: &str) -> Result<(), String> {
+        let call = self.find(id)?;
+        rule(matches!(call.state, State::Running(_)), "what is refused has started")?;
+        rule(call.call.name == name, "a call is refused under its name")
+    }
+
     #[expect(clippy::fn_params_excessive_bools, reason = "the event has it so")]
     pub(super) fn finish(
         &mut self,

@@ -38,6 +38,7 @@ pub fn agent(name: &str, words: &str) -> TaskSpec {
         fallback: Vec::new(),
         yields: Vec::new(),
         context: None,
+        approvals: Default::default(),
     });
     TaskSpec { work, ..task(name, "") }
 }

@@ -11,7 +11,9 @@ use std::time::Duration;
 use actors::{Deps, Engine, Events, Policy, Submission, SubmitError, Submitted};
 use engine::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use engine::fault::{FaultHooks, Faults};
-use engine::ports::{AnyValue, Clock, Ids, Models, Schema, Schemas, ToolFactory};
+use engine::ports::{
+    AnyValue, Clock, Ids, Models, Schema, Schemas, ShellPart, ShellSyntax, ShellWord, ToolFactory,
+};
 use engine::request::RequestPolicy;
 use protocol::{
     ChangeDemand, Command, Event, EventKind, IsolationMode, LandingId, MergeMode, OnFailure, RunId,
@@ -63,6 +65,15 @@ impl Schema for RequiredKey {
         assert_ne!(self.0, "panic", "a test asked for it");
         let missing = value.get(&self.0).is_none();
         missing.then(|| format!("/{}: is missing", self.0)).into_iter().collect()
+    }
+}
+
+struct FakeShell;
+
+impl ShellSyntax for FakeShell {
+    fn parts(&self, script: &str) -> Vec<ShellPart> {
+        let words = script.split_whitespace().map(|word| ShellWord::Literal(word.to_owned()));
+        vec![ShellPart::Command { variables: Vec::new(), words: words.collect() }]
     }
 }
 
@@ -215,6 +226,7 @@ impl TestEngine {
             external: Arc::new(external.clone()),
             absences: Arc::default(),
             session_logs: Arc::new(logs.clone()),
+            shell: Arc::new(FakeShell),
             schemas: Arc::new(FakeSchemas),
             clock: Arc::new(FakeClock),
             ids: Arc::new(FakeIds::default()),

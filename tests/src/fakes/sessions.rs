@@ -51,6 +51,7 @@ pub fn session_tools() -> ToolSetup {
         },
         artifacts: "/sessions".into(),
         only: None,
+        approvals: Default::default(),
     }
 }
 

@@ -38,7 +38,11 @@ async fn what_is_known_to_change_something_runs_alone() {
         ("read", AccessClass::Read(path()), Concurrency::Shared),
         ("write", AccessClass::Write(path()), Concurrency::Exclusive),
         ("edit", AccessClass::Write(path()), Concurrency::Exclusive),
-        ("bash", AccessClass::Exec("make".to_owned()), Concurrency::Shared),
+        (
+            "bash",
+            AccessClass::Exec { command: "make".to_owned(), folder: String::new() },
+            Concurrency::Shared,
+        ),
         ("yield", AccessClass::Read(Vec::new()), Concurrency::Exclusive),
         ("panic", AccessClass::Read(Vec::new()), Concurrency::Shared),
         ("none", AccessClass::Read(Vec::new()), Concurrency::Shared),

@@ -20,6 +20,8 @@ pub(super) struct PrintOutput<'a> {
     clock: Arc<dyn Clock>,
     json: SessionJson,
     status: Option<PrintStatus>,
+    /// The calls of tools that were refused.
+    refused: u64,
 }
 
 impl<'a> PrintOutput<'a> {
@@ -29,7 +31,7 @@ impl<'a> PrintOutput<'a> {
             OutputMode::Text => PrintStatus::of(&View::here(globals), app.clock.now()),
         };
         let (clock, json) = (Arc::clone(&app.clock), SessionJson::default());
-        Self { mode, globals, clock, json, status }
+        Self { mode, globals, clock, json, status, refused: 0 }
     }
 
     /// Displays an event.
@@ -42,6 +44,9 @@ impl<'a> PrintOutput<'a> {
             note(self.globals, &line);
         }
         let EventKind::SessionEvent { event: said, .. } = &event.kind else { return Ok(()) };
+        if matches!(said, SessionEvent::ToolCallRefused { .. }) {
+            self.refused += 1;
+        }
         if let Some(status) = &mut self.status {
             status.event(said, event.at);
         }
@@ -56,6 +61,19 @@ impl<'a> PrintOutput<'a> {
         if let Some(status) = &mut self.status {
             status.draw(self.clock.now());
         }
+    }
+
+    /// Says in a last line how many calls of tools were refused, if any.
+    pub(super) fn end(&self) {
+        let calls = match self.refused {
+            0 => return,
+            1 => "1 tool call was refused".to_owned(),
+            more => format!("{more} tool calls were refused"),
+        };
+        note(
+            self.globals,
+            &format!("note: {calls}; --approval-mode yolo runs what no rule denies"),
+        );
     }
 
     /// Takes away what is displayed only for now.

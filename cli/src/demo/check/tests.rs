@@ -46,6 +46,7 @@ fn well(sample: &Sample) -> Vec<TaskEvidence> {
             fallbacks: Vec::new(),
             turns: None,
             reached_limit: None,
+            refused_calls: 0,
             timings: None,
         };
         let row = TaskRow {

@@ -46,6 +46,7 @@ fn run_view(tasks: usize, running: usize) -> RunView {
         fallbacks: Vec::new(),
         turns: None,
         reached_limit: None,
+        refused_calls: 0,
         timings: None,
     };
     tell(3, EventKind::TaskFinished { task: "broken".parse().unwrap(), report: Box::new(report) });
@@ -253,6 +254,7 @@ fn who_was_cancelled_has_not_failed() {
             fallbacks: Vec::new(),
             turns: None,
             reached_limit: None,
+            refused_calls: 0,
             timings: None,
         };
         tell(EventKind::TaskFinished {

@@ -49,6 +49,7 @@ fn events() -> Vec<Event> {
             fallbacks: Vec::new(),
             turns: None,
             reached_limit: None,
+            refused_calls: 0,
             timings: None,
         })
     };
@@ -173,6 +174,7 @@ fn events_of_an_agent() -> Vec<Event> {
         fallbacks: Vec::new(),
         turns: None,
         reached_limit: None,
+        refused_calls: 0,
         timings: None,
     };
     numbered(vec![

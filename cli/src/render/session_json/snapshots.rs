@@ -127,6 +127,7 @@ impl SessionJson {
             | SessionEvent::ToolcallEnd { .. } => {}
             SessionEvent::ToolUnavailable { .. }
             | SessionEvent::Notice { .. }
+            | SessionEvent::ToolCallRefused { .. }
             | SessionEvent::ModelChange { .. }
             | SessionEvent::ThinkingLevelChange { .. }
             | SessionEvent::RequestWait { .. }

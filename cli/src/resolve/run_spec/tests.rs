@@ -48,6 +48,7 @@ pub(super) fn defaults() -> Defaults {
         },
         union: Setting { value: Vec::new(), origin: config::Origin::BuiltIn },
         commits: CommitStyle::Generic,
+        approvals: Default::default(),
     }
 }
 
@@ -258,6 +259,7 @@ fn each_word_is_a_task_for_a_model_and_many_run_at_once() {
         prompt: "Fix it.\nAll of it.".to_owned(),
         yields: Vec::new(),
         context: None,
+        approvals: Default::default(),
         fallback: Vec::new(),
     };
     assert_eq!(agent(&of_two.tasks[0]), &expected);

@@ -18,6 +18,7 @@ use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
 use protocol::ModelRoute;
 use providers::{Catalogue, CatalogueConfig, NoUserProviders};
 use schema::JsonSchemas;
+use shell_syntax::BashSyntax;
 use store::{ArtifactFolders, BlobFolder, SessionLogFiles};
 use tempfile::TempDir;
 use tests::fakes::{FakeGateStore, FakeLedger, TestSession};
@@ -81,6 +82,7 @@ impl SessionEngine {
             artifacts: Arc::new(ArtifactFolders),
             external: Arc::new(NoExternalWorkers),
             session_logs: Arc::new(SessionLogFiles::new(Faults::default()).with_blobs(blobs)),
+            shell: Arc::new(BashSyntax),
             schemas: Arc::new(JsonSchemas),
             clock: Arc::new(SystemClock),
             ids: Arc::new(UniqueIds),
@@ -149,6 +151,7 @@ impl SessionEngine {
             },
             artifacts: self.logs.join("artifacts"),
             only: Some(["read", "write", "edit", "bash"].map(str::to_owned).into()),
+            approvals: Default::default(),
         }
     }
 }

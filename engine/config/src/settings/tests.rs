@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use protocol::{IsolationMode, MergeMode, TaskLimits};
+use protocol::{ApprovalMode, ApprovalRule, IsolationMode, MergeMode, TaskLimits};
 
 use super::{DEFAULTS, Flag, Settings, Sources};
 use crate::{Key, Origin, SettingsError, UnknownKey};
@@ -127,6 +127,7 @@ isolation:
   dir: ~/work spaces
   untrackedLimit: 1 GiB
 branch: { prefix: team/bots }
+approvals: { mode: ask, deny: ['bash(rm *)', read(.env)], ask: edit, allow: ['Bash(npm run:*)'] }
 env:
   remove: [A, B]
   keep_only: [PATH]
@@ -151,6 +152,13 @@ stream: { firstEventTimeout: 5s, idleTimeout: 0 }
     assert_eq!(settings.isolation_dir.value, Some(PathBuf::from("/home/ada/work spaces")));
     assert_eq!(settings.untracked_limit.value, 1 << 30);
     assert_eq!(settings.branch_prefix.value, "team/bots");
+    let approvals = settings.approvals(None);
+    let texts = |rules: &[ApprovalRule]| rules.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(approvals.mode, ApprovalMode::Ask);
+    assert_eq!(settings.approvals(Some(ApprovalMode::Write)).mode, ApprovalMode::Write);
+    assert_eq!(texts(&approvals.deny), ["bash(rm *)", "read(.env)"]);
+    assert_eq!(texts(&approvals.ask), ["edit"]);
+    assert_eq!(texts(&approvals.allow), ["Bash(npm run:*)"]);
     assert_eq!(settings.env_remove.value, ["A", "B"]);
     assert_eq!(settings.env_keep_only.value, Some(vec!["PATH".to_owned()]));
     assert_eq!(settings.env_pass.value, ["OPENAI_API_KEY"]);
@@ -181,6 +189,19 @@ fn a_value_that_cannot_be_is_refused_with_its_place() {
         (
             "task:\n  maxConcurrency: many\n",
             "config.yml:2: `task.maxConcurrency` must be a whole number of at least 1, not `many`",
+        ),
+        (
+            "approvals:\n  deny:\n    - 'bsh(rm *)'\n",
+            "config.yml:2: `approvals.deny`: the rule `bsh(rm *)` names no tool; did you mean `bash`?",
+        ),
+        (
+            "approvals: { ask: [3] }",
+            "config.yml:1: `approvals.ask` must be a list of rules such as `bash(cargo test *)` or \
+             `edit(docs/**)`, not this one",
+        ),
+        (
+            "approvals: { mode: never }",
+            "config.yml:1: `approvals.mode` must be `ask`, `write` or `yolo`, not `never`",
         ),
         (
             "task: { isolation: { mode: overlayfs } }",

@@ -5,7 +5,9 @@ use std::ops::Range;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use protocol::{AgentEnd, Failure, FailureClass, SessionEvent, ToolCall, ToolExecutionResult};
+use protocol::{
+    AgentEnd, Content, Failure, FailureClass, SessionEvent, ToolCall, ToolExecutionResult,
+};
 
 use super::context::{AgentContext, announce};
 use super::conversation::Conversation;
@@ -159,6 +161,13 @@ impl Batch<'_, '_> {
     fn announce_end(&self, index: usize, outcome: &ToolOutcome) {
         let (call, (output, result)) = (&self.calls[index], output(outcome));
         let ToolOutput { content, details } = output;
+        if matches!(outcome, ToolOutcome::Refused(_)) {
+            self.context.listener.event(SessionEvent::ToolCallRefused {
+                tool_call_id: call.id.clone(),
+                tool_name: call.name.clone(),
+                reason: content.iter().map(Content::as_text).collect(),
+            });
+        }
         self.context.listener.event(SessionEvent::ToolExecutionEnd {
             tool_call_id: call.id.clone(),
             tool_name: call.name.clone(),
@@ -188,7 +197,7 @@ impl Batch<'_, '_> {
             self.conversation.push_result(call, output, result).await?;
             let poison = self.conversation.loop_detector.record(call, result);
             match outcome {
-                ToolOutcome::Output(_) | ToolOutcome::Failed(_) => {}
+                ToolOutcome::Output(_) | ToolOutcome::Failed(_) | ToolOutcome::Refused(_) => {}
                 ToolOutcome::ResourceExhausted(what) => {
                     let failure = Failure::new(FailureClass::Resources, what);
                     self.end.get_or_insert(AgentEnd::Failed(failure));
@@ -217,7 +226,9 @@ impl CallState {
 fn output(outcome: &ToolOutcome) -> (ToolOutput, CallResult) {
     match outcome {
         ToolOutcome::Output(output) => (output.clone(), CallResult::Ok),
-        ToolOutcome::Failed(output) => (output.clone(), CallResult::Failed),
+        ToolOutcome::Failed(output) | ToolOutcome::Refused(output) => {
+            (output.clone(), CallResult::Failed)
+        }
         ToolOutcome::ResourceExhausted(what) => (ToolOutput::text(what), CallResult::Failed),
         ToolOutcome::Yielded(_) | ToolOutcome::GaveUp(_) => {
             (ToolOutput::text(prompts::YIELDED), CallResult::Ok)

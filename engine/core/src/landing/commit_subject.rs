@@ -101,6 +101,7 @@ mod tests {
             prompt: prompt.to_owned(),
             yields: Vec::new(),
             context: None,
+            approvals: Default::default(),
             fallback: Vec::new(),
         };
         let items = items.iter().map(|item| (*item).to_owned()).collect();

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use protocol::{Content, TaskName, ToolCall};
 use serde_json::{Map, Value};
 
-use super::{CancelToken, CommandOwner, LineSink, WorkspaceView};
+use super::{CancelToken, CommandOwner, Found, LineSink, WorkspaceView};
 
 /// A tool of one session, built in or supplied by another program.
 #[async_trait]
@@ -24,6 +24,12 @@ pub trait Tool: Send + Sync {
     /// Returns how a call with these arguments accesses its surroundings. The arguments are
     /// possibly unchecked; a call with invalid arguments is never run.
     fn classify(&self, arguments: &Map<String, Value>) -> Access;
+
+    /// Finds a path that [`Tool::classify`] has returned in the same way as [`Tool::execute`] does. Returns
+    /// `None` if the tool would refuse it.
+    async fn find(&self, _view: &dyn WorkspaceView, _path: &str) -> Option<Found> {
+        None
+    }
 
     /// Runs one call, whose arguments match the schema. Errors are returned as an outcome.
     async fn execute(&self, call: ToolCall, context: &ToolContext) -> ToolOutcome;
@@ -71,8 +77,13 @@ pub enum AccessClass {
     Read(Vec<String>),
     /// The call changes these paths, as written by the model.
     Write(Vec<String>),
-    /// The call runs this command, which may do anything.
-    Exec(String),
+    /// The call runs a command, which may do anything.
+    Exec {
+        /// The command, for a shell.
+        command: String,
+        /// The folder it starts in, as written by the model; empty for that of the session.
+        folder: String,
+    },
 }
 
 /// Whether a call may run concurrently with other calls of the same answer.
@@ -115,6 +126,8 @@ pub enum ToolOutcome {
     Output(ToolOutput),
     /// The call failed. The output says why, and what to do about it.
     Failed(ToolOutput),
+    /// The call was not run, because it is not allowed. The output says why.
+    Refused(ToolOutput),
     /// The system is out of a resource: disk space, memory, file descriptors or processes. The
     /// session cannot continue.
     ResourceExhausted(String),

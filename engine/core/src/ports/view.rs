@@ -133,6 +133,17 @@ pub enum Found {
     },
 }
 
+impl Found {
+    /// Returns the path relative to the root. It need not exist.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        match self {
+            Self::Folder(path) | Self::File { path, .. } => path.as_path().to_owned(),
+            Self::Missing { above, rest } => above.as_path().join(rest.iter().collect::<PathBuf>()),
+        }
+    }
+}
+
 /// The metadata of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStat {

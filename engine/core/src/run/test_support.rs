@@ -84,6 +84,7 @@ pub(super) fn done(captured: Option<Captured>) -> TaskReport {
         fallbacks: Vec::new(),
         turns: None,
         reached_limit: None,
+        refused_calls: 0,
         timings: None,
     }
 }

@@ -95,6 +95,7 @@ mod tests {
             fallback: Vec::new(),
             yields,
             context: None,
+            approvals: Default::default(),
         })
     }
 

@@ -1,6 +1,8 @@
 //! The tools of a session: finds the tool of a call, checks the arguments, and turns every error
 //! into an outcome.
 
+mod call_gate;
 mod tool_set;
 
+pub use call_gate::{CallGate, Decided};
 pub use tool_set::ToolSet;

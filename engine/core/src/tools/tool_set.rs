@@ -67,12 +67,14 @@ impl ToolSet {
     /// Returns how a call accesses its surroundings. An invalid call accesses nothing.
     #[must_use]
     pub fn classify(&self, call: &ToolCall) -> Access {
-        match self.find(&call.name) {
-            Some(entry) if call.malformed.is_none() => {
-                entry.tool.classify(&entry.coerced(call.arguments.clone()))
-            }
-            Some(_) | None => Access::none(),
-        }
+        self.classified(call).map_or_else(Access::none, |(_, access)| access)
+    }
+
+    /// Returns the tool of a call and how the call accesses its surroundings, unless it is invalid.
+    pub(super) fn classified(&self, call: &ToolCall) -> Option<(&dyn Tool, Access)> {
+        let entry = self.find(&call.name).filter(|_| call.malformed.is_none())?;
+        let access = entry.tool.classify(&entry.coerced(call.arguments.clone()));
+        Some((entry.tool.as_ref(), access))
     }
 
     /// Runs one call. Errors become outcomes.

@@ -38,6 +38,7 @@ impl SessionEvent {
             | Self::SessionTree { .. }
             | Self::EntryAppended { .. }
             | Self::ToolExecutionStart { .. }
+            | Self::ToolCallRefused { .. }
             | Self::ToolExecutionEnd { .. }
             | Self::TurnEnd { .. }
             | Self::SessionRestart { .. }

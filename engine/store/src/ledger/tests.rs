@@ -77,6 +77,7 @@ async fn every_way_a_task_can_end_reads_back() {
             fallbacks: Vec::new(),
             turns: None,
             reached_limit: None,
+            refused_calls: 0,
             timings: None,
         },
         TaskReport::unstarted(Outcome::Cancelled),

@@ -50,6 +50,7 @@ fn entries(asked: &RunSpec, name: &RunName, added: &RunSpec) -> Vec<LedgerEntry>
                 fallbacks: Vec::new(),
                 turns: None,
                 reached_limit: None,
+                refused_calls: 0,
                 timings: None,
             }),
         },

@@ -1,5 +1,6 @@
 //! Sessions in print mode.
 
+mod approvals;
 mod bad_input;
 mod context_files;
 mod killed;

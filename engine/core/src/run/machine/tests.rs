@@ -557,6 +557,7 @@ fn what_would_ask_an_account_that_cannot_be_used_any_more_is_not_started() {
             prompt: "do it".to_owned(),
             yields: Vec::new(),
             context: None,
+            approvals: Default::default(),
             fallback: Vec::new(),
         };
         TaskSpec { work: agent.into(), ..spec(name, &[]) }
