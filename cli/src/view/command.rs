@@ -71,12 +71,17 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     ("fork", "[ENTRY]", "begins a session with the messages before a prompt; lists prompts"),
     ("name", "TEXT", "names this session"),
     ("compact", "[TEXT]", "replaces older messages by a summary; TEXT says what matters"),
-    ("cost", "", "prints the tokens and the cost of this session"),
+    ("cost", "", "prints the tokens and the cost of this session, and how full its context is"),
     ("quit", "", "leaves; the session can be continued"),
 ];
 
 /// Other names of commands.
 const SYNONYMS: [&str; 2] = ["clear", "exit"];
+
+/// What `/help` says about words that are typed alone.
+const WORDS: &str = "
+exit, quit, help and clear, alone in the input, are commands without the `/`, too; a space before
+one sends it to the model\n";
 
 const KEYS: &str = "
 Enter           sends the input; while the model works, it is part of the next request
@@ -88,7 +93,7 @@ Ctrl-D          leaves
 Ctrl-J          begins a new line
 Up, Down        go through earlier prompts; Ctrl-R searches them
 @PATH           sends the file with the input
-Tab             completes a command, or a file after `@`
+Tab             completes a command, or a file after `@`; Enter completes and runs a command
 Ctrl-P          uses the next model; Shift-Tab, the next thinking level
 Ctrl-T          toggles full display of thinking
 Ctrl-Z          suspends; `fg` goes on
@@ -123,6 +128,9 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
     if let Some(script) = text.strip_prefix('!') {
         return Some(user_command(script));
     }
+    if let Some(word) = word(text.trim_end()) {
+        return Some(word);
+    }
     let line = text.strip_prefix('/')?.trim_end();
     let (name, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     if name.contains('/') {
@@ -155,13 +163,40 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
     Some(command)
 }
 
+/// Returns the command that a word alone is, or what to type in its place. People type it for the
+/// program, not for the model.
+fn word(text: &str) -> Option<Result<Command, String>> {
+    let word = text.to_ascii_lowercase();
+    match word.as_str() {
+        "exit" | "quit" | ":q" | ":q!" | ":wq" => Some(Ok(Command::Quit)),
+        "help" => Some(Ok(Command::Help)),
+        "clear" => Some(Ok(Command::New)),
+        "undo" | "redo" | "rewind" => slash_elsewhere::instead(&word)
+            .map(|instead| Err(format!("`{word}` was not sent; {instead}; {ANYWAY}"))),
+        "resume" | "compact" | "cost" => {
+            Some(Err(format!("`{word}` was not sent; /{word} is the command; {ANYWAY}")))
+        }
+        _other => None,
+    }
+}
+
+/// How a text that looks like a command is sent.
+const ANYWAY: &str = "a space before it sends the text";
+
+/// Returns whether a text is a command that lacks its value.
+pub(super) fn lacks_value(text: &str) -> bool {
+    let typed = text.trim_end().strip_prefix('/');
+    let needs_value = |value: &str| !value.is_empty() && !value.starts_with('[');
+    COMMANDS.iter().any(|(name, value, _)| typed == Some(*name) && needs_value(value))
+}
+
 /// Returns why `/name` is not sent, unless it can be the path of a file: it or its folder is there.
 fn no_path(name: &str) -> Option<String> {
     let path = format!("/{name}");
     let file = Path::new(&path);
     let folder = file.parent().filter(|folder| folder.parent().is_some());
     let is_path = file.file_name().is_some() && (file.exists() || folder.is_some_and(Path::exists));
-    (!is_path).then(|| format!("no such file: `{path}`; a space before it sends the text"))
+    (!is_path).then(|| format!("no such file: `{path}`; {ANYWAY}"))
 }
 
 /// Returns what to type in place of a command that there is not.
@@ -180,9 +215,7 @@ fn user_command(script: &str) -> Result<Command, String> {
     };
     let script = script.trim().to_owned();
     match script {
-        script if script.is_empty() => {
-            Err("`!` needs a command; a space before it sends the text".to_owned())
-        }
+        script if script.is_empty() => Err(format!("`!` needs a command; {ANYWAY}")),
         script if script.contains('\0') => Err("the command has a NUL in it".to_owned()),
         script => Ok(Command::Run(UserCommand { script, reader })),
     }
@@ -197,7 +230,7 @@ pub(super) fn help(form: InputForm) -> String {
     let line = |(name, value, what): &(&str, &str, &str)| {
         format!("{:<18} {what}\n", format!("/{name} {value}"))
     };
-    COMMANDS.iter().map(line).chain([keys.to_owned()]).collect()
+    COMMANDS.iter().map(line).chain([WORDS.to_owned(), keys.to_owned()]).collect()
 }
 
 #[cfg(test)]
@@ -225,6 +258,37 @@ mod tests {
             assert!(matches!(parse(text), Some(Err(_))), "{text}");
         }
         assert_eq!((parse("/clear"), parse("/exit")), (parse("/new"), parse("/quit")));
+    }
+
+    #[test]
+    fn a_word_that_is_meant_for_the_program_is_no_text_unless_a_space_is_before_it() {
+        for (word, command) in [
+            ("exit", "/quit"),
+            ("quit ", "/quit"),
+            ("Exit", "/quit"),
+            (":q", "/quit"),
+            ("help", "/help"),
+            ("clear\n", "/new"),
+        ] {
+            assert_eq!(parse(word), parse(command), "{word}");
+        }
+        for (word, said) in [
+            ("undo", "`!git restore FILE`"),
+            ("redo", "Up brings the last prompt back"),
+            ("rewind", "/tree"),
+            ("cost", "/cost is the command"),
+            ("compact", "/compact is"),
+            ("resume", "/resume is"),
+        ] {
+            let why = parse(word).unwrap().unwrap_err();
+            let ends = why.ends_with("; a space before it sends the text");
+            assert!(why.contains(said) && ends, "{word}: {why}");
+        }
+        for text in [" exit", "exit the loop", "undo it", "continue", "yes", "tree", "help me"] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+        let help = help(InputForm::Lines);
+        assert!(help.contains("\nexit, quit, help and clear, alone in the input"), "{help}");
     }
 
     #[test]

@@ -26,48 +26,97 @@ pub(super) struct Completion {
     pub(super) found: Vec<String>,
     /// The one that is chosen.
     pub(super) chosen: usize,
-    /// How many characters before the cursor it replaces.
-    letters: usize,
+    /// Whether the user has moved to it.
+    is_moved: bool,
+    /// What stands before the cursor in its place.
+    typed: String,
+    pub(super) of: Completed,
+}
+
+/// What is completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Completed {
+    /// The name of a command.
+    Command,
+    /// The value of a command.
+    Value,
+    /// The name of a file.
+    File,
 }
 
 impl Completion {
     /// Returns the candidates for a text before the cursor; `None` if nothing can be completed, or it
     /// is complete already. Only the first line of an input can be a command.
     pub(super) fn of(row: usize, before: &str, candidates: &Candidates) -> Option<Self> {
-        let (typed, found) = if let (0, Some(line)) = (row, before.strip_prefix('/')) {
+        let (of, typed, found) = if let (0, Some(line)) = (row, before.strip_prefix('/')) {
             match line.split_once(' ') {
-                None => (line, matching(line, command::names())),
+                None => (Completed::Command, line, matching(line, command::names())),
                 Some(("model", typed)) => {
-                    (typed, matching(typed, candidates.models.iter().map(String::as_str)))
+                    let models = candidates.models.iter().map(String::as_str);
+                    (Completed::Value, typed, matching(typed, models))
                 }
                 Some(("thinking", typed)) => {
                     let levels = protocol::ThinkingLevel::ALL.map(protocol::ThinkingLevel::as_str);
-                    (typed, matching(typed, levels.into_iter()))
+                    (Completed::Value, typed, matching(typed, levels.into_iter()))
                 }
                 Some(_) => return None,
             }
         } else {
             let typed = file_name(before)?;
-            (typed, matching(typed, candidates.files.iter().flatten().map(String::as_str)))
+            let files = candidates.files.iter().flatten().map(String::as_str);
+            (Completed::File, typed, matching(typed, files))
         };
         let is_complete = found.iter().any(|found| found == typed);
-        let letters = typed.chars().count();
-        (!found.is_empty() && !is_complete).then_some(Self { found, chosen: 0, letters })
+        let typed = typed.to_owned();
+        (!found.is_empty() && !is_complete).then_some(Self {
+            found,
+            chosen: 0,
+            is_moved: false,
+            typed,
+            of,
+        })
+    }
+
+    /// Chooses the candidate that Enter takes, and returns whether there is one: that to which the user
+    /// has moved, or else the only one that begins with what is typed; of values also the only one that
+    /// contains it.
+    pub(super) fn choose_meant(&mut self) -> bool {
+        if self.is_moved || self.typed.is_empty() {
+            return self.is_moved;
+        }
+        let typed = self.typed.to_lowercase();
+        let only = |matches: &dyn Fn(&str) -> bool| {
+            let matches = |(_, it): &(usize, &String)| matches(&it.to_lowercase());
+            let mut matching = self.found.iter().enumerate().filter(matches).map(|(at, _)| at);
+            matching.next().filter(|_| matching.next().is_none())
+        };
+        let begins = only(&|it| it.starts_with(&typed));
+        let contains = || only(&|it| self.of == Completed::Value && it.contains(&typed));
+        let meant = begins.or_else(contains);
+        self.chosen = meant.unwrap_or(self.chosen);
+        meant.is_some()
+    }
+
+    /// Returns whether the user has moved to the chosen candidate.
+    pub(super) fn is_moved(&self) -> bool {
+        self.is_moved
     }
 
     /// Chooses the next candidate.
     pub(super) fn choose_next(&mut self) {
         self.chosen = (self.chosen + 1) % self.found.len();
+        self.is_moved = true;
     }
 
     /// Chooses the candidate before.
     pub(super) fn choose_previous(&mut self) {
         self.chosen = self.chosen.checked_sub(1).unwrap_or(self.found.len() - 1);
+        self.is_moved = true;
     }
 
     /// Returns the chosen candidate, and how many characters before the cursor it replaces.
     pub(super) fn accept(&self) -> (usize, &str) {
-        (self.letters, self.found.get(self.chosen).map_or("", String::as_str))
+        (self.typed.chars().count(), self.found.get(self.chosen).map_or("", String::as_str))
     }
 
     /// Returns the candidates to display, and which of them is chosen.

@@ -6,10 +6,10 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use engine::ports::CancelLevel;
 use protocol::{InputId, QueueKind, ThinkingLevel, UserInput};
 
-use super::{Effect, Leave, SessionRequest, Stopping, ViewState};
-use crate::render::usage_details;
+use super::{Effect, Leave, SessionRequest, Status, Stopping, ViewState};
+use crate::render::{tokens, usage_details};
 use crate::view::command::{self, Command};
-use crate::view::completion::{Completion, file_name};
+use crate::view::completion::{Completed, Completion, file_name};
 use crate::view::editor::edit_of;
 use crate::view::entry::Entry;
 use crate::view::sessions::SwitchTo;
@@ -131,20 +131,51 @@ impl ViewState {
     /// Applies a key while candidates are displayed.
     fn completion_key(&mut self, key: KeyEvent) -> Handled {
         let Some(completion) = &mut self.completion else { return Handled::No };
-        let is_command = self.editor.row() == 0 && self.editor.before_cursor().starts_with('/');
         match key.code {
             KeyCode::Up if key.modifiers.is_empty() => completion.choose_previous(),
             KeyCode::Down => completion.choose_next(),
             KeyCode::Esc => self.completion = None,
-            KeyCode::Enter if !(key.modifiers.is_empty() && is_command) => return Handled::No,
-            KeyCode::Tab | KeyCode::Enter => {
-                let (letters, text) = completion.accept();
-                self.editor.complete(letters, text);
-                self.edited();
-            }
+            KeyCode::Tab => self.accept_completion(),
+            KeyCode::Enter if key.modifiers.is_empty() => return self.complete_command(),
             _ => return Handled::No,
         }
         Handled::Yes
+    }
+
+    /// Completes a command that Enter is to send. [`Handled::Yes`] if it waits for more: it is not clear
+    /// which one is meant, or it lacks its value.
+    fn complete_command(&mut self) -> Handled {
+        let Some(completion) = &mut self.completion else { return Handled::No };
+        let (is_meant, is_moved) = (completion.choose_meant(), completion.is_moved());
+        let is_sent_as_typed = match completion.of {
+            Completed::File => true,
+            Completed::Value => !is_meant,
+            Completed::Command => !is_moved && self.is_known_command(),
+        };
+        if is_sent_as_typed {
+            return Handled::No;
+        }
+        self.accept_completion();
+        if is_meant && !command::lacks_value(&self.editor.text()) {
+            return Handled::No;
+        }
+        if is_meant {
+            self.editor.insert(' ');
+            self.edited();
+        }
+        Handled::Yes
+    }
+
+    /// Returns whether what is typed is a command already.
+    fn is_known_command(&self) -> bool {
+        matches!(command::parse(&self.editor.text()), Some(Ok(_)))
+    }
+
+    fn accept_completion(&mut self) {
+        let Some(completion) = &self.completion else { return };
+        let (letters, text) = completion.accept();
+        self.editor.complete(letters, text);
+        self.edited();
     }
 
     /// Returns whether the files of the folder are wanted for a completion.
@@ -257,7 +288,9 @@ impl ViewState {
         match command {
             Command::Help => self.finished.push(Entry::Text(command::help(self.input_form))),
             Command::Cost => {
-                let text = usage_details(self.status.usage);
+                let Status { usage, context, context_window, .. } = &self.status;
+                let of_window = context_used(*context, *context_window);
+                let text = format!("{}\n{of_window}", usage_details(*usage));
                 self.finished.push(Entry::Text(text));
             }
             Command::Model(None) => self.list_models(),
@@ -320,5 +353,16 @@ impl ViewState {
         }
         let newest = self.queue.iter().rev().find(|queued| queued.kind != QueueKind::Prompt);
         newest.map(|queued| Effect::TakeBack(queued.kind)).into_iter().collect()
+    }
+}
+
+/// Returns how much of the window of the model the last request and its answer took.
+fn context_used(context: u64, window: Option<u64>) -> String {
+    match window.filter(|window| *window > 0) {
+        Some(window) => {
+            let percent = context.saturating_mul(100) / window;
+            format!("context: {} of {} tokens ({percent}%)", tokens(context), tokens(window))
+        }
+        None => format!("context: {} tokens; the window of the model is unknown", tokens(context)),
     }
 }

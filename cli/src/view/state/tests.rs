@@ -130,12 +130,83 @@ fn models_and_thinking_levels_are_chosen_by_commands_and_keys() {
     view.thinking_set(ThinkingLevel::XHigh);
     let next = press(&mut view, KeyCode::BackTab, KeyModifiers::SHIFT);
     assert_eq!(next, [Effect::SetThinking(ThinkingLevel::Off)]);
-    // The first Enter completes, the second one sends.
-    assert_eq!(enter(&mut view, "/model two"), []);
-    let effects = press(&mut view, KeyCode::Enter, KeyModifiers::NONE);
-    assert_eq!(effects[1..], [Effect::SetModel("a/two".to_owned())]);
     let effects = enter(&mut view, "/thinking low");
     assert_eq!(effects[1..], [Effect::SetThinking(ThinkingLevel::Low)]);
+}
+
+#[test]
+fn enter_runs_the_command_that_it_completes_unless_it_is_not_clear_or_lacks_its_value() {
+    let models = ["a/one", "a/two", "b/loop", "b/other"].map(str::to_owned);
+    let fresh = || {
+        let mut view = test_view();
+        view.candidates.models = models.clone().into();
+        view
+    };
+    let model = |name: &str| Effect::SetModel(name.to_owned());
+    let list = || Effect::Session(SessionRequest::List);
+    // What is typed, the command that is run, and its effects.
+    for (typed, command, expected) in [
+        ("/q", "/quit", vec![Effect::Leave(Leave::Done)]),
+        ("/quit", "/quit", vec![Effect::Leave(Leave::Done)]),
+        ("/cos", "/cost", vec![]),
+        ("/re", "/resume", vec![list()]),
+        ("/comp", "/compact", vec![Effect::Compact(None)]),
+        ("/model loop", "/model b/loop", vec![model("b/loop")]),
+        ("/model a/o", "/model a/one", vec![model("a/one")]),
+        ("/model two", "/model a/two", vec![model("a/two")]),
+        // Several match: what is typed is looked up.
+        ("/model o", "/model o", vec![model("o")]),
+        ("/model ", "/model ", vec![]),
+        ("/thinking hi", "/thinking high", vec![Effect::SetThinking(ThinkingLevel::High)]),
+        ("/thinking xh", "/thinking xhigh", vec![Effect::SetThinking(ThinkingLevel::XHigh)]),
+        ("/thinking m", "/thinking m", vec![]),
+        ("/name it", "/name it", vec![Effect::Session(SessionRequest::Name("it".to_owned()))]),
+    ] {
+        let effects = enter(&mut fresh(), typed);
+        let remembered = Effect::Remember(command.to_owned());
+        assert_eq!(effects, [vec![remembered], expected].concat(), "{typed}");
+    }
+    for (typed, waiting) in [
+        ("/c", ["/compact", "/cost"]),
+        ("/t", ["/thinking", "/tree"]),
+        ("/na", ["/name ", "/name "]),
+    ] {
+        let mut view = fresh();
+        assert_eq!(enter(&mut view, typed), [], "{typed}");
+        let text = view.editor.text();
+        assert!(waiting.contains(&text.as_str()), "{typed}: {text}");
+    }
+    // A candidate to which the user has moved is meant.
+    let mut view = fresh();
+    view.paste("/model a/");
+    press(&mut view, KeyCode::Down, KeyModifiers::NONE);
+    let chosen = view.completion.as_ref().expect("two match").accept().1.to_owned();
+    let effects = press(&mut view, KeyCode::Enter, KeyModifiers::NONE);
+    assert_eq!(effects[1..], [Effect::SetModel(chosen)]);
+    // Tab only completes; a command that stands there whole is sent, wherever the cursor is.
+    let mut view = fresh();
+    view.paste("/cos");
+    assert_eq!(press(&mut view, KeyCode::Tab, KeyModifiers::NONE), []);
+    assert_eq!(view.editor.text(), "/cost");
+    view.editor.set("");
+    view.paste("/quit");
+    press(&mut view, KeyCode::Left, KeyModifiers::NONE);
+    let effects = press(&mut view, KeyCode::Enter, KeyModifiers::NONE);
+    assert_eq!(effects[1..], [Effect::Leave(Leave::Done)]);
+}
+
+#[test]
+fn the_cost_of_a_session_is_printed_with_how_full_its_context_is() {
+    for (window, expected) in [
+        (Some(200_000), "context: 30.0k of 200k tokens (15%)"),
+        (None, "context: 30.0k tokens; the window of the model is unknown"),
+    ] {
+        let mut view = test_view();
+        (view.status.context, view.status.context_window) = (30_000, window);
+        enter(&mut view, "/cost");
+        let expected = format!("0 tokens · $0.00\n{expected}");
+        assert_eq!(view.take_finished(80), [Entry::Text(expected)]);
+    }
 }
 
 #[test]

@@ -182,7 +182,7 @@ fn a_conversation_says_where_it_works_and_refuses_commands_that_are_not_there_by
     screen.until("the help", |text| text.contains("/quit") && text.contains("Alt-Enter"));
     screen.press("/thinking hi");
     screen.until("the levels", |text| text.contains("▸ high"));
-    screen.press("\r\r");
+    screen.press("\r");
     screen.until("the level", |text| text.contains("thinking high ·"));
     screen.press("/model nope\r");
     screen.until("no such model", |text| text.contains("no model"));
