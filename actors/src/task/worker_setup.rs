@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::ports::{
-    InputFiles, Models, ToolEnv, VariableChoice, WorkerReport, WorkerStart, Workspace as Place,
+    InputFiles, Models, SessionPurpose, ToolEnv, VariableChoice, WorkerReport, WorkerStart,
+    Workspace as Place,
 };
 use protocol::{Failure, FailureClass, RunName, TaskName, TaskSpec, Work};
 
@@ -108,19 +109,24 @@ pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> Exe
     let spec = &task.spec;
     match spec.work {
         Work::Command(_) | Work::External(_) => ExecutorSetup::Commands,
-        Work::Agent(ref agent) => ExecutorSetup::Tools(Box::new(ToolSetup {
-            view: lease.view(),
-            env: ToolEnv {
-                subfolder: task.run.subfolder.clone(),
-                repo: task.run.repo.clone(),
-                environment: environment(task, &lease.place, attempt),
-                keep: spec.limits.output,
-                schema: spec.schema.as_deref().cloned(),
-                is_scripted: agent.model.is_scripted(),
-            },
-            artifacts: artifacts(task),
-            only: None,
-            approvals: agent.approvals.clone().into(),
-        })),
+        Work::Agent(ref agent) => ExecutorSetup::Tools(
+            Box::new(ToolSetup {
+                view: lease.view(),
+                env: ToolEnv {
+                    subfolder: task.run.subfolder.clone(),
+                    repo: task.run.repo.clone(),
+                    environment: environment(task, &lease.place, attempt),
+                    keep: spec.limits.output,
+                    schema: spec.schema.as_deref().cloned(),
+                    purpose: SessionPurpose::Task,
+                    is_scripted: agent.model.is_scripted(),
+                },
+                artifacts: artifacts(task),
+                only: None,
+                approvals: agent.approvals.clone().into(),
+                answerer: Answerer::None,
+            }),
+            None,
+        ),
     }
 }

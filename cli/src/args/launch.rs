@@ -1,10 +1,14 @@
 //! The options of a session: `regatta [PROMPT…]`.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Args, ValueEnum};
+use engine::ports::SessionPurpose;
 use protocol::{ApprovalMode, ThinkingLevel};
+use tools::Builtins;
 
 use super::approval_mode::approval_mode;
 use super::{GivenKey, ModelsArgs};
@@ -61,9 +65,18 @@ pub struct LaunchArgs {
     #[arg(long, value_name = "URL")]
     pub base_url: Option<BaseUrl>,
 
-    /// The tools of the model, separated by commas: read, write, edit, bash [default: all]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub tools: Option<Vec<ToolName>>,
+    /// The names of the tools that the model may use
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        value_parser = PossibleValuesParser::new(tool_names()),
+        help = format!(
+            "The tools of the model, separated by commas: {} [default: all]",
+            tool_names().join(", ")
+        )
+    )]
+    pub tools: Option<Vec<String>>,
 
     /// The model has no tools, or those of --tools only
     #[arg(long, action = ArgAction::SetTrue)]
@@ -145,42 +158,23 @@ pub enum OutputMode {
     Json,
 }
 
-/// The value of `--tools`: the name of a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub enum ToolName {
-    /// Reads files and folders.
-    Read,
-    /// Writes files.
-    Write,
-    /// Changes parts of files.
-    Edit,
-    /// Runs commands.
-    Bash,
-}
-
-impl ToolName {
-    /// Every tool.
-    pub(crate) const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Edit, Self::Bash];
-
-    /// Returns the name of the tool, as models call it.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Edit => "edit",
-            Self::Bash => "bash",
-        }
-    }
+/// Returns the names of the tools that a conversation has.
+fn tool_names() -> Vec<&'static str> {
+    Builtins::names(SessionPurpose::Conversation)
 }
 
 impl LaunchArgs {
-    /// Returns the names of the tools that the model has.
+    /// Returns the names of the tools that the model may use; `None` if it may use every tool.
     #[must_use]
-    pub fn tool_names(&self) -> Vec<&'static str> {
-        let given = self.tools.as_deref();
-        let all: &[ToolName] = if self.no_tools { &[] } else { &ToolName::ALL };
-        let given = given.unwrap_or(all);
-        ToolName::ALL.into_iter().filter(|it| given.contains(it)).map(ToolName::as_str).collect()
+    pub fn allowed_tools(&self) -> Option<BTreeSet<String>> {
+        let none = self.no_tools.then(BTreeSet::new);
+        self.tools.as_ref().map(|names| names.iter().cloned().collect()).or(none)
+    }
+
+    /// Returns whether the model has tools.
+    #[must_use]
+    pub(crate) fn has_tools(&self) -> bool {
+        self.allowed_tools().is_none_or(|names| !names.is_empty())
     }
 
     /// Returns the arguments of the list of models, if that is all that is asked for.

@@ -26,7 +26,7 @@ pub use commands::{Arguments, Command, CompletionsArgs, HelpArgs, ManArgs, Schem
 pub use commands::{OnlyOutcome, ResultsArgs, ResultsForm, TargetArgs};
 pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 pub(crate) use help_text::no_task;
-pub use launch::{LaunchArgs, OutputMode, ToolName};
+pub use launch::{LaunchArgs, OutputMode};
 pub use models::{
     GivenKey, ListedModels, LoginArgs, LoginMethod, LogoutArgs, ModelsArgs, ModelsCommand,
 };

@@ -107,7 +107,7 @@ fn first_line(
     system: &SystemPrompt,
 ) -> Option<String> {
     let elsewhere = not_in.map(|folder| format!(", not in {folder} (--allow-home works there)"));
-    let is_told = form == SessionForm::Print && !args.tool_names().is_empty();
+    let is_told = form == SessionForm::Print && args.has_tools();
     let place = (is_told || elsewhere.is_some()).then(|| {
         let elsewhere = elsewhere.unwrap_or_default();
         format!("the session works in {}, in place{elsewhere}", path.display())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use actors::{SessionSpec, ToolSetup};
 use engine::agent::{Limits, QueueModes, RequestHooks};
-use engine::ports::{Requester, ToolEnv};
+use engine::ports::{Requester, SessionPurpose, ToolEnv};
 use engine::prompt::SystemPrompt;
 use protocol::ModelRoute;
 use store::artifacts_of;
@@ -13,7 +13,7 @@ use store::artifacts_of;
 use super::log_choice::{ChosenLog, LogStorage};
 use super::system_prompt::session_prompt;
 use crate::app_context::AppContext;
-use crate::args::{GivenKey, LaunchArgs, ToolName};
+use crate::args::{GivenKey, LaunchArgs};
 use crate::error::{Error, ErrorKind};
 use crate::model::{
     FoundModel, LocalSources, ModelChoice, ModelDirectory, ModelOption, ModelSelection, Obstacle,
@@ -51,11 +51,11 @@ pub(crate) async fn plan(
     let (system, about_files) = prompt;
     notes.extend(about_files);
     let (spec, tools) = app.session_in(folder, model, system, log.path.clone());
-    let only = Some(args.tool_names().into_iter().map(str::to_owned).collect());
     let logs = Some(app.session_logs(log.storage));
     let spec = SessionSpec { fallbacks, id: log.id, logs, ..spec };
     let approvals = app.settings.approvals(args.approval_mode).into();
-    Ok(SessionPlan { spec, tools: ToolSetup { only, approvals, ..tools }, notes })
+    let tools = ToolSetup { only: args.allowed_tools(), approvals, ..tools };
+    Ok(SessionPlan { spec, tools, notes })
 }
 
 impl AppContext {
@@ -92,12 +92,12 @@ impl AppContext {
             environment: Default::default(),
             keep: self.settings.task_limits().output,
             schema: None,
+            purpose: SessionPurpose::Conversation,
             is_scripted,
         };
         let view = Arc::new(isolation::DirectoryView::new(folder));
-        let only = Some(ToolName::ALL.into_iter().map(|it| it.as_str().to_owned()).collect());
         let approvals = self.settings.approvals(None).into();
-        (spec, ToolSetup { view, env, artifacts, only, approvals })
+        (spec, ToolSetup { view, env, artifacts, only: None, approvals })
     }
 }
 

@@ -3,6 +3,7 @@
 use protocol::{BashExecution, Content, ToolCall, ToolExecutionResult};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
+use tools::{Builtins, ShownPart};
 
 use super::entry::BAD;
 use super::markdown::DIM;
@@ -55,7 +56,10 @@ impl EndedCall {
         });
         let text = texts.collect::<Vec<_>>().join("\n");
         let style = if self.is_error { BAD } else { DIM };
-        let part = if self.call.name == "bash" { LeftOut::Begin } else { LeftOut::End };
+        let part = match Builtins::shown_part(&self.call.name) {
+            ShownPart::Beginning => LeftOut::End,
+            ShownPart::End => LeftOut::Begin,
+        };
         folded(&text, part, style)
     }
 }

@@ -22,7 +22,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::sleep;
 
 use self::output::{Output, output};
-use crate::builtin::{Builtin, Session, rename, text};
+use crate::builtin::{Builtin, Session, ShownPart, rename, text};
 use crate::display;
 use crate::error::{PathError, ToolError};
 use crate::paths::Paths;
@@ -58,6 +58,8 @@ impl Builtin for Bash {
         end are returned; the rest is in a file that is named. Commands of one answer run side by \
         side: put what depends on each other into one command.";
     const EXAMPLE: &'static str = r#"{"command":"cargo test --quiet","timeout":600}"#;
+
+    const SHOWN_PART: ShownPart = ShownPart::End;
 
     type Arguments = BashArguments;
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use engine::ports::{
-    Access, AccessClass, CancelToken, Concurrency, Found, Tool, ToolContext, ToolEnv, ToolOutcome,
-    ToolSpec, Visibility, WorkspaceView,
+    Access, AccessClass, CancelToken, Concurrency, Found, SessionPurpose, Tool, ToolContext,
+    ToolEnv, ToolOutcome, ToolSpec, Visibility, WorkspaceView,
 };
 use protocol::ToolCall;
 use schemars::JsonSchema;
@@ -32,6 +32,11 @@ pub(crate) trait Builtin: Send + Sync + Sized + 'static {
     /// Whether the tool is declared to the model.
     const VISIBILITY: Visibility = Visibility::Declared;
 
+    /// The sessions that have the tool; all if absent.
+    const PURPOSE: Option<SessionPurpose> = None;
+    /// Which part of a long result people are shown.
+    const SHOWN_PART: ShownPart = ShownPart::Beginning;
+
     /// The arguments. Their doc comments are part of the schema, written for the model.
     type Arguments: DeserializeOwned + JsonSchema + Send;
 
@@ -40,6 +45,11 @@ pub(crate) trait Builtin: Send + Sync + Sized + 'static {
 
     /// Renames arguments that models spell differently to the declared names.
     fn reshape(_arguments: &mut Map<String, Value>) {}
+
+    /// Returns what a call is about, for people. `None` lets the one who shows it choose an argument.
+    fn title(_arguments: &Map<String, Value>) -> Option<String> {
+        None
+    }
 
     /// Inserts the schema of the task's result into the schema of the arguments that is declared to
     /// the model. The arguments of calls are checked against the schema without this insertion.
@@ -54,6 +64,21 @@ pub(crate) trait Builtin: Send + Sync + Sized + 'static {
         arguments: Self::Arguments,
         context: &ToolContext,
     ) -> impl Future<Output = Result<ToolOutcome, ToolError>> + Send;
+}
+
+/// A part of a long result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShownPart {
+    /// The first lines.
+    Beginning,
+    /// The last lines.
+    End,
+}
+
+/// Returns what a call of a built-in tool is about.
+pub(crate) fn title<T: Builtin>(mut arguments: Map<String, Value>) -> Option<String> {
+    T::reshape(&mut arguments);
+    T::title(&arguments)
 }
 
 /// Returns the specification of a built-in tool.

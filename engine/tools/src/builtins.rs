@@ -6,22 +6,23 @@ use async_trait::async_trait;
 use engine::failpoint;
 use engine::fault::Faults;
 use engine::ports::{
-    Access, Tool, ToolBuildError, ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolSpec,
-    Visibility,
+    Access, SessionPurpose, Tool, ToolBuildError, ToolContext, ToolEnv, ToolFactory, ToolOutcome,
+    ToolSpec, Visibility,
 };
+use protocol::ToolCall;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::bash::Bash;
-use crate::builtin::{Builtin, Session, build, spec};
+use crate::builtin::{Builtin, Session, ShownPart, build, spec, title};
 use crate::edit::Edit;
 use crate::error::ToolError;
 use crate::read::Read;
 use crate::write::Write;
 use crate::yield_tool::Yield;
 
-/// The built-in tools: `read`, `write`, `edit`, `bash` and `yield`.
+/// The built-in tools.
 pub struct Builtins {
     faults: Faults,
     tools: Vec<(&'static Entry, Arc<ToolSpec>)>,
@@ -35,6 +36,29 @@ impl Builtins {
         let tools = TABLE.iter().chain(PANIC_TOOL).map(specified).collect();
         Self { faults, tools }
     }
+
+    /// Returns the names of the tools that are declared to the models of such sessions.
+    #[must_use]
+    pub fn names(purpose: SessionPurpose) -> Vec<&'static str> {
+        TABLE.iter().filter(|entry| entry.is_for(purpose)).map(|entry| entry.name).collect()
+    }
+
+    /// Returns what a call is about, for people; `None` if its tool has nothing to say about it.
+    #[must_use]
+    pub fn title(call: &ToolCall) -> Option<String> {
+        (entry(&call.name)?.title)(call.arguments.clone())
+    }
+
+    /// Returns which part of a long result of `tool` people are shown.
+    #[must_use]
+    pub fn shown_part(tool: &str) -> ShownPart {
+        entry(tool).map_or(ShownPart::Beginning, |entry| entry.shown_part)
+    }
+}
+
+/// Returns the row of a tool, whose name models may write in another case.
+fn entry(name: &str) -> Option<&'static Entry> {
+    TABLE.iter().find(|entry| entry.name.eq_ignore_ascii_case(name))
 }
 
 #[async_trait]
@@ -51,8 +75,11 @@ impl ToolFactory for Builtins {
             })?;
             Ok((entry.build)(spec, &session))
         };
-        let tools = self.tools.iter();
-        tools.filter(|(_, spec)| spec.name != Panic::NAME || env.is_scripted).map(build).collect()
+        let is_there = |(entry, spec): &&(&Entry, Arc<ToolSpec>)| {
+            let is_seen = spec.visibility == Visibility::Declared || env.is_scripted;
+            is_seen && entry.is_for(env.purpose)
+        };
+        self.tools.iter().filter(is_there).map(build).collect()
     }
 }
 
@@ -70,6 +97,11 @@ pub(crate) const PANIC_TOOL: &[Entry] = &[Entry::of::<Panic>()];
 
 /// One row of the table.
 pub(crate) struct Entry {
+    name: &'static str,
+    /// The sessions that have the tool; all if absent.
+    purpose: Option<SessionPurpose>,
+    shown_part: ShownPart,
+    title: fn(Map<String, Value>) -> Option<String>,
     /// Returns the specification of the tool.
     pub(crate) spec: fn() -> ToolSpec,
     /// Builds the tool for a session.
@@ -78,7 +110,18 @@ pub(crate) struct Entry {
 
 impl Entry {
     const fn of<T: Builtin>() -> Self {
-        Self { spec: spec::<T>, build: build::<T> }
+        Self {
+            name: T::NAME,
+            purpose: T::PURPOSE,
+            shown_part: T::SHOWN_PART,
+            title: title::<T>,
+            spec: spec::<T>,
+            build: build::<T>,
+        }
+    }
+
+    fn is_for(&self, purpose: SessionPurpose) -> bool {
+        self.purpose.is_none_or(|only| only == purpose)
     }
 }
 

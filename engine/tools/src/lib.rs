@@ -14,6 +14,7 @@ mod write;
 mod yield_tool;
 
 pub use bash::user_command::{UserCommandEnd, UserShell};
+pub use builtin::ShownPart;
 pub use builtins::Builtins;
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use engine::ports::{Access, Concurrency, ToolContext, ToolOutcome};
+use engine::ports::{Access, Concurrency, SessionPurpose, ToolContext, ToolOutcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
@@ -47,9 +47,11 @@ const BOTH: &str = "yield has both data and error. Call it again with {\"result\
 
 impl Builtin for Yield {
     const NAME: &'static str = "yield";
-    const DESCRIPTION: &'static str = "HeadAndTail the task. Call it once, alone, when everything is \
+    const DESCRIPTION: &'static str = "Ends the task. Call it once, alone, when everything is \
         done, with the result as data; or, when the task cannot be done, with the reason as error.";
     const EXAMPLE: &'static str = r#"{"result":{"data":{"summary":"what was done"}}}"#;
+
+    const PURPOSE: Option<SessionPurpose> = Some(SessionPurpose::Task);
 
     type Arguments = YieldArguments;
 

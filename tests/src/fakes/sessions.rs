@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use actors::{Events, OpenSessionError, SessionHandle, SessionSpec, ToolSetup};
 use engine::agent::{Limits, QueueModes, RequestHooks};
-use engine::ports::{Requester, ToolEnv};
+use engine::ports::{Requester, SessionPurpose, ToolEnv};
 use engine::prompt::{Environment, Role, SystemPrompt};
 use protocol::{AgentEnd, EventKind, EventScope, InputId, SessionEvent, UserInput};
 
@@ -47,6 +47,7 @@ pub fn session_tools() -> ToolSetup {
             environment: Default::default(),
             keep: 1_000,
             schema: None,
+            purpose: SessionPurpose::Conversation,
             is_scripted: false,
         },
         artifacts: "/sessions".into(),

@@ -10,9 +10,9 @@ use async_trait::async_trait;
 use engine::fault::{FaultHooks, Faults};
 use engine::ports::{
     ArtifactStore as _, CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest,
-    EndCause, OwnerEnd, SHORT_OUTPUT_BYTES, SHORT_OUTPUT_LINES, ShortOutput, ToolContext,
-    ToolDeclaration, ToolEnv, ToolFactory as _, ToolOutcome, ToolOutput, ViewPath, Visibility,
-    WorkspaceView,
+    EndCause, OwnerEnd, SHORT_OUTPUT_BYTES, SHORT_OUTPUT_LINES, SessionPurpose, ShortOutput,
+    ToolContext, ToolDeclaration, ToolEnv, ToolFactory as _, ToolOutcome, ToolOutput, ViewPath,
+    Visibility, WorkspaceView,
 };
 use engine::tools::ToolSet;
 use isolation::DirectoryView;
@@ -53,13 +53,20 @@ enum Workspace {
 }
 
 /// How a session differs from the usual one.
-#[derive(Default)]
 pub(crate) struct Setting {
     pub(crate) below: &'static str,
+    pub(crate) purpose: SessionPurpose,
     pub(crate) schema: Option<Value>,
     pub(crate) faults: &'static str,
     /// The tools that cannot be built.
     pub(crate) left_out: &'static [&'static str],
+}
+
+impl Default for Setting {
+    fn default() -> Self {
+        let purpose = SessionPurpose::Task;
+        Self { below: "", purpose, schema: None, faults: "", left_out: &[] }
+    }
 }
 
 /// What a tool answered.
@@ -113,6 +120,7 @@ impl Session {
             environment: BTreeMap::from([("TASK".to_owned(), "t1".into())]),
             keep: 64 << 20,
             schema: setting.schema,
+            purpose: setting.purpose,
             is_scripted: true,
         };
         let built = Builtins::new(faults.clone()).build(&env).await;

@@ -1,8 +1,9 @@
 //! What all built-in tools have in common.
 
-use engine::ports::{Access, AccessClass, Concurrency, ToolOutcome};
+use engine::ports::{Access, AccessClass, Concurrency, SessionPurpose, ToolOutcome};
 use protocol::ToolCall;
 use serde_json::{Value, json};
+use tools::{Builtins, ShownPart};
 
 use super::session::{Session, Setting, ViewKind, call, read};
 
@@ -12,7 +13,7 @@ over_both_views! {
 }
 
 #[test]
-async fn there_are_five_tools_and_each_has_a_schema_that_servers_take() {
+async fn each_tool_has_a_schema_that_servers_take() {
     let kind = ViewKind::Memory;
     let session = Session::new(kind).await;
     let all = session.declarations();
@@ -33,7 +34,7 @@ async fn there_are_five_tools_and_each_has_a_schema_that_servers_take() {
 async fn what_is_known_to_change_something_runs_alone() {
     let session = Session::new(ViewKind::Memory).await;
     let path = || vec!["src/a".to_owned()];
-    let file = json!({ "file_path": "src/a", "content": "x", "command": "make" });
+    let file = json!({ "file_path": "src/a", "path": "src/a", "content": "x", "command": "make" });
     let expected = [
         ("read", AccessClass::Read(path()), Concurrency::Shared),
         ("write", AccessClass::Write(path()), Concurrency::Exclusive),
@@ -68,7 +69,7 @@ async fn a_tool_that_is_not_there_is_told_with_those_that_are() {
     let session = Session::new(kind).await;
     let list = "The tools there are: read, write, edit, bash, yield";
     for (name, shown) in
-        [("grep", "grep"), ("web search", "web search"), ("a\nb\u{1b}", "a\\nb\\u{1b}"), ("", "")]
+        [("sed", "sed"), ("web search", "web search"), ("a\nb\u{1b}", "a\\nb\\u{1b}"), ("", "")]
     {
         let failed = session.failed(name, json!({})).await;
         assert_eq!(failed, format!("Tool {shown} not found. {list}"));
@@ -78,6 +79,31 @@ async fn a_tool_that_is_not_there_is_told_with_those_that_are() {
         let failed = session.failed(name, json!({ "path": "a" })).await;
         assert_eq!(failed, format!("Tool {name} not found. Did you mean read? {list}"));
     }
+}
+
+#[test]
+async fn a_conversation_has_the_tools_of_a_task_but_its_end() {
+    let purpose = SessionPurpose::Conversation;
+    let setting = Setting { purpose, ..Setting::default() };
+    let session = Session::with(ViewKind::Memory, setting).await;
+    let names: Vec<_> = session.declarations().iter().map(|tool| tool.name.clone()).collect();
+    assert_eq!(names, ["read", "write", "edit", "bash"]);
+    assert_eq!(names, Builtins::names(purpose), "as help lists them");
+    let all = Builtins::names(SessionPurpose::Task);
+    assert_eq!(all, [&Builtins::names(purpose)[..], &["yield"]].concat());
+}
+
+#[test]
+fn a_call_is_shown_as_its_tool_says() {
+    let cases = [
+        ("read", json!({ "path": "src" }), None::<&str>),
+        ("other", json!({ "pattern": "src" }), None),
+    ];
+    for (name, arguments, title) in cases {
+        assert_eq!(Builtins::title(&call(name, arguments)).as_deref(), title, "{name}");
+    }
+    let ends = ["bash", "read", "other"].map(Builtins::shown_part);
+    assert_eq!(ends, [ShownPart::End, ShownPart::Beginning, ShownPart::Beginning]);
 }
 
 #[test]
@@ -158,8 +184,12 @@ async fn the_tool_panic_panics_and_no_model_is_told_of_it() {
 async fn no_arguments_whatever_make_a_tool_panic(kind: ViewKind) {
     let session = Session::new(kind).await;
     let odd = [json!(null), json!(1), json!("\0"), json!([]), json!({ "a": [null] }), json!("é")];
-    let names = ["path", "edits", "content", "command", "result", "data", "old", "new", "timeout"];
-    for tool in ["read", "write", "edit", "bash", "yield"] {
+    let names = [
+        "path", "edits", "content", "command", "result", "data", "old", "new", "timeout",
+        "pattern", "glob", "type", "limit",
+    ];
+    let tools = session.declarations();
+    for tool in tools.iter().map(|tool| tool.name.as_str()) {
         for name in names {
             for value in &odd {
                 for other in &odd {

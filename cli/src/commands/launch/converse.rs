@@ -107,8 +107,8 @@ fn intro(args: &LaunchArgs, state: &SessionState) -> String {
     let (model, folder) = (state.model.name(), state.folder.display());
     let read = context_files(&state.system).map(|read| format!(" · has read {read}"));
     let read = read.unwrap_or_default();
-    match args.tool_names().is_empty() {
-        true => format!("{model} has no tools{read} · /help"),
-        false => format!("{model} uses its tools in {folder}, in place{read} · /help"),
+    match args.has_tools() {
+        false => format!("{model} has no tools{read} · /help"),
+        true => format!("{model} uses its tools in {folder}, in place{read} · /help"),
     }
 }

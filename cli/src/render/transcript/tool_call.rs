@@ -2,6 +2,7 @@
 
 use protocol::{ToolCall, ToolResult};
 use serde_json::Value;
+use tools::{Builtins, ShownPart};
 
 use super::super::patch::painted;
 use super::super::printable::{cut, one_line};
@@ -59,8 +60,10 @@ fn summary(call: &ToolCall) -> (String, Vec<String>) {
     if call.name == YIELD {
         return ("".to_owned(), yield_lines(call));
     }
-    let description =
-        DESCRIPTIVE_ARGUMENTS.iter().find_map(|key| call.arguments.get(*key)?.as_str());
+    // A tool of another program has no title.
+    let described =
+        || DESCRIPTIVE_ARGUMENTS.iter().find_map(|key| call.arguments.get(*key)?.as_str());
+    let description = Builtins::title(call).or_else(|| described().map(str::to_owned));
     let Some(description) = description else {
         let arguments = serde_json::to_string(&call.arguments).unwrap_or_default();
         let arguments = if call.arguments.is_empty() { String::new() } else { arguments };
@@ -92,10 +95,10 @@ fn result_lines(result: &ToolResult, palette: Palette, room: OutputWidth) -> Vec
     {
         return painted(&excerpt(diff, Excerpt::First(CHANGE_LINES)), palette);
     }
-    let part = match result.tool_name.as_str() {
-        "bash" => Excerpt::Last(OUTPUT_LINES),
-        _ if result.is_error => Excerpt::First(OUTPUT_LINES),
-        _ => Excerpt::First(OTHER_LINES),
+    let part = match Builtins::shown_part(&result.tool_name) {
+        ShownPart::End => Excerpt::Last(OUTPUT_LINES),
+        ShownPart::Beginning if result.is_error => Excerpt::First(OUTPUT_LINES),
+        ShownPart::Beginning => Excerpt::First(OTHER_LINES),
     };
     let meaning = if result.is_error { Meaning::Bad } else { Meaning::Aside };
     let shown = excerpt(&result.text(), part).into_iter();

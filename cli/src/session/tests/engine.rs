@@ -11,7 +11,7 @@ use actors::{Deps, Engine, Policy, SessionSpec, ToolSetup};
 use engine::agent::{Limits, QueueModes, RequestHooks};
 use engine::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use engine::fault::Faults;
-use engine::ports::{NoExternalWorkers, Requester, ToolEnv};
+use engine::ports::{NoExternalWorkers, Requester, SessionPurpose, ToolEnv};
 use engine::prompt::{Environment, Role, SystemPrompt};
 use engine::request::RequestPolicy;
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
@@ -147,10 +147,11 @@ impl SessionEngine {
                 environment: BTreeMap::new(),
                 keep: 1_000_000,
                 schema: None,
+                purpose: SessionPurpose::Conversation,
                 is_scripted: false,
             },
             artifacts: self.logs.join("artifacts"),
-            only: Some(["read", "write", "edit", "bash"].map(str::to_owned).into()),
+            only: None,
             approvals: Default::default(),
         }
     }

@@ -184,9 +184,20 @@ pub struct ToolEnv {
     pub keep: u64,
     /// The JSON Schema of the value to yield; without one, every value is accepted.
     pub schema: Option<Value>,
+    /// What the session is for.
+    pub purpose: SessionPurpose,
     /// Whether the model is scripted. Such a model has a tool that panics, so that a scenario can show how
     /// the engine handles a panic.
     pub is_scripted: bool,
+}
+
+/// What a session is for. Some tools exist only for one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionPurpose {
+    /// A task of a run, which ends with a result.
+    Task,
+    /// A conversation, which has no end of its own.
+    Conversation,
 }
 
 /// A tool that could not be built. The session continues without it.
