@@ -18,6 +18,9 @@ use crate::bash::Bash;
 use crate::builtin::{Builtin, Session, ShownPart, build, spec, title};
 use crate::edit::Edit;
 use crate::error::ToolError;
+use crate::find::Find;
+use crate::grep::Grep;
+use crate::ls::Ls;
 use crate::read::Read;
 use crate::write::Write;
 use crate::yield_tool::Yield;
@@ -89,6 +92,9 @@ pub(crate) const TABLE: &[Entry] = &[
     Entry::of::<Write>(),
     Entry::of::<Edit>(),
     Entry::of::<Bash>(),
+    Entry::of::<Grep>(),
+    Entry::of::<Find>(),
+    Entry::of::<Ls>(),
     Entry::of::<Yield>(),
 ];
 

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use engine::ports::FileKind;
 use protocol::RepoPath;
 
 /// How much of the beginning and of the end of a command's output is shown: at most 50 KB and 3000
@@ -24,6 +25,10 @@ pub(crate) const SCAN_BYTES: u64 = 256 << 20;
 /// How many names of a folder are listed, and how many are read.
 pub(crate) const LISTED_NAMES: usize = 500;
 pub(crate) const SCANNED_NAMES: usize = 20_000;
+
+/// The bytes of the output of a search, and the columns of one line in it.
+pub(crate) const SEARCH_BYTES: usize = 50 << 10;
+pub(crate) const SEARCH_COLUMNS: usize = 500;
 
 /// The largest file that is edited or written.
 pub(crate) const MAX_FILE_BYTES: u64 = 16 << 20;
@@ -54,6 +59,15 @@ pub(crate) fn path(path: &Path) -> String {
     let components = path.components().map(|part| name(part.as_os_str()));
     let plain = components.collect::<Vec<_>>().join("/");
     RepoPath::new(path.as_os_str().as_bytes()).map_or(plain, |path| path.to_string())
+}
+
+/// Returns the mark behind the name of an entry: `/` for a folder, `@` for a symlink.
+pub(crate) fn kind_mark(kind: FileKind) -> &'static str {
+    match kind {
+        FileKind::Folder => "/",
+        FileKind::Symlink => "@",
+        FileKind::Regular | FileKind::Special => "",
+    }
 }
 
 /// Formats the name of a file as git does.

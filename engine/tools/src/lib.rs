@@ -7,9 +7,15 @@ mod change;
 mod display;
 mod edit;
 mod error;
+mod find;
+mod globs;
+mod grep;
+mod ignore_rules;
+mod ls;
 mod paths;
 mod read;
 mod text_file;
+mod walk;
 mod write;
 mod yield_tool;
 

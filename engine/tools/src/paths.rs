@@ -71,6 +71,11 @@ impl Paths {
         PathError::Missing { path: quote(text), hint }
     }
 
+    /// Formats a path in the tree as the model may write it: relative to the folder it is in.
+    pub(crate) fn seen(&self, path: &ViewPath) -> String {
+        display::path(&relative(path.as_path(), &self.subfolder))
+    }
+
     /// Parses a path, and removes an `@` at its beginning, with which some models mark paths. The
     /// `@` stays if the first component exists under its name with the `@`.
     async fn parse_marked(

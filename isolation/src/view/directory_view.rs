@@ -10,13 +10,15 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use engine::ports::{
-    FileStat, Found, Listing, Replace, ViewError, ViewFile, ViewPath, WorkspaceView,
+    FileStat, FileVisitor, FolderContents, FolderRequest, Found, Listing, Replace, ViewError,
+    ViewFile, ViewPath, WorkspaceView,
 };
 use rustix::fs::{AtFlags, CWD, Mode, openat, renameat, unlinkat};
 use rustix::io::Errno;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
+use super::batches;
 use super::file_operations::{FOLDER_HANDLE, list, make_folders, open_folder};
 use super::file_operations::{entry_stat, file_stat, open_file};
 use super::file_operations::{path_error, system_error};
@@ -187,6 +189,25 @@ impl WorkspaceView for DirectoryView {
     async fn read_dir(&self, path: &ViewPath, most: usize) -> Result<Listing, ViewError> {
         let path = path.clone();
         self.at_root(move |root| list(&open_folder(root, &path)?, most)).await
+    }
+
+    async fn read_folders(
+        &self,
+        folders: &[ViewPath],
+        request: FolderRequest,
+    ) -> Result<Vec<Result<FolderContents, ViewError>>, ViewError> {
+        let folders = folders.to_vec();
+        self.at_root(move |root| Ok(batches::read_folders(&root, &folders, request))).await
+    }
+
+    async fn visit_files(
+        &self,
+        paths: &[ViewPath],
+        most: u64,
+        visit: FileVisitor,
+    ) -> Result<(), ViewError> {
+        let paths = paths.to_vec();
+        self.at_root(move |root| batches::visit_files(&root, &paths, most, visit)).await
     }
 
     async fn make_folders(&self, path: &ViewPath) -> Result<(), ViewError> {

@@ -2,6 +2,7 @@
 //! opened in its parent folder and never through a symlink, so that no symlink leads out of the
 //! workspace, whenever it is made.
 
+mod batches;
 mod directory_view;
 mod file_operations;
 mod replace;

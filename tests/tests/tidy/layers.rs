@@ -99,12 +99,17 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
             "regatta",
         ],
     ),
-    ("globset", &["regatta", "regatta-isolation"]),
+    ("globset", &["regatta", "regatta-isolation", "regatta-tools"]),
+    // The search of ripgrep, over the files of a view.
+    ("grep-regex", &["regatta-tools"]),
+    ("grep-searcher", &["regatta-tools"]),
     ("icu_normalizer", &["regatta"]),
     ("git2", &["regatta-isolation"]),
     ("httpdate", &["regatta-providers"]),
     // Chooses the proxy of a request as the HTTP client does.
     ("hyper-util", &["regatta-providers"]),
+    // Git's ignore rules and the file types of ripgrep; not its walk.
+    ("ignore", &["regatta-tools"]),
     ("indicatif", &["regatta"]),
     ("jiff", &["regatta-protocol", "regatta"]),
     ("jsonschema", &["regatta-schema"]),

@@ -6,6 +6,7 @@ mod views;
 mod bash;
 mod edit;
 mod read;
+mod search;
 mod session;
 mod set;
 mod view;

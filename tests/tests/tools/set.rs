@@ -18,7 +18,7 @@ async fn each_tool_has_a_schema_that_servers_take() {
     let session = Session::new(kind).await;
     let all = session.declarations();
     let names: Vec<_> = all.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!(names, ["read", "write", "edit", "bash", "yield"]);
+    assert_eq!(names, ["read", "write", "edit", "bash", "grep", "find", "ls", "yield"]);
     for tool in all.iter() {
         let schema = &tool.parameters;
         assert_eq!(schema["type"], "object", "{}", tool.name);
@@ -44,6 +44,9 @@ async fn what_is_known_to_change_something_runs_alone() {
             AccessClass::Exec { command: "make".to_owned(), folder: String::new() },
             Concurrency::Shared,
         ),
+        ("grep", AccessClass::Read(path()), Concurrency::Shared),
+        ("find", AccessClass::Read(path()), Concurrency::Shared),
+        ("ls", AccessClass::Read(path()), Concurrency::Shared),
         ("yield", AccessClass::Read(Vec::new()), Concurrency::Exclusive),
         ("panic", AccessClass::Read(Vec::new()), Concurrency::Shared),
         ("none", AccessClass::Read(Vec::new()), Concurrency::Shared),
@@ -67,7 +70,7 @@ async fn the_examples_are_right_arguments(kind: ViewKind) {
 async fn a_tool_that_is_not_there_is_told_with_those_that_are() {
     let kind = ViewKind::Memory;
     let session = Session::new(kind).await;
-    let list = "The tools there are: read, write, edit, bash, yield";
+    let list = "The tools there are: read, write, edit, bash, grep, find, ls, yield";
     for (name, shown) in
         [("sed", "sed"), ("web search", "web search"), ("a\nb\u{1b}", "a\\nb\\u{1b}"), ("", "")]
     {
@@ -87,7 +90,7 @@ async fn a_conversation_has_the_tools_of_a_task_but_its_end() {
     let setting = Setting { purpose, ..Setting::default() };
     let session = Session::with(ViewKind::Memory, setting).await;
     let names: Vec<_> = session.declarations().iter().map(|tool| tool.name.clone()).collect();
-    assert_eq!(names, ["read", "write", "edit", "bash"]);
+    assert_eq!(names, ["read", "write", "edit", "bash", "grep", "find", "ls"]);
     assert_eq!(names, Builtins::names(purpose), "as help lists them");
     let all = Builtins::names(SessionPurpose::Task);
     assert_eq!(all, [&Builtins::names(purpose)[..], &["yield"]].concat());
@@ -96,13 +99,17 @@ async fn a_conversation_has_the_tools_of_a_task_but_its_end() {
 #[test]
 fn a_call_is_shown_as_its_tool_says() {
     let cases = [
-        ("read", json!({ "path": "src" }), None::<&str>),
+        ("grep", json!({ "regex": "fn", "path": "src" }), Some("fn in src")),
+        ("Grep", json!({ "pattern": "fn" }), Some("fn")),
+        ("find", json!({ "pattern": "*.rs", "dir": "src" }), Some("*.rs in src")),
+        ("ls", json!({ "path": "src" }), Some("src")),
+        ("read", json!({ "path": "src" }), None),
         ("other", json!({ "pattern": "src" }), None),
     ];
     for (name, arguments, title) in cases {
         assert_eq!(Builtins::title(&call(name, arguments)).as_deref(), title, "{name}");
     }
-    let ends = ["bash", "read", "other"].map(Builtins::shown_part);
+    let ends = ["bash", "grep", "other"].map(Builtins::shown_part);
     assert_eq!(ends, [ShownPart::End, ShownPart::Beginning, ShownPart::Beginning]);
 }
 
@@ -165,7 +172,7 @@ async fn a_tool_that_cannot_be_built_is_not_there() {
     let left_out = &["edit", "yield"];
     let session = Session::with(kind, Setting { faults, left_out, ..Setting::default() }).await;
     let names: Vec<_> = session.declarations().iter().map(|tool| tool.name.clone()).collect();
-    assert_eq!(names, ["read", "write", "bash"]);
+    assert_eq!(names, ["read", "write", "bash", "grep", "find", "ls"]);
     assert!(session.failed("edit", json!({})).await.starts_with("Tool edit not found."));
 }
 

@@ -1,9 +1,13 @@
 //! What every view of a workspace keeps to, whatever it is made of.
 
 use std::ffi::OsString;
+use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::mpsc;
 
-use engine::ports::{FileKind, Found, Listing, Replace, ViewError, ViewPath};
+use engine::ports::{
+    FileKind, FolderRequest, Found, Listing, Replace, Sizes, ViewError, ViewPath, VisitedFile,
+};
 
 use super::session::{Session, ViewKind};
 
@@ -14,6 +18,8 @@ over_both_views! {
     entries_are_renamed_and_removed,
     folders_are_made_once,
     a_folder_is_listed_up_to_a_bound,
+    folders_are_read_in_one_step_until_there_are_enough_entries,
+    files_are_visited_in_one_step_until_the_visitor_has_enough,
 }
 
 fn path(text: &str) -> ViewPath {
@@ -143,4 +149,78 @@ async fn a_folder_is_listed_up_to_a_bound(kind: ViewKind) {
     let some = view.read_dir(&ViewPath::default(), 3).await.unwrap();
     assert!(some.is_cut);
     assert_eq!(names(some).len(), 3);
+}
+
+async fn folders_are_read_in_one_step_until_there_are_enough_entries(kind: ViewKind) {
+    let session = Session::new(kind).await;
+    session.put(".gitignore", "*.o\n");
+    session.put("a/b", "123");
+    session.put("a/C", "");
+    session.put_folder("a/d");
+    session.put_symlink("b", "a/e");
+    session.put_symlink("a", "link");
+    session.put_pipe("a/.gitignore");
+    let view = session.view();
+    let request = FolderRequest { most: 9, enough: 99, sizes: Sizes::Read };
+    let folders = ["", "link", "none", "a"].map(path);
+    let read = view.read_folders(&folders, request).await.unwrap();
+    let [root, link, none, a] = read.as_slice() else { panic!("{read:?}") };
+    let root = root.as_ref().unwrap();
+    assert_eq!(root.ignore_rules.as_deref(), Some(&b"*.o\n"[..]));
+    assert_eq!(root.entries.len(), 3);
+    assert!(matches!(link, Err(ViewError::Changed)), "{link:?}");
+    assert!(matches!(none, Err(ViewError::Missing)), "{none:?}");
+    let a = a.as_ref().unwrap();
+    assert_eq!((a.ignore_rules.as_deref(), a.is_cut), (None, false), "a pipe is not read");
+    let entries = a.entries.iter();
+    let entries = entries.map(|entry| (entry.name.to_str().unwrap(), entry.kind, entry.size));
+    let expected = [
+        (".gitignore", FileKind::Special, None),
+        ("C", FileKind::Regular, Some(0)),
+        ("b", FileKind::Regular, Some(3)),
+        ("d", FileKind::Folder, None),
+        ("e", FileKind::Symlink, None),
+    ];
+    assert_eq!(entries.collect::<Vec<_>>(), expected);
+    let request = FolderRequest { most: 2, enough: 3, sizes: Sizes::Skip };
+    let read = view.read_folders(&["a", "", "a"].map(path), request).await.unwrap();
+    assert_eq!(read.len(), 2, "the third one is not read");
+    let cut = read[0].as_ref().unwrap();
+    assert_eq!((cut.entries.len(), cut.is_cut), (2, true));
+    assert!(cut.entries.iter().all(|entry| entry.size.is_none()));
+}
+
+async fn files_are_visited_in_one_step_until_the_visitor_has_enough(kind: ViewKind) {
+    let session = Session::new(kind).await;
+    for name in ["a/1", "a/2", "b/1", "b/2"] {
+        session.put(name, format!("in {name}"));
+    }
+    session.put_symlink("1", "a/link");
+    session.put_pipe("b/pipe");
+    let view = session.view();
+    let (visited, results) = mpsc::channel();
+    let visit = move |path: &ViewPath, file: Result<VisitedFile<'_>, ViewError>| {
+        let read = file.map(|file| {
+            let mut text = String::new();
+            file.content.read_to_string(&mut text).unwrap();
+            (text, file.stat.size)
+        });
+        let is_last = path.as_path() == Path::new("b/1");
+        visited.send(read.map_err(|error| error.to_string())).unwrap();
+        if is_last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let paths = ["a/1", "a/link", "a/none", "a/2", "b/pipe", "b", "b/1", "b/2"].map(path);
+    view.visit_files(&paths, 4, Box::new(visit)).await.unwrap();
+    let begin = |size: u64| Ok(("in a".to_owned(), size));
+    let failed = |error: ViewError| Err(error.to_string());
+    let expected = [
+        begin(6),
+        failed(ViewError::Changed),
+        failed(ViewError::Missing),
+        begin(6),
+        failed(ViewError::Special),
+        failed(ViewError::Folder),
+        Ok(("in b".to_owned(), 6)),
+    ];
+    assert_eq!(results.try_iter().collect::<Vec<_>>(), expected);
 }

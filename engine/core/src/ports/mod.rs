@@ -20,6 +20,7 @@ mod tools;
 mod undo;
 mod verification;
 mod view;
+mod view_batches;
 mod worker;
 
 pub use attempt_end::{AttemptEnd, AttemptOutcome, ModelWork};
@@ -66,6 +67,10 @@ pub use verification::MergedWorkspace;
 pub use view::{
     FileKind, FileStat, FileVersion, Found, Listing, MAX_PATH_DEPTH, MAX_SYMLINKS, Replace,
     ViewError, ViewFile, ViewPath, WorkspaceView,
+};
+pub use view_batches::{
+    FileVisitor, FolderContents, FolderEntry, FolderRequest, IGNORE_FILE, MAX_IGNORE_BYTES, Sizes,
+    VisitedFile,
 };
 pub use worker::{
     ExternalWorkers, NoExternalWorkers, ReportSink, Worker, WorkerReport, WorkerStart,

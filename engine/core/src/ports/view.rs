@@ -6,6 +6,8 @@ use std::path::{Component, Path, PathBuf};
 
 use async_trait::async_trait;
 
+use super::view_batches::{self, FileVisitor, FolderContents, FolderRequest};
+
 /// The maximum number of folders in a path.
 pub const MAX_PATH_DEPTH: usize = 128;
 
@@ -42,6 +44,27 @@ pub trait WorkspaceView: Send + Sync {
 
     /// Returns the entries of a folder, at most `most` of them.
     async fn read_dir(&self, path: &ViewPath, most: usize) -> Result<Listing, ViewError>;
+
+    /// Reads several folders in one step. Returns the result of each of them, in their order, but not of
+    /// those behind the one with which there were enough entries.
+    async fn read_folders(
+        &self,
+        folders: &[ViewPath],
+        request: FolderRequest,
+    ) -> Result<Vec<Result<FolderContents, ViewError>>, ViewError> {
+        Ok(view_batches::read_folders(self, folders, request).await)
+    }
+
+    /// Visits several regular files in one step, in their order, at most the first `most` bytes of each.
+    async fn visit_files(
+        &self,
+        paths: &[ViewPath],
+        most: u64,
+        visit: FileVisitor,
+    ) -> Result<(), ViewError> {
+        view_batches::visit_files(self, paths, most, visit).await;
+        Ok(())
+    }
 
     /// Creates a folder and its missing parents. Succeeds if it exists.
     async fn make_folders(&self, path: &ViewPath) -> Result<(), ViewError>;

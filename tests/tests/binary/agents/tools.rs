@@ -82,6 +82,30 @@ fn side_by_side(asked: &Asked) -> Answer {
     Answer::yields(&json!("done"))
 }
 
+/// Calls one tool after the other, each with what only the result before has said.
+fn searches(asked: &Asked) -> Answer {
+    let result = if asked.answers() == 0 { String::new() } else { asked.result() };
+    let call = |tool: &str, arguments| Answer::call(tool, &arguments);
+    match asked.answers() {
+        0 => call("find", json!({ "pattern": "*.clue" })),
+        1 => call("grep", json!({ "pattern": "next is \\w+", "path": result })),
+        2 => {
+            let folder = result.split("next is ").nth(1).expect("grep has found the line");
+            call("ls", json!({ "path": folder }))
+        }
+        3 => {
+            let name = result.split_whitespace().next().expect("ls lists a name");
+            call("read", json!({ "path": format!("k2/{name}") }))
+        }
+        4 => {
+            let old = result.split_whitespace().nth(1).expect("read shows a line");
+            let edits = json!([{ "oldText": old, "newText": "found" }]);
+            call("edit", json!({ "path": "k2/q9.txt", "edits": edits }))
+        }
+        _ => Answer::yields(&json!("done")),
+    }
+}
+
 fn floods(asked: &Asked) -> Answer {
     if asked.answers() == 0 {
         return Answer::calls(vec![bash("seq 1 200000; echo the end")]);
@@ -106,6 +130,10 @@ fn with_lines(place: &Sandbox) -> Repository {
     let repository = place.repository();
     let lines: Vec<_> = (0..16).map(|line| format!("line {line};\n")).collect();
     repository.write("lines.txt", lines.concat());
+    repository.write(".gitignore", "decoy/\n");
+    repository.write("decoy/a.clue", "next is nowhere\n");
+    repository.write("clues/n7.clue", "begin\nnext is k2\n");
+    repository.write("k2/q9.txt", "secret-m4\n");
     repository.commit("lines");
     repository
 }
@@ -121,8 +149,9 @@ fn calls_of_one_answer_are_done_in_their_order_commands_side_by_side_and_none_af
     model.talk("around-a-yield", around_a_yield(&began, &go));
     model.talk("side-by-side", side_by_side);
     model.talk("floods", floods);
+    model.talk("searches", searches);
     let plan = Plan::default().top(&format!("model = {:?}", model.route()));
-    let names = ["edits", "other-case", "around-a-yield", "side-by-side", "floods"];
+    let names = ["edits", "other-case", "around-a-yield", "side-by-side", "floods", "searches"];
     let plan = names.iter().fold(plan, |plan, name| plan.agent(name, &marker(name)));
     let run = place.run_plan(&repository, &plan).arg("--base-url").arg(model.base_url());
     let running = run.start();
@@ -138,6 +167,7 @@ fn calls_of_one_answer_are_done_in_their_order_commands_side_by_side_and_none_af
         ("before.txt", "before\n"),
         ("slow.txt", "slow\n"),
         ("order.txt", "two\n"),
+        ("k2/q9.txt", "found\n"),
     ] {
         assert_eq!(repository.text(path), text, "{path}: {finished}");
     }
