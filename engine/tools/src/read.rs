@@ -1,23 +1,22 @@
-//! The tool `read`: lines of a file, or the names in a folder.
+//! The tool `read`: lines of a file, or the names in a folder and in its folders.
 
+mod folder;
 mod page;
 
 use std::sync::Arc;
 
 use engine::ports::{
-    Access, AccessClass, Concurrency, FileKind, Found, Listing, ToolContext, ToolOutcome,
-    ToolOutput, ViewFile,
+    Access, AccessClass, Concurrency, Found, ToolContext, ToolOutcome, ToolOutput, ViewFile,
 };
 use protocol::quote;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use self::folder::folder_output;
 use self::page::{CHUNK, LineRange, Page, PageEnd, PageReader, Total, is_binary};
 use crate::builtin::{Builtin, Session, rename, text};
-use crate::display::{
-    self, LISTED_NAMES, READ_BYTES, READ_COLUMNS, READ_LINES, SCAN_BYTES, SCANNED_NAMES,
-};
+use crate::display::{self, READ_BYTES, READ_COLUMNS, READ_LINES, SCAN_BYTES};
 use crate::error::{FileError, ToolError};
 
 /// The tool `read`.
@@ -41,8 +40,8 @@ impl Builtin for Read {
     const NAME: &'static str = "read";
     const DESCRIPTION: &'static str = "Reads a text file: its lines, each after its number and \
         two spaces, which are not part of the file. Long files are read in parts with offset and \
-        limit. For a folder, lists the names in it: folders end with /, symlinks \
-        with @.";
+        limit. For a folder, lists the names in it and in its folders: folders end \
+        with /, symlinks with @.";
     const EXAMPLE: &'static str = r#"{"path":"src/main.rs","offset":1,"limit":200}"#;
 
     type Arguments = ReadArguments;
@@ -72,9 +71,8 @@ impl Builtin for Read {
                 return Err(paths.missing(view, text, &found).await.into());
             }
             Found::Folder(path) => {
-                let listing = view.read_dir(&path, SCANNED_NAMES).await;
-                let listing = listing.map_err(|error| FileError::of("list", &shown, error))?;
-                listing_output(&listing, &display::path(path.as_path()))
+                let listed = folder_output(view, &path).await;
+                listed.map_err(|error| FileError::of("list", &shown, error))?
             }
             Found::File { path, .. } => {
                 let file = view.open(&path).await;
@@ -144,30 +142,6 @@ async fn page(
             return Ok(page);
         }
     }
-}
-
-/// Returns the output for a folder.
-fn listing_output(listing: &Listing, path: &str) -> ToolOutput {
-    let mut text = String::new();
-    for (name, kind) in listing.names.iter().take(LISTED_NAMES) {
-        text.push_str(&display::name(name));
-        text.push_str(match kind {
-            FileKind::Folder => "/\n",
-            FileKind::Symlink => "@\n",
-            FileKind::Regular | FileKind::Special => "\n",
-        });
-    }
-    let (count, more) = (listing.names.len(), if listing.is_cut { "more than " } else { "" });
-    if count == 0 {
-        text.push_str("(empty folder)\n");
-    }
-    if count > LISTED_NAMES || listing.is_cut {
-        text.push_str(&format!(
-            "\n[Showing {LISTED_NAMES} of {more}{count} names. Use bash for more]\n"
-        ));
-    }
-    let details = json!({ "path": path, "entries": count, "truncated": count > LISTED_NAMES });
-    ToolOutput::text(text.trim_end()).with_details(details)
 }
 
 /// Returns the output for a page of a file, with notices before and after the lines.

@@ -18,6 +18,7 @@ over_both_views! {
     marks_and_returns_are_not_shown,
     what_is_not_there_is_told_with_what_is,
     a_folder_is_listed_with_hostile_names_in_quotes,
+    a_folder_is_listed_two_levels_deep,
     a_full_folder_is_listed_in_part,
     pipes_and_devices_are_not_opened,
     a_name_of_255_bytes_is_a_name_and_one_more_is_told,
@@ -143,12 +144,33 @@ async fn a_folder_is_listed_with_hostile_names_in_quotes(kind: ViewKind) {
     session.put(OsStr::from_bytes(b"z\xff\n"), "");
     session.put_symlink("b.txt", "link");
     let listing = session.said("read", json!({ "path": "." })).await;
-    assert_eq!(listing, "A/\nb.txt\nlink@\n\"z\\377\\n\"");
+    assert_eq!(listing, "A/\n  x\nb.txt\nlink@\n\"z\\377\\n\"");
     session.put(OsStr::from_bytes(b"z\xff\n"), "hello");
     let quoted = session.said("read", json!({ "path": "\"z\\377\\n\"" })).await;
     assert_eq!(quoted, "     1  hello");
     session.put_folder("none");
     assert_eq!(session.said("read", json!({ "path": "none/" })).await, "(empty folder)");
+}
+
+async fn a_folder_is_listed_two_levels_deep(kind: ViewKind) {
+    let session = Session::new(kind).await;
+    session.put(".gitignore", "/target\n");
+    session.put(".git/HEAD", "");
+    session.put("target/debug/x", "");
+    session.put("src/deep/deeper/d", "");
+    session.put("src/main.rs", "");
+    session.put_folder("src/Empty");
+    for number in 0..20 {
+        session.put(format!("many/f{number:02}"), "");
+    }
+    let listing = session.said("read", json!({ "path": "." })).await;
+    let many: String = (0..12).map(|number| format!("  f{number:02}\n")).collect();
+    let expected = format!(
+        ".git/\n.gitignore\nmany/\n{many}  … 8 more\nsrc/\n  deep/\n  Empty/\n  main.rs\ntarget/"
+    );
+    assert_eq!(listing, expected, "what git ignores is listed by its name only");
+    let below = session.said("read", json!({ "path": "src" })).await;
+    assert_eq!(below, "deep/\n  deeper/\nEmpty/\nmain.rs");
 }
 
 async fn a_full_folder_is_listed_in_part(kind: ViewKind) {
