@@ -133,6 +133,13 @@ impl Error {
         texts.map(String::as_str).collect::<Vec<_>>().join(": ")
     }
 
+    /// Returns what failed, why, and what to try, in one line.
+    #[must_use]
+    pub(crate) fn in_one_line(&self) -> String {
+        let hints = self.hints.iter().map(|hint| format!("; try: {hint}"));
+        std::iter::once(self.what_and_why()).chain(hints).collect()
+    }
+
     /// Returns the same error with another exit code.
     #[must_use]
     pub fn exit(self, exit: ExitCode) -> Self {

@@ -26,7 +26,7 @@ use super::{
 use crate::app_context::AppContext;
 use crate::args::{Command, Execution, GivenKey, Globals, Parsed, Resolver, RetryArgs, RunArgs};
 use crate::error::Error;
-use crate::model::{anchor_scenario, routes};
+use crate::model::{LocalSources, anchor_scenario, routes};
 use crate::recovery::open_repository;
 use crate::render::{self, CommandHints, OutputStreams, View};
 use crate::resolve::{
@@ -142,7 +142,12 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
     let asks = request.may_ask_a_model();
     // A model may also write the subjects of commits.
     if asks || matches!(defaults.commits, CommitStyle::Ai) {
-        add_known_models(globals, &app, &mut defaults.roles).await;
+        // A plan, which is not read yet, may name any model.
+        let sources = match args.plan {
+            Some(_) => LocalSources::All,
+            None => defaults.roles.local_sources(args.model.as_ref()),
+        };
+        add_known_models(globals, &app, &mut defaults.roles, sources).await;
     }
     let chosen = match asks && args.model.is_none() && defaults.roles.default.is_none() {
         true => choose_default(&app, &mut defaults.roles).await,
@@ -177,7 +182,8 @@ async fn start_retry(globals: &Globals, args: &RetryArgs, log: &Log) -> Result<E
     let mut defaults = Defaults::from(&opened.app.settings);
     let overrides = args.overrides();
     if overrides.model.is_some() {
-        add_known_models(globals, &opened.app, &mut defaults.roles).await;
+        let sources = defaults.roles.local_sources(overrides.model.as_ref());
+        add_known_models(globals, &opened.app, &mut defaults.roles, sources).await;
     }
     let ResolvedRun { spec, meant } = retry::spec(&context, args, &defaults, &JsonSchemas)?;
     let levels = other_levels(&spec, &defaults.roles.directory);
@@ -273,7 +279,7 @@ struct EngineRuns {
 impl ResolverRuns for EngineRuns {
     async fn defaults(&self) -> Defaults {
         let mut defaults = Defaults::from(&self.app.settings);
-        defaults.roles.directory = known_models(&self.app).await;
+        defaults.roles.directory = known_models(&self.app, LocalSources::All).await;
         defaults
     }
 

@@ -29,22 +29,17 @@ pub async fn run(args: &ModelsArgs, globals: &Globals) -> Result<ExitCode, Error
     let user = UserModels::new(&places);
     let directory = ModelDirectory::with_local(&user, LocalSources::All).await;
     let matches = matcher(args.pattern.as_deref());
-    let listed: Vec<&ListedModel> = directory
-        .models()
-        .iter()
-        .filter(|model| matches(&model.to_string()))
-        .filter(|it| args.listed() == ListedModels::All || it.obstacle.is_none())
-        .collect();
+    let matching = directory.models().iter().filter(|model| matches(&model.to_string()));
+    let matching = directory.each_once(matching.collect());
+    let (listed, hidden): (Vec<&ListedModel>, Vec<_>) = matching
+        .into_iter()
+        .partition(|it| args.listed() == ListedModels::All || it.obstacle.is_none());
     match globals.form() {
         Form::Json => print_json(&mut io::stdout(), &document(&user, &listed))?,
         Form::Text => {
             process::print(&table(&listed))?;
             if globals.verbosity() != Verbosity::Quiet {
-                let hidden = directory
-                    .models()
-                    .iter()
-                    .filter(|model| model.obstacle.is_some() && matches(&model.to_string()));
-                for line in closing(&user, &listed, args, hidden) {
+                for line in closing(&user, &listed, args, &hidden) {
                     // Only the note is lost.
                     let _unread = writeln!(io::stderr(), "{}", one_line(&line));
                 }
@@ -131,11 +126,11 @@ fn short_count(count: u64) -> String {
 }
 
 /// Returns what is said after the table.
-fn closing<'a>(
+fn closing(
     user: &UserModels,
     listed: &[&ListedModel],
     args: &ModelsArgs,
-    hidden: impl Iterator<Item = &'a ListedModel>,
+    hidden: &[&ListedModel],
 ) -> Vec<String> {
     let mut lines: Vec<String> =
         user.notes().iter().map(|note| format!("warning: {note}")).collect();

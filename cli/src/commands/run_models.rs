@@ -10,13 +10,18 @@ use crate::args::Globals;
 use crate::model::{FoundModel, LocalSources, ModelChoice, ModelDirectory, Roles, find_model};
 
 /// Returns the models that can be named.
-pub(super) async fn known_models(app: &AppContext) -> Arc<ModelDirectory> {
-    Arc::new(ModelDirectory::with_local(&app.user_models, LocalSources::Configured).await)
+pub(super) async fn known_models(app: &AppContext, sources: LocalSources) -> Arc<ModelDirectory> {
+    Arc::new(ModelDirectory::with_local(&app.user_models, sources).await)
 }
 
 /// Adds the models that can be named to the roles, and says what is wrong with the user's files.
-pub(super) async fn add_known_models(globals: &Globals, app: &AppContext, roles: &mut Roles) {
-    roles.directory = known_models(app).await;
+pub(super) async fn add_known_models(
+    globals: &Globals,
+    app: &AppContext,
+    roles: &mut Roles,
+    sources: LocalSources,
+) {
+    roles.directory = known_models(app, sources).await;
     app.user_models.notes().iter().for_each(|it| note(globals, &format!("warning: {it}")));
 }
 

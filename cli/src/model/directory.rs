@@ -1,7 +1,9 @@
 //! The models that can be named: those of the catalogue and of the user's file, with the reason why
 //! one cannot be used.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod refusals;
+
+use std::collections::BTreeMap;
 
 use config::Equivalence;
 use globset::GlobBuilder;
@@ -11,6 +13,7 @@ use providers::{KnownProvider, ModelFacts};
 use super::family::{ModelName, newest, without_dated};
 use super::{Obstacle, is_scenario};
 use crate::error::{Error, ErrorKind};
+use refusals::ambiguous;
 
 /// The models that can be named, in the order of their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,8 +46,8 @@ pub(crate) struct ModelScope {
     pub(crate) unmatched: Vec<String>,
 }
 
-/// The maximum number of models that an error lists.
-const LISTED: usize = 5;
+/// The provider whose models are called `NAME:TAG`.
+const OLLAMA: &str = "ollama";
 
 impl ModelDirectory {
     /// Returns a directory of these models.
@@ -154,28 +157,27 @@ impl ModelDirectory {
 
     /// Returns the one model that `name` names: by its id, by a glob, by its family, of which the newest
     /// is meant, or by a part of its name; a thinking level may follow after a colon. Models that can be
-    /// used go before the others.
+    /// used go before the others. `NAME:TAG`, where no model is called that, is a model of Ollama.
     ///
     /// # Errors
     /// No model has the name, several have it, or the one cannot be used.
     pub(crate) fn named(&self, name: &str) -> Result<ModelRoute, Error> {
+        let (mut name, mut thinking) = (name, None);
         let mut found = self.matching(name);
-        let mut thinking = None;
         if found.is_empty()
             && let Some((before, level)) = name.rsplit_once(':')
             && let Ok(level) = level.parse::<ThinkingLevel>()
         {
-            (found, thinking) = (self.matching(before), Some(level));
+            (found, thinking, name) = (self.matching(before), Some(level), before);
         }
         let model = match found.as_slice() {
-            [] => return Err(self.unknown(name)),
+            [] => return of_ollama(name, thinking).ok_or_else(|| self.unknown(name)),
+            several if several.iter().all(|model| model.obstacle.is_some()) => {
+                return Err(self.unusable(name, several));
+            }
             [model] => *model,
             several => return Err(ambiguous(name, several)),
         };
-        if let Some(obstacle) = model.obstacle.clone() {
-            let error = Error::new(ErrorKind::Model, format!("cannot use the model {model}"));
-            return Err(obstacle.add_to(error).hint("regatta models, for those that can be used"));
-        }
         model.check()?;
         let (provider, id) = (model.provider.clone(), model.id.clone());
         Ok(ModelRoute { provider, id, base_url: None, thinking })
@@ -203,7 +205,7 @@ impl ModelDirectory {
             let named = patterns.join(",");
             return Err(Error::new(ErrorKind::Model, format!("`--models {named}` names no model"))
                 .because("no model that can be used has such a name")
-                .hint("regatta models, for those that can be used"));
+                .hint("regatta models (those that can be used)"));
         }
         Ok(scope)
     }
@@ -235,37 +237,39 @@ impl ModelDirectory {
     /// Returns the models that `name` may name: those that can be used, else the others; of these, those
     /// that the first way finds that finds any.
     fn matching(&self, name: &str) -> Vec<&ListedModel> {
-        let lower = name.to_lowercase();
-        let glob = GlobBuilder::new(&lower).literal_separator(false).build().ok();
-        let glob = glob.filter(|_| name.contains(['*', '?', '['])).map(|it| it.compile_matcher());
-        let shown = |model: &ListedModel| model.to_string().to_lowercase();
         let whole = self.models.iter().find(|model| model.to_string() == name);
         if let Some(model) = whole.or_else(|| self.equivalent(name)) {
             return vec![model];
         }
+        let found = self.best(|models| self.named_in(models, name));
+        if !found.is_empty() || name.is_empty() {
+            return found;
+        }
+        let lower = name.to_lowercase();
+        self.best(|models| {
+            let has_part = |model: &&ListedModel| model.to_string().to_lowercase().contains(&lower);
+            without_dated(models.iter().copied().filter(has_part).collect())
+        })
+    }
+
+    /// Returns those of `models` that have this id, or match this glob; else the newest of a family.
+    fn named_in<'a>(&self, models: &[&'a ListedModel], name: &str) -> Vec<&'a ListedModel> {
+        let glob = GlobBuilder::new(&name.to_lowercase()).literal_separator(false).build().ok();
+        let glob = glob.filter(|_| name.contains(['*', '?', '['])).map(|it| it.compile_matcher());
         let ways: [&dyn Fn(&ListedModel) -> bool; 3] = [
             &|model| model.id == name && self.is_named_by_id(model),
             // Providers that pass on the models of others name these in their ids.
             &|model| model.id.rsplit('/').next() == Some(name) && self.is_named_by_id(model),
             &|model| {
-                let id = model.id.to_lowercase();
-                glob.as_ref().is_some_and(|it| it.is_match(id) || it.is_match(shown(model)))
+                let (id, shown) = (model.id.to_lowercase(), model.to_string().to_lowercase());
+                glob.as_ref().is_some_and(|it| it.is_match(id) || it.is_match(shown))
             },
         ];
-        let found = self.best(|models| {
-            let by = |way: &&dyn Fn(&ListedModel) -> bool| {
-                models.iter().copied().filter(|model| way(model)).collect::<Vec<_>>()
-            };
-            let first = ways.iter().map(by).find(|found| !found.is_empty());
-            first.map_or_else(|| self.newest(models, name), without_dated)
-        });
-        if !found.is_empty() || lower.is_empty() {
-            return found;
-        }
-        self.best(|models| {
-            let parts = models.iter().copied().filter(|model| shown(model).contains(&lower));
-            without_dated(parts.collect())
-        })
+        let by = |way: &&dyn Fn(&ListedModel) -> bool| {
+            models.iter().copied().filter(|model| way(model)).collect::<Vec<_>>()
+        };
+        let first = ways.iter().map(by).find(|found| !found.is_empty());
+        first.map_or_else(|| self.newest(models, name), without_dated)
     }
 
     /// Returns what `find` finds among the models that can be used, else among all; a model of one
@@ -277,13 +281,27 @@ impl ModelDirectory {
         let all: Vec<_> = self.models.iter().collect();
         let usable: Vec<_> = all.iter().copied().filter(|it| it.obstacle.is_none()).collect();
         let found = [usable, all].into_iter().map(|models| find(&models));
-        let mut found = found.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
-        let mut seen = BTreeSet::new();
-        let account = |model: &ListedModel| self.accounts.get(&model.provider).cloned();
-        found.retain(|model| {
-            seen.insert((account(model).unwrap_or_else(|| model.provider.clone()), &model.id))
-        });
-        found
+        self.each_once(found.into_iter().find(|found| !found.is_empty()).unwrap_or_default())
+    }
+
+    /// Removes the models that another provider of the same account has too: the first one that can be
+    /// used stays.
+    pub(crate) fn each_once<'a>(&self, models: Vec<&'a ListedModel>) -> Vec<&'a ListedModel> {
+        let key = |model: &'a ListedModel| {
+            let account = self.accounts.get(&model.provider).unwrap_or(&model.provider);
+            (account.clone(), model.id.as_str())
+        };
+        let mut kept: BTreeMap<_, &ListedModel> = BTreeMap::new();
+        for model in &models {
+            let kept = kept.entry(key(model)).or_insert(*model);
+            if kept.obstacle.is_some() && model.obstacle.is_none() {
+                *kept = *model;
+            }
+        }
+        let is_kept = |model: &&'a ListedModel| {
+            kept.get(&key(model)).is_some_and(|it| std::ptr::eq(*it, *model))
+        };
+        models.into_iter().filter(is_kept).collect()
     }
 
     /// Returns the newest model of each family of its provider that a route may name.
@@ -325,36 +343,6 @@ impl ModelDirectory {
         let same = self.models.iter().filter(is_meant);
         same.min_by_key(|model| (model.obstacle.is_some(), model.id != id))
     }
-
-    fn unknown(&self, name: &str) -> Error {
-        let family = |model: &ListedModel| ModelName::parse(&model.id).family_names();
-        let families: BTreeSet<String> = self.models.iter().flat_map(family).flatten().collect();
-        let ids = self.models.iter().map(|model| model.id.as_str());
-        let near = config::nearest(name, families.iter().map(String::as_str).chain(ids));
-        let error = Error::new(ErrorKind::Model, format!("no model is called `{name}`"))
-            .because(
-                "a model is PROVIDER/ID, an id, a family such as `sonnet`, or a part of a name",
-            )
-            .because(self.file_fault.as_deref().unwrap_or_default());
-        let error = match near {
-            Some(near) => error.hint(format!("did you mean `{near}`?")),
-            None => error,
-        };
-        error.hint("regatta models --all")
-    }
-}
-
-impl ListedModel {
-    fn check(&self) -> Result<(), Error> {
-        let refused = |why: String| {
-            Error::new(ErrorKind::Model, format!("cannot use the model {self}")).because(why)
-        };
-        if self.facts.tools == Some(false) {
-            return Err(refused("it cannot call tools, and tasks are done with tools".to_owned())
-                .hint("regatta models, for those that can"));
-        }
-        Ok(())
-    }
 }
 
 impl std::fmt::Display for ListedModel {
@@ -363,12 +351,21 @@ impl std::fmt::Display for ListedModel {
     }
 }
 
-fn ambiguous(name: &str, several: &[&ListedModel]) -> Error {
-    let some = several.iter().take(LISTED).map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let more = if several.len() > LISTED { ", …" } else { "" };
-    let what = format!("`{name}` may name {} models", several.len());
-    let error = Error::new(ErrorKind::Model, what).because(format!("{some}{more}"));
-    error.hint(format!("--model {}", several[0]))
+/// Returns the model of Ollama with this name, if that is how Ollama writes one: `qwen3:8b`.
+fn of_ollama(name: &str, thinking: Option<ThinkingLevel>) -> Option<ModelRoute> {
+    let (before, tag) = name.split_once(':')?;
+    let is_word = |text: &str| {
+        let is_of_word = |it: char| it.is_ascii_alphanumeric() || "._-".contains(it);
+        !text.is_empty() && text.chars().all(is_of_word)
+    };
+    // A tag without a digit is more likely a thinking level that is written wrong.
+    let is_tag = tag == "latest" || tag.contains(|it: char| it.is_ascii_digit());
+    (is_word(before) && is_word(tag) && is_tag).then(|| ModelRoute {
+        provider: OLLAMA.to_owned(),
+        id: name.to_owned(),
+        base_url: None,
+        thinking,
+    })
 }
 
 #[cfg(test)]

@@ -27,7 +27,19 @@ enum Release {
     Latest,
 }
 
+/// The variants of a family that its name alone means, as `gemini` means Gemini Pro; so does the model
+/// without another word. Other words name smaller models, and those for a purpose of their own.
+const MAIN: [&str; 4] = ["pro", "max", "large", "sonnet"];
+
+/// The word after which a family is another one: GPT OSS is no version of GPT.
+const OTHER: &str = "oss";
+
 impl ModelName {
+    /// Returns what the id of a model says. The tag of a model of Ollama says its size.
+    pub(super) fn of_id(id: &str) -> Self {
+        Self::parse(id.split(':').next().unwrap_or_default())
+    }
+
     /// Returns what the last part of an id says.
     pub(super) fn parse(id: &str) -> Self {
         let mut name = Self::default();
@@ -73,23 +85,39 @@ impl ModelName {
         !family.is_empty() && version.is_empty() && date.is_empty() && *release == Release::Unmarked
     }
 
-    /// Returns whether a user who types `typed` may mean this: its family ends with the words that are
-    /// typed, and its version begins with the numbers that are typed.
-    fn is_meant_by(&self, typed: &Self) -> bool {
-        !typed.family.is_empty()
-            && self.family.ends_with(&typed.family)
-            && self.version.starts_with(&typed.version)
+    /// Returns whether it is of the same family as a name that says a version or a date.
+    pub(super) fn is_relative_of(&self, other: &Self) -> bool {
+        self.family == other.family && !other.is_family() && !other.family.is_empty()
+    }
+
+    /// Returns whether its numbers begin with those that are typed.
+    fn has_numbers_of(&self, typed: &Self) -> bool {
+        self.version.starts_with(&typed.version)
             && (typed.date.is_empty() || self.date == typed.date)
             && (typed.release == Release::Unmarked || self.release == typed.release)
     }
 
-    /// Returns the order of the models of a family, the newest last. A name without a date comes after
-    /// the same name with one, because its provider keeps it up to date.
-    fn age(&self) -> impl Ord + use<> {
+    /// Returns the words of its family after those that are typed, if it begins with these.
+    fn variant(&self, typed: &Self) -> Option<&[String]> {
+        let variant = self.family.strip_prefix(typed.family.as_slice());
+        variant.filter(|words| words.first().is_none_or(|word| word != OTHER))
+    }
+
+    /// Returns the order of the models that `typed` may mean, the one that is meant last: the main ones
+    /// of a family, and then the newest. A name without a date comes after the same name with one, because
+    /// its provider keeps it up to date.
+    fn rank(&self, typed: &Self) -> impl Ord + use<> {
+        let variant = self.variant(typed).unwrap_or_default();
+        let is_main = match variant {
+            [] => true,
+            [word] => MAIN.contains(&word.as_str()),
+            _several => false,
+        };
         let major = self.version.first().and_then(|number| number.parse::<u64>().ok());
         let decimals = self.version.iter().skip(1).cloned().collect::<Vec<_>>();
         let is_dated = Reverse(!self.date.is_empty());
-        (major, decimals, self.release, is_dated, self.date.clone())
+        let age = (major, decimals, Reverse(variant.len()), self.release, is_dated);
+        (is_main, age, self.date.clone())
     }
 
     /// Returns the words with which the family can be typed: all of them, or the last one.
@@ -100,22 +128,32 @@ impl ModelName {
 }
 
 /// Returns the newest model of each family that a user who types `typed` may mean; several of one family
-/// if different providers have it. Where a provider passes on the models of another one, which its ids
+/// if different providers have it. `typed` is the end of the name of a family, or else its begin: then it
+/// is the newest of its variants. Where a provider passes on the models of another one, which its ids
 /// name, the other one goes before.
 pub(super) fn newest<'a>(
     models: impl IntoIterator<Item = &'a ListedModel>,
     typed: &ModelName,
 ) -> Vec<&'a ListedModel> {
+    let named = models.into_iter().map(|model| (ModelName::of_id(&model.id), model));
+    let mut meant: Vec<(ModelName, &ListedModel)> = Vec::new();
+    if !typed.family.is_empty() {
+        meant.extend(named.filter(|(name, _)| name.has_numbers_of(typed)));
+    }
+    let is_end = |name: &ModelName| name.family.ends_with(&typed.family);
+    let is_begin = |name: &ModelName| name.variant(typed).is_some();
     let mut families: BTreeMap<Vec<String>, Vec<(ModelName, &ListedModel)>> = BTreeMap::new();
-    for model in models {
-        let name = ModelName::parse(&model.id);
-        if name.is_meant_by(typed) {
+    if meant.iter().any(|(name, _)| is_end(name) && !is_begin(name)) {
+        for (name, model) in meant.into_iter().filter(|(name, _)| is_end(name)) {
             families.entry(name.family.clone()).or_default().push((name, model));
         }
+    } else {
+        meant.retain(|(name, _)| is_begin(name));
+        families.insert(typed.family.clone(), meant);
     }
     let best = families.into_values().flat_map(|models| {
         let rank = |(name, model): &(ModelName, &ListedModel)| {
-            (name.age(), Reverse(model.id.matches('/').count()))
+            (name.rank(typed), Reverse(model.id.matches('/').count()))
         };
         let newest = models.iter().map(rank).max();
         models.into_iter().filter(move |model| Some(rank(model)) == newest)
@@ -125,7 +163,7 @@ pub(super) fn newest<'a>(
 
 /// Removes the models with a date where another one has none.
 pub(super) fn without_dated(models: Vec<&ListedModel>) -> Vec<&ListedModel> {
-    let is_dated = |model: &&ListedModel| !ModelName::parse(&model.id).date.is_empty();
+    let is_dated = |model: &&ListedModel| !ModelName::of_id(&model.id).date.is_empty();
     let has_undated = !models.iter().all(is_dated);
     models.into_iter().filter(|model| !has_undated || !is_dated(model)).collect()
 }
@@ -215,9 +253,45 @@ mod tests {
             ("o5-mini", ""),
             ("opus-6", ""),
             ("pus", ""),
-            ("claude", ""),
+            ("claude", "a/claude-sonnet-4-5"),
+            ("gemini", "g/gemini-3.1-pro-preview"),
+            ("gemini-2.5", "g/gemini-2.5-pro"),
             ("5", ""),
             ("", ""),
+        ] {
+            assert_eq!(named(&models, typed), expected, "{typed}");
+        }
+    }
+
+    #[test]
+    fn the_begin_of_a_family_means_the_newest_of_its_main_variants() {
+        let models = models(&[
+            "a/deepseek-v3.2",
+            "a/deepseek-v4-flash",
+            "a/deepseek-v4-pro",
+            "a/gpt-5.6-pro",
+            "a/gpt-5.6",
+            "a/gpt-oss-120b",
+            "a/llama-3.1-8b",
+            "a/llama-3.3-70b",
+            "a/qwen3.8-27b",
+            "a/qwen3.8-max",
+            "a/qwen3.9-vl-8b",
+            "ollama/gemma3:4b",
+            "ollama/gemma2:latest",
+        ]);
+        for (typed, expected) in [
+            ("deepseek", "a/deepseek-v4-pro"),
+            ("deepseek-flash", "a/deepseek-v4-flash"),
+            ("gpt", "a/gpt-5.6"),
+            ("gpt-oss", "a/gpt-oss-120b"),
+            ("llama", "a/llama-3.3-70b"),
+            ("llama-3.1", "a/llama-3.1-8b"),
+            ("qwen", "a/qwen3.8-max"),
+            ("qwen3", "a/qwen3.8-max"),
+            ("qwen-vl", "a/qwen3.9-vl-8b"),
+            ("gemma", "ollama/gemma3:4b"),
+            ("gemma3:4b", ""),
         ] {
             assert_eq!(named(&models, typed), expected, "{typed}");
         }
@@ -252,7 +326,23 @@ mod tests {
             ("openrouter", "opus", "anthropic/claude-opus-"),
             ("openrouter", "gpt-5-mini", "openai/gpt-5"),
             ("openrouter", "gemini-pro", "google/gemini-3"),
-            ("openrouter", "kimi", "moonshotai/kimi-k"),
+            ("openrouter", "kimi", "moonshotai/kimi-k3"),
+            ("openrouter", "qwen", "qwen/qwen3.8-max"),
+            ("openrouter", "qwen-coder", "qwen/qwen3-coder"),
+            ("openrouter", "glm", "z-ai/glm-5"),
+            ("openrouter", "deepseek", "deepseek/deepseek-v4"),
+            ("openrouter", "gemini", "google/gemini-3.1-pro-preview"),
+            ("openrouter", "claude", "anthropic/claude-sonnet-"),
+            ("openrouter", "mistral", "mistralai/mistral-large"),
+            ("together", "qwen", "Qwen/Qwen3.7-Max"),
+            ("together", "llama", "meta-llama/Llama-3.3"),
+            ("fireworks", "qwen", "accounts/fireworks/models/qwen3p8-max"),
+            ("groq", "llama", "llama-3.3"),
+            ("groq", "qwen", "qwen/qwen3"),
+            ("mistral", "mistral", "mistral-large"),
+            ("deepseek", "deepseek", "deepseek-v4-pro"),
+            ("anthropic", "claude", "claude-sonnet-"),
+            ("google", "gemini", "gemini-3.1-pro-preview"),
         ] {
             let named = named(&of(provider), typed);
             assert!(named.starts_with(&format!("{provider}/{id}")), "{typed}: {named}");

@@ -9,7 +9,8 @@ use super::{ListedModel, ModelDirectory};
 /// Which servers on this machine are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LocalSources {
-    /// Those that the file of models says to ask: `discovery`.
+    /// Those that the file of models says to ask: `discovery`. Enough where no model is named without its
+    /// provider.
     Configured,
     /// Also those that may be where they always are.
     All,

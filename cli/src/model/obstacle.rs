@@ -23,6 +23,16 @@ impl Obstacle {
         Self { hint: Some(hint.into()), ..self }
     }
 
+    /// Returns the cause.
+    pub(crate) fn why(&self) -> &str {
+        &self.why
+    }
+
+    /// Returns what removes it.
+    pub(crate) fn remedy(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
     /// Adds this cause and its hint to an error.
     pub(crate) fn add_to(self, error: Error) -> Error {
         self.hint.into_iter().fold(error.because(self.why), Error::hint)

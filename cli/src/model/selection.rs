@@ -8,7 +8,7 @@ use protocol::ModelRoute;
 
 use super::choice::meaning;
 use super::fallbacks::FallbackChain;
-use super::{BaseUrl, ModelChoice, ModelDirectory, Role, is_scenario};
+use super::{BaseUrl, LocalSources, ModelChoice, ModelDirectory, Role, is_scenario};
 use crate::error::{Error, ErrorKind};
 
 /// The models of the roles.
@@ -60,6 +60,15 @@ impl Roles {
             Role::Smol => self.smol.as_ref(),
             Role::Slow => self.slow.as_ref(),
             Role::Plan => self.plan.as_ref(),
+        }
+    }
+
+    /// Returns which servers on this machine may have a model that `typed` or the settings name.
+    pub(crate) fn local_sources(&self, typed: Option<&ModelChoice>) -> LocalSources {
+        let of_roles = Role::ALL.into_iter().filter_map(|role| self.of(role));
+        match typed.into_iter().chain(of_roles).any(|it| matches!(it, ModelChoice::Name(_))) {
+            true => LocalSources::All,
+            false => LocalSources::Configured,
         }
     }
 

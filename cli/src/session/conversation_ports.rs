@@ -16,7 +16,7 @@ use tools::UserShell;
 use super::mentions::Mentions;
 use super::prompt_image::ImageSizes;
 use crate::app_context::AppContext;
-use crate::model::{ModelDirectory, UserModels};
+use crate::model::{LocalSources, ModelDirectory, UserModels};
 use crate::view::{ConversationPorts, Reader, UserCommand};
 
 /// The most prompts of before that a conversation has.
@@ -44,7 +44,7 @@ pub(crate) struct SessionPorts {
 
 impl SessionPorts {
     /// Returns the ports of a session with this model in this folder.
-    pub(crate) fn new(
+    pub(crate) async fn new(
         app: &AppContext,
         model: ModelRoute,
         folder: PathBuf,
@@ -52,7 +52,7 @@ impl SessionPorts {
     ) -> Self {
         let history = PromptHistory::open(&app.places.prompt_history());
         let history = history.inspect_err(|error| tracing::warn!(%error, "no history of prompts"));
-        let directory = ModelDirectory::of_user(&app.user_models);
+        let directory = ModelDirectory::with_local(&app.user_models, LocalSources::All).await;
         let (user, clock) = (Arc::clone(&app.user_models), Arc::clone(&app.clock));
         let shell = UserShell {
             commands,
@@ -85,7 +85,7 @@ fn files_of(folder: &Path) -> Vec<String> {
 impl ConversationPorts for SessionPorts {
     fn models(&self) -> Vec<String> {
         let usable = self.directory.models().iter().filter(|model| model.obstacle.is_none());
-        usable.map(|model| format!("{}/{}", model.provider, model.id)).collect()
+        self.directory.each_once(usable.collect()).iter().map(ToString::to_string).collect()
     }
 
     fn cycled_models(&self) -> Vec<String> {
@@ -99,19 +99,7 @@ impl ConversationPorts for SessionPorts {
         if *name == self.model.name() {
             return Ok(self.model.clone());
         }
-        let whole = name.parse::<ModelRoute>().ok();
-        let whole = whole.filter(|route| self.directory.find(&route.provider, &route.id).is_some());
-        match whole {
-            Some(route) => self.directory.checked(route),
-            None => self.directory.named(name),
-        }
-        .and_then(|route| match self.directory.obstacle(&route) {
-            Some(why) => {
-                Err(crate::error::Error::usage(format!("cannot use {}: {why}", route.name())))
-            }
-            None => Ok(route),
-        })
-        .map_err(|error| error.what)
+        model_called(&self.directory, name)
     }
 
     fn context_window(&self, model: &ModelRoute) -> Option<u64> {
@@ -165,10 +153,74 @@ impl ConversationPorts for SessionPorts {
     }
 }
 
+/// Returns the model that is called `name`, or why it cannot be used and what to type. A model that is not
+/// listed is asked all the same, if its provider can be.
+fn model_called(directory: &ModelDirectory, name: &str) -> Result<ModelRoute, String> {
+    directory.named(name).or_else(|mut error| {
+        let route = name.parse::<ModelRoute>().ok();
+        if let Some(route) = route.filter(|route| directory.obstacle(route).is_none()) {
+            return directory.checked(route).map_err(|error| error.in_one_line());
+        }
+        for hint in &mut error.hints {
+            if let Some(model) = hint.strip_prefix("--model ") {
+                *hint = format!("/model {model}");
+            }
+        }
+        let lacks_key = error.hints.iter().any(|hint| hint.starts_with("regatta login"));
+        let error = match lacks_key {
+            true => error.hint("regatta --continue (after that: keys are read at the start)"),
+            false => error,
+        };
+        Err(error.in_one_line())
+    })
+}
+
 fn names_in(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<_> =
         entries.take(FILES).filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.sort_unstable();
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{ListedModel, Obstacle};
+
+    #[test]
+    fn a_model_that_cannot_be_used_says_why_and_how_to_set_its_key() {
+        let listed = |provider: &str, id: &str, obstacle| ListedModel {
+            provider: provider.to_owned(),
+            id: id.to_owned(),
+            facts: providers::ModelFacts::default(),
+            obstacle,
+        };
+        let no_key = Obstacle::new("no key").hint("regatta login a (or export A_API_KEY=…)");
+        let directory = ModelDirectory::new(vec![
+            listed("a", "claude-opus-5", Some(no_key)),
+            listed("b", "one", None),
+            listed("c", "one", None),
+        ]);
+        let told = |name: &str| model_called(&directory, name).unwrap_err();
+        let opus = "cannot use the model a/claude-opus-5: no key; try: regatta login a (or export \
+                    A_API_KEY=…); try: regatta models (those that can be used); try: regatta \
+                    --continue (after that: keys are read at the start)";
+        for name in ["opus", "claude-opus-5", "a/claude-opus-5", "opus:high"] {
+            assert_eq!(told(name), opus, "{name}");
+        }
+        assert_eq!(told("one"), "`one` may name 2 models: b/one, c/one; try: /model b/one");
+        assert!(
+            told("nope").starts_with("no model is called `nope`: a model is"),
+            "{}",
+            told("nope")
+        );
+        assert!(
+            told("a/other").starts_with("no model is called `a/other`"),
+            "its provider has no key"
+        );
+        for name in ["b/one", "b/other", "b/one:high"] {
+            assert_eq!(model_called(&directory, name).unwrap().to_string(), name);
+        }
+    }
 }

@@ -16,8 +16,8 @@ use crate::app_context::AppContext;
 use crate::args::{GivenKey, LaunchArgs};
 use crate::error::{Error, ErrorKind};
 use crate::model::{
-    FoundModel, LocalSources, ModelChoice, ModelDirectory, ModelOption, ModelSelection, Obstacle,
-    PlannedModel, Roles, anchor_scenario, check_model, find_model, left_out_fallbacks,
+    FoundModel, ModelChoice, ModelDirectory, ModelOption, ModelSelection, Obstacle, PlannedModel,
+    Roles, anchor_scenario, check_model, find_model, left_out_fallbacks,
 };
 
 /// What a session is opened with, and what the user should know about it.
@@ -116,8 +116,8 @@ async fn choose_model(
     log: &ChosenLog,
 ) -> Result<ChosenModel, Error> {
     let mut roles = Roles::from(&app.settings);
-    roles.directory =
-        Arc::new(ModelDirectory::with_local(&app.user_models, LocalSources::Configured).await);
+    let sources = roles.local_sources(args.model.as_ref());
+    roles.directory = Arc::new(ModelDirectory::with_local(&app.user_models, sources).await);
     let mut notes = Vec::new();
     if args.model.is_none() {
         roles.default = continued_or_scoped(args, log, &roles, &mut notes)?

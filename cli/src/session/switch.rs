@@ -92,7 +92,7 @@ impl SessionSwitch<'_> {
 
     /// Chooses or makes the log of the next session.
     fn next_log(&self, to: SwitchTo, present: &Present) -> Result<NextLog, NotOpened> {
-        let failed = |error: crate::error::Error| NotOpened::Failed(error.what_and_why());
+        let failed = |error: crate::error::Error| NotOpened::Failed(error.in_one_line());
         let sessions = self.sessions();
         if to != SwitchTo::New && present.log.storage == LogStorage::Memory {
             let why = "the sessions of this conversation are in memory only (--no-session)";
@@ -153,7 +153,7 @@ impl SessionSwitch<'_> {
             return Err(NotOpened::InUse(path));
         }
         let log = Sessions::continued(path);
-        log.map_err(|error| NotOpened::Failed(error.what_and_why()))
+        log.map_err(|error| NotOpened::Failed(error.in_one_line()))
     }
 
     /// Makes the log of a session that goes on before a prompt of the present one.

@@ -46,7 +46,7 @@ pub(super) async fn converse(
     let left = loop {
         let of_commands = (Arc::clone(&commands), log.path.as_path());
         let ports = SessionPorts::new(app, first_model.clone(), folder.clone(), of_commands);
-        let ports = ports.with_scope(args.models.as_ref());
+        let ports = ports.await.with_scope(args.models.as_ref());
         let sessions = SessionSwitch {
             app,
             args,

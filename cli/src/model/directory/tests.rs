@@ -110,6 +110,90 @@ fn a_family_means_its_newest_model_of_those_with_a_key() {
 }
 
 #[test]
+fn without_a_key_one_error_names_each_key_that_would_give_such_a_model() {
+    let locked = |name: &str| {
+        let listed = model(name);
+        let hint = format!("regatta login {}", listed.provider);
+        ListedModel { obstacle: Some(Obstacle::new("no key").hint(hint)), ..listed }
+    };
+    let locked = ModelDirectory::new(vec![
+        locked("anthropic/claude-opus-5"),
+        locked("one/a/kimi-k2"),
+        locked("one/a/kimi-k3"),
+        locked("one-too/a/kimi-k3"),
+        locked("openai/gpt-5.6"),
+        locked("router/anthropic/claude-opus-5"),
+        locked("two/kimi-k3"),
+    ]);
+    let locked = locked.with_accounts([("one-too".to_owned(), "one".to_owned())].into());
+    let told = |name: &str| locked.named(name).unwrap_err().to_string();
+    let list = "\n  try: regatta models (those that can be used)";
+    let kimi = "error: cannot use the model two/kimi-k3\n  because no key: two/kimi-k3, one/a/kimi-k3\n  \
+                try: regatta login two\n  try: regatta login one";
+    assert_eq!(told("kimi"), format!("{kimi}{list}"));
+    let opus = "error: cannot use the model anthropic/claude-opus-5\n  because no key: \
+                anthropic/claude-opus-5, router/anthropic/claude-opus-5\n  try: regatta login \
+                anthropic\n  try: regatta login router";
+    for name in ["opus", "opus:high", "claude", "claude-opus-5"] {
+        assert_eq!(told(name), format!("{opus}{list}"), "{name}");
+    }
+    let gpt =
+        "error: cannot use the model openai/gpt-5.6\n  because no key\n  try: regatta login openai";
+    assert_eq!(told("gpt"), format!("{gpt}{list}"));
+    // An id that is not listed may be one all the same.
+    let dated = told("claude-opus-4-1-20250805");
+    assert!(
+        dated.ends_with(
+            "\n  try: --model anthropic/claude-opus-4-1-20250805 (if anthropic has it)\n  try: regatta \
+             login anthropic\n  try: regatta models --all"
+        ),
+        "{dated}"
+    );
+    // A server on this machine needs none.
+    let mut models = locked.models().to_vec();
+    models.extend([model("ollama/kimi-k2:32b"), model("ollama/gpt-oss:20b")]);
+    let local = locked.with_models(models);
+    assert_eq!(local.named("kimi").unwrap().to_string(), "ollama/kimi-k2:32b");
+    assert_eq!(local.named("gpt").unwrap_err().what, "cannot use the model openai/gpt-5.6");
+}
+
+#[test]
+fn a_name_with_a_tag_is_a_model_of_ollama_unless_another_one_has_that_name() {
+    for (name, expected) in [
+        ("qwen3:8b", "ollama/qwen3:8b"),
+        ("qwen3:8b:high", "ollama/qwen3:8b:high"),
+        ("llama3.2:latest", "ollama/llama3.2:latest"),
+        ("qwen3:30b-a3b-q4_K_M", "ollama/qwen3:30b-a3b-q4_K_M"),
+        ("odd:high", "ollama/odd:high"),
+        ("opus:high", "anthropic/claude-opus-5:high"),
+    ] {
+        assert_eq!(directory().named(name).unwrap().to_string(), expected, "{name}");
+    }
+    let own = ModelDirectory::new(vec![model("gate/qwen3:8b")]);
+    assert_eq!(own.named("qwen3:8b").unwrap().to_string(), "gate/qwen3:8b");
+    for name in ["claude-opus-5:hi", ":8b", "qwen3:", "a b:8b", "qwen3:\u{1b}8"] {
+        assert!(directory().named(name).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn a_model_that_two_providers_of_an_account_have_is_listed_once() {
+    let locked = |name| ListedModel { obstacle: Some(no_key()), ..model(name) };
+    let directory = ModelDirectory::new(vec![
+        model("gate/a"),
+        model("gate-chat/a"),
+        model("gate-chat/b"),
+        locked("gate/c"),
+        model("gate-chat/c"),
+        model("other/a"),
+    ]);
+    let directory = directory.with_accounts([("gate-chat".to_owned(), "gate".to_owned())].into());
+    let once = directory.each_once(directory.models().iter().collect());
+    let once: Vec<_> = once.iter().map(ToString::to_string).collect();
+    assert_eq!(once, ["gate/a", "gate-chat/b", "gate-chat/c", "other/a"]);
+}
+
+#[test]
 fn a_name_of_no_or_of_several_models_is_one_clear_error() {
     let told = |name: &str| directory().named(name).unwrap_err().to_string();
     let twin = told("twin");
@@ -126,7 +210,7 @@ fn a_name_of_no_or_of_several_models_is_one_clear_error() {
     assert_eq!(
         locked,
         "error: cannot use the model locked/gem-pro\n  because no key\n  try: regatta login locked\n  \
-         try: regatta models, for those that can be used"
+         try: regatta models (those that can be used)"
     );
     let mute = told("mute");
     assert!(mute.contains("it cannot call tools"), "{mute}");
