@@ -109,24 +109,20 @@ pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> Exe
     let spec = &task.spec;
     match spec.work {
         Work::Command(_) | Work::External(_) => ExecutorSetup::Commands,
-        Work::Agent(ref agent) => ExecutorSetup::Tools(
-            Box::new(ToolSetup {
-                view: lease.view(),
-                env: ToolEnv {
-                    subfolder: task.run.subfolder.clone(),
-                    repo: task.run.repo.clone(),
-                    environment: environment(task, &lease.place, attempt),
-                    keep: spec.limits.output,
-                    schema: spec.schema.as_deref().cloned(),
-                    purpose: SessionPurpose::Task,
-                    is_scripted: agent.model.is_scripted(),
-                },
-                artifacts: artifacts(task),
-                only: None,
-                approvals: agent.approvals.clone().into(),
-                answerer: Answerer::None,
-            }),
-            None,
-        ),
+        Work::Agent(ref agent) => ExecutorSetup::Tools(Box::new(ToolSetup {
+            view: lease.view(),
+            env: ToolEnv {
+                subfolder: task.run.subfolder.clone(),
+                repo: task.run.repo.clone(),
+                environment: environment(task, &lease.place, attempt),
+                keep: spec.limits.output,
+                schema: spec.schema.as_deref().cloned(),
+                purpose: SessionPurpose::Task,
+                is_scripted: agent.model.is_scripted(),
+            },
+            artifacts: artifacts(task),
+            only: None,
+            approvals: agent.approvals.clone().into(),
+        })),
     }
 }
