@@ -58,8 +58,9 @@ pub(super) struct Settling<'a> {
     settled: Vec<SettledConflict>,
     /// Every path to which a choice gave an entry.
     decided: BTreeSet<RepoPath>,
-    /// The paths among them at which a choice may leave a file of the task without its new name.
-    unplaced: Vec<(RepoPath, &'a SettleChoice)>,
+    /// The paths among them at which a choice may leave a file of the task without its new name, each with
+    /// what the file was merged to, if it was.
+    unplaced: Vec<(RepoPath, &'a SettleChoice, Option<Entry>)>,
     /// The conflicts that were met.
     met: Vec<(RepoPath, ConflictReason, Option<RenamedFile>)>,
 }
@@ -133,7 +134,10 @@ impl<'a> Settling<'a> {
             {
                 // A file that has two new names goes on at that of the other side.
                 if conflict.reason != ConflictReason::RenamedTwice {
-                    self.unplaced.extend(entries.keys().map(|path| (path.clone(), choice)));
+                    self.unplaced.extend(entries.keys().map(|path| {
+                        let merged = merged.flatten().filter(|_| *path == conflict.path);
+                        (path.clone(), choice, merged)
+                    }));
                 }
                 self.decided.extend(entries.keys().cloned());
                 self.wanted.extend(entries);
@@ -163,10 +167,13 @@ impl<'a> Settling<'a> {
         self.withdraw();
         let decided = self.decided.iter().filter_map(|path| self.wanted.get(path).copied());
         let placed: HashSet<Oid> = decided.flatten().map(|entry| entry.oid).collect();
-        for (path, choice) in std::mem::take(&mut self.unplaced) {
+        for (path, choice, merged) in std::mem::take(&mut self.unplaced) {
             let own = self.own.get(first_name(self.followed, &path)).copied().flatten();
-            let is_placed = own.is_none_or(|own| placed.contains(&own.oid));
-            if is_placed || self.wanted.get(&path) != Some(&merger.entry(&path)?) {
+            let is_placed = |file: Entry| placed.contains(&file.oid);
+            if own.is_none_or(is_placed)
+                || merged.is_some_and(is_placed)
+                || self.wanted.get(&path) != Some(&merger.entry(&path)?)
+            {
                 continue;
             }
             for name in self.old_places(merger)?.old_names(&path) {

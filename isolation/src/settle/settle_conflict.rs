@@ -137,10 +137,12 @@ fn in_the_way(
                 }
             } else if is_markers {
                 let moved = entry_of(conflict.ours.as_ref()).filter(|_| stands.is_none());
-                let side = if theirs.is_some() { "theirs" } else { "ours" };
+                // Where ours has the file, which both have changed, the folder is theirs.
+                let is_theirs = theirs.is_some() && stands.is_none();
+                let side = if is_theirs { "theirs" } else { "ours" };
                 let Some(file) = theirs.or(moved) else { return Ok(None) };
                 let Some(beside) = free_name(path, side, sides)? else { return Ok(None) };
-                entries.extend([(path.clone(), stands), (beside, Some(file))]);
+                entries.extend([(path.clone(), None), (beside, Some(file))]);
             } else {
                 // A folder of the user's is not removed for a file.
                 return Ok(None);

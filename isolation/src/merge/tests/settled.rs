@@ -393,8 +393,13 @@ fn a_renamed_file_that_one_of_two_conflicts_at_its_new_name_puts_there_leaves_it
 fn a_file_beside_a_folder_at_its_new_name_has_the_changes_of_both_sides() {
     let memory = Memory::of(&[("old", &lines("old"))]);
     let [old, top, end] = [lines("old"), format!("top\n{}", lines("old")), lines("old") + "end\n"];
-    let ours = [memory.change("old", &old, &top), memory.change("new/inside", "", "inside\n")];
-    let theirs = [memory.change("old", &old, ""), memory.change("new", "", &end)];
-    let (files, _) = settled(&memory, [&ours, &theirs], SettleChoice::Markers);
-    assert_eq!(files.get("new~theirs"), Some(&file(&format!("top\n{end}"))), "{files:?}");
+    let folder = [memory.change("old", &old, &top), memory.change("new/inside", "", "inside\n")];
+    let renamed = [memory.change("old", &old, ""), memory.change("new", "", &end)];
+    let both = [("theirs", [&folder, &renamed]), ("ours", [&renamed, &folder])];
+    for (side, [ours, theirs]) in both {
+        let (files, _) = settled(&memory, [ours, theirs], SettleChoice::Markers);
+        let (inside, merged) = (file("inside\n"), file(&format!("top\n{end}")));
+        let kept = [("new/inside".to_owned(), inside), (format!("new~{side}"), merged)];
+        assert_eq!(files, kept.into());
+    }
 }
