@@ -242,6 +242,14 @@ impl Screen {
         text.into_inner()
     }
 
+    /// Returns whether the binary has ended.
+    ///
+    /// # Panics
+    /// When that cannot be known.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("a child can be awaited").is_some()
+    }
+
     /// Waits until the binary has ended and its last output is on the screen.
     ///
     /// # Panics

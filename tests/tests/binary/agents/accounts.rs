@@ -74,12 +74,16 @@ fn a_run_honours_the_limits_that_a_provider_states_in_its_answers() {
             (Wire::Responses, Duration::ZERO),
             (Wire::Messages, hour),
         ] {
-            scope.spawn(move || honours_stated_limits(wire, behind));
+            // On a busy machine the requests may come so late that none of them has to wait.
+            let what = "a request waits for a limit";
+            let is_waited_for = move || honours_stated_limits(wire, behind);
+            scope.spawn(move || eventually(Duration::from_secs(60), what, is_waited_for));
         }
     });
 }
 
-fn honours_stated_limits(wire: Wire, behind: Duration) {
+/// Runs tasks that share a stated limit. Returns whether one had to wait for it.
+fn honours_stated_limits(wire: Wire, behind: Duration) -> bool {
     let place = sandbox();
     let repository = place.repository();
     let model = LoopbackModel::start();
@@ -115,6 +119,6 @@ fn honours_stated_limits(wire: Wire, behind: Duration) {
     let says = |event: &serde_json::Value| {
         event["event"]["errorMessage"].as_str() == Some("its limit is used up")
     };
-    assert!(finished.events().iter().any(says), "{wire:?}: {finished}");
     test_limit::took_at_most(took, Duration::from_secs(30), format!("{wire:?}"));
+    finished.events().iter().any(says)
 }

@@ -1,8 +1,10 @@
 //! What answers where a model cannot be had: the next key of its provider, then the fallbacks that a
 //! plan or the settings name.
 
+use std::time::Duration;
+
 use serde_json::json;
-use test_limit::{Depth, by_depth, depth, seed};
+use test_limit::{Depth, by_depth, depth, seed, slowdown};
 use tests::model::{Answer, Asked, Call, LoopbackModel, Said, Wire, marker};
 use tests::sandbox::{Finished, Plan, Repository, Sandbox};
 
@@ -314,8 +316,9 @@ fn a_server_that_ends_in_mid_run_is_followed_by_the_fallback_and_every_task_is_d
     let (first, second) = (LoopbackModel::start(), LoopbackModel::start());
     write_two(&place, (&first, Wire::Completions), (&second, Wire::Messages));
     if depth() != Depth::Full {
-        let retry = "retry:\n  maxRetries: 1\n  baseDelayMs: 10\n  outage: 500ms\n";
-        place.home().configure(retry);
+        let outage = Duration::from_millis(500).mul_f64(slowdown()).as_millis();
+        let retry = format!("retry:\n  maxRetries: 1\n  baseDelayMs: 10\n  outage: {outage}ms\n");
+        place.home().configure(&retry);
     }
     let names: Vec<String> = (1..=6).map(|at| format!("t{at}")).collect();
     for name in &names {

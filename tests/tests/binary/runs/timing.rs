@@ -38,7 +38,8 @@ fn the_time_of_a_run_is_shown_by_phase_in_a_table_as_json_and_in_its_log() {
     assert!(sum("launcher") <= sum("setup") + sum("work"), "{document}");
     let whole = finished.events_of("run_finished")[0]["ms"].as_f64().unwrap();
     let all: f64 = names[1..7].iter().map(|name| sum(name)).sum();
-    assert!(all <= 2.0 * whole + 100.0, "two tasks at once: {all} ms in {whole} ms");
+    // A task is in one phase at a time, and while it is captured others may work.
+    assert!(all <= 4.0 * whole + 100.0, "four tasks: {all} ms in {whole} ms");
 
     let table = show().run().expect_code(0);
     let words: Vec<_> =

@@ -1,9 +1,11 @@
 //! A session on a terminal that cannot move its cursor, and one with everything that a terminal can.
 
 use std::fs;
+use std::time::Duration;
 
 use rustix::process::{Signal, kill_process};
 use serde_json::json;
+use test_limit::{eventually, within};
 use tests::sandbox::{Sandbox, Screen};
 
 use super::kit::{PacedModel, leave, without_times};
@@ -58,7 +60,13 @@ fn on_a_dumb_terminal_a_conversation_is_plain_lines_without_an_escape() {
     let mut screen = start(&place, &model);
     kill_process(screen.id(), Signal::INT).expect("it runs");
     screen.until("the hint", |text| text.contains("press Ctrl-C again to leave"));
-    kill_process(screen.id(), Signal::INT).expect("it runs");
+    // Two within a second leave. On a busy machine the second one may come later, and is a first one.
+    eventually(Duration::from_secs(60), "two of them leave", || {
+        if !screen.has_ended() {
+            kill_process(screen.id(), Signal::INT).expect("it runs");
+        }
+        within(Duration::from_millis(500), || screen.has_ended())
+    });
     assert_eq!(screen.wait().code(), Some(130), "{}", screen.text());
 }
 
