@@ -239,6 +239,50 @@ impl ConflictReason {
             | Self::Case => false,
         }
     }
+
+    /// Returns what conflicts for this reason.
+    #[must_use]
+    pub fn parties(self) -> ConflictParties {
+        match self {
+            Self::Content
+            | Self::Binary
+            | Self::BothAdded
+            | Self::ChangedAndRemoved
+            | Self::Kind
+            | Self::Mode
+            | Self::TooLarge => ConflictParties::Versions,
+            Self::RenamedTwice
+            | Self::RenamedAndRemoved
+            | Self::SameName
+            | Self::FolderSplit
+            | Self::InTheWay => ConflictParties::Names,
+            Self::Case => ConflictParties::NamesInCase,
+            Self::Submodule
+            | Self::MissingCommit
+            | Self::Untracked
+            | Self::NotCheckedOut
+            | Self::Uncommitted
+            | Self::Filter
+            | Self::Encoding
+            | Self::Contested
+            | Self::GitmodulesLink
+            | Self::Unwritable
+            | Self::Setup => ConflictParties::Place,
+        }
+    }
+}
+
+/// What conflicts with what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConflictParties {
+    /// Two changes of one path.
+    Versions,
+    /// Two changes of the names of files.
+    Names,
+    /// A name and one that differs from it only in case, and that need not have changed.
+    NamesInCase,
+    /// The work and the place where it would land, which cannot take it.
+    Place,
 }
 
 /// The kind of a conflict.

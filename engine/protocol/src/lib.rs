@@ -46,9 +46,9 @@ pub use exit_code::ExitCode;
 pub use id::{EntryId, InputId, LandingId, RunId, SessionId, TaskId};
 pub use isolation::{BaseState, Capabilities, IsolationMode, WorkspaceKind};
 pub use landing::{
-    Conflict, ConflictHunk, ConflictReason, Landed, LandingReport, RenamedFile, Rescue,
-    RescueLocation, ResolverFailure, ResolverRecord, Settled, SettledBy, SettledConflict, Side,
-    TaskLanding,
+    Conflict, ConflictHunk, ConflictParties, ConflictReason, Landed, LandingReport, RenamedFile,
+    Rescue, RescueLocation, ResolverFailure, ResolverRecord, Settled, SettledBy, SettledConflict,
+    Side, TaskLanding,
 };
 pub use ledger::{LedgerEntry, RunState, TaskState};
 pub use message::{

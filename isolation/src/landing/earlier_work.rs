@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use engine::fault::Faults;
 use git2::{Commit, ObjectType, Oid, Repository};
 use protocol::{
-    Conflict, ConflictReason, Landed, LandingReport, RepoPath, RunName, Side, TaskName,
+    Conflict, ConflictParties, ConflictReason, Landed, LandingReport, RepoPath, RunName, Side,
+    TaskName,
 };
 
 use crate::branch::named_task;
@@ -139,7 +140,7 @@ impl<'a> EarlierWork<'a> {
     /// path conflict.
     pub(super) fn name(&self, git: &Repository, clash: &Clash<'_>, conflicts: &mut [Conflict]) {
         for conflict in conflicts.iter_mut().filter(|conflict| conflict.with.is_none()) {
-            if is_with_the_tree(conflict.reason) {
+            if conflict.reason.parties() != ConflictParties::Place {
                 let since = self.since_when(git, clash, conflict);
                 conflict.with = since.or_else(|| self.author(git, conflict));
             }
@@ -213,36 +214,6 @@ impl<'a> EarlierWork<'a> {
             }
             found.into_values().rev().collect()
         })
-    }
-}
-
-/// Returns whether a conflict of this kind is one with what stands in the tree or on the branch.
-fn is_with_the_tree(reason: ConflictReason) -> bool {
-    match reason {
-        ConflictReason::Content
-        | ConflictReason::Binary
-        | ConflictReason::BothAdded
-        | ConflictReason::ChangedAndRemoved
-        | ConflictReason::Kind
-        | ConflictReason::Mode
-        | ConflictReason::TooLarge
-        | ConflictReason::RenamedTwice
-        | ConflictReason::RenamedAndRemoved
-        | ConflictReason::SameName
-        | ConflictReason::FolderSplit
-        | ConflictReason::Case
-        | ConflictReason::InTheWay => true,
-        ConflictReason::Uncommitted
-        | ConflictReason::Submodule
-        | ConflictReason::MissingCommit
-        | ConflictReason::Untracked
-        | ConflictReason::NotCheckedOut
-        | ConflictReason::Filter
-        | ConflictReason::Encoding
-        | ConflictReason::Contested
-        | ConflictReason::GitmodulesLink
-        | ConflictReason::Unwritable
-        | ConflictReason::Setup => false,
     }
 }
 

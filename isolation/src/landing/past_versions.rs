@@ -2,14 +2,14 @@
 //! them: later tasks may have changed other lines of the file.
 
 use git2::{Commit, Oid, Repository};
-use protocol::{Conflict, ConflictReason, RepoPath, TaskName};
+use protocol::{Conflict, ConflictParties, ConflictReason, RepoPath, TaskName};
 
 use crate::branch::RepoBlobs;
 use crate::error::Result;
 use crate::file_entry::{Entry, Mode};
 use crate::landing::earlier_work::EarlierWork;
 use crate::landing::on_branch::BranchMove;
-use crate::merge::{Blobs, TaskChange, is_of_versions};
+use crate::merge::{Blobs, TaskChange};
 use crate::settle::entry_of;
 use crate::store::TaskStore;
 
@@ -44,7 +44,7 @@ impl EarlierWork<'_> {
         clash: &Clash<'_>,
         conflict: &Conflict,
     ) -> Option<TaskName> {
-        if !is_of_versions(conflict.reason) {
+        if conflict.reason.parties() != ConflictParties::Versions {
             return None;
         }
         let names = conflict.renamed.as_ref();

@@ -47,7 +47,7 @@ pub(crate) use merge_tasks::{
 };
 pub(crate) use merger::{MergedPath, Merger};
 pub(crate) use obstacles::entries_below;
-pub(crate) use opponents::{clash, is_of_versions};
+pub(crate) use opponents::clash;
 pub(crate) use renames::Rename;
 pub(crate) use rules::{MarkerForm, MergeRules};
 pub(crate) use settling::Added;

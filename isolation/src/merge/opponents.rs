@@ -2,7 +2,7 @@
 //! have changed other lines of the file.
 
 use git2::{ObjectType, Oid};
-use protocol::{ConflictReason, RenamedFile, RepoPath, TaskName};
+use protocol::{ConflictParties, ConflictReason, RenamedFile, RepoPath, TaskName};
 
 use crate::error::Result;
 use crate::file_entry::{Change, Entry};
@@ -24,36 +24,6 @@ pub(crate) fn clash(
     let texts = PathTexts::of(&blobs, rules, path, versions);
     let [base, ours, theirs] = versions;
     three_way(&texts, &rule, base, ours, theirs).ok()?.err()
-}
-
-/// Returns whether a conflict is between three versions of one path.
-pub(crate) fn is_of_versions(reason: ConflictReason) -> bool {
-    match reason {
-        ConflictReason::Content
-        | ConflictReason::Binary
-        | ConflictReason::BothAdded
-        | ConflictReason::ChangedAndRemoved
-        | ConflictReason::Kind
-        | ConflictReason::Mode
-        | ConflictReason::TooLarge => true,
-        ConflictReason::RenamedTwice
-        | ConflictReason::RenamedAndRemoved
-        | ConflictReason::SameName
-        | ConflictReason::FolderSplit
-        | ConflictReason::Case
-        | ConflictReason::InTheWay
-        | ConflictReason::Uncommitted
-        | ConflictReason::Submodule
-        | ConflictReason::MissingCommit
-        | ConflictReason::Untracked
-        | ConflictReason::NotCheckedOut
-        | ConflictReason::Filter
-        | ConflictReason::Encoding
-        | ConflictReason::Contested
-        | ConflictReason::GitmodulesLink
-        | ConflictReason::Unwritable
-        | ConflictReason::Setup => false,
-    }
 }
 
 /// Blobs to which nothing is written.
@@ -90,7 +60,7 @@ impl Merger<'_> {
         }
         let ours = renamed.and_then(|names| names.ours.as_ref()).unwrap_or(path);
         let is_of_several = self.changed.get(ours).is_some_and(|changed| changed.by.len() > 1);
-        if !is_of_several || !is_of_versions(reason) {
+        if !is_of_several || reason.parties() != ConflictParties::Versions {
             return None;
         }
         let clashes = |own: &&TaskChange| {
